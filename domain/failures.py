@@ -1,0 +1,122 @@
+"""What can go wrong, in the few kinds that decide what happens next (spec section 2, failures and retry).
+
+Providers translate every vendor's error into one of these at the border; nothing else crosses it.
+"""
+
+from datetime import timedelta
+from enum import StrEnum
+
+
+class Deed(StrEnum):
+    """Whether the outside world may have changed although the call failed."""
+
+    NOT_DONE = "not_done"
+    """The provider certainly did nothing: it answered with a refusal, or was never reached."""
+    IN_DOUBT = "in_doubt"
+    """The request went out and no trustworthy answer came back."""
+
+
+class Failure(Exception):
+    """A job failed in a way the frame knows how to treat.
+
+    `reason` is for operators and must carry neither a secret nor mail content; `code` is a short
+    machine-readable word such as `gmail.rateLimitExceeded`.
+    """
+
+    code = "failure"
+    permanent = False
+
+    def __init__(self, reason: str, *, code: str | None = None, deed: Deed = Deed.NOT_DONE) -> None:
+        """Keep the reason, the machine-readable code and whether the deed may have happened."""
+        super().__init__(reason)
+        self.reason = reason
+        self.code = code or type(self).code
+        self.deed = deed
+
+
+class Transient(Failure):
+    """Something that passes: try again by the job's retry policy."""
+
+    code = "transient"
+
+
+class Scope(StrEnum):
+    """How far a provider's 'slow down' reaches; becomes the scope of a gate."""
+
+    ACCOUNT = "account"
+    ORG = "org"
+    PROVIDER = "provider"
+
+
+class Throttled(Failure):
+    """A provider said to slow down; nobody of the same scope calls it before `retry_after` has passed."""
+
+    code = "throttled"
+
+    def __init__(
+        self, reason: str, *, retry_after: timedelta, scope: Scope, provider: str, code: str | None = None
+    ) -> None:
+        """Keep how long to wait and for whom."""
+        super().__init__(reason, code=code)
+        self.retry_after = retry_after
+        self.scope = scope
+        self.provider = provider
+
+
+class Permanent(Failure):
+    """Trying again cannot help."""
+
+    code = "permanent"
+    permanent = True
+
+
+class Gone(Permanent):
+    """The thing asked for does not exist (any more): a message, draft, thread, label or history id."""
+
+    code = "gone"
+
+
+class Conflict(Permanent):
+    """The thing to be made exists already (Gmail: 409 on a label)."""
+
+    code = "conflict"
+
+
+class Unauthorised(Failure):
+    """The account's consent is gone; its jobs park until its owner connects it again."""
+
+    code = "unauthorised"
+
+    def __init__(self, reason: str, *, account: str, code: str | None = None) -> None:
+        """Keep which account must be connected again."""
+        super().__init__(reason, code=code)
+        self.account = account
+
+
+class Invalid(Permanent):
+    """A payload or a model's answer cannot be understood; names the field and the reason."""
+
+    code = "invalid"
+
+    def __init__(self, field: str, reason: str) -> None:
+        """Keep the offending field beside the reason."""
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+
+
+class Forbidden(Permanent):
+    """Ownership or policy does not allow it."""
+
+    code = "forbidden"
+
+
+class ClaimLost(Failure):
+    """The claim was taken away; this attempt may write nothing more (promise P4)."""
+
+    code = "claim_lost"
+
+
+class Uncertain(Permanent):
+    """Nobody can know whether an outside effect happened; a person decides (promise P3)."""
+
+    code = "uncertain"

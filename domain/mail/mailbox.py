@@ -1,0 +1,126 @@
+"""What a mailbox holds and reports, as plain values; providers return them, jobs and rules read them."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+ChangeKind = Literal["message_added", "message_deleted", "labels_added", "labels_removed"]
+
+INBOX = "INBOX"
+SENT = "SENT"
+DRAFT = "DRAFT"
+TRASH = "TRASH"
+SPAM = "SPAM"
+UNREAD = "UNREAD"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that happened in a mailbox. `history_id` is an unsigned 64-bit number, in order, with gaps."""
+
+    history_id: int
+    kind: ChangeKind
+    message_id: str
+    thread_id: str
+    label_ids: frozenset[str] = frozenset()
+    """For label changes: the labels added or removed. For messages: the labels the message carries."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPage:
+    """One page of changes, oldest first. A page without changes may still have a next page."""
+
+    changes: tuple[Change, ...]
+    next_page: str | None
+    history_id: int
+    """The mailbox's current history id; the new cursor only once no page is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRef:
+    """A message by its ids."""
+
+    message_id: str
+    thread_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePage:
+    """One page of a message search."""
+
+    messages: tuple[MessageRef, ...]
+    next_page: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RawMessage:
+    """A message as the mailbox keeps it: RFC 822 bytes and the provider's own facts."""
+
+    message_id: str
+    thread_id: str
+    history_id: int
+    label_ids: frozenset[str]
+    received_at: datetime
+    raw: bytes
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFacts:
+    """A message without its body. Header names are lower-case; a repeated header keeps its first value."""
+
+    message_id: str
+    thread_id: str
+    history_id: int
+    label_ids: frozenset[str]
+    received_at: datetime
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadFacts:
+    """A thread with its messages in order, without bodies."""
+
+    thread_id: str
+    history_id: int
+    messages: tuple[MessageFacts, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxLabel:
+    """A label; the id is stable, the name is not."""
+
+    label_id: str
+    name: str
+    kind: Literal["system", "user"]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A draft: `draft_id` is stable, `message_id` changes at every edit and at send."""
+
+    draft_id: str
+    message_id: str
+    thread_id: str
+    label_ids: frozenset[str] = frozenset()
+
+    @property
+    def is_draft(self) -> bool:
+        """False for the wrapper that Gmail may return for a while around a sent message (providers.md 1.6)."""
+        return DRAFT in self.label_ids and SENT not in self.label_ids
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Whose mailbox it is and where its history stands."""
+
+    email: str
+    history_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A push watch; `history_id` must never overwrite an older, not yet processed cursor."""
+
+    history_id: int
+    expires_at: datetime

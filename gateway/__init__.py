@@ -1,0 +1,1 @@
+"""HTTP: webhooks, health, and later the API and the console. Imports no tasks."""

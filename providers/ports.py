@@ -1,0 +1,148 @@
+"""The Protocols behind which each vendor stands; jobs see these and nothing else of a provider.
+
+Every method either returns a domain value or raises a `domain.failures.Failure`. No method retries.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from domain.mail.mailbox import (
+    Draft,
+    HistoryPage,
+    MailboxLabel,
+    MessageFacts,
+    MessagePage,
+    Profile,
+    RawMessage,
+    ThreadFacts,
+    Watch,
+)
+
+
+class Mailbox(Protocol):
+    """One account's mailbox. Not thread-safe: build one per thread, after any fork."""
+
+    def profile(self) -> Profile:
+        """Whose mailbox it is and its current history id."""
+        ...
+
+    def history(self, start: int, page: str | None = None) -> HistoryPage:
+        """One page of changes since `start`; raises `Gone` when the id is too old (a normal event)."""
+        ...
+
+    def search(self, query: str, *, label_ids: Sequence[str] = (), page: str | None = None) -> MessagePage:
+        """One page of messages that match; search lags behind, so never prove an absence with it."""
+        ...
+
+    def message(self, message_id: str) -> RawMessage:
+        """The whole message."""
+        ...
+
+    def message_facts(self, message_id: str) -> MessageFacts:
+        """Labels and headers of a message."""
+        ...
+
+    def thread(self, thread_id: str) -> ThreadFacts:
+        """A thread with labels and headers of its messages."""
+        ...
+
+    def labels(self) -> tuple[MailboxLabel, ...]:
+        """All labels, system and user."""
+        ...
+
+    def create_label(self, name: str) -> MailboxLabel:
+        """Make a label; raises `Conflict` when the name, or one Gmail takes for the same, exists."""
+        ...
+
+    def modify_message(self, message_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> frozenset[str]:
+        """Add and remove labels by id; returns the labels the message carries afterwards."""
+        ...
+
+    def modify_thread(self, thread_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
+        """Add and remove labels on every message that the thread has now."""
+        ...
+
+    def create_draft(self, raw: bytes, *, thread_id: str | None) -> Draft:
+        """Make a draft from RFC 822 bytes; thread headers must be in them, or the draft is a ghost."""
+        ...
+
+    def update_draft(self, draft_id: str, raw: bytes, *, thread_id: str | None) -> Draft:
+        """Replace a draft's message; thread id and reply headers must be given again."""
+        ...
+
+    def draft(self, draft_id: str) -> Draft:
+        """A draft by its id; check `is_draft`. Raises `Gone` when sent or discarded."""
+        ...
+
+    def drafts(self, page: str | None = None) -> tuple[tuple[Draft, ...], str | None]:
+        """One page of drafts (ids only; `label_ids` is empty) and the next page's token."""
+        ...
+
+    def delete_draft(self, draft_id: str) -> None:
+        """Discard a draft for good."""
+        ...
+
+    def send_draft(self, draft_id: str) -> MessageFacts:
+        """Send a draft, which consumes it; raises `Gone` the second time."""
+        ...
+
+    def watch(self, topic: str) -> Watch:
+        """Start or renew push notifications for every label."""
+        ...
+
+    def stop_watch(self) -> None:
+        """Stop push notifications."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one model call, as billed."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_creation_5m_tokens: int = 0
+    cache_creation_1h_tokens: int = 0
+    cache_read_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """What a model said to a forced tool call, with the usage even when the answer is of no use.
+
+    `stop_reason` is the vendor's word; `arguments` is the tool's input, or None when the model
+    called no tool, another tool, or was cut off. The caller validates it against its own schema.
+    """
+
+    model: str
+    stop_reason: str
+    arguments: dict[str, Any] | None
+    usage: Usage
+    cost_microcents: int
+    request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One forced tool call: stable parts first, so that the prompt cache holds them.
+
+    `system` and `tool_schema` should be the same bytes for all mail of an account; `mail` is hostile text.
+    """
+
+    model: str
+    system: str
+    mail: str
+    tool_name: str
+    tool_description: str
+    tool_schema: dict[str, Any]
+    max_tokens: int = 1024
+    cache: Literal["5m", "1h"] | None = "5m"
+
+
+class LanguageModel(Protocol):
+    """A language model behind a forced tool call."""
+
+    def ask(self, request: ModelRequest) -> ModelAnswer:
+        """Make one call, never repeated by a library; raises failures for transport, limits and spend."""
+        ...

@@ -1,0 +1,80 @@
+"""The environment, read once into one frozen record; nothing else reads `os.environ`."""
+
+from functools import cache
+from typing import Literal
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+DEVELOPMENT_SEALING_KEY = "development-only-sealing-key-do-not-use"
+
+
+class Settings(BaseSettings):
+    """What an operator may set, each as `POSTROOM_<NAME>` (`docs/reference/settings.md`)."""
+
+    model_config = SettingsConfigDict(env_prefix="POSTROOM_", frozen=True, extra="ignore")
+
+    environment: Literal["development", "production"] = Field(
+        "development", description="`production` refuses the development sealing key and plain-text logs."
+    )
+    database_url: SecretStr = Field(
+        SecretStr("postgresql://postgres@127.0.0.1:5432/postroom"),
+        description="The owner's connection: migrations run by it. Ledger and tenant URLs are derived from it unless set.",
+    )
+    ledger_database_url: SecretStr | None = Field(
+        None, description="The frame's own login (role postroom_ledger). Default: derived from the database URL."
+    )
+    tenant_database_url: SecretStr | None = Field(
+        None, description="The handlers' login (role postroom_tenant). Default: derived from the database URL."
+    )
+    database_pool_size: int = Field(10, ge=1, le=500, description="Connections per process and role, at most.")
+    statement_timeout_s: float = Field(30.0, gt=0, description="No statement runs longer than this many seconds.")
+    broker_url: SecretStr = Field(
+        SecretStr("redis://127.0.0.1:6379/0"), description="Redis, Valkey or RabbitMQ; it carries hints only."
+    )
+    sealing_keys: SecretStr = Field(
+        SecretStr(DEVELOPMENT_SEALING_KEY),
+        description="Comma-separated secrets that seal tokens at rest; the first seals, all of them open (rotation).",
+    )
+
+    lease_s: float = Field(
+        60.0, gt=0, description="Seconds a worker process may be silent before its jobs are rescued."
+    )
+    heartbeat_s: float = Field(15.0, gt=0, description="Seconds between two renewals of a worker process's lease.")
+    relay_interval_s: float = Field(1.0, gt=0, description="Seconds the relay sleeps when no notification wakes it.")
+    hint_patience_s: float = Field(
+        30.0, gt=0, description="Seconds a published hint may stay unclaimed before it is published again."
+    )
+    shutdown_grace_s: float = Field(
+        20.0, ge=0, description="Seconds a stopping worker lets running jobs finish before it gives them back."
+    )
+
+    gmail_endpoint: str | None = Field(None, description="Another address for the Gmail API, for emulators.")
+    google_token_uri: str = Field(
+        "https://oauth2.googleapis.com/token", description="Where access tokens are refreshed."
+    )
+    google_certs_url: str = Field(
+        "https://www.googleapis.com/oauth2/v1/certs", description="Certificates that sign Pub/Sub push tokens."
+    )
+    google_client_id: str = Field("", description="The OAuth client of this installation.")
+    google_client_secret: SecretStr = Field(SecretStr(""), description="The OAuth client's secret.")
+    google_request_timeout_s: float = Field(30.0, gt=0, description="Seconds one Gmail call may take.")
+    pubsub_topic: str = Field(
+        "projects/postroom/topics/gmail", description="The topic that Gmail's watch publishes to."
+    )
+    pubsub_audience: str = Field("", description="The audience a push token must carry; empty refuses every push.")
+    pubsub_service_account: str = Field("", description="The e-mail a push token must carry; empty refuses every push.")
+
+    anthropic_base_url: str | None = Field(None, description="Another address for the Anthropic API, for emulators.")
+    anthropic_api_key: SecretStr = Field(SecretStr(""), description="The Anthropic key.")
+    anthropic_timeout_s: float = Field(60.0, gt=0, description="Seconds one model call may take.")
+    classify_model: str = Field("claude-haiku-5-5", description="The model that classifies mail.")
+    draft_model: str = Field("claude-sonnet-5-5", description="The model that writes drafts.")
+
+    log_level: str = Field("INFO", description="The least severe level that is logged.")
+
+
+@cache
+def load() -> Settings:
+    """Read the environment once; a bad value raises with the name of the setting and the reason."""
+    return Settings()
