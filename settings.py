@@ -19,7 +19,7 @@ class Settings(BaseSettings):
     )
     database_url: SecretStr = Field(
         SecretStr("postgresql://postgres@127.0.0.1:5432/postroom"),
-        description="The owner's connection: migrations run by it. Ledger and tenant URLs are derived from it unless set.",
+        description="The owner's connection, for migrations. The ledger's and the tenant's are derived from it.",
     )
     ledger_database_url: SecretStr | None = Field(
         None, description="The frame's own login (role postroom_ledger). Default: derived from the database URL."
@@ -37,9 +37,7 @@ class Settings(BaseSettings):
         description="Comma-separated secrets that seal tokens at rest; the first seals, all of them open (rotation).",
     )
 
-    lease_s: float = Field(
-        60.0, gt=0, description="Seconds a worker process may be silent before its jobs are rescued."
-    )
+    lease_s: float = Field(60.0, gt=0, description="Seconds a worker may be silent before its jobs are rescued.")
     heartbeat_s: float = Field(15.0, gt=0, description="Seconds between two renewals of a worker process's lease.")
     relay_interval_s: float = Field(1.0, gt=0, description="Seconds the relay sleeps when no notification wakes it.")
     hint_patience_s: float = Field(
@@ -50,18 +48,14 @@ class Settings(BaseSettings):
     )
 
     gmail_endpoint: str | None = Field(None, description="Another address for the Gmail API, for emulators.")
-    google_token_uri: str = Field(
-        "https://oauth2.googleapis.com/token", description="Where access tokens are refreshed."
-    )
+    google_token_uri: str = Field("https://oauth2.googleapis.com/token", description="Where tokens are refreshed.")
     google_certs_url: str = Field(
         "https://www.googleapis.com/oauth2/v1/certs", description="Certificates that sign Pub/Sub push tokens."
     )
     google_client_id: str = Field("", description="The OAuth client of this installation.")
     google_client_secret: SecretStr = Field(SecretStr(""), description="The OAuth client's secret.")
     google_request_timeout_s: float = Field(30.0, gt=0, description="Seconds one Gmail call may take.")
-    pubsub_topic: str = Field(
-        "projects/postroom/topics/gmail", description="The topic that Gmail's watch publishes to."
-    )
+    pubsub_topic: str = Field("projects/postroom/topics/gmail", description="The topic of Gmail's watch.")
     pubsub_audience: str = Field("", description="The audience a push token must carry; empty refuses every push.")
     pubsub_service_account: str = Field("", description="The e-mail a push token must carry; empty refuses every push.")
 
