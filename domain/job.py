@@ -1,0 +1,163 @@
+"""The job: its states, what a claimed one carries, and the outcomes that a handler may return."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+SYSTEM_ORG = UUID("00000000-0000-7000-8000-000000000000")
+"""Owns fleet-wide housekeeping; no tenant's data belongs to it."""
+
+JsonObject = dict[str, Any]
+
+
+class State(StrEnum):
+    """Where a job stands; `domain.lifecycle` holds the allowed moves."""
+
+    QUEUED = "queued"
+    CLAIMED = "claimed"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    DEAD = "dead"
+    CANCELED = "canceled"
+
+    @property
+    def final(self) -> bool:
+        """Whether a job stays there for good."""
+        return self in FINAL
+
+
+FINAL = frozenset({State.SUCCEEDED, State.FAILED, State.DEAD, State.CANCELED})
+
+
+class ActorType(StrEnum):
+    """Who caused a job."""
+
+    USER = "user"
+    SYSTEM = "system"
+    API_KEY = "api_key"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who asked, and in which request; children inherit it."""
+
+    actor_type: ActorType = ActorType.SYSTEM
+    actor_id: str = "postroom"
+    request_id: str | None = None
+    correlation_id: str | None = None
+    traceparent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job to be enqueued; the ledger fills in what is None."""
+
+    job_type: str
+    org_id: UUID
+    payload: JsonObject
+    payload_version: int | None = None
+    job_id: UUID | None = None
+    project_id: UUID | None = None
+    origin: Origin = field(default_factory=Origin)
+    idempotency_key: str | None = None
+    run_at: datetime | None = None
+    expires_at: datetime | None = None
+    priority: int = 0
+    parent_id: UUID | None = None
+    replay_of: UUID | None = None
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What a broker message says: look at this job. Everything else stands in the ledger."""
+
+    job_id: UUID
+    job_type: str
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """What an enqueue did: made a job, or found the one that has the key."""
+
+    hint: Hint
+    created: bool
+    publish: bool
+
+    @property
+    def job_id(self) -> UUID:
+        """The new job's id, or the id of the job that was there first."""
+        return self.hint.job_id
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedJob:
+    """A job in the hands of one worker process; every write it causes names `job_id` and `token`."""
+
+    job_id: UUID
+    token: UUID
+    job_type: str
+    queue: str
+    org_id: UUID
+    project_id: UUID | None
+    payload: JsonObject
+    payload_version: int
+    attempt: int
+    max_attempts: int
+    losses: int
+    deadline: timedelta
+    priority: int
+    idempotency_key: str
+    origin: Origin
+    parent_id: UUID | None
+    created_at: datetime
+    run_at: datetime
+    claimed_at: datetime
+
+    def child(self, new: NewJob) -> NewJob:
+        """The same new job, as a child: it inherits org, actor, request, correlation and trace."""
+        return NewJob(
+            job_type=new.job_type,
+            org_id=self.org_id,
+            payload=new.payload,
+            payload_version=new.payload_version,
+            job_id=new.job_id,
+            project_id=new.project_id or self.project_id,
+            origin=self.origin,
+            idempotency_key=new.idempotency_key,
+            run_at=new.run_at,
+            expires_at=new.expires_at,
+            priority=new.priority,
+            parent_id=self.job_id,
+            replay_of=new.replay_of,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The job did its work. `output` is kept with the job; `children` are enqueued with the settlement."""
+
+    output: JsonObject = field(default_factory=dict)
+    children: tuple[NewJob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snooze:
+    """Look at the job again at `until`; it holds no slot meanwhile and spends no attempt."""
+
+    until: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """The job has become pointless."""
+
+    reason: str
+
+
+Outcome = Done | Snooze | Cancel

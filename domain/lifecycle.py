@@ -1,0 +1,156 @@
+"""What becomes of a job: the table of allowed moves, and one pure function from an outcome to a settlement."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from domain.failures import ClaimLost, Failure, Invalid, Scope, Throttled, Transient, Unauthorised, Uncertain
+from domain.job import Cancel, ClaimedJob, Done, JsonObject, NewJob, Outcome, Snooze, State
+from domain.retry import RetryPolicy
+
+MOVES: frozenset[tuple[State, State]] = frozenset(
+    {
+        (State.QUEUED, State.CLAIMED),
+        (State.QUEUED, State.RUNNING),  # claimed and started in one statement
+        (State.QUEUED, State.CANCELED),  # canceled or expired before a claim
+        (State.CLAIMED, State.RUNNING),
+        (State.CLAIMED, State.QUEUED),  # the process died or stopped before it began
+        (State.CLAIMED, State.SUCCEEDED),  # started and ended within one batch
+        (State.CLAIMED, State.FAILED),
+        (State.CLAIMED, State.DEAD),
+        (State.CLAIMED, State.CANCELED),
+        (State.RUNNING, State.QUEUED),  # retry, snooze, rescue, shutdown
+        (State.RUNNING, State.SUCCEEDED),
+        (State.RUNNING, State.FAILED),
+        (State.RUNNING, State.DEAD),
+        (State.RUNNING, State.CANCELED),
+    }
+)
+
+MAX_LOSSES = 3
+"""A job that took its process down this often is poison: more tries would only take more processes down."""
+
+THROTTLE_JITTER = timedelta(seconds=2)
+"""Spreads the jobs that wait for one provider, so that they do not all come back at the same moment."""
+
+EVENTS = {
+    State.SUCCEEDED: "job.succeeded",
+    State.FAILED: "job.failed",
+    State.CANCELED: "job.canceled",
+    State.QUEUED: "job.retried",
+}
+"""The audit event of each settlement. A dead job's event is written with its dead letter, by the database."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloseGate:
+    """Keeps a scope's jobs in their queues until a time; without a time, until somebody opens it."""
+
+    scope: Scope
+    key: str
+    reason: str
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What is written about one attempt, named by job and claim token."""
+
+    job_id: UUID
+    token: UUID
+    state: State
+    run_at: datetime | None = None
+    attempt_delta: int = 0
+    output: JsonObject | None = None
+    error: JsonObject | None = None
+    reason: str | None = None
+    cost_microcents: int = 0
+    detail: JsonObject = field(default_factory=dict)
+    children: tuple[NewJob, ...] = ()
+    gate: CloseGate | None = None
+
+    @property
+    def event(self) -> str | None:
+        """The audit event to write, or None where the database writes it."""
+        return EVENTS.get(self.state)
+
+
+def settle(
+    job: ClaimedJob, outcome: Outcome | Failure, policy: RetryPolicy, now: datetime, dice: float
+) -> Settlement | None:
+    """Decide what becomes of a job after one attempt; None when the claim is lost and nothing may be written."""
+    match outcome:
+        case Done(output=output, children=children):
+            return Settlement(job.job_id, job.token, State.SUCCEEDED, output=output, children=children)
+        case Snooze(until=until, reason=reason):
+            return _requeue(job, until, {"cause": "snooze", "reason": reason}, attempt_delta=-1)
+        case Cancel(reason=reason):
+            return Settlement(job.job_id, job.token, State.CANCELED, reason=reason, detail={"reason": reason})
+        case ClaimLost():
+            return None
+        case Failure():
+            return _settle_failure(job, outcome, policy, now, dice)
+
+
+def _settle_failure(job: ClaimedJob, failure: Failure, policy: RetryPolicy, now: datetime, dice: float) -> Settlement:
+    error = describe(failure, job.attempt)
+    match failure:
+        case Throttled(retry_after=wait, scope=scope, provider=provider):
+            until = now + wait
+            gate = CloseGate(scope, _gate_key(job, scope, provider), failure.reason, until)
+            return _requeue(
+                job, until + THROTTLE_JITTER * dice, {"cause": "throttled", "error": error}, attempt_delta=-1, gate=gate
+            )
+        case Unauthorised(account=account):
+            gate = CloseGate(Scope.ACCOUNT, account, f"needs_reconsent: {failure.reason}", None)
+            return _requeue(job, now, {"cause": "parked", "error": error}, attempt_delta=-1, gate=gate)
+        case Uncertain() | Invalid():
+            return _end(job, State.DEAD, error)
+        case Transient() if job.attempt < job.max_attempts:
+            return _requeue(
+                job, now + policy.delay(job.attempt, dice), {"cause": "failure", "error": error}, error=error
+            )
+        case Failure(permanent=True):
+            return _end(job, State.FAILED, error)
+        case _:
+            return _end(job, State.DEAD, error)
+
+
+def describe(failure: Failure, attempt: int) -> JsonObject:
+    """A failure as it is kept: code, reason and attempt; no payload, no traceback, no secret."""
+    return {"code": failure.code, "reason": failure.reason[:2000], "attempt": attempt}
+
+
+def _requeue(  # noqa: PLR0913 - one settlement, each argument a column of it
+    job: ClaimedJob,
+    run_at: datetime,
+    detail: JsonObject,
+    *,
+    attempt_delta: int = 0,
+    error: JsonObject | None = None,
+    gate: CloseGate | None = None,
+) -> Settlement:
+    return Settlement(
+        job.job_id,
+        job.token,
+        State.QUEUED,
+        run_at=run_at,
+        attempt_delta=attempt_delta,
+        error=error,
+        detail=detail | {"run_at": run_at.isoformat()},
+        gate=gate,
+    )
+
+
+def _end(job: ClaimedJob, state: State, error: JsonObject) -> Settlement:
+    return Settlement(job.job_id, job.token, state, error=error, detail={"error": error})
+
+
+def _gate_key(job: ClaimedJob, scope: Scope, provider: str) -> str:
+    match scope:
+        case Scope.ACCOUNT:
+            return str(job.payload.get("account_id", job.job_id))
+        case Scope.ORG:
+            return str(job.org_id)
+        case Scope.PROVIDER:
+            return provider

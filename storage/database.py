@@ -1,0 +1,192 @@
+"""Connections and transactions: the ledger role for the frame, the tenant role with its org sealed in for handlers."""
+
+import hashlib
+import hmac
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from sqlalchemy import Connection, CursorResult, Engine, Executable, Row, create_engine
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from domain.failures import ClaimLost, Forbidden, Invalid, Transient
+from settings import Settings
+from storage.queries import statement
+
+LEDGER_ROLE = "postroom_ledger"
+TENANT_ROLE = "postroom_tenant"
+
+
+class DatabaseUnavailable(Transient):
+    """PostgreSQL cannot be reached now."""
+
+    code = "database.unavailable"
+
+
+class Transaction:
+    """One open transaction; what must wait for its commit is called after it."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Wrap a connection that is inside a transaction."""
+        self._connection = connection
+        self._after_commit: list[Callable[[], None]] = []
+
+    def run(self, name: str, **parameters: object) -> Sequence[Row[Any]]:
+        """Run a statement of `storage/sql` and return its rows."""
+        return fetch(self._connection, statement(name), parameters)
+
+    def raw(self, sql: str, parameters: Mapping[str, object] | None = None) -> Sequence[Row[Any]]:
+        """Run SQL text with `%(name)s` parameters; row-level security is what keeps a handler's inside its org."""
+        return fetch(self._connection, sql, parameters or {})
+
+    def execute(self, query: Executable, parameters: Mapping[str, object] | None = None) -> CursorResult[Any]:
+        """Run a SQLAlchemy Core statement."""
+        with translated():
+            return self._connection.execute(query, parameters or {})
+
+    def after_commit(self, call: Callable[[], None]) -> None:
+        """Call this once the transaction has committed; never when it is rolled back (promise P5)."""
+        self._after_commit.append(call)
+
+    def committed(self) -> None:
+        """Make the calls that waited for the commit."""
+        for call in self._after_commit:
+            call()
+
+
+class Database:
+    """The two engines of a process. Build it after any fork; a forked child must not use its parent's."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Prepare the engines; nothing connects yet."""
+        self._ledger = _engine(role_url(settings, LEDGER_ROLE), settings)
+        self._tenants = _engine(role_url(settings, TENANT_ROLE), settings)
+        self._seal_key: str | None = None
+
+    @contextmanager
+    def ledger(self) -> Iterator[Transaction]:
+        """Open a transaction of the frame, which sees every org."""
+        with _transaction(self._ledger) as transaction:
+            yield transaction
+
+    @contextmanager
+    def tenant(self, org_id: UUID) -> Iterator[Transaction]:
+        """Open a transaction that can see and touch one org's rows and no others (promise P6)."""
+        seal = self._seal(org_id)
+        with _transaction(self._tenants) as transaction:
+            transaction.raw(
+                "select set_config('postroom.org', %(org)s, true), set_config('postroom.org_seal', %(seal)s, true)",
+                {"org": str(org_id), "seal": seal},
+            )
+            yield transaction
+
+    @contextmanager
+    def claimed(self, org_id: UUID, job_id: UUID, token: UUID) -> Iterator[Transaction]:
+        """Open a tenant's transaction that holds a job's claim until its end; raises `ClaimLost` (promise P4)."""
+        with self.tenant(org_id) as transaction:
+            transaction.raw("select postroom.hold_claim(%(job)s, %(token)s)", {"job": job_id, "token": token})
+            yield transaction
+
+    @contextmanager
+    def session(self) -> Iterator[psycopg.Connection[Any]]:
+        """Lend a ledger connection in autocommit for advisory locks and notifications; closed afterwards."""
+        url = self._ledger.url.set(drivername="postgresql").render_as_string(hide_password=False)
+        with translated(), psycopg.connect(url, autocommit=True, connect_timeout=5) as connection:
+            yield connection
+
+    def dispose(self, *, close: bool = True) -> None:
+        """Drop all connections; without closing them after a fork, for they are the parent's."""
+        self._ledger.dispose(close=close)
+        self._tenants.dispose(close=close)
+
+    def _seal(self, org_id: UUID) -> str:
+        if self._seal_key is None:
+            with self.ledger() as transaction:
+                self._seal_key = transaction.raw("select secret from tenant_seal")[0][0]
+        key = self._seal_key
+        inner = hashlib.sha256(f"{key}{org_id}".encode()).hexdigest()
+        return hashlib.sha256(f"{key}{inner}".encode()).hexdigest()
+
+
+def role_url(settings: Settings, role: str) -> URL:
+    """The URL by which a role logs in: its own setting, or the owner's URL with the role's name and password."""
+    given = settings.ledger_database_url if role == LEDGER_ROLE else settings.tenant_database_url
+    if given is not None:
+        return make_url(given.get_secret_value()).set(drivername="postgresql+psycopg")
+    owner = make_url(settings.database_url.get_secret_value())
+    return owner.set(drivername="postgresql+psycopg", username=role, password=role_password(settings, role))
+
+
+def role_password(settings: Settings, role: str) -> str:
+    """The password that migrations give a role whose URL is derived; follows from the sealing key."""
+    key = settings.sealing_keys.get_secret_value().split(",")[0]
+    return hmac.new(key.encode(), role.encode(), hashlib.sha256).hexdigest()
+
+
+def fetch(connection: Connection, sql: str, parameters: Mapping[str, object]) -> Sequence[Row[Any]]:
+    """Run SQL text and return its rows; none when it returns none."""
+    with translated():
+        result = connection.exec_driver_sql(sql, dict(parameters) or None)
+        return result.fetchall() if result.returns_rows else []
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn the database's errors into our failures: refusals by their code, lost connections into one kind."""
+    try:
+        yield
+    except DBAPIError as error:
+        failure = _failure(error)
+        if failure is None:
+            raise
+        raise failure from error
+    except (PoolTimeoutError, psycopg.OperationalError) as error:
+        raise DatabaseUnavailable(type(error).__name__) from error
+
+
+def _failure(error: DBAPIError) -> Exception | None:
+    code = getattr(error.orig, "sqlstate", None)
+    message = str(getattr(getattr(error.orig, "diag", None), "message_primary", "") or "")
+    match code:
+        case "PR001":
+            return ClaimLost(message)
+        case "PR002" | "PR003":
+            field, _, reason = message.partition(": ")
+            return Invalid(field, reason)
+        case "42501":
+            return Forbidden(message)
+    if error.connection_invalidated or (isinstance(error, OperationalError | InterfaceError)):
+        return DatabaseUnavailable(type(error.orig).__name__)
+    return None
+
+
+@contextmanager
+def _transaction(engine: Engine) -> Iterator[Transaction]:
+    with translated():
+        connection = engine.connect()
+    with connection:
+        with translated():
+            begun = connection.begin()
+        transaction = Transaction(connection)
+        with begun:
+            yield transaction
+            with translated():
+                begun.commit()
+    transaction.committed()
+
+
+def _engine(url: URL, settings: Settings) -> Engine:
+    milliseconds = int(settings.statement_timeout_s * 1000)
+    options = f"-c statement_timeout={milliseconds} -c idle_in_transaction_session_timeout={milliseconds * 2}"
+    return create_engine(
+        url,
+        pool_size=settings.database_pool_size,
+        max_overflow=0,
+        pool_timeout=settings.statement_timeout_s,
+        pool_use_lifo=True,
+        connect_args={"options": options, "connect_timeout": 5, "application_name": f"postroom:{url.username}"},
+    )

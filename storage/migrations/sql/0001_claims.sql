@@ -1,0 +1,81 @@
+-- What a claim allows, and what follows when a job dies.
+
+-- Holds a claim for the length of the caller's transaction; refuses when it is lost (promise P4). The share lock keeps
+-- the rescue away until the transaction ends, so that check and write cannot be separated.
+create function postroom.hold_claim(held_job uuid, held_token uuid) returns void
+language plpgsql security definer set search_path = pg_catalog, public as $$
+begin
+  perform from jobs
+  where id = held_job and claim_token = held_token
+    and (session_user <> 'postroom_tenant' or org_id = postroom.current_org())
+  for share;
+  if not found then
+    raise exception 'the claim on job % is lost', held_job using errcode = 'PR001';
+  end if;
+end
+$$;
+grant execute on function postroom.hold_claim(uuid, uuid) to postroom_ledger, postroom_tenant;
+
+-- What an operator can do about a dead job, by the reason it died for.
+create function postroom.action_plan(error jsonb) returns text
+language sql immutable as $$
+  select case error ->> 'code'
+    when 'uncertain' then 'An outside effect may or may not have happened. Look at the provider, then decide: it happened, or it did not.'
+    when 'invalid' then 'The payload cannot be understood. Replay with a mended payload, or discard.'
+    when 'unknown_type' then 'No worker knows this job type. Deploy a worker that does, then replay; or discard.'
+    when 'poison' then 'The job took its worker process down each time. Find out why before replaying; or discard.'
+    else 'The job failed at every attempt. Mend the cause, then replay; or discard.'
+  end
+$$;
+
+-- Whoever makes a job dead, the dead letter with its whole story is written in the same transaction, and the task that
+-- raises the alert is queued. A dead alert raises none, or one bad alert would raise alerts for ever.
+create function postroom.bury() returns trigger
+language plpgsql security definer set search_path = pg_catalog, public as $$
+begin
+  insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+  values ('job.deadlettered', new.org_id, new.project_id, new.actor_type, new.actor_id, new.request_id, new.correlation_id,
+          new.id, new.job_type, new.attempt, jsonb_build_object('error', new.error));
+  insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan, history, effects)
+  values (
+    new.org_id, new.id, new.job_type, new.queue, new.payload, new.payload_version,
+    coalesce(new.error ->> 'reason', 'unknown'), new.error, postroom.action_plan(new.error),
+    coalesce((select jsonb_agg(jsonb_build_object('at', a.at, 'event', a.event, 'attempt', a.attempt, 'data', a.data) order by a.id)
+              from audit_log a where a.job_id = new.id), '[]'),
+    coalesce((select jsonb_agg(jsonb_build_object('key', k.key, 'mode', k.mode, 'status', k.status, 'last_seen_at', k.last_seen_at))
+              from idempotency_keys k where k.job_id = new.id and k.kind = 'effect'), '[]'))
+  on conflict (job_id) do nothing;
+  if new.job_type <> 'deadletter.quarantine' and exists (select from job_types where name = 'deadletter.quarantine') then
+    perform postroom.enqueue_jobs(jsonb_build_array(jsonb_build_object(
+      'job_type', 'deadletter.quarantine', 'org_id', new.org_id, 'project_id', new.project_id, 'payload', jsonb_build_object('job_id', new.id),
+      'request_id', new.request_id, 'correlation_id', new.correlation_id, 'parent_id', new.id)));
+  end if;
+  return null;
+end
+$$;
+create trigger jobs_bury after update of state on jobs for each row
+  when (new.state = 'dead' and old.state <> 'dead') execute function postroom.bury();
+
+-- Frees the concurrency keys that these jobs held and calls the job that has waited longest for each; the caller
+-- publishes what it returns, and if it cannot, the relay does when the patience is over.
+create function postroom.free_slots(of_jobs uuid[]) returns table (job_id uuid, job_type text, queue text)
+language sql security definer set search_path = pg_catalog, public as $$
+  with freed as (
+    delete from serial_slots s where s.job_id = any (of_jobs) returning s.serial_key
+  ),
+  next_in_line as (
+    select distinct on (w.serial_key) w.serial_key, w.job_id
+    from serial_waiters w join freed using (serial_key)
+    order by w.serial_key, w.since, w.job_id
+  ),
+  called as (
+    delete from serial_waiters w using next_in_line n
+    where w.serial_key = n.serial_key and w.job_id = n.job_id
+    returning w.job_id
+  )
+  update jobs j set published_at = now(), attention_at = now() + interval '10 seconds'
+  from called c
+  where j.id = c.job_id and j.state = 'queued' and j.run_at <= now()
+  returning j.id, j.job_type, j.queue
+$$;
+grant execute on function postroom.free_slots(uuid[]) to postroom_ledger;

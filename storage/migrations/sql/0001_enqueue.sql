@@ -1,0 +1,156 @@
+-- Enqueueing: four doors, one path. Every door ends in postroom.enqueue_jobs.
+
+-- Until when the gates keep a job back; null when none does. 'infinity' for a gate without an end.
+create function postroom.gated_until(of_org uuid, of_type text, of_queue text, of_account text) returns timestamptz
+language sql stable security definer set search_path = pg_catalog, public as $$
+  select max(coalesce(g.until, 'infinity'))
+  from gates g
+  where (g.until is null or g.until > now())
+    and case g.scope
+      when 'fleet' then true
+      when 'queue' then g.key = of_queue
+      when 'job_type' then g.key = of_type
+      when 'org' then g.key = of_org::text
+      when 'account' then g.key = of_account
+      when 'provider' then g.key = any (select unnest(t.providers) from job_types t where t.name = of_type)
+    end
+$$;
+grant execute on function postroom.gated_until(uuid, text, text, text) to postroom_ledger;
+
+-- Inserts jobs, their guards and their audit events in the caller's transaction; all of a batch in one statement.
+-- requests: a JSON array of objects (job_type, org_id, payload, and the optional fields of the job contract).
+-- publisher: true when the caller will publish the hints after its commit; else the relay is woken by a notification.
+create function postroom.enqueue_jobs(requests jsonb, publisher boolean default false, patience interval default '30 seconds')
+returns table (place bigint, job_id uuid, job_type text, queue text, created boolean, publish boolean)
+language plpgsql security definer set search_path = pg_catalog, public as $$
+#variable_conflict use_column
+declare
+  bad text;
+begin
+  select format('job_type: %s is not a known job type', coalesce(r.body ->> 'job_type', 'null')) into bad
+  from jsonb_array_elements(requests) as r (body)
+  where not exists (select from job_types t where t.name = r.body ->> 'job_type' or r.body ->> 'job_type' = any (t.aliases))
+  limit 1;
+  if bad is not null then
+    raise exception '%', bad using errcode = 'PR002';
+  end if;
+  if session_user = 'postroom_tenant' and exists (
+    select from jsonb_array_elements(requests) as r (body)
+    where (r.body ->> 'org_id')::uuid is distinct from postroom.current_org()
+  ) then
+    raise exception 'org_id: a tenant may enqueue for its own org only' using errcode = '42501';
+  end if;
+  select format('payload.%s: a payload must not carry a secret', postroom.carries_secret(r.body -> 'payload')) into bad
+  from jsonb_array_elements(requests) as r (body)
+  where postroom.carries_secret(r.body -> 'payload') is not null
+  limit 1;
+  if bad is not null then
+    raise exception '%', bad using errcode = 'PR003';
+  end if;
+
+  return query
+  with asked as materialized (
+    select o.place, r.*, coalesce(r.given_id, uuidv7()) as id, t.name as type_name, t.queue as type_queue,
+           t.payload_version as type_version, t.max_attempts as type_attempts, t.deadline as type_deadline,
+           coalesce(t.unique_mode, case when r.given_key is not null then 'for_ttl' end) as mode,
+           t.keep_key_for, t.serial_field,
+           coalesce(r.given_key, t.name || ':' || r.org_id || ':' || coalesce(r.project_id::text, '') || ':' || encode(sha256(convert_to(
+             case when t.unique_mode is null then coalesce(r.given_id, uuidv7())::text
+                  when t.unique_fields is null then r.payload::text
+                  else (select jsonb_object_agg(f, r.payload -> f)::text from unnest(t.unique_fields) as f) end,
+             'UTF8')), 'hex')) as key,
+           coalesce(r.wanted_run_at, now()) as due_at
+    from jsonb_array_elements(requests) with ordinality as o (body, place)
+    cross join lateral (
+      select (o.body ->> 'job_id')::uuid as given_id, o.body ->> 'job_type' as asked_type, (o.body ->> 'org_id')::uuid as org_id,
+             (o.body ->> 'project_id')::uuid as project_id, coalesce(o.body -> 'payload', '{}') as payload,
+             (o.body ->> 'payload_version')::smallint as given_version, o.body ->> 'idempotency_key' as given_key,
+             coalesce(o.body ->> 'actor_type', 'system') as actor_type, coalesce(o.body ->> 'actor_id', 'postroom') as actor_id,
+             coalesce(o.body ->> 'request_id', uuidv7()::text) as request_id, o.body ->> 'correlation_id' as given_correlation,
+             o.body ->> 'traceparent' as traceparent, (o.body ->> 'parent_id')::uuid as parent_id,
+             (o.body ->> 'replay_of')::uuid as replay_of, coalesce((o.body ->> 'priority')::smallint, 0) as priority,
+             (o.body ->> 'run_at')::timestamptz as wanted_run_at, (o.body ->> 'expires_at')::timestamptz as expires_at,
+             (o.body ->> 'max_attempts')::smallint as given_attempts, (o.body ->> 'created_at')::timestamptz as created_at
+    ) as r
+    join job_types t on t.name = r.asked_type or r.asked_type = any (t.aliases)
+  ),
+  -- Of requests with one key in one batch the first wins; in key order, so that two batches cannot deadlock.
+  firsts as (
+    select distinct on (org_id, key) org_id, key, id, mode, keep_key_for from asked
+    where mode is not null order by org_id, key, place
+  ),
+  guards as (
+    insert into idempotency_keys as k (org_id, key, kind, mode, status, job_id, expires_at)
+    select org_id, key, 'job', mode, 'pending', id, now() + keep_key_for from firsts
+    on conflict (org_id, key) do update set
+      last_seen_at = now(),
+      job_id = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then excluded.job_id else k.job_id end,
+      mode = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then excluded.mode else k.mode end,
+      first_seen_at = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then now() else k.first_seen_at end,
+      expires_at = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then excluded.expires_at else k.expires_at end,
+      result_ref = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then null else k.result_ref end,
+      error_ref = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then null else k.error_ref end,
+      status = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then 'pending' else k.status end
+    returning k.org_id, k.key, k.job_id
+  ),
+  judged as (
+    select a.*, coalesce(g.job_id, a.id) as winner, coalesce(g.job_id = a.id, true) as wins,
+           a.due_at <= now()
+             and (case when exists (select from gates) then
+                    postroom.gated_until(a.org_id, a.type_name, a.type_queue, a.payload ->> 'account_id') end) is null as open
+    from asked a
+    left join guards g on a.mode is not null and g.org_id = a.org_id and g.key = a.key
+  ),
+  inserted as (
+    insert into jobs (id, org_id, project_id, job_type, queue, priority, payload, payload_version, idempotency_key, guarded,
+                      serial_key, actor_type, actor_id, request_id, correlation_id, traceparent, parent_id, replay_of,
+                      max_attempts, deadline, created_at, run_at, expires_at, published_at, attention_at)
+    select id, org_id, project_id, type_name, type_queue, priority, payload, coalesce(given_version, type_version), key,
+           mode is not null, case when serial_field is not null then type_name || ':' || org_id || ':' || coalesce(payload ->> serial_field, '') end,
+           actor_type, actor_id, request_id, coalesce(given_correlation, request_id), traceparent, parent_id, replay_of,
+           coalesce(given_attempts, type_attempts), type_deadline, coalesce(created_at, now()), due_at, expires_at,
+           case when open and publisher then now() end, case when open and publisher then now() + patience else due_at end
+    from judged where wins
+    on conflict (id) do nothing
+    returning id, org_id, project_id, job_type, actor_type, actor_id, request_id, correlation_id, run_at, parent_id, replay_of
+  ),
+  told as (
+    insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+    select 'job.enqueued', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, 0,
+           jsonb_strip_nulls(jsonb_build_object('run_at', run_at, 'parent_id', parent_id, 'replay_of', replay_of))
+    from inserted
+  )
+  select j.place, j.winner, j.type_name, j.type_queue, i.id is not null, j.open and publisher and i.id is not null
+  from judged j left join inserted i on i.id = j.id and j.wins
+  order by j.place;
+
+  if not publisher then
+    perform pg_notify('postroom_due', '');
+  end if;
+end
+$$;
+grant execute on function postroom.enqueue_jobs(jsonb, boolean, interval) to postroom_ledger, postroom_tenant;
+
+-- When a guard lets the next job through. A guard that outlived its time is always free.
+create function postroom.is_free(kind text, mode text, status text, expires_at timestamptz) returns boolean
+language sql stable as $$
+  select kind = 'job' and (
+    expires_at <= now()
+    or (mode = 'while_queued' and status <> 'pending')
+    or (mode = 'while_active' and status not in ('pending', 'running')))
+$$;
+
+-- The second door: any language, inside its own transaction. Returns the job's id, or the id of the job that has the key.
+create function postroom.enqueue(
+  job_type text, org_id uuid, payload jsonb default '{}', run_at timestamptz default null, priority integer default 0,
+  project_id uuid default null, idempotency_key text default null, expires_at timestamptz default null,
+  actor_type text default 'system', actor_id text default 'sql', request_id text default null,
+  correlation_id text default null, traceparent text default null
+) returns uuid
+language sql security definer set search_path = pg_catalog, public as $$
+  select e.job_id from postroom.enqueue_jobs(jsonb_build_array(jsonb_strip_nulls(jsonb_build_object(
+    'job_type', job_type, 'org_id', org_id, 'run_at', run_at, 'priority', priority, 'project_id', project_id,
+    'idempotency_key', idempotency_key, 'expires_at', expires_at, 'actor_type', actor_type, 'actor_id', actor_id,
+    'request_id', request_id, 'correlation_id', correlation_id, 'traceparent', traceparent))
+    || jsonb_build_object('payload', payload))) as e
+$$;

@@ -1,0 +1,220 @@
+-- The ledger: every job, its guards, steps, audit trail and dead letter. docs/explanation/life-of-a-job.md tells its story.
+
+-- One row per process that runs jobs; renewing it keeps all the claims of the process.
+create table workers (
+  id uuid primary key,
+  node_id uuid not null,
+  hostname text not null,
+  pid integer not null,
+  started_at timestamptz not null default now(),
+  lease_until timestamptz not null
+);
+create index workers_lease on workers (lease_until);
+grant select, insert, update, delete on workers to postroom_ledger;
+
+-- What the catalogue says of each job type, so that every door decides alike; written by the workers at their start.
+create table job_types (
+  name text primary key check (name ~ '^[a-z_]+\.[a-z_]+$'),
+  aliases text[] not null default '{}',
+  queue text not null check (queue in ('critical', 'default', 'notifications', 'planning', 'exports', 'maintenance', 'deadletter')),
+  payload_version smallint not null check (payload_version > 0),
+  payload_schema jsonb not null,
+  max_attempts smallint not null check (max_attempts between 1 and 100),
+  deadline interval not null check (deadline > interval '0'),
+  unique_mode text check (unique_mode in ('while_queued', 'while_active', 'for_ttl')),
+  unique_fields text[],
+  keep_key_for interval not null,
+  serial_field text,
+  providers text[] not null default '{}',
+  seen_at timestamptz not null default now()
+);
+grant select, insert, update on job_types to postroom_ledger;
+grant select on job_types to postroom_tenant;
+
+-- attention_at is when somebody must look at the row next: an unpublished job when it is due, a published one when its
+-- hint has been out too long, a claimed one when its worker's lease could have ended. A final job needs none. One index
+-- serves them all, and its predicate names no state, so that a claim stays a HOT update.
+create table jobs (
+  id uuid primary key default uuidv7(),
+  org_id uuid not null references orgs (id),
+  project_id uuid,
+  job_type text not null check (length(job_type) between 1 and 100),
+  queue text not null check (queue in ('critical', 'default', 'notifications', 'planning', 'exports', 'maintenance', 'deadletter')),
+  state text not null default 'queued'
+    check (state in ('queued', 'claimed', 'running', 'succeeded', 'failed', 'dead', 'canceled')),
+  priority smallint not null default 0 check (priority between -100 and 100),
+  payload jsonb not null check (jsonb_typeof(payload) = 'object' and postroom.carries_secret(payload) is null),
+  payload_version smallint not null check (payload_version > 0),
+  idempotency_key text not null check (length(idempotency_key) between 1 and 400),
+  guarded boolean not null,
+  serial_key text check (length(serial_key) <= 400),
+  actor_type text not null check (actor_type in ('user', 'system', 'api_key')),
+  actor_id text not null check (length(actor_id) between 1 and 200),
+  request_id text not null check (length(request_id) between 1 and 200),
+  correlation_id text not null check (length(correlation_id) between 1 and 200),
+  traceparent text check (length(traceparent) <= 200),
+  parent_id uuid,
+  replay_of uuid,
+  attempt smallint not null default 0 check (attempt between 0 and max_attempts),
+  max_attempts smallint not null check (max_attempts between 1 and 100),
+  losses smallint not null default 0 check (losses >= 0),
+  deadline interval not null check (deadline > interval '0'),
+  created_at timestamptz not null default now(),
+  run_at timestamptz not null default now(),
+  expires_at timestamptz,
+  published_at timestamptz,
+  attention_at timestamptz,
+  claim_token uuid,
+  worker_id uuid,
+  claimed_at timestamptz,
+  started_at timestamptz,
+  finished_at timestamptz,
+  cancel_requested_at timestamptz,
+  cancel_reason text check (length(cancel_reason) <= 1000),
+  progress jsonb,
+  output jsonb,
+  error jsonb,
+  cost_microcents bigint not null default 0 check (cost_microcents >= 0),
+  constraint final_when_finished check ((state in ('succeeded', 'failed', 'dead', 'canceled')) = (finished_at is not null)),
+  constraint claimed_with_token check ((state in ('claimed', 'running')) = (claim_token is not null and worker_id is not null and claimed_at is not null)),
+  constraint running_was_started check (state <> 'running' or (started_at is not null and attempt > 0)),
+  constraint final_needs_no_attention check ((finished_at is null) = (attention_at is not null)),
+  constraint failure_has_error check (state not in ('failed', 'dead') or error is not null),
+  constraint canceled_has_reason check (state <> 'canceled' or cancel_reason is not null)
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
+create index jobs_attention on jobs (attention_at) where attention_at is not null;
+create index jobs_finished on jobs (finished_at) where finished_at is not null;
+call postroom.fence_table('jobs', 'org_id', 'select');
+grant select, insert, update, delete on jobs to postroom_ledger;
+grant select on jobs to postroom_tenant;
+
+-- Guards jobs (one of a kind) and effects (once, or known to be unknown) alike.
+create table idempotency_keys (
+  org_id uuid not null references orgs (id),
+  key text not null check (length(key) between 1 and 400),
+  kind text not null check (kind in ('job', 'effect')),
+  mode text not null check (mode in ('while_queued', 'while_active', 'for_ttl', 'native_key', 'find', 'idempotent', 'at_most_once')),
+  status text not null check (status in ('pending', 'running', 'succeeded', 'failed', 'dead', 'unknown')),
+  job_id uuid not null,
+  owner_token uuid,
+  first_seen_at timestamptz not null default now(),
+  last_seen_at timestamptz not null default now(),
+  expires_at timestamptz not null,
+  result_ref jsonb,
+  error_ref jsonb,
+  primary key (org_id, key),
+  constraint effect_names_its_claim check (kind = 'job' or owner_token is not null),
+  constraint mode_fits_kind check ((kind = 'job') = (mode in ('while_queued', 'while_active', 'for_ttl'))),
+  constraint success_has_result check (kind = 'job' or status <> 'succeeded' or result_ref is not null)
+) with (fillfactor = 80);
+create index idempotency_keys_expiry on idempotency_keys (expires_at);
+create index idempotency_keys_job on idempotency_keys (job_id) where kind = 'effect';
+call postroom.fence_table('idempotency_keys', 'org_id', 'select');
+grant select, insert, update, delete on idempotency_keys to postroom_ledger;
+grant select on idempotency_keys to postroom_tenant;
+
+-- Holders of a concurrency key, and the jobs that wait for it.
+create table serial_slots (
+  serial_key text primary key,
+  job_id uuid not null,
+  taken_at timestamptz not null default now()
+);
+create table serial_waiters (
+  serial_key text not null,
+  job_id uuid not null,
+  since timestamptz not null default now(),
+  primary key (serial_key, job_id)
+);
+grant select, insert, update, delete on serial_slots, serial_waiters to postroom_ledger;
+
+create table job_steps (
+  job_id uuid not null references jobs (id) on delete cascade,
+  org_id uuid not null references orgs (id),
+  name text not null check (length(name) between 1 and 200),
+  result jsonb not null,
+  attempt smallint not null,
+  cost_microcents bigint not null default 0 check (cost_microcents >= 0),
+  at timestamptz not null default now(),
+  primary key (job_id, name)
+);
+call postroom.fence_table('job_steps', 'org_id', 'select');
+grant select, insert on job_steps to postroom_ledger;
+grant select on job_steps to postroom_tenant;
+
+-- Append-only by grants and, against the owner's slips too, by trigger.
+create table audit_log (
+  id bigint generated always as identity primary key,
+  at timestamptz not null default clock_timestamp(),
+  event text not null check (event ~ '^[a-z_]+\.[a-z_]+$'),
+  org_id uuid not null,
+  project_id uuid,
+  actor_type text not null,
+  actor_id text not null,
+  request_id text not null,
+  correlation_id text not null,
+  job_id uuid,
+  job_type text,
+  attempt smallint,
+  data jsonb check (data is null or postroom.carries_secret(data) is null)
+);
+create index audit_log_job on audit_log (job_id, id) where job_id is not null;
+create function postroom.refuse_change() returns trigger language plpgsql as $$
+begin
+  raise exception 'audit_log is append-only' using errcode = '42501';
+end
+$$;
+create trigger audit_log_append_only before update or delete on audit_log
+  for each row execute function postroom.refuse_change();
+create trigger audit_log_no_truncate before truncate on audit_log
+  for each statement execute function postroom.refuse_change();
+call postroom.fence_table('audit_log', 'org_id', 'select');
+create policy tenant_append on audit_log for insert to postroom_tenant
+  with check (org_id = (select postroom.current_org()) and event not like 'job.%');
+grant select, insert on audit_log to postroom_ledger, postroom_tenant;
+
+create table dead_letters (
+  id uuid primary key default uuidv7(),
+  org_id uuid not null references orgs (id),
+  job_id uuid not null unique,
+  job_type text not null,
+  queue text not null,
+  payload jsonb not null,
+  payload_version smallint not null,
+  reason text not null,
+  error jsonb not null,
+  history jsonb not null default '[]',
+  effects jsonb not null default '[]',
+  plan text not null,
+  state text not null default 'open' check (state in ('open', 'replayed', 'discarded')),
+  replay_job_id uuid,
+  resolution text,
+  resolved_by text,
+  created_at timestamptz not null default now(),
+  resolved_at timestamptz,
+  constraint resolved_when_closed check ((state = 'open') = (resolved_at is null)),
+  constraint replay_has_job check ((state = 'replayed') = (replay_job_id is not null))
+);
+create index dead_letters_open on dead_letters (created_at) where state = 'open';
+call postroom.fence_table('dead_letters', 'org_id', 'select');
+grant select, insert, update on dead_letters to postroom_ledger;
+grant select on dead_letters to postroom_tenant;
+
+-- What must not run now, and until when: an operator's pause, a provider's back-off, lost consent.
+create table gates (
+  scope text not null check (scope in ('fleet', 'queue', 'job_type', 'org', 'account', 'provider')),
+  key text not null check (length(key) <= 200),
+  reason text not null check (length(reason) between 1 and 1000),
+  until timestamptz,
+  actor text not null,
+  closed_at timestamptz not null default now(),
+  primary key (scope, key)
+);
+grant select, insert, update, delete on gates to postroom_ledger;
+
+-- Which data set of the broker the fleet last saw; another one means that its hints are gone.
+create table broker_epochs (
+  only_row boolean primary key default true check (only_row),
+  epoch text not null,
+  seen_at timestamptz not null default now()
+);
+grant select, insert, update on broker_epochs to postroom_ledger;

@@ -1,0 +1,70 @@
+-- Three roles: the owner (whoever migrates) owns every object; the ledger is the frame; the tenant is a handler.
+-- A handler's connection logs in as the tenant, so that no RESET ROLE can take it further (promise P6).
+do $$
+declare
+  wanted text;
+begin
+  foreach wanted in array array['postroom_ledger', 'postroom_tenant'] loop
+    begin
+      execute format('create role %I login', wanted);
+    exception when duplicate_object or unique_violation then
+      null;  -- roles belong to the whole cluster; another database of it made them
+    end;
+  end loop;
+end
+$$;
+
+create schema postroom;
+grant usage on schema postroom, public to postroom_ledger, postroom_tenant;
+revoke create on schema public from public;
+alter default privileges in schema postroom revoke execute on functions from public;
+
+-- The org of a tenant's transaction is a setting, and settings can be set by any SQL. So it carries a seal that only
+-- the frame can make: a keyed hash with a secret that the tenant role cannot read.
+create table tenant_seal (
+  only_row boolean primary key default true check (only_row),
+  secret text not null
+);
+insert into tenant_seal (secret) values (gen_random_uuid()::text || gen_random_uuid()::text);
+grant select on tenant_seal to postroom_ledger;
+
+create function postroom.current_org() returns uuid
+language plpgsql stable security definer set search_path = pg_catalog, public as $$
+declare
+  org text := current_setting('postroom.org', true);
+  key text;
+begin
+  if coalesce(org, '') = '' then
+    return null;
+  end if;
+  select secret into key from tenant_seal;
+  if current_setting('postroom.org_seal', true) is distinct from
+     encode(sha256(convert_to(key || encode(sha256(convert_to(key || org, 'UTF8')), 'hex'), 'UTF8')), 'hex') then
+    raise exception 'postroom.org was set without its seal' using errcode = '42501';
+  end if;
+  return org::uuid;
+end
+$$;
+grant execute on function postroom.current_org() to postroom_ledger, postroom_tenant;
+
+-- Puts one table under row-level security: the ledger sees every row, the tenant its own org's.
+create procedure postroom.fence_table(target regclass, org_column text default 'org_id', tenant_may text default 'all')
+language plpgsql as $$
+begin
+  execute format('alter table %s enable row level security', target);
+  execute format('create policy ledger_all on %s to postroom_ledger using (true) with check (true)', target);
+  execute format(
+    'create policy tenant_own on %s for %s to postroom_tenant using (%I = (select postroom.current_org()))',
+    target, tenant_may, org_column);
+end
+$$;
+
+-- Refuses payloads that carry a credential under a telling name (promise P9).
+create function postroom.carries_secret(document jsonb) returns text
+language sql immutable parallel safe as $$
+  select jsonb_path_query_first(
+    document,
+    '$.** ? (@.type() == "object").keyvalue().key ? (@ like_regex "^(.*[_-])?(passwo?r?d|passphrase|secret|api[_-]?key|access[_-]?token|refresh[_-]?token|id[_-]?token|authorization|credentials?|private[_-]?key|client[_-]?secret)$" flag "i")'
+  ) #>> '{}'
+$$;
+grant execute on function postroom.carries_secret(jsonb) to postroom_ledger, postroom_tenant;

@@ -1,0 +1,23 @@
+-- Orgs and the people in them. Fleet-wide housekeeping belongs to the system org.
+create table orgs (
+  id uuid primary key default uuidv7(),
+  name text not null check (length(name) between 1 and 200),
+  settings jsonb not null default '{}' check (jsonb_typeof(settings) = 'object'),
+  created_at timestamptz not null default now()
+);
+call postroom.fence_table('orgs', 'id', 'select');
+grant select, insert, update on orgs to postroom_ledger;
+grant select on orgs to postroom_tenant;
+insert into orgs (id, name) values ('00000000-0000-7000-8000-000000000000', 'system');
+
+create table users (
+  id uuid primary key default uuidv7(),
+  org_id uuid not null references orgs (id),
+  email text not null check (email = lower(email) and position('@' in email) > 1 and length(email) <= 320),
+  role text not null default 'member' check (role in ('owner', 'admin', 'member')),
+  created_at timestamptz not null default now(),
+  unique (org_id, email)
+);
+call postroom.fence_table('users');
+grant select, insert, update on users to postroom_ledger;
+grant select on users to postroom_tenant;

@@ -1,0 +1,16 @@
+"""Roles, tenants and the ledger."""
+
+from storage.migrations.statements import run_files
+
+revision = "0001_pre_ledger"
+down_revision = None
+
+
+def upgrade() -> None:
+    """Make what every job needs."""
+    run_files("0001_roles", "0001_tenancy", "0001_ledger", "0001_enqueue", "0001_claims")
+
+
+def downgrade() -> None:
+    """Never: a ledger goes forward only; restore a backup instead."""
+    raise RuntimeError("the ledger goes forward only; restore a backup instead")

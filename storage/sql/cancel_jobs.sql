@@ -1,0 +1,30 @@
+-- Asks for jobs to be canceled: a queued one is at once, a running one sees the request at its next step, effect or heartbeat.
+with asked as (
+  select * from jobs where id = any (%(job_ids)s::uuid[]) and finished_at is null
+    and (%(org_id)s::uuid is null or org_id = %(org_id)s::uuid)
+  order by id for update
+),
+moved as (
+  update jobs j set
+    cancel_requested_at = coalesce(j.cancel_requested_at, now()), cancel_reason = coalesce(j.cancel_reason, %(reason)s),
+    state = case a.state when 'queued' then 'canceled' else a.state end,
+    finished_at = case a.state when 'queued' then now() end,
+    attention_at = case a.state when 'queued' then null else j.attention_at end
+  from asked a where j.id = a.id
+  returning j.*
+),
+guards as (
+  update idempotency_keys k set status = 'failed', last_seen_at = now() from moved m
+  where m.state = 'canceled' and m.guarded and k.org_id = m.org_id and k.key = m.idempotency_key and k.job_id = m.id
+),
+waiters as (
+  delete from serial_waiters w using moved m where w.job_id = m.id and m.state = 'canceled'
+),
+told as (
+  insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+  select case state when 'canceled' then 'job.canceled' else 'job.cancel_requested' end,
+    org_id, project_id, %(actor_type)s, %(actor_id)s, request_id, correlation_id, id, job_type, attempt,
+    jsonb_build_object('reason', %(reason)s::text)
+  from moved
+)
+select id, state from moved

@@ -1,0 +1,60 @@
+-- Gives back the jobs of processes that fell silent and of attempts that outran their deadline. A process that still renews
+-- its lease keeps its jobs, and they are looked at again when the lease could end. A job that keeps losing its process is poison.
+with overdue as (
+  select j.*, w.lease_until from jobs j left join workers w on w.id = j.worker_id
+  where j.attention_at <= now() and j.state in ('claimed', 'running')
+  order by j.attention_at
+  limit %(batch)s
+  for update of j skip locked
+),
+kept as (
+  update jobs j set attention_at = least(o.lease_until, o.claimed_at + o.deadline) + interval '1 second'
+  from overdue o
+  where j.id = o.id and o.lease_until > now() and o.claimed_at + o.deadline > now()
+  returning j.id
+),
+lost as (
+  select o.*, o.state as was,
+    case when o.lease_until > now() then 'deadline' else 'lost' end as cause,
+    case
+      when o.cancel_requested_at is not null then 'canceled'
+      when o.state = 'claimed' then 'queued'
+      when o.losses + 1 >= %(max_losses)s or o.attempt >= o.max_attempts then 'dead'
+      else 'queued'
+    end as fate
+  from overdue o where not (o.lease_until is not null and o.lease_until > now() and o.claimed_at + o.deadline > now())
+),
+moved as (
+  update jobs j set
+    state = l.fate, losses = j.losses + case l.was when 'running' then 1 else 0 end,
+    claim_token = null, worker_id = null, claimed_at = null, published_at = null,
+    attention_at = case l.fate when 'queued' then now() end,
+    finished_at = case l.fate when 'queued' then null else now() end,
+    cancel_reason = case l.fate when 'canceled' then coalesce(j.cancel_reason, 'canceled') else j.cancel_reason end,
+    error = case when l.was = 'running' then jsonb_build_object(
+      'code', case when l.fate = 'dead' and l.cause = 'lost' then 'poison' else l.cause end,
+      'reason', case l.cause when 'deadline' then 'the attempt outran its deadline' else 'the worker process was lost' end,
+      'attempt', j.attempt) else j.error end
+  from lost l
+  where j.id = l.id
+  returning j.*, l.cause
+),
+guards as (
+  update idempotency_keys k set
+    status = case m.state when 'queued' then 'pending' when 'dead' then 'dead' else 'failed' end,
+    last_seen_at = now(), error_ref = m.error
+  from moved m
+  where m.guarded and k.org_id = m.org_id and k.key = m.idempotency_key and k.job_id = m.id
+),
+told as (
+  insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+  select case state when 'queued' then 'job.retried' else 'job.canceled' end,
+    org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
+    jsonb_build_object('cause', cause, 'losses', losses, 'error', error)
+  from moved where state <> 'dead'
+)
+select 'rescued' as what, id, job_type, queue, org_id, state from moved
+union all
+select 'woken', w.job_id, w.job_type, w.queue, null, 'queued'
+from (select array_agg(id) as ids from moved where serial_key is not null) as held
+cross join lateral postroom.free_slots(held.ids) as w

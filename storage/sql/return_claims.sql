@@ -1,0 +1,26 @@
+-- A process stops and gives its jobs back: no attempt is spent, no loss counted.
+with returned as (
+  update jobs j set
+    state = 'queued', attempt = greatest(j.attempt - case j.state when 'running' then 1 else 0 end, 0),
+    claim_token = null, worker_id = null, claimed_at = null, published_at = null, attention_at = now()
+  where j.worker_id = any (select id from workers where node_id = %(node_id)s::uuid)
+    and j.attention_at <= now() + %(lease)s::interval + interval '2 seconds'
+    and j.state in ('claimed', 'running')
+  returning j.*
+),
+guards as (
+  update idempotency_keys k set status = 'pending', last_seen_at = now() from returned r
+  where r.guarded and k.org_id = r.org_id and k.key = r.idempotency_key and k.job_id = r.id
+),
+told as (
+  insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+  select 'job.retried', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
+    jsonb_build_object('cause', 'shutdown')
+  from returned
+),
+gone as (delete from workers where node_id = %(node_id)s::uuid)
+select 'returned' as what, id, job_type, queue, org_id, state from returned
+union all
+select 'woken', w.job_id, w.job_type, w.queue, null, 'queued'
+from (select array_agg(id) as ids from returned where serial_key is not null) as held
+cross join lateral postroom.free_slots(held.ids) as w

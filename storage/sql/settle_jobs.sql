@@ -1,0 +1,42 @@
+-- Writes what became of jobs, each named by id and claim token: a claim that was lost matches nothing, and the caller sees
+-- which of its jobs are missing from the answer. Returns the settled jobs and those that waited for their concurrency keys.
+with verdicts as (
+  select * from unnest(
+    %(job_ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(run_ats)s::timestamptz[], %(attempt_deltas)s::smallint[],
+    %(outputs)s::jsonb[], %(errors)s::jsonb[], %(costs)s::bigint[], %(reasons)s::text[], %(events)s::text[], %(details)s::jsonb[]
+  ) as v (id, token, state, run_at, attempt_delta, output, error, cost, reason, event, detail)
+),
+settled as (
+  update jobs j set
+    state = v.state,
+    attempt = greatest(j.attempt + v.attempt_delta, 0),
+    claim_token = null, worker_id = null, claimed_at = null, published_at = null,
+    run_at = coalesce(v.run_at, j.run_at),
+    attention_at = case v.state when 'queued' then coalesce(v.run_at, now()) end,
+    finished_at = case v.state when 'queued' then null else now() end,
+    output = v.output,
+    error = coalesce(v.error, j.error),
+    cancel_reason = coalesce(v.reason, j.cancel_reason),
+    cost_microcents = j.cost_microcents + v.cost
+  from verdicts v
+  where j.id = v.id and j.claim_token = v.token
+  returning j.*, v.event, v.detail
+),
+guards as (
+  update idempotency_keys k set
+    status = case s.state when 'succeeded' then 'succeeded' when 'dead' then 'dead' when 'queued' then 'pending' else 'failed' end,
+    last_seen_at = now(), error_ref = s.error,
+    result_ref = case s.state when 'succeeded' then jsonb_build_object('job_id', s.id) end
+  from settled s
+  where s.guarded and k.org_id = s.org_id and k.key = s.idempotency_key and k.job_id = s.id
+),
+told as (
+  insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+  select event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt, detail
+  from settled where event is not null
+)
+select 'settled' as what, id, job_type, queue, org_id, state from settled
+union all
+select 'woken', w.job_id, w.job_type, w.queue, null, 'queued'
+from (select array_agg(id) as ids from settled where serial_key is not null) as held
+cross join lateral postroom.free_slots(held.ids) as w
