@@ -1,0 +1,148 @@
+"""One child process that dies with its parent, writes its output to a file, and can be stopped, killed or frozen."""
+
+import os
+import pwd
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+LIFELINE = 'read -r never; kill -s "$1" "$2" && kill -s CONT "$2"'
+"""Reads a pipe whose other end only the parent holds: end of file means the parent is gone, however it died.
+
+Portable, and unlike `PR_SET_PDEATHSIG` it neither depends on the thread that started the child nor is lost when the
+child changes its user.
+"""
+
+
+@dataclass(frozen=True)
+class Command:
+    """What to run: arguments, environment added to ours, working folder, and the user to become when we are root."""
+
+    arguments: Sequence[str]
+    environment: Mapping[str, str] | None = None
+    folder: Path | None = None
+    user: str | None = None
+
+
+class ChildProcess:
+    """A command as a child in a session of its own, so that Ctrl-C in a terminal reaches us and not it.
+
+    `log` receives what it writes, appended over restarts. `stop_signal` asks it to end in its own good way.
+    """
+
+    def __init__(self, command: Command, *, log: Path, stop_signal: signal.Signals = signal.SIGTERM) -> None:
+        """Remember the command; nothing runs before `start`."""
+        self.command = command
+        self.log = log
+        self.stop_signal = stop_signal
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lifeline: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process id of the last start; an error before the first."""
+        if self._process is None:
+            raise RuntimeError(f"{self.command.arguments[0]} was never started")
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the process is alive (a frozen one is)."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def exit_status(self) -> int | None:
+        """The status of the last run, negative for the signal that ended it; None while it runs or before."""
+        return None if self._process is None else self._process.poll()
+
+    def start(self) -> None:
+        """Run the command; returns as soon as the process exists, not when it is ready."""
+        if self.running:
+            raise RuntimeError(f"{self.command.arguments[0]} is running already (process {self.pid})")
+        self._let_go()
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            self._process = _spawn(self.command, log.fileno())
+        self._lifeline = _watch(self._process.pid, self.stop_signal)
+
+    def stop(self, *, within: float = 20.0) -> int:
+        """Ask it to end, kill it with all its children when it has not after `within` seconds; the exit status."""
+        if self.running:
+            self.send(self.stop_signal)
+            self.send(signal.SIGCONT)
+        try:
+            return self.wait(within=within)
+        except subprocess.TimeoutExpired:
+            self.sweep()
+            return self.wait(within=within)
+        finally:
+            self._let_go()
+
+    def kill(self) -> None:
+        """End this process at once with SIGKILL; its own children are left to notice by themselves."""
+        self.send(signal.SIGKILL)
+        self.wait(within=10.0)
+        self._let_go()
+
+    def sweep(self) -> None:
+        """End this process and every child of it that stayed in its session, at once."""
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+
+    def freeze(self) -> None:
+        """Stop the clock of the process and its children (SIGSTOP)."""
+        os.killpg(self.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let a frozen process and its children go on (SIGCONT)."""
+        os.killpg(self.pid, signal.SIGCONT)
+
+    def send(self, what: signal.Signals) -> None:
+        """Send a signal to the process; to one that has ended, nothing."""
+        if self._process is not None:
+            self._process.send_signal(what)
+
+    def wait(self, *, within: float) -> int:
+        """Wait for the end and return the exit status; `subprocess.TimeoutExpired` after `within` seconds."""
+        return 0 if self._process is None else self._process.wait(within)
+
+    def read_log(self) -> str:
+        """Everything the process has written since the log began."""
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def _let_go(self) -> None:
+        if self._lifeline is not None:
+            self._lifeline.kill()
+            self._lifeline.communicate()
+            self._lifeline = None
+
+
+def _spawn(command: Command, output: int) -> subprocess.Popen[bytes]:
+    account = pwd.getpwnam(command.user) if command.user else None
+    return subprocess.Popen(  # noqa: S603  # the callers are this repository's own servers and tests
+        list(command.arguments),
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        cwd=command.folder,
+        env={**os.environ, **command.environment} if command.environment is not None else None,
+        start_new_session=True,
+        user=account.pw_uid if account else None,
+        group=account.pw_gid if account else None,
+        extra_groups=[] if account else None,
+    )
+
+
+def _watch(pid: int, stop_signal: signal.Signals) -> subprocess.Popen[bytes]:
+    """Start the lifeline of one process: a shell of a few hundred kilobytes that waits for our end."""
+    return subprocess.Popen(  # noqa: S603  # a constant script; the arguments are a signal's name and a number
+        ["/bin/sh", "-c", LIFELINE, "lifeline", stop_signal.name.removeprefix("SIG"), str(pid)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )

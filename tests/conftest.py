@@ -1,0 +1,90 @@
+"""Fixtures of the whole suite: the session's servers, and a database and a broker of its own for each test."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from psycopg import Connection, connect
+
+from sandbox.postgres_server import PostgresServer
+from sandbox.valkey_server import ValkeyServer
+from tests.servers import (
+    TEMPLATE,
+    SessionServers,
+    as_plain,
+    broker_number,
+    run_session_servers,
+    temporary_database,
+)
+
+SERVERS_FOR_WORKERS = pytest.StashKey[ExitStack]()
+HANDED_OVER = "postroom_servers"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:  # noqa: ANN401  # xdist ships no types
+    """In xdist's controller: start the servers before the first worker, and tell each worker where they are."""
+    stash = node.config.stash
+    if SERVERS_FOR_WORKERS not in stash:
+        stash[SERVERS_FOR_WORKERS] = ExitStack()
+        node.config.add_cleanup(stash[SERVERS_FOR_WORKERS].close)
+        node.config.postroom_servers = stash[SERVERS_FOR_WORKERS].enter_context(run_session_servers())
+    node.workerinput[HANDED_OVER] = as_plain(node.config.postroom_servers)
+
+
+@pytest.fixture(scope="session")
+def servers(request: pytest.FixtureRequest) -> Iterator[SessionServers]:
+    """The session's PostgreSQL and Valkey; started by the first test that asks, unless xdist's controller did."""
+    given = getattr(request.config, "workerinput", {}).get(HANDED_OVER)
+    if given is not None:
+        yield SessionServers(**given)
+        return
+    with run_session_servers() as started:
+        yield started
+
+
+@pytest.fixture
+def database_url(servers: SessionServers) -> Iterator[str]:
+    """The owner's URL of a migrated database that belongs to this test alone."""
+    with temporary_database(servers, template=TEMPLATE) as url:
+        yield url
+
+
+@pytest.fixture
+def empty_database_url(servers: SessionServers) -> Iterator[str]:
+    """The owner's URL of a database without a single table, for tests of the migrations themselves."""
+    with temporary_database(servers, template="template0") as url:
+        yield url
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Connection]:
+    """An autocommitting connection of the owner to this test's database, to look at what the code under test did."""
+    with connect(database_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def broker_url(servers: SessionServers, worker_id: str) -> str:
+    """The URL of an empty broker that no other test uses meanwhile."""
+    url = servers.broker_url(broker_number(int(worker_id.removeprefix("gw")) if worker_id != "master" else 0))
+    with redis.Redis.from_url(url) as client:
+        client.flushdb()
+    return url
+
+
+@pytest.fixture
+def own_postgres(tmp_path: Path) -> Iterator[PostgresServer]:
+    """A PostgreSQL of the test's own, empty, to restart and kill."""
+    with PostgresServer(tmp_path / "postgres", durable=False) as server:
+        yield server
+
+
+@pytest.fixture
+def own_valkey(tmp_path: Path) -> Iterator[ValkeyServer]:
+    """A broker of the test's own, to restart, kill and flush."""
+    with ValkeyServer(tmp_path / "valkey") as server:
+        yield server

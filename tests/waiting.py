@@ -1,0 +1,18 @@
+"""Waiting in tests for what other processes do; the only way to wait that the house allows."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+
+from sandbox.waiting import wait_until
+
+Answer = TypeVar("Answer")
+
+
+def eventually(predicate: Callable[[], Answer], *, within: float = 10.0, describe: str) -> Answer:
+    """Return the predicate's first truthy answer; fail the test with `describe` after `within` seconds."""
+    try:
+        return wait_until(predicate, within=within, describe=describe)
+    except TimeoutError as late:
+        pytest.fail(str(late))
