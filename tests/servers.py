@@ -13,9 +13,12 @@ from uuid import uuid4
 
 import psycopg
 from psycopg import sql
+from pydantic import SecretStr
 
 from sandbox.servers import run_servers
 from sandbox.valkey_server import DATABASES
+from settings import Settings
+from storage.migrate import upgrade
 
 TEMPLATE = "postroom_template"
 
@@ -50,12 +53,8 @@ def run_session_servers() -> Iterator[SessionServers]:
 
 
 def fill_template(owner_url: str) -> None:
-    """Migrate the template once; every test's database is a copy of it.
-
-    WIRE HERE, once `storage/migrate.py` exists: `from storage.migrate import upgrade` above, and `upgrade(owner_url)`.
-    """
-    with psycopg.connect(owner_url) as connection:
-        connection.execute("SELECT true")
+    """Migrate the template once; every test's database is a copy of it."""
+    upgrade(Settings(database_url=SecretStr(owner_url)))
 
 
 @contextmanager
