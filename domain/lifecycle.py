@@ -121,7 +121,7 @@ def describe(failure: Failure, attempt: int) -> JsonObject:
     return {"code": failure.code, "reason": failure.reason[:2000], "attempt": attempt}
 
 
-def _requeue(  # noqa: PLR0913 - one settlement, each argument a column of it
+def _requeue(
     job: ClaimedJob,
     run_at: datetime,
     detail: JsonObject,

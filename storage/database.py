@@ -35,7 +35,7 @@ class Transaction:
         self._connection = connection
         self._after_commit: list[Callable[[], None]] = []
 
-    def run(self, name: str, **parameters: object) -> Sequence[Row[Any]]:
+    def run(self, name: str, /, **parameters: object) -> Sequence[Row[Any]]:
         """Run a statement of `storage/sql` and return its rows."""
         return fetch(self._connection, statement(name), parameters)
 

@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 import redis
 from psycopg import Connection, connect
+from pydantic import SecretStr
 
 from sandbox.postgres_server import PostgresServer
 from sandbox.valkey_server import ValkeyServer
+from settings import Settings
+from storage.database import Database
 from tests.servers import (
     TEMPLATE,
     SessionServers,
@@ -88,3 +91,17 @@ def own_valkey(tmp_path: Path) -> Iterator[ValkeyServer]:
     """A broker of the test's own, to restart, kill and flush."""
     with ValkeyServer(tmp_path / "valkey") as server:
         yield server
+
+
+@pytest.fixture
+def settings(database_url: str, broker_url: str) -> Settings:
+    """Settings of this test's own database and broker."""
+    return Settings(database_url=SecretStr(database_url), broker_url=SecretStr(broker_url))
+
+
+@pytest.fixture
+def store(settings: Settings) -> Iterator[Database]:
+    """The product's own access to this test's database, by its two roles."""
+    store = Database(settings)
+    yield store
+    store.dispose()

@@ -1,0 +1,195 @@
+"""The ledger's verbs: enqueue, claim, settle, heartbeat, rescue and their kin, each one statement over a list."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+from sqlalchemy import Row
+
+from domain.job import ActorType, ClaimedJob, Enqueued, Hint, JsonObject, NewJob, Origin
+from domain.lifecycle import MAX_LOSSES, Settlement
+from storage.database import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One process that runs jobs: its row holds the lease of all its claims."""
+
+    worker_id: UUID
+    node_id: UUID
+    hostname: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What became of a list of hints."""
+
+    jobs: tuple[ClaimedJob, ...]
+    refused: Mapping[UUID, str]
+    """Jobs that were queued and not claimed: early, gated, serial, expired or canceled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Jobs that moved, and hints to publish because a concurrency key became free."""
+
+    job_ids: frozenset[UUID]
+    hints: tuple[Hint, ...]
+
+
+def enqueue(tx: Transaction, jobs: Sequence[NewJob], *, publisher: bool, patience: timedelta) -> tuple[Enqueued, ...]:
+    """Insert jobs in the caller's transaction, in the given order; those with a taken key name the job that has it."""
+    if not jobs:
+        return ()
+    rows = tx.raw(
+        "select place, job_id, job_type, queue, created, publish"
+        " from postroom.enqueue_jobs(%(requests)s::jsonb, %(publisher)s, %(patience)s::interval) order by place",
+        {"requests": json.dumps([_request(job) for job in jobs]), "publisher": publisher, "patience": patience},
+    )
+    return tuple(Enqueued(Hint(r.job_id, r.job_type, r.queue), r.created, r.publish) for r in rows)
+
+
+def claim(tx: Transaction, job_ids: Sequence[UUID], worker_id: UUID, *, lease: timedelta, start: bool = True) -> Claims:
+    """Take queued jobs for a process; with `start`, the attempt is counted and the handler may begin at once."""
+    rows = tx.run("claim_jobs", job_ids=list(job_ids), worker_id=worker_id, lease=lease, start=start)
+    jobs = tuple(_claimed(row) for row in rows if row.verdict == "claimed")
+    return Claims(jobs, {row.id: row.verdict for row in rows if row.verdict != "claimed"})
+
+
+def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Moved:
+    """Write what became of jobs; a job that is missing from the answer had lost its claim, and nothing was written."""
+    rows = tx.run(
+        "settle_jobs",
+        job_ids=[s.job_id for s in settlements],
+        tokens=[s.token for s in settlements],
+        states=[s.state.value for s in settlements],
+        run_ats=[s.run_at for s in settlements],
+        attempt_deltas=[s.attempt_delta for s in settlements],
+        outputs=[_json(s.output) for s in settlements],
+        errors=[_json(s.error) for s in settlements],
+        costs=[s.cost_microcents for s in settlements],
+        reasons=[s.reason for s in settlements],
+        events=[s.event for s in settlements],
+        details=[_json(s.detail) for s in settlements],
+    )
+    return _moved(rows)
+
+
+def renew_lease(tx: Transaction, worker: Worker, lease: timedelta) -> None:
+    """Register a process, or renew its lease."""
+    tx.run("renew_lease", **asdict(worker), lease=lease)
+
+
+def rescue(tx: Transaction, *, batch: int) -> Moved:
+    """Take back the jobs of silent processes and of attempts past their deadline; poison becomes dead."""
+    return _moved(tx.run("rescue_jobs", batch=batch, max_losses=MAX_LOSSES))
+
+
+def report_loss(tx: Transaction, job_ids: Sequence[UUID], worker: Worker) -> None:
+    """Tell that the processes which ran these jobs on this node are gone, so that the rescue need not wait."""
+    tx.run("report_loss", job_ids=list(job_ids), node_id=worker.node_id, node_pid=worker.pid)
+
+
+def return_claims(tx: Transaction, node_id: UUID, lease: timedelta) -> Moved:
+    """Give back every job of a node that stops; no attempt is spent."""
+    return _moved(tx.run("return_claims", node_id=node_id, lease=lease))
+
+
+def cancel(
+    tx: Transaction, job_ids: Sequence[UUID], reason: str, *, by: Origin, org_id: UUID | None = None
+) -> dict[UUID, str]:
+    """Ask for jobs to be canceled; returns the state of each that was not final yet."""
+    rows = tx.run(
+        "cancel_jobs",
+        job_ids=list(job_ids),
+        reason=reason,
+        org_id=org_id,
+        actor_type=by.actor_type.value,
+        actor_id=by.actor_id,
+    )
+    return {row.id: row.state for row in rows}
+
+
+def cancel_requested(tx: Transaction, job_id: UUID, token: UUID) -> str | None:
+    """Why a held job should stop, or None; raises `ClaimLost` when it is not held any more."""
+    tx.raw("select postroom.hold_claim(%(job)s, %(token)s)", {"job": job_id, "token": token})
+    row = tx.raw("select cancel_requested_at, cancel_reason from jobs where id = %(job)s", {"job": job_id})[0]
+    return (row.cancel_reason or "canceled") if row.cancel_requested_at else None
+
+
+def delete_finished(tx: Transaction, *, keep_for: timedelta, batch: int) -> int:
+    """Delete finished jobs past their retention; returns how many."""
+    return len(tx.run("delete_finished_jobs", keep_for=keep_for, batch=batch))
+
+
+def purge_expired_keys(tx: Transaction, *, batch: int) -> int:
+    """Delete guards past their time; returns how many."""
+    return len(tx.run("purge_expired_keys", batch=batch))
+
+
+def forget_workers(tx: Transaction) -> None:
+    """Remove processes that have been silent for an hour."""
+    tx.run("forget_workers")
+
+
+def _request(job: NewJob) -> JsonObject:
+    origin = job.origin
+    fields = {
+        "job_id": job.job_id,
+        "job_type": job.job_type,
+        "org_id": job.org_id,
+        "project_id": job.project_id,
+        "payload": job.payload,
+        "payload_version": job.payload_version,
+        "idempotency_key": job.idempotency_key,
+        "actor_type": origin.actor_type.value,
+        "actor_id": origin.actor_id,
+        "request_id": origin.request_id,
+        "correlation_id": origin.correlation_id,
+        "traceparent": origin.traceparent,
+        "parent_id": job.parent_id,
+        "replay_of": job.replay_of,
+        "priority": job.priority,
+        "run_at": job.run_at and job.run_at.isoformat(),
+        "expires_at": job.expires_at and job.expires_at.isoformat(),
+        "created_at": job.created_at and job.created_at.isoformat(),
+    }
+    return {key: str(value) if isinstance(value, UUID) else value for key, value in fields.items() if value is not None}
+
+
+def _claimed(row: Row[Any]) -> ClaimedJob:
+    return ClaimedJob(
+        job_id=row.id,
+        token=row.claim_token,
+        job_type=row.job_type,
+        queue=row.queue,
+        org_id=row.org_id,
+        project_id=row.project_id,
+        payload=row.payload,
+        payload_version=row.payload_version,
+        attempt=row.attempt,
+        max_attempts=row.max_attempts,
+        losses=row.losses,
+        deadline=row.deadline,
+        priority=row.priority,
+        idempotency_key=row.idempotency_key,
+        origin=Origin(ActorType(row.actor_type), row.actor_id, row.request_id, row.correlation_id, row.traceparent),
+        parent_id=row.parent_id,
+        created_at=row.created_at,
+        run_at=row.run_at,
+        claimed_at=row.claimed_at,
+    )
+
+
+def _moved(rows: Sequence[Row[Any]]) -> Moved:
+    moved = frozenset(row.id for row in rows if row.what != "woken")
+    return Moved(moved, tuple(Hint(row.id, row.job_type, row.queue) for row in rows if row.what == "woken"))
+
+
+def _json(value: JsonObject | None) -> Jsonb | None:
+    return None if value is None else Jsonb(value)

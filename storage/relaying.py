@@ -1,0 +1,56 @@
+"""What the relay asks of the ledger: due jobs, lost hints, and whether the broker still holds its data."""
+
+from datetime import timedelta
+
+import psycopg
+
+from domain.job import Hint
+from storage.database import Transaction
+
+LEADER_KEY = 0x706F7374_726F6F6D
+"""The advisory lock of the relay's leadership: "postroom" in ASCII."""
+
+CHANNEL = "postroom_due"
+"""The notification that wakes the relay when a job was enqueued by a door that cannot publish."""
+
+
+def publish_due(tx: Transaction, *, batch: int, patience: timedelta) -> tuple[Hint, ...]:
+    """Mark due jobs as published and return their hints, which the caller publishes after the commit."""
+    return tuple(Hint(r.id, r.job_type, r.queue) for r in tx.run("publish_due", batch=batch, patience=patience))
+
+
+def recall_hints(tx: Transaction, patience: timedelta) -> None:
+    """Make every hint that is out due again, because the broker lost its data."""
+    tx.run("recall_hints", patience=patience)
+
+
+def known_epoch(tx: Transaction) -> str | None:
+    """The broker's data set that the fleet last saw."""
+    rows = tx.raw("select epoch from broker_epochs")
+    return rows[0].epoch if rows else None
+
+
+def remember_epoch(tx: Transaction, epoch: str) -> None:
+    """Keep which data set the broker holds now."""
+    tx.raw(
+        "insert into broker_epochs (epoch) values (%(epoch)s)"
+        " on conflict (only_row) do update set epoch = excluded.epoch, seen_at = now()",
+        {"epoch": epoch},
+    )
+
+
+def lead(session: psycopg.Connection) -> bool:
+    """Try to become the one active relay; held until the session ends."""
+    row = session.execute("select pg_try_advisory_lock(%s)", (LEADER_KEY,)).fetchone()
+    return bool(row and row[0])
+
+
+def listen(session: psycopg.Connection) -> None:
+    """Subscribe to the wake-up notification."""
+    session.execute(f"listen {CHANNEL}")
+
+
+def wait(session: psycopg.Connection, seconds: float) -> bool:
+    """Wait for a notification; true when one came, also a check that the session still lives."""
+    session.execute("select 1")
+    return any(True for _ in session.notifies(timeout=seconds, stop_after=1))
