@@ -14,6 +14,7 @@ from sandbox.postgres_server import PostgresServer
 from sandbox.valkey_server import ValkeyServer
 from settings import Settings
 from storage.database import Database
+from tests.house import read_house
 from tests.servers import (
     TEMPLATE,
     SessionServers,
@@ -25,6 +26,7 @@ from tests.servers import (
 
 SERVERS_FOR_WORKERS = pytest.StashKey[ExitStack]()
 HANDED_OVER = "postroom_servers"
+WANTED_LINES = 250
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -36,6 +38,14 @@ def pytest_configure_node(node: Any) -> None:  # noqa: ANN401  # xdist ships no 
         node.config.add_cleanup(stash[SERVERS_FOR_WORKERS].close)
         node.config.postroom_servers = stash[SERVERS_FOR_WORKERS].enter_context(run_session_servers())
     node.workerinput[HANDED_OVER] = as_plain(node.config.postroom_servers)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which files have outgrown the wanted 250 lines; the hard bound is in `test_house_style.py`."""
+    for module in read_house():
+        lines = module.source.count("\n")
+        if lines > WANTED_LINES and module.room != "tests":
+            terminalreporter.write_line(f"{module.at(1).removesuffix(':1')} has {lines} lines ({WANTED_LINES} wanted)")
 
 
 @pytest.fixture(scope="session")

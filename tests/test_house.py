@@ -1,0 +1,192 @@
+"""Who may import whom (spec section 3): the tables at the top are the picture of the house."""
+
+import ast
+from collections.abc import Callable, Iterator
+from graphlib import CycleError, TopologicalSorter
+
+import pytest
+
+from tests.house import ROOMS, SINGLE_FILES, Module, belongs, dotted, read_house
+
+OURS = {*ROOMS, *SINGLE_FILES}
+EVERYBODY = frozenset(OURS)
+
+MAY_IMPORT = {  # the first line whose name fits a module counts; its own room is always allowed
+    "domain": set(),
+    "settings": set(),
+    "storage": {"domain", "settings"},
+    "providers": {"domain", "settings"},
+    "beat_schedule": {"domain.queues"},
+    "celeryconfig": {"domain.queues", "beat_schedule", "settings"},
+    "gateway": {"domain", "storage", "providers", "settings"},
+    "tasks": {"domain", "storage", "providers", "settings", "celeryconfig", "beat_schedule"},
+    "sandbox.demo*": {"settings", "storage"},
+    "sandbox.up*": {"settings", "storage"},
+    "sandbox": set(),
+    "bench": EVERYBODY,
+    "tests": EVERYBODY,
+}
+
+CELERY = {"tasks", "celeryconfig", "beat_schedule", "bench", "tests"}
+SQL = {"storage", "sandbox", "bench", "tests"}
+WIRE = {"providers", "sandbox", "bench", "tests"}
+HTTP_SERVER = {"gateway", "sandbox", "bench", "tests"}
+ONLY_IN = {  # third parties that belong to some rooms only
+    **dict.fromkeys(("celery", "kombu", "billiard", "flower"), CELERY),
+    **dict.fromkeys(("sqlalchemy", "psycopg", "psycopg_pool", "alembic"), SQL),
+    **dict.fromkeys(("anthropic", "google", "googleapiclient", "google_auth_httplib2", "httplib2"), WIRE),
+    **dict.fromkeys(("httpx", "httpx2", "requests", "urllib3", "aiohttp", "urllib.request", "http.client"), WIRE),
+    **dict.fromkeys(("msal", "resend", "twilio", "smtplib"), WIRE),
+    **dict.fromkeys(("fastapi", "starlette", "uvicorn"), HTTP_SERVER),
+}
+READS_ENVIRONMENT = {"settings", "sandbox", "bench", "tests"}
+NOT_IN_DOMAIN = ("asyncio", "logging", "os", "random", "secrets", "socket", "subprocess", "threading", "time")
+CLOCKS_AND_DICE = ("now", "utcnow", "today", "uuid4", "uuid1")
+
+House = list[Module]
+
+
+@pytest.fixture(scope="module")
+def house() -> House:
+    return read_house()
+
+
+def crossed_rooms(module: Module) -> Iterator[str]:
+    allowed = next((rooms for name, rooms in MAY_IMPORT.items() if belongs(module.name, [name])), set())
+    for found in module.imports():
+        inside = found.target.partition(".")[0]
+        if inside in OURS and not belongs(found.target, {module.room, *allowed}):
+            yield (
+                f"{module.at(found)} imports {found.target}, but {module.room} may import only"
+                f" {', '.join(sorted(allowed)) or 'nobody'}: move the code down a floor, or take it as an argument"
+            )
+
+
+def strangers(module: Module) -> Iterator[str]:
+    for found in module.imports():
+        for third_party, rooms in ONLY_IN.items():
+            if belongs(found.target, [third_party]) and not belongs(module.name, rooms):
+                yield (
+                    f"{module.at(found)} imports {found.target}, which belongs in {', '.join(sorted(rooms))}:"
+                    f" ask that room for what you need in our own words"
+                )
+
+
+def readers_of_the_environment(module: Module) -> Iterator[str]:
+    names = {"os.environ", "os.environb", "os.getenv", "os.putenv"}
+    used = [(node, dotted(node)) for node in module.nodes() if isinstance(node, ast.Attribute)]
+    places = [module.at(node) for node, name in used if name in names]
+    places += [module.at(found) for found in module.imports() if found.target in names]
+    if not belongs(module.name, READS_ENVIRONMENT):
+        yield from (
+            f"{place} reads the environment: make it a field of settings.py, and take settings" for place in places
+        )
+
+
+def hidden_imports(module: Module) -> Iterator[str]:
+    for function in module.functions():
+        for node in ast.walk(function):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield f"{module.at(node)} imports inside {function.name}: move it to the top, break the circle it hides"
+
+
+def impurities_of_the_domain(module: Module) -> Iterator[str]:
+    if module.room != "domain":
+        return
+    for found in module.imports():
+        if belongs(found.target, NOT_IN_DOMAIN):
+            yield f"{module.at(found)} imports {found.target}: the domain has no I/O, clock or dice; take the value"
+    for node in module.nodes():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CLOCKS_AND_DICE:
+            yield f"{module.at(node)} calls {node.func.attr}(): time and chance are arguments in the domain"
+
+
+def circle(house: House) -> list[str]:
+    """The modules of one import circle, the first again at its end; empty when there is none."""
+    names = {module.name.removesuffix(".__init__"): module for module in house}
+    graph = {
+        name: {known for found in module.imports() if (known := longest_known(found.target, names)) and known != name}
+        for name, module in names.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def longest_known(target: str, names: dict[str, Module]) -> str:
+    """The module that `from a.b import c` runs: `a.b.c` if there is one, else `a.b`, else none of ours."""
+    while target and target not in names:
+        target = target.rpartition(".")[0]
+    return target
+
+
+CHECKS = (crossed_rooms, strangers, readers_of_the_environment, hidden_imports, impurities_of_the_domain)
+Check = Callable[[Module], Iterator[str]]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_house_keeps_its_rooms(house: House, check: Check) -> None:
+    complaints = [complaint for module in house for complaint in check(module)]
+    assert not complaints, "\n" + "\n".join(complaints)
+
+
+def test_no_import_circles(house: House) -> None:
+    found = circle(house)
+    assert not found, f"{' -> '.join(found)}: move what both need into a module below them"
+
+
+def test_the_house_has_no_room_that_the_table_forgets(house: House) -> None:
+    assert {module.room for module in house} <= {name.partition(".")[0] for name in MAY_IMPORT}
+    assert {"domain", "settings", "sandbox", "tests"} <= {module.room for module in house}
+
+
+@pytest.mark.parametrize(
+    ("check", "name", "source", "words"),
+    [
+        (crossed_rooms, "domain.retry", "import storage.ledger", "domain may import only nobody"),
+        (crossed_rooms, "storage.ledger", "from tasks import app", "storage may import only domain, settings"),
+        (crossed_rooms, "beat_schedule", "from domain import job", "imports domain.job"),
+        (crossed_rooms, "gateway.webhooks", "from tasks.gmail import sync", "gateway may import only"),
+        (crossed_rooms, "sandbox.gmail_drafts", "from domain.mail import mailbox", "sandbox may import only nobody"),
+        (strangers, "domain.retry", "from celery import Task", "imports celery.Task"),
+        (strangers, "tasks.gmail", "import psycopg", "belongs in bench, sandbox, storage, tests"),
+        (strangers, "gateway.oauth", "import httpx2", "imports httpx2"),
+        (strangers, "tasks.gmail", "from urllib.request import urlopen", "imports urllib.request"),
+        (readers_of_the_environment, "tasks.app", "import os\nos.environ['A']", "tasks/app.py:2 reads the environment"),
+        (readers_of_the_environment, "tasks.app", "from os import getenv", "reads the environment"),
+        (hidden_imports, "tests.test_x", "def f():\n    import json", "tests/test_x.py:2 imports inside f"),
+        (hidden_imports, "tasks.app", "async def f():\n    if 1:\n        from a import b", "imports inside f"),
+        (impurities_of_the_domain, "domain.retry", "import random", "imports random"),
+        (impurities_of_the_domain, "domain.retry", "datetime.now(UTC)", "calls now()"),
+    ],
+)
+def test_each_check_can_fail(check: Check, name: str, source: str, words: str) -> None:
+    complaints = list(check(Module(name, source)))
+    assert len(complaints) == 1
+    assert words in complaints[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("domain.retry", "from domain.mail import mailbox\nfrom datetime import timedelta"),
+        ("beat_schedule", "from domain.queues import Queue"),
+        ("sandbox.demo_report", "import settings\nfrom storage import ledger"),
+        ("tasks.app", "from celery import Celery\nimport celeryconfig"),
+        ("settings", "import os\nos.environ"),
+    ],
+)
+def test_what_is_allowed_passes(name: str, source: str) -> None:
+    assert [complaint for check in CHECKS for complaint in check(Module(name, source))] == []
+
+
+def test_a_circle_is_found_and_named() -> None:
+    around = [
+        Module("storage.a", "from storage.b import x"),
+        Module("storage.b", "import storage.c"),
+        Module("storage.c", "from storage import a"),
+    ]
+    assert set(circle(around)) == {"storage.a", "storage.b", "storage.c"}
+    assert circle(around[:2]) == []
