@@ -1,0 +1,70 @@
+# Everything a developer does, one word each. Needs Python >= 3.11 (with venv) and make, nothing else.
+
+PYTHON ?= python3
+# Two test processes keep two cores busy; the servers are shared, so more processes cost only memory.
+TEST_WORKERS ?= 2
+T ?= tests
+
+VENV := .venv
+RUN := $(VENV)/bin/python
+LOCKED := $(VENV)/.locked
+INSTALLED := $(VENV)/.installed
+PIP := $(RUN) -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo up down test one check format bench docs lock clean
+
+help:  ## list the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(INSTALLED)  ## build .venv from requirements.lock
+
+# The lock's hashes decide what is installed; a changed lock builds the environment anew.
+$(LOCKED): requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	@echo "Building $(VENV) from requirements.lock ..."
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(PIP) install --require-hashes -r requirements.lock
+	@touch $@
+
+# Our own package is linked in, for its `celery` sub-commands, without asking any index.
+$(INSTALLED): $(LOCKED) pyproject.toml
+	@$(PIP) install --no-deps --no-build-isolation --no-index -e .
+	@touch $@
+
+demo: $(INSTALLED)  ## a mailbox of real mail on the whole fleet, start to end, in about a minute
+	@$(RUN) -m sandbox.demo
+
+up: $(INSTALLED)  ## start the whole fleet in the box and leave it running
+	@$(RUN) -m sandbox.up
+
+down: $(INSTALLED)  ## stop what `make up` started
+	@$(RUN) -m sandbox.up --down
+
+test: $(INSTALLED)  ## the whole suite, on embedded servers
+	@$(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal
+
+one: $(INSTALLED)  ## some tests: make one T=tests/domain, or T='tests -k undo'
+	@$(RUN) -m pytest $(T)
+
+check: $(INSTALLED)  ## linter, formatter and type checker; changes nothing
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m mypy .
+
+format: $(INSTALLED)  ## format, and mend what the linter can mend
+	@$(RUN) -m ruff format .
+	@$(RUN) -m ruff check --fix .
+
+bench: $(INSTALLED)  ## our benchmarks, plain Celery and the peers beside us
+	@$(RUN) -m bench
+
+docs: $(INSTALLED)  ## write docs/reference anew from the code
+	@$(RUN) -m tasks.reference
+
+lock:  ## resolve pyproject.toml anew into requirements.lock (needs uv)
+	@uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 \
+	  --all-extras pyproject.toml -o requirements.lock
+
+clean:  ## remove the virtual environment and everything that was built
+	@rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
