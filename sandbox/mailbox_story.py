@@ -72,7 +72,7 @@ def tell_story(now: datetime, *, owner: str = OWNER) -> Iterator[Delivery]:
 
 def _address(message: RawMessage, story: StoryMessage, owner: str) -> RawMessage:
     """Personal mail comes from its writer to the owner alone; everything else stays addressed as it was."""
-    message = message.without({"delivered-to", "x-delivered-to"})
+    message = message.without({"delivered-to", "delivery-date", "x-delivered-to", "x-mdaemon-deliver-to"})
     if story.group != "personal":
         return message
     subject = SUBJECT_TAG.sub("", message.get("Subject"), count=1)
