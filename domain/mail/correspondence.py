@@ -1,0 +1,128 @@
+"""The life of an e-mail that wants an answer: one table, and the labels that show it (spec section 4)."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from domain.mail.mailbox import MailboxLabel
+
+DEFAULT_PARENT = "Postroom"
+MOST_REWORKS = 3
+
+
+class EmailState(StrEnum):
+    """Where an e-mail stands."""
+
+    PENDING = "pending"
+    DRAFTED = "drafted"
+    REWORK_REQUESTED = "rework_requested"
+    SENT = "sent"
+    ARCHIVED = "archived"
+    SKIPPED = "skipped"
+
+
+class EmailEvent(StrEnum):
+    """What can happen to an e-mail."""
+
+    CLASSIFIED = "classified"
+    """It needs a response; the record begins."""
+    DRAFT_WRITTEN = "draft_written"
+    REWORK_ASKED = "rework_asked"
+    DRAFT_SENT = "draft_sent"
+    DONE = "done"
+    """The person put Done on the thread."""
+    SKIPPED = "skipped"
+    """No response needed, answered without our draft, or draft thrown away."""
+    REWORKS_EXHAUSTED = "reworks_exhausted"
+    """After the third rework a person takes over (seed 000)."""
+    REOPENED = "reopened"
+    """A person asked for a draft by hand, or a new message came into a settled thread."""
+
+
+class LabelRole(StrEnum):
+    """What a label of ours means; the value is the last part of its default name."""
+
+    NEEDS_RESPONSE = "Needs Response"
+    OUTBOX = "Outbox"
+    REWORK = "Rework"
+    ACTION_REQUIRED = "Action Required"
+    DONE = "Done"
+    SNOOZED = "Snoozed"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPlan:
+    """Which of our labels a thread gets and loses; `archive` takes it out of the inbox."""
+
+    add: frozenset[LabelRole] = frozenset()
+    remove: frozenset[LabelRole] = frozenset()
+    archive: bool = False
+
+
+_MOVES: dict[tuple[EmailState, EmailEvent], EmailState] = {
+    (EmailState.PENDING, EmailEvent.CLASSIFIED): EmailState.PENDING,
+    (EmailState.PENDING, EmailEvent.DRAFT_WRITTEN): EmailState.DRAFTED,
+    (EmailState.DRAFTED, EmailEvent.REWORK_ASKED): EmailState.REWORK_REQUESTED,
+    (EmailState.REWORK_REQUESTED, EmailEvent.DRAFT_WRITTEN): EmailState.DRAFTED,
+    (EmailState.DRAFTED, EmailEvent.DRAFT_SENT): EmailState.SENT,
+    # Seed 000, manual_draft: Needs Response put on a settled thread by hand must lead to a draft.
+    (EmailState.SENT, EmailEvent.REOPENED): EmailState.PENDING,
+    (EmailState.ARCHIVED, EmailEvent.REOPENED): EmailState.PENDING,
+    (EmailState.SKIPPED, EmailEvent.REOPENED): EmailState.PENDING,
+    **{(state, EmailEvent.DONE): EmailState.ARCHIVED for state in EmailState},
+    **{(state, EmailEvent.SKIPPED): EmailState.SKIPPED for state in EmailState},
+    **{(state, EmailEvent.REWORKS_EXHAUSTED): EmailState.SKIPPED for state in EmailState},
+}
+
+_WORKING = frozenset({LabelRole.NEEDS_RESPONSE, LabelRole.OUTBOX, LabelRole.REWORK})
+_PLANS = {
+    EmailEvent.CLASSIFIED: LabelPlan(add=frozenset({LabelRole.NEEDS_RESPONSE})),
+    EmailEvent.DRAFT_WRITTEN: LabelPlan(
+        add=frozenset({LabelRole.OUTBOX}), remove=frozenset({LabelRole.NEEDS_RESPONSE, LabelRole.REWORK})
+    ),
+    EmailEvent.REWORK_ASKED: LabelPlan(),
+    EmailEvent.DRAFT_SENT: LabelPlan(remove=_WORKING),
+    EmailEvent.DONE: LabelPlan(remove=_WORKING | {LabelRole.ACTION_REQUIRED, LabelRole.DONE}, archive=True),
+    EmailEvent.SKIPPED: LabelPlan(remove=_WORKING),
+    EmailEvent.REWORKS_EXHAUSTED: LabelPlan(add=frozenset({LabelRole.ACTION_REQUIRED}), remove=_WORKING),
+    EmailEvent.REOPENED: LabelPlan(remove=frozenset({LabelRole.DONE})),
+}
+_SPACES = re.compile(r"\s+")
+_SLASHES = re.compile(r"\s*/\s*")
+
+
+def move(state: EmailState, event: EmailEvent) -> EmailState | None:
+    """The state after an event, or None when the table has no such move and nothing may be written."""
+    return _MOVES.get((state, event))
+
+
+def label_plan(event: EmailEvent) -> LabelPlan:
+    """The labels that show an event on its thread; never put them on a draft message (providers.md 1.6)."""
+    return _PLANS[event]
+
+
+def may_rework(reworks_done: int) -> bool:
+    """Whether another rework is allowed."""
+    return reworks_done < MOST_REWORKS
+
+
+def label_name(role: LabelRole, parent: str = DEFAULT_PARENT) -> str:
+    """The full name of a label; make its parent first (providers.md 1.8)."""
+    return f"{parent}/{role.value}"
+
+
+def label_key(name: str) -> str:
+    """A label name as Gmail compares it, nearly: without case, spaces run together, none around the slash."""
+    return _SLASHES.sub("/", _SPACES.sub(" ", name)).strip().casefold()
+
+
+def match_roles(labels: Iterable[MailboxLabel], parent: str = DEFAULT_PARENT) -> dict[LabelRole, str]:
+    """Which existing user labels are ours, as role to label id; the first of two look-alikes wins."""
+    roles = {label_key(label_name(role, parent)): role for role in LabelRole}
+    matched: dict[LabelRole, str] = {}
+    for label in labels:
+        role = roles.get(label_key(label.name))
+        if role is not None and label.kind == "user":
+            matched.setdefault(role, label.label_id)
+    return matched

@@ -1,0 +1,118 @@
+"""What a message says, as plain bounded values that PostgreSQL's text and jsonb accept."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class Defect(StrEnum):
+    """What was wrong with a message, or had to be cut, in one word each."""
+
+    EMPTY = "empty"
+    NO_HEADERS = "no_headers"
+    BROKEN_HEADER = "broken_header"
+    LONG_HEADER = "long_header"
+    TOO_MANY_HEADERS = "too_many_headers"
+    TOO_MANY_RECIPIENTS = "too_many_recipients"
+    NO_SENDER = "no_sender"
+    MANY_SENDERS = "many_senders"
+    BAD_DATE = "bad_date"
+    NUL_BYTES = "nul_bytes"
+    BAD_CHARSET = "bad_charset"
+    BAD_ENCODING = "bad_encoding"
+    NO_BOUNDARY = "no_boundary"
+    UNTERMINATED = "unterminated"
+    TOO_DEEP = "too_deep"
+    TOO_MANY_PARTS = "too_many_parts"
+    TRUNCATED_TEXT = "truncated_text"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A mailbox: the display name is whatever its owner chose, only the address says who it is."""
+
+    name: str
+    address: str
+
+    @property
+    def key(self) -> str:
+        """The address as it is compared: case-folded, without the name."""
+        return self.address.casefold()
+
+    @property
+    def local_part(self) -> str:
+        """What stands before the last at-sign, case-folded."""
+        return self.key.rpartition("@")[0]
+
+    @property
+    def domain(self) -> str:
+        """What stands after the last at-sign, case-folded."""
+        return self.key.rpartition("@")[2].rstrip(".")
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A part that is not the message's own text; `size` is in bytes after transfer decoding, estimated for base64."""
+
+    filename: str
+    content_type: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuthResult:
+    """One Authentication-Results header (RFC 8601): who checked, and the method with its result, in order."""
+
+    host: str
+    results: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedMessage:
+    """A message as far as it could be understood. Lengths are bounded; `defects` says what was wrong or cut."""
+
+    message_id: str | None
+    """The RFC 5322 id with its angle brackets."""
+    in_reply_to: str | None
+    references: tuple[str, ...]
+    subject: str
+    from_: Address | None
+    reply_to: tuple[Address, ...]
+    to: tuple[Address, ...]
+    cc: tuple[Address, ...]
+    bcc: tuple[Address, ...]
+    date: datetime | None
+    """In UTC; None when missing or unreadable. The sender wrote it, so never order by it."""
+    headers: tuple[tuple[str, str], ...]
+    """Names in lower case, values decoded, in the order of the message, repeated ones included."""
+    content_type: str
+    text: str
+    """Plain text, taken from the HTML when there is no plain part."""
+    html: str | None
+    attachments: tuple[Attachment, ...]
+    has_calendar: bool
+    calendar_method: str | None
+    """iTIP's METHOD in upper case (RFC 5546), such as REQUEST, REPLY or CANCEL."""
+    auth_results: tuple[AuthResult, ...]
+    defects: tuple[Defect, ...]
+    size: int
+
+    def header(self, name: str) -> str | None:
+        """The first value of a header, by its lower-case name."""
+        return next((value for key, value in self.headers if key == name), None)
+
+    def header_values(self, name: str) -> tuple[str, ...]:
+        """Every value of a header, by its lower-case name."""
+        return tuple(value for key, value in self.headers if key == name)
+
+    def dmarc_passed(self, trusted_hosts: frozenset[str]) -> bool:
+        """Whether the receiving host vouches for the From domain (providers.md 6.1).
+
+        Only the topmost result counts, and only from a trusted host: a sender can write such headers too, but
+        cannot put them above the receiver's. A message with several From addresses is never vouched for.
+        """
+        if not self.auth_results or Defect.MANY_SENDERS in self.defects:
+            return False
+        newest = self.auth_results[0]
+        verdicts = [result for method, result in newest.results if method == "dmarc"]
+        return newest.host in trusted_hosts and verdicts == ["pass"]
