@@ -18,7 +18,7 @@ class JobContract(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     job_id: UUID
-    job_type: str = Field(pattern=r"^[A-Za-z_]+(\.[A-Za-z_]+)?$", max_length=100)
+    job_type: str = Field(pattern=r"^[A-Za-z_]+(\.[A-Za-z_]+){0,3}$", max_length=100)
     org_id: UUID
     project_id: UUID | None = None
     actor_type: ActorType

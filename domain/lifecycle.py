@@ -1,6 +1,6 @@
 """What becomes of a job: the table of allowed moves, and one pure function from an outcome to a settlement."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -73,6 +73,16 @@ class Settlement:
     def event(self) -> str | None:
         """The audit event to write, or None where the database writes it."""
         return EVENTS.get(self.state)
+
+    @classmethod
+    def returned(cls, job: ClaimedJob, reason: str) -> "Settlement":
+        """The attempt is given back untouched, because its process stops."""
+        detail = {"cause": "shutdown", "reason": reason}
+        return cls(job.job_id, job.token, State.QUEUED, attempt_delta=-1, detail=detail)
+
+    def priced(self, microcents: int) -> "Settlement":
+        """The same settlement with what the attempt cost."""
+        return replace(self, cost_microcents=microcents)
 
 
 def settle(

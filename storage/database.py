@@ -33,7 +33,7 @@ class Transaction:
     def __init__(self, connection: Connection) -> None:
         """Wrap a connection that is inside a transaction."""
         self._connection = connection
-        self._after_commit: list[Callable[[], None]] = []
+        self._after_commit: list[Callable[[], object]] = []
 
     def run(self, name: str, /, **parameters: object) -> Sequence[Row[Any]]:
         """Run a statement of `storage/sql` and return its rows."""
@@ -48,7 +48,7 @@ class Transaction:
         with translated():
             return self._connection.execute(query, parameters or {})
 
-    def after_commit(self, call: Callable[[], None]) -> None:
+    def after_commit(self, call: Callable[[], object]) -> None:
         """Call this once the transaction has committed; never when it is rolled back (promise P5)."""
         self._after_commit.append(call)
 

@@ -122,6 +122,24 @@ def cancel_requested(tx: Transaction, job_id: UUID, token: UUID) -> str | None:
     return (row.cancel_reason or "canceled") if row.cancel_requested_at else None
 
 
+def settle_held(tx: Transaction, job: ClaimedJob, output: JsonObject, cost_microcents: int) -> tuple[Hint, ...]:
+    """Make a held job succeeded in the caller's transaction; returns hints of jobs that waited for its key."""
+    rows = tx.raw(
+        "select job_id, job_type, queue from postroom.settle_held(%(job)s, %(token)s, %(output)s, %(cost)s)",
+        {"job": job.job_id, "token": job.token, "output": Jsonb(output), "cost": cost_microcents},
+    )
+    return tuple(Hint(row.job_id, row.job_type, row.queue) for row in rows)
+
+
+def record_progress(tx: Transaction, job: ClaimedJob, document: JsonObject) -> bool:
+    """Keep how far a job is; false when its claim is lost."""
+    rows = tx.raw(
+        "update jobs set progress = %(progress)s where id = %(job)s and claim_token = %(token)s returning id",
+        {"progress": Jsonb(document), "job": job.job_id, "token": job.token},
+    )
+    return bool(rows)
+
+
 def delete_finished(tx: Transaction, *, keep_for: timedelta, batch: int) -> int:
     """Delete finished jobs past their retention; returns how many."""
     return len(tx.run("delete_finished_jobs", keep_for=keep_for, batch=batch))

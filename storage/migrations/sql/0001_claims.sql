@@ -55,6 +55,8 @@ end
 $$;
 create trigger jobs_bury after update of state on jobs for each row
   when (new.state = 'dead' and old.state <> 'dead') execute function postroom.bury();
+create trigger jobs_born_dead after insert on jobs for each row
+  when (new.state = 'dead') execute function postroom.bury();
 
 -- Frees the concurrency keys that these jobs held and calls the job that has waited longest for each; the caller
 -- publishes what it returns, and if it cannot, the relay does when the patience is over.
@@ -79,3 +81,27 @@ language sql security definer set search_path = pg_catalog, public as $$
   returning j.id, j.job_type, j.queue
 $$;
 grant execute on function postroom.free_slots(uuid[]) to postroom_ledger;
+
+-- Makes a held job succeeded inside the holder's own transaction, so that its domain rows and its settlement commit
+-- together. Returns the jobs that waited for its concurrency key.
+create function postroom.settle_held(held_job uuid, held_token uuid, job_output jsonb, cost bigint)
+returns table (job_id uuid, job_type text, queue text)
+language plpgsql security definer set search_path = pg_catalog, public as $$
+#variable_conflict use_column
+declare
+  done jobs;
+begin
+  perform postroom.hold_claim(held_job, held_token);
+  update jobs set state = 'succeeded', finished_at = now(), attention_at = null, claim_token = null, worker_id = null,
+    claimed_at = null, published_at = null, output = job_output, cost_microcents = cost_microcents + cost
+  where id = held_job and claim_token = held_token
+  returning * into done;
+  update idempotency_keys k set status = 'succeeded', last_seen_at = now(), result_ref = jsonb_build_object('job_id', done.id)
+  where done.guarded and k.org_id = done.org_id and k.key = done.idempotency_key and k.job_id = done.id;
+  insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+  values ('job.succeeded', done.org_id, done.project_id, done.actor_type, done.actor_id, done.request_id, done.correlation_id,
+          done.id, done.job_type, done.attempt, '{}');
+  return query select w.job_id, w.job_type, w.queue from postroom.free_slots(array[done.id]) as w;
+end
+$$;
+grant execute on function postroom.settle_held(uuid, uuid, jsonb, bigint) to postroom_ledger, postroom_tenant;

@@ -218,3 +218,14 @@ create table broker_epochs (
   seen_at timestamptz not null default now()
 );
 grant select, insert, update on broker_epochs to postroom_ledger;
+
+-- Broker messages that could not become jobs. Their content is not kept: it may be anything.
+create table refused_messages (
+  id bigint generated always as identity primary key,
+  at timestamptz not null default now(),
+  task text not null,
+  task_id text not null,
+  field text not null,
+  reason text not null
+);
+grant select, insert on refused_messages to postroom_ledger;

@@ -1,0 +1,48 @@
+"""Celery as transport: broker, queues, routes, acks and limits; no policy stands here.
+
+Messages are hints (docs/explanation/life-of-a-job.md): early acknowledgement loses nothing, because the claim in
+PostgreSQL is the acknowledgement, and the relay publishes every hint again that nobody claimed.
+"""
+
+from kombu import Exchange
+from kombu import Queue as BrokerQueue
+
+from beat_schedule import SCHEDULE
+from domain.queues import Queue
+from settings import load
+
+_settings = load()
+
+broker_url = _settings.broker_url.get_secret_value()
+broker_connection_retry_on_startup = True
+broker_connection_max_retries = None  # a worker outlives any outage of its broker
+broker_connection_timeout = 5
+broker_transport_options = {"socket_connect_timeout": 5, "socket_timeout": 10, "health_check_interval": 10}
+
+# The anonymous exchange needs no binding, so a broker that lost its data still takes hints at once.
+task_queues = [BrokerQueue(queue.value, Exchange(""), routing_key=queue.value) for queue in Queue]
+task_default_queue = Queue.DEFAULT.value
+task_default_exchange = ""
+task_default_routing_key = Queue.DEFAULT.value
+task_create_missing_queues = False
+
+accept_content = ["json"]
+task_serializer = "json"
+result_serializer = "json"
+result_backend = None
+task_ignore_result = True
+task_store_errors_even_if_ignored = False
+
+task_acks_late = False
+worker_prefetch_multiplier = 1
+worker_cancel_long_running_tasks_on_connection_loss = False
+worker_soft_shutdown_timeout = _settings.shutdown_grace_s
+worker_hijack_root_logger = False
+worker_redirect_stdouts = False
+worker_send_task_events = True
+task_send_sent_event = False
+enable_utc = True
+timezone = "UTC"
+
+beat_schedule = SCHEDULE
+beat_scheduler = "tasks.beat:LedgerScheduler"

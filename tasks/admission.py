@@ -1,0 +1,69 @@
+"""The fourth door: jobs that a foreign Celery client sends with `send_task`, and messages that are no jobs at all."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from domain.contract import JobContract
+from domain.failures import Failure, Invalid
+from storage import refusals
+from tasks.catalogue import Job, enqueue
+from tasks.runtime import Runtime
+
+log = structlog.get_logger(__name__)
+
+
+def job_id_of(runtime: Runtime, job_type: Job[Any], task_id: str, arguments: Mapping[str, Any]) -> UUID | None:
+    """The ledger's id of the job that a message is about; None when the message was refused.
+
+    A hint has no arguments and its task id is the job's. A foreign message carries the job contract: it is taken into
+    the ledger, where its idempotency key may show that it is there already.
+    """
+    try:
+        if not arguments:
+            return UUID(task_id)
+        return _adopt(runtime, job_type, arguments)
+    except ValueError:
+        refuse(runtime, job_type.name, task_id, "id", "is no UUID")
+    except Invalid as problem:
+        refuse(runtime, job_type.name, task_id, problem.field, problem.reason)
+    except Failure as problem:
+        refuse(runtime, job_type.name, task_id, "envelope", problem.reason)
+    return None
+
+
+def refuse(runtime: Runtime, task: str, task_id: str, field: str, reason: str) -> None:
+    """Record a message that cannot become a job, with the field and the reason; its content is not kept."""
+    log.warning("message_refused", task=task, task_id=task_id, field=field, reason=reason)
+    with runtime.database.ledger() as tx:
+        refusals.record(tx, task=task, task_id=task_id, field=field, reason=reason)
+
+
+def bury_stranger(runtime: Runtime, task: str, task_id: str, body: object) -> None:
+    """Make a message of an unknown type a dead letter, without a retry; refuse it when it is no job at all.
+
+    A type that the fleet knows and this worker does not belongs to a newer worker, which gets the hint again later.
+    """
+    try:
+        contract = JobContract.parse(_arguments(body))
+        with runtime.database.ledger() as tx:
+            buried = refusals.bury(tx, contract.new_job())
+    except Invalid as problem:
+        refuse(runtime, task, task_id, problem.field, problem.reason)
+    else:
+        log.error("unknown_job_type", task=task, task_id=task_id, buried=buried)
+
+
+def _arguments(body: object) -> object:
+    return body[1] if isinstance(body, list | tuple) and len(body) > 1 else body
+
+
+def _adopt(runtime: Runtime, job_type: Job[Any], arguments: Mapping[str, Any]) -> UUID:
+    contract = JobContract.parse(dict(arguments))
+    if contract.job_type != job_type.name and contract.job_type not in job_type.aliases:
+        raise Invalid("job_type", f"the message is addressed to {job_type.name}")
+    job_type.read(contract.payload, contract.payload_version)
+    with runtime.database.ledger() as tx:
+        return enqueue(tx, [contract.new_job()])[0].job_id

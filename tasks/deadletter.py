@@ -1,0 +1,31 @@
+"""The dead-letter family: the task that raises the alert when a job has died."""
+
+from uuid import UUID
+
+from domain.job import Cancel, Done, Outcome
+from domain.payload import Payload
+from domain.queues import Queue
+from domain.uniqueness import for_ttl
+from storage import audit, dead_letters
+from tasks.catalogue import job
+from tasks.context import JobContext
+
+
+class QuarantinePayload(Payload):
+    """Which job died."""
+
+    job_id: UUID
+
+
+@job(queue=Queue.DEADLETTER, unique=for_ttl("job_id"))
+def quarantine(ctx: JobContext, payload: QuarantinePayload) -> Outcome:
+    """Raise the alert for a dead job: an audit event and a log record that monitoring watches."""
+    with ctx.tx() as tx:
+        letter = dead_letters.of_job(tx, payload.job_id)
+    if letter is None or letter.state != "open":
+        return Cancel("the dead letter is closed already")
+    story = {"dead_letter_id": str(letter.letter_id), "job_type": letter.job_type, "reason": letter.reason}
+    with ctx.settling(Done(story)) as tx:
+        audit.append(tx, ctx.job, "deadletter.raised", story | {"plan": letter.plan})
+    ctx.log.error("deadletter_raised", **story)
+    return Done(story)

@@ -1,0 +1,82 @@
+"""Publishes hints: Celery messages that carry a job's id and type, and nothing else."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import structlog
+from kombu import Connection
+from kombu.exceptions import BatchPublishError, LimitExceeded, OperationalError
+from kombu.pools import ProducerPool
+
+from domain.job import Hint
+
+POOL_SIZE = 10
+"""Connections to the broker per process, at most: publishing takes microseconds, so few are ever needed."""
+
+TRANSPORT_OPTIONS = {
+    "socket_connect_timeout": 5,
+    # kombu's own default is to wait for ever: a publish would hang with its worker slot.
+    "socket_timeout": 10,
+    "health_check_interval": 10,
+}
+
+log = structlog.get_logger(__name__)
+
+
+class Publisher:
+    """Sends hints to the broker; what it cannot send, the relay sends later."""
+
+    def __init__(self, broker_url: str) -> None:
+        """Prepare a pool of connections of this process's own; nothing connects yet."""
+        self._connection = Connection(broker_url, transport_options=TRANSPORT_OPTIONS, connect_timeout=5)
+        self._producers = ProducerPool(self._connection.Pool(limit=POOL_SIZE), limit=POOL_SIZE)
+
+    def publish(self, hints: Sequence[Hint]) -> bool:
+        """Send hints in one pipelined batch; false when the broker could not take them all. Never raises for it."""
+        if not hints:
+            return True
+        try:
+            with self._producers.acquire(block=True, timeout=10) as producer, producer.batch():
+                for hint in hints:
+                    self._send(producer, hint)
+        except (BatchPublishError, LimitExceeded, OperationalError, *self._connection.connection_errors) as error:
+            log.warning("hints_not_published", hints=len(hints), error=type(error).__name__)
+            return False
+        return True
+
+    def _send(self, producer: Any, hint: Hint) -> None:  # noqa: ANN401 - Celery ships no types
+        message = hint_message(hint.job_id, hint.job_type)
+        producer.publish(
+            message["body"],
+            routing_key=hint.queue,
+            exchange="",
+            headers=message["headers"],
+            serializer="json",
+            correlation_id=str(hint.job_id),
+            delivery_mode=2,
+            retry=False,
+        )
+
+
+def hint_message(job_id: UUID, job_type: str) -> dict[str, Any]:
+    """A hint in Celery's message protocol 2: task id = job id, no arguments."""
+    name = str(job_id)
+    headers = {
+        "lang": "py",
+        "task": job_type,
+        "id": name,
+        "root_id": name,
+        "parent_id": None,
+        "group": None,
+        "eta": None,
+        "expires": None,
+        "retries": 0,
+        "timelimit": [None, None],
+        "argsrepr": "()",
+        "kwargsrepr": "{}",
+        "origin": "postroom",
+        "ignore_result": True,
+    }
+    body = [[], {}, {"callbacks": None, "errbacks": None, "chain": None, "chord": None}]
+    return {"headers": headers, "body": body}

@@ -1,0 +1,91 @@
+"""The relay: moves due jobs from the ledger to the broker and rescues lost ones; an advisory lock makes one leader."""
+
+import threading
+from uuid import uuid4
+
+import psycopg
+import structlog
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+from domain.failures import Failure
+from storage import gates, ledger, relaying
+from tasks.broker import BrokerEpoch
+from tasks.runtime import Runtime
+
+log = structlog.get_logger(__name__)
+
+BATCH = 500
+"""Jobs per statement: large enough to keep up, small enough never to hold locks for long."""
+
+
+class Relay(threading.Thread):
+    """Runs in every worker command; leads when it holds the lock, and stands by otherwise."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        """Prepare; `start()` begins."""
+        super().__init__(name="relay", daemon=True)
+        self._runtime = runtime
+        self._stopped = threading.Event()
+        self._epoch = BrokerEpoch(runtime)
+        self.leading = threading.Event()
+
+    def run(self) -> None:
+        """Stand by until the lock is free, lead while it is held, and begin again whenever the database goes away."""
+        while not self._stopped.is_set():
+            try:
+                with self._runtime.database.session() as session:
+                    self._stand_by(session)
+                    self._lead(session)
+            except (Failure, psycopg.Error) as error:
+                log.warning("relay_interrupted", error=type(error).__name__)
+                self._stopped.wait(self._runtime.settings.relay_interval_s)
+            finally:
+                self.leading.clear()
+
+    def stop(self) -> None:
+        """Stop leading; another worker takes over as soon as the session is closed."""
+        self._stopped.set()
+
+    def _stand_by(self, session: psycopg.Connection) -> None:
+        while not self._stopped.is_set() and not relaying.lead(session):
+            self._stopped.wait(self._runtime.settings.relay_interval_s)
+
+    def _lead(self, session: psycopg.Connection) -> None:
+        if self._stopped.is_set():
+            return
+        relaying.listen(session)
+        self.leading.set()
+        log.info("relay_leads")
+        while not self._stopped.is_set():
+            if not self.turn():
+                relaying.wait(session, self._runtime.settings.relay_interval_s)
+
+    def turn(self) -> bool:
+        """One round: watch the broker's epoch, rescue, publish; true when there may be more to do at once."""
+        database = self._runtime.database
+        self._watch_broker()
+        with database.ledger() as tx:
+            rescued = ledger.rescue(tx, batch=BATCH)
+            ledger.forget_workers(tx)
+            gates.forget_ended(tx)
+        with database.ledger() as tx:
+            hints = relaying.publish_due(tx, batch=BATCH, patience=self._runtime.patience)
+        if rescued.job_ids:
+            log.warning("jobs_rescued", jobs=len(rescued.job_ids))
+        published = self._runtime.publisher.publish([*rescued.hints, *hints])
+        return published and len(hints) == BATCH
+
+    def _watch_broker(self) -> None:
+        try:
+            epoch = self._epoch.read_or_set(str(uuid4()))
+        except (OperationalError, OSError, RedisError) as error:
+            log.warning("broker_unavailable", error=type(error).__name__)
+            return
+        if epoch is None:
+            return
+        with self._runtime.database.ledger() as tx:
+            if relaying.known_epoch(tx) != epoch:
+                log.warning("broker_lost_its_data")
+                relaying.recall_hints(tx, self._runtime.patience)
+                relaying.remember_epoch(tx, epoch)

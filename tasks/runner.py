@@ -1,0 +1,141 @@
+"""Runs one job: claim, hand to the handler, match what it returns or raises, settle. The only broad except is here."""
+
+import hashlib
+import threading
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+from uuid import UUID
+
+import structlog
+
+from domain.failures import Failure, Transient
+from domain.job import Cancel, ClaimedJob, Hint, Outcome
+from domain.lifecycle import CloseGate, Settlement, settle
+from providers.logs import sanitise
+from storage import gates, ledger
+from storage.database import DatabaseUnavailable, Transaction
+from storage.gates import Gate
+from storage.ledger import Moved
+from tasks.catalogue import Job, enqueue
+from tasks.context import JobContext
+from tasks.runtime import Runtime
+from tasks.stopping import Canceled, Interrupted
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+DATABASE_RETRY_S = 0.5
+"""How often a statement is tried again while PostgreSQL is away; a restart takes a few seconds."""
+
+
+class Bug(Transient):
+    """Something that is no failure of ours escaped a handler: retried, logged with a fingerprint, then dead."""
+
+    code = "bug"
+
+
+def run(runtime: Runtime, job_type: Job[Any], job_id: UUID) -> str:
+    """Run the job that a hint names, if it can be claimed; returns what became of it, for the log and for tests."""
+    job = claim(runtime, job_id)
+    if job is None:
+        return "not_claimed"
+    context = JobContext(runtime, job)
+    with structlog.contextvars.bound_contextvars(job_id=str(job.job_id), job_type=job.job_type):
+        outcome = execute(context, job_type)
+        if context.settled:
+            runtime.publisher.publish(context.woken)
+            return "succeeded"
+        return conclude(context, job_type, outcome)
+
+
+def claim(runtime: Runtime, job_id: UUID) -> ClaimedJob | None:
+    """Claim and start one job; None when it is somebody else's, not due, gated or ended. Gives up with the database."""
+
+    def attempt() -> ledger.Claims:
+        with runtime.database.ledger() as tx:
+            return ledger.claim(tx, [job_id], runtime.worker.worker_id, lease=runtime.lease.length)
+
+    claims = _patiently(runtime, attempt)
+    if not claims.jobs:
+        log.info("hint_ignored", job_id=str(job_id), reason=claims.refused.get(job_id, "not queued"))
+        return None
+    return claims.jobs[0]
+
+
+def execute(context: JobContext, job_type: Job[Any]) -> Outcome | Failure:
+    """Call the handler and return what it returned or raised; whatever escapes it is a bug of ours."""
+    job = context.job
+    try:
+        context.log.info("job_started")
+        return job_type.handler(context, job_type.read(job.payload, job.payload_version))
+    except Canceled as canceled:
+        return Cancel(canceled.reason)
+    except Failure as failure:
+        return failure
+    except Exception as error:
+        fingerprint = _fingerprint(error)
+        context.log.exception("job_bug", fingerprint=fingerprint)
+        return Bug(f"{sanitise(error)} [{fingerprint}]")
+
+
+def conclude(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> str:
+    """Turn the outcome into a settlement and write it."""
+    runtime, job = context.runtime, context.job
+    if isinstance(outcome, Interrupted):
+        moved = _settle(context, Settlement.returned(job, outcome.reason))
+        return "returned" if moved.job_ids else "claim_lost"
+    settlement = settle(job, outcome, job_type.retry, runtime.clock(), runtime.dice())
+    if settlement is None:
+        context.log.warning("claim_lost")
+        return "claim_lost"
+    moved = _settle(context, settlement)
+    if not moved.job_ids:
+        context.log.warning("settlement_refused", state=settlement.state.value)
+        return "claim_lost"
+    context.log.info("job_settled", state=settlement.state.value, error=settlement.error)
+    return settlement.state.value
+
+
+def _settle(context: JobContext, settlement: Settlement) -> Moved:
+    priced = settlement.priced(context.cost_microcents)
+
+    def attempt() -> Moved:
+        with context.runtime.database.ledger() as tx:
+            moved = ledger.settle(tx, [priced])
+            if moved.job_ids:
+                _follow_up(tx, context.job, priced)
+            hints: Sequence[Hint] = moved.hints
+            tx.after_commit(lambda: context.runtime.publisher.publish(hints))
+            return moved
+
+    return _patiently(context.runtime, attempt)
+
+
+def _follow_up(tx: Transaction, job: ClaimedJob, settlement: Settlement) -> None:
+    if settlement.gate is not None:
+        _close_gate(tx, settlement.gate)
+    if settlement.children:
+        enqueue(tx, [job.child(child) for child in settlement.children])
+
+
+def _close_gate(tx: Transaction, gate: CloseGate) -> None:
+    gates.close(tx, Gate(gate.scope.value, gate.key, gate.reason, gate.until, "postroom"))
+
+
+def _patiently(runtime: Runtime, attempt: Callable[[], T]) -> T:
+    """Try again while PostgreSQL is away, for as long as the lease could last; then give up."""
+    tries = int(runtime.lease.length.total_seconds() / DATABASE_RETRY_S) + 1
+    for _ in range(tries):
+        try:
+            return attempt()
+        except DatabaseUnavailable as error:
+            log.warning("database_unavailable", reason=error.reason)
+            threading.Event().wait(DATABASE_RETRY_S)
+    return attempt()
+
+
+def _fingerprint(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    place = "|".join(f"{frame.filename.rpartition('/')[2]}:{frame.name}" for frame in frames[-3:])
+    return hashlib.sha256(f"{type(error).__name__}|{place}".encode()).hexdigest()[:12]

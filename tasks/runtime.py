@@ -1,0 +1,105 @@
+"""What a process holds while it runs: settings, database, publisher, lease. Made on first use, never over a fork."""
+
+import os
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from uuid import UUID, uuid4
+
+from settings import Settings, load
+from storage.database import Database
+from storage.ledger import Worker
+from tasks.publisher import Publisher
+
+NODE_ID = uuid4()
+"""One worker command and the children it forks; inherited over the fork."""
+
+
+@dataclass
+class Lease:
+    """How long this process may count on its claims, by the monotonic clock."""
+
+    length: timedelta
+    renewed_at: float = field(default_factory=time.monotonic)
+
+    def renewed(self, at: float) -> None:
+        """Note that a renewal which began at `at` was committed."""
+        self.renewed_at = at
+
+    def margin(self) -> timedelta:
+        """What is left of the lease; negative when it has run out."""
+        return self.length - timedelta(seconds=time.monotonic() - self.renewed_at)
+
+
+class Runtime:
+    """The process's own objects. Tests build one with what they want to control."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        dice: Callable[[], float] = random.random,
+    ) -> None:
+        """Prepare for a process; nothing connects yet."""
+        self.settings = settings
+        self.clock = clock
+        self.dice = dice
+        self.worker = Worker(uuid4(), NODE_ID, socket.gethostname(), os.getpid())
+        self.lease = Lease(timedelta(seconds=settings.lease_s))
+        self.stopping = threading.Event()
+
+    @property
+    def patience(self) -> timedelta:
+        """How long a published hint may stay unclaimed."""
+        return timedelta(seconds=self.settings.hint_patience_s)
+
+    @cached_property
+    def database(self) -> Database:
+        """This process's connections."""
+        return Database(self.settings)
+
+    @cached_property
+    def publisher(self) -> Publisher:
+        """This process's way to the broker."""
+        return Publisher(self.settings.broker_url.get_secret_value())
+
+
+_runtime: Runtime | None = None
+_making = threading.Lock()
+
+
+def runtime() -> Runtime:
+    """This process's runtime."""
+    global _runtime  # noqa: PLW0603 - one per process is the point
+    with _making:
+        if _runtime is None:
+            _runtime = Runtime(load())
+        return _runtime
+
+
+def install(made: Runtime | None) -> None:
+    """Use this runtime in this process; None forgets it. For tests and for a fork's child."""
+    global _runtime  # noqa: PLW0603 - one per process is the point
+    _runtime = made
+
+
+def node_id() -> UUID:
+    """The worker command that this process belongs to."""
+    return NODE_ID
+
+
+def _forget_parent() -> None:
+    global _making  # noqa: PLW0603 - the parent may have held it at the moment of the fork
+    _making = threading.Lock()
+    if _runtime is not None and "database" in vars(_runtime):
+        _runtime.database.dispose(close=False)
+    install(None)
+
+
+os.register_at_fork(after_in_child=_forget_parent)
