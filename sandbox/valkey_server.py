@@ -24,7 +24,7 @@ class ValkeyServer:
         self.folder = folder
         self.port = find_free_port() if port is None else port
         self.process = ChildProcess(
-            Command(arguments=self._arguments(), folder=folder),
+            Command(arguments=valkey_arguments(self.port), folder=folder),
             log=folder / "valkey.log",
         )
 
@@ -77,16 +77,16 @@ class ValkeyServer:
         except redis.ConnectionError:
             return False
 
-    def _arguments(self) -> list[str]:
-        settings = {
-            "bind": LOOPBACK,
-            "port": str(self.port),
-            "databases": str(DATABASES),
-            "save": "",  # no snapshots: what the broker loses must be restored from the ledger (promise P1)
-            "appendonly": "no",
-            "daemonize": "no",
-        }
-        return [
-            str(find_valkey_program()),
-            *(word for name, value in settings.items() for word in (f"--{name}", value)),
-        ]
+
+def valkey_arguments(port: int) -> list[str]:
+    """The command of a broker on the loopback that keeps nothing on disk."""
+    settings = {
+        "bind": LOOPBACK,
+        "port": str(port),
+        "databases": str(DATABASES),
+        "save": "",  # no snapshots: what the broker loses must be restored from the ledger (promise P1)
+        "appendonly": "no",
+        "daemonize": "no",
+    }
+    options = [word for name, value in settings.items() for word in (f"--{name}", value)]
+    return [str(find_valkey_program()), *options]

@@ -29,7 +29,7 @@ NAMESAKES = {  # files that the plan of spec section 3 itself names in more than
 }
 
 WAIVER = re.compile(
-    r"#\s*(?P<kind>noqa|type:\s*ignore)\b(?P<explained>(?::\s*[A-Z0-9, ]+|\[[a-z, -]+\])\s+[#-]\s*\w.*)?"
+    r"#\s*(?P<kind>noqa|type:\s*ignore)\b(?P<explained>(?::\s*[A-Z0-9, ]+|\[[a-z, -]+\])\s+(?:#|--?)\s*\w.*)?"
 )
 
 House = list[Module]

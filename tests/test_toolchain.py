@@ -1,0 +1,32 @@
+"""The Makefile, the lock and the project file say the same."""
+
+import re
+import subprocess
+import tomllib
+
+from tests.house import ROOT
+
+PROMISED = {"demo", "up", "down", "test", "check", "one", "bench", "docs", "help"}
+
+
+def test_help_is_the_default_and_lists_every_target() -> None:
+    shown = subprocess.run(["make", "-C", str(ROOT)], capture_output=True, text=True, check=True)  # noqa: S603, S607  # make, wherever it is
+    listed = set(re.findall(r"^  make (\w+) +\S", shown.stdout, re.MULTILINE))
+    phony = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
+    assert listed == set(phony)
+    assert listed >= PROMISED
+
+
+def test_the_lock_pins_every_dependency_with_hashes() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    lock = (ROOT / "requirements.lock").read_text()
+    pinned = re.findall(r"^([\w.-]+)==\S+.*\\\n +--hash=sha256:", lock, re.MULTILINE)
+    assert {re.split(r"[\[<>=; ]", one)[0].lower() for one in wanted} <= set(pinned)
+    assert len(pinned) == len(re.findall(r"^[\w.-]+==", lock, re.MULTILINE))
+
+
+def test_ci_calls_what_developers_call() -> None:
+    script = (ROOT / ".ci" / "run").read_text()
+    assert "set -euo pipefail" in script
+    assert re.findall(r"^make (\w+)", script, re.MULTILINE) == ["check", "test"]
