@@ -116,7 +116,7 @@ class Mailbox:
         found = [message for message in self.messages.values() if message.thread_id == thread_id]
         return sorted(found, key=lambda message: (message.internal_date, message.sequence))
 
-    def insert(  # noqa: PLR0913  # a message has that many independent facts
+    def insert(  # a message has that many independent facts
         self,
         raw: bytes,
         label_ids: Iterable[str],

@@ -5,7 +5,7 @@ from email.message import EmailMessage
 from typing import Any
 
 
-def letter(  # noqa: PLR0913  # each header a test may want to choose
+def letter(  # each header a test may want to choose
     subject: str = "Lunch on Friday?",
     *,
     sender: str = "Ana <ana@example.org>",
