@@ -50,7 +50,7 @@ class GmailMailbox:
     as media or batched (the last two leave `endpoint` for Google's own hosts, providers.md 2.1).
     """
 
-    def __init__(  # each is a setting or a seam of its own, by name
+    def __init__(
         self,
         *,
         account: str,

@@ -6,6 +6,7 @@ import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from itertools import count
 from random import Random
 from threading import Condition, Thread
@@ -67,9 +68,11 @@ class PushService:
         self._thread.start()
 
     def configure(self, config: PushConfig) -> None:
-        """Push from now on as said."""
+        """Push from now on as said; without a URL nothing is pushed, and what waits is dropped."""
         with self._changed:
             self.config = config
+            if not config.url:
+                self._queue.clear()
             self._random = Random(config.seed)  # noqa: S311  # repeatable loss, no secret
 
     def next_message_id(self) -> str:
@@ -102,19 +105,22 @@ class PushService:
 
     def post(self, envelope: Json, token: str, account: str, attempt: int = 1) -> int | None:
         """Post once and journal it; the status, or None when there was no answer."""
+        config = self.config
+        if not config.url:
+            return None
         request = urllib.request.Request(  # noqa: S310  # the address is the tester's own
-            self.config.url,
+            config.url,
             json.dumps(envelope).encode(),
             {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
         )
         status: int | None = None
         try:
-            with urllib.request.urlopen(request, timeout=self.config.timeout_s) as response:  # noqa: S310  # as above
+            with urllib.request.urlopen(request, timeout=config.timeout_s) as response:  # noqa: S310  # as above
                 status = response.status
         except urllib.error.HTTPError as error:
             status = error.code
             error.close()
-        except OSError:
+        except (OSError, HTTPException):
             pass  # nobody there or no answer in time: the journal shows it as no status, and it comes again
         self._note(account, envelope, status, attempt, "answered" if status else "unanswered")
         return status

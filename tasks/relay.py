@@ -85,7 +85,8 @@ class Relay(threading.Thread):
         if epoch is None:
             return
         with self._runtime.database.ledger() as tx:
-            if relaying.known_epoch(tx) != epoch:
-                log.warning("broker_lost_its_data")
+            known = relaying.known_epoch(tx)
+            if known != epoch:
+                log.warning("broker_holds_other_data", first=known is None)
                 relaying.recall_hints(tx, self._runtime.patience)
                 relaying.remember_epoch(tx, epoch)

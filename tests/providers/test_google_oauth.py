@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from domain.failures import Deed, Failure, Permanent, Throttled, Transient, Unauthorised
+from providers.gmail import GmailMailbox
 from providers.google_oauth import FreshToken, refresh
+from sandbox.control import GmailAccount, GmailControl
 from tests.providers.wire import Conduct, Wire, drop, hang, reply
 
 GRANTED = {"access_token": "ya29.new", "expires_in": 3599, "token_type": "Bearer", "scope": "a b"}
@@ -97,3 +99,44 @@ def test_the_endpoints_wait_is_kept() -> None:
 def test_an_endpoint_that_does_not_answer_is_asked_once(conduct: Conduct, code: str) -> None:
     failure, requests = failed(conduct, timeout_s=0.2)
     assert (type(failure), failure.code, failure.deed, requests) == (Transient, code, Deed.NOT_DONE, 1)
+
+
+def emulated(control: GmailControl, refresh_token: str) -> FreshToken:
+    return refresh(
+        refresh_token,
+        account="account-1",
+        client_id="client",
+        client_secret="shh",
+        token_uri=f"{control.url}/token",
+        timeout_s=5,
+    )
+
+
+def test_the_emulators_endpoint_gives_a_token_that_opens_the_mailbox(
+    control: GmailControl, account: GmailAccount
+) -> None:
+    token = emulated(control, "refresh-1")
+    assert token.refresh_token is None
+    assert token.scopes == {"https://www.googleapis.com/auth/gmail.modify"}
+    with GmailMailbox(
+        account=account.email, access_token=token.access_token, timeout_s=5, endpoint=control.url
+    ) as mailbox:
+        assert mailbox.profile().email == account.email
+
+
+def test_a_rotated_refresh_token_is_handed_on_and_the_old_one_is_dead(
+    control: GmailControl, account: GmailAccount
+) -> None:
+    account.set_token_policy(rotate=True)
+    rotated = emulated(control, "refresh-1").refresh_token
+    assert rotated is not None
+    with pytest.raises(Unauthorised):
+        emulated(control, "refresh-1")
+    emulated(control, rotated)
+
+
+def test_a_revoked_consent(control: GmailControl, account: GmailAccount) -> None:
+    account.revoke()
+    with pytest.raises(Unauthorised) as caught:
+        emulated(control, "refresh-1")
+    assert caught.value.code == "google.invalid_grant"

@@ -1,0 +1,28 @@
+"""The Gmail emulator inside the test's process, and our mailbox aimed at it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from providers.gmail import GmailMailbox
+from sandbox.control import GmailAccount, GmailControl
+from sandbox.gmail import gmail_emulator
+
+EMAIL = "reader@example.com"
+
+
+@pytest.fixture
+def control() -> Iterator[GmailControl]:
+    with gmail_emulator() as emulator:
+        yield GmailControl(emulator.url)
+
+
+@pytest.fixture
+def account(control: GmailControl) -> GmailAccount:
+    return control.create_account(EMAIL, "access-1", "refresh-1")
+
+
+@pytest.fixture
+def mailbox(control: GmailControl, account: GmailAccount) -> Iterator[GmailMailbox]:
+    with GmailMailbox(account=account.email, access_token="access-1", timeout_s=5, endpoint=control.url) as opened:
+        yield opened
