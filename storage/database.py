@@ -144,7 +144,7 @@ def translated() -> Iterator[None]:
         if failure is None:
             raise
         raise failure from error
-    except (PoolTimeoutError, psycopg.OperationalError) as error:
+    except (PoolTimeoutError, psycopg.OperationalError, psycopg.InterfaceError) as error:
         raise DatabaseUnavailable(type(error).__name__) from error
 
 

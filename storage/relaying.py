@@ -1,6 +1,7 @@
 """What the relay asks of the ledger: due jobs, lost hints, and whether the broker still holds its data."""
 
 from datetime import timedelta
+from typing import Any
 
 import psycopg
 
@@ -9,6 +10,9 @@ from storage.database import Transaction
 
 LEADER_KEY = 0x706F7374_726F6F6D
 """The advisory lock of the relay's leadership: "postroom" in ASCII."""
+
+Session = psycopg.Connection[Any]
+"""A connection of the relay's own: it holds the lock of leadership and hears the notifications."""
 
 CHANNEL = "postroom_due"
 """The notification that wakes the relay when a job was enqueued by a door that cannot publish."""
@@ -39,18 +43,18 @@ def remember_epoch(tx: Transaction, epoch: str) -> None:
     )
 
 
-def lead(session: psycopg.Connection) -> bool:
+def lead(session: Session) -> bool:
     """Try to become the one active relay; held until the session ends."""
     row = session.execute("select pg_try_advisory_lock(%s)", (LEADER_KEY,)).fetchone()
     return bool(row and row[0])
 
 
-def listen(session: psycopg.Connection) -> None:
+def listen(session: Session) -> None:
     """Subscribe to the wake-up notification."""
     session.execute(f"listen {CHANNEL}")
 
 
-def wait(session: psycopg.Connection, seconds: float) -> bool:
+def wait(session: Session, seconds: float) -> bool:
     """Wait for a notification; true when one came, also a check that the session still lives."""
     session.execute("select 1")
     return any(True for _ in session.notifies(timeout=seconds, stop_after=1))

@@ -3,7 +3,6 @@
 import threading
 from uuid import uuid4
 
-import psycopg
 import structlog
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
@@ -37,7 +36,7 @@ class Relay(threading.Thread):
                 with self._runtime.database.session() as session:
                     self._stand_by(session)
                     self._lead(session)
-            except (Failure, psycopg.Error) as error:
+            except Failure as error:
                 log.warning("relay_interrupted", error=type(error).__name__)
                 self._stopped.wait(self._runtime.settings.relay_interval_s)
             finally:
@@ -47,11 +46,11 @@ class Relay(threading.Thread):
         """Stop leading; another worker takes over as soon as the session is closed."""
         self._stopped.set()
 
-    def _stand_by(self, session: psycopg.Connection) -> None:
+    def _stand_by(self, session: relaying.Session) -> None:
         while not self._stopped.is_set() and not relaying.lead(session):
             self._stopped.wait(self._runtime.settings.relay_interval_s)
 
-    def _lead(self, session: psycopg.Connection) -> None:
+    def _lead(self, session: relaying.Session) -> None:
         if self._stopped.is_set():
             return
         relaying.listen(session)

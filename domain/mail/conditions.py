@@ -108,7 +108,7 @@ class Automated(FrozenCondition):
     """The mail is automated in one of these ways; without any, in whatever way but a discussion list."""
 
     kind: Literal["automated"]
-    kinds: Annotated[list[AutomationKind], Field(max_length=len(AutomationKind))] = []
+    kinds: Annotated[list[AutomationKind], Field(max_length=len(AutomationKind))] = Field(default_factory=list)
 
     def matches(self, facts: MailFacts) -> bool:
         """Look at the verdict of the automation rules; `kinds: [list]` asks for list mail."""
