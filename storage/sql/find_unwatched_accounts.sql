@@ -1,0 +1,7 @@
+-- Active accounts whose push watch was not renewed since a time, or has run out: they hear of new mail by polling only.
+select id as account_id, org_id, user_id, email, status, status_reason, status_changed_at, scopes, token_version, history_id, full_synced_at,
+       watch_expires_at, watch_renewed_at, own_addresses, settings, created_at
+from accounts
+where status = 'active' and (watch_renewed_at is null or watch_renewed_at < %(since)s or watch_expires_at <= now())
+order by watch_renewed_at nulls first, id
+limit %(limit)s

@@ -1,0 +1,10 @@
+-- The record of a thread that wants an answer, made if there is none; an existing one is left as it is.
+with opened as (
+  insert into emails (org_id, account_id, gmail_thread_id, gmail_message_id, state, classification, decision_source, confidence, needs_review)
+  select org_id, account_id, gmail_thread_id, %(message_id)s, %(state)s, %(classification)s, %(source)s, %(confidence)s, %(needs_review)s
+  from threads
+  where account_id = %(account_id)s and gmail_thread_id = %(thread_id)s
+  on conflict (org_id, account_id, gmail_thread_id) do nothing
+  returning id
+)
+select exists (select from opened) as created

@@ -1,0 +1,4 @@
+-- A person edited the draft: its id stays, its message is another.
+update emails set draft_message_id = %(draft_message_id)s
+where account_id = %(account_id)s and draft_id = %(draft_id)s
+returning id
