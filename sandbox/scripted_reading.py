@@ -1,0 +1,93 @@
+"""What the scripted model makes of a mail: its subject, its sender, and by plain rules whether somebody must answer."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["question", "spam", "receipt", "newsletter", "notification", "statement"]
+
+FIELD = r"(?i)(?:^|[\n<{{,\"])\s*\"?{name}\"?\s*[:>=]\s*\"?([^\n]+)"
+REQUEST = re.compile(
+    r"\b(could|can|would|will) you\b|\bplease (let|send|confirm|review|reply|answer|tell|advise|call|check|have a look)"
+    r"|\blet (me|us) know\b|\bwhat do you think\b|\bdo you (know|have|want)\b|\bare you (able|free|coming)\b",
+    re.IGNORECASE,
+)
+KINDS: tuple[tuple[Kind, int, str], ...] = (
+    # kind, how many signs it takes, the signs
+    ("receipt", 1, r"\b(receipt|invoice|order (number|confirmation)|your order|payment received)\b"),
+    ("spam", 2, r"\b(lottery|viagra|mortgage|act now|100% free|make money|no obligation|winner)\b|\${2,}"),
+    ("newsletter", 1, r"\b(unsubscribe|newsletter|view (it )?in (your )?browser|to be removed)\b"),
+    ("notification", 1, r"\b(no-?reply|do not reply|automated message|notifications?@|mailer-daemon|cron)\b"),
+)
+SHORTEST_QUESTION = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A mail as the rules understood it."""
+
+    subject: str
+    sender: str
+    kind: Kind
+    question: str
+    """The first question put to the reader, or an empty text."""
+    urgent: bool
+
+    @property
+    def needs_answer(self) -> bool:
+        """Whether somebody asks something of the reader."""
+        return self.kind == "question"
+
+
+def read_mail(prompt: str) -> Reading:
+    """Read the mail inside a prompt, from its subject on; what stands before is taken for instructions."""
+    text = prompt.replace("\\r", "").replace("\\n", "\n")
+    found = re.search(FIELD.format(name="subject"), text)
+    subject = _clean(found.group(1)) if found else ""
+    sender = _field(text, "from") or _field(text, "sender")
+    body = _own_words(text[found.end() :] if found else text)
+    whole = f"{sender}\n{subject}\n{body}".lower()
+    kind = next((kind for kind, least, signs in KINDS if len(re.findall(signs, whole)) >= least), None)
+    question = _question(f"{subject}\n{body}")
+    return Reading(subject, sender, kind or ("question" if question else "statement"), question, _is_urgent(text))
+
+
+def topic(reading: Reading) -> str:
+    """The subject without reply prefixes."""
+    return re.sub(r"(?i)^((re|fwd?)\s*:\s*)+", "", reading.subject).strip() or "your message"
+
+
+def first_name(reading: Reading) -> str:
+    """How to greet the sender."""
+    name = re.sub(r"<.*|\"|\(.*", "", reading.sender).strip() or reading.sender
+    word = re.split(r"[\s@.,]+", name)[0]
+    return word.capitalize() if word.isalpha() else "there"
+
+
+def _field(text: str, name: str) -> str:
+    found = re.search(FIELD.format(name=name), text)
+    return _clean(found.group(1)) if found else ""
+
+
+def _clean(value: str) -> str:
+    value = re.split(r"</|\"\s*[,}]", value)[0]
+    return value.strip().strip('"').strip()
+
+
+def _own_words(body: str) -> str:
+    """Without quoted lines, signature, a list's footer and addresses of the web."""
+    own = re.split(r"\n(?:-- |_{10,})\n", body)[0]
+    lines = [line for line in own.splitlines() if not line.lstrip().startswith((">", "|"))]
+    return re.sub(r"https?://\S+|www\.\S+", "", "\n".join(lines))
+
+
+def _question(text: str) -> str:
+    flat = " ".join(text.split())
+    for sentence in re.split(r"(?<=[.?!])\s+", flat):
+        if (sentence.endswith("?") and len(sentence) >= SHORTEST_QUESTION) or REQUEST.search(sentence):
+            return sentence[-200:]
+    return ""
+
+
+def _is_urgent(text: str) -> bool:
+    return re.search(r"(?i)\b(urgent|asap|immediately|deadline|by (today|tonight|tomorrow))\b", text) is not None
