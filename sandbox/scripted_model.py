@@ -11,8 +11,8 @@ from sandbox.scripted_reading import Kind, Reading, first_name, read_mail, topic
 NEGATED = re.compile(r"(^|[^a-z])(no|not|none|without|never)([^a-z]|$)|unneed|^un|^non", re.IGNORECASE)
 CHOICES: dict[Kind, str] = {
     "question": r"respon|reply|answer|action",
-    "spam": r"spam|junk|phish|scam",
-    "receipt": r"receipt|transact|invoice|order|purchase|billing|financ",
+    "spam": r"spam|junk|phish|scam|suspic|fraud",
+    "receipt": r"receipt|transact|invoice|order|purchase|billing|financ|notif",
     "newsletter": r"newsletter|marketing|promo|bulk|list|announce",
     "notification": r"notif|automat|update|alert",
     "statement": r"fyi|info|personal",
@@ -144,7 +144,7 @@ def _truth(name: str, reading: Reading) -> bool:
         return reading.kind in ("newsletter", "notification", "receipt", "spam")
     if re.search(r"urgent", name, re.IGNORECASE):
         return reading.urgent
-    return re.search(r"spam", name, re.IGNORECASE) is not None and reading.kind == "spam"
+    return re.search(r"spam|suspic|caution", name, re.IGNORECASE) is not None and reading.kind == "spam"
 
 
 def _number(schema: Json, name: str, reading: Reading, *, whole: bool) -> float:

@@ -15,11 +15,14 @@ REQUEST = re.compile(
 KINDS: tuple[tuple[Kind, int, str], ...] = (
     # kind, how many signs it takes, the signs
     ("receipt", 1, r"\b(receipt|invoice|order (number|confirmation)|your order|payment received)\b"),
-    ("spam", 2, r"\b(lottery|viagra|mortgage|act now|100% free|make money|no obligation|winner)\b|\${2,}"),
+    ("spam", 2, r"\b(lottery|viagra|mortgage|act now|make money|no obligation|winner|sales leads)\b|\${2,}"),
+    ("spam", 2, r"\b(million (us )?dollars|bulk e?-?mail|100% free|direct marketing|confidential business)\b"),
     ("newsletter", 1, r"\b(unsubscribe|newsletter|view (it )?in (your )?browser|to be removed)\b"),
     ("notification", 1, r"\b(no-?reply|do not reply|automated message|notifications?@|mailer-daemon|cron)\b"),
 )
+PREFIX = re.compile(r"^((re|fwd?)\s*:\s*)+", re.IGNORECASE)
 SHORTEST_QUESTION = 8
+LONGEST_QUESTION = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +44,22 @@ class Reading:
 
 def read_mail(prompt: str) -> Reading:
     """Read the mail inside a prompt, from its subject on; what stands before is taken for instructions."""
-    text = prompt.replace("\\r", "").replace("\\n", "\n")
+    text = _latest(prompt.replace("\\r", "").replace("\\n", "\n"))
     found = re.search(FIELD.format(name="subject"), text)
     subject = _clean(found.group(1)) if found else ""
     sender = _field(text, "from") or _field(text, "sender")
     body = _own_words(text[found.end() :] if found else text)
     whole = f"{sender}\n{subject}\n{body}".lower()
     kind = next((kind for kind, least, signs in KINDS if len(re.findall(signs, whole)) >= least), None)
-    question = _question(f"{subject}\n{body}")
+    question = _question(re.split(r"\n-{20,}\n", body)[0]) or (
+        subject if subject.endswith("?") and not PREFIX.match(subject) else ""
+    )
     return Reading(subject, sender, kind or ("question" if question else "statement"), question, _is_urgent(text))
 
 
 def topic(reading: Reading) -> str:
     """The subject without reply prefixes."""
-    return re.sub(r"(?i)^((re|fwd?)\s*:\s*)+", "", reading.subject).strip() or "your message"
+    return PREFIX.sub("", reading.subject).strip() or "your message"
 
 
 def first_name(reading: Reading) -> str:
@@ -62,6 +67,12 @@ def first_name(reading: Reading) -> str:
     name = re.sub(r"<.*|\"|\(.*", "", reading.sender).strip() or reading.sender
     word = re.split(r"[\s@.,]+", name)[0]
     return word.capitalize() if word.isalpha() else "there"
+
+
+def _latest(text: str) -> str:
+    """Of a thread, whose messages a line such as `--- next message ---` parts, the last one with a subject."""
+    messages = re.split(r"\n-{3} [a-z ]+ -{3}\n", text)
+    return next((message for message in reversed(messages) if re.search(FIELD.format(name="subject"), message)), text)
 
 
 def _field(text: str, name: str) -> str:
@@ -82,10 +93,10 @@ def _own_words(body: str) -> str:
 
 
 def _question(text: str) -> str:
-    flat = " ".join(text.split())
-    for sentence in re.split(r"(?<=[.?!])\s+", flat):
-        if (sentence.endswith("?") and len(sentence) >= SHORTEST_QUESTION) or REQUEST.search(sentence):
-            return sentence[-200:]
+    for sentence in re.split(r"(?<=[.?!])\s+|\n\s*\n", text):
+        flat = " ".join(sentence.split())
+        if (flat.endswith("?") and len(flat) >= SHORTEST_QUESTION) or REQUEST.search(flat):
+            return flat if len(flat) <= LONGEST_QUESTION else f"… {flat[-LONGEST_QUESTION:].partition(' ')[2]}"
     return ""
 
 

@@ -46,6 +46,13 @@ def test_the_mail_is_found_in_any_wrapping(prompt: str) -> None:
     assert (reading.subject, reading.sender.split(" <")[0], reading.kind) == ("Re: Porto", "Ana Prado", "statement")
 
 
+def test_of_a_thread_the_last_message_is_read() -> None:
+    first = f"Subject: Friday\n{SENDER}\n\nAre you free on Friday?"
+    last = "Subject: Re: Friday\nFrom: Ben <ben@example.org>\n\nI booked a table.\n\nDo you like fish?\n<<<end abc>>>"
+    reading = read_mail(f"Answer the last message of this thread.\n\n{first}\n\n--- next message ---\n\n{last}")
+    assert (reading.sender, reading.question) == ("Ben <ben@example.org>", "Do you like fish?")
+
+
 QUESTION = f"Subject: Friday\n{SENDER}\n\nAre you free on Friday?"
 NEWS = "Subject: Weekly newsletter\nFrom: news@example.com\n\nClick to unsubscribe."
 
