@@ -77,7 +77,7 @@ class GmailControl(EmulatorControl):
         """Where to push from now on.
 
         Options: `service_account`, `subscription`, `enabled`, `loss`, `min_interval_s` (Gmail's own is 1.0, here 0),
-        `retry_initial_s`, `timeout_s`, `seed`.
+        `delay_s`, `retry_initial_s`, `timeout_s`, `seed`. An empty URL stops the pushes and drops what waits.
         """
         return self.post("/_control/push_config", {"url": url, "audience": audience, **options})
 

@@ -33,6 +33,7 @@ class PushConfig:
     loss: float = 0.0
     min_interval_s: float = 0.0
     """Gmail's own is 1.0: what comes sooner after the last one for the same user is dropped."""
+    delay_s: float = 0.0
     retry_initial_s: float = 0.2
     timeout_s: float = 10.0
     seed: int = 0
@@ -91,7 +92,7 @@ class PushService:
                 return
             if not watch_start:
                 self._last[account] = now
-            heapq.heappush(self._queue, Delivery(now, next(self._order), envelope, account))
+            heapq.heappush(self._queue, Delivery(now + config.delay_s, next(self._order), envelope, account))
             self._changed.notify_all()
 
     def token(self, audience: str, service_account: str, age_s: float = 0.0, kid: str | None = None) -> str:

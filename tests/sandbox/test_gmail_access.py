@@ -11,6 +11,7 @@ from googleapiclient.errors import HttpError
 
 from sandbox.control import FaultOrder, GmailAccount, GmailControl
 from sandbox.emulator import Emulator
+from sandbox.gmail import gmail_emulator
 from tests.sandbox.letters import letter
 from tests.sandbox.sdk import GmailUsers, gmail_users
 
@@ -101,22 +102,33 @@ def test_quota_is_counted_in_units_per_user_and_minute(
     users.messages().get(userId="me", id=place.message_id).execute()
 
 
-def test_too_many_calls_at_once_are_refused(gmail: Emulator, control: GmailControl, account: GmailAccount) -> None:
-    account.turn(concurrency=1)
-    control.order(FaultOrder(operation="getProfile", hang_s=30))
+def test_too_many_calls_at_once_are_refused() -> None:
+    def hang(url: str) -> None:
+        with suppress(OSError), gmail_users(url) as users:
+            users.getProfile(userId="me").execute()
 
-    def hang() -> None:
-        with suppress(OSError), gmail_users(gmail.url) as users:
-            users.getProfile(userId="me").execute(num_retries=0)
-
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(hang)
+    # the emulator closes first, which ends the hang, and then the pool can join
+    with ThreadPoolExecutor(1) as pool, gmail_emulator() as emulator:
+        control = GmailControl(emulator.url)
+        control.create_account("reader@example.com", "access-1", "refresh-1").turn(concurrency=1)
+        control.order(FaultOrder(operation="getProfile", hang_s=60))
+        pool.submit(hang, emulator.url)
         control.wait_for("getProfile")
-        with gmail_users(gmail.url) as users, pytest.raises(HttpError) as refused:
+        with gmail_users(emulator.url) as users, pytest.raises(HttpError) as refused:
             users.labels().list(userId="me").execute()
-        gmail.__exit__(None, None, None)
-        waiting.result()
     assert (refused.value.status_code, refused.value.reason) == (429, "Too many concurrent requests for user.")
+
+
+def test_401_once_is_healed_by_a_refresh(control: GmailControl, users: GmailUsers) -> None:
+    control.order(FaultOrder(operation="labels.list", status=401))
+    assert users.labels().list(userId="me").execute()["labels"]
+    assert [call.operation for call in control.journal()] == ["labels.list", "oauth.token", "labels.list"]
+
+
+def test_an_ordered_429_says_when_in_the_text(control: GmailControl, users: GmailUsers) -> None:
+    control.order(FaultOrder(operation="labels.list", status=429))
+    with pytest.raises(HttpError, match=r"Retry after \d{4}-\d\d-\d\dT[\d:.]+Z"):
+        users.labels().list(userId="me").execute()
 
 
 @pytest.mark.parametrize(
