@@ -9,7 +9,8 @@ import structlog
 from domain.contract import JobContract
 from domain.failures import Failure, Invalid
 from storage import refusals
-from tasks.catalogue import Job, enqueue
+from tasks.catalogue import Job
+from tasks.doors import enqueue
 from tasks.runtime import Runtime
 
 log = structlog.get_logger(__name__)

@@ -19,7 +19,7 @@ from tasks.runtime import runtime
 
 log = structlog.get_logger(__name__)
 
-FAMILIES = ("deadletter",)
+FAMILIES = ("deadletter", "drafts", "gmail", "maintenance", "threads", "triage")
 """The files of job types; adding a family adds its name here (a test compares it with the folder)."""
 
 app = Celery("postroom")

@@ -9,7 +9,7 @@ from celery.beat import ScheduleEntry, Scheduler
 
 from domain.failures import Failure
 from domain.job import SYSTEM_ORG, NewJob, Origin
-from tasks.catalogue import enqueue
+from tasks.doors import enqueue
 from tasks.runtime import runtime
 
 log = structlog.get_logger(__name__)

@@ -13,11 +13,10 @@ from domain.payload import Payload, Upcast, read_payload
 from domain.queues import Queue
 from domain.retry import STANDARD, RetryPolicy
 from domain.uniqueness import Unique, keep_key_for
-from storage import ledger
 from storage.database import Transaction
 from storage.job_types import JobType
 from tasks.context import JobContext
-from tasks.runtime import runtime
+from tasks.doors import enqueue
 
 DEADLINE = timedelta(minutes=30)
 """SPEC-026's stale claim: how long an attempt may take when its type says nothing."""
@@ -162,15 +161,6 @@ def job(  # noqa: PLR0913 - one keyword per fact about a job type
         return made
 
     return register
-
-
-def enqueue(tx: Transaction, jobs: Sequence[NewJob]) -> tuple[Enqueued, ...]:
-    """Enqueue jobs of any types in the caller's transaction; their hints are published after the commit."""
-    process = runtime()
-    answers = ledger.enqueue(tx, jobs, publisher=True, patience=process.patience)
-    hints = [answer.hint for answer in answers if answer.publish]
-    tx.after_commit(lambda: process.publisher.publish(hints))
-    return answers
 
 
 def _payload_of(handler: Handler[P]) -> type[P]:

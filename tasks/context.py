@@ -1,6 +1,6 @@
 """What a handler may do: touch its org's rows under its claim, keep steps, cause effects once, stop when asked."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from uuid import UUID
@@ -9,9 +9,10 @@ import structlog
 
 from domain.effects import Finding, Strategy
 from domain.failures import ClaimLost, Forbidden
-from domain.job import SYSTEM_ORG, ClaimedJob, Done, Hint, JsonObject
+from domain.job import SYSTEM_ORG, ClaimedJob, Done, Enqueued, Hint, JsonObject, NewJob
 from storage import guards, ledger
 from storage.database import Transaction
+from tasks.doors import enqueue
 from tasks.once import Once
 from tasks.runtime import Runtime
 from tasks.stopping import Canceled, Interrupted
@@ -72,6 +73,10 @@ class JobContext:
             yield transaction
             self.woken = ledger.settle_held(transaction, job, outcome.output, self.cost_microcents)
         self.settled = True
+
+    def enqueue(self, tx: Transaction, jobs: Sequence[NewJob]) -> tuple[Enqueued, ...]:
+        """Enqueue children in this job's own transaction; they inherit its org, actor, request and trace."""
+        return enqueue(tx, [self.job.child(job) for job in jobs])
 
     def step(
         self, name: str, work: Callable[[], JsonObject], *, cost: Callable[[JsonObject], int] | None = None

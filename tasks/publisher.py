@@ -32,6 +32,11 @@ class Publisher:
         self._connection = Connection(broker_url, transport_options=TRANSPORT_OPTIONS, connect_timeout=5)
         self._producers = ProducerPool(self._connection.Pool(limit=POOL_SIZE), limit=POOL_SIZE)
 
+    def close(self) -> None:
+        """Close this process's connections to the broker."""
+        self._producers.force_close_all()
+        self._connection.release()
+
     def publish(self, hints: Sequence[Hint]) -> bool:
         """Send hints in one pipelined batch; false when the broker could not take them all. Never raises for it."""
         if not hints:

@@ -17,8 +17,9 @@ from storage import gates, ledger
 from storage.database import DatabaseUnavailable, Transaction
 from storage.gates import Gate
 from storage.ledger import Moved
-from tasks.catalogue import Job, enqueue
+from tasks.catalogue import Job
 from tasks.context import JobContext
+from tasks.doors import enqueue
 from tasks.runtime import Runtime
 from tasks.stopping import Canceled, Interrupted
 

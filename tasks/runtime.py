@@ -11,9 +11,12 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from uuid import UUID, uuid4
 
+from providers.anthropic import AnthropicModel
+from providers.ports import LanguageModel
 from settings import Settings, load
 from storage.database import Database
 from storage.ledger import Worker
+from storage.sealing import Sealer
 from tasks.publisher import Publisher
 
 NODE_ID = uuid4()
@@ -63,6 +66,32 @@ class Runtime:
     def database(self) -> Database:
         """This process's connections."""
         return Database(self.settings)
+
+    @cached_property
+    def sealer(self) -> Sealer:
+        """What opens and seals tokens."""
+        return Sealer.of(self.settings)
+
+    @cached_property
+    def model(self) -> LanguageModel:
+        """The language model, shared by the threads of this process."""
+        settings = self.settings
+        return AnthropicModel(
+            api_key=settings.anthropic_api_key.get_secret_value(),
+            timeout_s=settings.anthropic_timeout_s,
+            base_url=settings.anthropic_base_url,
+            clock=self.clock,
+        )
+
+    def close(self) -> None:
+        """Let go of all connections; for tests, a process of the fleet lives until its end."""
+        made = vars(self)
+        if "model" in made:
+            made["model"].close()
+        if "publisher" in made:
+            made["publisher"].close()
+        if "database" in made:
+            made["database"].dispose()
 
     @cached_property
     def publisher(self) -> Publisher:

@@ -23,6 +23,7 @@ from tests.servers import (
     run_session_servers,
     temporary_database,
 )
+from tests.worlds import World, running_world
 
 SERVERS_FOR_WORKERS = pytest.StashKey[ExitStack]()
 HANDED_OVER = "postroom_servers"
@@ -115,3 +116,10 @@ def store(settings: Settings) -> Iterator[Database]:
     store = Database(settings)
     yield store
     store.dispose()
+
+
+@pytest.fixture
+def world(settings: Settings, database: Connection) -> Iterator[World]:
+    """One mailbox, one model and one process of the fleet."""
+    with running_world(settings, database) as made:
+        yield made

@@ -30,7 +30,7 @@ def process(settings: Settings) -> Iterator[Runtime]:
     renew(made)
     yield made
     install(None)
-    made.database.dispose()
+    made.close()
 
 
 @pytest.fixture

@@ -57,7 +57,9 @@ begin
            coalesce(r.given_key, t.name || ':' || r.org_id || ':' || coalesce(r.project_id::text, '') || ':' || encode(sha256(convert_to(
              case when t.unique_mode is null then coalesce(r.given_id, uuidv7())::text
                   when t.unique_fields is null then r.payload::text
-                  else (select jsonb_object_agg(f, r.payload -> f)::text from unnest(t.unique_fields) as f) end,
+                  -- A field that is left out is the same as one that says its default.
+                  else (select jsonb_object_agg(f, coalesce(r.payload -> f, t.payload_schema -> 'properties' -> f -> 'default'))::text
+                        from unnest(t.unique_fields) as f) end,
              'UTF8')), 'hex')) as key,
            coalesce(r.wanted_run_at, now()) as due_at
     from jsonb_array_elements(requests) with ordinality as o (body, place)

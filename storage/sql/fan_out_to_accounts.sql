@@ -1,0 +1,17 @@
+-- Enqueues one job for each of a batch of active accounts, as children of the job that asks; a taken key is passed over.
+with batch as (
+  select id, org_id from accounts
+  where status = 'active' and (%(after)s::uuid is null or id > %(after)s::uuid)
+  order by id limit %(batch)s
+),
+requests as (
+  select jsonb_agg(jsonb_build_object(
+    'job_type', %(job_type)s::text, 'org_id', org_id, 'payload', %(payload)s::jsonb || jsonb_build_object('account_id', id),
+    'actor_type', 'system', 'actor_id', %(actor_id)s::text, 'request_id', %(request_id)s::text,
+    'correlation_id', %(correlation_id)s::text, 'parent_id', %(parent_id)s::uuid) order by id) as document
+  from batch
+)
+select
+  (select count(*) from batch)::int as accounts,
+  (select count(*) filter (where e.created) from requests r, postroom.enqueue_jobs(r.document) as e where r.document is not null)::int as created,
+  (select max(id::text)::uuid from batch) as last

@@ -1,0 +1,192 @@
+"""The Gmail family: bring a mailbox up to date, take messages in, keep labels and the push watch."""
+
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from typing import Literal
+from uuid import UUID
+
+from domain.failures import Conflict, Gone
+from domain.job import Cancel, Done, JsonObject, NewJob, Outcome, Snooze
+from domain.mail.correspondence import match_roles
+from domain.mail.mailbox import DRAFT, INBOX, SPAM, TRASH, RawMessage
+from domain.mail.routing import CheckSent, Cleanup, Ingest, Intent, Sent
+from domain.payload import Payload
+from domain.queues import Queue
+from domain.retry import PIPELINE
+from domain.uniqueness import while_active, while_queued
+from storage import accounts, audit, cursors, labels, messages
+from storage.accounts import Account
+from tasks import mail_intake, mailbox_sync, threads, triage
+from tasks.catalogue import job
+from tasks.context import JobContext
+from tasks.mailboxes import open_mailbox
+
+NOT_YET_VISIBLE_FOR = timedelta(seconds=30)
+"""A message that history just told of can be missing for some seconds (providers.md 1.1); later it is gone."""
+
+LOOK_AGAIN_AFTER = timedelta(seconds=3)
+
+
+class SyncPayload(Payload):
+    """Which mailbox, and what made us look; `history_id` is the push's, never a starting point."""
+
+    account_id: UUID
+    history_id: int | None = None
+    force_full: bool = False
+    reason: Literal["push", "fallback", "full", "connected", "admin"] = "admin"
+
+
+class MessagePayload(Payload):
+    """One message of one mailbox."""
+
+    account_id: UUID
+    message_id: str
+    thread_id: str
+
+
+class AccountPayload(Payload):
+    """One mailbox."""
+
+    account_id: UUID
+
+
+@job(
+    queue=Queue.DEFAULT,
+    retry=PIPELINE,
+    deadline=timedelta(minutes=5),
+    unique=while_queued("account_id", "force_full"),
+    serial_by="account_id",
+    providers=("gmail",),
+    aliases=("sync", "history.sync.gmail"),
+)
+def sync(ctx: JobContext, payload: SyncPayload) -> Outcome:
+    """Bring one mailbox up to date through Gmail's history, or wholly where history cannot tell."""
+    with ctx.tx() as tx:
+        account = accounts.get(tx, payload.account_id)
+        cursor = cursors.current(tx, payload.account_id).history_id
+    if account.status == "disconnected":
+        return Cancel("the account was disconnected")
+    if cursor is not None and payload.history_id is not None and payload.history_id <= cursor:
+        return Done({"how": "current"})
+    run = mailbox_sync.Run(ctx, account, lambda intents: list(_jobs_for(account, intents)), _classify(account))
+    with open_mailbox(ctx, account.account_id) as mailbox:
+        if cursor is None or payload.force_full:
+            return Done(run.full(mailbox))
+        try:
+            return Done(run.incremental(mailbox, cursor))
+        except Gone:
+            ctx.log.warning("history_expired", account_id=str(account.account_id))
+            return Done(run.full(mailbox) | {"why": "history expired"})
+
+
+def _jobs_for(account: Account, intents: Iterable[Intent]) -> Iterator[NewJob]:
+    """The jobs that a run of history asks for."""
+    here = account.account_id
+
+    def checked(thread_id: str) -> NewJob:
+        order = threads.CleanupPayload(account_id=here, thread_id=thread_id, action="check_sent")
+        return threads.cleanup.new(order, org_id=account.org_id)
+
+    for intent in intents:
+        match intent:
+            case Ingest(message_id=message_id, thread_id=thread_id):
+                yield _ingest(account, message_id, thread_id)
+            case Cleanup(thread_id=thread_id):
+                order = threads.CleanupPayload(account_id=here, thread_id=thread_id, action="done")
+                yield threads.cleanup.new(order, org_id=account.org_id)
+            case CheckSent(thread_id=thread_id):
+                yield checked(thread_id)
+            case Sent(message_id=message_id, thread_id=thread_id):
+                yield _ingest(account, message_id, thread_id)
+                yield checked(thread_id)
+
+
+def _ingest(account: Account, message_id: str, thread_id: str) -> NewJob:
+    order = MessagePayload(account_id=account.account_id, message_id=message_id, thread_id=thread_id)
+    return ingest.new(order, org_id=account.org_id)
+
+
+def _classify(account: Account) -> mailbox_sync.Classify:
+    def one(message_id: str) -> NewJob:
+        order = triage.ClassifyPayload(account_id=account.account_id, message_id=message_id)
+        return triage.classify.new(order, org_id=account.org_id)
+
+    return one
+
+
+@job(
+    queue=Queue.DEFAULT,
+    deadline=timedelta(minutes=3),
+    unique=while_active("account_id", "message_id"),
+    providers=("gmail",),
+    aliases=("ingest.gmail",),
+)
+def ingest(ctx: JobContext, payload: MessagePayload) -> Outcome:
+    """Fetch one message, parse whatever it is, keep it, and have it classified when it lies in the inbox."""
+    with ctx.tx() as tx:
+        account = accounts.get(tx, payload.account_id)
+    try:
+        with open_mailbox(ctx, payload.account_id) as mailbox:
+            raw = mailbox.message(payload.message_id)
+    except Gone:
+        if ctx.now() - ctx.job.created_at < NOT_YET_VISIBLE_FOR:
+            return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "the message is not visible yet")
+        return Done({"gone": True})
+    return _keep(ctx, account, raw)
+
+
+def _keep(ctx: JobContext, account: Account, raw: RawMessage) -> Outcome:
+    if raw.label_ids & {DRAFT, SPAM, TRASH}:
+        return Done({"kept": False, "labels": sorted(raw.label_ids)})
+    with ctx.tx() as tx:
+        message = mail_intake.read(tx, account, raw)
+    output: JsonObject = {"kept": True, "defects": [str(one) for one in message.parsed.defects]}
+    with ctx.settling(Done(output)) as tx:
+        messages.upsert(tx, account.account_id, message)
+        if INBOX in raw.label_ids and message.direction == "incoming":
+            ctx.enqueue(tx, [_classify(account)(raw.message_id)])
+    return Done(output)
+
+
+@job(
+    queue=Queue.DEFAULT,
+    deadline=timedelta(minutes=3),
+    unique=while_queued("account_id"),
+    providers=("gmail",),
+    aliases=("labels.sync.gmail",),
+)
+def sync_labels(ctx: JobContext, payload: AccountPayload) -> Outcome:
+    """Bring the labels up to date, keeping what the user said of them; rules that name a vanished one are disabled."""
+    with ctx.tx() as tx:
+        account = accounts.get(tx, payload.account_id)
+    with open_mailbox(ctx, payload.account_id) as mailbox:
+        listed = mailbox.labels()
+    with ctx.tx() as tx:
+        found = labels.sync(tx, account.account_id, listed)
+        for role, label_id in match_roles(listed, account.settings.label_parent).items():
+            labels.assign_role(tx, account.account_id, label_id, role)
+        for rule_id in sorted(found.disabled_rules):
+            audit.append(tx, ctx.job, "rule.disabled", {"rule_id": str(rule_id), "why": "its label was deleted"})
+    return Done({"labels": len(listed), "vanished": len(found.vanished), "disabled_rules": len(found.disabled_rules)})
+
+
+@job(
+    queue=Queue.MAINTENANCE,
+    deadline=timedelta(minutes=2),
+    unique=while_queued("account_id"),
+    providers=("gmail",),
+)
+def renew_watch(ctx: JobContext, payload: AccountPayload) -> Outcome:
+    """Keep Gmail's push watch alive; it lapses after seven days, and the cursor is none of its business."""
+    topic = ctx.runtime.settings.pubsub_topic
+    with open_mailbox(ctx, payload.account_id) as mailbox:
+        try:
+            watch = mailbox.watch(topic)
+        except Conflict:
+            # Gmail allows one push client per developer; the old one has to go first (providers.md 1.2).
+            mailbox.stop_watch()
+            watch = mailbox.watch(topic)
+    with ctx.tx() as tx:
+        accounts.record_watch(tx, payload.account_id, expires_at=watch.expires_at)
+        started = cursors.current(tx, payload.account_id).history_id is not None
+    return Done({"expires_at": watch.expires_at.isoformat(), "syncing": started})

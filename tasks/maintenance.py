@@ -1,0 +1,103 @@
+"""The maintenance family: bounded, set-based housekeeping of the whole fleet, run by the system org."""
+
+from datetime import timedelta
+
+from domain.job import Done, JsonObject, Outcome
+from domain.payload import Payload
+from domain.queues import Queue
+from storage import accounts, audit, expected_writes, fan_out, ledger
+from tasks.catalogue import job
+from tasks.context import JobContext
+
+BATCH = 1000
+"""Rows per transaction: a second's work at most, so that no lock is held for long."""
+
+MOST_BATCHES = 100
+"""What one run does at the most; the next tick goes on."""
+
+KEEP_FINISHED_JOBS = timedelta(days=7)
+"""Seed 000's retention."""
+
+WATCH_MUST_BE_YOUNGER_THAN = timedelta(hours=24)
+"""An account whose watch was not renewed within a day must alarm (providers.md 1.2)."""
+
+
+class Tick(Payload):
+    """Nothing: the schedule says what and when."""
+
+
+@job(queue=Queue.MAINTENANCE)
+def fallback_sync(ctx: JobContext, _payload: Tick) -> Outcome:
+    """Sync every account through history: pushes get lost without a trace."""
+    return _each_account(ctx, "gmail.sync", {"reason": "fallback"})
+
+
+@job(queue=Queue.MAINTENANCE)
+def full_sync(ctx: JobContext, _payload: Tick) -> Outcome:
+    """Look through the last days of every inbox for what was never classified."""
+    return _each_account(ctx, "gmail.sync", {"reason": "full", "force_full": True})
+
+
+@job(queue=Queue.MAINTENANCE)
+def renew_watches(ctx: JobContext, _payload: Tick) -> Outcome:
+    """Renew every account's push watch."""
+    return _each_account(ctx, "gmail.renew_watch", {})
+
+
+@job(queue=Queue.MAINTENANCE)
+def sync_labels(ctx: JobContext, _payload: Tick) -> Outcome:
+    """Bring every account's labels up to date."""
+    return _each_account(ctx, "gmail.sync_labels", {})
+
+
+@job(queue=Queue.MAINTENANCE)
+def check_watches(ctx: JobContext, _payload: Tick) -> Outcome:
+    """Raise the alarm for accounts whose watch has lapsed or was not renewed: they get no pushes."""
+    with ctx.fleet() as tx:
+        lapsed = accounts.without_watch(tx, since=ctx.now() - WATCH_MUST_BE_YOUNGER_THAN, limit=BATCH)
+        for account in lapsed:
+            audit.append(tx, ctx.job, "watch.lapsed", {"account_id": str(account.account_id)})
+    if lapsed:
+        ctx.log.error("watches_lapsed", accounts=len(lapsed))
+    return Done({"lapsed": len(lapsed)})
+
+
+@job(queue=Queue.MAINTENANCE)
+def delete_finished_jobs(ctx: JobContext, _payload: Tick) -> Outcome:
+    """Delete finished jobs past their retention; their audit trail stays."""
+    deleted = 0
+    for _ in range(MOST_BATCHES):
+        with ctx.fleet() as tx:
+            batch = ledger.delete_finished(tx, keep_for=KEEP_FINISHED_JOBS, batch=BATCH)
+        deleted += batch
+        if batch < BATCH:
+            break
+        ctx.check()
+    return Done({"deleted": deleted})
+
+
+@job(queue=Queue.MAINTENANCE)
+def purge_expired_keys(ctx: JobContext, _payload: Tick) -> Outcome:
+    """Delete guards and expectations past their time; what is in doubt stays."""
+    purged = 0
+    for _ in range(MOST_BATCHES):
+        with ctx.fleet() as tx:
+            batch = ledger.purge_expired_keys(tx, batch=BATCH) + expected_writes.purge(tx, limit=BATCH)
+        purged += batch
+        if batch < BATCH:
+            break
+        ctx.check()
+    return Done({"purged": purged})
+
+
+def _each_account(ctx: JobContext, job_type: str, payload: JsonObject) -> Outcome:
+    """Enqueue a job for every active account, a batch of accounts per statement."""
+    seen, created, after = 0, 0, None
+    while True:
+        with ctx.fleet() as tx:
+            batch = fan_out.to_accounts(tx, ctx.job, job_type, payload, after=after, batch=BATCH)
+        seen, created = seen + batch.accounts, created + batch.created
+        if batch.last is None or batch.accounts < BATCH:
+            return Done({"accounts": seen, "enqueued": created})
+        after = batch.last
+        ctx.check()

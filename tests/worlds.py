@@ -1,0 +1,160 @@
+"""A small world for tests of jobs: one org, one mailbox in the emulator, a scripted model, one process of the fleet."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.message import EmailMessage
+from typing import Any
+from uuid import UUID
+
+from psycopg import Connection
+from pydantic import SecretStr
+
+from domain.mail.correspondence import EmailState
+from sandbox.anthropic import anthropic_emulator
+from sandbox.control import EmulatorControl, GmailAccount, GmailControl, MessagePlace
+from sandbox.gmail import gmail_emulator
+from settings import Settings
+from storage import accounts, emails
+from storage.accounts import Account, Consent
+from tasks import runner
+from tasks.app import publish_catalogue
+from tasks.catalogue import catalogue
+from tasks.lease import renew
+from tasks.runtime import Runtime, install
+from tests.factories import pass_time
+
+OWNER = "owner@postroom.example"
+MOST_ROUNDS = 400
+
+
+@dataclass
+class World:
+    """Everything a test of a job needs to act and to look."""
+
+    process: Runtime
+    database: Connection
+    gmail: GmailControl
+    mailbox: GmailAccount
+    model: EmulatorControl
+    account: Account
+
+    def enqueue(self, job_type: str, payload: dict[str, Any] | None = None) -> UUID:
+        """Enqueue a job for the world's account, as a service would."""
+        document = {"account_id": str(self.account.account_id)} | (payload or {})
+        with self.process.database.ledger() as tx:
+            rows = tx.raw(
+                "select postroom.enqueue(%(type)s, %(org)s, %(payload)s::jsonb)",
+                {"type": job_type, "org": self.account.org_id, "payload": _json(document)},
+            )
+        return UUID(str(rows[0][0]))
+
+    def run(self, job_id: UUID) -> str:
+        """Run one job once."""
+        row = self.database.execute("select job_type from jobs where id = %s", (job_id,)).fetchone()
+        assert row is not None
+        job_type = catalogue.find(row[0])
+        assert job_type is not None
+        return runner.run(self.process, job_type, job_id)
+
+    def drain(self, *, only: str = "%") -> list[tuple[str, str]]:
+        """Run what is queued, snoozed and retried jobs too, until nothing is left; returns (type, end) of each run."""
+        ends: list[tuple[str, str]] = []
+        for _ in range(MOST_ROUNDS):
+            row = self.database.execute(
+                "select id, job_type, run_at - now() from jobs where state = 'queued' and job_type like %s"
+                " order by run_at, id limit 1",
+                (only,),
+            ).fetchone()
+            if row is None:
+                return ends
+            if row[2] > timedelta(0):
+                pass_time(self.database, row[2])
+            ends.append((row[1], self.run(row[0])))
+        raise AssertionError(f"the world does not come to rest: {ends[-10:]}")
+
+    def sync(self, **payload: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - fields of the sync's payload
+        """Sync the mailbox and run all that follows."""
+        self.enqueue("gmail.sync", payload)
+        return self.drain()
+
+    def deliver(self, subject: str, text: str, **options: Any) -> MessagePlace:  # noqa: ANN401 - as the emulator takes them
+        """Let a person write to the owner."""
+        return self.mailbox.deliver(letter(subject, text, **options.pop("headers", {})), **options)
+
+    def email(self, thread_id: str) -> emails.Email:
+        """The record of a thread, which must have one."""
+        with self.process.database.ledger() as tx:
+            found = emails.get(tx, self.account.account_id, thread_id)
+        assert found is not None
+        return found
+
+    def state(self, thread_id: str) -> EmailState:
+        """Where a thread's record stands."""
+        return self.email(thread_id).state
+
+    def cursor(self) -> int | None:
+        """How far history was read."""
+        with self.process.database.ledger() as tx:
+            return accounts.get(tx, self.account.account_id).history_id
+
+    def count(self, sql: str, *values: object) -> int:
+        """A number from the database."""
+        row = self.database.execute(sql, values).fetchone()
+        assert row is not None
+        return int(row[0])
+
+
+def letter(subject: str, text: str, **headers: str) -> bytes:
+    """A letter from a person to the owner."""
+    message = EmailMessage()
+    message["From"] = headers.pop("From", "Anna Example <anna@example.com>")
+    message["To"] = headers.pop("To", OWNER)
+    message["Subject"] = subject
+    message["Date"] = datetime.now(UTC)
+    message["Message-ID"] = headers.pop("Message-ID", f"<{abs(hash((subject, text)))}@example.com>")
+    for name, value in headers.items():
+        message[name] = value
+    message.set_content(text)
+    return message.as_bytes()
+
+
+@contextmanager
+def running_world(settings: Settings, database: Connection) -> Iterator[World]:
+    """Start the emulators, connect the owner's mailbox, and take the place of a worker process."""
+    with gmail_emulator() as gmail, anthropic_emulator() as anthropic:
+        control = GmailControl(gmail.url)
+        mailbox = control.create_account(OWNER, "access-1", "refresh-1")
+        process = Runtime(
+            settings.model_copy(
+                update={
+                    "gmail_endpoint": gmail.url,
+                    "google_token_uri": f"{gmail.url}/token",
+                    "google_client_id": "client",
+                    "google_client_secret": SecretStr("client-secret"),
+                    "anthropic_base_url": anthropic.url,
+                    "anthropic_api_key": SecretStr("key"),
+                }
+            ),
+            dice=lambda: 0.0,
+        )
+        install(process)
+        try:
+            publish_catalogue()
+            renew(process)
+            yield World(process, database, control, mailbox, EmulatorControl(anthropic.url), _connect(process))
+        finally:
+            install(None)
+            process.close()
+
+
+def _connect(process: Runtime) -> Account:
+    consent = Consent(SecretStr("access-1"), SecretStr("refresh-1"), datetime.now(UTC) + timedelta(hours=1))
+    with process.database.ledger() as tx:
+        return accounts.add(tx, process.sealer, org="The Example Org", email=OWNER, consent=consent).account
+
+
+def _json(document: dict[str, Any]) -> str:
+    return json.dumps(document)
