@@ -10,7 +10,7 @@ from domain.mail.parsed_message import Address
 MOST_ADDRESSES = 1_000
 _LONGEST_ADDRESS = 320
 _LONGEST_NAME = 200
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|$)|[(),;:]|<[^>]*+>?|[^"(),;:<]+', re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[(),;:]|<[^>]*+>?|[^"(),;:<]+', re.DOTALL)
 _ADDR_SPEC = re.compile(r'(?:"[^"]*"|[^@\s<>"(),;:]+)@[^@\s<>"(),;:]+')
 _LOOSE = re.compile(r'[^\s<>,;:"()@]{1,64}@[^\s<>,;:"()@]{1,255}')
 _QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)

@@ -6,7 +6,7 @@ from urllib.parse import unquote_to_bytes
 from domain.mail.mail_encoding import decode_text, decode_transfer
 
 _WORD = re.compile(r"=\?([^?\s]{1,80})\?([bBqQ])\?([^?]*)\?=")
-_PARAMETER = re.compile(r';\s*+([^\s=;]{1,80})\s*+=\s*+("(?:[^"\\]|\\.)*+(?:"|$)|[^;\s]*+)', re.DOTALL)
+_PARAMETER = re.compile(r';\s*+([^\s=;]{1,80})\s*+=\s*+("(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[^;\s]*+)', re.DOTALL)
 _QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 _CONTINUED = re.compile(r"([^*]+)\*(\d{1,3})(\*?)")
 _MOST_PARAMETERS = 50

@@ -1,0 +1,41 @@
+"""The 300 real messages, and how the automation rules see each folder of them.
+
+`python -m tests.domain.mail.corpus_report` writes the expected counts anew.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from domain.mail.automation import detect_automation
+from domain.mail.mime import parse_message
+
+CORPUS = Path(__file__).parents[2] / "mail"
+REPORT = CORPUS / "automation_report.json"
+
+
+def corpus_files() -> list[Path]:
+    return sorted(CORPUS.glob("*/*.eml"))
+
+
+def automation_report() -> dict[str, dict[str, int]]:
+    """Counts of `kind/weight` by folder."""
+    counts: dict[str, Counter[str]] = {}
+    for path, kind, weight in _verdicts():
+        counts.setdefault(path.parent.name, Counter())[f"{kind}/{weight}"] += 1
+    return {group: dict(sorted(counter.items())) for group, counter in sorted(counts.items())}
+
+
+def _verdicts() -> Iterator[tuple[Path, str, str]]:
+    for path in corpus_files():
+        verdict = detect_automation(parse_message(path.read_bytes()))
+        yield path, verdict.kind.value, verdict.weight.value
+
+
+def main() -> None:
+    REPORT.write_text(json.dumps(automation_report(), indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
