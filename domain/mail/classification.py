@@ -40,6 +40,7 @@ class Classification(StrEnum):
 
 
 MODEL_CLASSES = tuple(one for one in Classification if one is not Classification.NEEDS_REVIEW)
+_CLASSES_BY_NAME = {one.value: one for one in MODEL_CLASSES}
 OFFERED_ACTIONS: tuple[ActionKind, ...] = (ActionKind.ARCHIVE, ActionKind.MARK_READ, ActionKind.STAR)
 """What a model may ask for by default; nothing that takes a parameter, and nothing that sends or destroys."""
 
@@ -93,9 +94,8 @@ def accept_answer(
 ) -> Decision:
     """A decision from a model's tool call, or `Invalid(field, reason)`.
 
-    `known_labels` maps the offered label names to label ids. The mail may have talked the model into anything, so
-    only values that were offered exist: no field could name a recipient, a tool, or an action that was not offered.
-    The caller answers a refusal with `needs_review(reason)`.
+    `known_labels` maps label names to ids. The mail may have talked the model into anything, so only what was offered
+    exists: no field names a recipient, a tool or another action. A refusal is answered with `needs_review(reason)`.
     """
     if arguments is None:
         raise Invalid("answer", "the model did not call the tool")
@@ -103,11 +103,10 @@ def accept_answer(
         answer = _Answer.model_validate(dict(arguments))
     except ValidationError as error:
         raise invalid_from(error, "answer") from error
-    classification = _offered("classification", answer.classification, {one.value: one for one in MODEL_CLASSES})
+    classification = _offered("classification", answer.classification, _CLASSES_BY_NAME)
     if classification is Classification.NEEDS_RESPONSE and not answer.needs_reply:
         raise Invalid("needs_reply", "contradicts the classification needs_response")
     kinds = {kind.value: kind for kind in offered_actions}
-    labels = [_offered("labels", name, known_labels) for name in answer.labels]
     actions = [_offered("actions", name, kinds) for name in answer.actions]
     return Decision(
         source=DecisionSource.LLM,
@@ -117,7 +116,7 @@ def accept_answer(
         needs_reply=answer.needs_reply,
         needs_review=answer.confidence < REVIEW_BELOW,
         caution=answer.caution,
-        labels=tuple(dict.fromkeys(labels)),
+        labels=tuple(dict.fromkeys(_offered("labels", name, known_labels) for name in answer.labels)),
         actions=tuple(RequestedAction(kind=kind) for kind in dict.fromkeys(actions)),
     )
 

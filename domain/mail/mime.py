@@ -44,15 +44,12 @@ class _Content:
 def parse_message(raw: bytes) -> ParsedMessage:
     """Understand a message as far as it can be; never raises. Time is linear in the size, within fixed bounds."""
     block = read_headers(raw)
-    defects = list(block.defects) if raw else [Defect.EMPTY]
     top = describe_part(block, raw[block.body_start :], 0)
     leaves, noted = leaf_parts(top)
-    defects.extend(noted)
+    defects = [*_raw_defects(raw), *block.defects, *noted]
     content = _content(leaves, defects)
     senders = _addresses(block, "from", defects)
     defects.extend(_sender_defects(block, senders))
-    if b"\x00" in raw:
-        defects.append(Defect.NUL_BYTES)
     return ParsedMessage(
         message_id=_first_id(block.first("message-id")),
         in_reply_to=_first_id(block.first("in-reply-to")),
@@ -75,6 +72,13 @@ def parse_message(raw: bytes) -> ParsedMessage:
         defects=tuple(dict.fromkeys(defects)),
         size=len(raw),
     )
+
+
+def _raw_defects(raw: bytes) -> Iterable[Defect]:
+    if not raw:
+        yield Defect.EMPTY
+    if b"\x00" in raw:
+        yield Defect.NUL_BYTES
 
 
 def _decoded(value: str, longest: int) -> str:

@@ -83,8 +83,7 @@ def test_reads_an_ordinary_message() -> None:
         date="Tue, 3 Nov 2026 10:00:00 +0100",
         subject="=?utf-8?q?Gr=C3=BC=C3=9Fe?= =?utf-8?b?IGF1cyBXaWVu?=",
     )
-    assert message.message_id == "<one@example.org>"
-    assert message.in_reply_to == "<zero@example.com>"
+    assert (message.message_id, message.in_reply_to) == ("<one@example.org>", "<zero@example.com>")
     assert message.references == ("<root@example.com>", "<zero@example.com>")
     assert [(one.name, one.address) for one in message.cc] == [
         ("Last, First", "cc@example.org"),
@@ -104,9 +103,7 @@ def test_a_multibyte_letter_cut_between_encoded_words_is_repaired() -> None:
 
 def test_nothing_at_all() -> None:
     message = parse_message(b"")
-    assert message.defects[0] is Defect.EMPTY
-    assert message.from_ is None
-    assert message.text == ""
+    assert (message.defects[0], message.from_, message.text) == (Defect.EMPTY, None, "")
 
 
 def test_no_headers_is_all_body() -> None:
