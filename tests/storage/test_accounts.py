@@ -84,7 +84,7 @@ def test_an_account_without_a_fresh_watch_is_found(store: Database, database: Co
     assert {one.account_id for one in found} == {never.account_id, old.account_id, lapsed.account_id}
 
 
-def test_everything_is_off_until_the_owner_turns_it_on(store: Database, database: Connection) -> None:
+def test_everything_is_off_until_the_owner_turns_it_on(store: Database) -> None:
     account = make_account(store)
     assert account.settings == AccountSettings(label_parent="Postroom", send_allowed=False, agent_enabled=False)
     with store.tenant(account.org_id) as tx:

@@ -64,7 +64,8 @@ def test_a_tenants_table_has_its_org_and_its_fence(database: Connection) -> None
         ).fetchone()
         assert fenced == (True, True), table
         policies = database.execute(
-            "select coalesce(qual, with_check) from pg_policies where tablename = %s and 'postroom_tenant' = any (roles)",
+            "select coalesce(qual, with_check) from pg_policies"
+            " where tablename = %s and 'postroom_tenant' = any (roles)",
             (table,),
         ).fetchall()
         assert policies, table
@@ -86,7 +87,8 @@ def test_a_fleet_table_is_closed_to_tenants(database: Connection) -> None:
 def test_the_tenant_role_owns_nothing_and_can_become_nobody(database: Connection) -> None:
     row = database.execute(
         "select rolsuper, rolbypassrls, rolcreaterole, rolcreatedb, rolreplication,"
-        " exists (select from pg_auth_members where member = r.oid), exists (select from pg_class where relowner = r.oid)"
+        " exists (select from pg_auth_members where member = r.oid),"
+        " exists (select from pg_class where relowner = r.oid)"
         " from pg_roles r where rolname = 'postroom_tenant'"
     ).fetchone()
     assert row == (False,) * 7
