@@ -14,6 +14,7 @@ FLEET = {
     "alembic_version": "which migration stands",
     "broker_epochs": "which data set of the broker the fleet last saw",
     "gates": "what must not run now, in any org",
+    "refused_messages": "broker messages that could not be understood, of no known org",
     "refused_pushes": "pushes of no known org, counted",
     "serial_slots": "who holds a concurrency key",
     "serial_waiters": "who waits for one",
@@ -171,30 +172,30 @@ def test_a_tenant_cannot_put_on_another_org(store: Database, orgs: tuple[UUID, U
             assert not refused(tx, f"select 1 from {table}"), table
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "set role postroom_ledger",
-        "set role postgres",
-        "set session authorization postroom_ledger",
-        "set session authorization postgres",
-        "set local row_security = off; select 1 from accounts",
-        "alter table accounts disable row level security",
-        "drop policy tenant_own on accounts",
-        "create policy all_of_it on accounts using (true)",
-        "alter role postroom_tenant bypassrls",
-        "create or replace function postroom.current_org() returns uuid language sql as 'select null::uuid'",
-        "create table public.copies (id int)",
-        "select secret from tenant_seal",
-        "copy accounts to program 'cat'",
-    ],
+COUPS = (
+    "set role postroom_ledger",
+    "set role postgres",
+    "set session authorization postroom_ledger",
+    "set session authorization postgres",
+    "set local row_security = off; select 1 from accounts",
+    "alter table accounts disable row level security",
+    "drop policy tenant_own on accounts",
+    "create policy all_of_it on accounts using (true)",
+    "alter role postroom_tenant bypassrls",
+    "create or replace function postroom.current_org() returns uuid language sql as 'select null::uuid'",
+    "create table public.copies (id int)",
+    "select secret from tenant_seal",
+    "copy accounts to program 'cat'",
 )
-def test_a_tenant_cannot_become_somebody_else(store: Database, orgs: tuple[UUID, UUID], statement: str) -> None:
-    with store.tenant(orgs[0]) as tx, pytest.raises((Forbidden, DBAPIError)) as caught:
-        tx.raw(statement)
-    cause = caught.value if isinstance(caught.value, DBAPIError) else caught.value.__cause__
-    assert isinstance(cause, DBAPIError)
-    assert getattr(cause.orig, "sqlstate", "") == "42501"
+
+
+def test_a_tenant_cannot_become_somebody_else(store: Database, orgs: tuple[UUID, UUID]) -> None:
+    for statement in COUPS:
+        with pytest.raises((Forbidden, DBAPIError)) as caught, store.tenant(orgs[0]) as tx:
+            tx.raw(statement)
+        cause = caught.value if isinstance(caught.value, DBAPIError) else caught.value.__cause__
+        assert isinstance(cause, DBAPIError)
+        assert getattr(cause.orig, "sqlstate", "") == "42501", statement
 
 
 @pytest.mark.parametrize("statement", ["reset role", "reset session authorization", "reset all", "discard all"])
