@@ -1,0 +1,78 @@
+"""One row in every tenant table, for any org; a new table needs a line here, or the isolation tests fail."""
+
+from uuid import UUID, uuid4
+
+from psycopg import Connection
+from psycopg.sql import SQL
+
+ROW_MAKERS = {
+    "orgs": "insert into orgs (id, name) values (%(org)s, 'an org')",
+    "users": "insert into users (id, org_id, email) values (%(user)s, %(org)s, 'owner@example.com')",
+    "jobs": """
+        insert into jobs (id, org_id, job_type, queue, payload, payload_version, idempotency_key, guarded, actor_type,
+                          actor_id, request_id, correlation_id, max_attempts, deadline, attention_at)
+        values (%(job)s, %(org)s, 'probe.run', 'default', '{}', 1, %(word)s, true, 'system',
+                'x', 'x', 'x', 5, '1 hour', now())""",
+    "idempotency_keys": """
+        insert into idempotency_keys (org_id, key, kind, mode, status, job_id, expires_at)
+        values (%(org)s, %(word)s, 'job', 'for_ttl', 'pending', %(job)s, now())""",
+    "job_steps": """
+        insert into job_steps (job_id, org_id, name, result, attempt)
+        values (%(job)s, %(org)s, 'x', '{}', 1)""",
+    "audit_log": """
+        insert into audit_log (event, org_id, actor_type, actor_id, request_id, correlation_id)
+        values ('probe.done', %(org)s, 'system', 'x', 'x', 'x')""",
+    "dead_letters": """
+        insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan)
+        values (%(org)s, %(job)s, 'probe.run', 'default', '{}', 1, 'x', '{}', 'x')""",
+    "accounts": """
+        insert into accounts (id, org_id, user_id, email)
+        values (%(account)s, %(org)s, %(user)s, 'me@example.com')""",
+    "labels": """
+        insert into labels (org_id, account_id, gmail_label_id, name, kind)
+        values (%(org)s, %(account)s, 'Label_1', 'Done', 'user')""",
+    "threads": """
+        insert into threads (org_id, account_id, gmail_thread_id, first_message_at, last_message_at)
+        values (%(org)s, %(account)s, 't1', now(), now())""",
+    "messages": """
+        insert into messages (org_id, account_id, gmail_message_id, gmail_thread_id, direction, received_at, size,
+                              labels, subject, body, document)
+        values (%(org)s, %(account)s, 'm1', 't1', 'incoming', now(), 1, '{}', 'x', 'x', '{}')""",
+    "correspondents": """
+        insert into correspondents (org_id, account_id, address, heard_at)
+        values (%(org)s, %(account)s, 'ada@example.org', now())""",
+    "draft_tokens": """
+        insert into draft_tokens (org_id, account_id, token, gmail_thread_id)
+        values (%(org)s, %(account)s, 'token-of-a-draft', 't1')""",
+    "emails": """
+        insert into emails (id, org_id, account_id, gmail_thread_id, gmail_message_id)
+        values (%(email)s, %(org)s, %(account)s, 't1', 'm1')""",
+    "expected_writes": """
+        insert into expected_writes (org_id, account_id, change, gmail_thread_id, expires_at)
+        values (%(org)s, %(account)s, 'message_added', 't1', now() + interval '1 hour')""",
+    "llm_calls": """
+        insert into llm_calls (org_id, account_id, purpose, model, stop_reason, input_tokens, output_tokens,
+                               cache_creation_5m_tokens, cache_creation_1h_tokens, cache_read_tokens, cost_microcents)
+        values (%(org)s, %(account)s, 'classify', 'x', 'tool_use', 1, 1, 0, 0, 0, 1)""",
+    "rules": """
+        insert into rules (id, org_id, account_id, name, definition)
+        values (%(rule)s, %(org)s, %(account)s, 'x', '{}')""",
+    "llm_rules": "insert into llm_rules (org_id, scope, name, content) values (%(org)s, 'global', 'x', 'x')",
+    "directions": "insert into directions (org_id, scope, content) values (%(org)s, 'global', 'x')",
+    "decisions": """
+        insert into decisions (id, org_id, account_id, gmail_message_id, source, classification, confidence, rationale)
+        values (%(decision)s, %(org)s, %(account)s, 'm1', 'llm', 'fyi', 0.5, 'x')""",
+    "actions": """
+        insert into actions (org_id, account_id, gmail_message_id, decision_id, kind, danger, state)
+        values (%(org)s, %(account)s, 'm1', %(decision)s, 'archive', 'reversible', 'queued')""",
+}
+"""In an order in which each row finds what it refers to."""
+
+
+def fill_every_table(database: Connection, org_id: UUID) -> dict[str, UUID]:
+    """One row of the org in every tenant table, made as the owner; returns the ids that were used."""
+    names = ("user", "job", "account", "email", "rule", "decision")
+    ids = {"org": org_id, **{name: uuid4() for name in names}}
+    for statement in ROW_MAKERS.values():
+        database.execute(SQL(statement), {**ids, "word": str(org_id)})
+    return ids
