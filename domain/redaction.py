@@ -6,7 +6,7 @@ from collections.abc import Mapping
 HIDDEN = "[redacted]"
 
 SECRET_NAMES = re.compile(
-    r"^(.*[_-])?(passwo?r?d|passphrase|secrets?|api[_-]?keys?|(access|refresh|id|bearer)?[_-]?tokens?"
+    r"^(.*[_-])?(passwo?r?d|passphrase|secrets?|api[_-]?keys?|(access|refresh|id|bearer)?[_-]?token"
     r"|authorization|cookies?|credentials?|private[_-]?key|client[_-]?secret|sealing[_-]?keys)$",
     re.IGNORECASE,
 )

@@ -23,7 +23,7 @@ HISTORY = {"storage.migrations"}
 RULE_AND_JOBS, RULE_AND_ROWS = frozenset({"domain", "tasks"}), frozenset({"domain", "storage"})
 NAMESAKES = {  # files that the plan of spec section 3 itself names in more than one room
     **dict.fromkeys(("agents", "audit", "notifications", "planning", "reminders"), RULE_AND_JOBS),
-    **dict.fromkeys(("effects", "lifecycle"), RULE_AND_ROWS),
+    **dict.fromkeys(("effects", "lifecycle", "rules"), RULE_AND_ROWS),
     **dict.fromkeys(("accounts", "actions", "relay"), RULE_AND_JOBS | RULE_AND_ROWS),
     "gmail": frozenset({"providers", "tasks"}),
 }

@@ -46,7 +46,10 @@ claimed as (
     attempt = j.attempt + case when %(start)s then 1 else 0 end,
     claim_token = gen_random_uuid(), worker_id = %(worker_id)s, claimed_at = now(),
     started_at = case when %(start)s then now() end,
-    attention_at = now() + least(%(lease)s::interval, j.deadline)
+    -- Left as it is where it can be: then no index changes, and the update stays heap-only. The rescue looks sooner, no more.
+    attention_at = case
+      when j.attention_at between now() and now() + least(%(lease)s::interval, j.deadline) then j.attention_at
+      else now() + least(%(lease)s::interval, j.deadline) end
   from final_say f
   where j.id = f.id and f.verdict = 'claimed'
   returning j.*

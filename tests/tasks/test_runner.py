@@ -213,6 +213,9 @@ def test_a_hint_is_published_only_after_the_commit(process: Runtime, org: UUID) 
             sent.append(len(hints))
             return True
 
+        def close(self) -> None:
+            """Nothing is open."""
+
     process.publisher = Spy()  # type: ignore[assignment] # a stand-in with the one method
     with process.database.ledger() as tx:
         probe_jobs.noop.enqueue(tx, org_id=org, payload=probe_jobs.Nothing())
