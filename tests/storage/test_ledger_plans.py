@@ -88,7 +88,8 @@ def test_a_hot_statement_never_reads_the_whole_ledger(
 def test_settling_finds_its_jobs_by_their_ids(history: Connection) -> None:
     one: dict[str, Any] = {
         "job_ids": [uuid4()], "tokens": [uuid4()], "states": ["succeeded"], "run_ats": [None], "attempt_deltas": [0],
-        "outputs": [None], "errors": [None], "costs": [0], "reasons": [None], "events": ["job.succeeded"], "details": [None],
+        "outputs": [None], "errors": [None], "costs": [0], "reasons": [None], "events": ["job.succeeded"],
+        "details": [None],
     }  # fmt: skip
     scans = scans_of_jobs(history, "settle_jobs", **one)
     assert not [scan for scan in scans if scan.startswith("Seq Scan")], scans
@@ -104,7 +105,7 @@ def test_a_claim_is_a_heap_only_update(history: Connection, store: Database) -> 
         claimed = ledger.claim(tx, ids, uuid4(), lease=LEASE)
         tx.raw("select pg_stat_force_next_flush()")
     assert len(claimed.jobs) == 20
-    # A page filled to 70% has room for some of its rows' next versions, not for all; with an index in the way it is none.
+    # A page filled to 70% has room for some of its rows' next versions; with an index in the way it would be none.
     assert eventually(lambda: hot_updates(history) - before, within=5, describe="the claims' statistics") >= 5
 
 

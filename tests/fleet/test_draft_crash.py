@@ -1,0 +1,84 @@
+"""A worker dies after Gmail made the draft and before it was recorded: one draft, and the job succeeds (P3)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from domain.mail.correspondence import EmailState
+from sandbox.control import FaultOrder
+from tests.cluster.nodes import WorkerCommand, WorkerNode, run_worker
+from tests.waiting import eventually
+from tests.worlds import World
+
+POOLS = ("threads", "prefork")
+
+
+@pytest.fixture
+def environment(world: World) -> dict[str, str]:
+    """The world's own servers and emulators, and a fleet that is quick to notice a death."""
+    settings = world.process.settings
+    return {
+        "POSTROOM_DATABASE_URL": settings.database_url.get_secret_value(),
+        "POSTROOM_BROKER_URL": settings.broker_url.get_secret_value(),
+        "POSTROOM_GMAIL_ENDPOINT": str(settings.gmail_endpoint),
+        "POSTROOM_GOOGLE_TOKEN_URI": settings.google_token_uri,
+        "POSTROOM_ANTHROPIC_BASE_URL": str(settings.anthropic_base_url),
+        "POSTROOM_ANTHROPIC_API_KEY": "key",
+        "POSTROOM_LEASE_S": "8",
+        "POSTROOM_HEARTBEAT_S": "1",
+        "POSTROOM_HINT_PATIENCE_S": "3",
+        "POSTROOM_RELAY_INTERVAL_S": "0.2",
+    }
+
+
+@pytest.fixture(params=POOLS)
+def worker(request: pytest.FixtureRequest, environment: dict[str, str], tmp_path: Path) -> Iterator[WorkerNode]:
+    command = WorkerCommand(queues=("critical", "default"), pool=request.param, name="first")
+    node = run_worker(command, environment, tmp_path)
+    node.ready()
+    yield node
+    node.teardown()
+
+
+def test_a_worker_killed_between_the_deed_and_its_record_leaves_one_draft(
+    world: World, worker: WorkerNode, environment: dict[str, str], tmp_path: Path
+) -> None:
+    world.gmail.order(FaultOrder(operation="drafts.create", hang_s=120, times=1))
+    place = world.deliver("Lunch on Friday?", "Could you tell me whether you can make it at noon? Please reply.")
+    world.enqueue("gmail.sync")
+    world.gmail.wait_for("drafts.create", count=1, timeout_s=60)
+    worker.kill()
+    second = run_worker(WorkerCommand(queues=("critical", "default"), name="second"), environment, tmp_path)
+    try:
+        second.ready()
+        eventually(lambda: drafted(world, place.thread_id), within=60, describe="the draft to be recorded")
+        eventually(lambda: not open_jobs(world), within=30, describe="all jobs to end")
+    finally:
+        second.teardown()
+    assert len(world.gmail.journal("drafts.create")) == 1
+    assert len(world.mailbox.state().drafts) == 1
+    losses = world.database.execute(
+        "select state, attempt, losses from jobs where job_type = 'drafts.write'"
+    ).fetchall()
+    assert losses == [("succeeded", 2, 1)]
+    statuses = world.database.execute(
+        "select status from idempotency_keys where kind = 'effect' and key like 'draft:%'"
+    ).fetchall()
+    assert statuses == [("succeeded",)]
+
+
+def drafted(world: World, thread_id: str) -> bool:
+    return world.count("select count(*) from emails where gmail_thread_id = %s and state = 'drafted'", thread_id) == 1
+
+
+def open_jobs(world: World) -> int:
+    return world.count("select count(*) from jobs where finished_at is null")
+
+
+def test_the_sandbox_can_tell_two_drafts_from_one(world: World) -> None:
+    """The journal that the test above trusts does count: without a kill there is one call, and the state agrees."""
+    place = world.deliver("Lunch on Friday?", "Could you tell me whether you can make it at noon? Please reply.")
+    world.sync()
+    assert world.state(place.thread_id) is EmailState.DRAFTED
+    assert len(world.gmail.journal("drafts.create")) == 1
