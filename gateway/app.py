@@ -11,8 +11,8 @@ from starlette.requests import ClientDisconnect
 
 from domain.failures import Transient
 from gateway import health, webhooks
-from gateway.doors import Doors
 from gateway.request_ids import RequestRecorder
+from gateway.resources import Resources
 from providers import logs
 from settings import Settings, load
 
@@ -31,15 +31,15 @@ def create() -> FastAPI:
 
 def create_app(settings: Settings) -> FastAPI:
     """An application with the given settings; it connects when the first request needs it."""
-    doors = Doors.of(settings)
+    resources = Resources.of(settings)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         yield
-        doors.database.dispose()
+        resources.database.dispose()
 
     app = FastAPI(title="Postroom", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
-    app.state.doors = doors
+    app.state.resources = resources
     app.include_router(health.router)
     app.include_router(webhooks.router)
     app.add_exception_handler(Transient, answer_unavailable)

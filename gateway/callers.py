@@ -6,7 +6,7 @@ import structlog
 from fastapi import Depends, Header, HTTPException, Request, status
 
 from domain.failures import Forbidden
-from gateway.doors import doors_of
+from gateway.resources import resources_of
 from providers.google_push import PushClaims, verify_push
 
 log = structlog.get_logger(__name__)
@@ -20,14 +20,14 @@ def pubsub_push(request: Request, authorization: Annotated[str | None, Header()]
 
     Certificates that cannot be had are a `Transient`, which the application answers with 503.
     """
-    doors = doors_of(request)
+    resources = resources_of(request)
     try:
         return verify_push(
             authorization,
-            audience=doors.settings.pubsub_audience,
-            service_account=doors.settings.pubsub_service_account,
-            certs_url=doors.settings.google_certs_url,
-            certificates=doors.certificates,
+            audience=resources.settings.pubsub_audience,
+            service_account=resources.settings.pubsub_service_account,
+            certs_url=resources.settings.google_certs_url,
+            certificates=resources.certificates,
         )
     except Forbidden as refusal:
         log.warning("caller_refused", code=refusal.code, reason=refusal.reason)

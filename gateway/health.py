@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request, Response, status
 
 from domain.job import JsonObject
-from gateway.doors import doors_of
+from gateway.resources import resources_of
 from gateway.webhooks import SYNC
 from storage.readiness import database_checks
 
@@ -22,8 +22,8 @@ def healthz() -> JsonObject:
 @router.get("/readyz")
 def readyz(request: Request, response: Response) -> JsonObject:
     """Both roles reach the database, the schema is this release's, the catalogue is known; 503 names what is not so."""
-    doors = doors_of(request)
-    checks = database_checks(doors.database, doors.settings, NEEDED_JOB_TYPES)
+    resources = resources_of(request)
+    checks = database_checks(resources.database, resources.settings, NEEDED_JOB_TYPES)
     ready = all(check.ok for check in checks)
     if not ready:
         response.status_code = status.HTTP_503_SERVICE_UNAVAILABLE

@@ -10,8 +10,8 @@ from domain.failures import Invalid, Transient
 from domain.job import NewJob, Origin
 from gateway.bodies import BoundedBody
 from gateway.callers import PubsubCaller
-from gateway.doors import Doors, doors_of
 from gateway.request_ids import origin_of
+from gateway.resources import Resources, resources_of
 from providers.google_push import PushNotification, parse_push
 from storage import accounts, ledger, pushes
 from storage.accounts import Account
@@ -44,20 +44,20 @@ POISON = frozenset({Verdict.UNPARSABLE, Verdict.UNKNOWN_ACCOUNT, Verdict.INACTIV
 @router.post("/webhooks/gmail", status_code=status.HTTP_204_NO_CONTENT)
 def gmail(request: Request, _caller: PubsubCaller, body: BoundedBody) -> Response:
     """Gmail's push notification: stores a `gmail.sync` per active account of the mailbox, or none for poison."""
-    verdict = receive(doors_of(request), body, origin_of(request, "pubsub"))
+    verdict = receive(resources_of(request), body, origin_of(request, "pubsub"))
     log.info("push_received", verdict=verdict.value)
     return Response(status_code=status.HTTP_204_NO_CONTENT)
 
 
-def receive(doors: Doors, body: bytes, origin: Origin) -> Verdict:
+def receive(resources: Resources, body: bytes, origin: Origin) -> Verdict:
     """Judge a verified push and store what follows from it, in one transaction; raises `Transient` to get it again."""
     try:
         notification = parse_push(body)
     except Invalid as problem:
         log.warning("push_unparsable", field=problem.field, reason=problem.reason)
         notification = None
-    with doors.database.ledger() as tx:
-        verdict = _store(tx, doors, notification, origin) if notification else Verdict.UNPARSABLE
+    with resources.database.ledger() as tx:
+        verdict = _store(tx, resources, notification, origin) if notification else Verdict.UNPARSABLE
         if verdict in POISON:
             pushes.count_refused(tx, verdict.value)
     return verdict
@@ -74,12 +74,12 @@ def judge(found: Sequence[Account], history_id: int) -> tuple[Verdict, tuple[Acc
     return (Verdict.STORED, behind) if behind else (Verdict.OLD, ())
 
 
-def _store(tx: Transaction, doors: Doors, push: PushNotification, origin: Origin) -> Verdict:
+def _store(tx: Transaction, resources: Resources, push: PushNotification, origin: Origin) -> Verdict:
     verdict, behind = judge(accounts.by_email(tx, push.email), push.history_id)
     jobs = [_sync(account, push, origin) for account in behind]
     try:
         # Nobody publishes here: the notification wakes the relay, which does.
-        ledger.enqueue(tx, jobs, publisher=False, patience=doors.patience)
+        ledger.enqueue(tx, jobs, publisher=False, patience=resources.patience)
     except Invalid as problem:
         # No worker has told yet what a sync is; the push must come again, not be thrown away.
         raise Transient(problem.reason, code="gateway.catalogue") from problem
@@ -87,11 +87,19 @@ def _store(tx: Transaction, doors: Doors, push: PushNotification, origin: Origin
 
 
 def _sync(account: Account, push: PushNotification, origin: Origin) -> NewJob:
-    """The id travels as text: 64 bits are more than a JSON number can carry safely."""
+    """The id travels as text: 64 bits are more than a JSON number can carry safely.
+
+    Every field of the job's key is there, as the workers write it, or a sync of theirs would not count as the same.
+    """
     return NewJob(
         job_type=SYNC,
         org_id=account.org_id,
-        payload={"account_id": str(account.account_id), "history_id": str(push.history_id), "reason": "push"},
+        payload={
+            "account_id": str(account.account_id),
+            "history_id": str(push.history_id),
+            "force_full": False,
+            "reason": "push",
+        },
         payload_version=SYNC_VERSION,
         origin=origin,
     )

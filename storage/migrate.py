@@ -9,14 +9,19 @@ from sqlalchemy import create_engine
 from sqlalchemy.engine import make_url
 
 from settings import Settings
-from storage.database import LEDGER_ROLE, TENANT_ROLE, role_password
+from storage.database import LEDGER_ROLE, TENANT_ROLE, role_password, translated
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def upgrade(settings: Settings) -> None:
     """Run every migration that is missing, as the owner, and set the passwords of derived logins."""
-    command.upgrade(configuration(settings), "head")
+    with translated():
+        command.upgrade(configuration(settings), "head")
+        _admit_roles(settings)
+
+
+def _admit_roles(settings: Settings) -> None:
     engine = create_engine(make_url(settings.database_url.get_secret_value()).set(drivername="postgresql+psycopg"))
     with engine.begin() as connection:
         raw = connection.connection.driver_connection

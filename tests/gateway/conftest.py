@@ -7,8 +7,9 @@ import pytest
 from sandbox.control import GmailControl
 from sandbox.gmail import gmail_emulator
 from settings import Settings
+from storage import job_types
 from storage.database import Database
-from tests.factories import make_job_type
+from tasks.gmail import sync
 from tests.gateway.mailboxes import AUDIENCE, PUSHER
 from tests.gateway.serving import serve
 
@@ -33,11 +34,10 @@ def pushing(settings: Settings, gmail: GmailControl) -> Settings:
 
 @pytest.fixture
 def sync_type(store: Database) -> str:
-    """What the workers would have told the ledger of `gmail.sync`."""
-    kind = make_job_type(
-        store, "gmail.sync", unique_mode="while_queued", unique_fields=("account_id",), serial_field="account_id"
-    )
-    return kind.name
+    """What the workers tell the ledger of `gmail.sync`."""
+    with store.ledger() as tx:
+        job_types.publish(tx, [sync.line()])
+    return sync.name
 
 
 @pytest.fixture

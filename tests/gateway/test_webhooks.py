@@ -13,7 +13,8 @@ from settings import Settings
 from storage import accounts, relaying
 from storage.database import Database
 from storage.migrate import upgrade
-from tests.factories import make_job_type
+from tasks.gmail import SyncPayload, sync
+from tests.factories import enqueue_one, make_job_type
 from tests.gateway.mailboxes import AUDIENCE, CURSOR, EMAIL, PUSHER, connect, refused, syncs
 from tests.gateway.serving import ask, serve
 from tests.providers import signing
@@ -34,8 +35,10 @@ def hook(gateway: str) -> str:
 def test_a_push_is_stored_as_one_sync_job(gmail: GmailControl, store: Database) -> None:
     account = connect(store)
     assert gmail.push(EMAIL, history_id=NEWER) == [204]
-    payload = {"account_id": str(account.account_id), "history_id": str(NEWER), "reason": "push"}
-    assert syncs(store) == [(account.org_id, "queued", payload)]
+    (job,) = syncs(store)
+    assert job[:2] == (account.org_id, "queued")
+    understood = sync.read(job[2], 1)
+    assert understood == SyncPayload(account_id=account.account_id, history_id=NEWER, reason="push")
     assert refused(store) == {}
 
 
@@ -139,6 +142,15 @@ def test_two_pushes_at_once_make_one_queued_sync(gmail: GmailControl, store: Dat
     connect(store)
     assert gmail.push(EMAIL, history_id=NEWER, copies=4) == [204] * 4
     assert gmail.push(EMAIL, history_id=NEWER + 1) == [204]
+    assert len(syncs(store)) == 1
+
+
+@pytest.mark.usefixtures("gateway")
+def test_a_push_and_a_workers_own_sync_count_as_the_same(gmail: GmailControl, store: Database) -> None:
+    account = connect(store)
+    payload = SyncPayload(account_id=account.account_id, reason="fallback").document()
+    enqueue_one(store, account.org_id, sync.name, payload=payload)
+    assert gmail.push(EMAIL, history_id=NEWER) == [204]
     assert len(syncs(store)) == 1
 
 

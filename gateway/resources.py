@@ -14,7 +14,7 @@ CERTIFICATE_TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
+class Resources:
     """Made once per application, shared by its threads."""
 
     settings: Settings
@@ -22,7 +22,7 @@ class Doors:
     certificates: CertificateStore
 
     @classmethod
-    def of(cls, settings: Settings) -> "Doors":
+    def of(cls, settings: Settings) -> "Resources":
         """Prepare everything; nothing connects yet."""
         timeout_s = min(CERTIFICATE_TIMEOUT_S, settings.google_request_timeout_s)
         return cls(settings, Database(settings), CertificateStore(timeout_s=timeout_s))
@@ -33,7 +33,7 @@ class Doors:
         return timedelta(seconds=self.settings.hint_patience_s)
 
 
-def doors_of(request: Request) -> Doors:
-    """The doors of the application that serves this request."""
-    doors: Doors = request.app.state.doors
-    return doors
+def resources_of(request: Request) -> Resources:
+    """The resources of the application that serves this request."""
+    resources: Resources = request.app.state.resources
+    return resources
