@@ -157,6 +157,8 @@ def _failure(error: DBAPIError) -> Exception | None:
         case "PR002" | "PR003":
             field, _, reason = message.partition(": ")
             return Invalid(field, reason)
+        case "22P05" | "22021":
+            return Invalid("text", "carries a character that PostgreSQL cannot store")
         case "42501":
             return Forbidden(message)
     if error.connection_invalidated or (isinstance(error, OperationalError | InterfaceError)):

@@ -26,6 +26,7 @@ NAMESAKES = {  # files that the plan of spec section 3 itself names in more than
     **dict.fromkeys(("effects", "lifecycle", "rules"), RULE_AND_ROWS),
     **dict.fromkeys(("accounts", "actions", "relay"), RULE_AND_JOBS | RULE_AND_ROWS),
     "gmail": frozenset({"providers", "tasks"}),
+    "app": frozenset({"gateway", "tasks"}),  # what `uvicorn` and `celery -A` look for
 }
 
 WAIVER = re.compile(

@@ -1,6 +1,5 @@
 """Running one job: what the handler returns or raises is what the ledger shows."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -9,33 +8,13 @@ import pytest
 from psycopg import Connection
 
 from domain.job import NewJob
-from settings import Settings
 from storage import relaying
 from tasks import runner
-from tasks.app import publish_catalogue
 from tasks.catalogue import Job, catalogue
 from tasks.context import JobContext
-from tasks.lease import renew
-from tasks.runtime import Runtime, install
+from tasks.runtime import Runtime
 from tests import probe_jobs
-from tests.factories import PATIENCE, enqueue_one, make_org
-
-
-@pytest.fixture
-def process(settings: Settings) -> Iterator[Runtime]:
-    """A process of the fleet, inside the test's own."""
-    made = Runtime(settings, dice=lambda: 0.5)
-    install(made)
-    publish_catalogue()
-    renew(made)
-    yield made
-    install(None)
-    made.close()
-
-
-@pytest.fixture
-def org(database: Connection) -> UUID:
-    return make_org(database)
+from tests.factories import PATIENCE, enqueue_one
 
 
 def run(process: Runtime, org: UUID, job_type: Job[Any], **payload: object) -> tuple[UUID, str]:

@@ -1,0 +1,70 @@
+"""What every request carries through the gateway: its ids, bound to its log records and handed to the jobs it makes."""
+
+import re
+import time
+from uuid import uuid4
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from domain.job import ActorType, Origin
+
+log = structlog.get_logger(__name__)
+
+ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,200}", re.ASCII)
+TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}", re.ASCII)
+"""W3C Trace Context, section 3.2: version ff and ids of zeros only are invalid."""
+
+
+class RequestRecorder:
+    """ASGI middleware: gives each request its ids, answers with `X-Request-Id`, and logs a line without content."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Wrap the application."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, with its ids in its state."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        origin = _origin(Headers(scope=scope))
+        scope.setdefault("state", {})["origin"] = origin
+        began, seen = time.monotonic(), {"status": 500}
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                seen["status"] = message["status"]
+                MutableHeaders(scope=message)["X-Request-Id"] = str(origin.request_id)
+            await send(message)
+
+        with structlog.contextvars.bound_contextvars(
+            request_id=origin.request_id, correlation_id=origin.correlation_id
+        ):
+            try:
+                await self._app(scope, receive, answer)
+            finally:
+                milliseconds = round((time.monotonic() - began) * 1000)
+                log.info("request", method=scope["method"], path=scope["path"], ms=milliseconds, **seen)
+
+
+def origin_of(connection: HTTPConnection, actor_id: str) -> Origin:
+    """Who caused what this request makes: the named part of the gateway, under the request's ids."""
+    ids: Origin = connection.state.origin
+    return Origin(ActorType.SYSTEM, actor_id, ids.request_id, ids.correlation_id, ids.traceparent)
+
+
+def _origin(headers: Headers) -> Origin:
+    """The caller's ids where they are well formed; a broken one is replaced, never stored."""
+    request_id = _matching(ID, headers.get("x-request-id")) or str(uuid4())
+    return Origin(
+        request_id=request_id,
+        correlation_id=_matching(ID, headers.get("x-correlation-id")) or request_id,
+        traceparent=_matching(TRACEPARENT, headers.get("traceparent")),
+    )
+
+
+def _matching(pattern: re.Pattern[str], value: str | None) -> str | None:
+    return value if value is not None and pattern.fullmatch(value) else None

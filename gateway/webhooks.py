@@ -1,0 +1,105 @@
+"""What providers tell us: an answer of 2xx means that the work is stored, or that there is none to do."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import structlog
+from fastapi import APIRouter, Request, Response, status
+
+from domain.failures import Invalid, Transient
+from domain.job import NewJob, Origin
+from gateway.bodies import BoundedBody
+from gateway.callers import PubsubCaller
+from gateway.request_ids import origin_of
+from gateway.resources import Resources, resources_of
+from providers.google_push import PushNotification, parse_push
+from storage import accounts, ledger, pushes
+from storage.accounts import Account
+from storage.database import Transaction
+
+log = structlog.get_logger(__name__)
+router = APIRouter()
+
+SYNC = "gmail.sync"
+SYNC_VERSION = 1
+"""The shape of the payload below; newer workers upcast it."""
+
+
+class Verdict(StrEnum):
+    """What became of a verified push."""
+
+    STORED = "stored"
+    OLD = "old"
+    """Every cursor is past it: there is nothing to fetch."""
+    UNPARSABLE = "unparsable"
+    UNKNOWN_ACCOUNT = "unknown_account"
+    INACTIVE_ACCOUNT = "inactive_account"
+    """Disconnected, or waiting for its owner's consent: the sync after that will read what is missed now."""
+
+
+POISON = frozenset({Verdict.UNPARSABLE, Verdict.UNKNOWN_ACCOUNT, Verdict.INACTIVE_ACCOUNT})
+"""Acknowledged and counted, or Pub/Sub would bring them again for seven days (providers.md 1.2)."""
+
+
+@router.post("/webhooks/gmail", status_code=status.HTTP_204_NO_CONTENT)
+def gmail(request: Request, _caller: PubsubCaller, body: BoundedBody) -> Response:
+    """Gmail's push notification: stores a `gmail.sync` per active account of the mailbox, or none for poison."""
+    verdict = receive(resources_of(request), body, origin_of(request, "pubsub"))
+    log.info("push_received", verdict=verdict.value)
+    return Response(status_code=status.HTTP_204_NO_CONTENT)
+
+
+def receive(resources: Resources, body: bytes, origin: Origin) -> Verdict:
+    """Judge a verified push and store what follows from it, in one transaction; raises `Transient` to get it again."""
+    try:
+        notification = parse_push(body)
+    except Invalid as problem:
+        log.warning("push_unparsable", field=problem.field, reason=problem.reason)
+        notification = None
+    with resources.database.ledger() as tx:
+        verdict = _store(tx, resources, notification, origin) if notification else Verdict.UNPARSABLE
+        if verdict in POISON:
+            pushes.count_refused(tx, verdict.value)
+    return verdict
+
+
+def judge(found: Sequence[Account], history_id: int) -> tuple[Verdict, tuple[Account, ...]]:
+    """The accounts that have something to fetch, and what to call the push; ids are compared as numbers."""
+    active = [account for account in found if account.status == "active"]
+    behind = tuple(account for account in active if account.history_id is None or account.history_id < history_id)
+    if not found:
+        return Verdict.UNKNOWN_ACCOUNT, ()
+    if not active:
+        return Verdict.INACTIVE_ACCOUNT, ()
+    return (Verdict.STORED, behind) if behind else (Verdict.OLD, ())
+
+
+def _store(tx: Transaction, resources: Resources, push: PushNotification, origin: Origin) -> Verdict:
+    verdict, behind = judge(accounts.by_email(tx, push.email), push.history_id)
+    jobs = [_sync(account, push, origin) for account in behind]
+    try:
+        # Nobody publishes here: the notification wakes the relay, which does.
+        ledger.enqueue(tx, jobs, publisher=False, patience=resources.patience)
+    except Invalid as problem:
+        # No worker has told yet what a sync is; the push must come again, not be thrown away.
+        raise Transient(problem.reason, code="gateway.catalogue") from problem
+    return verdict
+
+
+def _sync(account: Account, push: PushNotification, origin: Origin) -> NewJob:
+    """The id travels as text: 64 bits are more than a JSON number can carry safely.
+
+    Every field of the job's key is there, as the workers write it, or a sync of theirs would not count as the same.
+    """
+    return NewJob(
+        job_type=SYNC,
+        org_id=account.org_id,
+        payload={
+            "account_id": str(account.account_id),
+            "history_id": str(push.history_id),
+            "force_full": False,
+            "reason": "push",
+        },
+        payload_version=SYNC_VERSION,
+        origin=origin,
+    )

@@ -1,0 +1,4 @@
+-- A person found out whether an effect happened: the next attempt gets its result, or may cause it.
+update idempotency_keys set status = %(status)s, result_ref = %(result)s, last_seen_at = now()
+where org_id = %(org_id)s and key = %(key)s and kind = 'effect' and status = 'unknown'
+returning key

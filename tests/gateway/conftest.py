@@ -1,0 +1,49 @@
+"""The gateway between Gmail's emulator, which pushes and publishes certificates, and this test's database."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from sandbox.control import GmailControl
+from sandbox.gmail import gmail_emulator
+from settings import Settings
+from storage import job_types
+from storage.database import Database
+from tasks.gmail import sync
+from tests.gateway.mailboxes import AUDIENCE, PUSHER
+from tests.gateway.serving import serve
+
+
+@pytest.fixture
+def gmail() -> Iterator[GmailControl]:
+    with gmail_emulator() as emulator:
+        yield GmailControl(emulator.url)
+
+
+@pytest.fixture
+def pushing(settings: Settings, gmail: GmailControl) -> Settings:
+    """Settings of a gateway that believes the emulator's certificates."""
+    return settings.model_copy(
+        update={
+            "google_certs_url": f"{gmail.url}/certs",
+            "pubsub_audience": AUDIENCE,
+            "pubsub_service_account": PUSHER,
+        }
+    )
+
+
+@pytest.fixture
+def sync_type(store: Database) -> str:
+    """What the workers tell the ledger of `gmail.sync`."""
+    with store.ledger() as tx:
+        job_types.publish(tx, [sync.line()])
+    return sync.name
+
+
+@pytest.fixture
+def gateway(pushing: Settings, gmail: GmailControl, sync_type: str) -> Iterator[str]:
+    """A serving gateway that the emulator pushes to; its URL."""
+    assert sync_type == "gmail.sync"
+    with serve(pushing) as url:
+        gmail.configure_push(f"{url}/webhooks/gmail", AUDIENCE, service_account=PUSHER)
+        yield url

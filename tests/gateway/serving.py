@@ -1,0 +1,54 @@
+"""The gateway behind a real uvicorn, in a thread of the test's process."""
+
+import json
+import socket
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import uvicorn
+
+from gateway.app import create_app
+from settings import Settings
+from tests.waiting import eventually
+
+
+@dataclass(frozen=True)
+class HttpAnswer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401 - JSON may be anything
+        return json.loads(self.body)
+
+
+@contextmanager
+def serve(settings: Settings) -> Iterator[str]:
+    """Serve until the end of the block; yields the gateway's URL."""
+    # HTTP/1.1 by h11 and no WebSockets, or uvicorn imports what warns.
+    config = uvicorn.Config(create_app(settings), http="h11", ws="none", log_config=None, lifespan="on")
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        eventually(lambda: server.started, describe="uvicorn never started")
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        server.should_exit = True
+        thread.join(10)
+
+
+def ask(url: str, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> HttpAnswer:
+    """One request, a POST when there is a body; an answer of any status."""
+    request = urllib.request.Request(url, body, dict(headers or {}))  # noqa: S310  # the test's own server
+    try:
+        with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310  # as above
+            return HttpAnswer(response.status, dict(response.headers), response.read())
+    except urllib.error.HTTPError as error:
+        with error:
+            return HttpAnswer(error.code, dict(error.headers), error.read())

@@ -1,0 +1,42 @@
+"""The application as a process of its own: started by its factory, logging structured and redacted records."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from sandbox.free_port import find_free_port
+from settings import Settings
+from tests.gateway.serving import ask
+from tests.waiting import eventually
+
+ROOT = Path(__file__).resolve().parents[2]
+SECRET = "Bearer abcdefghijklmnopqrstuvwxyz"
+
+
+def test_the_factory_serves_and_logs_no_secret(settings: Settings, tmp_path: Path) -> None:
+    port = find_free_port()
+    environment = os.environ | {"POSTROOM_DATABASE_URL": settings.database_url.get_secret_value()}
+    command = [sys.executable, "-m", "uvicorn", "gateway.app:create", "--factory", "--port", str(port)]
+    with (
+        (tmp_path / "log").open("wb") as log,
+        subprocess.Popen(command, cwd=ROOT, env=environment, stderr=log) as process,  # noqa: S603  # our own command
+    ):
+        try:
+            eventually(lambda: answers(port), within=30, describe="the gateway never answered")
+            headers = {"Authorization": SECRET, "X-Request-Id": "request-9"}
+            assert ask(f"http://127.0.0.1:{port}/webhooks/gmail", b"{}", headers).status == 403
+        finally:
+            process.terminate()
+        assert process.wait(20) in {0, -15}
+    text = (tmp_path / "log").read_text()
+    assert SECRET.removeprefix("Bearer ") not in text
+    assert '"request_id": "request-9"' in text
+    assert all(line.startswith("{") for line in text.splitlines() if "request" in line)
+
+
+def answers(port: int) -> bool:
+    try:
+        return ask(f"http://127.0.0.1:{port}/healthz").status == 200
+    except OSError:
+        return False
