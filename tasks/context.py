@@ -83,14 +83,14 @@ class JobContext:
     ) -> JsonObject:
         """Do work once per job: a later attempt gets the kept result. `cost` reads microcents off the result."""
         self.check()
-        with self.runtime.database.ledger() as transaction:
+        with self.runtime.database.statements() as transaction:
             kept = guards.load_step(transaction, self.job.job_id, name)
         if kept is not None:
             return kept
         result = work()
         spent = cost(result) if cost else 0
         self.cost_microcents += spent
-        with self.runtime.database.ledger() as transaction:
+        with self.runtime.database.statements() as transaction:
             guards.save_step(transaction, self.job, name, result, spent)
         return result
 
@@ -113,13 +113,13 @@ class JobContext:
         """Stop here when the job was canceled, the process is stopping, or the claim is lost."""
         if self.runtime.stopping.is_set():
             raise Interrupted("the worker is stopping")
-        with self.runtime.database.ledger() as transaction:
+        with self.runtime.database.statements() as transaction:
             reason = ledger.cancel_requested(transaction, self.job.job_id, self.job.token)
         if reason is not None:
             raise Canceled(reason)
 
     def progress(self, document: JsonObject) -> None:
         """Tell how far the job is; shown to operators, overwritten by the next."""
-        with self.runtime.database.ledger() as transaction:
+        with self.runtime.database.statements() as transaction:
             if not ledger.record_progress(transaction, self.job, document):
                 raise ClaimLost("the claim was lost before progress was recorded")

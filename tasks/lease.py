@@ -44,5 +44,5 @@ class LeaseKeeper(threading.Thread):
 
 def renew(runtime: Runtime) -> None:
     """Write the process's lease once."""
-    with runtime.database.ledger() as tx:
+    with runtime.database.statements() as tx:
         ledger.renew_lease(tx, runtime.worker, runtime.lease.length)

@@ -37,7 +37,7 @@ class Once:
 
     def effect(self, key: str, call: Call, find: Find | None, strategy: Strategy) -> JsonObject:
         """Cause the effect, or find out what an earlier attempt did."""
-        with self._runtime.database.ledger() as tx:
+        with self._runtime.database.statements() as tx:
             intent = guards.begin_effect(tx, self._job, key, strategy)
         match intent.standing:
             case Standing.DONE:
@@ -102,5 +102,5 @@ class Once:
     def _finish(
         self, key: str, status: str, *, result: JsonObject | None = None, error: JsonObject | None = None
     ) -> bool:
-        with self._runtime.database.ledger() as tx:
+        with self._runtime.database.statements() as tx:
             return guards.finish_effect(tx, self._job, key, status, result=result, error=error)
