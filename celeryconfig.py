@@ -36,6 +36,7 @@ task_store_errors_even_if_ignored = False
 task_acks_late = False
 worker_prefetch_multiplier = 1
 worker_cancel_long_running_tasks_on_connection_loss = False
+worker_lost_wait = 1.0  # no result can still come from a dead child: the ledger has what it recorded
 worker_soft_shutdown_timeout = _settings.shutdown_grace_s
 worker_hijack_root_logger = False
 worker_redirect_stdouts = False

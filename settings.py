@@ -41,7 +41,7 @@ class Settings(BaseSettings):
     heartbeat_s: float = Field(15.0, gt=0, description="Seconds between two renewals of a worker process's lease.")
     relay_interval_s: float = Field(1.0, gt=0, description="Seconds the relay sleeps when no notification wakes it.")
     hint_patience_s: float = Field(
-        30.0, gt=0, description="Seconds a published hint may stay unclaimed before it is published again."
+        30.0, gt=0, le=3600, description="Seconds a published hint may stay unclaimed before it is published again."
     )
     shutdown_grace_s: float = Field(
         20.0, ge=0, description="Seconds a stopping worker lets running jobs finish before it gives them back."

@@ -10,8 +10,11 @@ from domain.job import JsonObject
 KEEP_EFFECT_FOR = timedelta(days=30)
 """An effect's key outlives every retry and replay of its job."""
 
-CLAIM_MARGIN = timedelta(seconds=5)
-"""Right before the deed the claim must be good for longer than this, or its result could not be recorded."""
+CLAIM_MARGIN = 1 / 12
+"""Right before the deed this share of the lease must be left (of 60 s: 5 s), or its result could not be recorded.
+
+A share and not a time: with a fixed time a short lease would refuse every effect.
+"""
 
 
 class Strategy(StrEnum):

@@ -23,9 +23,9 @@ def publish_due(tx: Transaction, *, batch: int, patience: timedelta) -> tuple[Hi
     return tuple(Hint(r.id, r.job_type, r.queue) for r in tx.run("publish_due", batch=batch, patience=patience))
 
 
-def recall_hints(tx: Transaction, patience: timedelta) -> None:
+def recall_hints(tx: Transaction) -> None:
     """Make every hint that is out due again, because the broker lost its data."""
-    tx.run("recall_hints", patience=patience)
+    tx.run("recall_hints")
 
 
 def known_epoch(tx: Transaction) -> str | None:

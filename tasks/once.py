@@ -80,7 +80,7 @@ class Once:
 
     def _need_margin(self, key: str) -> None:
         margin = self._runtime.lease.margin()
-        if margin < CLAIM_MARGIN:
+        if margin < self._runtime.lease.length * CLAIM_MARGIN:
             raise ClaimLost(f"the lease has {margin / timedelta(seconds=1):.1f} s left, too little for {key}")
 
     def _record_failure(self, key: str, failure: Failure, strategy: Strategy) -> None:

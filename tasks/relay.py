@@ -87,5 +87,5 @@ class Relay(threading.Thread):
             known = relaying.known_epoch(tx)
             if known != epoch:
                 log.warning("broker_holds_other_data", first=known is None)
-                relaying.recall_hints(tx, self._runtime.patience)
+                relaying.recall_hints(tx)
                 relaying.remember_epoch(tx, epoch)

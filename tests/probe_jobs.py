@@ -2,18 +2,21 @@
 
 import os
 import signal
+import threading
 from datetime import timedelta
 
 from domain.effects import CannotTell, Finding, Found, NotFound, Strategy
-from domain.failures import Deed, Permanent, Transient
+from domain.failures import ClaimLost, Deed, Permanent, Transient
 from domain.job import Cancel, Done, JsonObject, Outcome, Snooze
 from domain.payload import Payload
 from domain.queues import Queue
 from domain.retry import RetryPolicy
 from domain.uniqueness import while_queued
+from storage import audit
 from tasks.app import register
 from tasks.catalogue import job
 from tasks.context import JobContext
+from tests.probe_outside import Outside
 
 AT_ONCE = RetryPolicy("at_once", 3, timedelta(0), timedelta(0))
 
@@ -108,5 +111,109 @@ def deed(ctx: JobContext, payload: EffectOrder) -> Outcome:
     return Done(ctx.effect(payload.key, call, find=find, strategy=payload.strategy))
 
 
-for probe in (noop, ending, chatty, parent, serial, deed):
+class Visit(Payload):
+    """A job that a test can hold: at which gate it waits, in its first attempt or in each, and what it does then."""
+
+    gate: str = ""
+    each_time: bool = False
+    then: str = "end"
+    account_id: str = "a"
+
+    def begin(self, ctx: JobContext) -> Outside:
+        """Note the attempt and wait at the gate."""
+        outside = Outside.here()
+        outside.note("began", ctx.job.job_id, ctx.job.attempt, os.getpid())
+        if self.gate and (self.each_time or not outside.lines(f"waits {ctx.job.job_id}")):
+            outside.note("waits", ctx.job.job_id)
+            outside.wait_at(self.gate)
+        return outside
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def visit(ctx: JobContext, payload: Visit) -> Outcome:
+    """Wait at the gate, then write in the way that is ordered; note a refusal."""
+    outside = payload.begin(ctx)
+    try:
+        return _write(ctx, payload.then)
+    except ClaimLost:
+        outside.note("refused", payload.then)
+        raise
+
+
+def _write(ctx: JobContext, how: str) -> Outcome:
+    done = Done({"attempt": ctx.job.attempt, "pid": os.getpid()})
+    match how:
+        case "step":
+            ctx.step("kept", lambda: done.output)
+        case "progress":
+            ctx.progress(done.output)
+        case "transaction":
+            with ctx.tx() as tx:
+                audit.append(tx, ctx.job, "probe.wrote", done.output)
+        case "settling":
+            with ctx.settling(done) as tx:
+                audit.append(tx, ctx.job, "probe.wrote", done.output)
+        case "child":
+            return Done(done.output, children=(noop.new(Nothing(), org_id=ctx.org_id),))
+    return done
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def stepping(ctx: JobContext, payload: Visit) -> Outcome:
+    """Take three steps and wait at the gate inside the second."""
+
+    def step(name: str) -> JsonObject:
+        outside.note("step", name, ctx.job.job_id)
+        if name == "second":
+            payload.begin(ctx)
+        return {"attempt": ctx.job.attempt}
+
+    outside = Outside.here()
+    return Done({name: ctx.step(name, lambda name=name: step(name)) for name in ("first", "second", "third")})
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE, deadline=timedelta(seconds=1))
+def overdue(ctx: JobContext, payload: Visit) -> Outcome:
+    """Wait at the gate, for longer than allowed."""
+    payload.begin(ctx)
+    return Done()
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE, serial_by="account_id")
+def turn(ctx: JobContext, payload: Visit) -> Outcome:
+    """Take a moment that must not overlap another's of the same account."""
+    outside = Outside.here()
+    outside.note("enters", payload.account_id, ctx.job.job_id)
+    threading.Event().wait(0.02)
+    outside.note("leaves", payload.account_id, ctx.job.job_id)
+    return Done()
+
+
+class Fate(Payload):
+    """What befalls the process between its deed and the record of it."""
+
+    key: str
+    fate: str = "none"
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def perilous(ctx: JobContext, payload: Fate) -> Outcome:
+    """Cause an effect in the outside world, and meet the fate right after it."""
+    outside = Outside.here()
+
+    def call() -> JsonObject:
+        outside.note("deed", payload.key)
+        if payload.fate == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if payload.fate == "wait":
+            outside.wait_at(payload.key)
+        return {"key": payload.key}
+
+    def find() -> Finding:
+        return Found({"key": payload.key, "found": True}) if outside.lines(f"deed {payload.key}") else NotFound()
+
+    return Done(ctx.effect(payload.key, call, find=find))
+
+
+for probe in (noop, ending, chatty, parent, serial, deed, visit, stepping, overdue, turn, perilous):
     register(probe)

@@ -112,6 +112,11 @@ class WorkerNode(CeleryTestWorker):  # type: ignore[misc]  # pytest-celery ships
         """Warm shutdown: SIGTERM, then wait for the end."""
         self.container.engine_container.stop(timeout=GENEROUS_S)
 
+    def kill_all(self) -> None:
+        """End the worker and its children at once; a container takes its children with it anyway."""
+        engine = self.container.engine_container
+        getattr(engine, "kill_all", engine.kill)()
+
     def freeze(self) -> None:
         self.container.engine_container.pause()
 

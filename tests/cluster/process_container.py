@@ -70,6 +70,11 @@ class ProcessContainer:
         else:
             self._process.send(which)
 
+    def kill_all(self) -> None:
+        """Send SIGKILL to the process and every child of it at once, as a machine's death would."""
+        self._process.sweep()
+        self._process.wait(within=10.0)
+
     def pause(self) -> None:
         """Freeze the process and its children."""
         self._process.freeze()

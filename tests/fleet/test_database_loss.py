@@ -1,0 +1,35 @@
+"""PostgreSQL restarted under load: the workers wait for it, and no job is lost (P1)."""
+
+from sandbox.postgres_server import PostgresServer
+from tests.fleet.fleet import Fleet
+from tests.probe_jobs import Visit, turn
+from tests.waiting import eventually
+
+
+def test_postgres_restarted_under_load_loses_nothing(
+    fleet_with_own_postgres: Fleet, own_postgres: PostgresServer
+) -> None:
+    fleet = fleet_with_own_postgres
+    workers = [fleet.worker("one", concurrency=4), fleet.worker("two", pool="prefork")]
+    for worker in workers:
+        worker.ready()
+    jobs = [turn.new(Visit(account_id=str(n)), org_id=fleet.org) for n in range(200)]
+    job_ids = fleet.enqueue_many(jobs)
+    eventually(lambda: len(fleet.outside.lines("leaves")) > 20, within=30, describe="the work to be under way")
+    own_postgres.restart()
+    assert fleet.wait_for_end(job_ids, within=60) == {"succeeded": 200}
+    assert all(worker.alive for worker in workers)
+    fleet.check()
+
+
+def test_postgres_killed_under_load_loses_nothing(fleet_with_own_postgres: Fleet, own_postgres: PostgresServer) -> None:
+    fleet = fleet_with_own_postgres
+    worker = fleet.worker(concurrency=4)
+    worker.ready()
+    job_ids = fleet.enqueue_many([turn.new(Visit(account_id=str(n)), org_id=fleet.org) for n in range(100)])
+    eventually(lambda: len(fleet.outside.lines("leaves")) > 10, within=30, describe="the work to be under way")
+    own_postgres.kill()
+    own_postgres.start()
+    assert fleet.wait_for_end(job_ids, within=60) == {"succeeded": 100}
+    assert worker.alive
+    fleet.check()

@@ -1,0 +1,95 @@
+"""Processes that die: their jobs go on elsewhere, what they did outside is done once, and poison ends (P1, P3, P8)."""
+
+import os
+import signal
+
+import psutil
+import pytest
+
+from tests.fleet.fleet import Fleet
+from tests.invariants import check_deeds
+from tests.probe_jobs import Fate, Visit, Word, ending, perilous, visit
+from tests.waiting import eventually
+
+
+@pytest.mark.parametrize("pool", ["threads", "prefork"])
+def test_a_killed_workers_jobs_are_finished_by_another(fleet: Fleet, pool: str) -> None:
+    killed = fleet.worker("killed", pool=pool)
+    killed.ready()
+    job_ids = [fleet.enqueue(visit, Visit(gate="never", account_id=str(n))) for n in range(2)]
+    fleet.wait_for_line("waits", times=2)
+    killed.kill_all()
+    fleet.worker("heir").ready()
+    assert fleet.wait_for_end(job_ids) == {"succeeded": 2}
+    for job_id in job_ids:
+        assert fleet.events(job_id) == ["enqueued", "started", "retried", "started", "succeeded"]
+        assert fleet.causes(job_id) == ["lost"]
+    fleet.check()
+
+
+def test_when_the_main_process_dies_no_child_goes_on_alone(fleet: Fleet) -> None:
+    killed = fleet.worker("killed", pool="prefork")
+    killed.ready()
+    job_id = fleet.enqueue(visit, Visit(gate="never"))
+    fleet.wait_for_line("waits")
+    child = psutil.Process(int(fleet.outside.lines("began")[0][3]))
+    killed.kill()
+    eventually(lambda: not child.is_running(), describe="the child to follow its parent")
+    fleet.worker("heir").ready()
+    assert fleet.wait_for_end([job_id]) == {"succeeded": 1}
+    assert fleet.causes(job_id) == ["lost"]
+    fleet.check()
+
+
+@pytest.mark.parametrize("pool", ["threads", "prefork"])
+def test_a_death_between_the_deed_and_its_record_leaves_one_deed(fleet: Fleet, pool: str) -> None:
+    fleet.worker("mortal", pool=pool).ready()
+    job_id = fleet.enqueue(perilous, Fate(key="draft", fate="die"))
+    fleet.wait_for_line("deed draft")
+    if pool == "threads":
+        fleet.worker("heir").ready()
+    assert fleet.wait_for_end([job_id]) == {"succeeded": 1}
+    assert fleet.ask("select output from jobs where id = %s", job_id) == [({"key": "draft", "found": True},)]
+    assert fleet.ask("select status from idempotency_keys where kind = 'effect'") == [("succeeded",)]
+    check_deeds([line[1] for line in fleet.outside.lines("deed")])
+    assert fleet.causes(job_id) == ["lost"]
+    fleet.check()
+
+
+def test_a_job_that_kills_its_child_each_time_is_poison_and_the_worker_lives(fleet: Fleet) -> None:
+    worker = fleet.worker(pool="prefork", POSTROOM_LEASE_S="30")
+    worker.ready()
+    poison = fleet.enqueue(ending, Word(word="kill"))
+    good = [fleet.enqueue(ending, Word(word=str(n))) for n in range(5)]
+    # Far sooner than the lease of 30 s: the main process reports each loss.
+    assert fleet.wait_for_end([poison, *good], within=20) == {"dead": 1, "succeeded": 5}
+    code, plan = fleet.ask("select error ->> 'code', plan from dead_letters where job_id = %s", poison)[0]
+    assert (code, plan.split(".")[0]) == ("poison", "The job took its worker process down each time")
+    assert fleet.events(poison).count("started") == 3
+    later = fleet.enqueue(ending, Word(word="later"))
+    assert fleet.wait_for_end([later]) == {"succeeded": 1}
+    assert worker.alive
+    fleet.check()
+
+
+def test_a_child_killed_from_outside_costs_its_job_one_attempt(fleet: Fleet) -> None:
+    worker = fleet.worker(pool="prefork", POSTROOM_LEASE_S="30")
+    worker.ready()
+    job_id = fleet.enqueue(visit, Visit(gate="never"))
+    fleet.wait_for_line("waits")
+    child = int(fleet.outside.lines("began")[0][3])
+    os.kill(child, signal.SIGKILL)
+    assert fleet.wait_for_end([job_id], within=20) == {"succeeded": 1}
+    assert fleet.causes(job_id) == ["lost"]
+    fleet.check()
+
+
+def test_three_different_workers_lost_make_a_job_poison_with_threads_too(fleet: Fleet) -> None:
+    poison = fleet.enqueue(ending, Word(word="kill"))
+    # Each takes the job once and dies of it; the fourth lives to see it dead, and raises the alert.
+    workers = [fleet.worker(name) for name in ("first", "second", "third", "fourth")]
+    assert fleet.wait_for_end([poison], within=40) == {"dead": 1}
+    assert fleet.ask("select error ->> 'code' from dead_letters where job_id = %s", poison) == [("poison",)]
+    assert fleet.causes(poison) == ["lost", "lost"]
+    fleet.check()
+    assert [worker.alive for worker in workers].count(True) == 1

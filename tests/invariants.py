@@ -1,0 +1,116 @@
+"""What must hold in every ledger, whatever happened to its processes (spec section 1): read from its rows alone."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from psycopg import Connection
+
+from domain.job import FINAL, State
+from domain.lifecycle import MOVES
+
+LEADS_TO = {
+    "job.claimed": State.CLAIMED,
+    "job.started": State.RUNNING,
+    "job.retried": State.QUEUED,
+    "job.succeeded": State.SUCCEEDED,
+    "job.failed": State.FAILED,
+    "job.canceled": State.CANCELED,
+    "job.deadlettered": State.DEAD,
+}
+"""The state that each audit event of a move leads to; `job.enqueued` begins the trail, and a request moves nothing."""
+
+GUARD_SAYS = {
+    State.QUEUED: "pending",
+    State.CLAIMED: "running",
+    State.RUNNING: "running",
+    State.SUCCEEDED: "succeeded",
+    State.DEAD: "dead",
+    State.FAILED: "failed",
+    State.CANCELED: "failed",
+}
+
+HOLDING = {State.CLAIMED, State.RUNNING}
+
+
+def check_ledger(connection: Connection[Any], *, open_jobs: int = 0) -> None:
+    """Fail with everything that is wrong; `open_jobs` may legitimately be unfinished."""
+    wrong = [*_trails(connection), *_letters(connection), *_guards(connection), *_slots(connection)]
+    unfinished = connection.execute("select id, state from jobs where finished_at is null").fetchall()
+    if len(unfinished) != open_jobs:
+        wrong.append(f"{len(unfinished)} jobs are unfinished instead of {open_jobs}: {unfinished[:5]}")
+    assert not wrong, "\n".join(wrong)
+
+
+def check_deeds(deeds: list[str]) -> None:
+    """Fail when something was done to the outside world twice (promise P3)."""
+    assert [deed for deed, times in Counter(deeds).items() if times > 1] == []
+
+
+def _trails(connection: Connection[Any]) -> Iterator[str]:
+    events: dict[Any, list[tuple[str, int]]] = defaultdict(list)
+    rows = connection.execute("select job_id, event, attempt from audit_log where event like 'job.%' order by id")
+    for job_id, event, attempt in rows:
+        events[job_id].append((event, attempt))
+    jobs = connection.execute("select id, state, attempt, error ->> 'code' from jobs").fetchall()
+    for job_id, state, attempt, code in jobs:
+        trail = events[job_id]
+        stranger = code == "unknown_type"
+        problem = _walk(trail, State(state), attempt, stranger=stranger)
+        if problem:
+            yield f"job {job_id} ({state}): {problem} in {trail}"
+
+
+def _walk(trail: list[tuple[str, int]], ends_in: State, last_attempt: int, *, stranger: bool) -> str | None:
+    """The first thing that is wrong with a trail: an illegal move, an attempt that does not follow, another end."""
+    if not trail or trail[0] != ("job.enqueued", 0):
+        return "the trail does not begin with job.enqueued"
+    state, attempt = State.QUEUED, 0
+    for event, counted in trail[1:]:
+        if event == "job.cancel_requested" and not state.final:
+            continue
+        reached = LEADS_TO.get(event)
+        born_dead = stranger and (state, reached) == (State.QUEUED, State.DEAD)
+        if reached is None or ((state, reached) not in MOVES and not born_dead):
+            return f"{event} cannot follow {state.value}"
+        if counted not in _attempts_after(event, attempt):
+            return f"{event} counts attempt {counted} after {attempt}"
+        state, attempt = reached, counted
+    return None if (state, attempt) == (ends_in, last_attempt) else f"it ends in {state.value}, attempt {attempt}"
+
+
+def _attempts_after(event: str, attempt: int) -> set[int]:
+    match event:
+        case "job.started":
+            return {attempt + 1}
+        case "job.retried":
+            return {attempt, attempt - 1}  # counted, or given back by a shutdown, snooze or gate
+    return {attempt}
+
+
+def _letters(connection: Connection[Any]) -> Iterator[str]:
+    dead = {row[0] for row in connection.execute("select id from jobs where state = 'dead'")}
+    letters = {row[0] for row in connection.execute("select job_id from dead_letters")}
+    if dead != letters:
+        yield f"dead jobs without a letter: {dead - letters}; letters without a dead job: {letters - dead}"
+
+
+def _guards(connection: Connection[Any]) -> Iterator[str]:
+    rows = connection.execute(
+        "select j.id, j.state, k.status from jobs j join idempotency_keys k"
+        " on k.org_id = j.org_id and k.key = j.idempotency_key and k.job_id = j.id where j.guarded"
+    )
+    for job_id, state, status in rows:
+        if GUARD_SAYS[State(state)] != status:
+            yield f"job {job_id} is {state}, but its guard says {status}"
+
+
+def _slots(connection: Connection[Any]) -> Iterator[str]:
+    rows = connection.execute("select s.serial_key, j.state from serial_slots s left join jobs j on j.id = s.job_id")
+    for key, state in rows:
+        if state is None or State(state) not in HOLDING:
+            yield f"the slot {key} is held by a job that is {state}"
+    rows = connection.execute("select w.serial_key, j.state from serial_waiters w left join jobs j on j.id = w.job_id")
+    for key, state in rows:
+        if state is None or State(state) in FINAL:
+            yield f"a job that is {state} waits for {key}"
