@@ -45,5 +45,6 @@ task_send_sent_event = False
 enable_utc = True
 timezone = "UTC"
 
+worker_consumer = "tasks.consumer:FleetConsumer"
 beat_schedule = SCHEDULE
 beat_scheduler = "tasks.beat:LedgerScheduler"

@@ -168,6 +168,10 @@ def _failure(error: DBAPIError) -> Exception | None:
             return Invalid("text", "carries a character that PostgreSQL cannot store")
         case "42501":
             return Forbidden(message)
+        case "23503" if str(error.orig.diag.constraint_name).endswith("_org_id_fkey"):
+            return Invalid("org_id", "names no org")
+        case "22P05":
+            return Invalid("document", "holds a NUL character, which PostgreSQL cannot keep")
     if error.connection_invalidated or (isinstance(error, OperationalError | InterfaceError)):
         return DatabaseUnavailable(type(error.orig).__name__)
     return None
@@ -197,5 +201,6 @@ def _engine(url: URL, settings: Settings) -> Engine:
         max_overflow=0,
         pool_timeout=settings.statement_timeout_s,
         pool_use_lifo=True,
+        hide_parameters=True,  # an error's text reaches logs, and a parameter may be mail or a secret
         connect_args={"options": options, "connect_timeout": 5, "application_name": f"postroom:{url.username}"},
     )

@@ -100,6 +100,11 @@ def return_claims(tx: Transaction, node_id: UUID, lease: timedelta) -> Moved:
     return _moved(tx.run("return_claims", node_id=node_id, lease=lease))
 
 
+def holds_claims(tx: Transaction, node_id: UUID, lease: timedelta) -> bool:
+    """Whether a node has jobs under way."""
+    return bool(tx.run("holds_claims", node_id=node_id, lease=lease)[0].holds)
+
+
 def cancel(
     tx: Transaction, job_ids: Sequence[UUID], reason: str, *, by: Origin, org_id: UUID | None = None
 ) -> dict[UUID, str]:

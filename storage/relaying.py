@@ -49,6 +49,19 @@ def lead(session: Session) -> bool:
     return bool(row and row[0])
 
 
+def depose(session: Session, silent_for: timedelta) -> bool:
+    """End the session of a leader that has said nothing for so long: its process hangs and would hold the lock for ever."""
+    row = session.execute(
+        "select pg_terminate_backend(a.pid) from pg_locks l join pg_stat_activity a on a.pid = l.pid"
+        " where l.locktype = 'advisory' and l.granted and l.objsubid = 1"
+        " and l.database = (select oid from pg_database where datname = current_database())"
+        " and (l.classid::bigint << 32) + l.objid::bigint = %s"
+        " and a.usename = session_user and a.state_change < clock_timestamp() - %s",
+        (LEADER_KEY, silent_for),
+    ).fetchone()
+    return bool(row and row[0])
+
+
 def listen(session: Session) -> None:
     """Subscribe to the wake-up notification."""
     session.execute(f"listen {CHANNEL}")

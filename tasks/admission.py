@@ -9,8 +9,10 @@ import structlog
 from domain.contract import JobContract
 from domain.failures import Failure, Invalid
 from storage import refusals
+from storage.database import DatabaseUnavailable
 from tasks.catalogue import Job
 from tasks.doors import enqueue
+from tasks.patience import patiently
 from tasks.runtime import Runtime
 
 log = structlog.get_logger(__name__)
@@ -20,7 +22,7 @@ def job_id_of(runtime: Runtime, job_type: Job[Any], task_id: str, arguments: Map
     """The ledger's id of the job that a message is about; None when the message was refused.
 
     A hint has no arguments and its task id is the job's. A foreign message carries the job contract: it is taken into
-    the ledger, where its idempotency key may show that it is there already.
+    the ledger, where its idempotency key may show that it is there already. Raises `DatabaseUnavailable`.
     """
     try:
         if not arguments:
@@ -30,6 +32,8 @@ def job_id_of(runtime: Runtime, job_type: Job[Any], task_id: str, arguments: Map
         refuse(runtime, job_type.name, task_id, "id", "is no UUID")
     except Invalid as problem:
         refuse(runtime, job_type.name, task_id, problem.field, problem.reason)
+    except DatabaseUnavailable:
+        raise
     except Failure as problem:
         refuse(runtime, job_type.name, task_id, "envelope", problem.reason)
     return None
@@ -38,8 +42,12 @@ def job_id_of(runtime: Runtime, job_type: Job[Any], task_id: str, arguments: Map
 def refuse(runtime: Runtime, task: str, task_id: str, field: str, reason: str) -> None:
     """Record a message that cannot become a job, with the field and the reason; its content is not kept."""
     log.warning("message_refused", task=task, task_id=task_id, field=field, reason=reason)
-    with runtime.database.ledger() as tx:
-        refusals.record(tx, task=task, task_id=task_id, field=field, reason=reason)
+    try:
+        with runtime.database.ledger() as tx:
+            refusals.record(tx, task=task, task_id=task_id, field=field, reason=reason)
+    except Failure as failure:
+        # The log has it; a consumer that waited here would keep good messages waiting too.
+        log.warning("refusal_not_recorded", reason=failure.reason)
 
 
 def bury_stranger(runtime: Runtime, task: str, task_id: str, body: object) -> None:
@@ -53,6 +61,8 @@ def bury_stranger(runtime: Runtime, task: str, task_id: str, body: object) -> No
             buried = refusals.bury(tx, contract.new_job())
     except Invalid as problem:
         refuse(runtime, task, task_id, problem.field, problem.reason)
+    except Failure as problem:
+        refuse(runtime, task, task_id, "envelope", problem.reason)
     else:
         log.error("unknown_job_type", task=task, task_id=task_id, buried=buried)
 
@@ -66,5 +76,9 @@ def _adopt(runtime: Runtime, job_type: Job[Any], arguments: Mapping[str, Any]) -
     if contract.job_type != job_type.name and contract.job_type not in job_type.aliases:
         raise Invalid("job_type", f"the message is addressed to {job_type.name}")
     job_type.read(contract.payload, contract.payload_version)
-    with runtime.database.ledger() as tx:
-        return enqueue(tx, [contract.new_job()])[0].job_id
+
+    def attempt() -> UUID:
+        with runtime.database.ledger() as tx:
+            return enqueue(tx, [contract.new_job()])[0].job_id
+
+    return patiently(runtime, attempt)

@@ -1,28 +1,40 @@
 """The Celery application of the fleet: every job type registered as a task, and the frame's own parts as bootsteps."""
 
-import atexit
 import importlib
+from functools import cached_property
 from typing import Any
 
 import structlog
 from celery import Celery, Task, signals
 from celery.bootsteps import StartStopStep
+from celery.exceptions import Reject
 
-from domain.failures import Failure
 from providers import logs
-from storage import job_types, ledger
+from storage import job_types
+from storage.database import DatabaseUnavailable
 from tasks import admission, runner
 from tasks.catalogue import Job, catalogue
 from tasks.lease import LeaseKeeper, renew
 from tasks.relay import Relay
 from tasks.runtime import runtime
+from tasks.worker import FleetWorker, begin_stopping, return_claims
 
 log = structlog.get_logger(__name__)
 
 FAMILIES = ("deadletter", "drafts", "gmail", "maintenance", "threads", "triage")
 """The files of job types; adding a family adds its name here (a test compares it with the folder)."""
 
-app = Celery("postroom")
+
+class FleetApp(Celery):  # type: ignore[misc] # Celery ships no types
+    """Celery with our worker command."""
+
+    @cached_property
+    def Worker(self) -> Any:  # noqa: N802, ANN401 - Celery's name
+        """The class of `celery worker`."""
+        return self.subclass_with_self(FleetWorker)
+
+
+app = FleetApp("postroom")
 app.config_from_object("celeryconfig")
 
 
@@ -31,6 +43,8 @@ class JobTask(Task):  # type: ignore[misc] # Celery ships no types
 
     Request = "tasks.request:JobRequest"
     abstract = True
+    acks_late = True  # of foreign jobs; hints are acknowledged when they are accepted (tasks.request)
+    reject_on_worker_lost = True
     job_type: Job[Any]
 
     def run(self, *arguments: object, **contract: object) -> str:
@@ -38,7 +52,10 @@ class JobTask(Task):  # type: ignore[misc] # Celery ships no types
         if arguments:
             admission.refuse(runtime(), self.job_type.name, self.request.id, "args", "must be empty")
             return "refused"
-        job_id = admission.job_id_of(runtime(), self.job_type, self.request.id, contract)
+        try:
+            job_id = admission.job_id_of(runtime(), self.job_type, self.request.id, contract)
+        except DatabaseUnavailable as error:
+            raise Reject(error.reason, requeue=True) from error
         return "refused" if job_id is None else runner.run(runtime(), self.job_type, job_id)
 
 
@@ -85,46 +102,9 @@ def keep_lease(**_: object) -> None:
     LeaseKeeper(runtime()).start()
 
 
-def begin_stopping(**_: object) -> None:
-    """Let handlers notice at their next step that the process stops."""
-    runtime().stopping.set()
-
-
-def return_claims(**_: object) -> None:
-    """Give back what this node still holds; the attempts do not count."""
-    process = runtime()
-    try:
-        with process.database.ledger() as tx:
-            moved = ledger.return_claims(tx, process.worker.node_id, process.lease.length)
-    except Failure as failure:
-        # The leases end by themselves, and the rescue takes the jobs back then.
-        log.warning("claims_not_returned", reason=failure.reason)
-        return
-    process.publisher.publish(moved.hints)
-    if moved.job_ids:
-        log.info("claims_returned", jobs=len(moved.job_ids))
-
-
-def refuse_message(message: Any, exc: BaseException | None = None, **_: object) -> None:  # noqa: ANN401 - a kombu message
-    """Record a message that is no Celery task message."""
-    headers = message.headers if isinstance(message.headers, dict) else {}
-    reason = "is no Celery task message" if exc is None else logs.sanitise(exc)
-    admission.refuse(runtime(), str(headers.get("task")), str(headers.get("id")), "message", reason)
-
-
-def refuse_unknown(message: Any, name: str, id: str, **_: object) -> None:  # noqa: A002, ANN401 - the signal's own words
-    """A message of a type that nobody knows becomes a dead letter if it is a job, and a recorded refusal if not."""
-    admission.bury_stranger(runtime(), str(name), str(id), message.payload)
-
-
 def configure_logging(**_: object) -> None:
     """Replace Celery's logging by structured, redacted records."""
     logs.configure(runtime().settings.log_level)
-
-
-def on_worker_init(**_: object) -> None:
-    """Give claims back also when the worker is stopped coldly, where Celery sends no signal."""
-    atexit.register(return_claims)
 
 
 for family in FAMILIES:
@@ -134,10 +114,7 @@ for known in catalogue:
 
 app.steps["worker"].add(FleetStep)
 signals.setup_logging.connect(configure_logging, weak=False)
-signals.worker_init.connect(on_worker_init, weak=False)
 signals.worker_init.connect(keep_lease, weak=False)
 signals.worker_process_init.connect(keep_lease, weak=False)
 signals.worker_shutting_down.connect(begin_stopping, weak=False)
 signals.worker_shutdown.connect(return_claims, weak=False)
-signals.task_rejected.connect(refuse_message, weak=False)
-signals.task_unknown.connect(refuse_unknown, weak=False)

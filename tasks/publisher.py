@@ -21,6 +21,9 @@ TRANSPORT_OPTIONS = {
     "health_check_interval": 10,
 }
 
+ORIGIN = "postroom"
+"""What a hint's header says of where it comes from."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -80,7 +83,7 @@ def hint_message(job_id: UUID, job_type: str) -> dict[str, Any]:
         "timelimit": [None, None],
         "argsrepr": "()",
         "kwargsrepr": "{}",
-        "origin": "postroom",
+        "origin": ORIGIN,
         "ignore_result": True,
     }
     body = [[], {}, {"callbacks": None, "errbacks": None, "chain": None, "chord": None}]

@@ -48,6 +48,8 @@ class Relay(threading.Thread):
 
     def _stand_by(self, session: relaying.Session) -> None:
         while not self._stopped.is_set() and not relaying.lead(session):
+            if relaying.depose(session, self._runtime.lease.length):
+                log.warning("silent_leader_deposed")
             self._stopped.wait(self._runtime.settings.relay_interval_s)
 
     def _lead(self, session: relaying.Session) -> None:

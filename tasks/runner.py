@@ -1,10 +1,9 @@
 """Runs one job: claim, hand to the handler, match what it returns or raises, settle. The only broad except is here."""
 
 import hashlib
-import threading
 import traceback
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -14,21 +13,17 @@ from domain.job import Cancel, ClaimedJob, Hint, Outcome
 from domain.lifecycle import CloseGate, Settlement, settle
 from providers.logs import sanitise
 from storage import gates, ledger
-from storage.database import DatabaseUnavailable, Transaction
+from storage.database import Transaction
 from storage.gates import Gate
 from storage.ledger import Moved
 from tasks.catalogue import Job
 from tasks.context import JobContext
 from tasks.doors import enqueue
+from tasks.patience import patiently
 from tasks.runtime import Runtime
 from tasks.stopping import Canceled, Interrupted
 
 log = structlog.get_logger(__name__)
-T = TypeVar("T")
-
-DATABASE_RETRY_S = 0.5
-"""How often a statement is tried again while PostgreSQL is away; a restart takes a few seconds."""
-
 
 class Bug(Transient):
     """Something that is no failure of ours escaped a handler: retried, logged with a fingerprint, then dead."""
@@ -57,7 +52,7 @@ def claim(runtime: Runtime, job_id: UUID) -> ClaimedJob | None:
         with runtime.database.ledger() as tx:
             return ledger.claim(tx, [job_id], runtime.worker.worker_id, lease=runtime.lease.length)
 
-    claims = _patiently(runtime, attempt)
+    claims = patiently(runtime, attempt)
     if not claims.jobs:
         log.info("hint_ignored", job_id=str(job_id), reason=claims.refused.get(job_id, "not queued"))
         return None
@@ -110,7 +105,7 @@ def _settle(context: JobContext, settlement: Settlement) -> Moved:
             tx.after_commit(lambda: context.runtime.publisher.publish(hints))
             return moved
 
-    return _patiently(context.runtime, attempt)
+    return patiently(context.runtime, attempt)
 
 
 def _follow_up(tx: Transaction, job: ClaimedJob, settlement: Settlement) -> None:
@@ -122,18 +117,6 @@ def _follow_up(tx: Transaction, job: ClaimedJob, settlement: Settlement) -> None
 
 def _close_gate(tx: Transaction, gate: CloseGate) -> None:
     gates.close(tx, Gate(gate.scope.value, gate.key, gate.reason, gate.until, "postroom"))
-
-
-def _patiently(runtime: Runtime, attempt: Callable[[], T]) -> T:
-    """Try again while PostgreSQL is away, for as long as the lease could last; then give up."""
-    tries = int(runtime.lease.length.total_seconds() / DATABASE_RETRY_S) + 1
-    for _ in range(tries):
-        try:
-            return attempt()
-        except DatabaseUnavailable as error:
-            log.warning("database_unavailable", reason=error.reason)
-            threading.Event().wait(DATABASE_RETRY_S)
-    return attempt()
 
 
 def _fingerprint(error: BaseException) -> str:

@@ -1,5 +1,6 @@
 """What a process holds while it runs: settings, database, publisher, lease. Made on first use, never over a fork."""
 
+import mmap
 import os
 import random
 import socket
@@ -39,6 +40,26 @@ class Lease:
         return self.length - timedelta(seconds=time.monotonic() - self.renewed_at)
 
 
+class Stopping:
+    """A flag that a worker command shares with the children it forks: one byte of memory that all of them see."""
+
+    def __init__(self) -> None:
+        """Start unset."""
+        self._page = mmap.mmap(-1, 1)
+
+    def set(self) -> None:
+        """Raise the flag, for good."""
+        self._page[0] = 1
+
+    def is_set(self) -> bool:
+        """Whether the worker stops."""
+        return self._page[0] == 1
+
+
+NODE_STOPPING = Stopping()
+"""This worker command's; inherited over the fork like its id."""
+
+
 class Runtime:
     """The process's own objects. Tests build one with what they want to control."""
 
@@ -48,6 +69,7 @@ class Runtime:
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         dice: Callable[[], float] = random.random,
+        stopping: Stopping | None = None,
     ) -> None:
         """Prepare for a process; nothing connects yet."""
         self.settings = settings
@@ -55,7 +77,7 @@ class Runtime:
         self.dice = dice
         self.worker = Worker(uuid4(), NODE_ID, socket.gethostname(), os.getpid())
         self.lease = Lease(timedelta(seconds=settings.lease_s))
-        self.stopping = threading.Event()
+        self.stopping = stopping or Stopping()
 
     @property
     def patience(self) -> timedelta:
@@ -108,7 +130,7 @@ def runtime() -> Runtime:
     global _runtime  # noqa: PLW0603 - one per process is the point
     with _making:
         if _runtime is None:
-            _runtime = Runtime(load())
+            _runtime = Runtime(load(), stopping=NODE_STOPPING)
         return _runtime
 
 

@@ -52,6 +52,11 @@ def ending(ctx: JobContext, payload: Word) -> Outcome:
             raise Permanent("no use")
         case "bug":
             raise ZeroDivisionError("a bug with Bearer abcdefghijklmnop in it")
+        case "leak":
+            raise RuntimeError(
+                "Authorization: Bearer abcdefghijklmnop, ya29.a0AfH6SMBx1234567890 and sk-ant-api03-AAAABBBBCCCC"
+                " at postgresql://me:hunter2hunter2@db.example.com/mail"
+            )
         case "kill":
             os.kill(os.getpid(), signal.SIGKILL)
     return Done({"word": payload.word})

@@ -1,18 +1,25 @@
--- Takes in a job of a type that nobody knows, dead from the start: it is not lost, and it is not tried.
-with stranger as (
-  select 1 where not exists (select from job_types where name = %(job_type)s or %(job_type)s = any (aliases))
+-- Takes in a job of a type that nobody knows, dead from the start: it is not lost, and it is not tried. Sent twice, by its
+-- idempotency key, it is one.
+with guard as (
+  insert into idempotency_keys (org_id, key, kind, mode, status, job_id, expires_at)
+  select %(org_id)s, %(key)s, 'job', 'for_ttl', 'dead', %(id)s, now() + interval '30 days'
+  where not exists (select from job_types where name = %(job_type)s or %(job_type)s = any (aliases))
+  on conflict do nothing
+  returning job_id
+),
+buried as (
+  insert into jobs (id, org_id, project_id, job_type, queue, state, payload, payload_version, idempotency_key, guarded, actor_type,
+                    actor_id, request_id, correlation_id, traceparent, max_attempts, deadline, finished_at, attention_at, error)
+  select job_id, %(org_id)s, %(project_id)s, %(job_type)s, 'deadletter', 'dead', %(payload)s, %(payload_version)s, %(key)s, true,
+         %(actor_type)s, %(actor_id)s, %(request_id)s, %(correlation_id)s, %(traceparent)s, 1, '1 minute', now(), null,
+         jsonb_build_object('code', 'unknown_type', 'reason', 'job_type: no worker knows ' || %(job_type)s::text)
+  from guard
+  on conflict (id) do nothing
+  returning *
 ),
 told as (
   insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt)
-  select 'job.enqueued', %(org_id)s, %(project_id)s, %(actor_type)s, %(actor_id)s, %(request_id)s, %(correlation_id)s, %(id)s,
-         %(job_type)s, 0
-  from stranger
+  select 'job.enqueued', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, 0
+  from buried
 )
-insert into jobs (id, org_id, project_id, job_type, queue, state, payload, payload_version, idempotency_key, guarded, actor_type,
-                  actor_id, request_id, correlation_id, traceparent, max_attempts, deadline, finished_at, attention_at, error)
-select %(id)s, %(org_id)s, %(project_id)s, %(job_type)s, 'deadletter', 'dead', %(payload)s, %(payload_version)s, %(key)s, false,
-       %(actor_type)s, %(actor_id)s, %(request_id)s, %(correlation_id)s, %(traceparent)s, 1, '1 minute', now(), null,
-       jsonb_build_object('code', 'unknown_type', 'reason', 'job_type: no worker knows ' || %(job_type)s::text)
-from stranger
-on conflict (id) do nothing
-returning id
+select id from buried

@@ -1,7 +1,12 @@
 """PostgreSQL restarted under load: the workers wait for it, and no job is lost (P1)."""
 
+from uuid import UUID
+
+from celery import Celery
+
 from sandbox.postgres_server import PostgresServer
 from tests.fleet.fleet import Fleet
+from tests.fleet.test_doors import contract
 from tests.probe_jobs import Visit, turn
 from tests.waiting import eventually
 
@@ -32,4 +37,20 @@ def test_postgres_killed_under_load_loses_nothing(fleet_with_own_postgres: Fleet
     own_postgres.start()
     assert fleet.wait_for_end(job_ids, within=60) == {"succeeded": 100}
     assert worker.alive
+    fleet.check()
+
+
+def test_a_foreign_job_that_comes_while_postgres_is_away_is_taken_in_later(
+    fleet_with_own_postgres: Fleet, own_postgres: PostgresServer
+) -> None:
+    fleet = fleet_with_own_postgres
+    worker = fleet.worker(pool="prefork")
+    worker.ready()
+    sent = contract(fleet.org)
+    own_postgres.stop()
+    with Celery("foreign", broker=fleet.broker_url) as foreign:
+        foreign.send_task("probe_jobs.noop", kwargs=sent, queue="default")
+    worker.wait_for_log("database_unavailable")
+    own_postgres.start()
+    assert fleet.wait_for_end([UUID(sent["job_id"])]) == {"succeeded": 1}
     fleet.check()

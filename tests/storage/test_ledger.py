@@ -185,7 +185,7 @@ def test_a_hint_that_was_never_claimed_is_published_again(database: Connection, 
     with store.ledger() as tx:
         assert [h.job_id for h in relaying.publish_due(tx, batch=10, patience=PATIENCE)] == [job_id]
     with store.ledger() as tx:
-        relaying.recall_hints(tx, PATIENCE)
+        relaying.recall_hints(tx)
         assert [h.job_id for h in relaying.publish_due(tx, batch=10, patience=PATIENCE)] == [job_id]
 
 

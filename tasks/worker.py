@@ -1,0 +1,82 @@
+"""Celery's worker command, made to stop within its grace and to give back what it still holds."""
+
+import logging
+import os
+import threading
+import time
+from typing import Any
+
+import structlog
+from celery.apps.worker import Worker
+from celery.platforms import EX_FAILURE
+
+from domain.failures import Failure
+from storage import ledger
+from tasks.runtime import Runtime, runtime
+
+log = structlog.get_logger(__name__)
+
+LOOK_AGAIN_S = 0.2
+"""How often a stopping worker looks whether its last jobs have ended."""
+
+
+class FleetWorker(Worker):  # type: ignore[misc] # Celery ships no types
+    """One worker command."""
+
+    def wait_for_soft_shutdown(self) -> None:
+        """Let running jobs end for as long as the grace lasts; then give them back and end with them.
+
+        Celery cannot cancel a thread, and would wait for it for ever; a child ends with its parent.
+        """
+        process = runtime()
+        begin_stopping()
+        deadline = time.monotonic() + process.settings.shutdown_grace_s
+        while holds_claims(process) and time.monotonic() < deadline:
+            threading.Event().wait(LOOK_AGAIN_S)
+        if return_claims():
+            self._return_messages()
+            logging.shutdown()
+            os._exit(EX_FAILURE)
+
+    def terminate(self, in_sighandler: bool = False) -> None:  # noqa: FBT001, FBT002 - Celery's signature
+        """Give back what is held, for after a cold shutdown Celery sends no signal."""
+        return_claims()
+        super().terminate(in_sighandler)
+
+    def _return_messages(self) -> None:
+        consumer: Any = self.consumer.task_consumer
+        try:
+            if consumer is not None:
+                consumer.channel.close()
+        except self.consumer.connection_errors as error:
+            log.warning("messages_not_returned", error=type(error).__name__)
+
+
+def begin_stopping(**_: object) -> None:
+    """Let handlers notice at their next step that the worker stops, in the children too."""
+    runtime().stopping.set()
+
+
+def holds_claims(process: Runtime) -> bool:
+    """Whether jobs of this node are under way; also when nobody can tell now."""
+    try:
+        with process.database.ledger() as tx:
+            return ledger.holds_claims(tx, process.worker.node_id, process.lease.length)
+    except Failure:
+        return True
+
+
+def return_claims(**_: object) -> int:
+    """Give back what this node still holds; the attempts do not count. Returns how many jobs went back."""
+    process = runtime()
+    try:
+        with process.database.ledger() as tx:
+            moved = ledger.return_claims(tx, process.worker.node_id, process.lease.length)
+    except Failure as failure:
+        # The leases end by themselves, and the rescue takes the jobs back then.
+        log.warning("claims_not_returned", reason=failure.reason)
+        return 0
+    process.publisher.publish(moved.hints)
+    if moved.job_ids:
+        log.info("claims_returned", jobs=len(moved.job_ids))
+    return len(moved.job_ids)

@@ -1,0 +1,40 @@
+"""A worker frozen past its lease and woken finds its claims gone: nothing that it writes counts (P4)."""
+
+from tests.fleet.fleet import Fleet
+from tests.invariants import check_deeds
+from tests.probe_jobs import Fate, Visit, perilous, visit
+from tests.waiting import eventually
+
+WRITES = ("step", "progress", "transaction", "settling", "child")
+
+
+def test_a_woken_workers_writes_are_refused(fleet: Fleet) -> None:
+    sleeper = fleet.worker("sleeper", concurrency=7)
+    sleeper.ready()
+    jobs = {how: fleet.enqueue(visit, Visit(gate="morning", then=how, account_id=how)) for how in (*WRITES, "settle")}
+    deed = fleet.enqueue(perilous, Fate(key="morning", fate="wait"))
+    fleet.wait_for_line("waits", times=6)
+    fleet.wait_for_line("deed morning")
+    sleeper.freeze()
+    fleet.worker("heir", concurrency=4).ready()
+    assert fleet.wait_for_end([*jobs.values(), deed]) == {"succeeded": 7}
+    trails = {job_id: fleet.events(job_id) for job_id in (*jobs.values(), deed)}
+    outputs = fleet.ask("select id, output from jobs order by id")
+    fleet.outside.open_gate("morning")
+    sleeper.thaw()
+    for how in WRITES[:-1]:
+        fleet.wait_for_line(f"refused {how}")
+    # The children and the settlements are one statement, which matches nothing.
+    eventually(lambda: sleeper.logs().count("settlement_refused") == 2, within=20, describe="two refused settlements")
+    eventually(lambda: '"event": "effect_unrecorded"' in sleeper.logs(), within=20, describe="the unrecorded effect")
+    assert {job_id: fleet.events(job_id) for job_id in trails} == trails
+    assert fleet.ask("select id, output from jobs order by id") == outputs
+    for job_id in trails:
+        assert trails[job_id] == ["enqueued", "started", "retried", "started", "succeeded"]
+    assert fleet.ask("select attempt, result ->> 'attempt' from job_steps") == [(2, "2")]
+    assert fleet.ask("select progress ->> 'attempt' from jobs where progress is not null") == [("2",)]
+    assert fleet.ask("select attempt from audit_log where event = 'probe.wrote'") == [(2,), (2,)]
+    assert fleet.ask("select count(*) from jobs where parent_id = %s", jobs["child"]) == [(1,)]
+    assert fleet.ask("select job_id from audit_log where event = 'effect.unrecorded'") == [(deed,)]
+    check_deeds([line[1] for line in fleet.outside.lines("deed")])
+    fleet.check()

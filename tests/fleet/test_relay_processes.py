@@ -1,0 +1,58 @@
+"""The relay of real workers: another leads when the leader dies, nothing runs early, and lost hints come again."""
+
+from datetime import UTC, datetime, timedelta
+
+import redis
+
+from tests.fleet.fleet import Fleet, wait_until_ready
+from tests.probe_jobs import Nothing, Visit, noop, turn
+from tests.waiting import eventually
+
+
+def test_another_worker_leads_when_the_leader_dies(fleet: Fleet) -> None:
+    leader = fleet.worker("leader")
+    leader.ready()
+    leader.wait_for_log("relay_leads")
+    second = fleet.worker("second")
+    second.ready()
+    assert "relay_leads" not in second.logs()
+    due = datetime.now(UTC) + timedelta(seconds=2)
+    job_ids = fleet.enqueue_many([noop.new(Nothing(), org_id=fleet.org, run_at=due) for _ in range(20)])
+    leader.kill()
+    second.wait_for_log("relay_leads", timeout=5)
+    assert fleet.wait_for_end(job_ids, within=15) == {"succeeded": 20}
+    early = "select count(*) from audit_log a join jobs j on j.id = a.job_id where a.event = 'job.started' and a.at < j.run_at"
+    assert fleet.ask(early) == [(0,)]
+    fleet.check()
+
+
+def test_a_lost_hint_comes_again_after_the_patience(fleet: Fleet) -> None:
+    job_ids = fleet.enqueue_many([noop.new(Nothing(), org_id=fleet.org) for _ in range(5)])
+    with redis.Redis.from_url(fleet.broker_url) as broker:
+        assert broker.llen("default") == 5
+        # An epoch that was there before keeps the relay from noticing; only the patience can help.
+        broker.set("postroom:epoch", "known")
+        fleet.ask("insert into broker_epochs (epoch) values ('known')")
+        broker.delete("default")
+    fleet.worker().ready()
+    assert fleet.wait_for_end(job_ids) == {"succeeded": 5}
+    waited = "select min(a.at - j.created_at) from audit_log a join jobs j on j.id = a.job_id where a.event = 'job.started'"
+    assert fleet.ask(waited)[0][0] >= timedelta(seconds=3)
+    fleet.check()
+
+
+def test_serial_jobs_never_overlap_and_follow_at_once(fleet: Fleet) -> None:
+    wait_until_ready(*[fleet.worker(name, concurrency=4) for name in ("one", "two")])
+    jobs = [turn.new(Visit(account_id=account), org_id=fleet.org) for account in ["a"] * 20 + ["b"] * 5]
+    before = datetime.now(UTC)
+    job_ids = fleet.enqueue_many(jobs)
+    assert fleet.wait_for_end(job_ids) == {"succeeded": 25}
+    # Twenty jobs that waited for the next look at them (5 s) would take more than a minute.
+    assert datetime.now(UTC) - before < timedelta(seconds=10)
+    for account in "ab":
+        lines = [line for line in fleet.outside.lines() if line[1] == account]
+        assert [line[0] for line in lines] == ["enters", "leaves"] * (len(lines) // 2)
+        assert [line[2] for line in lines[::2]] == [line[2] for line in lines[1::2]]
+    assert fleet.ask("select count(*) from serial_slots") == [(0,)]
+    fleet.check()
+    eventually(lambda: fleet.ask("select count(*) from serial_waiters") == [(0,)], describe="no job to wait any more")

@@ -1,0 +1,64 @@
+"""Workers that are asked to stop: short jobs end, long ones go back, and no attempt is spent on it."""
+
+import pytest
+
+from tests.fleet.fleet import Fleet
+from tests.probe_jobs import Visit, stepping, visit
+from tests.waiting import eventually
+
+POOLS = pytest.mark.parametrize("pool", ["threads", "prefork"])
+
+
+@POOLS
+def test_a_warm_shutdown_lets_short_jobs_end_and_stops_long_ones_at_a_step(fleet: Fleet, pool: str) -> None:
+    worker = fleet.worker("leaver", pool=pool)
+    worker.ready()
+    short = fleet.enqueue(visit, Visit(gate="go"))
+    stepped = fleet.enqueue(stepping, Visit(gate="go"))
+    fleet.wait_for_line("waits", times=2)
+    worker.kill("SIGTERM")
+    worker.wait_for_log("Warm shutdown")
+    fleet.outside.open_gate("go")
+    eventually(lambda: not worker.alive, within=20, describe="the end of the worker")
+    assert fleet.states([short, stepped]) == {"succeeded": 1, "queued": 1}
+    assert fleet.ask("select attempt, losses from jobs where id = %s", stepped) == [(0, 0)]
+    fleet.worker("heir").ready()
+    assert fleet.wait_for_end([stepped]) == {"succeeded": 1}
+    assert fleet.events(stepped) == ["enqueued", "started", "retried", "started", "succeeded"]
+    assert fleet.causes(stepped) == ["shutdown"]
+    # The first two steps were not taken again.
+    assert [line[1] for line in fleet.outside.lines("step")] == ["first", "second", "third"]
+    fleet.check()
+
+
+@POOLS
+def test_a_soft_shutdown_gives_back_what_outlasts_the_grace(fleet: Fleet, pool: str) -> None:
+    worker = fleet.worker("leaver", pool=pool, POSTROOM_SHUTDOWN_GRACE_S="1", POSTROOM_LEASE_S="60")
+    worker.ready()
+    endless = [fleet.enqueue(visit, Visit(gate="never", account_id=str(n))) for n in range(2)]
+    fleet.wait_for_line("waits", times=2)
+    worker.kill("SIGQUIT")
+    eventually(lambda: not worker.alive, within=15, describe="the end of the worker")
+    assert fleet.states(endless) == {"queued": 2}
+    assert fleet.ask("select distinct attempt, losses from jobs") == [(0, 0)]
+    fleet.worker("heir").ready()
+    assert fleet.wait_for_end(endless) == {"succeeded": 2}
+    for job_id in endless:
+        assert fleet.causes(job_id) == ["shutdown"]
+    fleet.check()
+
+
+@POOLS
+def test_a_soft_shutdown_lets_jobs_end_within_the_grace_and_no_longer_waits_than_they_need(
+    fleet: Fleet, pool: str
+) -> None:
+    worker = fleet.worker("leaver", pool=pool, POSTROOM_SHUTDOWN_GRACE_S="60")
+    worker.ready()
+    job_id = fleet.enqueue(visit, Visit(gate="go"))
+    fleet.wait_for_line("waits")
+    worker.kill("SIGQUIT")
+    worker.wait_for_log("Hitting Ctrl+C again")
+    fleet.outside.open_gate("go")
+    eventually(lambda: not worker.alive, within=20, describe="the end of the worker, long before the grace")
+    assert fleet.states([job_id]) == {"succeeded": 1}
+    fleet.check()

@@ -1,0 +1,8 @@
+"""The fleet's app with a schedule of the tests' own: a tick each second of a probe job."""
+
+from datetime import timedelta
+
+from tasks.app import app
+from tests.probe_jobs import noop
+
+app.conf.beat_schedule = {noop.name: {"task": noop.name, "schedule": timedelta(seconds=1)}}
