@@ -157,23 +157,28 @@ def translated() -> Iterator[None]:
 
 def _failure(error: DBAPIError) -> Exception | None:
     code = getattr(error.orig, "sqlstate", None)
-    message = str(getattr(getattr(error.orig, "diag", None), "message_primary", "") or "")
+    story = getattr(error.orig, "diag", None)
+    message = str(getattr(story, "message_primary", "") or "")
     match code:
         case "PR001":
             return ClaimLost(message)
+        case "42501":
+            return Forbidden(message)
+    if error.connection_invalidated or (isinstance(error, OperationalError | InterfaceError)):
+        return DatabaseUnavailable(type(error.orig).__name__)
+    return _invalid(code, message, str(getattr(story, "constraint_name", "")))
+
+
+def _invalid(code: str | None, message: str, constraint: str) -> Invalid | None:
+    """What the database says of a value that it cannot take, by field and reason."""
+    match code:
         case "PR002" | "PR003":
             field, _, reason = message.partition(": ")
             return Invalid(field, reason)
+        case "23503" if constraint.endswith("_org_id_fkey"):
+            return Invalid("org_id", "names no org")
         case "22P05" | "22021":
             return Invalid("text", "carries a character that PostgreSQL cannot store")
-        case "42501":
-            return Forbidden(message)
-        case "23503" if str(error.orig.diag.constraint_name).endswith("_org_id_fkey"):
-            return Invalid("org_id", "names no org")
-        case "22P05":
-            return Invalid("document", "holds a NUL character, which PostgreSQL cannot keep")
-    if error.connection_invalidated or (isinstance(error, OperationalError | InterfaceError)):
-        return DatabaseUnavailable(type(error.orig).__name__)
     return None
 
 

@@ -50,7 +50,7 @@ def lead(session: Session) -> bool:
 
 
 def depose(session: Session, silent_for: timedelta) -> bool:
-    """End the session of a leader that has said nothing for so long: its process hangs and would hold the lock for ever."""
+    """End the session of a leader that has said nothing for so long: it hangs, and would hold the lock for ever."""
     row = session.execute(
         "select pg_terminate_backend(a.pid) from pg_locks l join pg_stat_activity a on a.pid = l.pid"
         " where l.locktype = 'advisory' and l.granted and l.objsubid = 1"

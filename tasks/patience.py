@@ -1,4 +1,4 @@
-"""Waiting for PostgreSQL: a statement is tried again while the database is away, for as long as the lease could last."""
+"""Waiting for PostgreSQL: a statement is tried again while the database is away, for as long as a lease."""
 
 import threading
 from collections.abc import Callable

@@ -25,6 +25,7 @@ from tasks.stopping import Canceled, Interrupted
 
 log = structlog.get_logger(__name__)
 
+
 class Bug(Transient):
     """Something that is no failure of ours escaped a handler: retried, logged with a fingerprint, then dead."""
 

@@ -56,12 +56,12 @@ def _trails(connection: Connection[Any]) -> Iterator[str]:
     for job_id, state, attempt, code in jobs:
         trail = events[job_id]
         stranger = code == "unknown_type"
-        problem = _walk(trail, State(state), attempt, stranger=stranger)
+        problem = walk(trail, State(state), attempt, stranger=stranger)
         if problem:
             yield f"job {job_id} ({state}): {problem} in {trail}"
 
 
-def _walk(trail: list[tuple[str, int]], ends_in: State, last_attempt: int, *, stranger: bool) -> str | None:
+def walk(trail: list[tuple[str, int]], ends_in: State, last_attempt: int, *, stranger: bool) -> str | None:
     """The first thing that is wrong with a trail: an illegal move, an attempt that does not follow, another end."""
     if not trail or trail[0] != ("job.enqueued", 0):
         return "the trail does not begin with job.enqueued"

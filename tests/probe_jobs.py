@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 from datetime import timedelta
+from functools import partial
 
 from domain.effects import CannotTell, Finding, Found, NotFound, Strategy
 from domain.failures import ClaimLost, Deed, Permanent, Transient
@@ -174,7 +175,7 @@ def stepping(ctx: JobContext, payload: Visit) -> Outcome:
         return {"attempt": ctx.job.attempt}
 
     outside = Outside.here()
-    return Done({name: ctx.step(name, lambda name=name: step(name)) for name in ("first", "second", "third")})
+    return Done({name: ctx.step(name, partial(step, name)) for name in ("first", "second", "third")})
 
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE, deadline=timedelta(seconds=1))

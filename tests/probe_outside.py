@@ -1,4 +1,4 @@
-"""The world outside the ledger as the probe jobs see it: a journal they write, and gates they wait at; files in a folder."""
+"""The world outside the ledger as the probe jobs see it: a journal they write and gates they wait at, as files."""
 
 import os
 from dataclasses import dataclass

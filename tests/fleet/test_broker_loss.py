@@ -1,10 +1,10 @@
 """The broker may lose everything or be away: no job is lost, and none runs twice (P1)."""
 
+import redis
+
 from sandbox.valkey_server import ValkeyServer
 from tests.fleet.fleet import Fleet
 from tests.probe_jobs import Nothing, Visit, noop, visit
-
-import redis
 
 
 def test_a_flushed_broker_with_200_queued_jobs_loses_none(

@@ -42,7 +42,9 @@ def test_jobs_from_every_door_succeed_once(fleet: Fleet, pool: str) -> None:
     ]
     for _ in range(2):
         foreign.send_task("probe_jobs.noop", kwargs=sent, queue="default")
-    foreign.send_task("probe_jobs.noop", kwargs=sent | {"job_id": str(uuid4())}, queue="default", task_id=sent["job_id"])
+    foreign.send_task(
+        "probe_jobs.noop", kwargs=sent | {"job_id": str(uuid4())}, queue="default", task_id=sent["job_id"]
+    )
     foreign.close()
     assert fleet.wait_for_end(job_ids) == {"succeeded": 53}
     assert fleet.ask("select count(*) from jobs") == [(53,)]

@@ -29,8 +29,8 @@ def test_a_woken_workers_writes_are_refused(fleet: Fleet) -> None:
     eventually(lambda: '"event": "effect_unrecorded"' in sleeper.logs(), within=20, describe="the unrecorded effect")
     assert {job_id: fleet.events(job_id) for job_id in trails} == trails
     assert fleet.ask("select id, output from jobs order by id") == outputs
-    for job_id in trails:
-        assert trails[job_id] == ["enqueued", "started", "retried", "started", "succeeded"]
+    for trail in trails.values():
+        assert trail == ["enqueued", "started", "retried", "started", "succeeded"]
     assert fleet.ask("select attempt, result ->> 'attempt' from job_steps") == [(2, "2")]
     assert fleet.ask("select progress ->> 'attempt' from jobs where progress is not null") == [("2",)]
     assert fleet.ask("select attempt from audit_log where event = 'probe.wrote'") == [(2,), (2,)]

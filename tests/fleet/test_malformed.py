@@ -1,4 +1,4 @@
-"""Whatever lies in a queue: what cannot be understood is recorded with its field and reason, and the worker goes on (P10)."""
+"""Whatever lies in a queue: what cannot be understood is recorded by field and reason; the worker goes on (P10)."""
 
 import base64
 import json
@@ -39,9 +39,12 @@ def task_headers(task: str, task_id: str) -> dict[str, Any]:
 
 def recorded(fleet: Fleet, many: int) -> list[tuple[Any, ...]]:
     query = "select task_id, task, field, reason from refused_messages order by id"
-    return eventually(
-        lambda: rows if len(rows := fleet.ask(query)) >= many else None, within=30, describe=f"{many} refusals"
-    ) or []
+    return (
+        eventually(
+            lambda: rows if len(rows := fleet.ask(query)) >= many else None, within=30, describe=f"{many} refusals"
+        )
+        or []
+    )
 
 
 def run_a_good_job(fleet: Fleet) -> None:
@@ -65,7 +68,7 @@ def test_contracts_that_cannot_be_understood_are_refused_by_field(fleet: Fleet) 
             "",
         ),
         "stranger": (good | {"org_id": str(uuid4())}, "org_id", "names no org"),
-        "nul": (good | {"payload": {"word": "a\u0000b"}, "job_type": "probe_jobs.ending"}, "document", "NUL"),
+        "nul": (good | {"payload": {"word": "a\u0000b"}, "job_type": "probe_jobs.ending"}, "text", "cannot store"),
         "addressed": (good | {"job_type": "probe_jobs.parent"}, "job_type", "addressed to"),
     }
     with Celery("foreign", broker=fleet.broker_url) as foreign:
@@ -89,7 +92,9 @@ def test_messages_of_any_shape_are_recorded_and_the_worker_goes_on(fleet: Fleet)
     worker = fleet.worker()
     task = "probe_jobs.noop"
     messages = {
-        "pickled": envelope(pickle.dumps([[], {}, {}]), task_headers(task, "pickled"), content_type="application/x-python-serialize"),
+        "pickled": envelope(
+            pickle.dumps([[], {}, {}]), task_headers(task, "pickled"), content_type="application/x-python-serialize"
+        ),
         "garbage": envelope(b"\xff\x00garbage", task_headers(task, "garbage")),
         "number": envelope(b"7", task_headers(task, "number")),
         "nothing": envelope(b"null", task_headers(task, "nothing")),

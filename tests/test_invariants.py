@@ -1,0 +1,65 @@
+"""The checker of the ledger's invariants sees what is wrong; otherwise every test that relies on it would be blind."""
+
+import pytest
+from psycopg import Connection
+
+from domain.job import State
+from storage.database import Database
+from tests.factories import claim_one, enqueue_one, make_job_type, make_org
+from tests.invariants import check_deeds, check_ledger, walk
+
+ENQUEUED, STARTED, SUCCEEDED = ("job.enqueued", 0), ("job.started", 1), ("job.succeeded", 1)
+
+
+@pytest.mark.parametrize(
+    ("trail", "ends_in", "attempt"),
+    [
+        ([], State.QUEUED, 0),  # no trail at all
+        ([STARTED, SUCCEEDED], State.SUCCEEDED, 1),  # never enqueued
+        ([ENQUEUED, SUCCEEDED], State.SUCCEEDED, 0),  # never started
+        ([ENQUEUED, STARTED, STARTED], State.RUNNING, 1),  # started twice
+        ([ENQUEUED, STARTED, SUCCEEDED, SUCCEEDED], State.SUCCEEDED, 1),  # settled twice
+        ([ENQUEUED, STARTED, SUCCEEDED, ("job.cancel_requested", 1)], State.SUCCEEDED, 1),  # something after the end
+        ([ENQUEUED, ("job.started", 2)], State.RUNNING, 2),  # an attempt is missing
+        ([ENQUEUED, STARTED], State.SUCCEEDED, 1),  # the end is not told
+    ],
+)
+def test_a_trail_with_a_gap_is_seen(trail: list[tuple[str, int]], ends_in: State, attempt: int) -> None:
+    assert walk(trail, ends_in, attempt, stranger=False) is not None
+
+
+def test_a_whole_trail_is_fine() -> None:
+    given_back = [ENQUEUED, STARTED, ("job.retried", 0), STARTED, ("job.cancel_requested", 1), SUCCEEDED]
+    assert walk(given_back, State.SUCCEEDED, 1, stranger=False) is None
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ("update idempotency_keys set status = 'succeeded'", "its guard says succeeded"),
+        ("insert into serial_slots (serial_key, job_id) select 'key', gen_random_uuid()", "the slot key is held"),
+        ("insert into serial_waiters (serial_key, job_id) select 'key', gen_random_uuid()", "waits for key"),
+        ("update jobs set attempt = 2", "it ends in running, attempt 1"),
+        ("delete from dead_letters", "dead jobs without a letter"),
+    ],
+)
+def test_a_damaged_ledger_is_seen(store: Database, database: Connection, damage: str, message: str) -> None:
+    org = make_org(database)
+    make_job_type(store)
+    claim_one(store, enqueue_one(store, org, idempotency_key="key"))
+    dead = claim_one(store, enqueue_one(store, org))
+    database.execute(
+        "update jobs set state = 'dead', finished_at = now(), attention_at = null, claim_token = null, worker_id = null,"
+        " claimed_at = null, error = '{}' where id = %s",
+        (dead.job_id,),
+    )
+    check_ledger(database, open_jobs=1)
+    database.execute(damage.encode())
+    with pytest.raises(AssertionError, match=message):
+        check_ledger(database, open_jobs=1)
+
+
+def test_a_second_deed_is_seen() -> None:
+    check_deeds(["a", "b"])
+    with pytest.raises(AssertionError):
+        check_deeds(["a", "b", "a"])
