@@ -49,8 +49,8 @@ def test_a_damaged_ledger_is_seen(store: Database, database: Connection, damage:
     claim_one(store, enqueue_one(store, org, idempotency_key="key"))
     dead = claim_one(store, enqueue_one(store, org))
     database.execute(
-        "update jobs set state = 'dead', finished_at = now(), attention_at = null, claim_token = null, worker_id = null,"
-        " claimed_at = null, error = '{}' where id = %s",
+        "update jobs set state = 'dead', finished_at = now(), attention_at = null, claim_token = null,"
+        " worker_id = null, claimed_at = null, error = '{}' where id = %s",
         (dead.job_id,),
     )
     check_ledger(database, open_jobs=1)
