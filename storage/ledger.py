@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from psycopg.types.json import Jsonb
 from sqlalchemy import Row
@@ -54,9 +54,23 @@ def enqueue(tx: Transaction, jobs: Sequence[NewJob], *, publisher: bool, patienc
     return tuple(Enqueued(Hint(r.job_id, r.job_type, r.queue), r.created, r.publish) for r in rows)
 
 
-def claim(tx: Transaction, job_ids: Sequence[UUID], worker_id: UUID, *, lease: timedelta, start: bool = True) -> Claims:
-    """Take queued jobs for a process; with `start`, the attempt is counted and the handler may begin at once."""
-    rows = tx.run("claim_jobs", job_ids=list(job_ids), worker_id=worker_id, lease=lease, start=start)
+def claim(
+    tx: Transaction,
+    job_ids: Sequence[UUID],
+    worker_id: UUID,
+    *,
+    lease: timedelta,
+    start: bool = True,
+    tokens: Sequence[UUID] | None = None,
+) -> Claims:
+    """Take queued jobs for a process; with `start`, the attempt is counted and the handler may begin at once.
+
+    `tokens` name the claims, one per job: who lost the answer can still give them back. By default fresh ones.
+    """
+    tokens = tokens or [uuid4() for _ in job_ids]
+    rows = tx.run(
+        "claim_jobs", job_ids=list(job_ids), tokens=list(tokens), worker_id=worker_id, lease=lease, start=start
+    )
     jobs = tuple(_claimed(row) for row in rows if row.verdict == "claimed")
     return Claims(jobs, {row.id: row.verdict for row in rows if row.verdict != "claimed"})
 

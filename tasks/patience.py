@@ -1,4 +1,4 @@
-"""Waiting for PostgreSQL: a statement is tried again while the database is away, for as long as a lease."""
+"""Waiting for PostgreSQL: a statement is tried again while the database is away; without it nothing can be done."""
 
 import threading
 from collections.abc import Callable
@@ -17,12 +17,17 @@ DATABASE_RETRY_S = 0.5
 
 
 def patiently(runtime: Runtime, attempt: Callable[[], T]) -> T:
-    """The attempt's answer; raises `DatabaseUnavailable` when the database was away for a whole lease."""
-    tries = int(runtime.lease.length.total_seconds() / DATABASE_RETRY_S) + 1
-    for _ in range(tries):
+    """The attempt's answer, however long that takes.
+
+    Giving up would leave a claim behind that nobody works on and that the process's lease keeps alive. Only a worker
+    that is stopping gives up, after a lease's length, with `DatabaseUnavailable`; its lease then ends with it.
+    """
+    tries_left = int(runtime.lease.length.total_seconds() / DATABASE_RETRY_S)
+    while tries_left:
         try:
             return attempt()
         except DatabaseUnavailable as error:
             log.warning("database_unavailable", reason=error.reason)
             threading.Event().wait(DATABASE_RETRY_S)
+        tries_left -= runtime.stopping.is_set()
     return attempt()

@@ -3,13 +3,14 @@
 import hashlib
 import traceback
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import structlog
 
 from domain.failures import Failure, Transient
-from domain.job import Cancel, ClaimedJob, Hint, Outcome
+from domain.job import Cancel, ClaimedJob, Hint, Outcome, State
 from domain.lifecycle import CloseGate, Settlement, settle
 from providers.logs import sanitise
 from storage import gates, ledger
@@ -48,10 +49,16 @@ def run(runtime: Runtime, job_type: Job[Any], job_id: UUID) -> str:
 
 def claim(runtime: Runtime, job_id: UUID) -> ClaimedJob | None:
     """Claim and start one job; None when it is somebody else's, not due, gated or ended. Gives up with the database."""
+    token = uuid4()
+    unanswered = Settlement(job_id, token, State.QUEUED, attempt_delta=-1, detail={"cause": "unanswered"})
+    tries = count()
 
     def attempt() -> ledger.Claims:
         with runtime.database.ledger() as tx:
-            return ledger.claim(tx, [job_id], runtime.worker.worker_id, lease=runtime.lease.length)
+            if next(tries):
+                # The claim may have been committed although its answer was lost; nobody would run the job then.
+                ledger.settle(tx, [unanswered])
+            return ledger.claim(tx, [job_id], runtime.worker.worker_id, lease=runtime.lease.length, tokens=[token])
 
     claims = patiently(runtime, attempt)
     if not claims.jobs:

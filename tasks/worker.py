@@ -33,7 +33,7 @@ class FleetWorker(Worker):  # type: ignore[misc] # Celery ships no types
         deadline = time.monotonic() + process.settings.shutdown_grace_s
         while holds_claims(process) and time.monotonic() < deadline:
             threading.Event().wait(LOOK_AGAIN_S)
-        if return_claims():
+        if return_claims() or holds_claims(process):
             self._return_messages()
             logging.shutdown()
             os._exit(EX_FAILURE)

@@ -44,7 +44,7 @@ claimed as (
   update jobs j set
     state = case when %(start)s then 'running' else 'claimed' end,
     attempt = j.attempt + case when %(start)s then 1 else 0 end,
-    claim_token = gen_random_uuid(), worker_id = %(worker_id)s, claimed_at = now(),
+    claim_token = (%(tokens)s::uuid[])[array_position(%(job_ids)s::uuid[], j.id)], worker_id = %(worker_id)s, claimed_at = now(),
     started_at = case when %(start)s then now() end,
     -- Left as it is where it can be: then no index changes, and the update stays heap-only. The rescue looks sooner, no more.
     attention_at = case

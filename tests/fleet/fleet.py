@@ -14,7 +14,8 @@ from domain.job import FINAL, NewJob
 from domain.payload import Payload
 from settings import Settings
 from tasks.app import publish_catalogue
-from tasks.catalogue import Job, enqueue
+from tasks.catalogue import Job
+from tasks.doors import enqueue
 from tasks.runtime import Runtime, install
 from tests.cluster.nodes import WorkerCommand, WorkerNode, run_worker
 from tests.factories import make_org

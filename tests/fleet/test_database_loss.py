@@ -7,7 +7,7 @@ from celery import Celery
 from sandbox.postgres_server import PostgresServer
 from tests.fleet.fleet import Fleet
 from tests.fleet.test_doors import contract
-from tests.probe_jobs import Visit, turn
+from tests.probe_jobs import Visit, turn, visit
 from tests.waiting import eventually
 
 
@@ -53,4 +53,21 @@ def test_a_foreign_job_that_comes_while_postgres_is_away_is_taken_in_later(
     worker.wait_for_log("database_unavailable")
     own_postgres.start()
     assert fleet.wait_for_end([UUID(sent["job_id"])]) == {"succeeded": 1}
+    fleet.check()
+
+
+def test_an_absence_of_postgres_longer_than_a_lease_leaves_no_job_behind(
+    fleet_with_own_postgres: Fleet, own_postgres: PostgresServer
+) -> None:
+    fleet = fleet_with_own_postgres
+    worker = fleet.worker(concurrency=4, POSTROOM_LEASE_S="1", POSTROOM_HEARTBEAT_S="0.3")
+    worker.ready()
+    job_ids = [fleet.enqueue(visit, Visit(gate="go", account_id=str(n))) for n in range(3)]
+    fleet.wait_for_line("waits", times=3)
+    own_postgres.stop()
+    fleet.outside.open_gate("go")
+    # Two tries a second by three jobs: more than two leases.
+    eventually(lambda: worker.logs().count("database_unavailable") >= 15, within=20, describe="long waiting")
+    own_postgres.start()
+    assert fleet.wait_for_end(job_ids) == {"succeeded": 3}
     fleet.check()

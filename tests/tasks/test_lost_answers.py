@@ -1,0 +1,75 @@
+"""PostgreSQL goes away between a commit and its answer: what was committed is not lost from sight (P1)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from psycopg import Connection
+
+from settings import Settings
+from storage.database import Database, DatabaseUnavailable, Transaction
+from tasks import runner
+from tasks.app import publish_catalogue
+from tasks.lease import renew
+from tasks.runtime import Runtime, install
+from tests import probe_jobs
+from tests.factories import enqueue_one, make_org
+from tests.invariants import check_ledger
+
+
+class Forgetful(Database):
+    """Commits, and then loses the answer of the transactions whose numbers are given."""
+
+    def __init__(self, settings: Settings, lost: set[int]) -> None:
+        super().__init__(settings)
+        self._lost = lost
+        self._transactions = 0
+
+    @contextmanager
+    def ledger(self) -> Iterator[Transaction]:
+        with super().ledger() as transaction:
+            yield transaction
+        self._transactions += 1
+        if self._transactions in self._lost:
+            raise DatabaseUnavailable("the answer was lost")
+
+
+def test_a_claim_whose_answer_was_lost_is_taken_up_again(settings: Settings, database: Connection) -> None:
+    org = make_org(database)
+    with run_process(settings) as process:
+        job_id = enqueue_one(process.database, org, "probe_jobs.noop")
+        process.database = Forgetful(settings, lost={1})
+        assert runner.run(process, probe_jobs.noop, job_id) == "succeeded"
+        process.database.dispose()
+    events = database.execute("select event, data ->> 'cause' from audit_log where job_id = %s order by id", (job_id,))
+    assert events.fetchall() == [
+        ("job.enqueued", None),
+        ("job.started", None),
+        ("job.retried", "unanswered"),
+        ("job.started", None),
+        ("job.succeeded", None),
+    ]
+    check_ledger(database)
+
+
+def test_a_settlement_whose_answer_was_lost_is_not_written_twice(settings: Settings, database: Connection) -> None:
+    org = make_org(database)
+    with run_process(settings) as process:
+        job_id = enqueue_one(process.database, org, "probe_jobs.noop")
+        process.database = Forgetful(settings, lost={2})
+        assert runner.run(process, probe_jobs.noop, job_id) == "claim_lost"
+        process.database.dispose()
+    assert database.execute("select state from jobs where id = %s", (job_id,)).fetchone() == ("succeeded",)
+    check_ledger(database)
+
+
+@contextmanager
+def run_process(settings: Settings) -> Iterator[Runtime]:
+    """A process of the fleet inside the test's own."""
+    process = Runtime(settings)
+    first = process.database
+    install(process)
+    publish_catalogue()
+    renew(process)
+    yield process
+    install(None)
+    first.dispose()
