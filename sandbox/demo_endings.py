@@ -9,6 +9,7 @@ from pathlib import Path
 from types import FrameType
 
 PREFIX = "POSTROOM_"
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stopped(BaseException):
@@ -27,19 +28,32 @@ class Busy(Exception):
 @contextmanager
 def stopped_by_signals() -> Iterator[None]:
     """Turn the first SIGINT, SIGTERM or SIGHUP inside the block into `Stopped`; later ones cannot disturb the end."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def stop(number: int, _frame: FrameType | None) -> None:
-        for each in numbers:
+        for each in SIGNALS:
             signal.signal(each, signal.SIG_IGN)
         raise Stopped(number)
 
-    before = {number: signal.signal(number, stop) for number in numbers}
+    before = {number: signal.signal(number, stop) for number in SIGNALS}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Put signals off until the end of the block: a process that is being started must be known before we stop."""
+    put_off: list[int] = []
+    before = {number: signal.signal(number, lambda number, _frame: put_off.append(number)) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in put_off[:1]:
+            signal.raise_signal(number)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from psycopg import sql
 
 from sandbox.control import GmailControl
 from sandbox.demo_addresses import PUSHER, Addresses
+from sandbox.demo_endings import undisturbed
 from sandbox.demo_processes import ROOT, WORKERS, Member, emulators, onlookers, workers
 from sandbox.emulator_client import EmulatorControl
 from sandbox.servers import run_servers
@@ -95,7 +96,8 @@ class Fleet:
 
     def _start(self) -> None:
         empty(self.folder)
-        servers = self._stack.enter_context(run_servers(self.folder))
+        with undisturbed():
+            servers = self._stack.enter_context(run_servers(self.folder))
         with psycopg.connect(servers.postgres.url(), autocommit=True) as connection:
             connection.execute(sql.SQL("create database {}").format(sql.Identifier(DATABASE)))
         self.addresses = Addresses.choose(database=servers.postgres.url(DATABASE), broker=servers.valkey.url())
@@ -114,8 +116,9 @@ class Fleet:
         started: list[Member] = []
         self._stack.callback(stop_together, started)
         for member in members:
-            member.process.start()
-            started.append(member)
+            with undisturbed():
+                started.append(member)
+                member.process.start()
             self.members.append(member)
 
 

@@ -59,9 +59,14 @@ def deliver(mailbox: GmailAccount, deliveries: Sequence[Delivery]) -> None:
         mailbox.deliver(one.raw, label_ids=list(one.story.labels), internal_date=at)
 
 
+def whole_story() -> Sequence[Delivery]:
+    """All 60 messages as of now, the oldest first."""
+    return list(tell_story(datetime.now(UTC)))
+
+
 def split_story() -> tuple[Sequence[Delivery], Iterator[Sequence[Delivery]]]:
     """The messages that are there at the first sync, and the waves that come after it."""
-    told = list(tell_story(datetime.now(UTC)))
+    told = whole_story()
     waves = (told[start : start + WAVE] for start in range(FIRST_SYNC, len(told), WAVE))
     return told[:FIRST_SYNC], waves
 

@@ -1,0 +1,189 @@
+"""`make up` and `make down`: the same box as the demo's, left running for work by a process in the background."""
+
+import argparse
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from sandbox.demo import TROUBLE
+from sandbox.demo_endings import Stopped, alone_in, forget_settings, stopped_by_signals
+from sandbox.demo_fleet import Fleet
+from sandbox.demo_processes import ROOT
+from sandbox.demo_screen import Screen, relative
+from sandbox.demo_show import connect
+from sandbox.demo_story import deliver, make_mailbox, whole_story
+from sandbox.mailbox_story import OWNER
+from sandbox.waiting import wait_until
+
+FOLDER = ROOT / "build" / "up"
+START_WITHIN_S = 180.0
+STOP_WITHIN_S = 60.0
+
+
+@dataclass(frozen=True)
+class State:
+    """What `build/up/state.json` holds: the keeper that everything ends with, and where everything listens."""
+
+    keeper: int
+    keeper_started_at: float
+    processes: dict[str, int]
+    urls: dict[str, str]
+    environment: dict[str, str]
+
+    @property
+    def alive(self) -> bool:
+        """Whether the keeper runs; a later process of the same number is another one."""
+        try:
+            return bool(psutil.Process(self.keeper).create_time() == self.keeper_started_at)
+        except psutil.NoSuchProcess:
+            return False
+
+
+def main() -> int:
+    """Start, keep or stop the box; exit status 0 when that was done."""
+    options = _options()
+    screen = Screen()
+    try:
+        if options.keep:
+            return keep(options.folder, screen)
+        return stop(options.folder, screen) if options.down else start(options.folder, screen)
+    except Stopped as stopped:
+        screen.complain(f"stopped by {stopped}; nothing is left running")
+        return stopped.exit_status
+    except TROUBLE as trouble:
+        screen.complain(f"{type(trouble).__name__}: {trouble}")
+        return 1
+
+
+def start(folder: Path, screen: Screen) -> int:
+    """Start a keeper in the background, wait until its box is ready, and say where everything is."""
+    if (state := read_state(folder)) is not None:
+        screen.tell("The box is up already; `make down` stops it")
+        show(state, folder, screen)
+        return 0
+    log = folder.with_name(f"{folder.name}.log")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        keeper = subprocess.Popen(  # noqa: S603  # this very module
+            [sys.executable, "-m", "sandbox.up", "--keep", "--folder", str(folder)],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    with ExitStack() as failed, stopped_by_signals():
+        failed.callback(keeper.wait)
+        failed.callback(keeper.terminate)
+        wait_until(
+            lambda: keeper.poll() is not None or read_state(folder),
+            within=START_WITHIN_S,
+            describe="the box to be ready",
+        )
+        screen.console.print(log.read_text().rstrip(), markup=False, soft_wrap=True)
+        state = read_state(folder)
+        if state is None:
+            return 1
+        failed.pop_all()
+    show(state, folder, screen)
+    # The keeper outlives us on purpose; without a status Python would warn that it still runs.
+    keeper.returncode = 0
+    return 0
+
+
+def stop(folder: Path, screen: Screen) -> int:
+    """Ask the keeper to end everything, and wait for it."""
+    state = read_state(folder)
+    if state is None:
+        screen.tell("Nothing is up")
+        return 0
+    os.kill(state.keeper, signal.SIGTERM)
+    wait_until(lambda: not state.alive, within=STOP_WITHIN_S, describe=f"the end of process {state.keeper}")
+    screen.tell("Everything is stopped")
+    return 0
+
+
+def keep(folder: Path, screen: Screen) -> int:
+    """Run the box until a signal comes; the state file stands as long as it is ready."""
+    forget_settings()
+    try:
+        with stopped_by_signals(), alone_in(folder), Fleet(folder, screen.tell) as fleet:
+            mail = whole_story()
+            deliver(make_mailbox(fleet.gmail), mail)
+            connect(fleet)
+            screen.tell(f"{OWNER} is connected, with {len(mail)} messages")
+            _write_state(folder, fleet)
+            while True:
+                signal.pause()
+    except Stopped as stopped:
+        screen.tell(f"stopped by {stopped}")
+        return 0
+    finally:
+        _state_file(folder).unlink(missing_ok=True)
+
+
+def show(state: State, folder: Path, screen: Screen) -> None:
+    """Print URLs, the environment to export, and what to do next."""
+    for name, url in state.urls.items():
+        screen.console.print(f"  {name:<10} {url}", soft_wrap=True)
+    screen.console.print(f"  {'logs':<10} {relative(folder / 'logs')}\n", soft_wrap=True)
+    screen.console.print(exports(state.environment), markup=False, soft_wrap=True)
+    screen.console.print(
+        f"\nTo work in it:  . {relative(folder / 'environment')}  and then, for example,"
+        f"  {relative(Path(sys.executable))} -m celery -A tasks jobs list\nTo stop it:     make down",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def exports(environment: dict[str, str]) -> str:
+    """Lines that a shell can take in."""
+    return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in environment.items())
+
+
+def read_state(folder: Path) -> State | None:
+    """The state of the box that is up in a folder; None when none is, whatever an earlier one left behind."""
+    try:
+        state = State(**json.loads(_state_file(folder).read_text()))
+    except FileNotFoundError:
+        return None
+    return state if state.alive else None
+
+
+def _write_state(folder: Path, fleet: Fleet) -> None:
+    addresses = fleet.addresses
+    urls = {
+        name: str(getattr(addresses, name))
+        for name in ("gateway", "flower", "database", "broker", "gmail", "anthropic")
+    }
+    processes = {member.name: member.process.pid for member in fleet.members}
+    state = State(os.getpid(), psutil.Process().create_time(), processes, urls, addresses.environment())
+    (folder / "environment").write_text(exports(state.environment) + "\n")
+    # Written aside and moved: whoever waits for the file must never read half of it.
+    half = _state_file(folder).with_suffix(".half")
+    half.write_text(json.dumps(asdict(state), indent=2) + "\n")
+    half.replace(_state_file(folder))
+
+
+def _state_file(folder: Path) -> Path:
+    return folder / "state.json"
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Start the whole fleet in the box and leave it running.")
+    parser.add_argument("--down", action="store_true", help="stop what was started")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where databases, logs and state go; emptied first")
+    parser.add_argument("--keep", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
