@@ -12,7 +12,7 @@ STATEMENTS = FOLDER / "sql"
 _TABLE = re.compile(
     r"(?P<note>(?:^--[^\n]*\n)*)^create table (?P<name>\w+) \(\n(?P<body>.*?)^\)", re.MULTILINE | re.DOTALL
 )
-_COLUMN = re.compile(r"^  (?P<name>[a-z_]+) (?P<kind>[a-z]+(?:\(\d+\))?(?:\[\])?)(?P<rest>[^\n]*)$", re.MULTILINE)
+_COLUMN = re.compile(r"^  (?P<name>[a-z0-9_]+) (?P<kind>[a-z]+(?:\(\d+\))?(?:\[\])?)(?P<rest>[^\n]*)$", re.MULTILINE)
 _ADDED = re.compile(
     r"alter table (?P<table>\w+) add column (?P<name>\w+) (?P<kind>[a-z]+(?:\(\d+\))?(?:\[\])?)(?P<rest>[^;]*)"
 )
