@@ -77,8 +77,8 @@ def test_its_newest_golden_payload_is_what_is_stored_today(job: Job[Any]) -> Non
     assert path.exists(), how_to_make(job, job.version)
     golden = json.loads(path.read_text())
     assert job.read(golden, job.version).document() == golden, (
-        f"the payload of {job.name} is stored otherwise than {path.name} says: jobs of both shapes will be in the ledger"
-        " at once, so leave the file, raise the job's version and give an upcast"
+        f"the payload of {job.name} is stored otherwise than {path.name} says: jobs of both shapes will be in"
+        " the ledger at once, so leave the file, raise the job's version and give an upcast"
     )
 
 
