@@ -15,6 +15,7 @@ from domain.uniqueness import Unique, keep_key_for
 from settings import Settings
 from storage import schema_notes
 from tasks.catalogue import Job, catalogue
+from tasks.command_reference import commands_page
 from tasks.failure_reference import failures_page
 from tasks.reference_text import member_notes, page, phrase, span, table
 
@@ -103,6 +104,7 @@ def statements_page() -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
+    "commands.md": commands_page,
     "failures.md": failures_page,
     "job-types.md": job_types_page,
     "queues.md": queues_page,

@@ -1,12 +1,9 @@
 """The documentation says what is true: links lead somewhere, pages name what exists, generated pages are fresh."""
 
-import importlib
-import importlib.util
 import re
 import shlex
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -18,7 +15,7 @@ from domain.job import State
 from domain.lifecycle import MOVES
 from domain.queues import Queue
 from storage import schema_notes
-from tasks import reference
+from tasks import commands, reference
 from tests.house import ROOT
 from tests.written_pages import DOCS, Page, all_pages, broken_links
 
@@ -148,10 +145,8 @@ def test_an_unknown_option_would_be_found() -> None:
     assert not_understood(group, ["tell"]) == "tell"
 
 
-@pytest.mark.skipif(importlib.util.find_spec("tasks.commands") is None, reason="the commands are not in this tree")
 def test_every_command_in_the_docs_exists() -> None:
-    groups: Any = importlib.import_module("tasks.commands")
     told = [(page.name, words) for page in BY_HAND for words in commands_in(page) if words[0] not in CELERYS_OWN]
     assert told
-    wrong = [(name, words) for name, words in told if not_understood(getattr(groups, words[0]), words[1:])]
+    wrong = [(name, words) for name, words in told if not_understood(getattr(commands, words[0]), words[1:])]
     assert wrong == []
