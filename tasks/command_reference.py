@@ -13,8 +13,8 @@ def commands_page() -> str:
     groups = [getattr(commands, name) for name in sorted(commands.__all__)]
     parts = [part for group in groups for part in _sections(group, f"celery -A tasks {group.name}")]
     opening = (
-        "Sub-commands of `celery -A tasks`. Each ends with exit status 0 when it did what it was asked, with 1 when not,"
-        " and with 2 when it was not understood."
+        "Sub-commands of `celery -A tasks`. Each ends with exit status 0 when it did what it was asked, with 1 when"
+        " not, and with 2 when it was not understood."
     )
     return page("Commands", opening, *parts)
 
