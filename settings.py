@@ -15,7 +15,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="POSTROOM_", frozen=True, extra="ignore")
 
     environment: Literal["development", "production"] = Field(
-        "development", description="`production` refuses the development sealing key and plain-text logs."
+        "development", description="`production` makes `celery -A tasks doctor` fail where `development` only remarks."
     )
     database_url: SecretStr = Field(
         SecretStr("postgresql://postgres@127.0.0.1:5432/postroom"),

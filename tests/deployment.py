@@ -1,0 +1,85 @@
+"""The deployment files as data: which commands they start, with which environment, for the tests of deploy/."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from tests.house import ROOT
+
+DEPLOY = ROOT / "deploy"
+COMPOSE = ROOT / "docker-compose.yml"
+KUBERNETES = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+SYSTEMD = sorted((DEPLOY / "systemd").glob("postroom*"))
+EXAMPLE = DEPLOY / "example.env"
+ALL_FILES = [COMPOSE, EXAMPLE, DEPLOY / "Dockerfile", *KUBERNETES, *SYSTEMD]
+WAYS = ("compose", "kubernetes", "systemd")
+
+VARIABLE = re.compile(r"\b(?:POSTROOM|FLOWER)_[A-Z_]+\b")
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process that a way of deployment starts, and how many of it."""
+
+    command: tuple[str, ...]
+    copies: int = 1
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """What a worker consumes; nothing for another process."""
+        is_worker = "worker" in self.command and "-Q" in self.command
+        return tuple(self.command[self.command.index("-Q") + 1].split(",")) if is_worker else ()
+
+    def starts(self, *words: str) -> bool:
+        """Whether the command has these words in this order, side by side."""
+        return any(self.command[at : at + len(words)] == words for at in range(len(self.command)))
+
+
+def documents() -> list[dict[str, Any]]:
+    """Every Kubernetes object."""
+    return [one for path in KUBERNETES for one in yaml.safe_load_all(path.read_text()) if one]
+
+
+def objects(kind: str) -> dict[str, dict[str, Any]]:
+    """The Kubernetes objects of one kind, by name."""
+    return {one["metadata"]["name"]: one for one in documents() if one["kind"] == kind}
+
+
+def services() -> dict[str, dict[str, Any]]:
+    """The services of docker-compose.yml, their merges done."""
+    found: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE.read_text())["services"]
+    return found
+
+
+def processes(way: str) -> list[Process]:
+    """What one way of deployment starts of ours."""
+    return list({"compose": _of_compose, "kubernetes": _of_kubernetes, "systemd": _of_systemd}[way]())
+
+
+def _of_compose() -> Iterator[Process]:
+    for service in services().values():
+        if service["image"] == "postroom":
+            yield Process(tuple(service["command"]))
+
+
+def _of_kubernetes() -> Iterator[Process]:
+    for one in (*objects("Deployment").values(), *objects("Job").values()):
+        spec = one["spec"]
+        for container in spec["template"]["spec"]["containers"]:
+            yield Process(tuple(container["command"]), spec.get("replicas", 1))
+
+
+def _of_systemd() -> Iterator[Process]:
+    """The target's wishes, a template's instance put in for %i."""
+    target = (DEPLOY / "systemd" / "postroom.target").read_text()
+    for wished in re.findall(r"^(?:Wants|Requires)=(postroom\S+)$", target, re.MULTILINE):
+        name, at, rest = wished.partition("@")
+        instance = rest.removesuffix(".service")
+        unit = (DEPLOY / "systemd" / (f"{name}@.service" if at else wished)).read_text()
+        command = re.search(r"^ExecStart=(.+)$", unit, re.MULTILINE)
+        assert command is not None, f"{wished} starts nothing"
+        yield Process(tuple(shlex.split(command[1].replace("%i", instance))))

@@ -1,0 +1,163 @@
+"""The deployment files: a worker for every queue, only settings that exist, no secrets, queries that run."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from psycopg import Connection
+from pydantic import SecretStr
+
+from domain.queues import Queue
+from domain.redaction import redact_text
+from settings import Settings
+from storage.database import Database
+from tests.deployment import ALL_FILES, COMPOSE, DEPLOY, EXAMPLE, VARIABLE, WAYS, objects, processes, services
+from tests.factories import claim_one, enqueue_one, make_job_type, make_org
+from tests.house import ROOT
+
+QUEUES = {queue.value for queue in Queue}
+SETTINGS = {f"POSTROOM_{name.upper()}" for name in Settings.model_fields}
+FLOWER_PASSWORD = "FLOWER_BASIC_AUTH"
+NEVER_IN_A_FILE = {
+    f"POSTROOM_{name.upper()}" for name, field in Settings.model_fields.items() if isinstance(field.default, SecretStr)
+} | {"POSTROOM_LEDGER_DATABASE_URL", "POSTROOM_TENANT_DATABASE_URL", "POSTGRES_PASSWORD", FLOWER_PASSWORD}
+TAKEN_FROM_OUTSIDE = re.compile(r"\$\{[A-Z_]+:\?\}")
+MUST_BE_CHOSEN = {
+    "POSTROOM_SEALING_KEYS",
+    "POSTROOM_BROKER_URL",
+    "POSTROOM_ANTHROPIC_API_KEY",
+    "POSTROOM_GOOGLE_CLIENT_ID",
+    "POSTROOM_GOOGLE_CLIENT_SECRET",
+    "POSTROOM_PUBSUB_TOPIC",
+    "POSTROOM_PUBSUB_AUDIENCE",
+    "POSTROOM_PUBSUB_SERVICE_ACCOUNT",
+}
+
+
+def assignments(text: str) -> list[tuple[str, str]]:
+    """Every `NAME=value` and `NAME: value` of a file."""
+    found = re.findall(r"^\s*(?:Environment=)?([A-Z][A-Z_]+)\s*[=:][ \t]*(.*?)\s*$", text, re.MULTILINE)
+    return [(name, value.strip("\"'")) for name, value in found]
+
+
+def kept_in_a_file(name: str, value: str) -> str:
+    """What remains of a value without what comes from outside; nothing of an address without a password."""
+    outside = TAKEN_FROM_OUTSIDE.sub("", value)
+    return "" if re.fullmatch(r"\w+://(\w+:@)?[\w.]+:\d+/\w*", outside) and name.endswith("_URL") else outside
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_queue_has_a_worker(way: str) -> None:
+    consumed = [queue for process in processes(way) for queue in process.queues]
+    assert set(consumed) == QUEUES, f"{way} lacks workers for {sorted(QUEUES - set(consumed))}"
+    assert len(consumed) == len(QUEUES), f"{way} has two services for one queue"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_other_processes_are_there(way: str) -> None:
+    started = processes(way)
+    assert sum(process.copies for process in started if process.starts("-A", "tasks", "beat")) == 2
+    assert any(process.starts("gateway.app:create", "--factory") for process in started)
+    assert any(process.starts("-A", "tasks", "flower") for process in started)
+    assert sum(process.starts("-A", "tasks", "database", "migrate") for process in started) == 1
+
+
+@pytest.mark.parametrize("path", ALL_FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_setting_exists(path: Path) -> None:
+    named = set(VARIABLE.findall(path.read_text()))
+    assert named <= SETTINGS | {FLOWER_PASSWORD}, f"unknown: {sorted(named - SETTINGS - {FLOWER_PASSWORD})}"
+
+
+@pytest.mark.parametrize("path", ALL_FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_file_keeps_a_secret(path: Path) -> None:
+    text = path.read_text()
+    kept = [name for name, value in assignments(text) if name in NEVER_IN_A_FILE and kept_in_a_file(name, value)]
+    assert kept == []
+    plain = TAKEN_FROM_OUTSIDE.sub("", text)
+    assert redact_text(plain) == plain
+
+
+def test_a_kept_secret_would_be_found() -> None:
+    assert assignments("  POSTROOM_SEALING_KEYS: hunter2\nPOSTROOM_BROKER_URL=redis://u:pw@host:6379/0") == [
+        ("POSTROOM_SEALING_KEYS", "hunter2"),
+        ("POSTROOM_BROKER_URL", "redis://u:pw@host:6379/0"),
+    ]
+    assert kept_in_a_file("POSTROOM_SEALING_KEYS", "hunter2") == "hunter2"
+    assert kept_in_a_file("POSTROOM_BROKER_URL", "redis://u:pw@host:6379/0")
+    assert kept_in_a_file("POSTROOM_BROKER_URL", "redis://valkey:6379/0") == ""
+    assert kept_in_a_file("POSTROOM_DATABASE_URL", "postgresql://postroom:${POSTGRES_PASSWORD:?}@postgres:5432/x") == ""
+
+
+def test_the_example_names_what_must_be_chosen() -> None:
+    assert {name for name, _ in assignments(EXAMPLE.read_text())} >= MUST_BE_CHOSEN
+
+
+def test_compose_gives_every_process_what_must_be_chosen_and_nobody_else_the_password() -> None:
+    ours = {name: one for name, one in services().items() if one["image"] == "postroom"}
+    assert len(ours) == len(QUEUES) + 5
+    for name, service in ours.items():
+        assert set(service["environment"]) >= MUST_BE_CHOSEN, name
+        assert (FLOWER_PASSWORD in service["environment"]) == (name == "flower")
+        waits = "postgres" if name == "migrate" else "migrate"
+        assert waits in service["depends_on"], name
+    asked = set(re.findall(r"\$\{([A-Z_]+)", COMPOSE.read_text()))
+    assert asked <= {name for name, _ in assignments(EXAMPLE.read_text())}, "example.env lacks what compose asks for"
+
+
+def test_only_the_migration_knows_the_owner_in_kubernetes() -> None:
+    workloads = objects("Deployment") | objects("Job")
+    for name, one in workloads.items():
+        sources = one["spec"]["template"]["spec"]["containers"][0]["envFrom"]
+        named = {source.get("secretRef", {}).get("name") for source in sources}
+        assert ("postroom-owner" in named) == (name == "postroom-migration"), name
+    given: set[str] = set(objects("ConfigMap")["postroom"]["data"]) | set(objects("Secret")["postroom"]["stringData"])
+    assert given >= MUST_BE_CHOSEN
+
+
+def test_flower_does_not_start_without_a_password() -> None:
+    container = objects("Deployment")["postroom-flower"]["spec"]["template"]["spec"]["containers"][0]
+    assert container["env"][0]["name"] == FLOWER_PASSWORD
+    assert "optional" not in container["env"][0]["valueFrom"]["secretKeyRef"]
+    assert f"test -n ${{{FLOWER_PASSWORD}}}" in (DEPLOY / "systemd" / "postroom-flower.service").read_text()
+    assert services()["flower"]["environment"][FLOWER_PASSWORD] == f"${{{FLOWER_PASSWORD}:?}}"
+
+
+def test_nothing_runs_as_root() -> None:
+    for one in (*objects("Deployment").values(), *objects("Job").values()):
+        assert one["spec"]["template"]["spec"]["securityContext"]["runAsNonRoot"] is True
+    lines = (DEPLOY / "Dockerfile").read_text().splitlines()
+    users = [line.split()[1] for line in lines if line.startswith("USER ")]
+    assert users == ["10001"]
+    assert any("--require-hashes" in line for line in lines)
+
+
+def test_what_the_image_is_made_of_is_there() -> None:
+    copied = re.findall(r"^COPY (.+) \S+$", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE)
+    missing = [name for line in copied for name in line.split() if not (ROOT / name).exists()]
+    assert missing == []
+
+
+def test_every_scaled_worker_exists_and_every_worker_is_scaled() -> None:
+    targets = {one["spec"]["scaleTargetRef"]["name"] for one in objects("ScaledObject").values()}
+    assert targets == {f"postroom-worker-{queue}" for queue in QUEUES} <= set(objects("Deployment"))
+    assert all(one["spec"]["minReplicaCount"] >= 1 for one in objects("ScaledObject").values())
+
+
+def test_the_scalers_count_what_is_due_and_nothing_else(database: Connection, store: Database) -> None:
+    org = make_org(database)
+    for queue in QUEUES:
+        make_job_type(store, f"probe.{queue}", queue=queue)
+        enqueue_one(store, org, f"probe.{queue}")
+        enqueue_one(store, org, f"probe.{queue}", run_at=datetime.now(UTC) + timedelta(hours=1))
+        claim_one(store, enqueue_one(store, org, f"probe.{queue}"))
+    with store.ledger() as tx:
+        counted = {name: tx.raw(query_of(one))[0][0] for name, one in objects("ScaledObject").items()}
+    assert counted == {f"postroom-worker-{queue}": 1 for queue in QUEUES}
+
+
+def query_of(scaled: dict[str, Any]) -> str:
+    trigger = scaled["spec"]["triggers"][0]
+    assert trigger["type"] == "postgresql"
+    return str(trigger["metadata"]["query"])

@@ -1,0 +1,126 @@
+"""The examples in the documentation run: the tutorial's job, README's job, the doors, the rotation of keys."""
+
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from types import ModuleType
+from typing import Any
+from uuid import UUID
+
+import pytest
+from psycopg import Connection, connect
+from psycopg.conninfo import make_conninfo
+from pydantic import SecretStr
+
+from domain.contract import JobContract
+from domain.uniqueness import UniqueMode
+from settings import Settings
+from storage import accounts, tokens
+from storage.accounts import Consent
+from storage.database import Database
+from storage.sealing import Sealer
+from tasks.app import FAMILIES, publish_catalogue
+from tasks.catalogue import Job, catalogue
+from tasks.gmail import SyncPayload
+from tests.house import ROOT
+from tests.worlds import World
+from tests.written_pages import DOCS, Page
+
+TUTORIAL = Page(DOCS / "tutorial" / "first-job.md")
+HAND_OVER = Page(DOCS / "howto" / "hand-over-work.md")
+ROTATE = Page(DOCS / "howto" / "rotate-the-sealing-key.md")
+README = Page(ROOT / "README.md")
+"""Pages whose code is run here."""
+
+OF_THE_READER = "documented"
+"""Where the examples' modules stand, so that nobody takes them for families of the fleet."""
+
+
+def load(family: str, code: str) -> ModuleType:
+    """Run an example as the family file that it is; once, for a job type can be registered only once."""
+    name = f"{OF_THE_READER}.{family}"
+    if name not in sys.modules:
+        sys.modules[name] = module = ModuleType(name)
+        exec(compile(code, f"<{name}>", "exec"), vars(module))  # noqa: S102 - the page's own code is what is tested
+    return sys.modules[name]
+
+
+def run_plain(code: str) -> dict[str, Any]:
+    """Run a piece of code and return its names."""
+    names: dict[str, Any] = {}
+    exec(compile(code, "<docs>", "exec"), names)  # noqa: S102 - the page's own code is what is tested
+    return names
+
+
+@pytest.mark.parametrize("page", [TUTORIAL, HAND_OVER, ROTATE, README], ids=lambda page: page.name)
+def test_the_python_in_the_pages_compiles(page: Page) -> None:
+    blocks = page.code("python")
+    assert blocks
+    for number, block in enumerate(blocks):
+        compile(block, f"{page.name}, block {number}", "exec")
+
+
+def test_the_tutorials_job_counts_what_waits(world: World) -> None:
+    family, families, test = TUTORIAL.code("python")
+    module = load("digests", family)
+    assert isinstance(module.count_waiting, Job)
+    assert module.count_waiting.name == "digests.count_waiting"
+    assert run_plain(families)["FAMILIES"] == tuple(sorted({*FAMILIES, "digests"}))
+    publish_catalogue()
+    its_test: Callable[[World], None] = run_plain(test)["test_a_draft_that_waits_is_counted"]
+    its_test(world)
+
+
+def test_the_tutorials_job_refuses_a_second_one_while_the_first_is_queued(world: World) -> None:
+    module = load("digests", TUTORIAL.code("python")[0])
+    publish_catalogue()
+    assert world.enqueue("digests.count_waiting") == world.enqueue("digests.count_waiting")
+    assert module.count_waiting.unique.mode is UniqueMode.WHILE_QUEUED
+
+
+def test_the_readmes_job_archives_a_thread(world: World) -> None:
+    load("put_aways", README.code("python")[0])
+    assert catalogue.find("put_aways.put_away") is not None
+    publish_catalogue()
+    place = world.deliver("Lunch", "See you at noon.")
+    job_id = world.enqueue("put_aways.put_away", {"thread_id": place.thread_id})
+    assert world.run(job_id) == "succeeded"
+    assert "INBOX" not in world.mailbox.state().label_names(place.message_id)
+    assert world.count("select count(*) from idempotency_keys where kind = 'effect' and status = 'succeeded'") == 1
+
+
+def test_the_contract_in_the_docs_is_one() -> None:
+    names = run_plain(HAND_OVER.code("python")[0])
+    account, org = (f"0190a1b2-c3d4-7e5f-8a6b-{number:012}" for number in (1, 2))
+    contract = JobContract.parse(names["contract"](account, org))
+    assert contract.org_id == UUID(org)
+    assert SyncPayload.model_validate(contract.payload).account_id == UUID(account)
+
+
+def test_a_service_of_its_own_hands_over_work_in_sql(world: World, database: Connection, database_url: str) -> None:
+    enqueue, grants = HAND_OVER.code("sql")
+    database.execute("do $$ begin create role my_service login; exception when duplicate_object then null; end $$")
+    database.execute(grants)
+    arguments = {"org_id": world.account.org_id, "account_id": str(world.account.account_id)}
+    statement = enqueue.replace(":org_id", "%(org_id)s").replace(":account_id", "%(account_id)s::text")
+    try:
+        with connect(make_conninfo(database_url, user="my_service")) as service:
+            first, second = (service.execute(statement, arguments).fetchone() for _ in range(2))
+    finally:
+        database.execute("drop owned by my_service")
+    assert first == second is not None
+    assert world.count("select count(*) from jobs where actor_id = 'importer' and job_type = 'gmail.sync'") == 1
+
+
+def test_the_rotation_seals_every_token_anew(settings: Settings, store: Database) -> None:
+    old = Sealer.of(settings)
+    consent = Consent(SecretStr("access-1"), SecretStr("refresh-1"), datetime.now(UTC) + timedelta(hours=1))
+    with store.ledger() as tx:
+        account = accounts.add(tx, old, org="an org", email="anna@example.com", consent=consent).account
+    rotated = settings.model_copy(update={"sealing_keys": SecretStr(f"new,{settings.sealing_keys.get_secret_value()}")})
+    code = ROTATE.code("python")[0].replace("settings = load()", "").replace("database = Database(settings)", "")
+    exec(compile(code, "<docs>", "exec"), {"settings": rotated, "database": store})  # noqa: S102 - the page's own code
+    with store.ledger() as tx:
+        held = tokens.current(tx, Sealer(["new"]), account.account_id)
+    assert held.refresh_token is not None
+    assert held.refresh_token.get_secret_value() == "refresh-1"

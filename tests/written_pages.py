@@ -1,0 +1,64 @@
+"""The pages as data: their links, their code, their anchors, for the tests of the documentation."""
+
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from tests.house import ROOT
+
+DOCS = ROOT / "docs"
+FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<code>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+HEADING = re.compile(r"^#+ (?P<text>.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Page:
+    """One Markdown file."""
+
+    path: Path
+
+    @cached_property
+    def text(self) -> str:
+        return self.path.read_text()
+
+    @property
+    def name(self) -> str:
+        return str(self.path.relative_to(ROOT)) if self.path.is_relative_to(ROOT) else self.path.name
+
+    def code(self, language: str) -> list[str]:
+        """Its blocks of one language, without their indent."""
+        blocks = [(found["language"], found["code"]) for found in FENCE.finditer(self.text)]
+        return [textwrap.dedent(code) for kind, code in blocks if kind == language]
+
+    def links(self) -> list[str]:
+        """The targets of its links, code left out; those that lead out of the repository are left out, too."""
+        found = [link["target"] for link in LINK.finditer(FENCE.sub("", self.text))]
+        return [target for target in found if "://" not in target and not target.startswith("mailto:")]
+
+    def anchors(self) -> set[str]:
+        """What a link to a heading of the page may name, as GitHub makes it."""
+        return {
+            re.sub(r"[^\w\- ]", "", heading["text"].lower()).replace(" ", "-")
+            for heading in HEADING.finditer(FENCE.sub("", self.text))
+        }
+
+
+def all_pages() -> list[Page]:
+    """README, contributing, changelog, and everything under docs and deploy."""
+    top = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    return [Page(path) for path in (*top, *sorted(DOCS.rglob("*.md")), *sorted((ROOT / "deploy").rglob("*.md")))]
+
+
+def broken_links(page: Page) -> Iterator[str]:
+    """What is wrong with a page's links, in words."""
+    for target in page.links():
+        file, _, anchor = target.partition("#")
+        path = (page.path.parent / file).resolve() if file else page.path
+        if not path.exists():
+            yield f"{page.name} links to {target}, and there is no {file}"
+        elif anchor and anchor not in Page(path).anchors():
+            yield f"{page.name} links to {target}, and that page has no such heading"
