@@ -1,22 +1,21 @@
 """The Gmail family: bring a mailbox up to date, take messages in, keep labels and the push watch."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Literal
 from uuid import UUID
 
 from domain.failures import Conflict, Gone
 from domain.job import Cancel, Done, JsonObject, NewJob, Outcome, Snooze
-from domain.mail.correspondence import match_roles
 from domain.mail.mailbox import DRAFT, INBOX, SPAM, TRASH, RawMessage
 from domain.mail.routing import CheckSent, Cleanup, Ingest, Intent, Sent
 from domain.payload import Payload
 from domain.queues import Queue
 from domain.retry import PIPELINE
 from domain.uniqueness import while_active, while_queued
-from storage import accounts, audit, cursors, labels, messages
+from storage import accounts, cursors, messages
 from storage.accounts import Account
-from tasks import mail_intake, mailbox_sync, threads, triage
+from tasks import labelling, mail_intake, mailbox_sync, threads, triage
 from tasks.catalogue import job
 from tasks.context import JobContext
 from tasks.mailboxes import open_mailbox
@@ -66,39 +65,55 @@ def sync(ctx: JobContext, payload: SyncPayload) -> Outcome:
         cursor = cursors.current(tx, payload.account_id).history_id
     if account.status == "disconnected":
         return Cancel("the account was disconnected")
-    if cursor is not None and payload.history_id is not None and payload.history_id <= cursor:
-        return Done({"how": "current"})
-    run = mailbox_sync.Run(ctx, account, lambda intents: list(_jobs_for(account, intents)), _classify(account))
+    # The push's id is no reason to look away: a later push may have been folded into this job while it was queued.
+    run = mailbox_sync.Run(ctx, account, _jobs_for(account), _classify(account))
     with open_mailbox(ctx, account.account_id) as mailbox:
         if cursor is None or payload.force_full:
             return Done(run.full(mailbox))
         try:
-            return Done(run.incremental(mailbox, cursor))
+            report = run.incremental(mailbox, cursor)
         except Gone:
             ctx.log.warning("history_expired", account_id=str(account.account_id))
             return Done(run.full(mailbox) | {"why": "history expired"})
+    if payload.history_id is not None and int(report["cursor"]) < payload.history_id and _is_young(ctx):
+        return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "history does not show yet what the push told of")
+    return Done(report)
 
 
-def _jobs_for(account: Account, intents: Iterable[Intent]) -> Iterator[NewJob]:
-    """The jobs that a run of history asks for."""
+def _is_young(ctx: JobContext) -> bool:
+    return ctx.now() - ctx.job.created_at < NOT_YET_VISIBLE_FOR
+
+
+def _jobs_for(account: Account) -> mailbox_sync.JobsFor:
+    """What turns intents into jobs of this account; `homes` names the thread that each draft message belongs to."""
+
+    def jobs(intents: Iterable[Intent], homes: Mapping[str, str]) -> list[NewJob]:
+        return [made for intent in intents for made in _jobs(account, intent, homes)]
+
+    return jobs
+
+
+def _jobs(account: Account, intent: Intent, homes: Mapping[str, str]) -> Iterator[NewJob]:
     here = account.account_id
 
-    def checked(thread_id: str) -> NewJob:
-        order = threads.CleanupPayload(account_id=here, thread_id=thread_id, action="check_sent")
+    def checked(thread_id: str, draft_thread_id: str | None = None) -> NewJob:
+        order = threads.CleanupPayload(
+            account_id=here, thread_id=thread_id, action="check_sent", draft_thread_id=draft_thread_id
+        )
         return threads.cleanup.new(order, org_id=account.org_id)
 
-    for intent in intents:
-        match intent:
-            case Ingest(message_id=message_id, thread_id=thread_id):
-                yield _ingest(account, message_id, thread_id)
-            case Cleanup(thread_id=thread_id):
-                order = threads.CleanupPayload(account_id=here, thread_id=thread_id, action="done")
-                yield threads.cleanup.new(order, org_id=account.org_id)
-            case CheckSent(thread_id=thread_id):
-                yield checked(thread_id)
-            case Sent(message_id=message_id, thread_id=thread_id):
-                yield _ingest(account, message_id, thread_id)
-                yield checked(thread_id)
+    match intent:
+        case Ingest(message_id=message_id, thread_id=thread_id):
+            yield _ingest(account, message_id, thread_id)
+        case Cleanup(thread_id=thread_id):
+            order = threads.CleanupPayload(account_id=here, thread_id=thread_id, action="done")
+            yield threads.cleanup.new(order, org_id=account.org_id)
+        case CheckSent(thread_id=thread_id, draft_message_id=message_id):
+            # A person who edits a draft's subject moves it to another thread; the record stays where the mail is.
+            yield checked(homes.get(message_id, thread_id), thread_id)
+        case Sent(message_id=message_id, thread_id=thread_id):
+            yield _ingest(account, message_id, thread_id)
+            yield checked(thread_id)
 
 
 def _ingest(account: Account, message_id: str, thread_id: str) -> NewJob:
@@ -129,7 +144,7 @@ def ingest(ctx: JobContext, payload: MessagePayload) -> Outcome:
         with open_mailbox(ctx, payload.account_id) as mailbox:
             raw = mailbox.message(payload.message_id)
     except Gone:
-        if ctx.now() - ctx.job.created_at < NOT_YET_VISIBLE_FOR:
+        if _is_young(ctx):
             return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "the message is not visible yet")
         return Done({"gone": True})
     return _keep(ctx, account, raw)
@@ -161,12 +176,7 @@ def sync_labels(ctx: JobContext, payload: AccountPayload) -> Outcome:
         account = accounts.get(tx, payload.account_id)
     with open_mailbox(ctx, payload.account_id) as mailbox:
         listed = mailbox.labels()
-    with ctx.tx() as tx:
-        found = labels.sync(tx, account.account_id, listed)
-        for role, label_id in match_roles(listed, account.settings.label_parent).items():
-            labels.assign_role(tx, account.account_id, label_id, role)
-        for rule_id in sorted(found.disabled_rules):
-            audit.append(tx, ctx.job, "rule.disabled", {"rule_id": str(rule_id), "why": "its label was deleted"})
+    found = labelling.take_over(ctx, account, listed)
     return Done({"labels": len(listed), "vanished": len(found.vanished), "disabled_rules": len(found.disabled_rules)})
 
 

@@ -1,17 +1,22 @@
 """Shows on a thread what became of its e-mail: our labels, made on demand, put on and taken off once."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from domain.effects import Strategy
-from domain.failures import Conflict
+from domain.failures import Conflict, Permanent, Transient
 from domain.job import JsonObject
-from domain.mail.correspondence import LabelPlan, LabelRole, label_name, match_roles
+from domain.mail.correspondence import LabelPlan, LabelRole, label_key, label_name, match_roles
 from domain.mail.mailbox import DRAFT, INBOX, MailboxLabel, ThreadFacts
 from providers.ports import Mailbox
-from storage import accounts, expected_writes, labels, messages
+from storage import accounts, audit, expected_writes, labels, messages
+from storage.accounts import Account
 from storage.expected_writes import ExpectedWrite
+from storage.labels import Synced
 from tasks.context import JobContext
+
+INVALID_LABEL = "gmail.invalidArgument"
+"""What Gmail answers when a label id names nothing any more."""
 
 
 def show(ctx: JobContext, mailbox: Mailbox, account_id: UUID, thread_id: str, plan: LabelPlan) -> JsonObject:
@@ -29,11 +34,38 @@ def show(ctx: JobContext, mailbox: Mailbox, account_id: UUID, thread_id: str, pl
     if not add and not remove:
         return {"changed": 0}
     thread = mailbox.thread(thread_id)
-    return ctx.effect(
-        f"labels:{ctx.job.job_id}:{thread_id}",
-        lambda: _change(ctx, mailbox, account_id, thread, add, remove),
-        strategy=Strategy.IDEMPOTENT,
-    )
+    try:
+        return ctx.effect(
+            f"labels:{ctx.job.job_id}:{thread_id}",
+            lambda: _change(ctx, mailbox, account_id, thread, add, remove),
+            strategy=Strategy.IDEMPOTENT,
+        )
+    except Permanent as refusal:
+        if refusal.code == INVALID_LABEL and _have_changed(ctx, mailbox, account_id, add | remove):
+            raise Transient("a label of ours was deleted from the mailbox", code="labels.changed") from None
+        raise
+
+
+def take_over(ctx: JobContext, account: Account, listed: Sequence[MailboxLabel]) -> Synced:
+    """Store the labels as Gmail lists them now; rules that name a vanished one are disabled, and that is told."""
+    with ctx.tx() as tx:
+        found = labels.sync(tx, account.account_id, listed)
+        for role, label_id in match_roles(listed, account.settings.label_parent).items():
+            labels.assign_role(tx, account.account_id, label_id, role)
+        for rule_id in sorted(found.disabled_rules):
+            audit.append(tx, ctx.job, "rule.disabled", {"rule_id": str(rule_id), "why": "its label was deleted"})
+    return found
+
+
+def _have_changed(ctx: JobContext, mailbox: Mailbox, account_id: UUID, used: frozenset[str]) -> bool:
+    """Whether Gmail lists some of the labels no longer; if so they are forgotten, to be made anew."""
+    with ctx.tx() as tx:
+        account = accounts.get(tx, account_id)
+    listed = mailbox.labels()
+    if used <= {one.label_id for one in listed}:
+        return False
+    take_over(ctx, account, listed)
+    return True
 
 
 def _change(
@@ -90,12 +122,25 @@ def _make(
             strategy=Strategy.IDEMPOTENT,
         )
     listed = mailbox.labels()
-    matched = match_roles(listed, parent)
+    matched = _look_alikes(listed, roles, parent) | match_roles(listed, parent)
+    if not matched.keys() >= set(roles):
+        raise Permanent(f"Gmail neither has nor makes the labels under {parent}", code="labels.refused")
     with ctx.tx() as tx:
         labels.add(tx, account_id, listed)
         for role, label_id in matched.items():
             labels.assign_role(tx, account_id, label_id, role)
     return matched
+
+
+def _look_alikes(listed: Sequence[MailboxLabel], roles: Collection[LabelRole], parent: str) -> dict[LabelRole, str]:
+    """Labels that Gmail takes for ours although a hyphen stands for the slash; it makes no other (providers.md 1.8)."""
+    wanted = {_as_gmail_compares(label_name(role, parent)): role for role in roles}
+    found = {wanted.get(_as_gmail_compares(one.name)): one.label_id for one in listed if one.kind == "user"}
+    return {role: label_id for role, label_id in found.items() if role is not None}
+
+
+def _as_gmail_compares(name: str) -> str:
+    return label_key(name).replace("/", "-")
 
 
 def _create(mailbox: Mailbox, name: str) -> JsonObject:

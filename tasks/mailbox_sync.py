@@ -1,6 +1,6 @@
 """One run of a mailbox's sync: through history page by page, or through all of the last days (providers.md 1.1)."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -19,13 +19,19 @@ LOOK_BACK = timedelta(days=10)
 
 MARGIN = timedelta(days=1)
 
+DRAFT_OUT = (EmailState.DRAFTED, EmailState.REWORK_REQUESTED)
+
 Classify = Callable[[str], NewJob]
-JobsFor = Callable[[Iterable[Intent]], list[NewJob]]
+JobsFor = Callable[[Iterable[Intent], Mapping[str, str]], list[NewJob]]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One attempt at one mailbox; `jobs_for` turns intents into jobs, `classify` asks for a stored message's class."""
+    """One attempt at one mailbox.
+
+    `jobs_for` turns intents into jobs, given the thread of record of each draft message; `classify` asks for a stored
+    message's class.
+    """
 
     ctx: JobContext
     account: Account
@@ -65,9 +71,9 @@ class Run:
         found += self._catch_up_labels(mailbox, since)
         with self.ctx.tx() as tx:
             waiting = messages.unclassified(tx, here, since=since)
-            drafted = emails.list_all(tx, here, state=EmailState.DRAFTED)
+            drafted = [one for state in DRAFT_OUT for one in emails.list_all(tx, here, state=state)]
             missed: list[Intent] = [CheckSent(one.thread_id, one.draft_message_id or "") for one in drafted]
-            jobs = [self.classify(one.message_id) for one in waiting] + self.jobs_for(missed)
+            jobs = [self.classify(one.message_id) for one in waiting] + self.jobs_for(missed, {})
             found += len(self.ctx.enqueue(tx, jobs))
             if not cursors.set_first_cursor(tx, here, profile.history_id):
                 cursors.advance_cursor(tx, here, profile.history_id)
@@ -81,8 +87,9 @@ class Run:
             self._mirror(tx, change)
         others = expected_writes.unexpected(tx, here, page.changes)
         deleted = [change.message_id for change in page.changes if change.kind == "message_deleted"]
-        drafts = frozenset(one for one in deleted if emails.by_draft_message(tx, here, one) is not None)
-        return self.jobs_for(route(others, labels.roles_by_id(tx, here), drafts))
+        records = {one: emails.by_draft_message(tx, here, one) for one in deleted}
+        homes = {one: email.thread_id for one, email in records.items() if email is not None}
+        return self.jobs_for(route(others, labels.roles_by_id(tx, here), frozenset(homes)), homes)
 
     def _mirror(self, tx: Transaction, change: Change) -> None:
         here, message = self.account.account_id, {change.message_id}
@@ -107,7 +114,7 @@ class Run:
             with self.ctx.tx() as tx:
                 unknown = set(messages.unknown_of(tx, self.account.account_id, [ref.message_id for ref in refs]))
                 wanted = [Ingest(ref.message_id, ref.thread_id) for ref in refs if ref.message_id in unknown]
-                found += len(self.ctx.enqueue(tx, self.jobs_for(wanted)))
+                found += len(self.ctx.enqueue(tx, self.jobs_for(wanted, {})))
         return found
 
     def _catch_up_labels(self, mailbox: Mailbox, since: datetime) -> int:
@@ -120,7 +127,7 @@ class Run:
         for refs in self._pages(mailbox, done, since):
             wanted = dict.fromkeys(Cleanup(ref.thread_id) for ref in refs)
             with self.ctx.tx() as tx:
-                found += len(self.ctx.enqueue(tx, self.jobs_for(wanted)))
+                found += len(self.ctx.enqueue(tx, self.jobs_for(wanted, {})))
         return found
 
     def _pages(self, mailbox: Mailbox, label_id: str, since: datetime) -> Iterable[Sequence[MessageRef]]:

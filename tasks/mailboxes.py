@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
-from domain.failures import Permanent, Unauthorised
+from domain.failures import Permanent, Scope, Throttled, Unauthorised
 from providers.gmail import GmailMailbox
 from providers.google_oauth import refresh
 from storage import accounts, audit, tokens
@@ -18,16 +18,17 @@ from tasks.stopping import Interrupted
 REFRESH_EARLY = timedelta(minutes=5)
 """So that those who do not get the lease can go on with the old token."""
 
-YOUNG = timedelta(minutes=55)
-"""A token with this much life left was refreshed just now; if it is refused, refreshing again will not help."""
+WHILE_ANOTHER_REFRESHES = timedelta(seconds=2)
+"""A refresh takes less; until then no job of the account can do anything with the dead token."""
 
 
 @contextmanager
 def open_mailbox(ctx: JobContext, account_id: UUID) -> Iterator[GmailMailbox]:
     """Open a mailbox of the org's; marks the account when its consent is gone.
 
-    Raises `Interrupted` when the job should simply be tried again with a newer token, `Unauthorised` when the account
-    must be connected again, and whatever the calls inside raise.
+    Raises `Interrupted` when the job should simply be tried again with a newer token, `Throttled` for a moment while
+    another process refreshes a dead one, `Unauthorised` when the account must be connected again, and whatever the
+    calls inside raise.
     """
     held = _fresh_tokens(ctx, account_id)
     if held.access_token is None:
@@ -78,11 +79,21 @@ def _refresh(ctx: JobContext, held: Tokens) -> Tokens:
 
 
 def _wait_for_other(ctx: JobContext, held: Tokens) -> Tokens:
-    """Another process refreshes: go on with the old token while it lives, else come back a little later."""
+    """Another process refreshes: go on with the old token while it lives, else all of the account wait for it."""
     now = _read(ctx, held.account_id)
     if now.access_expires_at is not None and now.access_expires_at > ctx.now():
         return now
-    raise Interrupted("another process refreshes the account's token")
+    raise _another_refreshes()
+
+
+def _another_refreshes() -> Throttled:
+    return Throttled(
+        "another process refreshes the account's token",
+        retry_after=WHILE_ANOTHER_REFRESHES,
+        scope=Scope.ACCOUNT,
+        provider="google",
+        code="google.refreshing",
+    )
 
 
 def _ask_google(ctx: JobContext, held: Tokens) -> Refreshed:
@@ -103,16 +114,19 @@ def _ask_google(ctx: JobContext, held: Tokens) -> Refreshed:
 
 
 def _answer_refusal(ctx: JobContext, held: Tokens, refusal: Unauthorised) -> None:
-    """A refused token is refreshed once; when that cannot help, the account is marked."""
+    """A refused token is refreshed once per attempt; when its successor is refused too, the account is marked."""
     if refusal.code != "gmail.authError":
         _mark(ctx, held, refusal)
         return
+    # An interrupted attempt is given back and keeps its number, so the step spans the refusal and what followed.
+    first = ctx.step(f"token_refused:{ctx.job.attempt}", lambda: {"version": held.version})
     if _read(ctx, held.account_id).version != held.version:
         raise Interrupted("the token was refreshed meanwhile") from None
-    if held.access_expires_at is not None and held.access_expires_at - ctx.now() > YOUNG and ctx.job.attempt > 1:
+    if held.version > first["version"]:
         _mark(ctx, held, refusal)
         return
-    _refresh(ctx, held)
+    if _refresh(ctx, held).version == held.version:
+        raise _another_refreshes() from None
     raise Interrupted("the token was refused and has been refreshed") from None
 
 

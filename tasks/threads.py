@@ -15,7 +15,7 @@ from domain.uniqueness import while_queued
 from providers.ports import Mailbox
 from storage import emails
 from storage.emails import Email
-from tasks import labelling
+from tasks import labelling, machine_drafts
 from tasks.catalogue import job
 from tasks.context import JobContext
 from tasks.mailboxes import open_mailbox
@@ -34,6 +34,8 @@ class CleanupPayload(Payload):
     account_id: UUID
     thread_id: str
     action: Literal["done", "check_sent"]
+    draft_thread_id: str | None = None
+    """Where the draft was last seen, when a person's edit of its subject has moved it to another thread."""
 
 
 @job(
@@ -48,11 +50,12 @@ def cleanup(ctx: JobContext, payload: CleanupPayload) -> Outcome:
     """Archive a thread that is done; find out whether a vanished draft was sent, discarded or merely edited."""
     with ctx.tx() as tx:
         email = emails.get(tx, payload.account_id, payload.thread_id)
-    with open_mailbox(ctx, payload.account_id) as mailbox:
-        if payload.action == "done":
+    if payload.action == "done":
+        with open_mailbox(ctx, payload.account_id) as mailbox:
             return _put_away(ctx, mailbox, payload, email)
-        if email is None or email.draft_id is None or email.state not in DRAFT_OUT:
-            return Done({"found": "no draft of ours is out"})
+    if email is None or email.draft_id is None or email.state not in DRAFT_OUT:
+        return Done({"found": "no draft of ours is out"})
+    with open_mailbox(ctx, payload.account_id) as mailbox:
         return _check_sent(ctx, mailbox, payload, email)
 
 
@@ -77,7 +80,8 @@ def _check_sent(ctx: JobContext, mailbox: Mailbox, payload: CleanupPayload, emai
         with ctx.tx() as tx:
             emails.replace_draft_message(tx, payload.account_id, draft_id=draft.draft_id, message_id=draft.message_id)
         return Done({"found": "edited" if draft.message_id != email.draft_message_id else "unchanged"})
-    sent = _sent_since(mailbox, email)
+    places = dict.fromkeys((email.thread_id, payload.draft_thread_id or email.thread_id))
+    sent = next(filter(None, (_sent_since(mailbox, email, place) for place in places)), None)
     if sent is None and ctx.now() - ctx.job.created_at < SETTLES_WITHIN:
         return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "a sent message may not be visible yet")
     event = EmailEvent.SKIPPED if sent is None else EmailEvent.DRAFT_SENT
@@ -88,15 +92,20 @@ def _check_sent(ctx: JobContext, mailbox: Mailbox, payload: CleanupPayload, emai
     return _conclude(ctx, payload, email, sent)
 
 
-def _sent_since(mailbox: Mailbox, email: Email) -> MessageFacts | None:
-    """The message that the person sent in this thread after the draft was made, by id and never by search."""
+def _sent_since(mailbox: Mailbox, email: Email, thread_id: str) -> MessageFacts | None:
+    """The message that the person sent in a thread after the draft was made, by id and never by search.
+
+    The one that carries the draft's token if there is one; a mailer may have lost the token.
+    """
     try:
-        thread = mailbox.thread(email.thread_id)
+        thread = mailbox.thread(thread_id)
     except Gone:
         return None
     since = email.drafted_at
     sent = [one for one in thread.messages if SENT in one.label_ids and (since is None or one.received_at >= since)]
-    return sent[-1] if sent else None
+    ours = [one for one in sent if email.draft_token and machine_drafts.shows_token(one, email.draft_token)]
+    found = ours or sent
+    return found[-1] if found else None
 
 
 def _conclude(ctx: JobContext, payload: CleanupPayload, email: Email, sent: MessageFacts | None) -> Outcome:

@@ -17,7 +17,7 @@ from domain.mail.classification import (
     respect_automation,
 )
 from domain.mail.correspondence import EmailEvent, EmailState, label_plan
-from domain.mail.drafting import draft_wanted
+from domain.mail.drafting import DraftDecision, draft_wanted
 from domain.mail.mail_facts import MailFacts
 from domain.mail.prompts import LabelChoice, classification_prompt
 from domain.mail.rules import RuleMatch, evaluate_all
@@ -25,13 +25,14 @@ from domain.mail.safety import SafetyEnforcer
 from domain.payload import Payload
 from domain.queues import Queue
 from domain.uniqueness import while_active
+from providers.ports import Mailbox
 from storage import accounts, decisions, emails, labels, messages, rules
 from storage.accounts import Account
 from storage.database import Transaction
 from storage.decisions import Origins
 from storage.emails import Email
 from storage.messages import Message
-from tasks import drafts, labelling
+from tasks import drafts, labelling, machine_drafts
 from tasks.asking import ask, boundary
 from tasks.catalogue import job
 from tasks.context import JobContext
@@ -64,6 +65,8 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
             return Done({"gone": True})
         account = accounts.get(tx, payload.account_id)
         decided = decisions.of_message(tx, payload.account_id, payload.message_id, limit=1)
+    if message.direction == "outgoing":
+        return Done({"skipped": "the account's own mail asks nothing of it"})
     if decided and not payload.force and decided[0].job_id != ctx.job.job_id:
         return Done({"decided_before": str(decided[0].decision_id)})
     match, decision = _decide(ctx, account, message)
@@ -134,8 +137,10 @@ def _carry_out(
         has_machine_draft=state in {EmailState.DRAFTED, EmailState.REWORK_REQUESTED},
     )
     if wanted.wanted:
-        with open_mailbox(ctx, here) as mailbox:
-            labelling.show(ctx, mailbox, here, thread_id, label_plan(EmailEvent.CLASSIFIED))
+        try:
+            wanted = _make_ready(ctx, here, thread_id, before, wanted)
+        except Gone:
+            return Done({"gone": True})
     outcome = Done(
         {"classification": str(decision.classification), "source": str(decision.source), "draft": wanted.reason}
     )
@@ -152,6 +157,23 @@ def _carry_out(
             order = drafts.WritePayload(account_id=here, thread_id=thread_id, message_id=message.message_id)
             ctx.enqueue(tx, [drafts.write.new(order, org_id=account.org_id)])
     return outcome
+
+
+def _make_ready(
+    ctx: JobContext, here: UUID, thread_id: str, before: Email | None, wanted: DraftDecision
+) -> DraftDecision:
+    """Show that the thread needs a response, and clear away the old draft of a thread that was at rest."""
+    with open_mailbox(ctx, here) as mailbox:
+        if before is not None and not _clear_away(ctx, mailbox, before):
+            return DraftDecision(wanted=False, reason="a draft that the person worked on is still there")
+        labelling.show(ctx, mailbox, here, thread_id, label_plan(EmailEvent.CLASSIFIED))
+    return wanted
+
+
+def _clear_away(ctx: JobContext, mailbox: Mailbox, before: Email) -> bool:
+    if before.state is EmailState.SENT or before.draft_id is None or before.draft_fingerprint is None:
+        return True
+    return machine_drafts.discard(ctx, mailbox, before.draft_id, before.draft_fingerprint)
 
 
 SETTLED = frozenset({EmailState.SENT, EmailState.ARCHIVED, EmailState.SKIPPED})
