@@ -13,8 +13,9 @@ from psycopg import Connection
 from pydantic import SecretStr
 
 from domain.mail.correspondence import EmailState
+from providers.gmail import GmailMailbox
 from sandbox.anthropic import anthropic_emulator
-from sandbox.control import EmulatorControl, GmailAccount, GmailControl, MessagePlace
+from sandbox.control import EmulatorControl, FaultOrder, GmailAccount, GmailControl, MessagePlace
 from sandbox.gmail import gmail_emulator
 from settings import Settings
 from storage import accounts, emails
@@ -114,11 +115,39 @@ class World:
         with self.process.database.ledger() as tx:
             return accounts.get(tx, self.account.account_id).history_id
 
+    def label(self, role: str) -> str:
+        """The id of one of our labels, made by its person if nobody has made it; the jobs know it afterwards."""
+        name = f"Postroom/{role}"
+        made = next((one["id"] for one in self.mailbox.state().labels if one["name"] == name), None)
+        if made is None:
+            with GmailMailbox(account=OWNER, access_token="access-1", timeout_s=10, endpoint=self.gmail.url) as mailbox:
+                made = mailbox.create_label(name).label_id
+        self.enqueue("gmail.sync_labels")
+        self.drain(only="gmail.sync_labels")
+        return str(made)
+
+    def fail(self, operation: str, **order: Any) -> None:  # noqa: ANN401 - fields of an order
+        """Let a call to Gmail go wrong, once unless said otherwise."""
+        self.gmail.order(FaultOrder(operation=operation, **order))
+
+    def say(self, **answer: Any) -> None:  # noqa: ANN401 - as the emulator takes it
+        """Let the model say this the next time it is asked."""
+        self.model.order(FaultOrder(operation="messages.create", answer=answer))
+
+    def garble(self, message_id: str) -> None:
+        """Let Gmail answer with nonsense whenever this message is fetched."""
+        self.fail("messages.get", path=message_id, times=None, status=200, body={"nonsense": True})
+
     def count(self, sql: str, *values: object) -> int:
         """A number from the database."""
         row = self.database.execute(sql, values).fetchone()
         assert row is not None
         return int(row[0])
+
+
+def taken_in(world: World) -> set[str]:
+    """The messages that were stored."""
+    return {row[0] for row in world.database.execute("select gmail_message_id from messages")}
 
 
 def letter(subject: str, text: str, **headers: str) -> bytes:
