@@ -9,6 +9,7 @@ from domain.job import Done, Outcome
 from domain.mail.automation import Automation
 from domain.mail.automation_signals import AutomationKind, Weight
 from domain.mail.classification import (
+    LONGEST_RATIONALE,
     Classification,
     Decision,
     accept_answer,
@@ -88,8 +89,14 @@ def _decide(ctx: JobContext, account: Account, message: Message) -> tuple[RuleMa
     decision = decide_by_automation(automation) or (match.decision() if match else None)
     decision = decision or _ask_model(ctx, account, message)
     if match and match.actions and not decision.actions:
-        decision = replace(decision, actions=match.actions)
+        decision = _with_actions(decision, match)
     return match, respect_automation(decision, automation)
+
+
+def _with_actions(decision: Decision, match: RuleMatch) -> Decision:
+    """A rule's actions on what another tier decided; the rationale says whose they are."""
+    rationale = f"{decision.rationale[:400]} Actions by rule {', '.join(match.rule_ids)}."[:LONGEST_RATIONALE]
+    return replace(decision, actions=match.actions, rationale=rationale)
 
 
 def _facts(tx: Transaction, ctx: JobContext, account: Account, message: Message) -> MailFacts:
@@ -147,7 +154,8 @@ def _carry_out(
     origins = Origins(
         job_id=ctx.job.job_id,
         model=ctx.runtime.settings.classify_model if decision.source == "llm" else None,
-        rule_ids=match.rule_ids if match else (),
+        # The database lets only a deterministic decision name rules; a model's names them in its rationale.
+        rule_ids=match.rule_ids if match and decision.source == "deterministic" else (),
     )
     with ctx.settling(outcome) as tx:
         verdicts = SafetyEnforcer().judge(decision)

@@ -1,12 +1,14 @@
 """Writing a draft: in its thread, once whatever happens to the answer, and never over a person's words."""
 
+from datetime import timedelta
 from email import message_from_string
 from email.policy import default
 
 import pytest
 
 from domain.mail.correspondence import EmailState
-from sandbox.control import FaultOrder, MessagePlace
+from sandbox.control import MessagePlace
+from tasks.runtime import Lease
 from tests.worlds import World
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
@@ -170,20 +172,28 @@ def test_a_thread_deleted_before_its_draft_is_written_ends_without_failure(world
 
 
 def test_a_draft_nobody_waits_for_any_more_is_taken_back(world: World) -> None:
-    """The person is done with the thread while its draft is on its way."""
+    """The person is done with the thread while its draft is on its way: after the last look, before the record."""
     place = ask(world)
-    real_clock = world.process.clock
-
-    def clock() -> object:
-        if world.mailbox.state().drafts:
-            world.database.execute("update emails set state = 'archived' where state = 'pending'")
-        return real_clock()
-
-    world.process.clock = clock  # type: ignore[assignment] # it returns what the real one does
-    world.model.order(FaultOrder(operation="nothing"))
-    world.fail("drafts.create", drop="after")
-    assert [end for _, end in world.drain(only="drafts.%")] == ["queued", "succeeded"]
+    world.process.lease = BusyPerson(world)
+    assert world.drain(only="drafts.%") == [("drafts.write", "succeeded")]
+    assert made(world) == 1
+    assert world.mailbox.state().drafts == []
     assert world.state(place.thread_id) is EmailState.ARCHIVED
+    assert "Postroom/Outbox" not in world.mailbox.state().label_names(place.message_id)
+
+
+class BusyPerson(Lease):
+    """Is asked for its margin right before each outside effect, and uses the moment."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(timedelta(minutes=1))
+        self._world = world
+
+    def margin(self) -> timedelta:
+        self._world.database.execute(
+            "update emails set state = 'archived' where state = 'pending' and draft_token is not null"
+        )
+        return super().margin()
 
 
 def test_an_old_untouched_draft_makes_way_for_the_new_one(world: World) -> None:

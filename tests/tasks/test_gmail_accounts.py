@@ -156,7 +156,7 @@ def test_two_processes_at_once_refresh_once(world: World, other: Runtime) -> Non
     ids = [world.enqueue(kind) for kind in KINDS[1:]]
     ends: list[str] = []
     threads = [
-        Thread(target=lambda p=process, j=job_id: ends.append(run(p, j)))  # type: ignore[misc] # bound per turn
+        Thread(target=lambda p=process, j=job_id: ends.append(run(p, j)))
         for process, job_id in zip((world.process, other), ids, strict=True)
     ]
     for thread in threads:

@@ -1,5 +1,6 @@
 """Gmail's history and its traps (providers.md 1.1), each against the emulator."""
 
+from sandbox.control import MessagePlace
 from tests.worlds import World, taken_in
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
@@ -51,7 +52,7 @@ def test_mail_that_comes_during_the_full_sync_is_not_lost(world: World) -> None:
     world.sync()
     world.deliver("Before", "For your information only.")
     world.mailbox.expire_history()
-    late = []
+    late: list[MessagePlace] = []
     real_clock = world.process.clock
 
     def clock() -> object:

@@ -1,0 +1,140 @@
+"""Housekeeping: fan-out over the fleet's accounts, alarms, and what is thrown away when its time is over."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from domain.job import SYSTEM_ORG
+from storage import accounts
+from storage.accounts import Account
+from tasks.beat import tick
+from tests.worlds import World, connect
+
+NOW = datetime(2026, 6, 1, 12, 7, tzinfo=UTC)
+
+
+def keep_house(world: World, name: str, org_id: UUID = SYSTEM_ORG) -> dict[str, Any]:
+    """Run one kind of housekeeping to its end, as an org."""
+    with world.process.database.ledger() as tx:
+        rows = tx.raw("select postroom.enqueue(%(type)s, %(org)s)", {"type": f"maintenance.{name}", "org": org_id})
+    job_id = UUID(str(rows[0][0]))
+    world.run(job_id)
+    return world.job(job_id)
+
+
+def more_accounts(world: World) -> list[Account]:
+    """The world's own account, one more that is active, one that waits for consent, one that is gone."""
+    made = [connect(world.process, f"{name}@postroom.example", "a", "r") for name in ("second", "parked", "gone")]
+    with world.process.database.ledger() as tx:
+        accounts.mark_needs_reconsent(tx, made[1].account_id, version=made[1].token_version, reason="for the test")
+        accounts.disconnect(tx, made[2].account_id, "by its owner")
+    return [world.account, *made]
+
+
+@pytest.mark.parametrize(
+    ("name", "job_type", "payload"),
+    [
+        ("fallback_sync", "gmail.sync", {"reason": "fallback"}),
+        ("full_sync", "gmail.sync", {"reason": "full", "force_full": True}),
+        ("renew_watches", "gmail.renew_watch", {}),
+        ("sync_labels", "gmail.sync_labels", {}),
+    ],
+)
+def test_one_job_per_active_account(world: World, name: str, job_type: str, payload: dict[str, object]) -> None:
+    active = more_accounts(world)[:2]
+    assert keep_house(world, name)["output"] == {"accounts": 2, "enqueued": 2}
+    rows = world.database.execute("select payload, org_id from jobs where job_type = %s", (job_type,)).fetchall()
+    assert sorted(row[0]["account_id"] for row in rows) == sorted(str(one.account_id) for one in active)
+    assert {row[1] for row in rows} == {world.account.org_id}
+    assert all(row[0].items() >= payload.items() for row in rows)
+    assert keep_house(world, name)["output"] == {"accounts": 2, "enqueued": 0}, "they are queued already"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "fallback_sync",
+        "full_sync",
+        "renew_watches",
+        "sync_labels",
+        "check_watches",
+        "delete_finished_jobs",
+        "purge_expired_keys",
+    ],
+)
+def test_no_tenant_may_keep_the_fleets_house(world: World, name: str) -> None:
+    job = keep_house(world, name, world.account.org_id)
+    assert job["state"] == "failed"
+    assert job["error"]["code"] == "forbidden"
+    assert world.count("select count(*) from jobs where job_type not like 'maintenance.%%'") == 0
+
+
+def test_a_window_has_one_tick(world: World) -> None:
+    every = timedelta(minutes=15)
+    assert tick("maintenance.fallback_sync", every, NOW)
+    assert not tick("maintenance.fallback_sync", every, NOW + timedelta(minutes=5))
+    world.drain()
+    assert not tick("maintenance.fallback_sync", every, NOW + timedelta(minutes=7)), "also when its job is done"
+    assert tick("maintenance.fallback_sync", every, NOW + timedelta(minutes=10))
+    assert tick("maintenance.full_sync", every, NOW)
+
+
+def test_an_account_whose_watch_was_not_renewed_raises_the_alarm(world: World) -> None:
+    second = more_accounts(world)[1]
+    assert keep_house(world, "check_watches")["output"] == {"lapsed": 2}
+    world.run(world.enqueue("gmail.renew_watch"))
+    assert keep_house(world, "check_watches")["output"] == {"lapsed": 1}
+    row = world.database.execute("select data from audit_log where event = 'watch.lapsed' order by id desc").fetchone()
+    assert row is not None
+    assert row[0] == {"account_id": str(second.account_id)}
+    world.database.execute("update accounts set watch_renewed_at = watch_renewed_at - interval '25 hours'")
+    assert keep_house(world, "check_watches")["output"] == {"lapsed": 2}
+
+
+def test_a_renewed_watch_leaves_the_cursor_alone(world: World) -> None:
+    world.sync()
+    before = world.cursor()
+    world.deliver("Note", "For your information only.")
+    assert world.run(world.enqueue("gmail.renew_watch")) == "succeeded"
+    assert world.cursor() == before
+
+
+def test_another_push_client_is_stopped_first(world: World) -> None:
+    refusal = "Only one user push notification client allowed per developer (call /stop then try again)"
+    world.fail("watch", status=400, reason="failedPrecondition", message=refusal)
+    assert world.run(world.enqueue("gmail.renew_watch")) == "succeeded"
+    assert [call.operation for call in world.gmail.journal()] == ["watch", "stop", "watch"]
+
+
+def test_finished_jobs_go_after_a_week_and_their_story_stays(world: World) -> None:
+    old, young, waiting = (world.enqueue(kind) for kind in ("gmail.sync", "gmail.sync_labels", "gmail.renew_watch"))
+    for job_id in (old, young):
+        assert world.run(job_id) == "succeeded"
+    shift = "update jobs set finished_at = now() - %s::interval, created_at = now() - interval '9 days' where id = %s"
+    world.database.execute(shift, ("7 days 1 minute", old))
+    world.database.execute(shift, ("6 days 23 hours", young))
+    assert keep_house(world, "delete_finished_jobs")["output"] == {"deleted": 1}
+    left = {row[0] for row in world.database.execute("select id from jobs where job_type like 'gmail.%'")}
+    assert left == {young, waiting}
+    assert world.count("select count(*) from audit_log where job_id = %s", old) >= 3
+
+
+def test_expired_guards_and_expectations_go(world: World) -> None:
+    world.sync()
+    world.deliver("Lunch?", "Could you tell me whether noon on Friday suits you? Please reply.")
+    world.sync()
+    world.database.execute(
+        "update idempotency_keys set key = 'in-doubt', status = 'unknown' where key like 'draft:%' and kind = 'effect'"
+    )
+    world.database.execute("update idempotency_keys set expires_at = now() - interval '1 minute'")
+    expected = world.count("select count(*) from expected_writes")
+    assert expected > 0
+    world.database.execute(
+        "update expected_writes set created_at = created_at - interval '2 hours', expires_at = expires_at - interval '2 hours'"
+    )
+    assert keep_house(world, "purge_expired_keys")["output"]["purged"] > expected
+    assert world.count("select count(*) from expected_writes") == 0
+    assert world.count("select count(*) from idempotency_keys where key = 'in-doubt'") == 1
+    assert world.count("select count(*) from idempotency_keys where kind = 'effect' and status = 'succeeded'") == 0
