@@ -52,8 +52,8 @@ def undisturbed() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        for number in put_off[:1]:
-            signal.raise_signal(number)
+        for first in put_off[:1]:
+            signal.raise_signal(first)
 
 
 @contextmanager
