@@ -7,6 +7,12 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
+
+import psutil
+
+MARK = "POSTROOM_SANDBOX_CHILD"
+"""Names the child that a process belongs to; inherited by all that the child starts."""
 
 LIFELINE = 'read -r never; kill -s "$1" "$2" && kill -s CONT "$2"'
 """Reads a pipe whose other end only the parent holds: end of file means the parent is gone, however it died.
@@ -39,6 +45,7 @@ class ChildProcess:
         self.stop_signal = stop_signal
         self._process: subprocess.Popen[bytes] | None = None
         self._lifeline: subprocess.Popen[bytes] | None = None
+        self._mark = uuid4().hex
 
     @property
     def pid(self) -> int:
@@ -50,12 +57,16 @@ class ChildProcess:
     @property
     def running(self) -> bool:
         """Whether the process is alive (a frozen one is)."""
-        return self._process is not None and self._process.poll() is None
+        return self._process is not None and self.exit_status is None
 
     @property
     def exit_status(self) -> int | None:
         """The status of the last run, negative for the signal that ended it; None while it runs or before."""
-        return None if self._process is None else self._process.poll()
+        status = None if self._process is None else self._process.poll()
+        if status is not None:
+            # The process is reaped and its number may be given to another: nothing may be sent to it any more.
+            self._let_go()
+        return status
 
     def start(self) -> None:
         """Run the command; returns as soon as the process exists, not when it is ready."""
@@ -64,7 +75,7 @@ class ChildProcess:
         self._let_go()
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
-            self._process = _spawn(self.command, log.fileno())
+            self._process = _spawn(self.command, log.fileno(), self._mark)
         self._lifeline = _watch(self._process.pid, self.stop_signal)
 
     def stop(self, *, within: float = 20.0) -> int:
@@ -87,11 +98,17 @@ class ChildProcess:
         self._let_go()
 
     def sweep(self) -> None:
-        """End this process and every child of it that stayed in its session, at once."""
-        try:
-            os.killpg(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
+        """End this process and every child of it that stayed in its session, at once.
+
+        Children are known by a mark in their environment, not by the session's number: once the process has ended, the
+        number may be another's, and killing that session would end a stranger.
+        """
+        for process in psutil.process_iter():
+            try:
+                if process.environ().get(MARK) == self._mark:
+                    process.kill()
+            except psutil.Error:
+                continue
 
     def freeze(self) -> None:
         """Stop the clock of the process and its children (SIGSTOP)."""
@@ -121,7 +138,7 @@ class ChildProcess:
             self._lifeline = None
 
 
-def _spawn(command: Command, output: int) -> subprocess.Popen[bytes]:
+def _spawn(command: Command, output: int, mark: str) -> subprocess.Popen[bytes]:
     account = pwd.getpwnam(command.user) if command.user else None
     return subprocess.Popen(  # noqa: S603  # the callers are this repository's own servers and tests
         list(command.arguments),
@@ -129,7 +146,7 @@ def _spawn(command: Command, output: int) -> subprocess.Popen[bytes]:
         stdout=output,
         stderr=subprocess.STDOUT,
         cwd=command.folder,
-        env={**os.environ, **command.environment} if command.environment is not None else None,
+        env={**os.environ, **(command.environment or {}), MARK: mark},
         start_new_session=True,
         user=account.pw_uid if account else None,
         group=account.pw_gid if account else None,
