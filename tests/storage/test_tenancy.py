@@ -4,9 +4,12 @@ from uuid import UUID, uuid4
 
 import pytest
 from psycopg import Connection, sql
+from pydantic import SecretStr
+from sqlalchemy import make_url
 from sqlalchemy.exc import DBAPIError
 
 from domain.failures import Forbidden
+from settings import Settings
 from storage.database import Database, Transaction
 from tests.storage.row_makers import ROW_MAKERS, fill_every_table
 
@@ -245,3 +248,35 @@ def writable_columns(database: Connection, table: str) -> str:
         (table,),
     )
     return ", ".join(str(row[0]) for row in rows)
+
+
+FOR_TENANTS = {"carries_secret", "current_org", "enqueue", "enqueue_jobs", "hold_claim", "settle_held"}
+"""What a handler's role may call; each of them looks at the caller's org before it uses the owner's rights."""
+
+
+def test_a_tenant_may_call_only_what_looks_at_its_org(database: Connection) -> None:
+    rows = database.execute(
+        "select p.proname from pg_proc p join pg_namespace n on n.oid = p.pronamespace"
+        " where n.nspname = 'postroom' and has_function_privilege('postroom_tenant', p.oid, 'execute')"
+    ).fetchall()
+    assert {str(row[0]) for row in rows} == FOR_TENANTS
+
+
+def test_a_tenant_cannot_free_anothers_slot(store: Database, orgs: tuple[UUID, UUID]) -> None:
+    with pytest.raises(Forbidden), store.tenant(orgs[0]) as tx:
+        tx.raw("select * from postroom.free_slots(array[gen_random_uuid()])")
+
+
+def test_a_tenant_under_another_login_is_a_tenant_still(
+    database: Connection, database_url: str, orgs: tuple[UUID, UUID]
+) -> None:
+    login = f"handler_{uuid4().hex[:8]}"
+    database.execute(f"create role {login} login in role postroom_tenant")
+    try:
+        url = make_url(database_url).set(username=login).render_as_string(hide_password=False)
+        other = Database(Settings(database_url=SecretStr(database_url), tenant_database_url=SecretStr(url)))
+        with pytest.raises(Forbidden, match="its own org"), other.tenant(orgs[0]) as tx:
+            tx.raw("select postroom.enqueue('probe.run', %(org)s)", {"org": orgs[1]})
+        other.dispose()
+    finally:
+        database.execute(f"drop role {login}")

@@ -132,7 +132,8 @@ def test_expired_guards_and_expectations_go(world: World) -> None:
     expected = world.count("select count(*) from expected_writes")
     assert expected > 0
     world.database.execute(
-        "update expected_writes set created_at = created_at - interval '2 hours', expires_at = expires_at - interval '2 hours'"
+        "update expected_writes set created_at = created_at - interval '2 hours',"
+        " expires_at = expires_at - interval '2 hours'"
     )
     assert keep_house(world, "purge_expired_keys")["output"]["purged"] > expected
     assert world.count("select count(*) from expected_writes") == 0

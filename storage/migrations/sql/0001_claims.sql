@@ -7,7 +7,7 @@ language plpgsql security definer set search_path = pg_catalog, public as $$
 begin
   perform from jobs
   where id = held_job and claim_token = held_token
-    and (session_user <> 'postroom_tenant' or org_id = postroom.current_org())
+    and (not postroom.is_tenant() or org_id = postroom.current_org())
   for share;
   if not found then
     raise exception 'the claim on job % is lost', held_job using errcode = 'PR001';

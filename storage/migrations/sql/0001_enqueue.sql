@@ -34,7 +34,7 @@ begin
   if bad is not null then
     raise exception '%', bad using errcode = 'PR002';
   end if;
-  if session_user = 'postroom_tenant' and exists (
+  if postroom.is_tenant() and exists (
     select from jsonb_array_elements(requests) as r (body)
     where (r.body ->> 'org_id')::uuid is distinct from postroom.current_org()
   ) then
@@ -156,3 +156,6 @@ language sql security definer set search_path = pg_catalog, public as $$
     'request_id', request_id, 'correlation_id', correlation_id, 'traceparent', traceparent))
     || jsonb_build_object('payload', payload))) as e
 $$;
+grant execute on function postroom.enqueue(
+  text, uuid, jsonb, timestamptz, integer, uuid, text, timestamptz, text, text, text, text, text
+) to postroom_ledger, postroom_tenant;

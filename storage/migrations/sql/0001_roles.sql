@@ -17,7 +17,6 @@ $$;
 create schema postroom;
 grant usage on schema postroom, public to postroom_ledger, postroom_tenant;
 revoke create on schema public from public;
-alter default privileges in schema postroom revoke execute on functions from public;
 
 -- The org of a tenant's transaction is a setting, and settings can be set by any SQL. So it carries a seal that only
 -- the frame can make: a keyed hash with a secret that the tenant role cannot read.
@@ -46,6 +45,12 @@ begin
 end
 $$;
 grant execute on function postroom.current_org() to postroom_ledger, postroom_tenant;
+
+-- Whether a handler's login is at work, by whatever name it logs in: a member of the tenant role and of no higher one.
+create function postroom.is_tenant() returns boolean
+language sql stable set search_path = pg_catalog as $$
+  select pg_has_role(session_user, 'postroom_tenant', 'usage') and not pg_has_role(session_user, 'postroom_ledger', 'usage')
+$$;
 
 -- Puts one table under row-level security: the ledger sees every row, the tenant its own org's.
 create procedure postroom.fence_table(target regclass, org_column text default 'org_id', tenant_may text default 'all')
