@@ -33,14 +33,14 @@ def test_three_hundred_real_messages_are_taken_in_without_an_error(world: World)
 
 
 def test_real_messages_of_every_kind_are_classified(world: World) -> None:
-    """Every fifth, of every folder: by the signs of automation or by the model, and drafted where it says so."""
-    delivered = take(world, [path.read_bytes() for path in corpus_files()[::5]])
+    """Every eighth, of every folder: by the signs of automation or by the model, and drafted where it says so."""
+    delivered = take(world, [path.read_bytes() for path in corpus_files()[::8]])
     ends = world.drain()
     assert {end for _, end in ends} == {"succeeded"}
     rows = world.database.execute("select gmail_message_id, source, classification from decisions").fetchall()
     assert {row[0] for row in rows} == delivered
     assert {row[1] for row in rows} == {"deterministic", "llm"}
-    assert len({row[2] for row in rows}) >= 4
+    assert {row[2] for row in rows} >= {"fyi", "needs_response", "newsletter"}
     assert "needs_review" not in {row[2] for row in rows}
     drafts = world.mailbox.state().drafts
     assert len(drafts) == world.count("select count(*) from emails where state = 'drafted'") > 0

@@ -18,7 +18,7 @@ NOW = datetime(2026, 6, 1, 12, 7, tzinfo=UTC)
 def keep_house(world: World, name: str, org_id: UUID = SYSTEM_ORG) -> dict[str, Any]:
     """Run one kind of housekeeping to its end, as an org."""
     with world.process.database.ledger() as tx:
-        rows = tx.raw("select postroom.enqueue(%(type)s, %(org)s)", {"type": f"maintenance.{name}", "org": org_id})
+        rows = tx.raw("select postroom.enqueue(%(type)s, %(org)s)", {"type": name, "org": org_id})
     job_id = UUID(str(rows[0][0]))
     world.run(job_id)
     return world.job(job_id)
@@ -36,10 +36,10 @@ def more_accounts(world: World) -> list[Account]:
 @pytest.mark.parametrize(
     ("name", "job_type", "payload"),
     [
-        ("fallback_sync", "gmail.sync", {"reason": "fallback"}),
-        ("full_sync", "gmail.sync", {"reason": "full", "force_full": True}),
-        ("renew_watches", "gmail.renew_watch", {}),
-        ("sync_labels", "gmail.sync_labels", {}),
+        ("maintenance.fallback_sync", "gmail.sync", {"reason": "fallback"}),
+        ("maintenance.full_sync", "gmail.sync", {"reason": "full", "force_full": True}),
+        ("maintenance.renew_watches", "gmail.renew_watch", {}),
+        ("maintenance.sync_labels", "gmail.sync_labels", {}),
     ],
 )
 def test_one_job_per_active_account(world: World, name: str, job_type: str, payload: dict[str, object]) -> None:
@@ -55,13 +55,13 @@ def test_one_job_per_active_account(world: World, name: str, job_type: str, payl
 @pytest.mark.parametrize(
     "name",
     [
-        "fallback_sync",
-        "full_sync",
-        "renew_watches",
-        "sync_labels",
-        "check_watches",
-        "delete_finished_jobs",
-        "purge_expired_keys",
+        "maintenance.fallback_sync",
+        "maintenance.full_sync",
+        "maintenance.renew_watches",
+        "maintenance.sync_labels",
+        "maintenance.check_watches",
+        "maintenance.delete_finished_jobs",
+        "maintenance.purge_expired_keys",
     ],
 )
 def test_no_tenant_may_keep_the_fleets_house(world: World, name: str) -> None:
@@ -83,14 +83,14 @@ def test_a_window_has_one_tick(world: World) -> None:
 
 def test_an_account_whose_watch_was_not_renewed_raises_the_alarm(world: World) -> None:
     second = more_accounts(world)[1]
-    assert keep_house(world, "check_watches")["output"] == {"lapsed": 2}
+    assert keep_house(world, "maintenance.check_watches")["output"] == {"lapsed": 2}
     world.run(world.enqueue("gmail.renew_watch"))
-    assert keep_house(world, "check_watches")["output"] == {"lapsed": 1}
+    assert keep_house(world, "maintenance.check_watches")["output"] == {"lapsed": 1}
     row = world.database.execute("select data from audit_log where event = 'watch.lapsed' order by id desc").fetchone()
     assert row is not None
     assert row[0] == {"account_id": str(second.account_id)}
     world.database.execute("update accounts set watch_renewed_at = watch_renewed_at - interval '25 hours'")
-    assert keep_house(world, "check_watches")["output"] == {"lapsed": 2}
+    assert keep_house(world, "maintenance.check_watches")["output"] == {"lapsed": 2}
 
 
 def test_a_renewed_watch_leaves_the_cursor_alone(world: World) -> None:
@@ -115,7 +115,7 @@ def test_finished_jobs_go_after_a_week_and_their_story_stays(world: World) -> No
     shift = "update jobs set finished_at = now() - %s::interval, created_at = now() - interval '9 days' where id = %s"
     world.database.execute(shift, ("7 days 1 minute", old))
     world.database.execute(shift, ("6 days 23 hours", young))
-    assert keep_house(world, "delete_finished_jobs")["output"] == {"deleted": 1}
+    assert keep_house(world, "maintenance.delete_finished_jobs")["output"] == {"deleted": 1}
     left = {row[0] for row in world.database.execute("select id from jobs where job_type like 'gmail.%'")}
     assert left == {young, waiting}
     assert world.count("select count(*) from audit_log where job_id = %s", old) >= 3
@@ -135,7 +135,7 @@ def test_expired_guards_and_expectations_go(world: World) -> None:
         "update expected_writes set created_at = created_at - interval '2 hours',"
         " expires_at = expires_at - interval '2 hours'"
     )
-    assert keep_house(world, "purge_expired_keys")["output"]["purged"] > expected
+    assert keep_house(world, "maintenance.purge_expired_keys")["output"]["purged"] > expected
     assert world.count("select count(*) from expected_writes") == 0
     assert world.count("select count(*) from idempotency_keys where key = 'in-doubt'") == 1
     assert world.count("select count(*) from idempotency_keys where kind = 'effect' and status = 'succeeded'") == 0
