@@ -43,22 +43,28 @@ class EmailRecord:
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """A job; `scheduled` when it was enqueued for later and nothing has touched it since."""
+    """A job; `scheduled` when it was enqueued for later and nothing has touched it since.
+
+    `thread_id` is the thread that its payload names, `output` what its handler returned.
+    """
 
     job_id: UUID
     job_type: str
     state: str
     scheduled: bool = False
     reason: str | None = None
+    thread_id: str | None = None
+    output: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A guarded effect by its key; that of a draft with the draft's id."""
+    """A guarded effect by its key; that of a draft with the draft's id and thread."""
 
     key: str
     status: str
     draft_id: str | None = None
+    thread_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +114,13 @@ from emails order by created_at, id
 """
 JOBS = """
 select j.id as job_id, j.job_type, j.state, coalesce(j.cancel_reason, j.error ->> 'reason') as reason,
+       j.payload ->> 'thread_id' as thread_id, j.output,
        j.state = 'queued' and j.run_at > now() and not exists (
          select from audit_log a where a.job_id = j.id and a.event <> 'job.enqueued') as scheduled
 from jobs j order by j.created_at, j.id
 """
 EFFECTS = """
-select key, status, result_ref ->> 'draft_id' as draft_id
+select key, status, result_ref ->> 'draft_id' as draft_id, result_ref ->> 'thread_id' as thread_id
 from idempotency_keys where kind = 'effect' order by first_seen_at, key
 """
 MODEL_CALLS = "select job_id, purpose, cost_microcents from llm_calls order by at, id"

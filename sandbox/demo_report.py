@@ -45,6 +45,7 @@ def find_lost(ledger: Ledger, outside: Outside) -> Findings:
     `undecided`: messages in the emulator's inbox that are not stored with a decision. `unrecorded`: messages delivered
     to the mailbox, wherever they lie now, whose thread has no record. `unseen`: messages that the person sent and no
     record knows. `unfinished`: jobs in no final state, but for those enqueued for later that nothing has touched yet.
+    `undrafted`: threads for which a draft was ordered and none was made, and the job does not say why not.
     """
     decided = {message.message_id for message in ledger.messages if message.classification is not None}
     recorded = {email.thread_id for email in ledger.emails}
@@ -59,6 +60,7 @@ def find_lost(ledger: Ledger, outside: Outside) -> Findings:
         "unrecorded": [one["message_id"] for one in delivered if one["thread_id"] not in recorded],
         "unseen": [one["message_id"] for one in sent if one["message_id"] not in known_sent],
         "unfinished": [f"{job.job_type} {job.job_id}: {job.state}" for job in unfinished],
+        "undrafted": find_undrafted(ledger),
     }
 
 
@@ -96,6 +98,14 @@ def find_problems(report: dict[str, Any], ledger: Ledger) -> list[str]:
     problems += [f"{job.job_type} {job.job_id} is {job.state}: {job.reason}" for job in bad]
     doubtful = [effect for effect in ledger.effects if effect.status != "succeeded"]
     return problems + [f"the effect {effect.key} is {effect.status}" for effect in doubtful]
+
+
+def find_undrafted(ledger: Ledger) -> list[str]:
+    """Threads that ended without the draft that was ordered; a job that gave it up says `why` (tasks/drafts.py)."""
+    drafted = {effect.thread_id for effect in recorded_drafts(ledger)}
+    ended = [job for job in ledger.jobs if job.job_type == "drafts.write" and job.state in FINAL]
+    given_up = {job.thread_id for job in ended if "why" in (job.output or {})}
+    return sorted({str(job.thread_id) for job in ended if job.thread_id not in drafted | given_up})
 
 
 def recorded_drafts(ledger: Ledger) -> list[Effect]:

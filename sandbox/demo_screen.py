@@ -1,6 +1,6 @@
 """What the demo shows: lines for stages, bars that move on a terminal, and a table at the end."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from sandbox.demo_evidence import EmailRecord, Ledger, StoredMessage
+from sandbox.demo_report import recorded_drafts
 
 PIPE_WIDTH = 132
 """A pipe has no width of its own."""
@@ -67,6 +68,7 @@ class Screen:
     def show_messages(self, ledger: Ledger) -> None:
         """Every incoming message, a line each: who wrote, what it is, who decided, draft and state."""
         records = {email.thread_id: email for email in ledger.emails}
+        drafted = {effect.thread_id for effect in recorded_drafts(ledger)}
         table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
         for name, width in (
             ("from", 24),
@@ -79,7 +81,7 @@ class Screen:
             table.add_column(name, max_width=width, no_wrap=True, overflow="ellipsis")
         for message in ledger.messages:
             if message.direction == "incoming":
-                self._add(table, message, records.get(message.thread_id))
+                self._add(table, message, records.get(message.thread_id), drafted)
         self.console.print(table)
 
     def show_sums(self, report: Mapping[str, object], places: Sequence[tuple[str, str]]) -> None:
@@ -89,9 +91,11 @@ class Screen:
         for name, place in places:
             self.console.print(f"  {name:<8} {place}", soft_wrap=True)
 
-    def _add(self, table: Table, message: StoredMessage, record: EmailRecord | None) -> None:
-        latest = record is not None and record.message_id == message.message_id
-        draft = DRAFTS.get(record.state, "") if record and latest and record.draft_id else ""
+    def _add(
+        self, table: Table, message: StoredMessage, record: EmailRecord | None, drafted: Collection[str | None]
+    ) -> None:
+        asked = record is not None and record.message_id == message.message_id and record.thread_id in drafted
+        draft = DRAFTS.get(record.state, "put away") if record and asked else ""
         state = record.state if record else "no record"
         cells = (
             message.sender or "nobody",

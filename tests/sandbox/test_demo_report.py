@@ -40,13 +40,13 @@ LEDGER = Ledger(
     messages=(stored("m1", "t1"), stored("m2", "t2", source="deterministic"), stored("m3", "t1", "outgoing", None)),
     emails=(EmailRecord("t1", "m1", "sent", "d1", "m4", "m3"), EmailRecord("t2", "m2", "drafted", "d2", "m6")),
     jobs=(
-        JobRow(JOB, "drafts.write", "succeeded"),
+        JobRow(JOB, "drafts.write", "succeeded", thread_id="t1", output={"drafted": True}),
         JobRow(UUID(int=2), "gmail.sync", "queued", scheduled=True),
         JobRow(UUID(int=3), "gmail.sync", "canceled", reason="expired"),
     ),
     effects=(
-        Effect("draft:e1:token", "succeeded", "d1"),
-        Effect("draft:e2:token", "succeeded", "d2"),
+        Effect("draft:e1:token", "succeeded", "d1", "t1"),
+        Effect("draft:e2:token", "succeeded", "d2", "t2"),
         Effect("labels:1", "succeeded"),
     ),
     model_calls=(ModelCall(JOB, "classify", 1_250_000), ModelCall(JOB, "draft", 2_000_000)),
@@ -97,7 +97,7 @@ def test_a_good_run_has_nothing_lost_and_nothing_double() -> None:
         "llm_cost_cents": 3.25,
         "lost": 0,
         "duplicates": 0,
-        "lost_by_kind": {"undecided": [], "unrecorded": [], "unseen": [], "unfinished": []},
+        "lost_by_kind": {"undecided": [], "unrecorded": [], "unseen": [], "unfinished": [], "undrafted": []},
         "duplicates_by_kind": {kind: [] for kind in find_duplicates(LEDGER, OUTSIDE)},
         "pushes": {"204": 1, "none": 1},
         "model_calls": 2,
@@ -116,6 +116,8 @@ def test_a_good_run_has_nothing_lost_and_nothing_double() -> None:
         (in_mailbox(messages=[*MAILBOX.messages, lying("m8", "t2", "SENT")]), "unseen"),
         (in_ledger(jobs=(JobRow(JOB, "gmail.ingest", "queued"),)), "unfinished"),
         (in_ledger(jobs=(JobRow(JOB, "gmail.ingest", "running"),)), "unfinished"),
+        (in_ledger(jobs=(JobRow(JOB, "drafts.write", "succeeded", thread_id="t3"),)), "undrafted"),
+        (in_ledger(jobs=(JobRow(JOB, "drafts.write", "canceled", thread_id="t3"),)), "undrafted"),
     ],
 )
 def test_what_is_lost_is_found_under_its_kind(change: Change, kind: str) -> None:
@@ -134,7 +136,7 @@ def test_what_is_lost_is_found_under_its_kind(change: Change, kind: str) -> None
         (in_mailbox(drafts=[*MAILBOX.drafts, MAILBOX.drafts[0] | {"thread_id": "t9"}]), "effects_twice"),
         (in_journals(gmail_calls=(*OUTSIDE.gmail_calls, call("drafts.create", draft_id="d3"))), "drafts_unrecorded"),
         (in_journals(gmail_calls=(call("drafts.create", None, draft_id="d3"),)), "drafts_unrecorded"),
-        (in_ledger(effects=(Effect("draft:e1:token", "succeeded", "d1"),)), "drafts_unrecorded"),
+        (in_ledger(effects=(Effect("draft:e1:token", "succeeded", "d1", "t1"),)), "drafts_unrecorded"),
         (in_mailbox(messages=[*MAILBOX.messages, lying("m8", "t1", "SENT")]), "sent_in_thread"),
         (in_journals(gmail_calls=(call("drafts.send", draft_id="d1"),) * 2), "sends_of_draft"),
         (in_ledger(model_calls=(LEDGER.model_calls[0],) * 2), "model_calls_twice"),
@@ -148,6 +150,11 @@ def test_what_happened_twice_is_found_under_its_kind(change: Change, kind: str) 
     assert make_report(ledger, outside)["duplicates"] == 1
 
 
+def test_a_draft_that_was_given_up_for_a_reason_is_not_lost() -> None:
+    given_up = JobRow(UUID(int=5), "drafts.write", "succeeded", thread_id="t3", output={"drafted": False, "why": "so"})
+    assert count(find_lost(replace(LEDGER, jobs=(*LEDGER.jobs, given_up)), OUTSIDE)) == 0
+
+
 def test_a_refused_draft_was_not_made() -> None:
     calls = (*OUTSIDE.gmail_calls, call("drafts.create", 403, refused="rateLimitExceeded"))
     assert count(find_duplicates(LEDGER, replace(OUTSIDE, gmail_calls=calls))) == 0
@@ -156,13 +163,13 @@ def test_a_refused_draft_was_not_made() -> None:
 def test_what_failed_is_a_problem_though_nothing_is_lost() -> None:
     ledger = replace(
         LEDGER,
-        jobs=(JobRow(JOB, "drafts.write", "dead", reason="it broke"), JobRow(UUID(int=4), "gmail.sync", "failed")),
+        jobs=(JobRow(JOB, "triage.classify", "dead", reason="it broke"), JobRow(UUID(int=4), "gmail.sync", "failed")),
         effects=(*LEDGER.effects, Effect("draft:e3:token", "unknown")),
     )
     report = make_report(ledger, OUTSIDE)
     assert (report["lost"], report["duplicates"]) == (0, 0)
     assert find_problems(report, ledger) == [
-        f"drafts.write {JOB} is dead: it broke",
+        f"triage.classify {JOB} is dead: it broke",
         f"gmail.sync {UUID(int=4)} is failed: None",
         "the effect draft:e3:token is unknown",
     ]
