@@ -27,18 +27,18 @@ language plpgsql security definer set search_path = pg_catalog, public as $$
 declare
   bad text;
 begin
+  if postroom.is_tenant() and exists (
+    select from jsonb_array_elements(requests) as r (body)
+    where (r.body ->> 'org_id')::uuid is distinct from postroom.current_org()
+  ) then
+    raise exception 'org_id: a tenant may enqueue for its own org only' using errcode = '42501';
+  end if;
   select format('job_type: %s is not a known job type', coalesce(r.body ->> 'job_type', 'null')) into bad
   from jsonb_array_elements(requests) as r (body)
   where not exists (select from job_types t where t.name = r.body ->> 'job_type' or r.body ->> 'job_type' = any (t.aliases))
   limit 1;
   if bad is not null then
     raise exception '%', bad using errcode = 'PR002';
-  end if;
-  if postroom.is_tenant() and exists (
-    select from jsonb_array_elements(requests) as r (body)
-    where (r.body ->> 'org_id')::uuid is distinct from postroom.current_org()
-  ) then
-    raise exception 'org_id: a tenant may enqueue for its own org only' using errcode = '42501';
   end if;
   select format('payload.%s: a payload must not carry a secret', postroom.carries_secret(r.body -> 'payload')) into bad
   from jsonb_array_elements(requests) as r (body)
