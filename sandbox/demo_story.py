@@ -1,7 +1,5 @@
 """The demo's story: mail that lies there, mail that comes live, and a person who works with the drafts."""
 
-import json
-import urllib.request
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -35,21 +33,8 @@ class Deed:
 
 
 def make_mailbox(gmail: GmailControl) -> GmailAccount:
-    """The owner's mailbox at the emulator, empty but for the label that the person will put on what is done.
-
-    The fleet makes a label when it needs to show it; Done is shown by nobody but the person, who makes it by Gmail's
-    own API, as Gmail's window does.
-    """
-    mailbox = gmail.create_account(OWNER, ACCESS_TOKEN, REFRESH_TOKEN)
-    for name in (DONE.partition("/")[0], DONE):
-        request = urllib.request.Request(  # noqa: S310  # the emulator's own address
-            f"{gmail.url}/gmail/v1/users/me/labels",
-            json.dumps({"name": name}).encode(),
-            {"Authorization": f"Bearer {ACCESS_TOKEN}", "Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=10):  # noqa: S310  # as above
-            pass
-    return mailbox
+    """The owner's mailbox at the emulator, empty; the fleet makes its labels there when it is connected."""
+    return gmail.create_account(OWNER, ACCESS_TOKEN, REFRESH_TOKEN)
 
 
 def deliver(mailbox: GmailAccount, deliveries: Sequence[Delivery]) -> None:

@@ -1,6 +1,7 @@
 """The Celery application of the fleet: every job type registered as a task, and the frame's own parts as bootsteps."""
 
 import importlib
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +16,7 @@ from storage.database import DatabaseUnavailable
 from tasks import admission, runner
 from tasks.catalogue import Job, catalogue
 from tasks.lease import LeaseKeeper, renew
+from tasks.patience import patiently
 from tasks.relay import Relay
 from tasks.runtime import runtime
 from tasks.worker import FleetWorker, begin_stopping, return_claims
@@ -23,6 +25,10 @@ log = structlog.get_logger(__name__)
 
 FAMILIES = ("deadletter", "drafts", "gmail", "maintenance", "threads", "triage")
 """The files of job types; adding a family adds its name here (a test compares it with the folder)."""
+
+
+OVERTIME = timedelta(seconds=30)
+"""How long a child may outrun its deadline before it is killed; a thread cannot be killed, it only loses its claim."""
 
 
 class FleetApp(Celery):  # type: ignore[misc] # Celery ships no types
@@ -62,7 +68,9 @@ class JobTask(Task):  # type: ignore[misc] # Celery ships no types
 def register(job_type: Job[Any]) -> None:
     """Make a job type a task of the app, under its name and its aliases."""
     for name in (job_type.name, *job_type.aliases):
-        facts = {"name": name, "job_type": job_type, "__doc__": job_type.handler.__doc__}
+        facts: dict[str, Any] = {"name": name, "job_type": job_type, "__doc__": job_type.handler.__doc__}
+        # A prefork child past its deadline has lost its claim and still holds its slot of the pool.
+        facts["time_limit"] = (job_type.deadline + OVERTIME).total_seconds()
         app.register_task(type(job_type.name, (JobTask,), facts)())
 
 
@@ -78,7 +86,7 @@ class FleetStep(StartStopStep):  # type: ignore[misc] # Celery ships no types
 
     def start(self, _parent: Any) -> None:  # noqa: ANN401 - Celery's signature
         """Tell the doors what this worker knows, and join the relay."""
-        publish_catalogue()
+        patiently(runtime(), publish_catalogue)
         self.relay = Relay(runtime())
         self.relay.start()
 
@@ -97,9 +105,13 @@ def publish_catalogue() -> None:
 
 
 def keep_lease(**_: object) -> None:
-    """Register this process and keep its lease; in a prefork pool each child is a process of its own."""
-    renew(runtime())
-    LeaseKeeper(runtime()).start()
+    """Register this process and keep its lease; in a prefork pool each child is a process of its own.
+
+    Nothing is claimed before the lease stands, so a database that is away is waited for.
+    """
+    process = runtime()
+    patiently(process, lambda: renew(process))
+    LeaseKeeper(process).start()
 
 
 def configure_logging(**_: object) -> None:

@@ -176,7 +176,8 @@ def sync_labels(ctx: JobContext, payload: AccountPayload) -> Outcome:
         account = accounts.get(tx, payload.account_id)
     with open_mailbox(ctx, payload.account_id) as mailbox:
         listed = mailbox.labels()
-    found = labelling.take_over(ctx, account, listed)
+        found = labelling.take_over(ctx, account, listed)
+        labelling.offer(ctx, mailbox, payload.account_id)
     return Done({"labels": len(listed), "vanished": len(found.vanished), "disabled_rules": len(found.disabled_rules)})
 
 

@@ -57,6 +57,14 @@ def take_over(ctx: JobContext, account: Account, listed: Sequence[MailboxLabel])
     return found
 
 
+def offer(ctx: JobContext, mailbox: Mailbox, account_id: UUID) -> None:
+    """Make all of our labels in a mailbox that has none of them: a person can only use those that are there."""
+    with ctx.tx() as tx:
+        offered = bool(labels.ids_by_role(tx, account_id))
+    if not offered:
+        _label_ids(ctx, mailbox, account_id, list(LabelRole))
+
+
 def _have_changed(ctx: JobContext, mailbox: Mailbox, account_id: UUID, used: frozenset[str]) -> bool:
     """Whether Gmail lists some of the labels no longer; if so they are forgotten, to be made anew."""
     with ctx.tx() as tx:

@@ -14,7 +14,7 @@ from domain.job import Cancel, ClaimedJob, Hint, Outcome, State
 from domain.lifecycle import CloseGate, Settlement, settle
 from providers.logs import sanitise
 from storage import gates, ledger
-from storage.database import Transaction
+from storage.database import DatabaseUnavailable, Transaction
 from storage.gates import Gate
 from storage.ledger import Moved
 from tasks.catalogue import Job
@@ -44,7 +44,19 @@ def run(runtime: Runtime, job_type: Job[Any], job_id: UUID) -> str:
         if context.settled:
             runtime.publisher.publish(context.woken)
             return "succeeded"
+        return finish(context, job_type, outcome)
+
+
+def finish(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> str:
+    """Settle by the outcome; where that cannot be written (a child that nobody knows), by what stands against it."""
+    try:
         return conclude(context, job_type, outcome)
+    except DatabaseUnavailable:
+        raise
+    except Failure as failure:
+        return conclude(context, job_type, failure)
+    except Exception as error:  # noqa: BLE001 - a claim that nobody settles would block its job until its deadline
+        return conclude(context, job_type, _bug(context, error))
 
 
 def claim(runtime: Runtime, job_id: UUID) -> ClaimedJob | None:
@@ -54,7 +66,7 @@ def claim(runtime: Runtime, job_id: UUID) -> ClaimedJob | None:
     tries = count()
 
     def attempt() -> ledger.Claims:
-        with runtime.database.ledger() as tx:
+        with runtime.database.statements() as tx:
             if next(tries):
                 # The claim may have been committed although its answer was lost; nobody would run the job then.
                 ledger.settle(tx, [unanswered])
@@ -77,10 +89,8 @@ def execute(context: JobContext, job_type: Job[Any]) -> Outcome | Failure:
         return Cancel(canceled.reason)
     except Failure as failure:
         return failure
-    except Exception as error:
-        fingerprint = _fingerprint(error)
-        context.log.exception("job_bug", fingerprint=fingerprint)
-        return Bug(f"{sanitise(error)} [{fingerprint}]")
+    except Exception as error:  # noqa: BLE001 - the border of our handlers: no bug may take the worker down
+        return _bug(context, error)
 
 
 def conclude(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> str:
@@ -104,8 +114,11 @@ def conclude(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure
 def _settle(context: JobContext, settlement: Settlement) -> Moved:
     priced = settlement.priced(context.cost_microcents)
 
+    database = context.runtime.database
+    alone = settlement.gate is None and not settlement.children
+
     def attempt() -> Moved:
-        with context.runtime.database.ledger() as tx:
+        with database.statements() if alone else database.ledger() as tx:
             moved = ledger.settle(tx, [priced])
             if moved.job_ids:
                 _follow_up(tx, context.job, priced)
@@ -125,6 +138,12 @@ def _follow_up(tx: Transaction, job: ClaimedJob, settlement: Settlement) -> None
 
 def _close_gate(tx: Transaction, gate: CloseGate) -> None:
     gates.close(tx, Gate(gate.scope.value, gate.key, gate.reason, gate.until, "postroom"))
+
+
+def _bug(context: JobContext, error: Exception) -> Bug:
+    fingerprint = _fingerprint(error)
+    context.log.error("job_bug", fingerprint=fingerprint, exc_info=error)
+    return Bug(f"{sanitise(error)} [{fingerprint}]")
 
 
 def _fingerprint(error: BaseException) -> str:

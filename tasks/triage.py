@@ -4,13 +4,12 @@ from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
-from domain.failures import Gone, Invalid
+from domain.failures import Gone, Invalid, Transient
 from domain.job import Done, Outcome
 from domain.mail.automation import Automation
 from domain.mail.automation_signals import AutomationKind, Weight
 from domain.mail.classification import (
     LONGEST_RATIONALE,
-    Classification,
     Decision,
     accept_answer,
     decide_by_automation,
@@ -190,13 +189,19 @@ SETTLED = frozenset({EmailState.SENT, EmailState.ARCHIVED, EmailState.SKIPPED})
 def _keep_record(
     tx: Transaction, here: UUID, message: Message, before: Email | None, decision: Decision, *, wanted: bool
 ) -> None:
-    """Begin the thread's record, put the newer decision on a pending one, or open a settled one again."""
+    """Begin the thread's record, put the newer decision on a pending one, or open a settled one again.
+
+    Another message of the thread may be classified at the same moment: whoever comes second goes on from what the first
+    wrote. A message that wants no answer takes nothing from one that does.
+    """
     thread_id, message_id = message.thread_id, message.message_id
     if before is None:
         state = EmailState.PENDING if wanted else EmailState.SKIPPED
-        emails.open_email(tx, here, thread_id=thread_id, message_id=message_id, decision=decision, state=state)
+        if emails.open_email(tx, here, thread_id=thread_id, message_id=message_id, decision=decision, state=state):
+            return
+        before = emails.get(tx, here, thread_id)
+    if before is None or not wanted:
         return
-    if wanted and before.state in SETTLED:
-        emails.reopen(tx, here, thread_id, expected=before.state, message_id=message_id)
-    if wanted or decision.classification is not Classification.NEEDS_RESPONSE:
-        emails.judge(tx, here, thread_id=thread_id, message_id=message_id, decision=decision)
+    if before.state in SETTLED and not emails.reopen(tx, here, thread_id, expected=before.state, message_id=message_id):
+        raise Transient("the thread's record was moved meanwhile")
+    emails.judge(tx, here, thread_id=thread_id, message_id=message_id, decision=decision)

@@ -8,7 +8,7 @@ from functools import partial
 
 from domain.effects import CannotTell, Finding, Found, NotFound, Strategy
 from domain.failures import ClaimLost, Deed, Permanent, Transient
-from domain.job import Cancel, Done, JsonObject, Outcome, Snooze
+from domain.job import Cancel, Done, JsonObject, NewJob, Outcome, Snooze
 from domain.payload import Payload
 from domain.queues import Queue
 from domain.retry import RetryPolicy
@@ -223,3 +223,12 @@ def perilous(ctx: JobContext, payload: Fate) -> Outcome:
 
 for probe in (noop, ending, chatty, parent, serial, deed, visit, stepping, overdue, turn, perilous):
     register(probe)
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def unruly(ctx: JobContext, _payload: Word) -> Outcome:
+    """Ask for a child of a type that nobody knows."""
+    return Done(children=(NewJob("nobody.knows", ctx.org_id, {}),))
+
+
+register(unruly)

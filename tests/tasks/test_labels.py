@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.mail.correspondence import EmailState, LabelRole
+from domain.mail.correspondence import EmailState, LabelRole, label_name
 from domain.mail.prompts import RuleScope
 from domain.mail.rules import Rule, parse_rule
 from storage import labels, rules
@@ -47,7 +47,7 @@ def test_a_deleted_label_disables_the_rules_that_name_it_with_the_reason(world: 
         reach = Reach(RuleScope.ACCOUNT, here)
         rules.add_in_words(tx, org_id, reach, name="words", content="File it.", label_ids=(label_id,))
     delete(world, label_id)
-    assert sync_labels(world) == {"labels": 14, "vanished": 1, "disabled_rules": 2}
+    assert sync_labels(world) == {"labels": 21, "vanished": 1, "disabled_rules": 2}
     with world.process.database.ledger() as tx:
         found = {one.name: one for one in rules.of_account(tx, here, disabled_too=True).rules}
     assert found["Other"].enabled
@@ -112,3 +112,12 @@ def test_labels_are_made_under_the_parent_that_the_owner_wants(world: World) -> 
     assert "Post/Outbox" in world.mailbox.state().label_names(place.message_id)
     made = [call.summary["name"] for call in world.gmail.journal("labels.create") if call.status == 200]
     assert made == ["Post", "Post/Needs Response", "Post/Outbox"]
+
+
+def test_a_mailbox_gets_all_our_labels_once_for_a_person_to_use(world: World) -> None:
+    sync_labels(world)
+    ours = {one["name"] for one in world.mailbox.state().labels if one["name"].startswith("Postroom/")}
+    assert ours == {label_name(role) for role in LabelRole}
+    made = len(world.gmail.journal("labels.create"))
+    sync_labels(world)
+    assert len(world.gmail.journal("labels.create")) == made

@@ -28,6 +28,15 @@ class Forgetful(Database):
     def ledger(self) -> Iterator[Transaction]:
         with super().ledger() as transaction:
             yield transaction
+        self._lose()
+
+    @contextmanager
+    def statements(self) -> Iterator[Transaction]:
+        with super().statements() as transaction:
+            yield transaction
+        self._lose()
+
+    def _lose(self) -> None:
         self._transactions += 1
         if self._transactions in self._lost:
             raise DatabaseUnavailable("the answer was lost")

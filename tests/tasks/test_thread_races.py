@@ -1,0 +1,40 @@
+"""Two messages of one thread are classified at the same moment: whoever comes second goes on from the first."""
+
+import pytest
+
+from domain.mail.classification import Classification, Decision, DecisionSource
+from domain.mail.correspondence import EmailState
+from storage import emails, messages
+from storage.messages import Message
+from tasks import triage
+from tests.worlds import World
+
+QUESTION = Decision(DecisionSource.LLM, Classification.NEEDS_RESPONSE, 0.9, "a question", needs_reply=True)
+NEWS = Decision(DecisionSource.LLM, Classification.FYI, 0.9, "news")
+
+
+def taken_in(world: World) -> Message:
+    """A stored message whose thread has no record yet."""
+    place = world.deliver("Deployment", "How far are you?")
+    world.enqueue("gmail.sync")
+    world.drain(only="gmail.%")
+    with world.process.database.ledger() as tx:
+        return messages.get(tx, world.account.account_id, place.message_id)
+
+
+def keep(world: World, message: Message, decision: Decision, *, wanted: bool) -> None:
+    """What a classification writes that read no record before it decided."""
+    with world.process.database.tenant(world.account.org_id) as tx:
+        triage._keep_record(tx, world.account.account_id, message, None, decision, wanted=wanted)  # noqa: SLF001 - the race is inside it
+
+
+@pytest.mark.parametrize("news_first", [True, False])
+def test_a_question_is_not_buried_by_news_of_its_own_thread(world: World, news_first: bool) -> None:
+    message = taken_in(world)
+    decisions = [(NEWS, False), (QUESTION, True)]
+    for decision, wanted in decisions if news_first else reversed(decisions):
+        keep(world, message, decision, wanted=wanted)
+    with world.process.database.ledger() as tx:
+        email = emails.get(tx, world.account.account_id, message.thread_id)
+    assert email is not None
+    assert (email.state, email.classification) == (EmailState.PENDING, Classification.NEEDS_RESPONSE)
