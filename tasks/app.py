@@ -6,20 +6,18 @@ from functools import cached_property
 from typing import Any
 
 import structlog
-from celery import Celery, Task, signals
+from celery import Celery, Task
 from celery.bootsteps import StartStopStep
 from celery.exceptions import Reject
 
-from providers import logs
 from storage import job_types
 from storage.database import DatabaseUnavailable
 from tasks import admission, runner
 from tasks.catalogue import Job, catalogue
-from tasks.lease import LeaseKeeper, renew
 from tasks.patience import patiently
 from tasks.relay import Relay
 from tasks.runtime import runtime
-from tasks.worker import FleetWorker, begin_stopping, return_claims
+from tasks.worker import FleetWorker
 
 log = structlog.get_logger(__name__)
 
@@ -32,7 +30,9 @@ OVERTIME = timedelta(seconds=30)
 
 
 class FleetApp(Celery):  # type: ignore[misc] # Celery ships no types
-    """Celery with our worker command."""
+    """Celery with our worker command and our logs."""
+
+    log_cls = "tasks.worker:FleetLogging"
 
     @cached_property
     def Worker(self) -> Any:  # noqa: N802, ANN401 - Celery's name
@@ -104,29 +104,9 @@ def publish_catalogue() -> None:
         job_types.publish(tx, [job_type.line() for job_type in catalogue])
 
 
-def keep_lease(**_: object) -> None:
-    """Register this process and keep its lease; in a prefork pool each child is a process of its own.
-
-    Nothing is claimed before the lease stands, so a database that is away is waited for.
-    """
-    process = runtime()
-    patiently(process, lambda: renew(process))
-    LeaseKeeper(process).start()
-
-
-def configure_logging(**_: object) -> None:
-    """Replace Celery's logging by structured, redacted records."""
-    logs.configure(runtime().settings.log_level)
-
-
 for family in FAMILIES:
     importlib.import_module(f"tasks.{family}")
 for known in catalogue:
     register(known)
 
 app.steps["worker"].add(FleetStep)
-signals.setup_logging.connect(configure_logging, weak=False)
-signals.worker_init.connect(keep_lease, weak=False)
-signals.worker_process_init.connect(keep_lease, weak=False)
-signals.worker_shutting_down.connect(begin_stopping, weak=False)
-signals.worker_shutdown.connect(return_claims, weak=False)

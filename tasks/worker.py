@@ -7,11 +7,16 @@ import time
 from typing import Any
 
 import structlog
+from celery import signals
+from celery.app.log import Logging
 from celery.apps.worker import Worker
 from celery.platforms import EX_FAILURE
 
 from domain.failures import Failure
+from providers import logs
 from storage import ledger
+from tasks.lease import LeaseKeeper, renew
+from tasks.patience import patiently
 from tasks.runtime import Runtime, runtime
 
 log = structlog.get_logger(__name__)
@@ -20,8 +25,25 @@ LOOK_AGAIN_S = 0.2
 """How often a stopping worker looks whether its last jobs have ended."""
 
 
+class FleetLogging(Logging):  # type: ignore[misc] # Celery ships no types
+    """Structured, redacted records in place of Celery's."""
+
+    def setup_logging_subsystem(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - Celery's signature
+        """Connected here and not at import: other apps of the same environment load our commands too."""
+        signals.setup_logging.connect(configure_logging, weak=False)
+        return super().setup_logging_subsystem(*arguments, **options)
+
+
 class FleetWorker(Worker):  # type: ignore[misc] # Celery ships no types
     """One worker command."""
+
+    def on_init_blueprint(self) -> None:
+        """Take part in the fleet, with a lease before anything can be claimed."""
+        super().on_init_blueprint()
+        signals.worker_process_init.connect(keep_lease, weak=False)
+        signals.worker_shutting_down.connect(begin_stopping, weak=False)
+        signals.worker_shutdown.connect(return_claims, weak=False)
+        keep_lease()
 
     def wait_for_soft_shutdown(self) -> None:
         """Let running jobs end for as long as the grace lasts; then give them back and end with them.
@@ -50,6 +72,21 @@ class FleetWorker(Worker):  # type: ignore[misc] # Celery ships no types
                 consumer.channel.close()
         except self.consumer.connection_errors as error:
             log.warning("messages_not_returned", error=type(error).__name__)
+
+
+def configure_logging(**_: object) -> None:
+    """Send every record of this process through the redacting formatter."""
+    logs.configure(runtime().settings.log_level)
+
+
+def keep_lease(**_: object) -> None:
+    """Register this process and keep its lease; in a prefork pool each child is a process of its own.
+
+    Nothing is claimed before the lease stands, so a database that is away is waited for.
+    """
+    process = runtime()
+    patiently(process, lambda: renew(process))
+    LeaseKeeper(process).start()
 
 
 def begin_stopping(**_: object) -> None:
