@@ -10,6 +10,9 @@ from structlog.types import Processor
 
 from domain.redaction import redact, redact_text
 
+TALKATIVE = ("anthropic", "googleapiclient", "httpcore2", "httpx2", "sqlalchemy.engine")
+"""Libraries that print what they send when asked to debug: mail, prompts and parameters, which no log may hold."""
+
 
 def configure(level: str) -> None:
     """Send structlog's and the standard library's records through one redacting formatter."""
@@ -33,6 +36,8 @@ def configure(level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
+    for name in TALKATIVE:
+        logging.getLogger(name).setLevel(max(logging.INFO, root.level))
     structlog.configure(
         processors=[*before, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),

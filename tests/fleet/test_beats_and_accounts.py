@@ -1,0 +1,80 @@
+"""Two beats with the schedule as it ships, real accounts and a worker: one sync per account and tick."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from sandbox.child_process import ChildProcess, Command
+from tests.cluster.nodes import WorkerCommand, run_worker
+from tests.house import ROOT
+from tests.waiting import eventually
+from tests.worlds import World, connect
+
+MORE_ACCOUNTS = ("second@postroom.example", "third@postroom.example")
+TICKS = "select count(distinct idempotency_key) from jobs where job_type = %s and actor_id = 'beat'"
+SYNCS = (
+    "select payload ->> 'account_id', count(*) from jobs"
+    " where job_type = 'gmail.sync' and payload ->> 'reason' = %s group by 1"
+)
+
+
+@pytest.fixture
+def environment(world: World) -> dict[str, str]:
+    """The world's servers and emulators, with three mailboxes connected."""
+    for number, email in enumerate(MORE_ACCOUNTS, start=2):
+        world.gmail.create_account(email, f"access-{number}", f"refresh-{number}")
+        connect(world.process, email, f"access-{number}", f"refresh-{number}")
+    settings = world.process.settings
+    return {
+        "POSTROOM_DATABASE_URL": settings.database_url.get_secret_value(),
+        "POSTROOM_BROKER_URL": settings.broker_url.get_secret_value(),
+        "POSTROOM_GMAIL_ENDPOINT": str(settings.gmail_endpoint),
+        "POSTROOM_GOOGLE_TOKEN_URI": settings.google_token_uri,
+        "POSTROOM_RELAY_INTERVAL_S": "0.2",
+    }
+
+
+@pytest.fixture
+def beats(environment: dict[str, str], tmp_path: Path) -> Iterator[list[ChildProcess]]:
+    """Two `celery -A tasks beat`; every entry is due when they start, and then not for minutes."""
+    command = [sys.executable, "-m", "celery", "-A", "tasks", "beat", "--pidfile=", "--loglevel=INFO"]
+    with ExitStack() as stack:
+        both = [
+            ChildProcess(Command(command, environment=environment, folder=ROOT), log=tmp_path / f"beat-{number}.log")
+            for number in (1, 2)
+        ]
+        for beat in both:
+            beat.start()
+            stack.callback(beat.stop)
+        yield both
+
+
+def test_two_beats_make_one_sync_per_account_and_tick(
+    world: World, environment: dict[str, str], beats: list[ChildProcess], tmp_path: Path
+) -> None:
+    entries = 7
+    eventually(
+        lambda: all(beat.read_log().count('"event": "tick"') >= entries for beat in beats),
+        within=60,
+        describe="both beats to have ticked every entry",
+    )
+    worker = run_worker(WorkerCommand(queues=("maintenance", "default"), concurrency=4), environment, tmp_path)
+    try:
+        worker.ready()
+        open_jobs = "select count(*) from jobs where finished_at is null and job_type in ('gmail.sync', %s)"
+        for job_type in ("maintenance.fallback_sync", "maintenance.full_sync"):
+            eventually(lambda kind=job_type: not world.count(open_jobs, kind), within=60, describe=job_type)  # type: ignore[misc] # the default binds the type of this turn
+    finally:
+        worker.teardown()
+    logs = "".join(beat.read_log() for beat in beats)
+    assert logs.count('"created": false') >= entries
+    for job_type, reason in (("maintenance.fallback_sync", "fallback"), ("maintenance.full_sync", "full")):
+        ticks = world.count(TICKS, job_type)
+        syncs = world.database.execute(SYNCS, (reason,)).fetchall()
+        # One window, or two if the clock passed a quarter of an hour just now.
+        assert ticks in {1, 2}
+        assert len(syncs) == 1 + len(MORE_ACCOUNTS)
+        assert all(1 <= count <= ticks for _, count in syncs)
