@@ -1,8 +1,7 @@
-"""The examples in the documentation run: the tutorial's job, README's job, the doors, the rotation of keys."""
+"""The examples in the documentation run: the tutorial's job, README's job, the doors."""
 
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from types import ModuleType
 from typing import Any
 from uuid import UUID
@@ -10,15 +9,9 @@ from uuid import UUID
 import pytest
 from psycopg import Connection, connect
 from psycopg.conninfo import make_conninfo
-from pydantic import SecretStr
 
 from domain.contract import JobContract
 from domain.uniqueness import UniqueMode
-from settings import Settings
-from storage import accounts, tokens
-from storage.accounts import Consent
-from storage.database import Database
-from storage.sealing import Sealer
 from tasks.app import FAMILIES, publish_catalogue
 from tasks.catalogue import Job, catalogue
 from tasks.gmail import SyncPayload
@@ -28,7 +21,6 @@ from tests.written_pages import DOCS, Page
 
 TUTORIAL = Page(DOCS / "tutorial" / "first-job.md")
 HAND_OVER = Page(DOCS / "howto" / "hand-over-work.md")
-ROTATE = Page(DOCS / "howto" / "rotate-the-sealing-key.md")
 README = Page(ROOT / "README.md")
 """Pages whose code is run here."""
 
@@ -52,7 +44,7 @@ def run_plain(code: str) -> dict[str, Any]:
     return names
 
 
-@pytest.mark.parametrize("page", [TUTORIAL, HAND_OVER, ROTATE, README], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [TUTORIAL, HAND_OVER, README], ids=lambda page: page.name)
 def test_the_python_in_the_pages_compiles(page: Page) -> None:
     blocks = page.code("python")
     assert blocks
@@ -110,17 +102,3 @@ def test_a_service_of_its_own_hands_over_work_in_sql(world: World, database: Con
         database.execute("drop owned by my_service")
     assert first == second is not None
     assert world.count("select count(*) from jobs where actor_id = 'importer' and job_type = 'gmail.sync'") == 1
-
-
-def test_the_rotation_seals_every_token_anew(settings: Settings, store: Database) -> None:
-    old = Sealer.of(settings)
-    consent = Consent(SecretStr("access-1"), SecretStr("refresh-1"), datetime.now(UTC) + timedelta(hours=1))
-    with store.ledger() as tx:
-        account = accounts.add(tx, old, org="an org", email="anna@example.com", consent=consent).account
-    rotated = settings.model_copy(update={"sealing_keys": SecretStr(f"new,{settings.sealing_keys.get_secret_value()}")})
-    code = ROTATE.code("python")[0].replace("settings = load()", "").replace("database = Database(settings)", "")
-    exec(compile(code, "<docs>", "exec"), {"settings": rotated, "database": store})  # noqa: S102 - the page's own code
-    with store.ledger() as tx:
-        held = tokens.current(tx, Sealer(["new"]), account.account_id)
-    assert held.refresh_token is not None
-    assert held.refresh_token.get_secret_value() == "refresh-1"

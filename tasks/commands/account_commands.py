@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from domain.failures import Invalid
 from domain.job import NewJob, Origin
 from storage import accounts as stored
-from storage import deeds, gates, orgs
+from storage import deeds, gates, orgs, tokens
 from storage.accounts import Account, Consent
 from storage.database import Transaction
 from storage.sealing import Sealer
@@ -101,6 +101,20 @@ def list_accounts(org: str | None, as_json: bool) -> None:  # noqa: FBT001 - a f
     with runtime().database.ledger() as tx:
         found = stored.list_all(tx, orgs.find(tx, org) if org else None)
     show_rows(found, COLUMNS, as_json=as_json)
+
+
+@accounts.command("reseal")
+@json_option
+def reseal(as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
+    """Seal every token anew under the first sealing key; may run while the fleet works."""
+    process, resealed = runtime(), 0
+    while True:
+        with process.database.ledger() as tx:
+            batch = tokens.reseal_some(tx, process.sealer)
+        resealed += batch
+        if not batch:
+            break
+    show_document("resealed", {"accounts": resealed}, as_json=as_json)
 
 
 def first_jobs(account: Account, by: Origin) -> Sequence[NewJob]:

@@ -102,3 +102,15 @@ def test_a_list_shows_no_token(process: Runtime) -> None:
         assert output.count(EMAIL) >= 2
         assert ACCESS not in output
         assert REFRESH not in output
+
+
+def test_resealing_puts_every_token_under_the_first_key(process: Runtime) -> None:
+    made = answer(accounts, *ADD, *GIVEN, "--as", "ada")
+    old = process.settings.sealing_keys.get_secret_value()
+    process.sealer = Sealer(["a new key", old])
+    assert answer(accounts, "reseal") == {"accounts": 1}
+    assert answer(accounts, "reseal") == {"accounts": 0}
+    with process.database.ledger() as tx:
+        held = tokens.current(tx, Sealer(["a new key"]), UUID(made["account_id"]))
+    assert held.refresh_token is not None
+    assert held.refresh_token.get_secret_value() == REFRESH
