@@ -20,6 +20,7 @@ from domain.failures import ClaimLost, Failure, Invalid, Transient, Uncertain
 from domain.job import ClaimedJob, JsonObject
 from domain.lifecycle import describe
 from storage import audit, guards
+from tasks.patience import patiently
 from tasks.runtime import Runtime
 
 Call = Callable[[], JsonObject]
@@ -102,5 +103,9 @@ class Once:
     def _finish(
         self, key: str, status: str, *, result: JsonObject | None = None, error: JsonObject | None = None
     ) -> bool:
-        with self._runtime.database.statements() as tx:
-            return guards.finish_effect(tx, self._job, key, status, result=result, error=error)
+        def attempt() -> bool:
+            with self._runtime.database.statements() as tx:
+                return guards.finish_effect(tx, self._job, key, status, result=result, error=error)
+
+        # What happened is known here and nowhere else: a database that is away is waited for.
+        return patiently(self._runtime, attempt)

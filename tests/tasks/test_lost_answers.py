@@ -71,6 +71,25 @@ def test_a_settlement_whose_answer_was_lost_is_not_written_twice(settings: Setti
     check_ledger(database)
 
 
+def test_what_happened_outside_is_recorded_although_the_database_was_away(
+    settings: Settings, database: Connection
+) -> None:
+    """With a strategy that could never find out again, a lost record would need a person."""
+    org = make_org(database)
+    before = len(probe_jobs.DEEDS)
+    with run_process(settings) as process:
+        order = {"key": "sms:1", "goes": ["ok"], "strategy": "at_most_once"}
+        job_id = enqueue_one(process.database, org, "probe_jobs.deed", payload=order)
+        recording = 4  # after the claim, the look for a cancel, and the intent
+        process.database = Forgetful(settings, lost={recording})
+        assert runner.run(process, probe_jobs.deed, job_id) == "succeeded"
+        process.database.dispose()
+    assert len(probe_jobs.DEEDS) == before + 1
+    statuses = database.execute("select status from idempotency_keys where kind = 'effect'").fetchall()
+    assert statuses == [("succeeded",)]
+    check_ledger(database)
+
+
 @contextmanager
 def run_process(settings: Settings) -> Iterator[Runtime]:
     """A process of the fleet inside the test's own."""
