@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
-from domain.failures import Permanent, Scope, Throttled, Unauthorised
+from domain.failures import Failure, Permanent, Scope, Throttled, Unauthorised
 from providers.gmail import GmailMailbox
 from providers.google_oauth import refresh
 from storage import accounts, audit, tokens
@@ -67,12 +67,13 @@ def _refresh(ctx: JobContext, held: Tokens) -> Tokens:
         return _wait_for_other(ctx, held)
     try:
         fresh = _ask_google(ctx, held)
-    except Unauthorised as refusal:
-        _mark(ctx, held, refusal)
-        raise
-    finally:
+    except Failure as failure:
         with ctx.tx() as tx:
             tokens.release(tx, account_id, owner=owner)
+        if isinstance(failure, Unauthorised):
+            _mark(ctx, held, failure)
+        raise
+    # Storing ends the lease; given back any sooner, another process would refresh a second time.
     with ctx.tx() as tx:
         tokens.store_refreshed(tx, ctx.runtime.sealer, account_id, version=held.version, refreshed=fresh)
     return _read(ctx, account_id)
