@@ -56,7 +56,7 @@ format: $(INSTALLED)  ## format, and mend what the linter can mend
 	@$(RUN) -m ruff format .
 	@$(RUN) -m ruff check --fix .
 
-bench: $(INSTALLED)  ## our benchmarks, plain Celery and the peers beside us
+bench: $(INSTALLED)  ## ours beside plain Celery in one run, as ratios
 	@$(RUN) -m bench
 
 docs: $(INSTALLED)  ## write docs/reference anew from the code

@@ -1,1 +1,1 @@
-"""Our own benchmarks and the peers, side by side."""
+"""Benchmarks: ours beside plain Celery, in turns in one run."""

@@ -10,7 +10,7 @@ from sqlalchemy import Row
 
 from domain.failures import Gone, Invalid
 from domain.mail.parsed_message import Address
-from domain.mail.prompts import Guidance, LanguageRule, RuleScope
+from domain.mail.prompts import Guidance, LanguageRule, RuleScope, rules_in_scope
 from domain.mail.rules import Rule, parse_rule
 from storage.database import Transaction
 
@@ -76,13 +76,14 @@ def add_direction(tx: Transaction, org_id: UUID, reach: Reach, *, content: str) 
 
 
 def guidance(tx: Transaction, account_id: UUID, sender: Address | None) -> Guidance:
-    """The directions and rules in plain words that are in scope for a message of this sender, widest first."""
+    """The directions and rules in plain words in scope for a message of this sender, widest first, none twice."""
     of = {"domain": sender.domain if sender else "", "sender": sender.key if sender else ""}
     directions = tx.run("list_directions", account_id=account_id, **of)
-    rules = tx.run("list_llm_rules", account_id=account_id, **of)
+    rows = tx.run("list_llm_rules", account_id=account_id, **of)
+    rules = [LanguageRule(str(row.id), RuleScope(row.scope), row.content, row.scope_ref) for row in rows]
     return Guidance(
         directions=tuple(dict.fromkeys(row.content for row in directions)),
-        rules=tuple(LanguageRule(str(row.id), RuleScope(row.scope), row.content, row.scope_ref) for row in rules),
+        rules=rules_in_scope(rules, str(account_id), sender),
     )
 
 

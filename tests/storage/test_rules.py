@@ -92,6 +92,18 @@ def test_guidance_is_what_is_in_scope(store: Database) -> None:
     assert nobody.directions == ("everyone", "mine")
 
 
+def test_a_rule_that_says_the_same_in_a_narrower_scope_is_told_once(store: Database) -> None:
+    account = make_account(store)
+    with store.tenant(account.org_id) as tx:
+        for reach, content in (
+            (Reach(), "File her bills."),
+            (Reach(RuleScope.SENDER, ref=ADA.key), "file  her bills."),
+        ):
+            rules.add_in_words(tx, account.org_id, reach, name="a rule", content=content)
+        told = rules.guidance(tx, account.account_id, ADA).rules
+    assert [rule.text for rule in told] == ["File her bills."]
+
+
 def test_a_rule_in_words_that_is_off_is_silent(store: Database) -> None:
     account = make_account(store)
     with store.tenant(account.org_id) as tx:
