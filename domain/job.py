@@ -78,6 +78,8 @@ class Hint:
     job_id: UUID
     job_type: str
     queue: str
+    light: bool = False
+    """A job of milliseconds: hints of such jobs travel many to a message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ class JobType:
     unique_fields: tuple[str, ...] | None
     keep_key_for: timedelta
     serial_field: str | None
+    light: bool
     providers: tuple[str, ...]
 
 
@@ -44,5 +45,6 @@ def publish(tx: Transaction, job_types: Sequence[JobType]) -> None:
             unique_fields=None if kind.unique_fields is None else list(kind.unique_fields),
             keep_key_for=kind.keep_key_for,
             serial_field=kind.serial_field,
+            light=kind.light,
             providers=list(kind.providers),
         )

@@ -47,11 +47,11 @@ def enqueue(tx: Transaction, jobs: Sequence[NewJob], *, publisher: bool, patienc
     if not jobs:
         return ()
     rows = tx.raw(
-        "select place, job_id, job_type, queue, created, publish"
+        "select place, job_id, job_type, queue, created, publish, light"
         " from postroom.enqueue_jobs(%(requests)s::jsonb, %(publisher)s, %(patience)s::interval) order by place",
         {"requests": json.dumps([_request(job) for job in jobs]), "publisher": publisher, "patience": patience},
     )
-    return tuple(Enqueued(Hint(r.job_id, r.job_type, r.queue), r.created, r.publish) for r in rows)
+    return tuple(Enqueued(Hint(r.job_id, r.job_type, r.queue, r.light), r.created, r.publish) for r in rows)
 
 
 def claim(

@@ -20,7 +20,9 @@ CHANNEL = "postroom_due"
 
 def publish_due(tx: Transaction, *, batch: int, patience: timedelta) -> tuple[Hint, ...]:
     """Mark due jobs as published and return their hints, which the caller publishes after the commit."""
-    return tuple(Hint(r.id, r.job_type, r.queue) for r in tx.run("publish_due", batch=batch, patience=patience))
+    return tuple(
+        Hint(r.id, r.job_type, r.queue, r.light) for r in tx.run("publish_due", batch=batch, patience=patience)
+    )
 
 
 def recall_hints(tx: Transaction) -> None:

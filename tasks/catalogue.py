@@ -37,6 +37,7 @@ class Job(Generic[P]):
     deadline: timedelta
     unique: Unique | None
     serial_by: str | None
+    light: bool
     providers: tuple[str, ...]
     aliases: tuple[str, ...]
     version: int
@@ -95,6 +96,7 @@ class Job(Generic[P]):
             unique_fields=self.unique.fields if self.unique else None,
             keep_key_for=keep_key_for(self.unique, self.queue),
             serial_field=self.serial_by,
+            light=self.light,
             providers=self.providers,
         )
 
@@ -134,12 +136,16 @@ def job(  # noqa: PLR0913 - one keyword per fact about a job type
     deadline: timedelta = DEADLINE,
     unique: Unique | None = None,
     serial_by: str | None = None,
+    light: bool = False,
     providers: tuple[str, ...] = (),
     aliases: tuple[str, ...] = (),
     version: int = 1,
     upcasts: Mapping[int, Upcast] | None = None,
 ) -> Callable[[Handler[P]], Job[P]]:
-    """Make a function a job type; its name is `<file>.<function>`, its payload the second parameter's annotation."""
+    """Make a function a job type; its name is `<file>.<function>`, its payload the second parameter's annotation.
+
+    `light` is for jobs of milliseconds: they travel in batches, without a Celery request each.
+    """
 
     def register(handler: Handler[P]) -> Job[P]:
         made = Job(
@@ -151,6 +157,7 @@ def job(  # noqa: PLR0913 - one keyword per fact about a job type
             deadline=deadline,
             unique=unique,
             serial_by=serial_by,
+            light=light,
             providers=providers,
             aliases=aliases,
             version=version,

@@ -1,6 +1,6 @@
 """Publishes hints: Celery messages that carry a job's id and type, and nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -24,6 +24,12 @@ TRANSPORT_OPTIONS = {
 ORIGIN = "postroom"
 """What a hint's header says of where it comes from."""
 
+BUNDLE = 64
+"""Light jobs per message: opening a message costs as much as a light job, and a process must not take too many at once."""
+
+TOGETHER = "job_ids"
+"""The header that names all jobs of a message that speaks of several."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -46,15 +52,16 @@ class Publisher:
             return True
         try:
             with self._producers.acquire(block=True, timeout=10) as producer, producer.batch():
-                for hint in hints:
-                    self._send(producer, hint)
+                for bundle in bundles(hints):
+                    self._send(producer, bundle)
         except (BatchPublishError, LimitExceeded, OperationalError, *self._connection.connection_errors) as error:
             log.warning("hints_not_published", hints=len(hints), error=type(error).__name__)
             return False
         return True
 
-    def _send(self, producer: Any, hint: Hint) -> None:  # noqa: ANN401 - Celery ships no types
-        message = hint_message(hint.job_id, hint.job_type)
+    def _send(self, producer: Any, bundle: Sequence[Hint]) -> None:  # noqa: ANN401 - Celery ships no types
+        hint = bundle[0]
+        message = hint_message(hint.job_type, [one.job_id for one in bundle])
         producer.publish(
             message["body"],
             routing_key=hint.queue,
@@ -67,9 +74,26 @@ class Publisher:
         )
 
 
-def hint_message(job_id: UUID, job_type: str) -> dict[str, Any]:
-    """A hint in Celery's message protocol 2: task id = job id, no arguments."""
-    name = str(job_id)
+def bundles(hints: Sequence[Hint]) -> Iterator[Sequence[Hint]]:
+    """Hints as they travel: ordinary ones alone, light ones of one queue and type together; order is kept within each."""
+    light: dict[tuple[str, str], list[Hint]] = {}
+    for hint in hints:
+        if hint.light:
+            light.setdefault((hint.queue, hint.job_type), []).append(hint)
+        else:
+            yield (hint,)
+    for together in light.values():
+        yield from batched(together, BUNDLE)
+
+
+def batched(hints: Sequence[Hint], size: int) -> Iterator[Sequence[Hint]]:
+    """Slices of at most so many."""
+    return (hints[start : start + size] for start in range(0, len(hints), size))
+
+
+def hint_message(job_type: str, job_ids: Sequence[UUID]) -> dict[str, Any]:
+    """A hint in Celery's message protocol 2: task id = the first job's id, no arguments; further ids in a header."""
+    name = str(job_ids[0])
     headers = {
         "lang": "py",
         "task": job_type,
@@ -86,5 +110,7 @@ def hint_message(job_id: UUID, job_type: str) -> dict[str, Any]:
         "origin": ORIGIN,
         "ignore_result": True,
     }
+    if len(job_ids) > 1:
+        headers[TOGETHER] = [str(job_id) for job_id in job_ids]
     body = [[], {}, {"callbacks": None, "errbacks": None, "chain": None, "chord": None}]
     return {"headers": headers, "body": body}

@@ -42,6 +42,7 @@ def make_job_type(store: Database, name: str = "probe.run", **given: Any) -> Job
         "unique_fields": None,
         "keep_key_for": timedelta(days=30),
         "serial_field": None,
+        "light": False,
         "providers": (),
     }
     kind = JobType(name=name, **(fields | given))

@@ -18,4 +18,4 @@ marked as (
   from due d where j.id = d.id
   returning j.id, j.job_type, j.queue, d.gated_until
 )
-select id, job_type, queue from marked where gated_until is null
+select m.id, m.job_type, m.queue, t.light from marked m join job_types t on t.name = m.job_type where m.gated_until is null

@@ -21,7 +21,7 @@ grant execute on function postroom.gated_until(uuid, text, text, text) to postro
 -- requests: a JSON array of objects (job_type, org_id, payload, and the optional fields of the job contract).
 -- publisher: true when the caller will publish the hints after its commit; else the relay is woken by a notification.
 create function postroom.enqueue_jobs(requests jsonb, publisher boolean default false, patience interval default '30 seconds')
-returns table (place bigint, job_id uuid, job_type text, queue text, created boolean, publish boolean)
+returns table (place bigint, job_id uuid, job_type text, queue text, created boolean, publish boolean, light boolean)
 language plpgsql security definer set search_path = pg_catalog, public as $$
 #variable_conflict use_column
 declare
@@ -53,7 +53,7 @@ begin
     select o.place, r.*, coalesce(r.given_id, uuidv7()) as id, t.name as type_name, t.queue as type_queue,
            t.payload_version as type_version, t.max_attempts as type_attempts, t.deadline as type_deadline,
            coalesce(t.unique_mode, case when r.given_key is not null then 'for_ttl' end) as mode,
-           t.keep_key_for, t.serial_field,
+           t.keep_key_for, t.serial_field, t.light,
            coalesce(r.given_key, t.name || ':' || r.org_id || ':' || coalesce(r.project_id::text, '') || ':' || encode(sha256(convert_to(
              case when t.unique_mode is null then coalesce(r.given_id, uuidv7())::text
                   when t.unique_fields is null then r.payload::text
@@ -122,7 +122,7 @@ begin
            jsonb_strip_nulls(jsonb_build_object('run_at', run_at, 'parent_id', parent_id, 'replay_of', replay_of))
     from inserted
   )
-  select j.place, j.winner, j.type_name, j.type_queue, i.id is not null, j.open and publisher and i.id is not null
+  select j.place, j.winner, j.type_name, j.type_queue, i.id is not null, j.open and publisher and i.id is not null, j.light
   from judged j left join inserted i on i.id = j.id and j.wins
   order by j.place;
 

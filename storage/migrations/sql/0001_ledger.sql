@@ -25,6 +25,7 @@ create table job_types (
   unique_fields text[],
   keep_key_for interval not null,
   serial_field text,
+  light boolean not null default false,
   providers text[] not null default '{}',
   seen_at timestamptz not null default now()
 );
