@@ -25,7 +25,7 @@ ORIGIN = "postroom"
 """What a hint's header says of where it comes from."""
 
 BUNDLE = 64
-"""Light jobs per message: opening a message costs as much as a light job, and a process must not take too many at once."""
+"""Light jobs per message: opening one costs as much as a light job, and a process must not take too many at once."""
 
 TOGETHER = "job_ids"
 """The header that names all jobs of a message that speaks of several."""
@@ -75,7 +75,7 @@ class Publisher:
 
 
 def bundles(hints: Sequence[Hint]) -> Iterator[Sequence[Hint]]:
-    """Hints as they travel: ordinary ones alone, light ones of one queue and type together; order is kept within each."""
+    """Hints as they travel: ordinary ones alone, light ones of one queue and type together, in their order."""
     light: dict[tuple[str, str], list[Hint]] = {}
     for hint in hints:
         if hint.light:
@@ -94,7 +94,7 @@ def batched(hints: Sequence[Hint], size: int) -> Iterator[Sequence[Hint]]:
 def hint_message(job_type: str, job_ids: Sequence[UUID]) -> dict[str, Any]:
     """A hint in Celery's message protocol 2: task id = the first job's id, no arguments; further ids in a header."""
     name = str(job_ids[0])
-    headers = {
+    headers: dict[str, Any] = {
         "lang": "py",
         "task": job_type,
         "id": name,
