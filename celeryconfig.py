@@ -17,7 +17,15 @@ broker_url = _settings.broker_url.get_secret_value()
 broker_connection_retry_on_startup = True
 broker_connection_max_retries = None  # a worker outlives any outage of its broker
 broker_connection_timeout = 5
-broker_transport_options = {"socket_connect_timeout": 5, "socket_timeout": 10, "health_check_interval": 10}
+if broker_url.startswith(("redis://", "rediss://")):
+    broker_transport = "tasks.transport:Transport"
+broker_transport_options = {
+    "socket_connect_timeout": 5,
+    "socket_timeout": 10,
+    "health_check_interval": 10,
+    # Of a foreign client's job, while it is taken into the ledger; hints are not guarded (tasks/transport.py).
+    "visibility_timeout": 120,
+}
 
 # The anonymous exchange needs no binding, so a broker that lost its data still takes hints at once.
 task_queues = [BrokerQueue(queue.value, Exchange(""), routing_key=queue.value) for queue in Queue]
@@ -34,7 +42,8 @@ task_ignore_result = True
 task_store_errors_even_if_ignored = False
 
 task_acks_late = False
-worker_prefetch_multiplier = 1
+worker_prefetch_multiplier = 1  # until the ledger loop asks for what it can use
+worker_enable_prefetch_count_reduction = False
 worker_cancel_long_running_tasks_on_connection_loss = False
 worker_lost_wait = 1.0  # no result can still come from a dead child: the ledger has what it recorded
 worker_soft_shutdown_timeout = _settings.shutdown_grace_s

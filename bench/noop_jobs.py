@@ -18,4 +18,11 @@ def noop(_ctx: JobContext, _payload: Nothing) -> Outcome:
     return Done()
 
 
+@job(queue=Queue.DEFAULT, light=True)
+def light_noop(_ctx: JobContext, _payload: Nothing) -> Outcome:
+    """Do nothing, in a batch."""
+    return Done()
+
+
 register(noop)
+register(light_noop)

@@ -119,6 +119,8 @@ class ClaimedJob:
     created_at: datetime
     run_at: datetime
     claimed_at: datetime
+    started: bool = True
+    """Whether the ledger has the start of this attempt already."""
 
     def child(self, new: NewJob) -> NewJob:
         """The same new job, as a child: it inherits org, actor, request, correlation and trace."""

@@ -61,6 +61,9 @@ class Settlement:
     state: State
     run_at: datetime | None = None
     attempt_delta: int = 0
+    loss_delta: int = 0
+    started_at: datetime | None = None
+    """When the attempt began; None for a claim that was given back before its handler ran."""
     output: JsonObject | None = None
     error: JsonObject | None = None
     reason: str | None = None
@@ -79,6 +82,30 @@ class Settlement:
         """The attempt is given back untouched, because its process stops."""
         detail = {"cause": "shutdown", "reason": reason}
         return cls(job.job_id, job.token, State.QUEUED, attempt_delta=-1, detail=detail)
+
+    @classmethod
+    def unstarted(cls, job: ClaimedJob, cause: str, until: datetime | None = None) -> "Settlement":
+        """The claim is given back before its handler ran: no attempt is spent."""
+        return cls.unanswered(job.job_id, job.token, started=job.started, cause=cause, until=until)
+
+    @classmethod
+    def unanswered(
+        cls, job_id: UUID, token: UUID, *, started: bool, cause: str = "unanswered", until: datetime | None = None
+    ) -> "Settlement":
+        """A claim that nobody acts on, for its answer was lost, goes back if it was made at all."""
+        return cls(job_id, token, State.QUEUED, run_at=until, attempt_delta=-int(started), detail={"cause": cause})
+
+    @classmethod
+    def revoked(cls, job: ClaimedJob, started_at: datetime) -> "Settlement":
+        """An operator revoked the claim by Celery's command before the handler ran."""
+        reason = "revoked by an operator"
+        return cls(
+            job.job_id, job.token, State.CANCELED, reason=reason, detail={"reason": reason}, started_at=started_at
+        )
+
+    def begun(self, at: datetime) -> "Settlement":
+        """The same settlement of an attempt that began at `at`."""
+        return replace(self, started_at=at)
 
     def priced(self, microcents: int) -> "Settlement":
         """The same settlement with what the attempt cost."""
@@ -100,6 +127,23 @@ def settle(
             return None
         case Failure():
             return _settle_failure(job, outcome, policy, now, dice)
+
+
+def lose(job: ClaimedJob, *, guilty: bool) -> Settlement:
+    """What becomes of a job whose process died; `guilty` when it was running at that moment, and not only waiting.
+
+    A job that keeps taking its process down is poison. One that only shared the process spends its attempt, no more.
+    """
+    losses = job.losses + guilty
+    poison = losses >= MAX_LOSSES
+    code = "poison" if poison else "lost"
+    error = {"code": code, "reason": "the worker process was lost", "attempt": job.attempt}
+    if poison or job.attempt >= job.max_attempts:
+        return replace(_end(job, State.DEAD, error), loss_delta=int(guilty))
+    detail = {"cause": "lost", "losses": losses, "error": error}
+    return Settlement(
+        job.job_id, job.token, State.QUEUED, loss_delta=int(guilty), error=error if guilty else None, detail=detail
+    )
 
 
 def _settle_failure(job: ClaimedJob, failure: Failure, policy: RetryPolicy, now: datetime, dice: float) -> Settlement:

@@ -11,7 +11,7 @@ from structlog.types import Processor
 from domain.redaction import redact, redact_text
 
 TALKATIVE = ("anthropic", "googleapiclient", "httpcore2", "httpx2", "sqlalchemy.engine")
-"""Libraries that print what they send when asked to debug: mail, prompts and parameters, which no log may hold."""
+"""Libraries that print what they send: mail, prompts, statements and parameters, which no log may hold."""
 
 
 def configure(level: str) -> None:
@@ -37,10 +37,12 @@ def configure(level: str) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level)
     for name in TALKATIVE:
-        logging.getLogger(name).setLevel(max(logging.INFO, root.level))
+        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
     structlog.configure(
         processors=[*before, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
+        # What is not logged must cost nothing: a light job takes less time than a record.
+        wrapper_class=structlog.make_filtering_bound_logger(root.level),
         cache_logger_on_first_use=True,
     )
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -84,6 +84,8 @@ def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Moved:
         states=[s.state.value for s in settlements],
         run_ats=[s.run_at for s in settlements],
         attempt_deltas=[s.attempt_delta for s in settlements],
+        loss_deltas=[s.loss_delta for s in settlements],
+        started_ats=[s.started_at for s in settlements],
         outputs=[_json(s.output) for s in settlements],
         errors=[_json(s.error) for s in settlements],
         costs=[s.cost_microcents for s in settlements],
@@ -92,6 +94,16 @@ def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Moved:
         details=[_json(s.detail) for s in settlements],
     )
     return _moved(rows)
+
+
+def record_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]) -> None:
+    """Write when claimed jobs began (id, token, time); one that has ended meanwhile is passed over."""
+    tx.run(
+        "start_jobs",
+        job_ids=[job_id for job_id, _, _ in starts],
+        tokens=[token for _, token, _ in starts],
+        started_ats=[at for _, _, at in starts],
+    )
 
 
 def renew_lease(tx: Transaction, worker: Worker, lease: timedelta) -> None:
@@ -104,19 +116,9 @@ def rescue(tx: Transaction, *, batch: int) -> Moved:
     return _moved(tx.run("rescue_jobs", batch=batch, max_losses=MAX_LOSSES))
 
 
-def report_loss(tx: Transaction, job_ids: Sequence[UUID], worker: Worker) -> None:
-    """Tell that the processes which ran these jobs on this node are gone, so that the rescue need not wait."""
-    tx.run("report_loss", job_ids=list(job_ids), node_id=worker.node_id, node_pid=worker.pid)
-
-
 def return_claims(tx: Transaction, node_id: UUID, lease: timedelta) -> Moved:
     """Give back every job of a node that stops; no attempt is spent."""
     return _moved(tx.run("return_claims", node_id=node_id, lease=lease))
-
-
-def holds_claims(tx: Transaction, node_id: UUID, lease: timedelta) -> bool:
-    """Whether a node has jobs under way."""
-    return bool(tx.run("holds_claims", node_id=node_id, lease=lease)[0].holds)
 
 
 def cancel(
@@ -141,11 +143,20 @@ def cancel_requested(tx: Transaction, job_id: UUID, token: UUID) -> str | None:
     return (row.cancel_reason or "canceled") if row.cancel_requested_at else None
 
 
-def settle_held(tx: Transaction, job: ClaimedJob, output: JsonObject, cost_microcents: int) -> tuple[Hint, ...]:
+def settle_held(
+    tx: Transaction, job: ClaimedJob, output: JsonObject, cost_microcents: int, *, began_at: datetime
+) -> tuple[Hint, ...]:
     """Make a held job succeeded in the caller's transaction; returns hints of jobs that waited for its key."""
     rows = tx.raw(
-        "select job_id, job_type, queue from postroom.settle_held(%(job)s, %(token)s, %(output)s, %(cost)s)",
-        {"job": job.job_id, "token": job.token, "output": Jsonb(output), "cost": cost_microcents},
+        "select job_id, job_type, queue"
+        " from postroom.settle_held(%(job)s, %(token)s, %(output)s, %(cost)s, %(began_at)s)",
+        {
+            "job": job.job_id,
+            "token": job.token,
+            "output": Jsonb(output),
+            "cost": cost_microcents,
+            "began_at": began_at,
+        },
     )
     return tuple(Hint(row.job_id, row.job_type, row.queue) for row in rows)
 
@@ -209,7 +220,7 @@ def _claimed(row: Row[Any]) -> ClaimedJob:
         project_id=row.project_id,
         payload=row.payload,
         payload_version=row.payload_version,
-        attempt=row.attempt,
+        attempt=row.attempt + (row.state == "claimed"),
         max_attempts=row.max_attempts,
         losses=row.losses,
         deadline=row.deadline,
@@ -220,6 +231,7 @@ def _claimed(row: Row[Any]) -> ClaimedJob:
         created_at=row.created_at,
         run_at=row.run_at,
         claimed_at=row.claimed_at,
+        started=row.state == "running",
     )
 
 

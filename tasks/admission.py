@@ -8,6 +8,7 @@ import structlog
 
 from domain.contract import JobContract
 from domain.failures import Failure, Invalid
+from domain.job import Hint
 from storage import refusals
 from storage.database import DatabaseUnavailable
 from tasks.catalogue import Job
@@ -18,16 +19,18 @@ from tasks.runtime import Runtime
 log = structlog.get_logger(__name__)
 
 
-def job_id_of(runtime: Runtime, job_type: Job[Any], task_id: str, arguments: Mapping[str, Any]) -> UUID | None:
-    """The ledger's id of the job that a message is about; None when the message was refused.
+def take_in(runtime: Runtime, job_type: Job[Any], task_id: str, arguments: Mapping[str, Any]) -> str:
+    """Take a foreign client's job into the ledger, whose own hint then brings it to the claim.
 
-    A hint has no arguments and its task id is the job's. A foreign message carries the job contract: it is taken into
-    the ledger, where its idempotency key may show that it is there already. Raises `DatabaseUnavailable`.
+    The message carries the job contract; its idempotency key may show that the job is there already. A message without
+    arguments is a hint in disguise: its task id is the job's. Returns `taken_in` or `refused`; raises
+    `DatabaseUnavailable`.
     """
     try:
-        if not arguments:
-            return UUID(task_id)
-        return _adopt(runtime, job_type, arguments)
+        if arguments:
+            _adopt(runtime, job_type, arguments)
+        else:
+            runtime.publisher.publish([Hint(UUID(task_id), job_type.name, job_type.queue.value)])
     except ValueError:
         refuse(runtime, job_type.name, task_id, "id", "is no UUID")
     except Invalid as problem:
@@ -36,7 +39,9 @@ def job_id_of(runtime: Runtime, job_type: Job[Any], task_id: str, arguments: Map
         raise
     except Failure as problem:
         refuse(runtime, job_type.name, task_id, "envelope", problem.reason)
-    return None
+    else:
+        return "taken_in"
+    return "refused"
 
 
 def refuse(runtime: Runtime, task: str, task_id: str, field: str, reason: str) -> None:
@@ -71,14 +76,14 @@ def _arguments(body: object) -> object:
     return body[1] if isinstance(body, list | tuple) and len(body) > 1 else body
 
 
-def _adopt(runtime: Runtime, job_type: Job[Any], arguments: Mapping[str, Any]) -> UUID:
+def _adopt(runtime: Runtime, job_type: Job[Any], arguments: Mapping[str, Any]) -> None:
     contract = JobContract.parse(dict(arguments))
     if contract.job_type != job_type.name and contract.job_type not in job_type.aliases:
         raise Invalid("job_type", f"the message is addressed to {job_type.name}")
     job_type.read(contract.payload, contract.payload_version)
 
-    def attempt() -> UUID:
+    def attempt() -> None:
         with runtime.database.ledger() as tx:
-            return enqueue(tx, [contract.new_job()])[0].job_id
+            enqueue(tx, [contract.new_job()])
 
-    return patiently(runtime, attempt)
+    patiently(runtime, attempt)

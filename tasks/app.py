@@ -1,7 +1,6 @@
 """The Celery application of the fleet: every job type registered as a task, and the frame's own parts as bootsteps."""
 
 import importlib
-from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +11,7 @@ from celery.exceptions import Reject
 
 from storage import job_types
 from storage.database import DatabaseUnavailable
-from tasks import admission, runner
+from tasks import admission, attempts
 from tasks.catalogue import Job, catalogue
 from tasks.patience import patiently
 from tasks.relay import Relay
@@ -23,10 +22,6 @@ log = structlog.get_logger(__name__)
 
 FAMILIES = ("deadletter", "drafts", "gmail", "maintenance", "threads", "triage")
 """The files of job types; adding a family adds its name here (a test compares it with the folder)."""
-
-
-OVERTIME = timedelta(seconds=30)
-"""How long a child may outrun its deadline before it is killed; a thread cannot be killed, it only loses its claim."""
 
 
 class FleetApp(Celery):  # type: ignore[misc] # Celery ships no types
@@ -47,22 +42,24 @@ app.config_from_object("celeryconfig")
 class JobTask(Task):  # type: ignore[misc] # Celery ships no types
     """A job type as Celery sees it: a task whose message is a hint."""
 
-    Request = "tasks.request:JobRequest"
+    Strategy = "tasks.ledger_loop:strategy"
     abstract = True
-    acks_late = True  # of foreign jobs; hints are acknowledged when they are accepted (tasks.request)
+    acks_late = True  # of foreign jobs, until they are in the ledger
     reject_on_worker_lost = True
     job_type: Job[Any]
 
     def run(self, *arguments: object, **contract: object) -> str:
-        """Run the job that the message is about."""
+        """Run the job that the ledger loop has claimed; without one, take a foreign client's job into the ledger."""
+        attempt = self.request.get(attempts.HEADER)
+        if attempt is not None:
+            return attempts.run(attempt, self.job_type)
         if arguments:
             admission.refuse(runtime(), self.job_type.name, self.request.id, "args", "must be empty")
             return "refused"
         try:
-            job_id = admission.job_id_of(runtime(), self.job_type, self.request.id, contract)
+            return admission.take_in(runtime(), self.job_type, self.request.id, contract)
         except DatabaseUnavailable as error:
             raise Reject(error.reason, requeue=True) from error
-        return "refused" if job_id is None else runner.run(runtime(), self.job_type, job_id)
 
 
 def register(job_type: Job[Any]) -> None:
@@ -70,7 +67,7 @@ def register(job_type: Job[Any]) -> None:
     for name in (job_type.name, *job_type.aliases):
         facts: dict[str, Any] = {"name": name, "job_type": job_type, "__doc__": job_type.handler.__doc__}
         # A prefork child past its deadline has lost its claim and still holds its slot of the pool.
-        facts["time_limit"] = (job_type.deadline + OVERTIME).total_seconds()
+        facts["time_limit"] = (job_type.deadline + attempts.OVERTIME).total_seconds()
         app.register_task(type(job_type.name, (JobTask,), facts)())
 
 

@@ -1,37 +1,83 @@
 """Celery's consumer, made to outlive what Celery's own does not: messages of any shape, and a broker that goes away."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import structlog
+from celery.worker import state
 from celery.worker.consumer import Consumer
-from celery.worker.loops import asynloop, synloop
+from kombu.common import ignore_errors
 from kombu.exceptions import ContentDisallowed, DecodeError
 
 from providers import logs
 from tasks import admission
+from tasks.ledger_loop import LedgerLoop
 from tasks.runtime import runtime
+from tasks.transport import MISSHAPEN, FleetQoS
 
 log = structlog.get_logger(__name__)
-
-MISSHAPEN = (AttributeError, KeyError, TypeError, ValueError)
-"""What Celery and kombu stumble over in a message that is not of the shape they expect."""
 
 
 class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
     """Records what it must refuse, and goes on. Celery's own would log the content, which may hold a secret."""
 
-    def loop(self, *arguments: Any) -> None:  # noqa: ANN401 - Celery's signature
-        """Run Celery's event loop; an envelope that kombu cannot open costs a reconnection instead of the worker.
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - Celery's signature
+        """One ledger loop for all the connections that this consumer will have."""
+        super().__init__(*arguments, **options)
+        self.ledger_loop = LedgerLoop(runtime())
 
-        kombu has taken such a message off the queue before it opens it, so that it does not come back.
-        """
+    def register_with_event_loop(self, hub: Any) -> None:  # noqa: ANN401 - Celery ships no types
+        """Let the ledger loop take part in the event loop."""
+        super().register_with_event_loop(hub)
+        self.ledger_loop.attach(self)
+
+    def ask_for(self, messages: int) -> None:
+        """Let the broker keep so many messages open with us."""
+        qos = getattr(self.task_consumer.channel, "qos", None)
+        if isinstance(qos, FleetQoS):
+            qos.appetite = messages
+        else:
+            # Each change is a round trip in AMQP, and 0 would mean without bound.
+            self.qos.value = 1 << max(0, messages - 1).bit_length()
+
+    def on_close(self) -> None:
+        """Leave the pool alone: its jobs are claimed, whatever becomes of the connection to the broker."""
+
+    def ensure_connected(self, conn: Any) -> Any:  # noqa: ANN401 - Celery ships no types
+        """Wait for the broker for as long as it takes; meanwhile jobs that end are settled."""
+
+        def tell(error: BaseException, interval: float) -> None:
+            log.warning("broker_unavailable", error=type(error).__name__, again_in_s=interval)
+
+        return conn.ensure_connection(tell, None, callback=self._meanwhile)
+
+    def drain(self, until: float) -> None:
+        """Claim nothing more and wait for what runs, in the event loop, to settle it as it ends."""
+        self.ledger_loop.stop()
+        if self.task_consumer is not None:
+            ignore_errors(self.connection, self.task_consumer.cancel)
+        while not self.ledger_loop.idle and time.monotonic() < until and not state.should_terminate:
+            self._one_round()
+
+    def _meanwhile(self) -> None:
+        state.maybe_shutdown()
+        if self.restart_count > 0:
+            self._one_round()
+
+    def _one_round(self) -> None:
+        """One round of the event loop while Celery's own stands still; a lost broker must not end it."""
         try:
-            (asynloop if self.hub else synloop)(*arguments)
-        except MISSHAPEN as error:
-            log.exception("envelope_refused")
-            admission.refuse(runtime(), "unknown", "unknown", "envelope", logs.sanitise(error))
-            raise ConnectionResetError("an envelope could not be opened") from error
+            next(self.hub.create_loop())
+        except self.connection_errors as error:
+            log.warning("broker_lost", error=type(error).__name__)
+            self._leave_broker()
+
+    def _leave_broker(self) -> None:
+        """Take everything of the lost connection out of the event loop, and leave the pool in it."""
+        self.hub.reset()
+        self.hub.on_tick.clear()
+        self.pool.register_with_event_loop(self.hub)
 
     def create_task_handler(self, *arguments: Any, **options: Any) -> Callable[[Any], None]:  # noqa: ANN401 - as above
         """Celery's handler of messages; one that it stumbles over is recorded and put aside."""
@@ -80,6 +126,7 @@ class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
         if self.task_consumer is not None:
             self.task_consumer.channel.do_restore = False
         super().on_connection_error_after_connected(exc)
+        self._leave_broker()
 
     def _refuse(self, message: Any, field: str, problem: BaseException | str) -> None:  # noqa: ANN401 - a kombu message
         message.reject_log_error(log, self.connection_errors)

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cached_property
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -21,14 +23,20 @@ from tasks.stopping import Canceled, Interrupted
 class JobContext:
     """One attempt at one job. Every write it makes names the attempt's claim (promise P4)."""
 
-    def __init__(self, runtime: Runtime, job: ClaimedJob) -> None:
+    def __init__(self, runtime: Runtime, job: ClaimedJob, began_at: datetime | None = None) -> None:
         """Bind the attempt to the process it runs in."""
         self.runtime = runtime
         self.job = job
+        self.began_at = began_at or runtime.clock()
         self.settled = False
         self.woken: tuple[Hint, ...] = ()
         self.cost_microcents = 0
-        self.log = structlog.get_logger("job").bind(
+
+    @cached_property
+    def log(self) -> Any:  # noqa: ANN401 - structlog's bound loggers share no type
+        """A logger that names the job in every record; made when it is asked for, for most jobs say nothing."""
+        job = self.job
+        return structlog.get_logger("job").bind(
             job_id=str(job.job_id),
             job_type=job.job_type,
             org_id=str(job.org_id),
@@ -71,7 +79,9 @@ class JobContext:
         job = self.job
         with self.runtime.database.claimed(job.org_id, job.job_id, job.token) as transaction:
             yield transaction
-            self.woken = ledger.settle_held(transaction, job, outcome.output, self.cost_microcents)
+            self.woken = ledger.settle_held(
+                transaction, job, outcome.output, self.cost_microcents, began_at=self.began_at
+            )
         self.settled = True
 
     def enqueue(self, tx: Transaction, jobs: Sequence[NewJob]) -> tuple[Enqueued, ...]:

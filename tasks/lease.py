@@ -32,17 +32,17 @@ class LeaseKeeper(threading.Thread):
         self._stopped.set()
 
     def _renewed(self) -> bool:
-        began = time.monotonic()
         try:
             renew(self._runtime)
         except Failure as failure:
             log.warning("lease_not_renewed", reason=failure.reason)
             return False
-        self._runtime.lease.renewed(began)
         return True
 
 
 def renew(runtime: Runtime) -> None:
     """Write the process's lease once."""
+    began = time.monotonic()
     with runtime.database.statements() as tx:
         ledger.renew_lease(tx, runtime.worker, runtime.lease.length)
+    runtime.lease.renewed(began)

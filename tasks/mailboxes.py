@@ -60,7 +60,7 @@ def _fresh_tokens(ctx: JobContext, account_id: UUID) -> Tokens:
 
 
 def _refresh(ctx: JobContext, held: Tokens) -> Tokens:
-    account_id, owner = held.account_id, ctx.runtime.worker.worker_id
+    account_id, owner = held.account_id, ctx.job.token
     with ctx.tx() as tx:
         leads = tokens.take_refresh_lease(tx, account_id, owner=owner, version=held.version)
     if not leads:

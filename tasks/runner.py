@@ -1,23 +1,27 @@
 """Runs one job: claim, hand to the handler, match what it returns or raises, settle. The only broad except is here."""
 
 import hashlib
+import json
 import traceback
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from itertools import count
 from typing import Any
 from uuid import UUID, uuid4
 
 import structlog
 
-from domain.failures import Failure, Transient
-from domain.job import Cancel, ClaimedJob, Hint, Outcome, State
+from domain.failures import Failure, Invalid, Transient
+from domain.job import Cancel, ClaimedJob, Hint, Outcome
 from domain.lifecycle import CloseGate, Settlement, settle
+from domain.redaction import redact_text
 from providers.logs import sanitise
 from storage import gates, ledger
 from storage.database import DatabaseUnavailable, Transaction
 from storage.gates import Gate
 from storage.ledger import Moved
-from tasks.catalogue import Job
+from tasks.catalogue import Job, catalogue
 from tasks.context import JobContext
 from tasks.doors import enqueue
 from tasks.patience import patiently
@@ -31,6 +35,62 @@ class Bug(Transient):
     """Something that is no failure of ours escaped a handler: retried, logged with a fingerprint, then dead."""
 
     code = "bug"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one attempt came to: the word for it, and what is still to be written, if anything is."""
+
+    word: str
+    settlement: Settlement | None = None
+
+
+def attempt(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: datetime) -> Verdict:
+    """Run one claimed job up to its settlement, which the ledger loop writes together with others'.
+
+    A settlement that takes more than a row (children, a gate) is written here, in a transaction of its own.
+    """
+    context = JobContext(runtime, job, began_at)
+    outcome = execute(context, job_type)
+    if context.settled:
+        runtime.publisher.publish(context.woken)
+        return Verdict("succeeded")
+    try:
+        settlement = decide(context, job_type, outcome)
+        if settlement is None:
+            return Verdict("claim_lost")
+        if settlement.gate is not None or settlement.children:
+            return Verdict(finish(context, job_type, outcome))
+        return Verdict(settlement.state.value, storable(settlement))
+    except Exception as error:  # noqa: BLE001 - what cannot be settled must not spoil the settlements of others
+        return stumble(context, job_type, error)
+
+
+def stumble(context: JobContext, job_type: Job[Any], error: Exception) -> Verdict:
+    """The verdict on an attempt whose outcome cannot be written."""
+    failure = error if isinstance(error, Failure) else _bug(context, error)
+    settlement = decide(context, job_type, failure)
+    return Verdict("claim_lost") if settlement is None else Verdict(settlement.state.value, settlement)
+
+
+def never_ran(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: datetime, story: str) -> Verdict:
+    """The verdict on an attempt that Celery could not bring to its handler."""
+    return stumble(JobContext(runtime, job, began_at), job_type, Bug(f"celery: {redact_text(story)[:500]}"))
+
+
+def unwritable(runtime: Runtime, job: ClaimedJob, failure: Failure, began_at: datetime | None) -> Verdict:
+    """The verdict on an attempt whose settlement PostgreSQL refused."""
+    job_type = catalogue.find(job.job_type)
+    if job_type is None:
+        return Verdict("returned", Settlement.unstarted(job, "unknown type"))
+    return stumble(JobContext(runtime, job, began_at), job_type, failure)
+
+
+def storable(settlement: Settlement) -> Settlement:
+    """The same settlement; raises when its output is no JSON, or `Invalid` when PostgreSQL cannot keep it."""
+    if settlement.output and "\\u0000" in json.dumps(settlement.output, allow_nan=False):
+        raise Invalid("output", "carries a NUL, which PostgreSQL cannot store")
+    return settlement
 
 
 def run(runtime: Runtime, job_type: Job[Any], job_id: UUID) -> str:
@@ -62,7 +122,7 @@ def finish(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) 
 def claim(runtime: Runtime, job_id: UUID) -> ClaimedJob | None:
     """Claim and start one job; None when it is somebody else's, not due, gated or ended. Gives up with the database."""
     token = uuid4()
-    unanswered = Settlement(job_id, token, State.QUEUED, attempt_delta=-1, detail={"cause": "unanswered"})
+    unanswered = Settlement.unanswered(job_id, token, started=True)
     tries = count()
 
     def attempt() -> ledger.Claims:
@@ -95,33 +155,38 @@ def execute(context: JobContext, job_type: Job[Any]) -> Outcome | Failure:
 
 def conclude(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> str:
     """Turn the outcome into a settlement and write it."""
-    runtime, job = context.runtime, context.job
-    if isinstance(outcome, Interrupted):
-        moved = _settle(context, Settlement.returned(job, outcome.reason))
-        return "returned" if moved.job_ids else "claim_lost"
-    settlement = settle(job, outcome, job_type.retry, runtime.clock(), runtime.dice())
+    settlement = decide(context, job_type, outcome)
     if settlement is None:
-        context.log.warning("claim_lost")
         return "claim_lost"
     moved = _settle(context, settlement)
     if not moved.job_ids:
         context.log.warning("settlement_refused", state=settlement.state.value)
         return "claim_lost"
     context.log.info("job_settled", state=settlement.state.value, error=settlement.error)
-    return settlement.state.value
+    return "returned" if isinstance(outcome, Interrupted) else settlement.state.value
+
+
+def decide(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> Settlement | None:
+    """What is to be written about the attempt; None when its claim is lost."""
+    runtime, job = context.runtime, context.job
+    if isinstance(outcome, Interrupted):
+        return Settlement.returned(job, outcome.reason).begun(context.began_at)
+    settlement = settle(job, outcome, job_type.retry, runtime.clock(), runtime.dice())
+    if settlement is None:
+        context.log.warning("claim_lost")
+        return None
+    return settlement.priced(context.cost_microcents).begun(context.began_at)
 
 
 def _settle(context: JobContext, settlement: Settlement) -> Moved:
-    priced = settlement.priced(context.cost_microcents)
-
     database = context.runtime.database
     alone = settlement.gate is None and not settlement.children
 
     def attempt() -> Moved:
         with database.statements() if alone else database.ledger() as tx:
-            moved = ledger.settle(tx, [priced])
+            moved = ledger.settle(tx, [settlement])
             if moved.job_ids:
-                _follow_up(tx, context.job, priced)
+                _follow_up(tx, context.job, settlement)
             hints: Sequence[Hint] = moved.hints
             tx.after_commit(lambda: context.runtime.publisher.publish(hints))
             return moved

@@ -4,10 +4,10 @@ import mmap
 import os
 import random
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from uuid import UUID, uuid4
@@ -23,13 +23,34 @@ from tasks.publisher import Publisher
 NODE_ID = uuid4()
 """One worker command and the children it forks; inherited over the fork."""
 
+WORKER_ID = uuid4()
+"""Whose claims this worker command's jobs are: the parent's, whichever child runs them."""
 
-@dataclass
+MONOTONIC = struct.Struct("d")
+
+
 class Lease:
-    """How long this process may count on its claims, by the monotonic clock."""
+    """How long this worker command may count on its claims; its children see each renewal in a page of shared memory.
 
-    length: timedelta
-    renewed_at: float = field(default_factory=time.monotonic)
+    Its time is the system's monotonic clock, which is one for all processes of a machine.
+    """
+
+    def __init__(self, length: timedelta, page: mmap.mmap | None = None) -> None:
+        """Begin with what the page says, or with a fresh lease of this process's own."""
+        self.length = length
+        self._page = page or mmap.mmap(-1, MONOTONIC.size)
+        if page is None:
+            self.renewed_at = time.monotonic()
+
+    @property
+    def renewed_at(self) -> float:
+        """When the last renewal that was committed began."""
+        at: float = MONOTONIC.unpack(self._page[:])[0]
+        return at
+
+    @renewed_at.setter
+    def renewed_at(self, at: float) -> None:
+        self._page[:] = MONOTONIC.pack(at)
 
     def renewed(self, at: float) -> None:
         """Note that a renewal which began at `at` was committed."""
@@ -59,6 +80,9 @@ class Stopping:
 NODE_STOPPING = Stopping()
 """This worker command's; inherited over the fork like its id."""
 
+NODE_LEASE = mmap.mmap(-1, MONOTONIC.size)
+"""When this worker command's lease was renewed; before the first renewal, long ago."""
+
 
 class Runtime:
     """The process's own objects. Tests build one with what they want to control."""
@@ -69,15 +93,15 @@ class Runtime:
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         dice: Callable[[], float] = random.random,
-        stopping: Stopping | None = None,
+        node: bool = False,
     ) -> None:
-        """Prepare for a process; nothing connects yet."""
+        """Prepare for a process, of this worker command (`node`) or alone; nothing connects yet."""
         self.settings = settings
         self.clock = clock
         self.dice = dice
-        self.worker = Worker(uuid4(), NODE_ID, socket.gethostname(), os.getpid())
-        self.lease = Lease(timedelta(seconds=settings.lease_s))
-        self.stopping = stopping or Stopping()
+        self.worker = Worker(WORKER_ID if node else uuid4(), NODE_ID, socket.gethostname(), os.getpid())
+        self.lease = Lease(timedelta(seconds=settings.lease_s), NODE_LEASE if node else None)
+        self.stopping = NODE_STOPPING if node else Stopping()
 
     @property
     def patience(self) -> timedelta:
@@ -130,7 +154,7 @@ def runtime() -> Runtime:
     global _runtime  # noqa: PLW0603 - one per process is the point
     with _making:
         if _runtime is None:
-            _runtime = Runtime(load(), stopping=NODE_STOPPING)
+            _runtime = Runtime(load(), node=True)
         return _runtime
 
 

@@ -1,8 +1,8 @@
 """Celery's worker command, made to stop within its grace and to give back what it still holds."""
 
 import logging
+import math
 import os
-import threading
 import time
 from typing import Any
 
@@ -17,12 +17,9 @@ from providers import logs
 from storage import ledger
 from tasks.lease import LeaseKeeper, renew
 from tasks.patience import patiently
-from tasks.runtime import Runtime, runtime
+from tasks.runtime import runtime
 
 log = structlog.get_logger(__name__)
-
-LOOK_AGAIN_S = 0.2
-"""How often a stopping worker looks whether its last jobs have ended."""
 
 
 class FleetLogging(Logging):  # type: ignore[misc] # Celery ships no types
@@ -40,7 +37,6 @@ class FleetWorker(Worker):  # type: ignore[misc] # Celery ships no types
     def on_init_blueprint(self) -> None:
         """Take part in the fleet, with a lease before anything can be claimed."""
         super().on_init_blueprint()
-        signals.worker_process_init.connect(keep_lease, weak=False)
         signals.worker_shutting_down.connect(begin_stopping, weak=False)
         signals.worker_shutdown.connect(return_claims, weak=False)
         keep_lease()
@@ -50,15 +46,23 @@ class FleetWorker(Worker):  # type: ignore[misc] # Celery ships no types
 
         Celery cannot cancel a thread, and would wait for it for ever; a child ends with its parent.
         """
-        process = runtime()
-        begin_stopping()
-        deadline = time.monotonic() + process.settings.shutdown_grace_s
-        while holds_claims(process) and time.monotonic() < deadline:
-            threading.Event().wait(LOOK_AGAIN_S)
-        if return_claims() or holds_claims(process):
+        self._drain(time.monotonic() + runtime().settings.shutdown_grace_s)
+        if self.consumer is not None and not self.consumer.ledger_loop.idle:
+            return_claims()
             self._return_messages()
             logging.shutdown()
             os._exit(EX_FAILURE)
+
+    def _shutdown(self, warm: bool = True) -> None:  # noqa: FBT001, FBT002 - Celery's signature
+        """Let all running jobs end before a warm shutdown closes the pool."""
+        if warm:
+            self._drain(math.inf)
+        super()._shutdown(warm)
+
+    def _drain(self, until: float) -> None:
+        begin_stopping()
+        if self.consumer is not None:
+            self.consumer.drain(until)
 
     def terminate(self, in_sighandler: bool = False) -> None:  # noqa: FBT001, FBT002 - Celery's signature
         """Give back what is held, for after a cold shutdown Celery sends no signal."""
@@ -80,7 +84,7 @@ def configure_logging(**_: object) -> None:
 
 
 def keep_lease(**_: object) -> None:
-    """Register this process and keep its lease; in a prefork pool each child is a process of its own.
+    """Register this worker command and keep its lease, under which its main process claims for all its children.
 
     Nothing is claimed before the lease stands, so a database that is away is waited for.
     """
@@ -92,15 +96,6 @@ def keep_lease(**_: object) -> None:
 def begin_stopping(**_: object) -> None:
     """Let handlers notice at their next step that the worker stops, in the children too."""
     runtime().stopping.set()
-
-
-def holds_claims(process: Runtime) -> bool:
-    """Whether jobs of this node are under way; also when nobody can tell now."""
-    try:
-        with process.database.ledger() as tx:
-            return ledger.holds_claims(tx, process.worker.node_id, process.lease.length)
-    except Failure:
-        return True
 
 
 def return_claims(**_: object) -> int:

@@ -1,15 +1,19 @@
 -- Writes what became of jobs, each named by id and claim token: a claim that was lost matches nothing, and the caller sees
--- which of its jobs are missing from the answer. Returns the settled jobs and those that waited for their concurrency keys.
+-- which of its jobs are missing from the answer. A job that comes straight from its claim gets the start of its attempt in its
+-- trail too, with its own time. Returns the settled jobs and those that waited for their concurrency keys.
 with verdicts as (
   select * from unnest(
     %(job_ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(run_ats)s::timestamptz[], %(attempt_deltas)s::smallint[],
+    %(loss_deltas)s::smallint[], %(started_ats)s::timestamptz[],
     %(outputs)s::jsonb[], %(errors)s::jsonb[], %(costs)s::bigint[], %(reasons)s::text[], %(events)s::text[], %(details)s::jsonb[]
-  ) as v (id, token, state, run_at, attempt_delta, output, error, cost, reason, event, detail)
+  ) as v (id, token, state, run_at, attempt_delta, loss_delta, began_at, output, error, cost, reason, event, detail)
 ),
 settled as (
   update jobs j set
     state = v.state,
-    attempt = greatest(j.attempt + v.attempt_delta, 0),
+    attempt = greatest(j.attempt + case when j.state = 'claimed' and v.began_at is not null then 1 else 0 end + v.attempt_delta, 0),
+    losses = j.losses + v.loss_delta,
+    started_at = coalesce(v.began_at, j.started_at),
     claim_token = null, worker_id = null, claimed_at = null, published_at = null,
     run_at = coalesce(v.run_at, j.run_at),
     attention_at = case v.state when 'queued' then coalesce(v.run_at, now()) end,
@@ -20,7 +24,7 @@ settled as (
     cost_microcents = j.cost_microcents + v.cost
   from verdicts v
   where j.id = v.id and j.claim_token = v.token
-  returning j.*, v.event, v.detail
+  returning j.*, v.event, v.detail, v.began_at, v.attempt_delta, old.state as was, old.worker_id as by_worker, old.claimed_at as taken_at
 ),
 guards as (
   update idempotency_keys k set
@@ -31,8 +35,13 @@ guards as (
   where s.guarded and k.org_id = s.org_id and k.key = s.idempotency_key and k.job_id = s.id
 ),
 told as (
-  insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
-  select event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt, detail
+  insert into audit_log (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+  select coalesce(began_at, taken_at), case when began_at is null then 'job.claimed' else 'job.started' end,
+    org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt - attempt_delta,
+    jsonb_build_object('worker', by_worker, 'claimed_at', taken_at)
+  from settled where was = 'claimed'
+  union all
+  select clock_timestamp(), event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt, detail
   from settled where event is not null
 )
 select 'settled' as what, id, job_type, queue, org_id, state from settled

@@ -79,7 +79,6 @@ def walk(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
         ("publish_due", {"batch": 500, "patience": timedelta(seconds=30)}, "jobs_attention"),
         ("rescue_jobs", {"batch": 500, "max_losses": 3}, "jobs_attention"),
         ("recall_hints", {}, "jobs_attention"),
-        ("holds_claims", {"node_id": uuid4(), "lease": timedelta(seconds=60)}, "jobs_attention"),
         ("return_claims", {"node_id": uuid4(), "lease": timedelta(seconds=60)}, "jobs_attention"),
         ("delete_finished_jobs", {"keep_for": timedelta(days=7), "batch": 1000}, "jobs_finished"),
     ],

@@ -84,24 +84,31 @@ grant execute on function postroom.free_slots(uuid[]) to postroom_ledger;
 
 -- Makes a held job succeeded inside the holder's own transaction, so that its domain rows and its settlement commit
 -- together. Returns the jobs that waited for its concurrency key.
-create function postroom.settle_held(held_job uuid, held_token uuid, job_output jsonb, cost bigint)
+create function postroom.settle_held(held_job uuid, held_token uuid, job_output jsonb, cost bigint, began_at timestamptz)
 returns table (job_id uuid, job_type text, queue text)
 language plpgsql security definer set search_path = pg_catalog, public as $$
 #variable_conflict use_column
 declare
   done jobs;
+  held jobs;
 begin
   perform postroom.hold_claim(held_job, held_token);
-  update jobs set state = 'succeeded', finished_at = now(), attention_at = null, claim_token = null, worker_id = null,
+  select * into held from jobs where id = held_job;
+  update jobs set attempt = attempt + case held.state when 'claimed' then 1 else 0 end, started_at = coalesce(started_at, began_at), state = 'succeeded', finished_at = now(), attention_at = null, claim_token = null, worker_id = null,
     claimed_at = null, published_at = null, output = job_output, cost_microcents = cost_microcents + cost
   where id = held_job and claim_token = held_token
   returning * into done;
   update idempotency_keys k set status = 'succeeded', last_seen_at = now(), result_ref = jsonb_build_object('job_id', done.id)
   where done.guarded and k.org_id = done.org_id and k.key = done.idempotency_key and k.job_id = done.id;
+  if held.state = 'claimed' then
+    insert into audit_log (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+    values (began_at, 'job.started', done.org_id, done.project_id, done.actor_type, done.actor_id, done.request_id, done.correlation_id,
+            done.id, done.job_type, done.attempt, jsonb_build_object('worker', held.worker_id, 'claimed_at', held.claimed_at));
+  end if;
   insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
   values ('job.succeeded', done.org_id, done.project_id, done.actor_type, done.actor_id, done.request_id, done.correlation_id,
           done.id, done.job_type, done.attempt, '{}');
   return query select w.job_id, w.job_type, w.queue from postroom.free_slots(array[done.id]) as w;
 end
 $$;
-grant execute on function postroom.settle_held(uuid, uuid, jsonb, bigint) to postroom_ledger, postroom_tenant;
+grant execute on function postroom.settle_held(uuid, uuid, jsonb, bigint, timestamptz) to postroom_ledger, postroom_tenant;

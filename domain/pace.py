@@ -1,0 +1,53 @@
+"""How many jobs a worker process takes on: no more than it can begin soon, and enough never to wait for the next."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+SOON_S = 0.05
+"""A claim should begin within this time: short beside the second a waiting tenant notices, long beside a round trip."""
+
+BATCH_S = 0.01
+"""How long one batch of light jobs should keep a slot: a tenth of what a person notices, far more than it costs."""
+
+BATCH = 32
+"""Light jobs in one batch, at most: what a lost process takes with it is bounded."""
+
+INERTIA = 0.8
+"""How much of an expectation the next measurement leaves standing: a single odd job changes little."""
+
+
+@dataclass
+class Pace:
+    """What each job type has been seen to take, in seconds; a type that was never seen may take long."""
+
+    _expected: dict[str, float] = field(default_factory=dict)
+
+    def expects(self, job_type: str) -> float:
+        """Seconds that a job of this type will probably take."""
+        return self._expected.get(job_type, SOON_S)
+
+    def learn(self, job_type: str, seconds: float) -> None:
+        """Take one measurement in: a job that took far longer than expected counts at once, others little by little."""
+        known = self._expected.get(job_type)
+        if known is None or seconds > known * 10:
+            self._expected[job_type] = seconds
+        else:
+            self._expected[job_type] = known * INERTIA + seconds * (1 - INERTIA)
+
+    def load(self, job_types: Iterable[str]) -> float:
+        """Seconds of work in jobs of these types."""
+        return sum(self.expects(job_type) for job_type in job_types)
+
+    def batch(self, job_types: Sequence[str]) -> int:
+        """How many of these light jobs, from the first on, should share a slot's next turn; at least one."""
+        spent = 0.0
+        for count, job_type in enumerate(job_types[:BATCH]):
+            spent += self.expects(job_type)
+            if spent > BATCH_S:
+                return max(count, 1)
+        return min(len(job_types), BATCH)
+
+
+def may_take(slots: int, taken: int, load_s: float) -> bool:
+    """Whether a process with `taken` jobs and `load_s` seconds of work can begin another soon."""
+    return taken < slots or load_s < slots * SOON_S

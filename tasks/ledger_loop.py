@@ -1,0 +1,330 @@
+"""The ledger loop: claims what a worker's main process received and settles what its pool brings back, many at a time.
+
+It lives in Celery's event loop and has no thread of its own: what gathers while one statement runs goes into the next.
+docs/explanation/ledger-loop.md has the figures, and why nothing gets lost.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import islice, takewhile
+from typing import Any
+from uuid import UUID, uuid4
+
+import structlog
+from celery.worker.strategy import default as foreign_strategy
+
+from domain.failures import Failure
+from domain.job import ClaimedJob
+from domain.lifecycle import Settlement
+from domain.pace import BATCH, SOON_S, Pace, may_take
+from storage import ledger
+from storage.database import DatabaseUnavailable
+from tasks import admission, runner
+from tasks.attempts import Report
+from tasks.catalogue import catalogue
+from tasks.patience import DATABASE_RETRY_S
+from tasks.pool_door import PoolDoor
+from tasks.publisher import ORIGIN, TOGETHER
+from tasks.runtime import Runtime
+
+log = structlog.get_logger(__name__)
+
+WINDOW_S = 0.002
+"""How long a turn gathers after the one before; a loop that was idle for longer turns at once."""
+
+FULL = 256
+"""Jobs in one statement: twice as many are hardly cheaper each, and the event loop stands still for longer."""
+
+CHECK_S = 1.0
+"""How often the loop looks whether what it has claimed begins, and writes which long jobs have begun."""
+
+STRANGE_WAIT = timedelta(seconds=30)
+"""How long a job rests whose type this worker does not know; a newer worker will take it."""
+
+
+@dataclass
+class Envelope:
+    """One broker message; acknowledged when each of its jobs is claimed, or is known to need no claim here."""
+
+    message: Any
+    open: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hinted:
+    """A job that the broker spoke of and nobody here has claimed yet."""
+
+    job_id: UUID
+    job_type: str
+    envelope: Envelope
+
+
+class LedgerLoop:
+    """One worker command's loop. All of it runs in the main thread, but for `deliver`."""
+
+    def __init__(self, process: Runtime) -> None:
+        """Prepare; `attach` begins."""
+        self._process = process
+        self._pace = Pace()
+        self._door = PoolDoor(self.deliver, process.clock)
+        self._consumer: Any = None
+        self._hints: deque[Hinted] = deque()
+        self._ready: deque[tuple[ClaimedJob, Envelope]] = deque()
+        self._reports: deque[Report] = deque()
+        self._held: dict[UUID, tuple[ClaimedJob, float]] = {}
+        self._load_s = 0.0
+        self._unanswered: list[Settlement] = []
+        self._envelopes = 0
+        self._thread = threading.get_ident()
+        self._next_turn = 0.0
+        self._timer: Any = None
+        self.database_away = False
+
+    def attach(self, consumer: Any) -> None:  # noqa: ANN401 - Celery ships no types
+        """Take part in this consumer's event loop; called again after each reconnection to the broker."""
+        self._consumer = consumer
+        self._door.attach(consumer)
+        self._hints.clear()  # the broker, or the relay, brings back what was not acknowledged
+        self._envelopes = 0
+        self._timer = None
+        consumer.hub.call_repeatedly(CHECK_S, self.check)
+        self._ask_for_more()
+        self._arm()
+
+    def received(self, message: Any) -> None:  # noqa: ANN401 - a kombu message
+        """Note the jobs that a message speaks of; they are claimed in the next turn that has room for them."""
+        headers = message.headers
+        names = headers.get(TOGETHER) or (headers["id"],)
+        try:
+            job_ids = [UUID(name) for name in names]
+        except (AttributeError, TypeError, ValueError):
+            message.reject_log_error(log, self._consumer.connection_errors)
+            admission.refuse(self._process, str(headers["task"]), str(headers["id"]), "id", "is no UUID")
+            return
+        envelope = Envelope(message, len(job_ids))
+        self._envelopes += 1
+        self._hints.extend(Hinted(job_id, headers["task"], envelope) for job_id in job_ids)
+        self._arm()
+
+    def deliver(self, reports: Sequence[Report]) -> None:
+        """Take what came of jobs in the pool; from any thread."""
+        self._reports.extend(reports)
+        if threading.get_ident() == self._thread:
+            self._arm()
+        else:
+            self._consumer.hub.call_soon(self._arm)
+
+    def turn(self) -> None:
+        """Settle what came back, claim what there is room for, and hand it to the pool."""
+        self._timer = None
+        try:
+            self._settle()
+            self._claim()
+        except DatabaseUnavailable as failure:
+            if not self.database_away:
+                log.warning("ledger_unavailable", reason=failure.reason)
+            self.database_away = True
+            self._next_turn = time.monotonic() + DATABASE_RETRY_S
+        else:
+            self.database_away = False
+            self._next_turn = time.monotonic() + WINDOW_S
+        self._dispatch()
+        self._ask_for_more()
+        if self._reports or self._unanswered or (self._hints and self._has_room()):
+            self._arm()
+
+    def check(self) -> None:
+        """Give back claims that do not begin, and write the starts of jobs that take long."""
+        if self._ready and time.monotonic() - self._door.moved_at > CHECK_S:
+            self._give_back("no slot became free")
+        self._record_starts()
+
+    def stop(self) -> None:
+        """Claim nothing more, and give back what has not begun."""
+        self._hints.clear()
+        self._give_back("shutdown")
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything that was claimed here is settled."""
+        return not (self._held or self._reports or self._unanswered)
+
+    def _arm(self) -> None:
+        """Let a turn come as soon as its time has come; an idle loop's has."""
+        if self._timer is None:
+            self._timer = self._consumer.hub.call_later(max(0.0, self._next_turn - time.monotonic()), self.turn)
+
+    def _has_room(self) -> bool:
+        taken = len(self._held) - len(self._reports)
+        return not self._process.stopping.is_set() and may_take(self._door.slots, taken, self._load_s)
+
+    def _settle(self) -> None:
+        reports = [self._reports.popleft() for _ in range(min(len(self._reports), FULL))]
+        settlements = [report.settlement for report in reports if report.settlement is not None]
+        try:
+            self._write(self._unanswered + settlements)
+        except DatabaseUnavailable:
+            self._reports.extendleft(reversed(reports))
+            raise
+        self._unanswered.clear()
+        for report in reports:
+            held = self._held.pop(report.job_id, None)
+            if held is not None:
+                self._load_s -= held[1]
+                if report.seconds is not None:
+                    self._pace.learn(held[0].job_type, report.seconds)
+
+    def _write(self, settlements: Sequence[Settlement]) -> None:
+        if not settlements:
+            return
+        try:
+            with self._process.database.statements() as tx:
+                moved = ledger.settle(tx, settlements)
+        except DatabaseUnavailable:
+            raise
+        except Failure as failure:
+            self._write_apart(settlements, failure)
+            return
+        self._process.publisher.publish(moved.hints)
+        lost = len(settlements) - len(moved.job_ids)
+        if lost:
+            log.warning("settlements_refused", jobs=lost, reason="their claims were lost")
+
+    def _write_apart(self, settlements: Sequence[Settlement], failure: Failure) -> None:
+        """What PostgreSQL refuses of one job must not keep the others: each by itself, that one by its failure."""
+        if len(settlements) > 1:
+            for settlement in settlements:
+                self._write([settlement])
+            return
+        held = self._held.get(settlements[0].job_id)
+        if held is None or settlements[0].error is not None:
+            log.error("settlement_unwritable", job_id=str(settlements[0].job_id), reason=failure.reason)
+            return
+        verdict = runner.unwritable(self._process, held[0], failure, settlements[0].started_at)
+        self._write([verdict.settlement] if verdict.settlement else [])
+
+    def _claim(self) -> None:
+        slots, taken = self._door.slots, len(self._held) - len(self._reports)
+        now_free, load = max(0, slots - taken), self._load_s
+        hinted: list[Hinted] = []
+        while self._hints and len(hinted) < FULL and may_take(slots, taken + len(hinted), load):
+            hint = self._hints.popleft()
+            if hint.job_id in self._held:
+                self._decide(hint.envelope)
+                continue
+            load += self._pace.expects(hint.job_type)
+            hinted.append(hint)
+        # An ordinary job that finds a free slot begins at once, and its claim says so; others begin in their turn.
+        begins = [hint for hint in hinted[:now_free] if not _light(hint.job_type)]
+        self._claim_some(begins, start=True)
+        self._claim_some([hint for hint in hinted if hint not in begins], start=False)
+
+    def _claim_some(self, hinted: Sequence[Hinted], *, start: bool) -> None:
+        if not hinted:
+            return
+        token, process = uuid4(), self._process
+        job_ids = [hint.job_id for hint in hinted]
+        try:
+            with process.database.statements() as tx:
+                claims = ledger.claim(
+                    tx,
+                    job_ids,
+                    process.worker.worker_id,
+                    lease=process.lease.length,
+                    start=start,
+                    tokens=[token] * len(job_ids),
+                )
+        except DatabaseUnavailable:
+            # The claim may have been committed although its answer was lost; nobody would run the jobs then.
+            self._unanswered += [Settlement.unanswered(job_id, token, started=start) for job_id in job_ids]
+            self._hints.extendleft(reversed(hinted))
+            raise
+        envelopes = {hint.job_id: hint.envelope for hint in hinted}
+        for job in claims.jobs:
+            self._hold(job, envelopes[job.job_id])
+        for hint in hinted:
+            self._decide(hint.envelope)
+        if claims.refused:
+            log.info("hints_ignored", **{str(job_id): reason for job_id, reason in claims.refused.items()})
+
+    def _hold(self, job: ClaimedJob, envelope: Envelope) -> None:
+        if catalogue.find(job.job_type) is None:
+            later = self._process.clock() + STRANGE_WAIT
+            self._reports.append(Report(job.job_id, "returned", Settlement.unstarted(job, "unknown type", later)))
+        else:
+            self._ready.append((job, envelope))
+        expected = self._pace.expects(job.job_type)
+        self._held[job.job_id] = (job, expected)
+        self._load_s += expected
+
+    def _decide(self, envelope: Envelope) -> None:
+        envelope.open -= 1
+        if not envelope.open:
+            self._envelopes -= 1
+            envelope.message.ack_log_error(log, self._consumer.connection_errors)
+
+    def _dispatch(self) -> None:
+        while self._ready and self._door.has_room():
+            batch = list(islice(takewhile(lambda held: _batched(held[0]), self._ready), BATCH))
+            if batch:
+                jobs = [job for job, _ in batch]
+                jobs = jobs[: self._pace.batch([job.job_type for job in jobs])]
+                self._door.send_batch(jobs)
+            else:
+                jobs = [self._ready[0][0]]
+                self._door.send_request(jobs[0], self._ready[0][1].message)
+            for _ in jobs:
+                self._ready.popleft()
+
+    def _ask_for_more(self) -> None:
+        """Let the broker send as many messages as could begin soon, and none while no slot is free."""
+        taken = len(self._held) + len(self._hints)
+        room = self._door.slots - taken
+        if self._hints or self._held:
+            kind = (self._hints[-1] if self._hints else next(reversed(self._held.values()))[0]).job_type
+            soon = self._door.slots * SOON_S - self._load_s - len(self._hints) * self._pace.expects(kind)
+            room = max(room, min(2 * FULL, int(soon / max(self._pace.expects(kind), 1e-5))))
+        self._consumer.ask_for(self._envelopes + max(0, room))
+
+    def _give_back(self, cause: str) -> None:
+        jobs = [job for job, _ in self._ready]
+        self._ready.clear()
+        self.deliver([Report(job.job_id, "returned", Settlement.unstarted(job, cause)) for job in jobs])
+
+    def _record_starts(self) -> None:
+        begun = [(job.job_id, job.token, at) for job, at in self._door.begun() if not job.started]
+        if not begun:
+            return
+        try:
+            with self._process.database.statements() as tx:
+                ledger.record_starts(tx, begun)
+        except Failure as failure:
+            log.warning("starts_not_recorded", jobs=len(begun), reason=failure.reason)
+
+
+def _light(job_type: str) -> bool:
+    known = catalogue.find(job_type)
+    return known is not None and known.light
+
+
+def _batched(job: ClaimedJob) -> bool:
+    """Whether a job may share a unit: not one that is suspected of having taken a process down."""
+    return _light(job.job_type) and not job.started and not job.losses
+
+
+def strategy(task: Any, app: Any, consumer: Any, **options: Any) -> Any:  # noqa: ANN401 - Celery's signature
+    """Celery's strategy for our tasks: hints go to the loop, jobs of foreign clients to Celery's own requests."""
+    take_in = foreign_strategy(task, app, consumer, **options)
+    loop: LedgerLoop = consumer.ledger_loop
+
+    def handle(message: Any, body: Any, ack: Any, reject: Any, callbacks: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Celery's signature
+        if message.headers.get("origin") == ORIGIN:
+            loop.received(message)
+        else:
+            take_in(message, body, ack, reject, callbacks, **kwargs)
+
+    return handle

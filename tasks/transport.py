@@ -1,0 +1,153 @@
+"""kombu's Redis transport, for hints: takes what waits in one round trip, and guards what is in no ledger yet.
+
+A hint that gets lost is sent again by the relay, so that the three commands by which kombu guards each message against
+its consumer's death buy nothing. A job of a foreign client is guarded by them until its task has taken it in.
+"""
+
+from collections.abc import Sequence
+from json import loads
+from typing import Any
+
+from kombu.transport import redis, virtual
+
+from providers.logs import sanitise
+from tasks import admission
+from tasks.publisher import ORIGIN
+from tasks.runtime import runtime
+
+MISSHAPEN = (AttributeError, KeyError, TypeError, ValueError)
+"""What Celery and kombu stumble over in a message that is not of the shape they expect."""
+
+AT_ONCE = 128
+"""Messages taken in one round trip, at most."""
+
+
+class FleetQoS(redis.QoS):  # type: ignore[misc] # kombu ships no types
+    """Counts what was received against what the consumer asked for."""
+
+    appetite: int | None = None
+    """How many messages the consumer wants to have open; None follows the prefetch count."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - kombu's signature
+        """Begin with nothing received."""
+        super().__init__(*arguments, **options)
+        self._guarded: set[str] = set()
+
+    def can_consume(self) -> bool:
+        """Whether to ask the broker for more."""
+        return bool(super().can_consume()) if self.appetite is None else self._open() < self.appetite
+
+    def can_consume_max_estimate(self) -> int:
+        """How many more to ask for."""
+        if self.appetite is None:
+            room = super().can_consume_max_estimate()
+            return AT_ONCE if room is None else int(room)
+        return max(0, self.appetite - self._open())
+
+    def append(self, message: Any, delivery_tag: str) -> None:  # noqa: ANN401 - a kombu message
+        """Note a message; a foreign one is kept by the broker until it is acknowledged."""
+        if _is_hint(message):
+            virtual.QoS.append(self, message, delivery_tag)
+        else:
+            self._guarded.add(delivery_tag)
+            super().append(message, delivery_tag)
+
+    def ack(self, delivery_tag: str) -> None:
+        """Forget a message."""
+        if delivery_tag in self._guarded:
+            self._guarded.discard(delivery_tag)
+            super().ack(delivery_tag)
+        else:
+            virtual.QoS.ack(self, delivery_tag)
+
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:  # noqa: FBT001, FBT002 - kombu's signature
+        """Forget a message, or put it back."""
+        if delivery_tag in self._guarded:
+            self._guarded.discard(delivery_tag)
+            super().reject(delivery_tag, requeue)
+        else:
+            virtual.QoS.reject(self, delivery_tag, requeue)
+
+    def restore_unacked(self, client: Any = None) -> list[Any]:  # noqa: ANN401 - kombu's signature
+        """Put back what is open, so that another worker need not wait for the relay to send hints again."""
+        self._flush()
+        for tag, message in list(self._delivered.items()):
+            if tag in self._guarded:
+                self.restore_by_tag(tag, client=client)
+            else:
+                self.channel.put_back(message)
+        self._delivered.clear()
+        return []
+
+    def _open(self) -> int:
+        return len(self._delivered) - len(self._dirty)
+
+
+class FleetChannel(redis.Channel):  # type: ignore[misc] # kombu ships no types
+    """A channel that empties its queue's head in one go."""
+
+    QoS = FleetQoS
+    _taking: Any = None
+
+    def put_back(self, message: Any) -> None:  # noqa: ANN401 - a kombu message
+        """Return one hint to the head of its queue."""
+        route = message.delivery_info
+        with self.conn_or_acquire() as client, client.pipeline() as pipe:
+            self._do_restore_message(message.serializable(), route["exchange"], route["routing_key"], pipe)
+            pipe.execute()
+
+    def _restore(self, message: Any, leftmost: bool = False) -> None:  # noqa: ANN401, FBT001, FBT002 - kombu's signature
+        if _is_hint(message):
+            self.put_back(message)
+        else:
+            super()._restore(message, leftmost)
+
+    def _brpop_read(self, **options: Any) -> bool:  # noqa: ANN401 - kombu's signature
+        """Deliver what BRPOP brought, and as much of what waits behind it as the consumer asked for."""
+        key, first = self._read_reply(options)
+        queue = key.decode().rsplit(self.sep, 1)[0]
+        self._queue_cycle.rotate(queue)
+        self._deliver_all(queue, [first])
+        room = min(self.qos.can_consume_max_estimate(), AT_ONCE)
+        if room:
+            self._deliver_all(queue, self._take(key, room))
+        return True
+
+    def _read_reply(self, options: dict[str, Any]) -> tuple[bytes, bytes]:
+        """The reply of the pending BRPOP, as kombu reads it; raises `Empty` when its time ran out."""
+        try:
+            try:
+                reply = self.client.parse_response(self.client.connection, "BRPOP", **options)
+            except self.connection_errors:
+                self.client.connection.disconnect()
+                raise
+            if not reply:
+                raise redis.Empty
+            return reply[0], reply[1]
+        finally:
+            self._in_poll = None
+            self._flush_brpop_reauth()
+
+    def _take(self, key: bytes, room: int) -> Sequence[bytes]:
+        if self._taking is None:
+            self._taking = self._create_client()
+        return self._taking.rpop(key, room) or ()
+
+    def _deliver_all(self, queue: str, items: Sequence[bytes]) -> None:
+        for item in items:
+            try:
+                self.connection._deliver(loads(item), queue)  # noqa: SLF001 - the channel's own transport
+            except MISSHAPEN as error:
+                # kombu itself would end the consumer, and with it the other messages that came along.
+                admission.refuse(runtime(), "unknown", "unknown", "envelope", sanitise(error))
+
+
+class Transport(redis.Transport):  # type: ignore[misc] # kombu ships no types
+    """Redis and Valkey, as the fleet uses them."""
+
+    Channel = FleetChannel
+
+
+def _is_hint(message: Any) -> bool:  # noqa: ANN401 - a kombu message
+    headers = message.headers
+    return isinstance(headers, dict) and headers.get("origin") == ORIGIN
