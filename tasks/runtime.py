@@ -18,6 +18,7 @@ from settings import Settings, load
 from storage.database import Database
 from storage.ledger import Worker
 from storage.sealing import Sealer
+from tasks.metering import Meters
 from tasks.publisher import Publisher
 
 NODE_ID = uuid4()
@@ -95,12 +96,18 @@ class Runtime:
         return Sealer.of(self.settings)
 
     @cached_property
+    def meters(self) -> Meters:
+        """What every client of a provider asks before each call."""
+        return Meters.of(self.settings)
+
+    @cached_property
     def model(self) -> LanguageModel:
-        """The language model, shared by the threads of this process."""
+        """The language model, shared by the threads of this process; `tasks/paying.py` is the way to ask it."""
         settings = self.settings
         return AnthropicModel(
             api_key=settings.anthropic_api_key.get_secret_value(),
             timeout_s=settings.anthropic_timeout_s,
+            meter=self.meters.meter("anthropic"),
             base_url=settings.anthropic_base_url,
             clock=self.clock,
         )

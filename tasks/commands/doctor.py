@@ -8,7 +8,8 @@ from celery import Celery
 from kombu import Connection
 from kombu.exceptions import OperationalError
 
-from domain.failures import Failure
+from domain.failures import Failure, Invalid
+from domain.limits import check_amounts
 from domain.queues import Queue
 from providers import logs
 from settings import DEVELOPMENT_SEALING_KEY, Settings
@@ -16,6 +17,7 @@ from storage import accounts
 from storage.readiness import Check, database_checks
 from tasks.catalogue import catalogue
 from tasks.commands.answers import json_option, show_rows
+from tasks.metering import counting_url
 from tasks.publisher import TRANSPORT_OPTIONS
 from tasks.runtime import Runtime, runtime
 
@@ -45,6 +47,7 @@ def examine(process: Runtime) -> Sequence[Check]:
     return [
         *settings_checks(settings),
         broker_check(settings),
+        limits_check(process),
         *database_checks(process.database, settings, [job_type.name for job_type in catalogue]),
         _asking("clock", lambda: clock_check(process)),
         *queue_checks(settings),
@@ -83,6 +86,23 @@ def broker_check(settings: Settings) -> Check:
         except (OperationalError, *connection.connection_errors) as error:
             return Check("broker", ok=False, finding=f"did not answer: {type(error).__name__}", remedy=remedy)
     return Check("broker", ok=True, finding="answers")
+
+
+def limits_check(process: Runtime) -> Check:
+    """Whether calls to providers are counted for the whole fleet, and by figures that name limits."""
+    settings = process.settings
+    try:
+        check_amounts(settings.rate_limits)
+    except Invalid as failure:
+        return Check("rate limits", ok=False, finding=failure.reason, remedy="mend POSTROOM_RATE_LIMITS")
+    if counting_url(settings) is None:
+        finding = "each process counts its calls for itself: the fleet may call faster than a provider allows"
+        remedy = "set POSTROOM_LIMITS_URL to a Redis or Valkey"
+        return Check("rate limits", ok=settings.environment != "production", finding=finding, remedy=remedy)
+    if not process.meters.answers():
+        remedy = "start the Redis that POSTROOM_LIMITS_URL or POSTROOM_BROKER_URL names"
+        return Check("rate limits", ok=False, finding="calls are not counted: no answer", remedy=remedy)
+    return Check("rate limits", ok=True, finding="calls are counted for the whole fleet")
 
 
 def queue_checks(settings: Settings) -> Sequence[Check]:
