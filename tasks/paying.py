@@ -8,6 +8,7 @@ from providers.ports import ModelAnswer, ModelRequest
 from storage import audit, spending
 from storage.spending import Refusal
 from tasks import budgets
+from tasks.catalogue import catalogue
 from tasks.context import JobContext
 from tasks.doors import enqueue
 from tasks.patience import patiently
@@ -23,6 +24,7 @@ def ask_model(ctx: JobContext, request: ModelRequest) -> ModelAnswer:
     the model stay queued, and the operator is told once a day. Raises what the call raises; one that may have been
     billed without an answer is charged in full.
     """
+    _need_declaration(ctx)
     model = ctx.runtime.model
     most = model.most_microcents(request)
     reservation = _reserve(ctx, most)
@@ -33,6 +35,13 @@ def ask_model(ctx: JobContext, request: ModelRequest) -> ModelAnswer:
         raise
     _settle(ctx, reservation, answer.cost_microcents)
     return answer
+
+
+def _need_declaration(ctx: JobContext) -> None:
+    """A job type that does not name the provider is kept back by no gate: without money it would never come to rest."""
+    found = catalogue.find(ctx.job.job_type)
+    if found is None or PROVIDER not in found.providers:
+        raise ValueError(f"{ctx.job.job_type} asks the model and does not name {PROVIDER} in its providers")
 
 
 def _reserve(ctx: JobContext, most: int) -> UUID:
