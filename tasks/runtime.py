@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from uuid import UUID, uuid4
 
+from domain.limits import check_amounts
 from providers.anthropic import AnthropicModel
 from providers.ports import LanguageModel
 from settings import Settings, load
@@ -72,7 +73,8 @@ class Runtime:
         dice: Callable[[], float] = random.random,
         stopping: Stopping | None = None,
     ) -> None:
-        """Prepare for a process; nothing connects yet."""
+        """Prepare for a process; nothing connects yet. Raises `Invalid` for a setting that no job could work with."""
+        check_amounts(settings.rate_limits)
         self.settings = settings
         self.clock = clock
         self.dice = dice

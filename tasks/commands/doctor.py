@@ -8,8 +8,7 @@ from celery import Celery
 from kombu import Connection
 from kombu.exceptions import OperationalError
 
-from domain.failures import Failure, Invalid
-from domain.limits import check_amounts
+from domain.failures import Failure
 from domain.queues import Queue
 from providers import logs
 from settings import DEVELOPMENT_SEALING_KEY, Settings
@@ -89,12 +88,8 @@ def broker_check(settings: Settings) -> Check:
 
 
 def limits_check(process: Runtime) -> Check:
-    """Whether calls to providers are counted for the whole fleet, and by figures that name limits."""
+    """Whether calls to providers are counted for the whole fleet."""
     settings = process.settings
-    try:
-        check_amounts(settings.rate_limits)
-    except Invalid as failure:
-        return Check("rate limits", ok=False, finding=failure.reason, remedy="mend POSTROOM_RATE_LIMITS")
     if counting_url(settings) is None:
         finding = "each process counts its calls for itself: the fleet may call faster than a provider allows"
         remedy = "set POSTROOM_LIMITS_URL to a Redis or Valkey"

@@ -8,7 +8,9 @@ from structlog.testing import capture_logs
 
 from domain.failures import Deed, Invalid, Scope, Throttled
 from sandbox.valkey_server import ValkeyServer
+from settings import Settings
 from tasks.metering import Meters, counting_url
+from tasks.runtime import Runtime
 from tests.factories import make_settings
 
 FEW = {"gmail.user": 30, "anthropic.requests": 2}
@@ -98,3 +100,8 @@ def test_a_provider_without_written_limits_has_no_meter(meters: Meters) -> None:
 )
 def test_the_broker_counts_if_it_can_and_nothing_else_is_set(settings: dict[str, str], url: str | None) -> None:
     assert counting_url(make_settings(**settings)) == url
+
+
+def test_a_process_does_not_start_with_a_limit_that_nobody_knows(settings: Settings) -> None:
+    with pytest.raises(Invalid, match="rate_limits: gmail.usr is no limit; there are gmail.user"):
+        Runtime(settings.model_copy(update={"rate_limits": {"gmail.usr": 5}}))

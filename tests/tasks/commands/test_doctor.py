@@ -127,9 +127,3 @@ def test_calls_that_are_counted_per_process_only_are_told_and_wrong_in_productio
     assert wrong([strict]) == {"rate limits"}
     assert "POSTROOM_LIMITS_URL" in strict.remedy
     assert limits_check(Runtime(without.model_copy(update={"limits_url": settings.broker_url}))).ok
-
-
-def test_a_limit_that_nobody_knows_is_found(settings: Settings) -> None:
-    check = limits_check(Runtime(settings.model_copy(update={"rate_limits": {"gmail.usr": 5}})))
-    assert wrong([check]) == {"rate limits"}
-    assert "gmail.usr is no limit; there are gmail.user" in check.finding
