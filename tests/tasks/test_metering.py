@@ -103,5 +103,5 @@ def test_the_broker_counts_if_it_can_and_nothing_else_is_set(settings: dict[str,
 
 
 def test_a_process_does_not_start_with_a_limit_that_nobody_knows(settings: Settings) -> None:
-    with pytest.raises(Invalid, match="rate_limits: gmail.usr is no limit; there are gmail.user"):
+    with pytest.raises(Invalid, match=r"rate_limits: gmail\.usr is no limit; there are gmail\.user"):
         Runtime(settings.model_copy(update={"rate_limits": {"gmail.usr": 5}}))
