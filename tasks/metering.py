@@ -68,10 +68,7 @@ class Meters:
 
     def answers(self) -> bool:
         """Whether the place where calls are counted can be reached."""
-        try:
-            return self._storage.check()
-        except StorageError:
-            return False
+        return bool(self._storage.check())
 
     def _count(self, limit: Limit, account: str, method: str, units: int) -> None:
         if time.monotonic() < self._asked_again_at:
