@@ -9,6 +9,7 @@ EVERY: dict[str, timedelta] = {
     "maintenance.sync_labels": timedelta(hours=1),  # people rename and delete labels
     "maintenance.delete_finished_jobs": timedelta(minutes=10),  # seven days are kept (seed 000)
     "maintenance.purge_expired_keys": timedelta(hours=1),  # guards past their time (seed 004)
+    "maintenance.charge_lost_reservations": timedelta(minutes=10),  # of workers that died while they asked the model
     "maintenance.check_watches": timedelta(hours=1),  # an account without a watch must alarm (providers.md 1.2)
 }
 

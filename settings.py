@@ -65,6 +65,24 @@ class Settings(BaseSettings):
     classify_model: str = Field("claude-haiku-5-5", description="The model that classifies mail.")
     draft_model: str = Field("claude-sonnet-5-5", description="The model that writes drafts.")
 
+    daily_budget_microcents: int = Field(
+        1_000_000_000,
+        ge=0,
+        le=10**18,
+        description="What an org without a budget of its own may spend on the model per day (UTC)."
+        " One cent is 1,000,000 microcents; 0 lets nobody ask the model.",
+    )
+    limits_url: SecretStr | None = Field(
+        None,
+        description="The Redis or Valkey that counts calls to providers, for the whole fleet. Default: the broker when"
+        " it is one; with another broker each process counts for itself, which `doctor` tells.",
+    )
+    rate_limits: dict[str, int] = Field(
+        {},
+        description="Your own figures for the limits of providers, as JSON, by the names of `domain/limits.py`:"
+        ' `{"gmail.user": 15000, "anthropic.requests": 4000}`.',
+    )
+
     log_level: str = Field("INFO", description="The least severe level that is logged.")
 
 

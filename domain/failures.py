@@ -93,6 +93,15 @@ class Unauthorised(Failure):
         self.account = account
 
 
+class OverBudget(Failure):
+    """The org may not spend more on the model now.
+
+    The frame raises it after it has closed the org's gate at the provider: the job waits there, and no attempt is used.
+    """
+
+    code = "over_budget"
+
+
 class Invalid(Permanent):
     """A payload or a model's answer cannot be understood; names the field and the reason."""
 

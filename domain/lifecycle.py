@@ -4,7 +4,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from domain.failures import ClaimLost, Failure, Invalid, Scope, Throttled, Transient, Unauthorised, Uncertain
+from domain.failures import (
+    ClaimLost,
+    Failure,
+    Invalid,
+    OverBudget,
+    Scope,
+    Throttled,
+    Transient,
+    Unauthorised,
+    Uncertain,
+)
 from domain.job import Cancel, ClaimedJob, Done, JsonObject, NewJob, Outcome, Snooze, State
 from domain.retry import RetryPolicy
 
@@ -155,9 +165,10 @@ def _settle_failure(job: ClaimedJob, failure: Failure, policy: RetryPolicy, now:
             return _requeue(
                 job, until + THROTTLE_JITTER * dice, {"cause": "throttled", "error": error}, attempt_delta=-1, gate=gate
             )
-        case Unauthorised(account=account):
-            gate = CloseGate(Scope.ACCOUNT, account, f"needs_reconsent: {failure.reason}", None)
-            return _requeue(job, now, {"cause": "parked", "error": error}, attempt_delta=-1, gate=gate)
+        case Unauthorised() | OverBudget():
+            return _requeue(
+                job, now, {"cause": "parked", "error": error}, attempt_delta=-1, gate=_parking_gate(failure)
+            )
         case Uncertain() | Invalid():
             return _end(job, State.DEAD, error)
         case Transient() if job.attempt < job.max_attempts:
@@ -168,6 +179,13 @@ def _settle_failure(job: ClaimedJob, failure: Failure, policy: RetryPolicy, now:
             return _end(job, State.FAILED, error)
         case _:
             return _end(job, State.DEAD, error)
+
+
+def _parking_gate(failure: Unauthorised | OverBudget) -> CloseGate | None:
+    """The gate that keeps the job's kin back; a budget's was closed together with the look at the money."""
+    if isinstance(failure, Unauthorised):
+        return CloseGate(Scope.ACCOUNT, failure.account, f"needs_reconsent: {failure.reason}", None)
+    return None
 
 
 def describe(failure: Failure, attempt: int) -> JsonObject:

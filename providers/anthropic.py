@@ -1,5 +1,6 @@
 """Anthropic's models behind one tool call, with the cost of every answer, useful or not."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -9,11 +10,16 @@ from anthropic import Anthropic, APIConnectionError, APIStatusError, DefaultHttp
 from anthropic.types import TextBlockParam, ToolParam
 
 from domain.failures import Failure
+from domain.money import tokens_at_most
 from providers.anthropic_failures import failure_of, unreadable
 from providers.anthropic_models import Manner, cost_microcents, manner_of
-from providers.ports import ModelAnswer, ModelRequest, Usage
+from providers.ports import Meter, ModelAnswer, ModelRequest, Usage
 
 OWN_ADDRESS = "https://api.anthropic.com"
+CREATE = "anthropic.messages.create"
+
+DEAREST_INPUT = {None: "input_tokens", "5m": "cache_creation_5m_tokens", "1h": "cache_creation_1h_tokens"}
+"""By what a request asks of the cache: writing costs more than reading, and more than no cache at all."""
 
 CALL_THE_TOOL = "Answer with exactly one call of the tool `{name}` and nothing else."
 """Said to models that refuse a forced call; it stands in the system prompt, so mail cannot come after it."""
@@ -35,11 +41,16 @@ class AnthropicModel:
         *,
         api_key: str,
         timeout_s: float,
+        meter: Meter,
         base_url: str | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
-        """Without `base_url` the vendor's own address is used, whatever the environment says."""
+        """Without `base_url` the vendor's own address is used, whatever the environment says.
+
+        `meter` hears of each request before it is sent and may raise `Throttled` to forbid it.
+        """
         self._clock = clock
+        self._meter = meter
         self._client = Anthropic(
             api_key=api_key,
             base_url=base_url or OWN_ADDRESS,
@@ -77,7 +88,18 @@ class AnthropicModel:
             request_id=answer.request_id,
         )
 
+    def most_microcents(self, request: ModelRequest) -> int:
+        """The most that a call can cost: a token per byte of the prompt, and all the tokens that the answer may have.
+
+        The prompt counts as written to the cache, the dearest kind of input, where the request asks for the cache.
+        """
+        schema = json.dumps(request.tool_schema)
+        prompt = tokens_at_most(request.system, request.mail, request.tool_name, request.tool_description, schema)
+        usage = Usage(output_tokens=request.max_tokens, **{DEAREST_INPUT[request.cache]: prompt})
+        return cost_microcents(request.model, usage, self._clock().date())
+
     def _answer(self, request: ModelRequest) -> "_Answer":
+        self._meter(CREATE, 1)
         try:
             response = self._client.messages.with_raw_response.create(**_body(request)).http_response
             return _Answer.model_validate_json(response.content).identified(response.headers.get("request-id"))

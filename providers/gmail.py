@@ -22,6 +22,7 @@ from providers import gmail_answers as answers
 from providers.gmail_quota import units
 from providers.google_failures import ERRORS, Call, failure_of
 from providers.google_transport import REPEATABLE, NoReplayHttp
+from providers.ports import Meter
 
 ME = "me"
 PAGE_SIZE = 500
@@ -35,10 +36,6 @@ Result = TypeVar("Result")
 def utc_now() -> datetime:
     """The wall clock, aware."""
     return datetime.now(UTC)
-
-
-def unmetered(_method: str, _units: int) -> None:
-    """Count nothing."""
 
 
 class GmailMailbox:
@@ -56,9 +53,9 @@ class GmailMailbox:
         account: str,
         access_token: str,
         timeout_s: float,
+        meter: Meter,
         endpoint: str | None = None,
         clock: Callable[[], datetime] = utc_now,
-        meter: Callable[[str, int], None] = unmetered,
     ) -> None:
         """`meter` hears method and quota units before each call and may raise `Throttled` to forbid it."""
         self._account = account

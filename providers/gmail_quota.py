@@ -1,14 +1,10 @@
-"""What each Gmail method costs in quota units, 2026.
+"""What each Gmail method costs in quota units, 2026; how many there are stands in `domain/limits.py`.
 
-A project made since May 2026 has 6,000 units per user and minute, 1,200,000 per project and minute.
 Source: https://developers.google.com/workspace/gmail/api/reference/quota (providers.md 1.3).
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
-
-UNITS_PER_USER_AND_MINUTE = 6_000
-UNITS_PER_PROJECT_AND_MINUTE = 1_200_000
 
 UNITS: Mapping[str, int] = MappingProxyType(
     {

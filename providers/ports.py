@@ -1,9 +1,10 @@
 """The Protocols behind which each vendor stands; jobs see these and nothing else of a provider.
 
-Every method either returns a domain value or raises a `domain.failures.Failure`. No method retries.
+Every method either returns a domain value or raises a `domain.failures.Failure`. No method retries. Every request
+is metered first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -18,6 +19,13 @@ from domain.mail.mailbox import (
     ThreadFacts,
     Watch,
 )
+
+Meter = Callable[[str, int], None]
+"""Hears of each call before it is made, by method and units, and forbids it by raising `Throttled`.
+
+Every client takes one as the required keyword `meter` and asks it once per request; `tests/providers/test_meters.py`
+holds each implementation of a port to that.
+"""
 
 
 class Mailbox(Protocol):
@@ -145,4 +153,8 @@ class LanguageModel(Protocol):
 
     def ask(self, request: ModelRequest) -> ModelAnswer:
         """Make one call, never repeated by a library; raises failures for transport, limits and spend."""
+        ...
+
+    def most_microcents(self, request: ModelRequest) -> int:
+        """The most that this call can cost, whatever the model answers: what a budget reserves for it."""
         ...

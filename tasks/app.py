@@ -20,7 +20,7 @@ from tasks.worker import FleetWorker
 
 log = structlog.get_logger(__name__)
 
-FAMILIES = ("deadletter", "drafts", "gmail", "maintenance", "threads", "triage")
+FAMILIES = ("budgets", "deadletter", "drafts", "gmail", "maintenance", "threads", "triage")
 """The files of job types; adding a family adds its name here (a test compares it with the folder)."""
 
 

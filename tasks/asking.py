@@ -12,6 +12,7 @@ from providers.ports import ModelAnswer, ModelRequest
 from storage import model_calls
 from storage.model_calls import ModelCall
 from tasks.context import JobContext
+from tasks.paying import ask_model
 
 
 def boundary() -> str:
@@ -38,7 +39,7 @@ def _call(ctx: JobContext, account_id: UUID, purpose: str, model: str, prompt: P
         tool_schema=prompt.tool_schema,
         max_tokens=4096,
     )
-    answer = ctx.runtime.model.ask(request)
+    answer = ask_model(ctx, request)
     with ctx.tx() as tx:
         model_calls.record(tx, account_id, _bill(ctx, purpose, answer))
     return {"arguments": answer.arguments, "stop_reason": answer.stop_reason, "cost": answer.cost_microcents}

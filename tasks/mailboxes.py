@@ -39,6 +39,7 @@ def open_mailbox(ctx: JobContext, account_id: UUID) -> Iterator[GmailMailbox]:
             account=str(account_id),
             access_token=held.access_token.get_secret_value(),
             timeout_s=settings.google_request_timeout_s,
+            meter=ctx.runtime.meters.meter("gmail", str(account_id)),
             endpoint=settings.gmail_endpoint,
             clock=ctx.runtime.clock,
         ) as mailbox:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from domain.job import Done, JsonObject, Outcome
 from domain.payload import Payload
 from domain.queues import Queue
-from storage import accounts, audit, expected_writes, fan_out, ledger
+from storage import accounts, audit, expected_writes, fan_out, ledger, spending
 from tasks.catalogue import job
 from tasks.context import JobContext
 
@@ -88,6 +88,20 @@ def purge_expired_keys(ctx: JobContext, _payload: Tick) -> Outcome:
             break
         ctx.check()
     return Done({"purged": purged})
+
+
+@job(queue=Queue.MAINTENANCE)
+def charge_lost_reservations(ctx: JobContext, _payload: Tick) -> Outcome:
+    """Charge what was set aside for model calls whose worker died: nobody knows whether they were billed."""
+    charged = 0
+    for _ in range(MOST_BATCHES):
+        with ctx.fleet() as tx:
+            batch = spending.charge_lost(tx, batch=BATCH)
+        charged += batch
+        if batch < BATCH:
+            break
+        ctx.check()
+    return Done({"charged": charged})
 
 
 def _each_account(ctx: JobContext, job_type: str, payload: JsonObject) -> Outcome:

@@ -12,12 +12,14 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from uuid import UUID, uuid4
 
+from domain.limits import check_amounts
 from providers.anthropic import AnthropicModel
 from providers.ports import LanguageModel
 from settings import Settings, load
 from storage.database import Database
 from storage.ledger import Worker
 from storage.sealing import Sealer
+from tasks.metering import Meters
 from tasks.publisher import Publisher
 
 NODE_ID = uuid4()
@@ -95,7 +97,11 @@ class Runtime:
         dice: Callable[[], float] = random.random,
         node: bool = False,
     ) -> None:
-        """Prepare for a process, of this worker command (`node`) or alone; nothing connects yet."""
+        """Prepare for a process, of this worker command (`node`) or alone; nothing connects yet.
+
+        Raises `Invalid` for a setting that no job could work with.
+        """
+        check_amounts(settings.rate_limits)
         self.settings = settings
         self.clock = clock
         self.dice = dice
@@ -119,12 +125,18 @@ class Runtime:
         return Sealer.of(self.settings)
 
     @cached_property
+    def meters(self) -> Meters:
+        """What every client of a provider asks before each call."""
+        return Meters.of(self.settings)
+
+    @cached_property
     def model(self) -> LanguageModel:
-        """The language model, shared by the threads of this process."""
+        """The language model, shared by the threads of this process; `tasks/paying.py` is the way to ask it."""
         settings = self.settings
         return AnthropicModel(
             api_key=settings.anthropic_api_key.get_secret_value(),
             timeout_s=settings.anthropic_timeout_s,
+            meter=self.meters.meter("anthropic"),
             base_url=settings.anthropic_base_url,
             clock=self.clock,
         )

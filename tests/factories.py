@@ -17,6 +17,10 @@ LEASE = timedelta(seconds=60)
 PATIENCE = timedelta(seconds=30)
 
 
+def unmetered(_method: str, _units: int) -> None:
+    """Count nothing: a client's meter where the fleet's limits do not matter."""
+
+
 def make_settings(**given: Any) -> Settings:  # noqa: ANN401 - any setting's value
     """Settings with the given values, the rest by default; URLs may be plain text."""
     return Settings.model_validate(given)

@@ -13,10 +13,12 @@ from domain.payload import Payload
 from domain.queues import Queue
 from domain.retry import RetryPolicy
 from domain.uniqueness import while_queued
+from providers.ports import ModelRequest
 from storage import audit
 from tasks.app import register
 from tasks.catalogue import job
 from tasks.context import JobContext
+from tasks.paying import ask_model
 from tests.probe_outside import Outside
 
 AT_ONCE = RetryPolicy("at_once", 3, timedelta(0), timedelta(0))
@@ -221,7 +223,32 @@ def perilous(ctx: JobContext, payload: Fate) -> Outcome:
     return Done(ctx.effect(payload.key, call, find=find))
 
 
-for probe in (noop, ending, chatty, parent, serial, deed, visit, stepping, overdue, turn, perilous):
+QUESTION = ModelRequest(
+    model="claude-haiku-5-5",
+    system="Say what the mail is.",
+    mail="Dear Ada, lunch?",
+    tool_name="classify",
+    tool_description="Say what the mail is.",
+    tool_schema={"type": "object", "properties": {"label": {"type": "string"}}, "required": ["label"]},
+    max_tokens=500,
+    cache=None,
+)
+"""Costs the same whenever it is asked."""
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE, providers=("anthropic",))
+def asking(ctx: JobContext, _payload: Word) -> Outcome:
+    """Ask the model once per job."""
+    return Done(ctx.step("ask", lambda: {"cost": ask_model(ctx, QUESTION).cost_microcents}))
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def undeclared(ctx: JobContext, _payload: Nothing) -> Outcome:
+    """Ask the model without saying so in its providers."""
+    return Done({"cost": ask_model(ctx, QUESTION).cost_microcents})
+
+
+for probe in (noop, ending, chatty, parent, serial, deed, visit, stepping, overdue, turn, perilous, asking, undeclared):
     register(probe)
 
 

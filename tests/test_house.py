@@ -37,6 +37,7 @@ ONLY_IN = {  # third parties that belong to some rooms only
     **dict.fromkeys(("anthropic", "google", "googleapiclient", "google_auth_httplib2", "httplib2"), WIRE),
     **dict.fromkeys(("httpx", "httpx2", "requests", "urllib3", "aiohttp", "urllib.request", "http.client"), WIRE),
     **dict.fromkeys(("msal", "resend", "twilio", "smtplib"), WIRE),
+    "limits": {"tasks", "bench", "tests"},
     **dict.fromkeys(("fastapi", "starlette", "uvicorn"), HTTP_SERVER),
 }
 READS_ENVIRONMENT = {"settings", "sandbox", "bench", "tests"}

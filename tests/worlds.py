@@ -25,7 +25,7 @@ from tasks.app import publish_catalogue
 from tasks.catalogue import catalogue
 from tasks.lease import renew
 from tasks.runtime import Runtime, install
-from tests.factories import pass_time
+from tests.factories import pass_time, unmetered
 
 OWNER = "owner@postroom.example"
 MOST_ROUNDS = 400
@@ -120,7 +120,9 @@ class World:
         name = f"Postroom/{role}"
         made = next((one["id"] for one in self.mailbox.state().labels if one["name"] == name), None)
         if made is None:
-            with GmailMailbox(account=OWNER, access_token="access-1", timeout_s=10, endpoint=self.gmail.url) as mailbox:
+            with GmailMailbox(
+                account=OWNER, access_token="access-1", timeout_s=10, meter=unmetered, endpoint=self.gmail.url
+            ) as mailbox:
                 made = mailbox.create_label(name).label_id
         self.enqueue("gmail.sync_labels")
         self.drain(only="gmail.sync_labels")

@@ -16,6 +16,7 @@ from storage import accounts
 from storage.readiness import Check, database_checks
 from tasks.catalogue import catalogue
 from tasks.commands.answers import json_option, show_rows
+from tasks.metering import counting_url
 from tasks.publisher import TRANSPORT_OPTIONS
 from tasks.runtime import Runtime, runtime
 
@@ -45,6 +46,7 @@ def examine(process: Runtime) -> Sequence[Check]:
     return [
         *settings_checks(settings),
         broker_check(settings),
+        limits_check(process),
         *database_checks(process.database, settings, [job_type.name for job_type in catalogue]),
         _asking("clock", lambda: clock_check(process)),
         *queue_checks(settings),
@@ -83,6 +85,19 @@ def broker_check(settings: Settings) -> Check:
         except (OperationalError, *connection.connection_errors) as error:
             return Check("broker", ok=False, finding=f"did not answer: {type(error).__name__}", remedy=remedy)
     return Check("broker", ok=True, finding="answers")
+
+
+def limits_check(process: Runtime) -> Check:
+    """Whether calls to providers are counted for the whole fleet."""
+    settings = process.settings
+    if counting_url(settings) is None:
+        finding = "each process counts its calls for itself: the fleet may call faster than a provider allows"
+        remedy = "set POSTROOM_LIMITS_URL to a Redis or Valkey"
+        return Check("rate limits", ok=settings.environment != "production", finding=finding, remedy=remedy)
+    if not process.meters.answers():
+        remedy = "start the Redis that POSTROOM_LIMITS_URL or POSTROOM_BROKER_URL names"
+        return Check("rate limits", ok=False, finding="calls are not counted: no answer", remedy=remedy)
+    return Check("rate limits", ok=True, finding="calls are counted for the whole fleet")
 
 
 def queue_checks(settings: Settings) -> Sequence[Check]:

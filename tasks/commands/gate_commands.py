@@ -1,5 +1,6 @@
 """`celery -A tasks gates`: see what must not run now, pause more, let it run again."""
 
+import re
 from datetime import timedelta
 
 import click
@@ -15,8 +16,9 @@ from tasks.catalogue import catalogue
 from tasks.commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
 from tasks.runtime import runtime
 
-SCOPES = ("fleet", "queue", "job_type", "org", "account", "provider")
+SCOPES = ("fleet", "queue", "job_type", "org", "account", "provider", "org_provider")
 WHOLE_FLEET = "*"
+ORG_AND_PROVIDER = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:[a-z_]+")
 scope_argument = click.argument("scope", type=click.Choice(SCOPES))
 key_argument = click.argument("key", default=WHOLE_FLEET)
 
@@ -52,7 +54,7 @@ def close_gate(  # noqa: PLR0913, PLR0917 - one parameter per option
     operator_name: str,
     as_json: bool,  # noqa: FBT001 - a flag of the command line
 ) -> None:
-    """Keep the jobs of a queue, job type, org, account, provider, or of the whole fleet queued."""
+    """Keep the jobs of a queue, job type, org, account, provider, org at a provider, or of the whole fleet queued."""
     if until and seconds:
         raise Invalid("until", "give either a time or a number of seconds")
     end = parse_time(until, "until") if until else None
@@ -93,4 +95,6 @@ def known_key(scope: str, key: str) -> str:
         if found is None:
             raise Invalid("key", f"there is no job type {key}")
         return found.name
+    if scope == "org_provider" and not ORG_AND_PROVIDER.fullmatch(key):
+        raise Invalid("key", "is the org's id, a colon and a provider's name")
     return key

@@ -60,9 +60,17 @@ class Fleet:
         with psycopg.connect(database_url, autocommit=True) as owner:
             self.org = make_org(owner)
 
-    def worker(self, name: str = "one", *, pool: str = "threads", concurrency: int = 2, **given: str) -> WorkerNode:
+    def worker(
+        self,
+        name: str = "one",
+        *,
+        pool: str = "threads",
+        concurrency: int = 2,
+        queues: tuple[str, ...] = ("default", "deadletter"),
+        **given: str,
+    ) -> WorkerNode:
         """Start a worker; further settings by keyword. Call `ready()` on it before you rely on it."""
-        command = WorkerCommand(("default", "deadletter"), pool, concurrency, name=name, options=SPARTAN)
+        command = WorkerCommand(queues, pool, concurrency, name=name, options=SPARTAN)
         node = run_worker(command, self.environment | given, self.outside.folder)
         self._stack.callback(node.teardown)
         return node

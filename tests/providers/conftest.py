@@ -7,6 +7,7 @@ import pytest
 from providers.gmail import GmailMailbox
 from sandbox.control import GmailAccount, GmailControl
 from sandbox.gmail import gmail_emulator
+from tests.factories import unmetered
 
 EMAIL = "reader@example.com"
 
@@ -24,5 +25,7 @@ def account(control: GmailControl) -> GmailAccount:
 
 @pytest.fixture
 def mailbox(control: GmailControl, account: GmailAccount) -> Iterator[GmailMailbox]:
-    with GmailMailbox(account=account.email, access_token="access-1", timeout_s=5, endpoint=control.url) as opened:
+    with GmailMailbox(
+        account=account.email, access_token="access-1", timeout_s=5, meter=unmetered, endpoint=control.url
+    ) as opened:
         yield opened

@@ -7,6 +7,7 @@ import pytest
 
 from providers.anthropic import AnthropicModel
 from providers.ports import LanguageModel, ModelAnswer, ModelRequest, Usage
+from tests.factories import unmetered
 from tests.providers.wire import Conduct, Seen, Wire, reply
 
 NOW = datetime(2026, 11, 30, 18, tzinfo=UTC)
@@ -39,7 +40,7 @@ def message(*content: object, stop_reason: str = "tool_use", **changes: object) 
 
 
 def opened(url: str, timeout_s: float = 5) -> AnthropicModel:
-    return AnthropicModel(api_key="sk-secret", base_url=url, timeout_s=timeout_s, clock=lambda: NOW)
+    return AnthropicModel(api_key="sk-secret", base_url=url, timeout_s=timeout_s, meter=unmetered, clock=lambda: NOW)
 
 
 def asked(conduct: Conduct, request: ModelRequest | None = None) -> tuple[ModelAnswer, Seen]:

@@ -9,6 +9,7 @@ from domain.failures import Deed, Failure, Permanent, Scope, Throttled, Transien
 from providers.anthropic import AnthropicModel
 from providers.anthropic_failures import month_turn
 from providers.ports import ModelRequest
+from tests.factories import unmetered
 from tests.providers.wire import Conduct, Wire, cut_short, drop, hang, reply
 
 NOW = datetime(2026, 11, 30, 18, tzinfo=UTC)
@@ -23,7 +24,7 @@ QUESTION = ModelRequest(
 
 
 def opened(url: str, timeout_s: float = 5) -> AnthropicModel:
-    return AnthropicModel(api_key="sk-secret", base_url=url, timeout_s=timeout_s, clock=lambda: NOW)
+    return AnthropicModel(api_key="sk-secret", base_url=url, timeout_s=timeout_s, meter=unmetered, clock=lambda: NOW)
 
 
 def failed(conduct: Conduct, timeout_s: float = 5) -> Failure:

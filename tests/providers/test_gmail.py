@@ -11,9 +11,10 @@ import pytest
 
 from domain.failures import Deed, Gone, Scope, Throttled, Transient
 from domain.mail.mailbox import Change, Draft, MailboxLabel, MessageRef
-from providers.gmail import GmailMailbox, unmetered
+from providers.gmail import GmailMailbox
 from providers.gmail_quota import DEAREST, UNITS, units
 from providers.ports import Mailbox
+from tests.factories import unmetered
 from tests.providers.wire import Seen, Wire, reply
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)

@@ -8,6 +8,7 @@ from domain.failures import Conflict, Deed, Failure, Gone, Scope, Throttled, Tra
 from domain.mail.mailbox import DRAFT, INBOX, SENT, UNREAD
 from providers.gmail import GmailMailbox
 from sandbox.control import FaultOrder, GmailAccount, GmailControl
+from tests.factories import unmetered
 
 LETTER = (
     b"From: Ana <ana@example.org>\r\nTo: reader@example.com\r\nSubject: Lunch?\r\nMessage-ID: <1@example.org>\r\n"
@@ -116,7 +117,9 @@ def test_a_send_without_a_trustworthy_answer_is_in_doubt_and_happens_once(
     made = mailbox.create_draft(REPLY, thread_id=account.deliver(LETTER).thread_id)
     control.order(fault)
     with (
-        GmailMailbox(account=account.email, access_token="access-1", timeout_s=0.5, endpoint=control.url) as hasty,
+        GmailMailbox(
+            account=account.email, access_token="access-1", timeout_s=0.5, meter=unmetered, endpoint=control.url
+        ) as hasty,
         pytest.raises(Transient) as caught,
     ):
         hasty.send_draft(made.draft_id)

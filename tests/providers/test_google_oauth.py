@@ -9,6 +9,7 @@ from domain.failures import Deed, Failure, Permanent, Throttled, Transient, Unau
 from providers.gmail import GmailMailbox
 from providers.google_oauth import FreshToken, refresh
 from sandbox.control import GmailAccount, GmailControl
+from tests.factories import unmetered
 from tests.providers.wire import Conduct, Wire, drop, hang, reply
 
 GRANTED = {"access_token": "ya29.new", "expires_in": 3599, "token_type": "Bearer", "scope": "a b"}
@@ -119,7 +120,7 @@ def test_the_emulators_endpoint_gives_a_token_that_opens_the_mailbox(
     assert token.refresh_token is None
     assert token.scopes == {"https://www.googleapis.com/auth/gmail.modify"}
     with GmailMailbox(
-        account=account.email, access_token=token.access_token, timeout_s=5, endpoint=control.url
+        meter=unmetered, account=account.email, access_token=token.access_token, timeout_s=5, endpoint=control.url
     ) as mailbox:
         assert mailbox.profile().email == account.email
 

@@ -6,6 +6,7 @@ import pytest
 
 from domain.failures import Deed, Transient
 from providers.gmail import GmailMailbox
+from tests.factories import unmetered
 from tests.providers.wire import Wire, cut_short, drop, hang, reply
 
 MESSAGE = {"id": "m2", "threadId": "t1", "labelIds": ["SENT"]}
@@ -13,7 +14,9 @@ PROFILE = {"emailAddress": "ada@example.com", "historyId": "7"}
 
 
 def mailbox(endpoint: str, timeout_s: float = 5) -> GmailMailbox:
-    return GmailMailbox(account="account-1", access_token="ya29.secret", timeout_s=timeout_s, endpoint=endpoint)
+    return GmailMailbox(
+        account="account-1", access_token="ya29.secret", timeout_s=timeout_s, meter=unmetered, endpoint=endpoint
+    )
 
 
 def test_a_post_whose_answer_is_dropped_is_sent_once_and_in_doubt() -> None:

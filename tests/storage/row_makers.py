@@ -65,6 +65,11 @@ ROW_MAKERS = {
     "actions": """
         insert into actions (org_id, account_id, gmail_message_id, decision_id, kind, danger, state)
         values (%(org)s, %(account)s, 'm1', %(decision)s, 'archive', 'reversible', 'queued')""",
+    "org_budgets": "insert into org_budgets (org_id, daily_microcents, set_by) values (%(org)s, 1, 'x')",
+    "budget_days": "insert into budget_days (org_id, day) values (%(org)s, current_date)",
+    "budget_reservations": """
+        insert into budget_reservations (org_id, day, job_id, token, microcents)
+        values (%(org)s, current_date, %(job)s, gen_random_uuid(), 1)""",
 }
 """In an order in which each row finds what it refers to."""
 

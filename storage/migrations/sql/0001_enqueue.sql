@@ -13,6 +13,7 @@ language sql stable security definer set search_path = pg_catalog, public as $$
       when 'org' then g.key = of_org::text
       when 'account' then g.key = of_account
       when 'provider' then g.key = any (select unnest(t.providers) from job_types t where t.name = of_type)
+      when 'org_provider' then g.key = any (select of_org || ':' || unnest(t.providers) from job_types t where t.name = of_type)
     end
 $$;
 grant execute on function postroom.gated_until(uuid, text, text, text) to postroom_ledger;

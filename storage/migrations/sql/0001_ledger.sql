@@ -202,7 +202,7 @@ grant select on dead_letters to postroom_tenant;
 
 -- What must not run now, and until when: an operator's pause, a provider's back-off, lost consent.
 create table gates (
-  scope text not null check (scope in ('fleet', 'queue', 'job_type', 'org', 'account', 'provider')),
+  scope text not null check (scope in ('fleet', 'queue', 'job_type', 'org', 'account', 'provider', 'org_provider')),
   key text not null check (length(key) <= 200),
   reason text not null check (length(reason) between 1 and 1000),
   until timestamptz,

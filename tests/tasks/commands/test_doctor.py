@@ -18,7 +18,15 @@ from storage.accounts import Consent
 from storage.readiness import Check
 from storage.sealing import Sealer
 from tasks.commands import doctor
-from tasks.commands.doctor import broker_check, clock_check, examine, queue_checks, settings_checks, watch_check
+from tasks.commands.doctor import (
+    broker_check,
+    clock_check,
+    examine,
+    limits_check,
+    queue_checks,
+    settings_checks,
+    watch_check,
+)
 from tasks.runtime import Runtime
 from tests.tasks.commands.calling import answer, call
 from tests.waiting import eventually
@@ -49,7 +57,7 @@ def test_a_missing_database_and_broker_are_named_without_their_passwords(setting
     )
     found = examine(Runtime(away))
     assert wrong(found) == {
-        "broker", "workers", "ledger role", "tenant role", "migrations", "catalogue", "clock", "watches"
+        "broker", "rate limits", "workers", "ledger role", "tenant role", "migrations", "catalogue", "clock", "watches"
     }  # fmt: skip
     assert "hunter2" not in str(found)
 
@@ -108,3 +116,14 @@ def test_a_worker_makes_its_queues_well(settings: Settings, tmp_path: Path) -> N
             eventually(lambda: wrong(queue_checks(settings)) == left, within=40, describe="no worker was seen")
         finally:
             worker.terminate()
+
+
+def test_calls_that_are_counted_per_process_only_are_told_and_wrong_in_production(settings: Settings) -> None:
+    without = settings.model_copy(update={"broker_url": SecretStr("amqp://127.0.0.1")})
+    told = limits_check(Runtime(without))
+    assert told.ok
+    assert "each process counts its calls for itself" in told.finding
+    strict = limits_check(Runtime(without.model_copy(update={"environment": "production"})))
+    assert wrong([strict]) == {"rate limits"}
+    assert "POSTROOM_LIMITS_URL" in strict.remedy
+    assert limits_check(Runtime(without.model_copy(update={"limits_url": settings.broker_url}))).ok

@@ -1,0 +1,43 @@
+-- Orgs whose daily budget is their own; all others have the installation's (`POSTROOM_DAILY_BUDGET_MICROCENTS`).
+create table org_budgets (
+  org_id uuid primary key references orgs (id),
+  daily_microcents bigint not null check (daily_microcents between 0 and 1000000000000000000),
+  set_by text not null check (length(set_by) between 1 and 200),
+  set_at timestamptz not null default now()
+);
+call postroom.fence_table('org_budgets', 'org_id', 'select');
+grant select, insert, update, delete on org_budgets to postroom_ledger;
+grant select on org_budgets to postroom_tenant;
+
+-- What an org has spent on the model in a day (UTC), and what is reserved for calls that are under way. A day that is
+-- exhausted has been told of once.
+create table budget_days (
+  org_id uuid not null references orgs (id),
+  day date not null,
+  spent_microcents bigint not null default 0 check (spent_microcents >= 0),
+  reserved_microcents bigint not null default 0 check (reserved_microcents >= 0),
+  exhausted_at timestamptz,
+  primary key (org_id, day)
+) with (fillfactor = 70);
+call postroom.fence_table('budget_days', 'org_id', 'select');
+grant select, insert, update, delete on budget_days to postroom_ledger;
+grant select on budget_days to postroom_tenant;
+
+-- What is set aside for one call, named by the claim that makes it. It goes when the call is settled. When its claim is gone
+-- first, nobody knows whether the call was billed: then it is charged, and stays a while, so that a late answer corrects it.
+create table budget_reservations (
+  id uuid primary key default uuidv7(),
+  org_id uuid not null,
+  day date not null,
+  job_id uuid not null,
+  token uuid not null,
+  microcents bigint not null check (microcents >= 0),
+  made_at timestamptz not null default now(),
+  charged_at timestamptz,
+  foreign key (org_id, day) references budget_days (org_id, day)
+);
+create index budget_reservations_open on budget_reservations (org_id, day) where charged_at is null;
+create index budget_reservations_age on budget_reservations (made_at);
+call postroom.fence_table('budget_reservations', 'org_id', 'select');
+grant select, insert, update, delete on budget_reservations to postroom_ledger;
+grant select on budget_reservations to postroom_tenant;

@@ -1,0 +1,101 @@
+"""No client of a provider sends a request that its meter forbids: each client of each port, method by method."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any, Protocol
+
+import pytest
+
+from domain.failures import Permanent, Scope, Throttled
+from providers import ports
+from providers.anthropic import AnthropicModel
+from providers.gmail import GmailMailbox
+from providers.ports import LanguageModel, Mailbox, Meter, ModelRequest
+from tests.house import read_house
+from tests.providers.wire import Wire, reply
+
+Maker = Callable[[str, Meter], Any]
+
+CLIENTS: dict[type, tuple[Maker, ...]] = {
+    Mailbox: (lambda url, meter: GmailMailbox(account="a", access_token="t", timeout_s=5, endpoint=url, meter=meter),),
+    LanguageModel: (lambda url, meter: AnthropicModel(api_key="k", timeout_s=5, base_url=url, meter=meter),),
+}
+"""Every port, and how each client behind it is made."""
+
+SENDS_NOTHING = {(LanguageModel, "most_microcents"): "arithmetic on the request"}
+
+ARGUMENTS: dict[str, Any] = {
+    "start": 1,
+    "query": "is:unread",
+    "raw": b"From: a",
+    "thread_id": "t1",
+    "request": ModelRequest("claude-haiku-5-5", "system", "mail", "tool", "what it does", {"type": "object"}),
+}
+"""Values for parameters that a plain word does not fit."""
+
+
+def port_methods() -> Iterator[tuple[type, str]]:
+    for port in CLIENTS:
+        for name in vars(port):
+            if inspect.isfunction(vars(port)[name]) and not name.startswith("_") and (port, name) not in SENDS_NOTHING:
+                yield port, name
+
+
+def call(client: object, name: str) -> None:
+    method = getattr(client, name)
+    required = [
+        parameter
+        for parameter in inspect.signature(method).parameters.values()
+        if parameter.default is inspect.Parameter.empty
+    ]
+    method(**{parameter.name: ARGUMENTS.get(parameter.name, "word") for parameter in required})
+
+
+def forbid(method: str, _units: int) -> None:
+    raise Throttled(method, retry_after=timedelta(seconds=1), scope=Scope.PROVIDER, provider="test")
+
+
+def test_every_port_has_its_clients_here() -> None:
+    found = {one for _, one in inspect.getmembers(ports, inspect.isclass) if Protocol in one.__bases__}
+    assert found == set(CLIENTS), "a new port needs its clients here, so that none of them calls unmetered"
+
+
+@pytest.mark.parametrize(("port", "name"), sorted(port_methods(), key=str))
+def test_a_forbidden_call_is_not_sent(port: type, name: str) -> None:
+    for make in CLIENTS[port]:
+        with Wire(reply(200, {})) as wire, make(wire.url, forbid) as client:
+            with pytest.raises(Throttled):
+                call(client, name)
+            assert wire.seen == []
+
+
+@pytest.mark.parametrize(("port", "name"), sorted(port_methods(), key=str))
+def test_a_call_is_counted_once_for_each_request(port: type, name: str) -> None:
+    for make in CLIENTS[port]:
+        heard: list[int] = []
+
+        def count(_method: str, units: int, heard: list[int] = heard) -> None:
+            heard.append(units)
+
+        with Wire(reply(404, {})) as wire, make(wire.url, count) as client:
+            with pytest.raises(Permanent):
+                call(client, name)
+            assert len(heard) == len(wire.seen) == 1
+            assert heard[0] > 0
+
+
+@pytest.mark.parametrize("made", [GmailMailbox, AnthropicModel])
+def test_a_client_cannot_be_made_without_a_meter(made: type) -> None:
+    parameter = inspect.signature(made).parameters["meter"]
+    assert parameter.default is inspect.Parameter.empty
+
+
+def test_only_the_payer_asks_the_model() -> None:
+    """`runtime.model` spends money: only `tasks/paying.py`, which sets it aside first, may touch it."""
+    users = {
+        module.name
+        for module in read_house()
+        if module.room in {"tasks", "gateway"} and ".runtime.model" in module.source
+    }
+    assert users == {"tasks.paying"}
