@@ -10,9 +10,9 @@ import httpx2
 from anthropic import APIConnectionError, APIStatusError, APITimeoutError
 
 from domain.failures import Deed, Failure, Permanent, Scope, Throttled, Transient
+from providers.anthropic_models import PROVIDER
 from providers.retry_after import header_wait
 
-PROVIDER = "anthropic"
 RATE_WAIT = timedelta(minutes=1)
 """For a 429 that names no time: rate limits are per minute."""
 PAYMENT_WAIT = timedelta(hours=1)

@@ -8,8 +8,8 @@ from uuid import UUID
 from pydantic import SecretStr
 
 from domain.failures import Failure, Permanent, Scope, Throttled, Unauthorised
-from providers.gmail import GmailMailbox
-from providers.google_oauth import refresh
+from providers.on_demand import on_demand
+from providers.ports import Mailbox
 from storage import accounts, audit, tokens
 from storage.tokens import Refreshed, Tokens
 from tasks.context import JobContext
@@ -23,7 +23,7 @@ WHILE_ANOTHER_REFRESHES = timedelta(seconds=2)
 
 
 @contextmanager
-def open_mailbox(ctx: JobContext, account_id: UUID) -> Iterator[GmailMailbox]:
+def open_mailbox(ctx: JobContext, account_id: UUID) -> Iterator[Mailbox]:
     """Open a mailbox of the org's; marks the account when its consent is gone.
 
     Raises `Interrupted` when the job should simply be tried again with a newer token, `Throttled` for a moment while
@@ -35,7 +35,7 @@ def open_mailbox(ctx: JobContext, account_id: UUID) -> Iterator[GmailMailbox]:
         raise Unauthorised("the account has no access token", account=str(account_id))
     settings = ctx.runtime.settings
     try:
-        with GmailMailbox(
+        with on_demand("providers.gmail:GmailMailbox")(
             account=str(account_id),
             access_token=held.access_token.get_secret_value(),
             timeout_s=settings.google_request_timeout_s,
@@ -102,7 +102,7 @@ def _ask_google(ctx: JobContext, held: Tokens) -> Refreshed:
     settings = ctx.runtime.settings
     if held.refresh_token is None:
         raise Unauthorised("the account has no refresh token", account=str(held.account_id))
-    fresh = refresh(
+    fresh = on_demand("providers.google_oauth:refresh")(
         held.refresh_token.get_secret_value(),
         account=str(held.account_id),
         client_id=settings.google_client_id,

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from domain.failures import Deed, Failure, OverBudget
-from providers.anthropic_failures import PROVIDER
+from providers.anthropic_models import PROVIDER
 from providers.ports import ModelAnswer, ModelRequest
 from storage import audit, spending
 from storage.spending import Refusal

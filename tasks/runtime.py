@@ -13,7 +13,7 @@ from functools import cached_property
 from uuid import UUID, uuid4
 
 from domain.limits import check_amounts
-from providers.anthropic import AnthropicModel
+from providers.on_demand import on_demand
 from providers.ports import LanguageModel
 from settings import Settings, load
 from storage.database import Database
@@ -133,13 +133,14 @@ class Runtime:
     def model(self) -> LanguageModel:
         """The language model, shared by the threads of this process; `tasks/paying.py` is the way to ask it."""
         settings = self.settings
-        return AnthropicModel(
+        model: LanguageModel = on_demand("providers.anthropic:AnthropicModel")(
             api_key=settings.anthropic_api_key.get_secret_value(),
             timeout_s=settings.anthropic_timeout_s,
             meter=self.meters.meter("anthropic"),
             base_url=settings.anthropic_base_url,
             clock=self.clock,
         )
+        return model
 
     def close(self) -> None:
         """Let go of all connections; for tests, a process of the fleet lives until its end."""

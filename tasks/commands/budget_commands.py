@@ -6,7 +6,7 @@ import click
 
 from domain.failures import Invalid
 from domain.money import MICROCENTS_PER_CENT
-from providers.anthropic_failures import PROVIDER
+from providers.anthropic_models import PROVIDER
 from storage import deeds, orgs, spending
 from tasks.commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
 from tasks.runtime import runtime

@@ -1,0 +1,10 @@
+"""Clients of vendors, loaded when a job first needs one: their packages cost every process 70 MiB and a second."""
+
+import importlib
+from typing import Any
+
+
+def on_demand(place: str) -> Any:  # noqa: ANN401 - the caller annotates what it expects
+    """What stands at `module:name`; imported once per process."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
