@@ -42,14 +42,25 @@ class Moved:
     hints: tuple[Hint, ...]
 
 
-def enqueue(tx: Transaction, jobs: Sequence[NewJob], *, publisher: bool, patience: timedelta) -> tuple[Enqueued, ...]:
-    """Insert jobs in the caller's transaction, in the given order; those with a taken key name the job that has it."""
+def enqueue(
+    tx: Transaction, jobs: Sequence[NewJob], *, publisher: bool, patience: timedelta, burst: int = 20
+) -> tuple[Enqueued, ...]:
+    """Insert jobs in the caller's transaction, in the given order; those with a taken key name the job that has it.
+
+    At most `burst` due jobs of an org and queue are for the caller to publish; the others wait for the relay.
+    """
     if not jobs:
         return ()
     rows = tx.raw(
         "select place, job_id, job_type, queue, created, publish, light"
-        " from postroom.enqueue_jobs(%(requests)s::jsonb, %(publisher)s, %(patience)s::interval) order by place",
-        {"requests": json.dumps([_request(job) for job in jobs]), "publisher": publisher, "patience": patience},
+        " from postroom.enqueue_jobs(%(requests)s::jsonb, %(publisher)s, %(patience)s::interval, %(burst)s)"
+        " order by place",
+        {
+            "requests": json.dumps([_request(job) for job in jobs]),
+            "publisher": publisher,
+            "patience": patience,
+            "burst": burst,
+        },
     )
     return tuple(Enqueued(Hint(r.job_id, r.job_type, r.queue, r.light), r.created, r.publish) for r in rows)
 
@@ -144,10 +155,10 @@ def cancel_requested(tx: Transaction, job_id: UUID, token: UUID) -> str | None:
 def settle_held(tx: Transaction, job: ClaimedJob, output: JsonObject, cost_microcents: int) -> tuple[Hint, ...]:
     """Make a held job succeeded in the caller's transaction; returns hints of jobs that waited for its key."""
     rows = tx.raw(
-        "select job_id, job_type, queue from postroom.settle_held(%(job)s, %(token)s, %(output)s, %(cost)s)",
+        "select job_id, job_type, queue, light from postroom.settle_held(%(job)s, %(token)s, %(output)s, %(cost)s)",
         {"job": job.job_id, "token": job.token, "output": Jsonb(output), "cost": cost_microcents},
     )
-    return tuple(Hint(row.job_id, row.job_type, row.queue) for row in rows)
+    return tuple(Hint(row.job_id, row.job_type, row.queue, row.light) for row in rows)
 
 
 def record_progress(tx: Transaction, job: ClaimedJob, document: JsonObject) -> bool:
@@ -225,7 +236,7 @@ def _claimed(row: Row[Any]) -> ClaimedJob:
 
 def _moved(rows: Sequence[Row[Any]]) -> Moved:
     moved = frozenset(row.id for row in rows if row.what != "woken")
-    return Moved(moved, tuple(Hint(row.id, row.job_type, row.queue) for row in rows if row.what == "woken"))
+    return Moved(moved, tuple(Hint(r.id, r.job_type, r.queue, r.light) for r in rows if r.what == "woken"))
 
 
 def _json(value: JsonObject | None) -> Jsonb | None:

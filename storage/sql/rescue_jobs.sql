@@ -28,7 +28,7 @@ moved as (
   update jobs j set
     state = l.fate, losses = j.losses + case l.was when 'running' then 1 else 0 end,
     claim_token = null, worker_id = null, claimed_at = null, published_at = null,
-    attention_at = case l.fate when 'queued' then now() end,
+    attention_at = null, backlog_since = case l.fate when 'queued' then j.run_at end,
     finished_at = case l.fate when 'queued' then null else now() end,
     cancel_reason = case l.fate when 'canceled' then coalesce(j.cancel_reason, 'canceled') else j.cancel_reason end,
     error = case when l.was = 'running' then jsonb_build_object(
@@ -53,8 +53,8 @@ told as (
     jsonb_build_object('cause', cause, 'losses', losses, 'error', error)
   from moved where state <> 'dead'
 )
-select 'rescued' as what, id, job_type, queue, org_id, state from moved
+select 'rescued' as what, id, job_type, queue, org_id, state, false as light from moved
 union all
-select 'woken', w.job_id, w.job_type, w.queue, null, 'queued'
+select 'woken', w.job_id, w.job_type, w.queue, null, 'queued', w.light
 from (select array_agg(id) as ids from moved where serial_key is not null) as held
 cross join lateral postroom.free_slots(held.ids) as w

@@ -2,7 +2,8 @@
 with returned as (
   update jobs j set
     state = 'queued', attempt = greatest(j.attempt - case j.state when 'running' then 1 else 0 end, 0),
-    claim_token = null, worker_id = null, claimed_at = null, published_at = null, attention_at = now()
+    claim_token = null, worker_id = null, claimed_at = null, published_at = null,
+    attention_at = null, backlog_since = run_at
   where j.worker_id = any (select id from workers where node_id = %(node_id)s::uuid)
     and j.attention_at <= now() + %(lease)s::interval + interval '2 seconds'
     and j.state in ('claimed', 'running')
@@ -19,8 +20,8 @@ told as (
   from returned
 ),
 gone as (delete from workers where node_id = %(node_id)s::uuid)
-select 'returned' as what, id, job_type, queue, org_id, state from returned
+select 'returned' as what, id, job_type, queue, org_id, state, false as light from returned
 union all
-select 'woken', w.job_id, w.job_type, w.queue, null, 'queued'
+select 'woken', w.job_id, w.job_type, w.queue, null, 'queued', w.light
 from (select array_agg(id) as ids from returned where serial_key is not null) as held
 cross join lateral postroom.free_slots(held.ids) as w
