@@ -11,6 +11,9 @@ AHEAD_S = 0.5
 AVERAGED_S = 1.0
 """Over how long the workers' pace is averaged: a process that fills its hands once is not faster for it."""
 
+SOONEST_S = 0.001
+"""Nobody looks twice within this time; a shorter one is the clock's."""
+
 FLOOR = 8
 """Hints that a window holds at least. Few, because each may be a job of minutes that a new tenant's job must wait for;
 several, because workers take their next hint from here while the relay looks away."""
@@ -39,8 +42,7 @@ def adapt(window: Window, *, taken: int, depth: int, seconds: float, cap: int) -
     It follows the workers' pace, between `FLOOR` and `cap`. Where they have emptied it, the pace is what the window
     allowed and not what they could do, so it doubles; where it turns out too large, it is halved until it fits.
     """
-    if seconds <= 0:
-        return window
+    seconds = max(seconds, SOONEST_S)
     share = 1 - math.exp(-seconds / AVERAGED_S)
     pace = window.pace + share * (taken / seconds - window.pace)
     fitting = math.ceil(pace * AHEAD_S)

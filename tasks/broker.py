@@ -41,7 +41,12 @@ class Broker:
             for queue in queues:
                 pipeline.llen(queue)
             return dict(zip(queues, pipeline.execute(), strict=True))
-        return {queue: self._declared_depth(queue) for queue in queues}
+        try:
+            return {queue: self._declared_depth(queue) for queue in queues}
+        except self._connection.connection_errors as error:
+            # A connection that broke once never works again.
+            vars(self).pop("_connection").release()
+            raise OperationalError(type(error).__name__) from error
 
     def _declared_depth(self, queue: str) -> int:
         channel = self._connection.channel()

@@ -1,4 +1,4 @@
-"""Real workers beside jobs that wait for a gate or for their key: such a job holds no slot and is not looked at again."""
+"""Real workers beside jobs that wait for a gate or for their key: these hold no slot and are not looked at again."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta

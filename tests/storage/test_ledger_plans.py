@@ -44,8 +44,9 @@ def history(database: Connection, store: Database) -> Connection:
     )
     others = [make_org(database, f"org {n}") for n in range(50)]
     database.execute(
-        f"insert into jobs ({columns}, backlog_since) select {values.replace('%(org)s', '(%(orgs)s::uuid[])[1 + n %% 50]')},"
-        " now() from generate_series(1, %(count)s) n",
+        f"insert into jobs ({columns}, backlog_since)"
+        f" select {values.replace('%(org)s', '(%(orgs)s::uuid[])[1 + n %% 50]')}, now()"
+        " from generate_series(1, %(count)s) n",
         {"orgs": others, "count": WAITING},
     )
     database.execute(

@@ -33,9 +33,9 @@ def org(database: Connection, store: Database) -> UUID:
     return make_org(database)
 
 
-def enqueue(store: Database, org: UUID, count: int, job_type: str = "probe.run", **options: int) -> list[UUID]:
+def enqueue(store: Database, org: UUID, count: int, *, priority: int = 0) -> list[UUID]:
     """So many jobs in one call; returns those that the caller is to publish."""
-    jobs = [NewJob(job_type, org, {}, **options) for _ in range(count)]
+    jobs = [NewJob("probe.run", org, {}, priority=priority) for _ in range(count)]
     with store.ledger() as tx:
         answers = ledger.enqueue(tx, jobs, publisher=True, patience=PATIENCE, burst=BURST)
     return [answer.job_id for answer in answers if answer.publish]
