@@ -3,7 +3,8 @@
 -- the broker. A gated one is parked. Jobs are marked published before the hints go out; if those get lost, they come again.
 with due as materialized (
   select j.id, j.queue, j.org_id, j.priority, j.run_at, g.gate, j.published_at is null and g.gate is null as fresh,
-    exists (select from crowds c where c.queue = j.queue and (c.org_id = j.org_id or c.org_id is null)) as crowded
+    exists (select from crowds c where c.queue = j.queue and c.org_id = j.org_id)
+      or exists (select from crowds c where c.queue = j.queue and c.org_id is null) as crowded
   from (
     select * from jobs where attention_at <= now() and state = 'queued'
     order by attention_at limit %(batch)s for update skip locked

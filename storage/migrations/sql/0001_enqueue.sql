@@ -112,7 +112,8 @@ begin
     select j.*, j.wins and j.due and j.gate is null as ready,
            row_number() over (partition by j.type_queue, j.org_id, j.wins and j.due and j.gate is null
                               order by j.priority desc, j.place) as rank,
-           exists (select from crowds c where c.queue = j.type_queue and (c.org_id = j.org_id or c.org_id is null)) as crowded
+           exists (select from crowds c where c.queue = j.type_queue and c.org_id = j.org_id)
+             or exists (select from crowds c where c.queue = j.type_queue and c.org_id is null) as crowded
     from judged j
   ),
   inserted as (

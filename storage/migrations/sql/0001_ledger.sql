@@ -143,6 +143,7 @@ create table crowds (
   org_id uuid,
   since timestamptz not null default now()
 );
+create index crowds_tenant on crowds (queue, org_id);
 grant select, insert, delete on crowds to postroom_ledger;
 
 create table job_steps (
