@@ -43,6 +43,19 @@ class Settings(BaseSettings):
     hint_patience_s: float = Field(
         30.0, gt=0, le=3600, description="Seconds a published hint may stay unclaimed before it is published again."
     )
+    burst: int = Field(
+        20,
+        ge=0,
+        le=10_000,
+        description="Due jobs of an org and queue that an enqueue publishes at once; the rest wait for the relay. It"
+        " shares the queue fairly. Small, because others may have to wait for them.",
+    )
+    window_cap: int = Field(
+        10_000,
+        ge=8,
+        description="Hints of one queue that the broker may hold at most. The relay keeps about half a second's work of"
+        " the queue's workers there; the cap bounds what a lost broker or a sudden stop leaves behind.",
+    )
     shutdown_grace_s: float = Field(
         20.0, ge=0, description="Seconds a stopping worker lets running jobs finish before it gives them back."
     )

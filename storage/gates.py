@@ -31,9 +31,11 @@ def close(tx: Transaction, gate: Gate) -> None:
 
 
 def open_gate(tx: Transaction, scope: str, key: str) -> bool:
-    """Open a gate; false when it was not closed."""
+    """Open a gate, and wake the relay to let out what waits; false when it was not closed."""
     rows = tx.raw(
-        "delete from gates where scope = %(scope)s and key = %(key)s returning key", {"scope": scope, "key": key}
+        "update gates set until = now() where scope = %(scope)s and key = %(key)s and (until is null or until > now())"
+        " returning key, pg_notify('postroom_due', 'gate')",
+        {"scope": scope, "key": key},
     )
     return bool(rows)
 
@@ -46,6 +48,7 @@ def closed(tx: Transaction) -> Sequence[Gate]:
     return [Gate(r.scope, r.key, r.reason, r.until, r.actor) for r in rows]
 
 
-def forget_ended(tx: Transaction) -> None:
-    """Remove gates whose time is over."""
-    tx.raw("delete from gates where until <= now()")
+def forget_ended(tx: Transaction) -> Sequence[str]:
+    """Remove gates whose time is over; returns their names as parked jobs have them."""
+    rows = tx.raw("delete from gates where until <= now() returning 'gate:' || scope || ':' || key as name")
+    return [row.name for row in rows]

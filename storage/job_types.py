@@ -25,6 +25,7 @@ class JobType:
     unique_fields: tuple[str, ...] | None
     keep_key_for: timedelta
     serial_field: str | None
+    serial_limit: int
     light: bool
     providers: tuple[str, ...]
 
@@ -45,6 +46,7 @@ def publish(tx: Transaction, job_types: Sequence[JobType]) -> None:
             unique_fields=None if kind.unique_fields is None else list(kind.unique_fields),
             keep_key_for=kind.keep_key_for,
             serial_field=kind.serial_field,
+            serial_limit=kind.serial_limit,
             light=kind.light,
             providers=list(kind.providers),
         )

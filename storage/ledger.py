@@ -42,14 +42,25 @@ class Moved:
     hints: tuple[Hint, ...]
 
 
-def enqueue(tx: Transaction, jobs: Sequence[NewJob], *, publisher: bool, patience: timedelta) -> tuple[Enqueued, ...]:
-    """Insert jobs in the caller's transaction, in the given order; those with a taken key name the job that has it."""
+def enqueue(
+    tx: Transaction, jobs: Sequence[NewJob], *, publisher: bool, patience: timedelta, burst: int = 20
+) -> tuple[Enqueued, ...]:
+    """Insert jobs in the caller's transaction, in the given order; those with a taken key name the job that has it.
+
+    At most `burst` due jobs of an org and queue are for the caller to publish; the others wait for the relay.
+    """
     if not jobs:
         return ()
     rows = tx.raw(
         "select place, job_id, job_type, queue, created, publish, light"
-        " from postroom.enqueue_jobs(%(requests)s::jsonb, %(publisher)s, %(patience)s::interval) order by place",
-        {"requests": json.dumps([_request(job) for job in jobs]), "publisher": publisher, "patience": patience},
+        " from postroom.enqueue_jobs(%(requests)s::jsonb, %(publisher)s, %(patience)s::interval, %(burst)s)"
+        " order by place",
+        {
+            "requests": json.dumps([_request(job) for job in jobs]),
+            "publisher": publisher,
+            "patience": patience,
+            "burst": burst,
+        },
     )
     return tuple(Enqueued(Hint(r.job_id, r.job_type, r.queue, r.light), r.created, r.publish) for r in rows)
 
@@ -60,16 +71,21 @@ def claim(
     worker_id: UUID,
     *,
     lease: timedelta,
-    start: bool = True,
-    tokens: Sequence[UUID] | None = None,
+    starts: Sequence[bool] | None = None,
+    token: UUID | None = None,
 ) -> Claims:
-    """Take queued jobs for a process; with `start`, the attempt is counted and the handler may begin at once.
+    """Take queued jobs for a process; those that `starts` begin with their claim, by default all of them.
 
-    `tokens` name the claims, one per job: who lost the answer can still give them back. By default fresh ones.
+    With the job's id, `token` names each claim, so that who lost the answer can still give them back; by default a
+    fresh one.
     """
-    tokens = tokens or [uuid4() for _ in job_ids]
     rows = tx.run(
-        "claim_jobs", job_ids=list(job_ids), tokens=list(tokens), worker_id=worker_id, lease=lease, start=start
+        "claim_jobs",
+        job_ids=list(job_ids),
+        starts=[True] * len(job_ids) if starts is None else list(starts),
+        token=token or uuid4(),
+        worker_id=worker_id,
+        lease=lease,
     )
     jobs = tuple(_claimed(row) for row in rows if row.verdict == "claimed")
     return Claims(jobs, {row.id: row.verdict for row in rows if row.verdict != "claimed"})
@@ -148,7 +164,7 @@ def settle_held(
 ) -> tuple[Hint, ...]:
     """Make a held job succeeded in the caller's transaction; returns hints of jobs that waited for its key."""
     rows = tx.raw(
-        "select job_id, job_type, queue"
+        "select job_id, job_type, queue, light"
         " from postroom.settle_held(%(job)s, %(token)s, %(output)s, %(cost)s, %(began_at)s)",
         {
             "job": job.job_id,
@@ -158,7 +174,7 @@ def settle_held(
             "began_at": began_at,
         },
     )
-    return tuple(Hint(row.job_id, row.job_type, row.queue) for row in rows)
+    return tuple(Hint(row.job_id, row.job_type, row.queue, row.light) for row in rows)
 
 
 def record_progress(tx: Transaction, job: ClaimedJob, document: JsonObject) -> bool:
@@ -237,7 +253,7 @@ def _claimed(row: Row[Any]) -> ClaimedJob:
 
 def _moved(rows: Sequence[Row[Any]]) -> Moved:
     moved = frozenset(row.id for row in rows if row.what != "woken")
-    return Moved(moved, tuple(Hint(row.id, row.job_type, row.queue) for row in rows if row.what == "woken"))
+    return Moved(moved, tuple(Hint(r.id, r.job_type, r.queue, r.light) for r in rows if r.what == "woken"))
 
 
 def _json(value: JsonObject | None) -> Jsonb | None:

@@ -1,10 +1,15 @@
 """What the relay asks of the ledger: due jobs, lost hints, and whether the broker still holds its data."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import psycopg
+from sqlalchemy import Row
 
+from domain.fairness import Tenant
 from domain.job import Hint
 from storage.database import Transaction
 
@@ -14,20 +19,113 @@ LEADER_KEY = 0x706F7374_726F6F6D
 Session = psycopg.Connection[Any]
 """A connection of the relay's own: it holds the lock of leadership and hears the notifications."""
 
+GATE = "gate"
+"""What the notification says when a gate was opened."""
+
 CHANNEL = "postroom_due"
 """The notification that wakes the relay when a job was enqueued by a door that cannot publish."""
 
 
-def publish_due(tx: Transaction, *, batch: int, patience: timedelta) -> tuple[Hint, ...]:
-    """Mark due jobs as published and return their hints, which the caller publishes after the commit."""
-    return tuple(
-        Hint(r.id, r.job_type, r.queue, r.light) for r in tx.run("publish_due", batch=batch, patience=patience)
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What came of looking at jobs: hints to publish after the commit, and how many jobs were moved in all."""
+
+    hints: tuple[Hint, ...]
+    moved: int
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """What holds jobs back, and for how many of them there is room now."""
+
+    name: str
+    room: int
+
+
+Backlog = Mapping[str, Sequence[int]]
+"""The priorities of each queue that has a backlog, the highest first."""
+
+
+def publish_due(tx: Transaction, *, batch: int, patience: timedelta, burst: int) -> Due:
+    """Move jobs whose time has come: to the broker, to the backlog, or behind a gate."""
+    return _due(tx.run("publish_due", batch=batch, patience=patience, burst=burst))
+
+
+def backlog(tx: Transaction, queues: Sequence[str]) -> Backlog:
+    """Which of these queues have a backlog, and at which priorities."""
+    found: dict[str, list[int]] = {}
+    for row in tx.run("list_backlog", queues=list(queues)):
+        found.setdefault(row.queue, []).append(row.priority)
+    return found
+
+
+def waiting_tenants(tx: Transaction, queue: str, priority: int, *, start: UUID, most: int) -> Sequence[Tenant]:
+    """Orgs with a backlog, beginning with `start` or the next after it, and from the first one on after the last."""
+    rows = list(tx.run("list_waiting_orgs", queue=queue, priority=priority, start=start, most=most))
+    if len(rows) < most and start.int:
+        first = tx.run("list_waiting_orgs", queue=queue, priority=priority, start=UUID(int=0), most=most - len(rows))
+        rows += [row for row in first if row.org_id < start]
+    return [Tenant(row.org_id, row.weight) for row in rows]
+
+
+def publish_backlog(
+    tx: Transaction,
+    queue: str,
+    priority: int,
+    *,
+    tenants: Sequence[Tenant],
+    quotas: Mapping[UUID, int],
+    patience: timedelta,
+) -> Due:
+    """Move the oldest jobs of each tenant from the backlog to the broker, as many as its quota."""
+    asked = [tenant for tenant in tenants if quotas[tenant.org_id]]
+    return _due(
+        tx.run(
+            "publish_backlog",
+            queue=queue,
+            priority=priority,
+            org_ids=[tenant.org_id for tenant in asked],
+            quotas=[quotas[tenant.org_id] for tenant in asked],
+            weights=[tenant.weight for tenant in asked],
+            patience=patience,
+        )
     )
 
 
-def recall_hints(tx: Transaction) -> None:
-    """Make every hint that is out due again, because the broker lost its data."""
-    tx.run("recall_hints")
+def parks(tx: Transaction, *, after: str, most: int, batch: int) -> Sequence[Park]:
+    """What holds jobs back, `most` names after a given one; `batch` stands for room without end."""
+    return [Park(row.name, row.room) for row in tx.run("list_parks", after=after, most=most, batch=batch)]
+
+
+def unpark(tx: Transaction, found: Sequence[Park]) -> int:
+    """Move parked jobs to the backlog, for each name as many as it has room for; returns how many moved."""
+    return len(tx.run("unpark_jobs", names=[park.name for park in found], rooms=[park.room for park in found]))
+
+
+def mark_crowds(tx: Transaction, queue: str, *, burst: int, newest: int) -> int:
+    """Mark tenants that have more hints out than their burst; returns how many are new."""
+    return len(tx.run("mark_crowds", queue=queue, burst=burst, newest=newest))
+
+
+def clear_crowds(tx: Transaction, waiting: Backlog) -> None:
+    """Let tenants without a backlog publish at once again."""
+    levels = [(queue, priority) for queue, priorities in waiting.items() for priority in priorities]
+    tx.run("clear_crowds", queues=[queue for queue, _ in levels], priorities=[priority for _, priority in levels])
+
+
+def close_queue(tx: Transaction, queue: str) -> None:
+    """Let every new job of a queue wait for the relay."""
+    tx.raw("insert into crowds (queue) values (%(queue)s)", {"queue": queue})
+
+
+def open_queue(tx: Transaction, queue: str) -> None:
+    """Let the doors publish into a queue again."""
+    tx.raw("delete from crowds where queue = %(queue)s and org_id is null", {"queue": queue})
+
+
+def recall_hints(tx: Transaction, *, batch: int) -> int:
+    """Put jobs whose hints are out back into the backlog, because the broker lost its data; returns how many."""
+    return len(tx.run("recall_hints", batch=batch))
 
 
 def known_epoch(tx: Transaction) -> str | None:
@@ -69,7 +167,13 @@ def listen(session: Session) -> None:
     session.execute(f"listen {CHANNEL}")
 
 
-def wait(session: Session, seconds: float) -> bool:
-    """Wait for a notification; true when one came, also a check that the session still lives."""
+def wait(session: Session, seconds: float) -> frozenset[str]:
+    """Wait for notifications and return what they said, `GATE` for one; also a check that the session lives."""
     session.execute("select 1")
-    return any(True for _ in session.notifies(timeout=seconds, stop_after=1))
+    heard = {notice.payload for notice in session.notifies(timeout=seconds, stop_after=1)}
+    # All that came meanwhile is heard at once: one look at the backlog answers every caller.
+    return frozenset(heard | {notice.payload for notice in session.notifies(timeout=0)}) if heard else frozenset()
+
+
+def _due(rows: Sequence[Row[Any]]) -> Due:
+    return Due(tuple(Hint(r.id, r.job_type, r.queue, r.light) for r in rows if r.published), len(rows))

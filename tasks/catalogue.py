@@ -37,6 +37,7 @@ class Job(Generic[P]):
     deadline: timedelta
     unique: Unique | None
     serial_by: str | None
+    serial_limit: int
     light: bool
     providers: tuple[str, ...]
     aliases: tuple[str, ...]
@@ -96,6 +97,7 @@ class Job(Generic[P]):
             unique_fields=self.unique.fields if self.unique else None,
             keep_key_for=keep_key_for(self.unique, self.queue),
             serial_field=self.serial_by,
+            serial_limit=self.serial_limit,
             light=self.light,
             providers=self.providers,
         )
@@ -136,6 +138,7 @@ def job(  # noqa: PLR0913 - one keyword per fact about a job type
     deadline: timedelta = DEADLINE,
     unique: Unique | None = None,
     serial_by: str | None = None,
+    serial_limit: int = 1,
     light: bool = False,
     providers: tuple[str, ...] = (),
     aliases: tuple[str, ...] = (),
@@ -144,6 +147,7 @@ def job(  # noqa: PLR0913 - one keyword per fact about a job type
 ) -> Callable[[Handler[P]], Job[P]]:
     """Make a function a job type; its name is `<file>.<function>`, its payload the second parameter's annotation.
 
+    At most `serial_limit` jobs with one value of the payload's field `serial_by` are held at once.
     `light` is for jobs of milliseconds: they travel in batches, without a Celery request each.
     """
 
@@ -157,6 +161,7 @@ def job(  # noqa: PLR0913 - one keyword per fact about a job type
             deadline=deadline,
             unique=unique,
             serial_by=serial_by,
+            serial_limit=serial_limit,
             light=light,
             providers=providers,
             aliases=aliases,
@@ -177,6 +182,8 @@ def _payload_of(handler: Handler[P]) -> type[P]:
 
 
 def _check_fields(made: Job[Any]) -> None:
+    if made.serial_limit < 1 or (made.serial_limit > 1 and made.serial_by is None):
+        raise ValueError(f"{made.name}: a serial_limit needs serial_by and is at least 1")
     named = (made.serial_by, *((made.unique.fields or ()) if made.unique else ()))
     for name in named:
         if name is not None and name not in made.payload.model_fields:

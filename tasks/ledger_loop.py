@@ -218,29 +218,25 @@ class LedgerLoop:
                 continue
             load += self._pace.expects(hint.job_type)
             hinted.append(hint)
-        # An ordinary job that finds a free slot begins at once, and its claim says so; others begin in their turn.
-        begins = [hint for hint in hinted[:now_free] if not _light(hint.job_type)]
-        self._claim_some(begins, start=True)
-        self._claim_some([hint for hint in hinted if hint not in begins], start=False)
+        if hinted:
+            # An ordinary job that finds a free slot begins at once, and its claim says so; others begin in their turn.
+            starts = [place < now_free and not _light(hint.job_type) for place, hint in enumerate(hinted)]
+            self._claim_all(hinted, starts)
 
-    def _claim_some(self, hinted: Sequence[Hinted], *, start: bool) -> None:
-        if not hinted:
-            return
+    def _claim_all(self, hinted: Sequence[Hinted], starts: Sequence[bool]) -> None:
         token, process = uuid4(), self._process
         job_ids = [hint.job_id for hint in hinted]
         try:
             with process.database.statements() as tx:
                 claims = ledger.claim(
-                    tx,
-                    job_ids,
-                    process.worker.worker_id,
-                    lease=process.lease.length,
-                    start=start,
-                    tokens=[token] * len(job_ids),
+                    tx, job_ids, process.worker.worker_id, lease=process.lease.length, starts=starts, token=token
                 )
         except DatabaseUnavailable:
             # The claim may have been committed although its answer was lost; nobody would run the jobs then.
-            self._unanswered += [Settlement.unanswered(job_id, token, started=start) for job_id in job_ids]
+            self._unanswered += [
+                Settlement.unanswered(job_id, token, started=began)
+                for job_id, began in zip(job_ids, starts, strict=True)
+            ]
             self._hints.extendleft(reversed(hinted))
             raise
         envelopes = {hint.job_id: hint.envelope for hint in hinted}
@@ -249,7 +245,7 @@ class LedgerLoop:
         for hint in hinted:
             self._decide(hint.envelope)
         if claims.refused:
-            log.info("hints_ignored", **{str(job_id): reason for job_id, reason in claims.refused.items()})
+            log.info("hints_ignored", jobs={str(job_id): reason for job_id, reason in claims.refused.items()})
 
     def _hold(self, job: ClaimedJob, envelope: Envelope) -> None:
         if catalogue.find(job.job_type) is None:

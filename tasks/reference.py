@@ -128,7 +128,7 @@ def _job_type(job_type: Job[Any]) -> str:
         ("retry", f"`{job_type.retry.name}`: {job_type.retry.attempts} attempts"),
         ("deadline of an attempt", span(job_type.deadline)),
         ("unique", _unique(job_type.unique, job_type.queue)),
-        ("one at a time per", f"`{job_type.serial_by}`" if job_type.serial_by else "-"),
+        ("at once per key", f"{job_type.serial_limit} per `{job_type.serial_by}`" if job_type.serial_by else "-"),
         ("providers", ", ".join(job_type.providers) or "-"),
         ("also known as", ", ".join(f"`{alias}`" for alias in job_type.aliases) or "-"),
         ("payload version", job_type.version),

@@ -1,21 +1,28 @@
 """The relay: moves due jobs from the ledger to the broker and rescues lost ones; an advisory lock makes one leader."""
 
 import threading
+import time
 from uuid import uuid4
 
 import structlog
-from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
 
 from domain.failures import Failure
 from storage import gates, ledger, relaying
-from tasks.broker import BrokerEpoch
+from tasks.broker import UNAVAILABLE, Broker
+from tasks.feeder import Feeder
 from tasks.runtime import Runtime
+from tasks.warden import Warden
 
 log = structlog.get_logger(__name__)
 
-BATCH = 500
+BATCH = 1000
 """Jobs per statement: large enough to keep up, small enough never to hold locks for long."""
+
+BUSY_S = 0.025
+"""How often the windows are filled while there is a backlog; the smallest window must not run dry meanwhile."""
+
+IDLE_S = 0.2
+"""How often the broker is looked at while there is none: doors may flood it, and only the relay sees that."""
 
 
 class Relay(threading.Thread):
@@ -26,7 +33,9 @@ class Relay(threading.Thread):
         super().__init__(name="relay", daemon=True)
         self._runtime = runtime
         self._stopped = threading.Event()
-        self._epoch = BrokerEpoch(runtime)
+        self._broker = Broker(runtime)
+        self._feeder = Feeder(runtime, self._broker)
+        self._warden = Warden(runtime)
         self.leading = threading.Event()
 
     def run(self) -> None:
@@ -56,38 +65,59 @@ class Relay(threading.Thread):
         if self._stopped.is_set():
             return
         relaying.listen(session)
+        self._feeder = Feeder(self._runtime, self._broker)
+        self._feeder.begin()
         self.leading.set()
         log.info("relay_leads")
+        due_at = time.monotonic()
         while not self._stopped.is_set():
-            if not self.turn():
-                relaying.wait(session, self._runtime.settings.relay_interval_s)
+            more = False
+            if time.monotonic() >= due_at:
+                more = self.turn()
+                due_at = time.monotonic() + (0 if more else self._runtime.settings.relay_interval_s)
+            busy = self._feeder.turn()
+            if not more:
+                pause = min(BUSY_S if busy else IDLE_S, max(due_at - time.monotonic(), 0))
+                if relaying.GATE in relaying.wait(session, pause):
+                    due_at = time.monotonic()
 
     def turn(self) -> bool:
-        """One round: watch the broker's epoch, rescue, publish; true when there may be more to do at once."""
+        """One round: watch the broker's epoch, rescue, look at what is due, unpark; true when more is to do at once."""
         database = self._runtime.database
         self._watch_broker()
         with database.ledger() as tx:
             rescued = ledger.rescue(tx, batch=BATCH)
             ledger.forget_workers(tx)
-            gates.forget_ended(tx)
+            opened = gates.forget_ended(tx)
         with database.ledger() as tx:
-            hints = relaying.publish_due(tx, batch=BATCH, patience=self._runtime.patience)
+            due = relaying.publish_due(
+                tx, batch=BATCH, patience=self._runtime.patience, burst=self._runtime.settings.burst
+            )
         if rescued.job_ids:
             log.warning("jobs_rescued", jobs=len(rescued.job_ids))
-        published = self._runtime.publisher.publish([*rescued.hints, *hints])
-        return published and len(hints) == BATCH
+        self._runtime.publisher.publish([*rescued.hints, *due.hints])
+        unparked = self._warden.turn(opened)
+        return unparked or due.moved == BATCH
 
     def _watch_broker(self) -> None:
         try:
-            epoch = self._epoch.read_or_set(str(uuid4()))
-        except (OperationalError, OSError, RedisError) as error:
+            epoch = self._broker.read_or_set_epoch(str(uuid4()))
+        except UNAVAILABLE as error:
             log.warning("broker_unavailable", error=type(error).__name__)
             return
         if epoch is None:
             return
         with self._runtime.database.ledger() as tx:
             known = relaying.known_epoch(tx)
-            if known != epoch:
-                log.warning("broker_holds_other_data", first=known is None)
-                relaying.recall_hints(tx)
-                relaying.remember_epoch(tx, epoch)
+        if known != epoch:
+            log.warning("broker_holds_other_data", first=known is None)
+            self._recall(epoch)
+
+    def _recall(self, epoch: str) -> None:
+        """Remembered last: a relay that dies half-way is followed by one that begins again."""
+        recalled = BATCH
+        while recalled == BATCH:
+            with self._runtime.database.statements() as tx:
+                recalled = relaying.recall_hints(tx, batch=BATCH)
+        with self._runtime.database.ledger() as tx:
+            relaying.remember_epoch(tx, epoch)

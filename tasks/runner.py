@@ -130,7 +130,7 @@ def claim(runtime: Runtime, job_id: UUID) -> ClaimedJob | None:
             if next(tries):
                 # The claim may have been committed although its answer was lost; nobody would run the job then.
                 ledger.settle(tx, [unanswered])
-            return ledger.claim(tx, [job_id], runtime.worker.worker_id, lease=runtime.lease.length, tokens=[token])
+            return ledger.claim(tx, [job_id], runtime.worker.worker_id, lease=runtime.lease.length, token=token)
 
     claims = patiently(runtime, attempt)
     if not claims.jobs:

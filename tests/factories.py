@@ -6,9 +6,11 @@ from uuid import UUID, uuid4
 
 from psycopg import Connection
 
-from domain.job import ClaimedJob, NewJob
+from domain.fairness import share
+from domain.job import ClaimedJob, Hint, NewJob
+from domain.queues import Queue
 from settings import Settings
-from storage import job_types, ledger
+from storage import gates, job_types, ledger, relaying
 from storage.database import Database
 from storage.job_types import JobType
 from storage.ledger import Worker
@@ -46,6 +48,7 @@ def make_job_type(store: Database, name: str = "probe.run", **given: Any) -> Job
         "unique_fields": None,
         "keep_key_for": timedelta(days=30),
         "serial_field": None,
+        "serial_limit": 1,
         "light": False,
         "providers": (),
     }
@@ -70,6 +73,23 @@ def enqueue_one(store: Database, org_id: UUID, job_type: str = "probe.run", **gi
         return ledger.enqueue(tx, [job], publisher=True, patience=PATIENCE)[0].job_id
 
 
+def relay_once(store: Database, *, burst: int = 20, room: int = 1000) -> list[Hint]:
+    """All that one round of the relay would publish, given so much room in each queue."""
+    queues = [queue.value for queue in Queue]
+    with store.ledger() as tx:
+        gates.forget_ended(tx)
+        relaying.unpark(tx, [park for park in relaying.parks(tx, after="", most=1000, batch=1000) if park.room])
+        hints = [*relaying.publish_due(tx, batch=1000, patience=PATIENCE, burst=burst).hints]
+        for queue, priorities in relaying.backlog(tx, queues).items():
+            for priority in priorities:
+                tenants = relaying.waiting_tenants(tx, queue, priority, start=UUID(int=0), most=1000)
+                quotas, _ = share(room, tenants, None)
+                due = relaying.publish_backlog(tx, queue, priority, tenants=tenants, quotas=quotas, patience=PATIENCE)
+                hints += due.hints
+                room -= len(due.hints)
+    return hints
+
+
 def claim_one(store: Database, job_id: UUID, worker: Worker | None = None) -> ClaimedJob:
     """A job in the hands of a worker; fails when it could not be claimed."""
     worker = worker or make_worker(store)
@@ -88,6 +108,7 @@ def pass_time(database: Connection, span: timedelta) -> None:
             "expires_at",
             "published_at",
             "attention_at",
+            "backlog_since",
             "claimed_at",
             "started_at",
             "finished_at",
@@ -96,7 +117,7 @@ def pass_time(database: Connection, span: timedelta) -> None:
         "idempotency_keys": ("first_seen_at", "last_seen_at", "expires_at"),
         "gates": ("until", "closed_at"),
         "serial_slots": ("taken_at",),
-        "serial_waiters": ("since",),
+        "crowds": ("since",),
     }
     for table, names in columns.items():
         moves = ", ".join(f"{name} = {name} - %(span)s" for name in names)

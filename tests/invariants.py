@@ -6,7 +6,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from domain.job import FINAL, State
+from domain.job import State
 from domain.lifecycle import MOVES
 
 LEADS_TO = {
@@ -35,7 +35,13 @@ HOLDING = {State.CLAIMED, State.RUNNING}
 
 def check_ledger(connection: Connection[Any], *, open_jobs: int = 0) -> None:
     """Fail with everything that is wrong; `open_jobs` may legitimately be unfinished."""
-    wrong = [*_trails(connection), *_letters(connection), *_guards(connection), *_slots(connection)]
+    wrong = [
+        *_trails(connection),
+        *_letters(connection),
+        *_guards(connection),
+        *_slots(connection),
+        *_shelves(connection),
+    ]
     unfinished = connection.execute("select id, state from jobs where finished_at is null").fetchall()
     if len(unfinished) != open_jobs:
         wrong.append(f"{len(unfinished)} jobs are unfinished instead of {open_jobs}: {unfinished[:5]}")
@@ -106,11 +112,44 @@ def _guards(connection: Connection[Any]) -> Iterator[str]:
 
 
 def _slots(connection: Connection[Any]) -> Iterator[str]:
-    rows = connection.execute("select s.serial_key, j.state from serial_slots s left join jobs j on j.id = s.job_id")
-    for key, state in rows:
+    rows = connection.execute(
+        "select s.serial_key, s.slot, j.state, j.serial_key from serial_slots s left join jobs j on j.id = s.job_id"
+    )
+    for key, slot, state, wanted in rows:
         if state is None or State(state) not in HOLDING:
-            yield f"the slot {key} is held by a job that is {state}"
-    rows = connection.execute("select w.serial_key, j.state from serial_waiters w left join jobs j on j.id = w.job_id")
-    for key, state in rows:
-        if state is None or State(state) in FINAL:
-            yield f"a job that is {state} waits for {key}"
+            yield f"the slot {slot} of {key} is held by a job that is {state}"
+        if wanted != key:
+            yield f"the slot {slot} of {key} is held by a job with the key {wanted}"
+    rows = connection.execute(
+        "select serial_key, count(*), postroom.serial_limit(serial_key) from serial_slots group by 1"
+    )
+    for key, held, limit in rows:
+        if held > limit:
+            yield f"{held} jobs hold {key}, which has {limit} slots"
+    rows = connection.execute(
+        "select j.id, j.serial_key from jobs j where j.state in ('claimed', 'running') and j.serial_key is not null"
+        " and not exists (select from serial_slots s where s.job_id = j.id and s.serial_key = j.serial_key)"
+    )
+    for job_id, key in rows:
+        yield f"job {job_id} is held without a slot of {key}"
+
+
+def _shelves(connection: Connection[Any]) -> Iterator[str]:
+    """Beyond what the table's own constraints say: whoever is parked waits for something that is there."""
+    rows = connection.execute("select id, parked_by, serial_key from jobs where parked_by like 'key:%'")
+    for job_id, name, key in rows:
+        if name != f"key:{key}":
+            yield f"job {job_id} with the key {key} is parked by {name}"
+    rows = connection.execute(
+        "select distinct serial_key from jobs where parked_by like 'key:%' and postroom.serial_limit(serial_key)"
+        " > (select count(*) from serial_slots s where s.serial_key = jobs.serial_key)"
+    )
+    for (key,) in rows:
+        yield f"jobs are parked by {key}, which has room"
+    rows = connection.execute(
+        "select distinct parked_by from jobs where parked_by like 'gate:%' and not exists"
+        " (select from gates g where (g.until is null or g.until > now())"
+        " and parked_by = 'gate:' || g.scope || ':' || g.key)"
+    )
+    for (name,) in rows:
+        yield f"jobs are parked by {name}, which is open"

@@ -197,6 +197,22 @@ def turn(ctx: JobContext, payload: Visit) -> Outcome:
     return Done()
 
 
+@job(queue=Queue.DEFAULT, retry=AT_ONCE, serial_by="account_id", serial_limit=2)
+def pair(ctx: JobContext, payload: Visit) -> Outcome:
+    """Be one of at most two of the same account; wait at the gate meanwhile."""
+    outside = Outside.here()
+    outside.note("enters", payload.account_id, ctx.job.job_id)
+    payload.begin(ctx)
+    outside.note("leaves", payload.account_id, ctx.job.job_id)
+    return Done()
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE, providers=("probe",))
+def served(_ctx: JobContext, payload: Word) -> Outcome:
+    """Need a provider and an account."""
+    return Done({"word": payload.word})
+
+
 class Fate(Payload):
     """What befalls the process between its deed and the record of it."""
 
@@ -248,7 +264,8 @@ def undeclared(ctx: JobContext, _payload: Nothing) -> Outcome:
     return Done({"cost": ask_model(ctx, QUESTION).cost_microcents})
 
 
-for probe in (noop, ending, chatty, parent, serial, deed, visit, stepping, overdue, turn, perilous, asking, undeclared):
+PROBES = (noop, ending, chatty, parent, serial, deed, visit, stepping, overdue, turn, pair, served, perilous, asking)
+for probe in (*PROBES, undeclared):
     register(probe)
 
 

@@ -33,12 +33,26 @@ def test_a_whole_trail_is_fine() -> None:
     assert walk(given_back, State.SUCCEEDED, 1, stranger=False) is None
 
 
+PARK = "update jobs set attention_at = null, published_at = null"
+WAITING = "where state = 'queued'"
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
         ("update idempotency_keys set status = 'succeeded'", "its guard says succeeded"),
-        ("insert into serial_slots (serial_key, job_id) select 'key', gen_random_uuid()", "the slot key is held"),
-        ("insert into serial_waiters (serial_key, job_id) select 'key', gen_random_uuid()", "waits for key"),
+        (
+            "insert into serial_slots (serial_key, slot, job_id) select 'k', 1, gen_random_uuid()",
+            "the slot 1 of k is held",
+        ),
+        (
+            "insert into serial_slots (serial_key, slot, job_id) select 'k', n, uuidv7() from generate_series(1, 2) n",
+            "2 jobs",
+        ),
+        ("update jobs set serial_key = 'k' where state = 'running'", "is held without a slot of k"),
+        (f"{PARK}, parked_by = 'key:other', serial_key = 'k' {WAITING}", "with the key k is parked by key:other"),
+        (f"{PARK}, parked_by = 'key:k', serial_key = 'k' {WAITING}", "jobs are parked by k, which has room"),
+        (f"{PARK}, parked_by = 'gate:queue:default' {WAITING}", "jobs are parked by gate:queue:default, which is open"),
         ("update jobs set attempt = 2", "it ends in running, attempt 1"),
         ("delete from dead_letters", "dead jobs without a letter"),
     ],
@@ -46,6 +60,7 @@ def test_a_whole_trail_is_fine() -> None:
 def test_a_damaged_ledger_is_seen(store: Database, database: Connection, damage: str, message: str) -> None:
     org = make_org(database)
     make_job_type(store)
+    enqueue_one(store, org)
     claim_one(store, enqueue_one(store, org, idempotency_key="key"))
     dead = claim_one(store, enqueue_one(store, org))
     database.execute(
@@ -53,10 +68,10 @@ def test_a_damaged_ledger_is_seen(store: Database, database: Connection, damage:
         " worker_id = null, claimed_at = null, error = '{}' where id = %s",
         (dead.job_id,),
     )
-    check_ledger(database, open_jobs=1)
+    check_ledger(database, open_jobs=2)
     database.execute(damage.encode())
     with pytest.raises(AssertionError, match=message):
-        check_ledger(database, open_jobs=1)
+        check_ledger(database, open_jobs=2)
 
 
 def test_a_second_deed_is_seen() -> None:

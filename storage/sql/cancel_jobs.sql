@@ -9,16 +9,13 @@ moved as (
     cancel_requested_at = coalesce(j.cancel_requested_at, now()), cancel_reason = coalesce(j.cancel_reason, %(reason)s),
     state = case a.state when 'queued' then 'canceled' else a.state end,
     finished_at = case a.state when 'queued' then now() end,
-    attention_at = case a.state when 'queued' then null else j.attention_at end
+    attention_at = case a.state when 'queued' then null else j.attention_at end, backlog_since = null, parked_by = null
   from asked a where j.id = a.id
   returning j.*
 ),
 guards as (
   update idempotency_keys k set status = 'failed', last_seen_at = now() from moved m
   where m.state = 'canceled' and m.guarded and k.org_id = m.org_id and k.key = m.idempotency_key and k.job_id = m.id
-),
-waiters as (
-  delete from serial_waiters w using moved m where w.job_id = m.id and m.state = 'canceled'
 ),
 told as (
   insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
@@ -27,4 +24,9 @@ told as (
     jsonb_build_object('reason', %(reason)s::text)
   from moved
 )
-select id, state from moved
+select m.id, m.state, instead.called from moved m
+-- It may have been called for its key: then another one must be.
+left join lateral (
+  select postroom.call_waiters(array[m.serial_key], %(job_ids)s::uuid[]) as called
+  where m.serial_key is not null and m.state = 'canceled'
+) as instead on true

@@ -1,62 +1,64 @@
 -- Takes the jobs that a process has received hints for. Of several processes with one hint, one gets the job. A job that is
--- not due, gated, or kept back by its concurrency key stays queued and is looked at again later; an expired or canceled one
--- ends here. Returns a row per job that was found queued: its verdict and, if claimed, all the runner needs.
-with asked as (
+-- not due stays queued until then; one that is gated, or whose concurrency key is full, is parked by it and called when it
+-- opens; an expired or canceled one ends here. One that `starts` begins with its claim; so does a suspect, whose last process
+-- died before anybody wrote whether it had begun. Returns a row per job that was found queued: its verdict and, if claimed, all
+-- the runner needs.
+with named as (
+  select * from unnest(%(job_ids)s::uuid[], %(starts)s::boolean[]) as n (id, starts)
+),
+asked as (
   select j.* from jobs j
   where j.id = any (%(job_ids)s::uuid[]) and j.state = 'queued'
   order by j.id
   for update skip locked
 ),
 judged as (
-  select a.id, a.serial_key, a.priority, a.run_at, g.until as gated_until,
+  select a.id, a.serial_key, a.priority, a.run_at, g.gate,
     case
       when a.cancel_requested_at is not null then 'canceled'
       when a.expires_at <= now() then 'expired'
       when a.run_at > now() + interval '60 seconds' then 'early'
-      when g.until is not null then 'gated'
+      when g.gate is not null then 'gated'
       else 'claimed'
     end as verdict
   from asked a
   cross join lateral (
     select case when exists (select from gates)
-      then postroom.gated_until(a.org_id, a.job_type, a.queue, a.payload ->> 'account_id') end as until
+      then postroom.gate_of(a.org_id, a.job_type, a.queue, a.payload ->> 'account_id') end as gate
   ) as g
 ),
 slots as (
-  insert into serial_slots (serial_key, job_id)
-  select distinct on (serial_key) serial_key, id from judged
-  where verdict = 'claimed' and serial_key is not null
-  order by serial_key, priority desc, run_at, id
-  on conflict (serial_key) do nothing
-  returning job_id
+  select t.job_id from (
+    select array_agg(serial_key order by serial_key, priority desc, run_at, id) as keys,
+      array_agg(id order by serial_key, priority desc, run_at, id) as ids
+    from judged where verdict = 'claimed' and serial_key is not null
+    having count(*) > 0
+  ) as w
+  cross join lateral postroom.take_slots(w.keys, w.ids) as t (job_id)
 ),
 final_say as (
-  select d.id, d.gated_until,
+  select d.id, d.serial_key, d.run_at, d.gate,
     case when d.verdict = 'claimed' and d.serial_key is not null and s.job_id is null then 'serial' else d.verdict end as verdict
   from judged d left join slots s on s.job_id = d.id
 ),
-waiters as (
-  insert into serial_waiters (serial_key, job_id)
-  select d.serial_key, d.id from judged d join final_say f using (id) where f.verdict = 'serial'
-  on conflict do nothing
-),
 claimed as (
   update jobs j set
-    state = case when %(start)s then 'running' else 'claimed' end,
-    attempt = j.attempt + case when %(start)s then 1 else 0 end,
-    claim_token = (%(tokens)s::uuid[])[array_position(%(job_ids)s::uuid[], j.id)], worker_id = %(worker_id)s, claimed_at = now(),
-    started_at = case when %(start)s then now() end,
+    state = case when n.starts or j.suspect then 'running' else 'claimed' end,
+    attempt = j.attempt + (n.starts or j.suspect)::int,
+    claim_token = %(token)s, worker_id = %(worker_id)s, claimed_at = now(),
+    started_at = case when n.starts or j.suspect then now() end,
+    backlog_since = null, parked_by = null,
     -- Left as it is where it can be: then no index changes, and the update stays heap-only. The rescue looks sooner, no more.
     attention_at = case
       when j.attention_at between now() and now() + least(%(lease)s::interval, j.deadline) then j.attention_at
       else now() + least(%(lease)s::interval, j.deadline) end
-  from final_say f
+  from final_say f join named n using (id)
   where j.id = f.id and f.verdict = 'claimed'
   returning j.*
 ),
 ended as (
   update jobs j set
-    state = 'canceled', finished_at = now(), attention_at = null,
+    state = 'canceled', finished_at = now(), attention_at = null, backlog_since = null, parked_by = null,
     cancel_reason = case f.verdict when 'expired' then 'expired' else coalesce(j.cancel_reason, 'canceled') end
   from final_say f
   where j.id = f.id and f.verdict in ('canceled', 'expired')
@@ -64,11 +66,9 @@ ended as (
 ),
 kept as (
   update jobs j set
-    published_at = null,
-    attention_at = case f.verdict
-      when 'early' then j.run_at
-      when 'gated' then least(f.gated_until, now() + interval '15 seconds')
-      else now() + interval '5 seconds' end
+    published_at = null, backlog_since = null,
+    attention_at = case f.verdict when 'early' then j.run_at end,
+    parked_by = case f.verdict when 'gated' then f.gate when 'serial' then 'key:' || f.serial_key end
   from final_say f
   where j.id = f.id and f.verdict in ('early', 'gated', 'serial')
   returning j.id
@@ -81,13 +81,18 @@ guards as (
 ),
 told as (
   insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
-  select
-    case state when 'canceled' then 'job.canceled' when 'running' then 'job.started' else 'job.claimed' end,
+  select case state when 'canceled' then 'job.canceled' else 'job.started' end,
     org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
-    jsonb_strip_nulls(jsonb_build_object('worker', worker_id, 'reason', cancel_reason))
-  from (select * from claimed union all select * from ended) as m
+    jsonb_strip_nulls(jsonb_build_object('worker', worker_id, 'claimed_at', claimed_at, 'reason', cancel_reason))
+  -- A claim that does not begin yet is told of when it begins, or goes back: with the time of this claim.
+  from (select * from claimed where state = 'running' union all select * from ended) as m
 )
 select f.verdict, f.id, c.org_id, c.project_id, c.job_type, c.queue, c.state, c.payload, c.payload_version, c.attempt,
   c.max_attempts, c.losses, c.claim_token, c.deadline, c.priority, c.idempotency_key, c.actor_type, c.actor_id, c.request_id,
-  c.correlation_id, c.traceparent, c.parent_id, c.created_at, c.run_at, c.claimed_at
+  c.correlation_id, c.traceparent, c.parent_id, c.created_at, c.run_at, c.claimed_at, instead.called
 from final_say f left join claimed c on c.id = f.id
+-- A job that could have had a slot of its key and does not take it: another one may.
+left join lateral (
+  select postroom.call_waiters(array[f.serial_key], %(job_ids)s::uuid[]) as called
+  where f.serial_key is not null and f.verdict in ('canceled', 'expired', 'early', 'gated')
+) as instead on true

@@ -1,21 +1,32 @@
--- Picks the queued jobs that are due: scheduled ones, retries, backlog, and hints that were out too long. They are marked
--- published before the hints go out; if the hints get lost, their patience ends and they come round again.
-with due as (
-  select j.id, j.job_type, j.queue, g.until as gated_until from (
+-- Looks at the queued jobs whose time has come. A scheduled job or a retry is published at once where its queue is open and its
+-- org is under its burst; else it joins the backlog, as does a job whose hint was out too long, for its hint may still lie in
+-- the broker. A gated one is parked. Jobs are marked published before the hints go out; if those get lost, they come again.
+with due as materialized (
+  select j.id, j.queue, j.org_id, j.priority, j.run_at, g.gate, j.published_at is null and g.gate is null as fresh,
+    exists (select from crowds c where c.queue = j.queue and c.org_id = j.org_id)
+      or exists (select from crowds c where c.queue = j.queue and c.org_id is null) as crowded
+  from (
     select * from jobs where attention_at <= now() and state = 'queued'
     order by attention_at limit %(batch)s for update skip locked
   ) as j
   cross join lateral (
     select case when exists (select from gates)
-      then postroom.gated_until(j.org_id, j.job_type, j.queue, j.payload ->> 'account_id') end as until
+      then postroom.gate_of(j.org_id, j.job_type, j.queue, j.payload ->> 'account_id') end as gate
   ) as g
+),
+ranked as (
+  select d.*, row_number() over (partition by queue, org_id, fresh order by priority desc, run_at, id) as rank from due d
 ),
 marked as (
   update jobs j set
-    published_at = case when d.gated_until is null then now() end,
-    attention_at = case when d.gated_until is null then now() + %(patience)s::interval
-                        else least(d.gated_until, now() + interval '15 seconds') end
-  from due d where j.id = d.id
-  returning j.id, j.job_type, j.queue, d.gated_until
+    published_at = case when r.fresh and not r.crowded and r.rank <= %(burst)s then now() end,
+    attention_at = case when r.fresh and not r.crowded and r.rank <= %(burst)s then now() + %(patience)s::interval end,
+    backlog_since = case when r.gate is null and not (r.fresh and not r.crowded and r.rank <= %(burst)s) then r.run_at end,
+    parked_by = r.gate
+  from ranked r where j.id = r.id
+  returning j.id, j.job_type, j.queue, j.published_at is not null as published
+),
+crowded as (
+  insert into crowds (queue, org_id) select distinct queue, org_id from ranked where fresh and not crowded and rank > %(burst)s
 )
-select m.id, m.job_type, m.queue, t.light from marked m join job_types t on t.name = m.job_type where m.gated_until is null
+select m.id, m.job_type, m.queue, t.light, m.published from marked m join job_types t on t.name = m.job_type

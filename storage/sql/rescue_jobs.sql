@@ -27,8 +27,9 @@ lost as (
 moved as (
   update jobs j set
     state = l.fate, losses = j.losses + case l.was when 'running' then 1 else 0 end,
+    suspect = l.was = 'claimed' and l.cause = 'lost',
     claim_token = null, worker_id = null, claimed_at = null, published_at = null,
-    attention_at = case l.fate when 'queued' then now() end,
+    attention_at = null, backlog_since = case l.fate when 'queued' then j.run_at end,
     finished_at = case l.fate when 'queued' then null else now() end,
     cancel_reason = case l.fate when 'canceled' then coalesce(j.cancel_reason, 'canceled') else j.cancel_reason end,
     error = case when l.was = 'running' then jsonb_build_object(
@@ -37,7 +38,7 @@ moved as (
       'attempt', j.attempt) else j.error end
   from lost l
   where j.id = l.id
-  returning j.*, l.cause
+  returning j.*, l.cause, l.was, old.worker_id as by_worker, old.claimed_at as taken_at
 ),
 guards as (
   update idempotency_keys k set
@@ -47,14 +48,18 @@ guards as (
   where m.guarded and k.org_id = m.org_id and k.key = m.idempotency_key and k.job_id = m.id
 ),
 told as (
-  insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
-  select case state when 'queued' then 'job.retried' else 'job.canceled' end,
+  insert into audit_log (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+  select taken_at, 'job.claimed', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
+    jsonb_build_object('worker', by_worker)
+  from moved where was = 'claimed'
+  union all
+  select clock_timestamp(), case state when 'queued' then 'job.retried' else 'job.canceled' end,
     org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
     jsonb_build_object('cause', cause, 'losses', losses, 'error', error)
   from moved where state <> 'dead'
 )
-select 'rescued' as what, id, job_type, queue, org_id, state from moved
+select 'rescued' as what, id, job_type, queue, org_id, state, false as light from moved
 union all
-select 'woken', w.job_id, w.job_type, w.queue, null, 'queued'
+select 'woken', w.job_id, w.job_type, w.queue, null, 'queued', w.light
 from (select array_agg(id) as ids from moved where serial_key is not null) as held
 cross join lateral postroom.free_slots(held.ids) as w

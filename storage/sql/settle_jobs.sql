@@ -14,9 +14,10 @@ settled as (
     attempt = greatest(j.attempt + case when j.state = 'claimed' and v.began_at is not null then 1 else 0 end + v.attempt_delta, 0),
     losses = j.losses + v.loss_delta,
     started_at = coalesce(v.began_at, j.started_at),
-    claim_token = null, worker_id = null, claimed_at = null, published_at = null,
+    suspect = false, claim_token = null, worker_id = null, claimed_at = null, published_at = null,
     run_at = coalesce(v.run_at, j.run_at),
-    attention_at = case v.state when 'queued' then coalesce(v.run_at, now()) end,
+    attention_at = case when v.state = 'queued' and coalesce(v.run_at, j.run_at) > now() then coalesce(v.run_at, j.run_at) end,
+    backlog_since = case when v.state = 'queued' and coalesce(v.run_at, j.run_at) <= now() then coalesce(v.run_at, j.run_at) end,
     finished_at = case v.state when 'queued' then null else now() end,
     output = v.output,
     error = coalesce(v.error, j.error),
@@ -44,8 +45,8 @@ told as (
   select clock_timestamp(), event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt, detail
   from settled where event is not null
 )
-select 'settled' as what, id, job_type, queue, org_id, state from settled
+select 'settled' as what, id, job_type, queue, org_id, state, false as light from settled
 union all
-select 'woken', w.job_id, w.job_type, w.queue, null, 'queued'
+select 'woken', w.job_id, w.job_type, w.queue, null, 'queued', w.light
 from (select array_agg(id) as ids from settled where serial_key is not null) as held
 cross join lateral postroom.free_slots(held.ids) as w

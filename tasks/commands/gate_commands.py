@@ -75,7 +75,7 @@ def close_gate(  # noqa: PLR0913, PLR0917 - one parameter per option
 @operator_option
 @json_option
 def open_gate(scope: str, key: str, operator_name: str, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
-    """Let jobs run again; those that waited are looked at within 15 seconds."""
+    """Let jobs run again; those that waited are let out at once."""
     with runtime().database.ledger() as tx:
         if not stored.open_gate(tx, scope, key):
             raise Gone(f"the gate {scope} {key} is not closed")

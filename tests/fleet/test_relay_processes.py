@@ -6,7 +6,6 @@ import redis
 
 from tests.fleet.fleet import Fleet, wait_until_ready
 from tests.probe_jobs import Nothing, Visit, noop, turn
-from tests.waiting import eventually
 
 
 def test_another_worker_leads_when_the_leader_dies(fleet: Fleet) -> None:
@@ -57,4 +56,3 @@ def test_serial_jobs_never_overlap_and_follow_at_once(fleet: Fleet) -> None:
         assert [line[2] for line in lines[::2]] == [line[2] for line in lines[1::2]]
     assert fleet.ask("select count(*) from serial_slots") == [(0,)]
     fleet.check()
-    eventually(lambda: fleet.ask("select count(*) from serial_waiters") == [(0,)], describe="no job to wait any more")

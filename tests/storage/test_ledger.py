@@ -13,7 +13,17 @@ from domain.retry import STANDARD
 from storage import gates, ledger, relaying
 from storage.database import Database
 from storage.gates import Gate
-from tests.factories import LEASE, PATIENCE, claim_one, enqueue_one, make_job_type, make_org, make_worker, pass_time
+from tests.factories import (
+    LEASE,
+    PATIENCE,
+    claim_one,
+    enqueue_one,
+    make_job_type,
+    make_org,
+    make_worker,
+    pass_time,
+    relay_once,
+)
 
 
 @pytest.fixture
@@ -126,7 +136,7 @@ def test_a_job_that_keeps_losing_its_worker_is_poison(database: Connection, stor
 def test_the_rescue_of_a_job_that_never_began_costs_nothing(database: Connection, store: Database, org: UUID) -> None:
     job_id = enqueue_one(store, org)
     with store.ledger() as tx:
-        ledger.claim(tx, [job_id], make_worker(store).worker_id, lease=LEASE, start=False)
+        ledger.claim(tx, [job_id], make_worker(store).worker_id, lease=LEASE, starts=[False])
     assert state_of(database, job_id) == "claimed"
     pass_time(database, LEASE + timedelta(seconds=1))
     with store.ledger() as tx:
@@ -161,7 +171,7 @@ def test_early_expired_and_canceled_jobs_are_not_claimed(database: Connection, s
     assert reasons == [("expired",), ("not needed",)]
 
 
-def test_a_gate_keeps_jobs_queued_and_unpublished(database: Connection, store: Database, org: UUID) -> None:
+def test_a_gate_keeps_jobs_queued_and_unpublished(store: Database, org: UUID) -> None:
     with store.ledger() as tx:
         gates.close(tx, Gate("queue", "default", "maintenance", None, "an operator"))
         enqueued = ledger.enqueue(tx, [NewJob("probe.run", org, {})], publisher=True, patience=PATIENCE)
@@ -171,22 +181,18 @@ def test_a_gate_keeps_jobs_queued_and_unpublished(database: Connection, store: D
             enqueued[0].job_id: "gated"
         }
         assert gates.open_gate(tx, "queue", "default")
-    pass_time(database, timedelta(seconds=16))
-    with store.ledger() as tx:
-        assert [h.job_id for h in relaying.publish_due(tx, batch=10, patience=PATIENCE)] == [enqueued[0].job_id]
+    assert [hint.job_id for hint in relay_once(store)] == [enqueued[0].job_id]
     claim_one(store, enqueued[0].job_id)
 
 
 def test_a_hint_that_was_never_claimed_is_published_again(database: Connection, store: Database, org: UUID) -> None:
     job_id = enqueue_one(store, org)
-    with store.ledger() as tx:
-        assert relaying.publish_due(tx, batch=10, patience=PATIENCE) == ()
+    assert relay_once(store) == []
     pass_time(database, PATIENCE + timedelta(seconds=1))
+    assert [hint.job_id for hint in relay_once(store)] == [job_id]
     with store.ledger() as tx:
-        assert [h.job_id for h in relaying.publish_due(tx, batch=10, patience=PATIENCE)] == [job_id]
-    with store.ledger() as tx:
-        relaying.recall_hints(tx)
-        assert [h.job_id for h in relaying.publish_due(tx, batch=10, patience=PATIENCE)] == [job_id]
+        assert relaying.recall_hints(tx, batch=10) == 1
+    assert [hint.job_id for hint in relay_once(store)] == [job_id]
 
 
 def test_one_job_per_concurrency_key_runs_and_the_next_is_called(store: Database, org: UUID) -> None:
@@ -256,7 +262,7 @@ def test_a_snoozed_job_keeps_its_attempt_and_waits(database: Connection, store: 
     assert settlement is not None
     with store.ledger() as tx:
         ledger.settle(tx, [settlement])
-        assert relaying.publish_due(tx, batch=10, patience=PATIENCE) == ()
+    assert relay_once(store) == []
     assert database.execute("select state, attempt, run_at from jobs").fetchall() == [("queued", 0, until)]
 
 
@@ -282,8 +288,7 @@ def test_the_sql_door_enqueues_and_finds_the_key_again(database: Connection, sto
     first, second = (database.execute(call, (org,)).fetchone() for _ in range(2))
     assert first is not None
     assert first == second
-    with store.ledger() as tx:
-        assert [h.job_type for h in relaying.publish_due(tx, batch=10, patience=PATIENCE)] == ["probe.unique"]
+    assert [hint.job_type for hint in relay_once(store)] == ["probe.unique"]
     job = claim_one(store, UUID(str(first[0])))
     assert job.origin.actor_id == "billing"
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from psycopg import Connection
@@ -17,6 +17,7 @@ from tests.waiting import eventually
 
 FINISHED = 40_000
 SCHEDULED = 20_000
+WAITING = 10_000
 
 
 @pytest.fixture
@@ -40,6 +41,18 @@ def history(database: Connection, store: Database) -> Connection:
         f"insert into jobs ({columns}, run_at, attention_at) select {values}, now() + n * interval '1 second',"
         " now() + n * interval '1 second' from generate_series(1, %(count)s) n",
         {"org": org, "count": SCHEDULED},
+    )
+    others = [make_org(database, f"org {n}") for n in range(50)]
+    database.execute(
+        f"insert into jobs ({columns}, backlog_since)"
+        f" select {values.replace('%(org)s', '(%(orgs)s::uuid[])[1 + n %% 50]')}, now()"
+        " from generate_series(1, %(count)s) n",
+        {"orgs": others, "count": WAITING},
+    )
+    database.execute(
+        f"insert into jobs ({columns}, parked_by) select {values}, case n %% 2 when 0 then 'gate:queue:default'"
+        " else 'key:probe.run:' || n / 20 end from generate_series(1, %(count)s) n",
+        {"org": org, "count": WAITING},
     )
     database.execute("vacuum analyze jobs")
     return database
@@ -69,16 +82,34 @@ def walk(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
             "claim_jobs",
             {
                 "job_ids": [uuid4()],
-                "tokens": [uuid4()],
+                "token": uuid4(),
                 "worker_id": uuid4(),
                 "lease": timedelta(seconds=60),
-                "start": True,
+                "starts": [True],
             },
             "jobs_pkey",
         ),
-        ("publish_due", {"batch": 500, "patience": timedelta(seconds=30)}, "jobs_attention"),
+        ("publish_due", {"batch": 500, "patience": timedelta(seconds=30), "burst": 20}, "jobs_attention"),
+        ("list_backlog", {"queues": ["default", "exports"]}, "jobs_backlog"),
+        ("list_waiting_orgs", {"queue": "default", "priority": 0, "start": UUID(int=0), "most": 500}, "jobs_backlog"),
+        (
+            "publish_backlog",
+            {
+                "queue": "default",
+                "priority": 0,
+                "org_ids": [UUID(int=0)],
+                "quotas": [500],
+                "weights": [1],
+                "patience": timedelta(seconds=30),
+            },
+            "jobs_backlog",
+        ),
+        ("list_parks", {"after": "", "most": 500, "batch": 1000}, "jobs_parked"),
+        ("unpark_jobs", {"names": ["gate:queue:default"], "rooms": [1000]}, "jobs_parked"),
+        ("mark_crowds", {"queue": "default", "burst": 20, "newest": 2000}, "jobs_pkey"),
+        ("clear_crowds", {"queues": ["default"], "priorities": [0]}, "jobs_backlog"),
         ("rescue_jobs", {"batch": 500, "max_losses": 3}, "jobs_attention"),
-        ("recall_hints", {}, "jobs_attention"),
+        ("recall_hints", {"batch": 1000}, "jobs_attention"),
         ("return_claims", {"node_id": uuid4(), "lease": timedelta(seconds=60)}, "jobs_attention"),
         ("delete_finished_jobs", {"keep_for": timedelta(days=7), "batch": 1000}, "jobs_finished"),
     ],
@@ -93,7 +124,7 @@ def test_a_hot_statement_never_reads_the_whole_ledger(
 
 def test_settling_finds_its_jobs_by_their_ids(history: Connection) -> None:
     one: dict[str, Any] = {
-        "job_ids": [uuid4()], "tokens": [uuid4()], "states": ["succeeded"], "run_ats": [None], "attempt_deltas": [0],
+        "job_ids": [uuid4()], "token": uuid4(), "states": ["succeeded"], "run_ats": [None], "attempt_deltas": [0],
         "outputs": [None], "errors": [None], "costs": [0], "reasons": [None], "events": ["job.succeeded"],
         "details": [None],
     }  # fmt: skip

@@ -20,7 +20,7 @@ FLEET = {
     "refused_messages": "broker messages that could not be understood, of no known org",
     "refused_pushes": "pushes of no known org, counted",
     "serial_slots": "who holds a concurrency key",
-    "serial_waiters": "who waits for one",
+    "crowds": "which tenants have filled a queue",
     "tenant_seal": "the secret behind the tenants' seals",
     "workers": "the processes that run jobs",
 }

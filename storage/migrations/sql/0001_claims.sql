@@ -58,34 +58,115 @@ create trigger jobs_bury after update of state on jobs for each row
 create trigger jobs_born_dead after insert on jobs for each row
   when (new.state = 'dead') execute function postroom.bury();
 
--- Frees the concurrency keys that these jobs held and calls the job that has waited longest for each; the caller
--- publishes what it returns, and if it cannot, the relay does when the patience is over.
-create function postroom.free_slots(of_jobs uuid[]) returns table (job_id uuid, job_type text, queue text)
+-- How many jobs of a concurrency key may be held at once: what its job type says today. A key begins with its type's name.
+create function postroom.serial_limit(of_key text) returns integer
+language sql stable security definer set search_path = pg_catalog, public as $$
+  select coalesce((select t.serial_limit from job_types t where t.name = split_part(of_key, ':', 1)), 1)::int
+$$;
+grant execute on function postroom.serial_limit(text) to postroom_ledger;
+
+-- Gives out slots of concurrency keys, in the given order, and returns the jobs that got one. Where a key is full, its holders
+-- are locked until the caller commits: whoever frees a slot meanwhile waits for that, and then sees the job that the caller
+-- has parked. Slots are always locked in the order of their keys.
+create function postroom.take_slots(keys text[], job_ids uuid[]) returns setof uuid
+language plpgsql security definer set search_path = pg_catalog, public as $$
+declare
+  taken uuid[];
+  full_keys bigint;
+begin
+  loop
+    with wanted as (
+      select w.serial_key, w.job_id, row_number() over (partition by w.serial_key order by w.place) as nth
+      from unnest(keys, job_ids) with ordinality as w (serial_key, job_id, place)
+    ),
+    free as (
+      select k.serial_key, f.slot, row_number() over (partition by k.serial_key order by f.slot) as nth, k.room
+      from (select d.serial_key, m.most, m.most - (select count(*) from serial_slots s where s.serial_key = d.serial_key) as room
+            from (select distinct serial_key from wanted) as d
+            cross join lateral (select postroom.serial_limit(d.serial_key) as most) as m) as k
+      cross join lateral generate_series(1, k.most) as f (slot)
+      where k.room > 0 and not exists (select from serial_slots s where s.serial_key = k.serial_key and s.slot = f.slot)
+    ),
+    given as (
+      insert into serial_slots (serial_key, slot, job_id)
+      select serial_key, slot, job_id from wanted join free using (serial_key, nth) where nth <= room order by serial_key, slot
+      on conflict do nothing
+      returning job_id
+    )
+    select coalesce(array_agg(g.job_id), '{}') into taken from given g;
+    return query select unnest(taken);
+    select array_agg(w.serial_key order by w.place), array_agg(w.job_id order by w.place) into keys, job_ids
+    from unnest(keys, job_ids) with ordinality as w (serial_key, job_id, place) where w.job_id <> all (taken);
+    exit when keys is null;
+    with held as materialized (
+      select s.serial_key from serial_slots s where s.serial_key = any (keys) order by s.serial_key, s.slot for key share
+    )
+    select count(*) into full_keys from (select distinct unnest(keys)) as k (serial_key)
+    where (select count(*) from held h where h.serial_key = k.serial_key) >= postroom.serial_limit(k.serial_key);
+    exit when full_keys = (select count(distinct k) from unnest(keys) as k);
+  end loop;
+end
+$$;
+grant execute on function postroom.take_slots(text[], uuid[]) to postroom_ledger;
+
+-- Puts jobs that wait for these keys into the backlog, as many as there is room for: for when a job that was called, or could
+-- have had the room, ended in another way. A waiter that somebody else has locked is being decided about right now.
+-- besides: jobs that the caller's statement is about to move itself.
+create function postroom.call_waiters(keys text[], besides uuid[]) returns bigint
 language sql security definer set search_path = pg_catalog, public as $$
-  with freed as (
-    delete from serial_slots s where s.job_id = any (of_jobs) returning s.serial_key
-  ),
-  next_in_line as (
-    select distinct on (w.serial_key) w.serial_key, w.job_id
-    from serial_waiters w join freed using (serial_key)
-    order by w.serial_key, w.since, w.job_id
+  with rooms as (
+    select k.serial_key, postroom.serial_limit(k.serial_key) - (select count(*) from serial_slots s where s.serial_key = k.serial_key) as room
+    from (select distinct unnest(keys)) as k (serial_key)
   ),
   called as (
-    delete from serial_waiters w using next_in_line n
-    where w.serial_key = n.serial_key and w.job_id = n.job_id
-    returning w.job_id
+    update jobs j set parked_by = null, backlog_since = w.run_at
+    from rooms r
+    cross join lateral (
+      select id, run_at from jobs where parked_by = 'key:' || r.serial_key and id <> all (besides)
+      order by priority desc, run_at, id limit greatest(r.room, 0) for update skip locked
+    ) as w
+    where j.id = w.id
+    returning j.id
   )
-  update jobs j set published_at = now(), attention_at = now() + interval '10 seconds'
-  from called c
-  where j.id = c.job_id and j.state = 'queued' and j.run_at <= now()
-  returning j.id, j.job_type, j.queue
+  select count(*) from called
+$$;
+grant execute on function postroom.call_waiters(text[], uuid[]) to postroom_ledger;
+
+-- Frees the concurrency keys that these jobs held and calls a waiting job for each slot that became free: by priority, then by
+-- age. The caller publishes what it returns, and if it cannot, the relay does when the patience is over.
+create function postroom.free_slots(of_jobs uuid[])
+returns table (job_id uuid, job_type text, queue text, light boolean)
+language plpgsql security definer set search_path = pg_catalog, public as $$
+#variable_conflict use_column
+declare
+  freed text[];
+begin
+  perform from serial_slots s where s.job_id = any (of_jobs) order by s.serial_key, s.slot for update;
+  with gone as (delete from serial_slots s where s.job_id = any (of_jobs) returning s.serial_key)
+  select array_agg(g.serial_key) into freed from gone g;
+  if freed is null then
+    return;
+  end if;
+  return query
+  with called as (
+    update jobs j set parked_by = null, published_at = now(), attention_at = now() + interval '10 seconds'
+    from (select f.serial_key, count(*) as slots from unnest(freed) as f (serial_key) group by f.serial_key) as r
+    cross join lateral (
+      select w.id from jobs w where w.parked_by = 'key:' || r.serial_key
+      order by w.priority desc, w.run_at, w.id limit r.slots for update skip locked
+    ) as next_in_line
+    where j.id = next_in_line.id
+    returning j.id, j.job_type, j.queue
+  )
+  select c.id, c.job_type, c.queue, t.light from called c join job_types t on t.name = c.job_type;
+end
 $$;
 grant execute on function postroom.free_slots(uuid[]) to postroom_ledger;
 
 -- Makes a held job succeeded inside the holder's own transaction, so that its domain rows and its settlement commit
 -- together. Returns the jobs that waited for its concurrency key.
 create function postroom.settle_held(held_job uuid, held_token uuid, job_output jsonb, cost bigint, began_at timestamptz)
-returns table (job_id uuid, job_type text, queue text)
+returns table (job_id uuid, job_type text, queue text, light boolean)
 language plpgsql security definer set search_path = pg_catalog, public as $$
 #variable_conflict use_column
 declare
@@ -94,8 +175,11 @@ declare
 begin
   perform postroom.hold_claim(held_job, held_token);
   select * into held from jobs where id = held_job;
-  update jobs set attempt = attempt + case held.state when 'claimed' then 1 else 0 end, started_at = coalesce(started_at, began_at), state = 'succeeded', finished_at = now(), attention_at = null, claim_token = null, worker_id = null,
-    claimed_at = null, published_at = null, output = job_output, cost_microcents = cost_microcents + cost
+  update jobs set
+    state = 'succeeded', finished_at = now(), attention_at = null, claim_token = null, worker_id = null, claimed_at = null,
+    published_at = null, suspect = false, output = job_output, cost_microcents = cost_microcents + cost,
+    attempt = attempt + case held.state when 'claimed' then 1 else 0 end,
+    started_at = case held.state when 'claimed' then began_at else started_at end
   where id = held_job and claim_token = held_token
   returning * into done;
   update idempotency_keys k set status = 'succeeded', last_seen_at = now(), result_ref = jsonb_build_object('job_id', done.id)
@@ -108,7 +192,7 @@ begin
   insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
   values ('job.succeeded', done.org_id, done.project_id, done.actor_type, done.actor_id, done.request_id, done.correlation_id,
           done.id, done.job_type, done.attempt, '{}');
-  return query select w.job_id, w.job_type, w.queue from postroom.free_slots(array[done.id]) as w;
+  return query select w.job_id, w.job_type, w.queue, w.light from postroom.free_slots(array[done.id]) as w;
 end
 $$;
 grant execute on function postroom.settle_held(uuid, uuid, jsonb, bigint, timestamptz) to postroom_ledger, postroom_tenant;

@@ -1,27 +1,32 @@
 -- Enqueueing: four doors, one path. Every door ends in postroom.enqueue_jobs.
 
--- Until when the gates keep a job back; null when none does. 'infinity' for a gate without an end.
-create function postroom.gated_until(of_org uuid, of_type text, of_queue text, of_account text) returns timestamptz
+-- The gate that keeps a job back, the longest of several, as jobs.parked_by names it; null when none does. Looks each
+-- possible gate up by its key, so that thousands of parked accounts cost nothing.
+create function postroom.gate_of(of_org uuid, of_type text, of_queue text, of_account text) returns text
 language sql stable security definer set search_path = pg_catalog, public as $$
-  select max(coalesce(g.until, 'infinity'))
-  from gates g
-  where (g.until is null or g.until > now())
-    and case g.scope
-      when 'fleet' then true
-      when 'queue' then g.key = of_queue
-      when 'job_type' then g.key = of_type
-      when 'org' then g.key = of_org::text
-      when 'account' then g.key = of_account
-      when 'provider' then g.key = any (select unnest(t.providers) from job_types t where t.name = of_type)
-      when 'org_provider' then g.key = any (select of_org || ':' || unnest(t.providers) from job_types t where t.name = of_type)
-    end
+  select 'gate:' || g.scope || ':' || g.key
+  from (
+    select f.* from gates f where f.scope = 'fleet'
+    union all
+    select k.* from (values ('queue', of_queue), ('job_type', of_type), ('org', of_org::text), ('account', of_account)) as w (scope, key)
+    join gates k on k.scope = w.scope and k.key = w.key
+    union all
+    select p.* from job_types t cross join lateral unnest(t.providers) as w (key)
+    join gates p on (p.scope, p.key) in (('provider', w.key), ('org_provider', of_org || ':' || w.key)) where t.name = of_type
+  ) as g
+  where g.until is null or g.until > now()
+  order by coalesce(g.until, 'infinity') desc, g.scope, g.key
+  limit 1
 $$;
-grant execute on function postroom.gated_until(uuid, text, text, text) to postroom_ledger;
+grant execute on function postroom.gate_of(uuid, text, text, text) to postroom_ledger;
 
 -- Inserts jobs, their guards and their audit events in the caller's transaction; all of a batch in one statement.
 -- requests: a JSON array of objects (job_type, org_id, payload, and the optional fields of the job contract).
--- publisher: true when the caller will publish the hints after its commit; else the relay is woken by a notification.
-create function postroom.enqueue_jobs(requests jsonb, publisher boolean default false, patience interval default '30 seconds')
+-- publisher: true when the caller will publish the hints after its commit; else they wait for the relay, which is woken.
+-- burst: so many due jobs of an org and queue are published at once; the rest, and all of a crowded org's, wait for the relay.
+create function postroom.enqueue_jobs(
+  requests jsonb, publisher boolean default false, patience interval default '30 seconds', burst integer default 20
+)
 returns table (place bigint, job_id uuid, job_type text, queue text, created boolean, publish boolean, light boolean)
 language plpgsql security definer set search_path = pg_catalog, public as $$
 #variable_conflict use_column
@@ -97,42 +102,58 @@ begin
     returning k.org_id, k.key, k.job_id
   ),
   judged as (
-    select a.*, coalesce(g.job_id, a.id) as winner, coalesce(g.job_id = a.id, true) as wins,
-           a.due_at <= now()
-             and (case when exists (select from gates) then
-                    postroom.gated_until(a.org_id, a.type_name, a.type_queue, a.payload ->> 'account_id') end) is null as open
+    select a.*, coalesce(g.job_id, a.id) as winner, coalesce(g.job_id = a.id, true) as wins, a.due_at <= now() as due,
+           case when a.due_at <= now() and exists (select from gates) then
+             postroom.gate_of(a.org_id, a.type_name, a.type_queue, a.payload ->> 'account_id') end as gate
     from asked a
     left join guards g on a.mode is not null and g.org_id = a.org_id and g.key = a.key
+  ),
+  placed as (
+    select j.*, j.wins and j.due and j.gate is null as ready,
+           row_number() over (partition by j.type_queue, j.org_id, j.wins and j.due and j.gate is null
+                              order by j.priority desc, j.place) as rank,
+           exists (select from crowds c where c.queue = j.type_queue and c.org_id = j.org_id)
+             or exists (select from crowds c where c.queue = j.type_queue and c.org_id is null) as crowded
+    from judged j
   ),
   inserted as (
     insert into jobs (id, org_id, project_id, job_type, queue, priority, payload, payload_version, idempotency_key, guarded,
                       serial_key, actor_type, actor_id, request_id, correlation_id, traceparent, parent_id, replay_of,
-                      max_attempts, deadline, created_at, run_at, expires_at, published_at, attention_at)
+                      max_attempts, deadline, created_at, run_at, expires_at, published_at, attention_at, backlog_since, parked_by)
     select id, org_id, project_id, type_name, type_queue, priority, payload, coalesce(given_version, type_version), key,
            mode is not null, case when serial_field is not null then type_name || ':' || org_id || ':' || coalesce(payload ->> serial_field, '') end,
            actor_type, actor_id, request_id, coalesce(given_correlation, request_id), traceparent, parent_id, replay_of,
            coalesce(given_attempts, type_attempts), type_deadline, coalesce(created_at, now()), due_at, expires_at,
-           case when open and publisher then now() end, case when open and publisher then now() + patience else due_at end
-    from judged where wins
+           case when ready and publisher and not crowded and rank <= burst then now() end,
+           case when not due then due_at when ready and publisher and not crowded and rank <= burst then now() + patience end,
+           case when ready and not (publisher and not crowded and rank <= burst) then due_at end,
+           gate
+    from placed where wins
     on conflict (id) do nothing
-    returning id, org_id, project_id, job_type, actor_type, actor_id, request_id, correlation_id, run_at, parent_id, replay_of
+    returning id, org_id, project_id, job_type, actor_type, actor_id, request_id, correlation_id, run_at, parent_id, replay_of,
+              published_at
   ),
   told as (
     insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
     select 'job.enqueued', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, 0,
            jsonb_strip_nulls(jsonb_build_object('run_at', run_at, 'parent_id', parent_id, 'replay_of', replay_of))
     from inserted
+  ),
+  marked as (
+    insert into crowds (queue, org_id)
+    select distinct type_queue, org_id from placed where ready and not crowded and rank > burst
   )
-  select j.place, j.winner, j.type_name, j.type_queue, i.id is not null, j.open and publisher and i.id is not null, j.light
-  from judged j left join inserted i on i.id = j.id and j.wins
-  order by j.place;
+  select p.place, p.winner, p.type_name, p.type_queue, i.id is not null, i.published_at is not null, p.light
+  from placed p left join inserted i on i.id = p.id and p.wins
+  order by p.place;
 
-  if not publisher then
+  if not publisher or exists (select from crowds c where c.since = now()) then
+    -- The relay stays awake while a tenant is crowded: whoever adds to its backlog need not wake it again.
     perform pg_notify('postroom_due', '');
   end if;
 end
 $$;
-grant execute on function postroom.enqueue_jobs(jsonb, boolean, interval) to postroom_ledger, postroom_tenant;
+grant execute on function postroom.enqueue_jobs(jsonb, boolean, interval, integer) to postroom_ledger, postroom_tenant;
 
 -- When a guard lets the next job through. A guard that outlived its time is always free.
 create function postroom.is_free(kind text, mode text, status text, expires_at timestamptz) returns boolean

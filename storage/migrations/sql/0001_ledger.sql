@@ -25,6 +25,7 @@ create table job_types (
   unique_fields text[],
   keep_key_for interval not null,
   serial_field text,
+  serial_limit smallint not null default 1 check (serial_limit between 1 and 1000),
   light boolean not null default false,
   providers text[] not null default '{}',
   seen_at timestamptz not null default now()
@@ -32,9 +33,13 @@ create table job_types (
 grant select, insert, update on job_types to postroom_ledger;
 grant select on job_types to postroom_tenant;
 
--- attention_at is when somebody must look at the row next: an unpublished job when it is due, a published one when its
--- hint has been out too long, a claimed one when its worker's lease could have ended. A final job needs none. One index
--- serves them all, and its predicate names no state, so that a claim stays a HOT update.
+-- An unfinished job stands on exactly one of three shelves; a final one on none. No index names the state or changes by a
+-- claim, so that the claim of a published job stays a HOT update. docs/explanation/fairness.md has a picture.
+-- attention_at: somebody must look at it then: a scheduled job when it is due, a published one when its hint has been out
+--   too long, a claimed one when its worker's lease could have ended.
+-- backlog_since: it is due since then and not published; the relay publishes it when its turn has come.
+-- parked_by: it waits for a gate to open (gate:<scope>:<key>) or for its concurrency key (key:<serial_key>), and nobody
+--   looks at it before that happens.
 create table jobs (
   id uuid primary key default uuidv7(),
   org_id uuid not null references orgs (id),
@@ -59,12 +64,15 @@ create table jobs (
   attempt smallint not null default 0 check (attempt between 0 and max_attempts),
   max_attempts smallint not null check (max_attempts between 1 and 100),
   losses smallint not null default 0 check (losses >= 0),
+  suspect boolean not null default false,
   deadline interval not null check (deadline > interval '0'),
   created_at timestamptz not null default now(),
   run_at timestamptz not null default now(),
   expires_at timestamptz,
   published_at timestamptz,
   attention_at timestamptz,
+  backlog_since timestamptz,
+  parked_by text collate "C" check (parked_by ~ '^(gate|key):'),
   claim_token uuid,
   worker_id uuid,
   claimed_at timestamptz,
@@ -79,11 +87,14 @@ create table jobs (
   constraint final_when_finished check ((state in ('succeeded', 'failed', 'dead', 'canceled')) = (finished_at is not null)),
   constraint claimed_with_token check ((state in ('claimed', 'running')) = (claim_token is not null and worker_id is not null and claimed_at is not null)),
   constraint running_was_started check (state <> 'running' or (started_at is not null and attempt > 0)),
-  constraint final_needs_no_attention check ((finished_at is null) = (attention_at is not null)),
+  constraint one_shelf_until_finished check (num_nonnulls(attention_at, backlog_since, parked_by) = (finished_at is null)::int),
+  constraint only_queued_jobs_wait check (state = 'queued' or (backlog_since is null and parked_by is null)),
   constraint failure_has_error check (state not in ('failed', 'dead') or error is not null),
   constraint canceled_has_reason check (state <> 'canceled' or cancel_reason is not null)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 create index jobs_attention on jobs (attention_at) where attention_at is not null;
+create index jobs_backlog on jobs (queue, priority desc, org_id, backlog_since, id) where backlog_since is not null;
+create index jobs_parked on jobs (parked_by, priority desc, run_at, id) where parked_by is not null;
 create index jobs_finished on jobs (finished_at) where finished_at is not null;
 call postroom.fence_table('jobs', 'org_id', 'select');
 grant select, insert, update, delete on jobs to postroom_ledger;
@@ -114,19 +125,27 @@ call postroom.fence_table('idempotency_keys', 'org_id', 'select');
 grant select, insert, update, delete on idempotency_keys to postroom_ledger;
 grant select on idempotency_keys to postroom_tenant;
 
--- Holders of a concurrency key, and the jobs that wait for it.
+-- Holders of a concurrency key: as many slots as its job type's serial_limit. Who waits for one is parked by the key.
 create table serial_slots (
-  serial_key text primary key,
+  serial_key text collate "C" not null,
+  slot smallint not null check (slot > 0),
   job_id uuid not null,
-  taken_at timestamptz not null default now()
+  taken_at timestamptz not null default now(),
+  primary key (serial_key, slot)
 );
-create table serial_waiters (
-  serial_key text not null,
-  job_id uuid not null,
-  since timestamptz not null default now(),
-  primary key (serial_key, job_id)
+create index serial_slots_job on serial_slots (job_id);
+grant select, insert, update, delete on serial_slots to postroom_ledger;
+
+-- Tenants that have more jobs in a queue than their burst, so that all their new jobs wait for the relay; without an org:
+-- the whole queue, because the broker holds enough. The relay removes a mark when nothing waits any more. No unique index,
+-- because two enqueues that mark the same tenant must not wait for each other.
+create table crowds (
+  queue text not null,
+  org_id uuid,
+  since timestamptz not null default now()
 );
-grant select, insert, update, delete on serial_slots, serial_waiters to postroom_ledger;
+create index crowds_tenant on crowds (queue, org_id);
+grant select, insert, delete on crowds to postroom_ledger;
 
 create table job_steps (
   job_id uuid not null references jobs (id) on delete cascade,

@@ -1,8 +1,10 @@
--- Orgs and the people in them. Fleet-wide housekeeping belongs to the system org.
+-- Orgs and the people in them. Fleet-wide housekeeping belongs to the system org. An org's weight is its share of a queue
+-- that several orgs have filled: of two orgs with weights 1 and 3, the second gets three jobs for each of the first's.
 create table orgs (
   id uuid primary key default uuidv7(),
   name text not null check (length(name) between 1 and 200),
   settings jsonb not null default '{}' check (jsonb_typeof(settings) = 'object'),
+  weight smallint not null default 1 check (weight between 1 and 100),
   created_at timestamptz not null default now()
 );
 call postroom.fence_table('orgs', 'id', 'select');

@@ -1,0 +1,28 @@
+-- Publishes the oldest jobs of each given org from the backlog of a queue at one priority, so many of each as its quota says,
+-- in the order in which they shall travel: the orgs take turns by weight. What a gate keeps back is parked instead.
+with wanted as (
+  select * from unnest(%(org_ids)s::uuid[], %(quotas)s::int[], %(weights)s::int[]) as w (org_id, quota, weight)
+),
+picked as materialized (
+  select p.id, g.gate, (row_number() over (partition by p.org_id order by p.backlog_since, p.id) - 1) / w.weight as round
+  from wanted w
+  cross join lateral (
+    select * from jobs
+    where queue = %(queue)s and priority = %(priority)s and org_id = w.org_id and backlog_since is not null
+    order by backlog_since, id limit w.quota for update skip locked
+  ) as p
+  cross join lateral (
+    select case when exists (select from gates)
+      then postroom.gate_of(p.org_id, p.job_type, p.queue, p.payload ->> 'account_id') end as gate
+  ) as g
+),
+marked as (
+  update jobs j set
+    backlog_since = null, parked_by = p.gate,
+    published_at = case when p.gate is null then now() end,
+    attention_at = case when p.gate is null then now() + %(patience)s::interval end
+  from picked p where j.id = p.id
+  returning j.id, j.job_type, j.queue, j.published_at is not null as published, p.round, j.org_id, j.run_at
+)
+select m.id, m.job_type, m.queue, t.light, m.published from marked m join job_types t on t.name = m.job_type
+order by m.round, m.org_id, m.run_at, m.id

@@ -1,0 +1,149 @@
+"""Feeds the broker from the backlog: keeps each queue's window filled, by priority, and fairly between tenants."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import structlog
+
+from domain.fairness import Turn, Window, adapt, share
+from domain.job import Hint
+from domain.queues import Queue
+from storage import relaying
+from tasks.broker import UNAVAILABLE, Broker
+from tasks.publisher import bundles
+from tasks.runtime import Runtime
+
+log = structlog.get_logger(__name__)
+
+QUEUES = tuple(queue.value for queue in Queue)
+
+BATCH = 1000
+"""Jobs per statement: large enough to keep up, small enough never to hold locks for long."""
+
+MOST_TENANTS = 500
+"""Tenants that one look at a backlog names; the next look goes on after them."""
+
+LINGER_S = 1.0
+"""How long the relay stays awake after the last backlog: enqueues that saw their tenant crowded do not wake it."""
+
+LOOK_FOR_CROWDS_S = 0.25
+"""How often a full window is searched for tenants that fill it call by call."""
+
+NEWEST = 2000
+"""How many of the fleet's newest jobs that search looks at."""
+
+FIRST_ID = UUID(int=0)
+
+
+@dataclass
+class Lane:
+    """What the feeder remembers of one queue."""
+
+    window: Window = field(default_factory=Window)
+    left: int = 0
+    """Hints that were in the broker after the last turn."""
+    bundled: float = 1.0
+    """Hints per message, averaged over what was published."""
+    turns: dict[int, Turn] = field(default_factory=dict)
+    """Whose turn it is at each priority."""
+    full: bool = False
+    searched_at: float = 0.0
+
+    def look(self, messages: int, *, seconds: float, cap: int) -> int:
+        """How many hints the broker holds by that many messages; adapts the window to what was taken since."""
+        depth = round(messages * self.bundled)
+        self.window = adapt(self.window, taken=max(self.left - depth, 0), depth=depth, seconds=seconds, cap=cap)
+        self.left = depth
+        return depth
+
+    def published(self, hints: Sequence[Hint]) -> None:
+        """Note what went out."""
+        if hints:
+            self.left += len(hints)
+            self.bundled += 0.2 * (len(hints) / sum(1 for _ in bundles(hints)) - self.bundled)
+
+
+class Feeder:
+    """Part of the leading relay."""
+
+    def __init__(self, runtime: Runtime, broker: Broker) -> None:
+        """Begin with the smallest windows."""
+        self._runtime = runtime
+        self._broker = broker
+        self._lanes = {queue: Lane() for queue in QUEUES}
+        self._looked_at = time.monotonic()
+        self._awake_until = 0.0
+        self._cleared_at = 0.0
+
+    def begin(self) -> None:
+        """Open the queues that another leader closed; the first turns see whether they are full."""
+        with self._runtime.database.statements() as tx:
+            for queue in QUEUES:
+                relaying.open_queue(tx, queue)
+
+    def turn(self) -> bool:
+        """Fill every window once; true while there is a backlog, or was a moment ago."""
+        try:
+            messages = self._broker.depths(QUEUES)
+        except UNAVAILABLE as error:
+            log.warning("broker_unavailable", error=type(error).__name__)
+            return False
+        now = time.monotonic()
+        seconds, self._looked_at = now - self._looked_at, now
+        with self._runtime.database.statements() as tx:
+            backlog = relaying.backlog(tx, QUEUES)
+        for queue, lane in self._lanes.items():
+            depth = lane.look(messages[queue], seconds=seconds, cap=self._runtime.settings.window_cap)
+            self._fill(queue, lane, backlog.get(queue, ()))
+            self._watch_doors(queue, lane, depth, now)
+        return self._stays_awake(backlog, now)
+
+    def _fill(self, queue: str, lane: Lane, priorities: Sequence[int]) -> None:
+        room = lane.window.room(lane.left)
+        for priority in priorities:
+            while room > 0 and (moved := self._publish(queue, lane, priority, room)):
+                room -= moved
+
+    def _publish(self, queue: str, lane: Lane, priority: int, room: int) -> int:
+        turn = lane.turns.get(priority)
+        with self._runtime.database.statements() as tx:
+            tenants = relaying.waiting_tenants(
+                tx, queue, priority, start=turn.org_id if turn else FIRST_ID, most=MOST_TENANTS
+            )
+            quotas, next_turn = share(min(room, BATCH), tenants, turn)
+            if not tenants or next_turn is None:
+                return 0
+            due = relaying.publish_backlog(
+                tx, queue, priority, tenants=tenants, quotas=quotas, patience=self._runtime.patience
+            )
+        lane.turns[priority] = next_turn
+        self._runtime.publisher.publish(due.hints)
+        lane.published(due.hints)
+        # Jobs that a gate has parked took no room, but looking at them was work: they count, so that a turn ends.
+        return due.moved
+
+    def _watch_doors(self, queue: str, lane: Lane, depth: int, now: float) -> None:
+        """Tell the doors when they have published more than their share of what the broker may hold."""
+        burst = self._runtime.settings.burst
+        full = depth > lane.window.size if lane.full else lane.window.overflows(depth, burst)
+        if full != lane.full:
+            with self._runtime.database.statements() as tx:
+                relaying.close_queue(tx, queue) if full else relaying.open_queue(tx, queue)
+            lane.full = full
+        if depth > max(lane.window.size, burst) and now - lane.searched_at >= LOOK_FOR_CROWDS_S:
+            lane.searched_at = now
+            with self._runtime.database.statements() as tx:
+                marked = relaying.mark_crowds(tx, queue, burst=burst, newest=NEWEST)
+            if marked:
+                log.info("tenants_crowd_a_queue", queue=queue, tenants=marked)
+
+    def _stays_awake(self, backlog: relaying.Backlog, now: float) -> bool:
+        if backlog:
+            self._awake_until = now + LINGER_S
+        if now - self._cleared_at >= LINGER_S:
+            self._cleared_at = now
+            with self._runtime.database.statements() as tx:
+                relaying.clear_crowds(tx, backlog)
+        return now < self._awake_until
