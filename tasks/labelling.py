@@ -84,16 +84,17 @@ def _change(
     add: frozenset[str],
     remove: frozenset[str],
 ) -> JsonObject:
+    shown = [message for message in thread.messages if DRAFT not in message.label_ids]
     changed = 0
-    for message in thread.messages:
+    for message in shown:
         missing, unwanted = add - message.label_ids, remove & message.label_ids
-        if DRAFT in message.label_ids or not (missing or unwanted):
-            continue
-        _expect(ctx, account_id, message.message_id, missing, unwanted)
-        mailbox.modify_message(message.message_id, add=sorted(missing), remove=sorted(unwanted))
-        with ctx.tx() as tx:
-            messages.change_labels(tx, account_id, {message.message_id}, add=missing, remove=unwanted)
-        changed += 1
+        if missing or unwanted:
+            _expect(ctx, account_id, message.message_id, missing, unwanted)
+            mailbox.modify_message(message.message_id, add=sorted(missing), remove=sorted(unwanted))
+            changed += 1
+    with ctx.tx() as tx:
+        # Those too that need no change now: an attempt that died may have changed them and not said so.
+        messages.change_labels(tx, account_id, {message.message_id for message in shown}, add=add, remove=remove)
     return {"changed": changed}
 
 
