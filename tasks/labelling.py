@@ -58,10 +58,16 @@ def take_over(ctx: JobContext, account: Account, listed: Sequence[MailboxLabel])
 
 
 def offer(ctx: JobContext, mailbox: Mailbox, account_id: UUID) -> None:
-    """Make all of our labels in a mailbox that has none of them: a person can only use those that are there."""
-    with ctx.tx() as tx:
-        offered = bool(labels.ids_by_role(tx, account_id))
-    if not offered:
+    """Make all of our labels in a mailbox that has none of them: a person can only use those that are there.
+
+    What was found is kept, or an attempt after a death half-way would take the first labels for all of them.
+    """
+
+    def look() -> JsonObject:
+        with ctx.tx() as tx:
+            return {"offered": bool(labels.ids_by_role(tx, account_id))}
+
+    if not ctx.step("labels_offered", look)["offered"]:
         _label_ids(ctx, mailbox, account_id, list(LabelRole))
 
 
