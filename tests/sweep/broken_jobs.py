@@ -76,8 +76,8 @@ def spendthrift(ctx: JobContext, _payload: ThreadPayload) -> Outcome:
 
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def secretive(ctx: JobContext, _payload: ThreadPayload) -> Outcome:
-    """Take up again by hand what no trail tells of (P2)."""
+def garrulous(ctx: JobContext, _payload: ThreadPayload) -> Outcome:
+    """Tell of a step that was not taken (P2)."""
     with ctx.runtime.database.ledger() as tx:
-        tx.raw("update jobs set attempt = attempt + 1 where id = %(job)s", {"job": ctx.job.job_id})
+        audit.append(tx, ctx.job, "job.started", {})
     return Done()

@@ -50,7 +50,7 @@ def test_every_named_scenario_is_of_a_job_type() -> None:
         (broken_jobs.chattering, "another end: events has ['probe.told'] instead of {}"),
         (broken_jobs.unfenced, "(claim_lost): another end: events has ['probe.told'] instead of {}"),
         (broken_jobs.spendthrift, "P3: anthropic messages.create /v1/messages was done 2 times instead of 1"),
-        (broken_jobs.secretive, "P1, P2: job "),
+        (broken_jobs.garrulous, "job.started cannot follow running"),
     ],
     ids=lambda value: value.name if isinstance(value, Job) else "",
 )
