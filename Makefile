@@ -12,7 +12,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up down test one check format bench docs lock clean
+.PHONY: help install demo up down test sweep one check format bench docs lock clean
 
 help:  ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ down: $(INSTALLED)  ## stop what `make up` started
 
 test: $(INSTALLED)  ## the whole suite, on embedded servers
 	@$(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal
+
+sweep: $(INSTALLED)  ## crash every job type at every boundary: build/sweep/report.json; SWEEP=--help
+	@$(RUN) -m tests.sweep $(SWEEP)
 
 one: $(INSTALLED)  ## some tests: make one T=tests/domain, or T='tests -k undo'
 	@$(RUN) -m pytest $(T)

@@ -58,10 +58,16 @@ def take_over(ctx: JobContext, account: Account, listed: Sequence[MailboxLabel])
 
 
 def offer(ctx: JobContext, mailbox: Mailbox, account_id: UUID) -> None:
-    """Make all of our labels in a mailbox that has none of them: a person can only use those that are there."""
-    with ctx.tx() as tx:
-        offered = bool(labels.ids_by_role(tx, account_id))
-    if not offered:
+    """Make all of our labels in a mailbox that has none of them: a person can only use those that are there.
+
+    What was found is kept, or an attempt after a death half-way would take the first labels for all of them.
+    """
+
+    def look() -> JsonObject:
+        with ctx.tx() as tx:
+            return {"offered": bool(labels.ids_by_role(tx, account_id))}
+
+    if not ctx.step("labels_offered", look)["offered"]:
         _label_ids(ctx, mailbox, account_id, list(LabelRole))
 
 
@@ -84,16 +90,17 @@ def _change(
     add: frozenset[str],
     remove: frozenset[str],
 ) -> JsonObject:
+    shown = [message for message in thread.messages if DRAFT not in message.label_ids]
     changed = 0
-    for message in thread.messages:
+    for message in shown:
         missing, unwanted = add - message.label_ids, remove & message.label_ids
-        if DRAFT in message.label_ids or not (missing or unwanted):
-            continue
-        _expect(ctx, account_id, message.message_id, missing, unwanted)
-        mailbox.modify_message(message.message_id, add=sorted(missing), remove=sorted(unwanted))
-        with ctx.tx() as tx:
-            messages.change_labels(tx, account_id, {message.message_id}, add=missing, remove=unwanted)
-        changed += 1
+        if missing or unwanted:
+            _expect(ctx, account_id, message.message_id, missing, unwanted)
+            mailbox.modify_message(message.message_id, add=sorted(missing), remove=sorted(unwanted))
+            changed += 1
+    with ctx.tx() as tx:
+        # Those too that need no change now: an attempt that died may have changed them and not said so.
+        messages.change_labels(tx, account_id, {message.message_id for message in shown}, add=add, remove=remove)
     return {"changed": changed}
 
 

@@ -55,11 +55,14 @@ def check_watches(ctx: JobContext, _payload: Tick) -> Outcome:
     """Raise the alarm for accounts whose watch has lapsed or was not renewed: they get no pushes."""
     with ctx.fleet() as tx:
         lapsed = accounts.without_watch(tx, since=ctx.now() - WATCH_MUST_BE_YOUNGER_THAN, limit=BATCH)
+    outcome = Done({"lapsed": len(lapsed)})
+    # With the end of the job, so that an attempt that dies has not told of anything yet.
+    with ctx.settling(outcome) as tx:
         for account in lapsed:
             audit.append(tx, ctx.job, "watch.lapsed", {"account_id": str(account.account_id)})
     if lapsed:
         ctx.log.error("watches_lapsed", accounts=len(lapsed))
-    return Done({"lapsed": len(lapsed)})
+    return outcome
 
 
 @job(queue=Queue.MAINTENANCE)

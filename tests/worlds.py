@@ -166,34 +166,51 @@ def letter(subject: str, text: str, **headers: str) -> bytes:
     return message.as_bytes()
 
 
+@dataclass(frozen=True)
+class Addresses:
+    """Where the providers' emulators listen."""
+
+    gmail: str
+    anthropic: str
+
+    def settings(self, settings: Settings) -> Settings:
+        """The same settings, with these in the place of the real providers."""
+        return settings.model_copy(
+            update={
+                "gmail_endpoint": self.gmail,
+                "google_token_uri": f"{self.gmail}/token",
+                "google_client_id": "client",
+                "google_client_secret": SecretStr("client-secret"),
+                "anthropic_base_url": self.anthropic,
+                "anthropic_api_key": SecretStr("key"),
+            }
+        )
+
+
 @contextmanager
 def running_world(settings: Settings, database: Connection) -> Iterator[World]:
     """Start the emulators, connect the owner's mailbox, and take the place of a worker process."""
     with gmail_emulator() as gmail, anthropic_emulator() as anthropic:
-        control = GmailControl(gmail.url)
-        mailbox = control.create_account(OWNER, "access-1", "refresh-1")
-        process = Runtime(
-            settings.model_copy(
-                update={
-                    "gmail_endpoint": gmail.url,
-                    "google_token_uri": f"{gmail.url}/token",
-                    "google_client_id": "client",
-                    "google_client_secret": SecretStr("client-secret"),
-                    "anthropic_base_url": anthropic.url,
-                    "anthropic_api_key": SecretStr("key"),
-                }
-            ),
-            dice=lambda: 0.0,
-        )
-        install(process)
-        try:
-            publish_catalogue()
-            renew(process)
-            account = connect(process, OWNER, "access-1", "refresh-1")
-            yield World(process, database, control, mailbox, EmulatorControl(anthropic.url), account)
-        finally:
-            install(None)
-            process.close()
+        addresses = Addresses(gmail.url, anthropic.url)
+        with world_at(addresses, addresses.settings(settings), database) as world:
+            yield world
+
+
+@contextmanager
+def world_at(addresses: Addresses, settings: Settings, database: Connection) -> Iterator[World]:
+    """A world whose emulators run already: the test reaches them at `addresses`, its process where the settings say."""
+    control = GmailControl(addresses.gmail)
+    mailbox = control.create_account(OWNER, "access-1", "refresh-1")
+    process = Runtime(settings, dice=lambda: 0.0)
+    install(process)
+    try:
+        publish_catalogue()
+        renew(process)
+        account = connect(process, OWNER, "access-1", "refresh-1")
+        yield World(process, database, control, mailbox, EmulatorControl(addresses.anthropic), account)
+    finally:
+        install(None)
+        process.close()
 
 
 def connect(process: Runtime, email: str, access: str, refresh: str) -> Account:

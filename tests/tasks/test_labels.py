@@ -121,3 +121,27 @@ def test_a_mailbox_gets_all_our_labels_once_for_a_person_to_use(world: World) ->
     made = len(world.gmail.journal("labels.create"))
     sync_labels(world)
     assert len(world.gmail.journal("labels.create")) == made
+
+
+def test_labels_whose_answer_was_lost_are_stored_by_the_next_attempt(world: World) -> None:
+    world.sync()
+    place = world.deliver("Lunch?", QUESTION)
+    world.fail("messages.modify", drop="after")
+    world.enqueue("gmail.sync")
+    world.drain(only="gmail.%")
+    world.drain(only="triage.%")
+    stored = world.database.execute(
+        "select labels from messages where gmail_message_id = %s", (place.message_id,)
+    ).fetchone()
+    (shown,) = [one for one in world.mailbox.state().messages if one["message_id"] == place.message_id]
+    assert stored is not None
+    assert sorted(stored[0]) == shown["label_ids"]
+
+
+def test_labels_that_were_offered_half_are_completed_by_the_next_attempt(world: World) -> None:
+    world.fail("labels.create", skip=3, drop="after")
+    job_id = world.enqueue("gmail.sync_labels")
+    assert [end for _, end in world.drain(only="gmail.%")] == ["queued", "succeeded"]
+    assert world.job(job_id)["attempt"] == 2
+    names = {one["name"] for one in world.mailbox.state().labels}
+    assert names >= {label_name(role, "Postroom") for role in LabelRole}

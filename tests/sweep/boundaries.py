@@ -1,0 +1,139 @@
+"""The boundaries that a process crosses while it runs a job, and the watch that lets fate strike at one of them.
+
+A process touches the world in three ways: a statement or a commit to PostgreSQL, a call to a provider, a message to the
+broker. A death between two boundaries cannot be told from a death before the second, so "before each" is everywhere.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from threading import Lock
+
+
+class Kind(StrEnum):
+    """What is crossed."""
+
+    STATEMENT = "statement"
+    COMMIT = "commit"
+    CALL = "call"
+    HINTS = "hints"
+
+
+class Fate(StrEnum):
+    """What happens at a boundary."""
+
+    DEATH = "death"
+    """The process ends before the boundary is crossed."""
+    DEATH_AFTER = "death after"
+    """It is crossed (committed, done, sent), and the process ends before it learns so."""
+    REFUSED = "refused"
+    """The connection breaks before anything was done; the process lives."""
+    LOST = "answer lost"
+    """It is done, and the connection breaks before the answer; the process lives."""
+    FROZEN = "frozen"
+    """The process stands still until others have taken over and finished, and then goes on."""
+
+
+DEADLY = frozenset({Fate.DEATH, Fate.DEATH_AFTER})
+
+
+class Died(BaseException):
+    """The simulated process has ended; nothing of ours may catch it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """One crossing: what, which, and whether it changes anything that lasts by itself."""
+
+    kind: Kind
+    label: str
+    durable: bool = True
+    """Whether the world is another one afterwards: a commit, a statement that commits by itself, a call, a message."""
+    unbound: bool = True
+    """Whether no transaction is open at this moment, so that others may take the job over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where fate strikes: at the `ordinal`-th boundary of the process itself, or of its calls to the outside."""
+
+    outside: bool
+    ordinal: int
+    fate: Fate
+    boundary: Boundary
+
+    def __str__(self) -> str:
+        """As the report names it."""
+        return f"{self.fate.value} at {self.boundary.kind.value} {self.ordinal}: {self.boundary.label}"
+
+
+@dataclass
+class Watch:
+    """Notes every crossing in order; at the given point it says what is to happen."""
+
+    point: Point | None = None
+    die: Callable[[], None] = lambda: None
+    """Ends the process for good, or simulates it: then it cuts what the process had open."""
+    freeze: Callable[[], None] = lambda: None
+    """Returns when the others have finished."""
+    crossed: list[Boundary] = field(default_factory=list)
+    dead: bool = False
+    struck: Boundary | None = None
+    resting: bool = False
+    """While others run in this same process of the test, nothing is noted."""
+    _counts: dict[bool, int] = field(default_factory=lambda: {True: 0, False: 0})
+    _lock: Lock = field(default_factory=Lock)
+
+    def cross(self, boundary: Boundary) -> Fate | None:
+        """Note a crossing, and say what is to happen at it."""
+        outside = boundary.kind is Kind.CALL
+        with self._lock:
+            if self.dead:
+                raise Died
+            ordinal = self._counts[outside]
+            self._counts[outside] += 1
+            self.crossed.append(boundary)
+            if self.point is None or (outside, ordinal) != (self.point.outside, self.point.ordinal):
+                return None
+            self.struck = boundary
+        return self.point.fate
+
+    def end(self) -> None:
+        """Let the process end here."""
+        self.dead = True
+        self.die()
+        raise Died
+
+    def stand_still(self) -> None:
+        """Let the others take over."""
+        self.resting = True
+        try:
+            self.freeze()
+        finally:
+            self.resting = False
+
+
+def points_of(crossed: Sequence[Boundary]) -> list[Point]:
+    """Every point of a recorded run, in the order of the run."""
+    counts = {True: 0, False: 0}
+    points: list[Point] = []
+    for boundary in crossed:
+        outside = boundary.kind is Kind.CALL
+        points += [Point(outside, counts[outside], fate, boundary) for fate in fates_of(boundary)]
+        counts[outside] += 1
+    if crossed:
+        last = points[-1]
+        points.append(Point(last.outside, last.ordinal, Fate.DEATH_AFTER, last.boundary))
+    return list(dict.fromkeys(points))
+
+
+def fates_of(boundary: Boundary) -> list[Fate]:
+    """What can happen at a boundary."""
+    fates = [Fate.DEATH, Fate.REFUSED]
+    if boundary.durable:
+        fates.append(Fate.LOST)
+    if boundary.kind in {Kind.CALL, Kind.COMMIT}:
+        fates.append(Fate.DEATH_AFTER)
+    if boundary.kind is Kind.STATEMENT and boundary.unbound:
+        fates.append(Fate.FROZEN)
+    return fates

@@ -1,0 +1,83 @@
+"""Job types that break a promise each, so that the sweep can be seen to find it."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from domain.job import Done, Outcome
+from domain.payload import Payload
+from domain.queues import Queue
+from domain.retry import RetryPolicy
+from providers.ports import ModelRequest
+from storage import audit
+from tasks import triage
+from tasks.catalogue import job
+from tasks.context import JobContext
+from tasks.mailboxes import open_mailbox
+from tests.worlds import letter
+
+AT_ONCE = RetryPolicy("at_once", 3, timedelta(0), timedelta(0))
+
+
+class ThreadPayload(Payload):
+    """A message of a mailbox, and its thread."""
+
+    account_id: UUID
+    message_id: str
+    thread_id: str
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def unguarded(ctx: JobContext, payload: ThreadPayload) -> Outcome:
+    """Make a draft outside of any effect (P3)."""
+    with open_mailbox(ctx, payload.account_id) as mailbox:
+        mailbox.create_draft(letter("Re: Lunch?", "Noon is fine."), thread_id=payload.thread_id)
+    return Done()
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def hasty(ctx: JobContext, payload: ThreadPayload) -> Outcome:
+    """Tell of a child before it is committed (P5)."""
+    order = triage.ClassifyPayload(account_id=payload.account_id, message_id=payload.message_id)
+    with ctx.tx() as tx:
+        made = ctx.enqueue(tx, [triage.classify.new(order, org_id=ctx.org_id)])
+        ctx.runtime.publisher.publish([one.hint for one in made])
+    return Done()
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def chattering(ctx: JobContext, _payload: ThreadPayload) -> Outcome:
+    """Write what a second attempt writes again."""
+    with ctx.tx() as tx:
+        audit.append(tx, ctx.job, "probe.told", {})
+    return Done()
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def unfenced(ctx: JobContext, _payload: ThreadPayload) -> Outcome:
+    """Write without asking whether the claim still holds (P4)."""
+    with ctx.runtime.database.tenant(ctx.org_id) as tx:
+        audit.append(tx, ctx.job, "probe.told", {})
+    return Done()
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def spendthrift(ctx: JobContext, _payload: ThreadPayload) -> Outcome:
+    """Ask the model outside of any step, so that a second attempt pays again."""
+    request = ModelRequest(
+        model=ctx.runtime.settings.draft_model,
+        system="Draft a reply.",
+        mail=letter("Lunch?", "Is noon fine?").decode(),
+        tool_name="draft",
+        tool_description="The reply.",
+        tool_schema={"type": "object", "properties": {"body": {"type": "string"}}, "required": ["body"]},
+        max_tokens=100,
+    )
+    return Done({"cost": ctx.runtime.model.ask(request).cost_microcents})
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def garrulous(ctx: JobContext, _payload: ThreadPayload) -> Outcome:
+    """Tell of a step that was not taken (P2)."""
+    with ctx.runtime.database.ledger() as tx:
+        audit.append(tx, ctx.job, "job.started", {})
+    return Done()

@@ -1,0 +1,118 @@
+"""The world outside a process: the emulators behind taps, kept and brought back, and what was done there."""
+
+import copy
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Thread
+from typing import Any
+
+from sandbox.anthropic import anthropic_emulator
+from sandbox.emulator import Emulator
+from sandbox.gmail_control import control_routes
+from sandbox.gmail_mailbox import Mailbox
+from sandbox.gmail_person import state_of
+from sandbox.gmail_service import GmailService
+from sandbox.http_server import EmulatorServer
+from sandbox.journal import Journal
+from tests.sweep.boundaries import Watch
+from tests.sweep.seams import Respond, tap
+from tests.worlds import Addresses
+
+REPEATABLE = frozenset(
+    {"labels.create", "messages.modify", "threads.modify", "drafts.delete", "watch", "stop", "oauth.token"}
+)
+"""Deeds that are the same when they are done twice; every other one may be done once only."""
+
+PAID = frozenset({"messages.create"})
+"""Nothing changes outside, and each costs money: once, unless the process died before it could keep the answer."""
+
+READS = frozenset({"GET", "HEAD"})
+VOLATILE = frozenset({"history_id", "history_floor", "size", "internal_date", "rfc822_message_id", "raw"})
+
+
+@dataclass
+class Outside:
+    """Every provider of the fleet. A process calls the taps; the test looks at the emulators behind them."""
+
+    gmail: Emulator
+    service: GmailService
+    anthropic: Emulator
+    stack: ExitStack
+    watch: Watch | None = None
+    _kept: Mapping[str, Mailbox] = field(default_factory=dict)
+
+    def emulators(self) -> dict[str, Emulator]:
+        """All of them, by the provider's name as job types declare it."""
+        return {"gmail": self.gmail, "anthropic": self.anthropic}
+
+    def addresses(self) -> Addresses:
+        """Where the test itself reaches them."""
+        return Addresses(gmail=self.gmail.url, anthropic=self.anthropic.url)
+
+    @cached_property
+    def tapped(self) -> Addresses:
+        """Where a process reaches them."""
+        doors = {name: self._door(name, emulator.respond) for name, emulator in self.emulators().items()}
+        return Addresses(gmail=doors["gmail"], anthropic=doors["anthropic"])
+
+    def reset(self) -> None:
+        """As if just started."""
+        for emulator in self.emulators().values():
+            emulator.service.reset()
+            emulator.journal.clear()
+
+    def keep(self) -> None:
+        """Remember what the mailboxes hold."""
+        self._kept = self._copied(self.service.mailboxes)
+
+    def bring_back(self, tokens: Mapping[str, tuple[str, str]]) -> None:
+        """Make everything as it was when it was kept; `tokens` are each account's access and refresh token."""
+        self.reset()
+        for email, (access, refresh) in tokens.items():
+            self.service.tokens.grant(email, access, refresh)
+        self.service.mailboxes.update(self._copied(self._kept))
+
+    def deeds(self) -> Counter[str]:
+        """What was done, by operation and path, however it was answered."""
+        return Counter(
+            f"{name} {entry.operation} {entry.path}"
+            for name, emulator in self.emulators().items()
+            for entry in emulator.journal.entries()
+            if entry.method not in READS and entry.status is not None and entry.status < 300
+        )
+
+    def state(self) -> dict[str, Any]:
+        """What the mailboxes hold, without what is different each time."""
+        return {email: settled(state_of(mailbox)) for email, mailbox in self.service.mailboxes.items()}
+
+    def _copied(self, mailboxes: Mapping[str, Mailbox]) -> dict[str, Mailbox]:
+        shared = [self.service.clock, *(one.lock for one in mailboxes.values())]
+        return copy.deepcopy(dict(mailboxes), {id(one): one for one in shared})
+
+    def _door(self, name: str, respond: Respond) -> str:
+        server = EmulatorServer(("127.0.0.1", 0), tap(lambda: self.watch, respond, name))
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, name=f"tap of {name}")
+        thread.start()
+        self.stack.callback(thread.join)
+        self.stack.callback(server.stop)
+        return f"http://127.0.0.1:{server.server_address[1]}"
+
+
+@contextmanager
+def running_outside() -> Iterator[Outside]:
+    """Start the emulators and their taps."""
+    journal = Journal()
+    service = GmailService(journal)
+    gmail = Emulator(service, journal, 0, control_routes(service))
+    with gmail, anthropic_emulator() as anthropic, ExitStack() as stack:
+        yield Outside(gmail, service, anthropic, stack)
+
+
+def settled(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """A JSON value without the fields that differ between two runs that did the same."""
+    if isinstance(value, dict):
+        return {key: settled(one) for key, one in value.items() if key not in VOLATILE}
+    return [settled(one) for one in value] if isinstance(value, list) else value

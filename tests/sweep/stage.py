@@ -1,0 +1,184 @@
+"""A scenario prepared once and played many times, each time in a world of its own: run, strike, recover."""
+
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import redis
+from psycopg import Connection
+from pydantic import SecretStr
+from sqlalchemy.exc import SQLAlchemyError
+
+from domain.failures import Failure
+from domain.job import Hint
+from settings import Settings
+from tasks.broker import KEY
+from tasks.catalogue import Job, catalogue
+from tasks.lease import renew
+from tasks.relay import Relay
+from tasks.runtime import Runtime, install
+from tests.factories import pass_time
+from tests.servers import TEMPLATE, SessionServers, temporary_database
+from tests.sweep.boundaries import DEADLY, Died, Point, Watch
+from tests.sweep.drivers import Driver
+from tests.sweep.outside import Outside
+from tests.sweep.scenarios import Scenario
+from tests.sweep.seams import DatabaseSeam, WatchedPublisher
+from tests.worlds import OWNER, world_at
+
+ROUND = timedelta(seconds=61)
+"""What goes by in one round of recovery: longer than a lease, and than a hint's patience."""
+
+MOST_ROUNDS = 12
+TOKENS = {OWNER: ("access-1", "refresh-1")}
+
+
+def job_type_of(name: str) -> Job[Any]:
+    """A job type that the fleet knows."""
+    found = catalogue.find(name)
+    assert found is not None, name
+    return found
+
+
+@dataclass
+class Scene:
+    """One play of a scenario, in a database and a mailbox of its own."""
+
+    outside: Outside
+    settings: Settings
+    database: Connection[Any]
+    job_id: UUID
+    job_type: Job[Any]
+    driver: Driver
+    hints: deque[Hint] = field(default_factory=deque)
+    premature: list[Hint] = field(default_factory=list)
+    """Hints of jobs that nobody else could see when they were published."""
+    end: str = ""
+    """What became of the struck attempt."""
+
+    def play(self, point: Point | None = None) -> Watch:
+        """Run the job in a process of its own until its end, or until fate strikes."""
+        watch = Watch(point)
+        seam = DatabaseSeam(watch)
+        process = self.process(watch)
+        watch.die = seam.cut
+        watch.freeze = lambda: self._others_finish(process)
+        self.outside.watch = watch
+        try:
+            with seam.watching():
+                self.end = self.driver(process, self.job_type, self.job_id)
+        except Died:
+            self.end = "died"
+        except (SQLAlchemyError, psycopg.Error, Failure) as error:
+            self.end = "died" if watch.dead else f"escaped: {type(error).__name__}"
+        finally:
+            self.outside.watch = None
+            process.close()
+        if point is None or point.fate not in DEADLY:
+            self._check_that_nothing_is_held(process)
+        return watch
+
+    def recover(self) -> None:
+        """What the rest of the fleet does: hints come, time goes by, the relay rescues and publishes."""
+        self.hints.append(Hint(self.job_id, self.job_type.name, self.job_type.queue.value))
+        survivor = self.process(Watch(resting=True))
+        relay = Relay(survivor)
+        try:
+            for _ in range(MOST_ROUNDS):
+                self._deliver(survivor)
+                if not self.open_jobs():
+                    return
+                pass_time(self.database, ROUND)
+                renew(survivor)
+                relay.turn()
+        finally:
+            install(None)
+            survivor.close()
+
+    def process(self, watch: Watch) -> Runtime:
+        """A process of the fleet, its lease fresh."""
+        made = Runtime(self.settings, dice=lambda: 0.0)
+        made.publisher = WatchedPublisher(self.settings.broker_url.get_secret_value(), watch, self._told)
+        install(made)
+        renew(made)
+        return made
+
+    def open_jobs(self) -> int:
+        """How many jobs have no final state."""
+        row = self.database.execute("select count(*) from jobs where finished_at is null").fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def _check_that_nothing_is_held(self, process: Runtime) -> None:
+        row = self.database.execute(
+            "select state from jobs where id = %s and worker_id = %s", (self.job_id, process.worker.worker_id)
+        ).fetchone()
+        if row is not None:
+            self.end = f"left {row[0]} by a living process ({self.end})"
+
+    def _others_finish(self, frozen: Runtime) -> None:
+        pass_time(self.database, ROUND)
+        self.recover()
+        frozen.lease.renewed(time.monotonic() - ROUND.total_seconds())
+        install(frozen)
+
+    def _deliver(self, survivor: Runtime) -> None:
+        while self.hints:
+            hint = self.hints.popleft()
+            self.driver(survivor, job_type_of(hint.job_type), hint.job_id)
+
+    def _told(self, hints: Sequence[Hint]) -> None:
+        ids = [hint.job_id for hint in hints]
+        known = {row[0] for row in self.database.execute("select id from jobs where id = any(%s)", (ids,))}
+        self.premature += [hint for hint in hints if hint.job_id not in known]
+        self.hints.extend(hints)
+
+
+@dataclass
+class Stage:
+    """A scenario, prepared: the database to copy, the mailboxes to bring back, the job to run."""
+
+    servers: SessionServers
+    outside: Outside
+    settings: Settings
+    source: str
+    job_id: UUID
+    job_type: Job[Any]
+    driver: Driver
+
+    @contextmanager
+    def scene(self) -> Iterator[Scene]:
+        """The world as it was when the scenario was prepared."""
+        with temporary_database(self.servers, template=self.source) as url, psycopg.connect(url, autocommit=True) as db:
+            self.outside.bring_back(TOKENS)
+            settings = self.settings.model_copy(update={"database_url": SecretStr(url)})
+            yield Scene(self.outside, settings, db, self.job_id, self.job_type, self.driver)
+
+
+@contextmanager
+def prepared(
+    servers: SessionServers, outside: Outside, broker_url: str, scenario: Scenario, driver: Driver
+) -> Iterator[Stage]:
+    """Prepare a scenario once: its job is queued and its hint is out."""
+    job_type = job_type_of(scenario.job_type)
+    with redis.Redis.from_url(broker_url) as broker:
+        broker.flushdb()
+        broker.set(KEY, "the broker of the sweep")
+    with temporary_database(servers, template=TEMPLATE) as url:
+        plain = Settings(database_url=SecretStr(url), broker_url=SecretStr(broker_url))
+        settings = outside.tapped.settings(plain)
+        outside.reset()
+        with (
+            psycopg.connect(url, autocommit=True) as database,
+            world_at(outside.addresses(), settings, database) as world,
+        ):
+            job_id = scenario.prepare(world)
+            Relay(world.process).turn()
+        outside.keep()
+        yield Stage(servers, outside, settings, url.rpartition("/")[2], job_id, job_type, driver)

@@ -1,0 +1,99 @@
+"""The crash sweep in a bounded form: every job type, the dangerous points and some others; `make sweep` takes all."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tasks.catalogue import Job
+from tests.servers import SessionServers
+from tests.sweep import broken_jobs
+from tests.sweep.boundaries import Boundary, Fate, Kind, Point, points_of
+from tests.sweep.exploration import Place, Swept, Unworkable, bounded, dangerous, spread, sweep, sweep_scenario
+from tests.sweep.outside import Outside, running_outside
+from tests.sweep.report import summary, write
+from tests.sweep.scenarios import SCENARIOS, Scenario, enqueue, stored_question, swept_types
+from tests.sweep.stage import job_type_of
+from tests.worlds import World
+
+
+@pytest.fixture(scope="module")
+def outside() -> Iterator[Outside]:
+    with running_outside() as made:
+        yield made
+
+
+@pytest.fixture
+def place(servers: SessionServers, broker_url: str, outside: Outside) -> Place:
+    return Place(servers, broker_url, outside)
+
+
+@pytest.mark.parametrize("name", swept_types())
+def test_a_crash_at_a_dangerous_point_breaks_no_promise(place: Place, name: str) -> None:
+    swept = sweep(place, job_type_of(name), bounded)
+    found = summary(swept)
+    write(f"bounded/{name}", swept)
+    assert found["points"] >= 8 * len(swept)
+    assert not found["violations"], "\n" + "\n".join(found["found"])
+
+
+def test_every_named_scenario_is_of_a_job_type() -> None:
+    assert set(SCENARIOS) <= set(swept_types())
+
+
+@pytest.mark.parametrize(
+    ("job_type", "words"),
+    [
+        (broken_jobs.unguarded, "P3: gmail drafts.create /gmail/v1/users/me/drafts was done 2 times instead of 1"),
+        (broken_jobs.hasty, "P5: triage.classify was published before it was committed"),
+        (broken_jobs.chattering, "another end: events has ['probe.told'] instead of {}"),
+        (broken_jobs.unfenced, "(claim_lost): another end: events has ['probe.told'] instead of {}"),
+        (broken_jobs.spendthrift, "P3: anthropic messages.create /v1/messages was done 2 times instead of 1"),
+        (broken_jobs.garrulous, "job.started cannot follow running"),
+    ],
+    ids=lambda value: value.name if isinstance(value, Job) else "",
+)
+def test_a_job_that_breaks_a_promise_is_found_out(place: Place, job_type: Job[Any], words: str) -> None:
+    found = sweep_broken(place, job_type)
+    assert summary([found])["violations"] > 0
+    assert any(words in violation for violation in found.violations), "\n".join(found.violations)
+
+
+def some(points: Sequence[Point]) -> list[Point]:
+    """Enough to find a broken promise."""
+    frozen = [one for one in points if one.fate is Fate.FROZEN]
+    return [*spread([one for one in points if dangerous(one)], 3), *spread(frozen, 3)]
+
+
+def sweep_broken(place: Place, job_type: Job[Any]) -> Swept:
+    def prepare(world: World) -> UUID:
+        stored = stored_question(world)
+        payload = {"message_id": stored.message_id, "thread_id": stored.thread_id}
+        return enqueue(world, job_type.name, payload | {"account_id": str(world.account.account_id)})
+
+    return sweep_scenario(place, Scenario(job_type.name, "broken", prepare), some)
+
+
+def test_a_job_type_that_does_not_do_its_work_needs_a_scenario(place: Place) -> None:
+    def prepare(world: World) -> UUID:
+        return world.enqueue("gmail.ingest", {"message_id": "m", "thread_id": None})
+
+    with pytest.raises(Unworkable, match=r"write a scenario for it in tests/sweep/scenarios\.py"):
+        sweep_scenario(place, Scenario("gmail.ingest", "broken", prepare), bounded)
+
+
+def test_the_bounded_sweep_takes_what_is_around_an_effect() -> None:
+    crossed = [Boundary(Kind.STATEMENT, f"read {number}", durable=False) for number in range(40)]
+    crossed[20:20] = [
+        Boundary(Kind.STATEMENT, "begin_effect"),
+        Boundary(Kind.CALL, "gmail POST /drafts"),
+        Boundary(Kind.STATEMENT, "finish_effect"),
+    ]
+    chosen = {(point.boundary.label, point.fate) for point in bounded(points_of(crossed))}
+    assert {
+        ("gmail POST /drafts", Fate.DEATH_AFTER),
+        ("gmail POST /drafts", Fate.LOST),
+        ("finish_effect", Fate.DEATH),
+    } <= chosen
+    assert len(chosen) < 15
