@@ -79,8 +79,12 @@ def _hold(arena: Arena, jobs: int, suffix: str, chosen: list[Match]) -> Iterator
         if ours is None or peer is None:
             arena.dropped(match.name, {"not held": "one side did not run"})
             continue
-        facts = {"jobs": jobs, "ours_setting": entries[ours].setting.label, "peer_setting": entries[peer].title}
-        facts |= {"peer_whole": str(seen[peer])} if not seen[peer] else {}
+        facts = {
+            "jobs": jobs,
+            "ours_setting": entries[ours].setting.label,
+            "peer_setting": entries[peer].title,
+            "peer_emptied_backlog": seen[peer],
+        }
         yield Contest(match.name, rounds.figures[ours], rounds.figures[peer], targets=match.targets, facts=facts)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import platform
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -35,9 +36,10 @@ def describe(arena: Arena) -> dict[str, object]:
     }
 
 
-def _telling(peer: str, versions: object) -> dict[str, str]:
-    named = dict(versions) if isinstance(versions, dict) else {}
-    return {name: named[name] for name in (peer, "python", "asyncpg", "psycopg", "redis", "uvloop") if name in named}
+def _telling(peer: str, versions: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: versions[name] for name in (peer, "python", "asyncpg", "psycopg", "redis", "uvloop") if name in versions
+    }
 
 
 def _processor() -> str:

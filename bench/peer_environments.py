@@ -1,5 +1,6 @@
 """Builds a virtual environment for each peer in `peers.txt`; one that cannot be built is left out with a word."""
 
+import json
 import re
 import subprocess
 import sys
@@ -42,9 +43,8 @@ def build(folder: Path, peers: set[str] | None = None) -> Environments:
         if peers is not None and line.peer not in peers:
             continue
         try:
-            python = _build_one(folder / line.peer, line)
-            versions[line.peer] = dict(_freeze(python))
-            pythons[line.peer] = python
+            versions[line.peer] = _build_one(folder / line.peer, line)
+            pythons[line.peer] = _python_of(folder / line.peer)
         except (OSError, subprocess.SubprocessError, LookupError) as error:
             skipped[line.peer] = reason_of(error)
     return Environments(pythons, versions, skipped)
@@ -74,16 +74,22 @@ def _line(row: str) -> Line:
     return Line(peer, tuple(requirements[1:]), (int(needs[1]), int(needs[2])))
 
 
-def _build_one(folder: Path, line: Line) -> Path:
-    python, stamp = folder / "bin" / "python", folder / "installed"
-    wanted = "\n".join(line.requirements)
-    if stamp.exists() and stamp.read_text() == wanted:
-        return python
+def _python_of(folder: Path) -> Path:
+    return folder / "bin" / "python"
+
+
+def _build_one(folder: Path, line: Line) -> dict[str, str]:
+    """Build an environment unless it stands as its line says; returns what is in it."""
+    python, note = _python_of(folder), folder / "installed.json"
+    wanted = list(line.requirements)
+    if note.exists() and (standing := json.loads(note.read_text()))["wanted"] == wanted:
+        return dict(standing["versions"])
     rmtree(folder, ignore_errors=True)
     _run([str(find_python(line.python)), "-m", "venv", str(folder)])
     _run([str(python), "-m", "pip", "--disable-pip-version-check", "--quiet", "install", *line.requirements])
-    stamp.write_text(wanted)
-    return python
+    versions = dict(_freeze(python))
+    note.write_text(json.dumps({"wanted": wanted, "versions": versions}))
+    return versions
 
 
 def _freeze(python: Path) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench import tick
-from bench.course import Clock, Course, Finish, time_run
+from bench.course import RUN_UP_S, Clock, Course, Finish, time_run
 from tests.house import ROOT
 
 
@@ -44,6 +44,13 @@ def test_a_first_batch_that_was_claimed_before_the_gun_flatters_nobody(first_bat
     machine = Machine(1000.0, first_batch, jobs=10_000)
     drained = time_run(machine.ticks, Finish(10_000, always, box_s=60.0), machine.clock())
     assert drained.rate == pytest.approx(1000.0, rel=0.01)
+
+
+def test_to_whom_the_run_up_is_long_the_clock_starts_all_the_same() -> None:
+    machine = Machine(10.0, first_batch=5, jobs=10_000)
+    drained = time_run(machine.ticks, Finish(10_000, always, box_s=5.0), machine.clock())
+    assert machine.now == pytest.approx(RUN_UP_S + 5.0, rel=0.01)
+    assert drained.rate == pytest.approx(10.0, rel=0.05)
 
 
 def test_what_is_executed_and_not_settled_is_not_done() -> None:

@@ -56,9 +56,7 @@ def test_a_python_that_nobody_has_is_areason_of_to_leave_a_peer_out() -> None:
 
 
 def test_the_reason_is_pip_s_last_error() -> None:
-    told = (
-        "WARNING: slow mirror\nERROR: Could not find it\nERROR: No matching distribution\n[notice] newer pip\n"
-    )
+    told = "WARNING: slow mirror\nERROR: Could not find it\nERROR: No matching distribution\n[notice] newer pip\n"
     assert reason_of(CalledProcessError(1, ["pip"], stderr=told)) == "ERROR: No matching distribution"
     assert reason_of(LookupError("no such Python")) == "no such Python"
 
