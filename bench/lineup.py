@@ -59,7 +59,7 @@ DURABLE = (
             _program("pgqueuer", "100"),
             _program("pgqueuer", "200"),
         ),
-        nap=_program("pgqueuer", "200", count=1),
+        nap=_program("pgqueuer", "100", "200", count=1),
         idle=_program("pgqueuer", "10", count=1),
     ),
     Kind(

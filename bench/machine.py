@@ -37,9 +37,8 @@ def describe(arena: Arena) -> dict[str, object]:
 
 
 def _telling(peer: str, versions: Mapping[str, str]) -> dict[str, str]:
-    return {
-        name: versions[name] for name in (peer, "python", "asyncpg", "psycopg", "redis", "uvloop") if name in versions
-    }
+    named = (peer, "python", "asyncpg", "psycopg", "redis", "uvloop")
+    return {name: versions[name] for name in named if name in versions}
 
 
 def _processor() -> str:

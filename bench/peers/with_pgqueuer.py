@@ -48,8 +48,8 @@ async def install() -> None:
     await connection.close()
 
 
-async def work(batch: str) -> None:
-    """Take batches of so many."""
+async def work(batch: str, at_once: str = "0") -> None:
+    """Take batches of so many; run so many at once, or all that were taken."""
     pgq = PgQueuer(AsyncpgDriver(await asyncpg.connect(verbs.DATABASE_URL)))
 
     @pgq.entrypoint("noop")
@@ -64,7 +64,9 @@ async def work(batch: str) -> None:
     async def note(job) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001  # the peer's own type
         tick.arrive(int(job.payload))
 
-    await pgq.run(batch_size=int(batch), dequeue_timeout=timedelta(seconds=5))
+    await pgq.run(
+        batch_size=int(batch), dequeue_timeout=timedelta(seconds=5), max_concurrent_tasks=int(at_once) or None
+    )
 
 
 if __name__ == "__main__":
