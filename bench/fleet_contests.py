@@ -14,7 +14,7 @@ from bench.drain import Heat, drain
 from bench.growth_contests import work
 from bench.ours import TEMPLATE, THREADS
 from bench.stores import PLAY, bulk_sql
-from domain.job import NewJob
+from domain.job import SYSTEM_ORG, NewJob
 from settings import Settings
 from storage import ledger
 from tasks import runner
@@ -66,7 +66,7 @@ def _fan_out_once(arena: Arena, accounts: int) -> float:
     with psycopg.connect(arena.stores.database_url(), autocommit=True) as owner:
         owner.execute(bulk_sql("add_accounts"), {"accounts": accounts})
     with arena.ours.runtime() as runtime:
-        job_id = _prepare(runtime, arena.ours.org)
+        job_id = _prepare(runtime)
         arena.stores.settle()
         began = time.perf_counter()
         ending = runner.run(runtime, fallback_sync, job_id)
@@ -77,13 +77,13 @@ def _fan_out_once(arena: Arena, accounts: int) -> float:
     return seconds
 
 
-def _prepare(runtime: Runtime, org: UUID) -> UUID:
+def _prepare(runtime: Runtime) -> UUID:
     install(runtime)
     try:
         publish_catalogue()
         renew(runtime)
         with runtime.database.ledger() as tx:
-            new = NewJob(fallback_sync.name, org, {})
+            new = NewJob(fallback_sync.name, SYSTEM_ORG, {})
             return ledger.enqueue(tx, [new], publisher=False, patience=runtime.patience)[0].hint.job_id
     finally:
         install(None)

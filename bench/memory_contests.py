@@ -8,11 +8,12 @@ import psutil
 
 from bench.arena import Arena, Stage
 from bench.contender import Contender, Setting
-from bench.contest import Contest, Target
+from bench.contest import FAILURES, Contest, Target, told_by
 from bench.course import Course
 from bench.drain import Heat, drain
 from bench.lineup import PLAIN_CELERY
 from bench.ours import ONE, PREFORK
+from bench.peer import Peer
 from sandbox.child_process import ChildProcess
 
 MIB = 2**20
@@ -53,7 +54,7 @@ def hold(arena: Arena) -> Iterable[Contest]:
     """Threads and prefork of ours; plain Celery's processes beside them."""
     jobs = arena.sizes.memory_jobs
     celery = arena.peer(PLAIN_CELERY)
-    theirs = weigh(arena, celery, celery.kind.drain[0], "noop", min(jobs, PEER_JOBS)) if celery else None
+    theirs = _try_peer(arena, celery, min(jobs, PEER_JOBS)) if celery else None
     for name, setting, job in (
         ("memory_worker_mib", ONE, "light_noop"),
         ("memory_prefork_worker_mib", PREFORK, "noop"),
@@ -90,6 +91,14 @@ def weigh(arena: Arena, contender: Contender, setting: Setting, job: str, jobs: 
         raise RuntimeError(f"{contender.name} did not finish {jobs} jobs in {BOX_S:g} s")
     arena.tell(f"memory of {contender.name}, {setting.label}: {Weighed(seen).greatest('at the end'):.0f} MiB")
     return Weighed(seen)
+
+
+def _try_peer(arena: Arena, peer: Peer, jobs: int) -> Weighed | None:
+    try:
+        return weigh(arena, peer, peer.kind.drain[0], "noop", jobs)
+    except FAILURES as error:
+        arena.dropped("memory", {peer.name: told_by(error)})
+        return None
 
 
 def sizes(children: list[ChildProcess]) -> dict[int, Size]:

@@ -6,11 +6,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from huey import RedisHuey
+from redis import ConnectionPool
 
 from bench import tick
 from bench.peers import verbs
 
-huey = RedisHuey("bench", results=False, url=verbs.BROKER_URL or "redis://", blocking=True)
+# A connection for each thread of the consumer, and some to spare.
+pool = ConnectionPool.from_url(verbs.BROKER_URL or "redis://", max_connections=400)
+huey = RedisHuey("bench", results=False, connection_pool=pool, blocking=True)
 
 
 @huey.task(name="noop")

@@ -19,3 +19,4 @@ insert into audit_log (at, event, org_id, actor_type, actor_id, request_id, corr
 select case e.event when 'job.enqueued' then created_at when 'job.started' then started_at else finished_at end,
        e.event, org_id, actor_type, actor_id, request_id, correlation_id, id, job_type, e.attempt, '{}'
 from made cross join (values ('job.enqueued', 0), ('job.started', 1), ('job.succeeded', 1)) as e (event, attempt)
+order by made.created_at, e.event = 'job.succeeded', e.attempt
