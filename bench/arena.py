@@ -91,4 +91,6 @@ def open_arena(
 ) -> Iterator[Arena]:
     """Start PostgreSQL, which syncs to disk, and Valkey."""
     with run_servers(folder / "servers", durable=True) as servers:
-        yield Arena(folder, Stores(servers), environments, sizes, only, tell)
+        stores = Stores(servers)
+        stores.spread_checkpoints()
+        yield Arena(folder, stores, environments, sizes, only, tell)

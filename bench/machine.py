@@ -27,7 +27,7 @@ def describe(arena: Arena) -> dict[str, object]:
         "python": platform.python_version(),
         "libraries": {name: version(name) for name in OUR_LIBRARIES},
         "servers": {"postgresql": arena.stores.postgres_version(), "valkey": arena.stores.valkey_version()},
-        "durability": "fsync on, synchronous_commit on, full_page_writes on; the broker keeps nothing on disk",
+        "durability": "fsync, synchronous_commit, full_page_writes on; max_wal_size 8GB; nothing of the broker on disk",
         "sizes": asdict(arena.sizes),
         "peers": peers,
         "settings_tried": arena.heats,
