@@ -2,7 +2,10 @@
 
 import argparse
 import json
+import sys
+import time
 from dataclasses import fields, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from shutil import rmtree
 
@@ -35,7 +38,8 @@ STAGES = (
     *fleet_contests.STAGES,
     growth_contests.STAGE,
 )
-SCREEN = Console()
+SCREEN = Console(width=None if sys.stdout.isatty() else 180)
+"""A file has room for a whole line."""
 
 
 def main() -> None:
@@ -48,7 +52,7 @@ def main() -> None:
         rmtree(FOLDER / left, ignore_errors=True)
     peers: set[str] | None = set() if asked.without_peers else None
     environments = build(FOLDER / "peers", peers)
-    with open_arena(FOLDER, environments, sizes, asked.only, SCREEN.log) as arena:
+    with open_arena(FOLDER, environments, sizes, asked.only, tell) as arena:
         arena.skipped |= environments.skipped
         results = hold_all(arena)
         write(results, arena)
@@ -69,12 +73,18 @@ def options() -> argparse.ArgumentParser:
     return parser
 
 
+def tell(line: str) -> None:
+    """Say how it goes."""
+    SCREEN.print(f"{datetime.now(UTC):%H:%M:%S} {line}", highlight=False, markup=False)
+
+
 def hold_all(arena: Arena) -> dict[str, dict[str, object]]:
     """Every contest that was asked for; a stage that fails is told, and the others go on."""
     results: dict[str, dict[str, object]] = {}
     for stage in STAGES:
         if not stage.wanted(arena):
             continue
+        began = time.monotonic()
         try:
             for contest in stage.hold(arena):
                 results[contest.name] = contest.result()
@@ -82,6 +92,7 @@ def hold_all(arena: Arena) -> dict[str, dict[str, object]]:
         except FAILURES as error:
             arena.skipped[stage.names[0]] = told_by(error)
             arena.tell(f"{stage.names[0]}: {told_by(error)}")
+        arena.minutes[stage.names[0]] = round((time.monotonic() - began) / 60, 1)
     return results
 
 

@@ -44,6 +44,8 @@ class Arena:
     skipped: dict[str, str] = field(default_factory=dict)
     heats: dict[str, dict[str, float]] = field(default_factory=dict)
     """Jobs per second of every setting that was tried."""
+    minutes: dict[str, float] = field(default_factory=dict)
+    """How long each stage took."""
     best_settings: dict[str, str] = field(default_factory=dict)
 
     @cached_property

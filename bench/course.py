@@ -86,7 +86,7 @@ def time_run(ticks: Callable[[], int], finish: Finish, clock: Clock) -> Drained:
     start = _look(
         ticks, finish, clock, until=lambda done: done >= enough or (done > 0 and clock.now() - gun >= RUN_UP_S)
     )
-    if start.over:
+    if start.done >= finish.jobs:
         raise TimeoutError("the run was over before the clock could start: take a larger backlog")
     end = _look(
         ticks,

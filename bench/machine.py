@@ -31,6 +31,7 @@ def describe(arena: Arena) -> dict[str, object]:
         "sizes": asdict(arena.sizes),
         "peers": peers,
         "settings_tried": arena.heats,
+        "minutes": arena.minutes,
         "left_out": arena.skipped,
         "load_before": [round(load, 2) for load in os.getloadavg()],
     }

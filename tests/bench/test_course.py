@@ -76,8 +76,9 @@ def test_who_stands_still_has_failed() -> None:
 
 
 def test_a_backlog_that_is_gone_at_the_first_look_cannot_be_timed() -> None:
-    with pytest.raises(TimeoutError, match="take a larger backlog"):
-        time_run(lambda: 10, Finish(10, always, box_s=60.0), Machine(1.0).clock())
+    for settled in (always, lambda: False):
+        with pytest.raises(TimeoutError, match="take a larger backlog"):
+            time_run(lambda: 10, Finish(10, settled, box_s=60.0), Machine(1.0).clock())
 
 
 def test_without_a_run_up_the_clock_starts_at_the_gun() -> None:
