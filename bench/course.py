@@ -8,8 +8,8 @@ from pathlib import Path
 RUN_UP, RUN_UP_S = 0.1, 3.0
 """The share of a backlog that is let pass before the clock starts, for the first claims were made before the gun.
 
-It is more than anybody prefetches, from 10,000 jobs on. After so many seconds the clock starts all the same, for those to
-whom that share is long.
+It is more than anybody prefetches, from 10,000 jobs on. After so many seconds the clock starts all the same, for those
+to whom that share is long.
 """
 
 
