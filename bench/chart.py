@@ -137,7 +137,7 @@ def _text(x: int, y: int, words: str, kind: str = "") -> str:
     return f'<text x="{x}" y="{y}" class="{kind}">{escape(words)}</text>'
 
 
-def _cut(label: str, most: int = 44) -> str:
+def _cut(label: str, most: int = 41) -> str:
     return label if len(label) <= most else f"{label[: most - 1]}…"
 
 

@@ -47,6 +47,8 @@ class Stores:
         """Make a database anew, as a copy; a large one is copied as files instead of through the log."""
         with self._owner() as owner:
             owner.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))
+            # A session that is still closing would forbid the copy.
+            owner.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = %s", [template])
             copy = sql.SQL("create database {} template {} strategy file_copy")
             owner.execute(copy.format(sql.Identifier(name), sql.Identifier(template)))
 

@@ -55,7 +55,7 @@ def test_to_whom_the_run_up_is_long_the_clock_starts_all_the_same() -> None:
 
 def test_what_is_executed_and_not_settled_is_not_done() -> None:
     machine = Machine(1000.0, jobs=1000)
-    late = Finish(1000, lambda: machine.now >= 1.95, box_s=60.0)
+    late = Finish(1000, lambda: machine.now >= 1.9, box_s=60.0)
     drained = time_run(machine.ticks, late, machine.clock())
     assert drained.whole
     assert drained.rate == pytest.approx(500.0, rel=0.02)
