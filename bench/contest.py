@@ -3,13 +3,20 @@
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from subprocess import SubprocessError
 from typing import Literal, TypeVar
+
+import psycopg
+from redis.exceptions import RedisError
+
+from domain.failures import Failure
 
 Run = TypeVar("Run")
 Key = TypeVar("Key")
 
 DIGITS = 4
-FAILURES = (TimeoutError, RuntimeError, OSError, ValueError, LookupError)
+OF_OTHERS = (psycopg.Error, RedisError, SubprocessError, Failure)
+FAILURES = (TimeoutError, RuntimeError, OSError, ValueError, LookupError, *OF_OTHERS)
 """What a run that fails raises; it is told in the report, and the others go on."""
 
 
