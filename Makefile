@@ -59,8 +59,8 @@ format: $(INSTALLED)  ## format, and mend what the linter can mend
 	@$(RUN) -m ruff format .
 	@$(RUN) -m ruff check --fix .
 
-bench: $(INSTALLED)  ## ours beside plain Celery in one run, as ratios
-	@$(RUN) -m bench
+bench: $(INSTALLED)  ## ours beside its peers in one run, as ratios; B='--only drain_light_vs_celery' for some
+	@$(RUN) -m bench $(B)
 
 docs: $(INSTALLED)  ## write docs/reference anew from the code
 	@$(RUN) -m tasks.reference

@@ -1,27 +1,127 @@
 """One contest: the same work done by ours and by a peer, in turns on the same machine, told as a ratio."""
 
 import statistics
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from subprocess import SubprocessError
+from typing import Literal, TypeVar
+
+import psycopg
+from redis.exceptions import RedisError
+
+from domain.failures import Failure
+
+Run = TypeVar("Run")
+Key = TypeVar("Key")
+
+DIGITS = 4
+OF_OTHERS = (psycopg.Error, RedisError, SubprocessError, Failure)
+FAILURES = (TimeoutError, RuntimeError, OSError, ValueError, LookupError, *OF_OTHERS)
+"""What a run that fails raises; it is told in the report, and the others go on."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is promised: of the ratio, or of our own figure."""
+
+    of: Literal["ratio", "ours"]
+    bound: Literal["at least", "at most"]
+    value: float
+
+    def met(self, result: Mapping[str, object]) -> bool:
+        """Whether a result keeps it; without a figure it is not kept."""
+        figure = result[self.of]
+        if not isinstance(figure, int | float):
+            return False
+        return figure >= self.value if self.bound == "at least" else figure <= self.value
 
 
 @dataclass(frozen=True)
 class Contest:
-    """Rates per second of each round; higher is better."""
+    """The figures of each round; `better` says which direction wins, and the ratio is how many times better ours is."""
 
     name: str
     ours: tuple[float, ...]
-    peer: tuple[float, ...]
+    peer: tuple[float, ...] = ()
+    """Empty where there is nobody to compare with; then only a target of our own figure can be kept."""
+    unit: str = "jobs/s"
+    better: Literal["higher", "lower"] = "higher"
+    targets: tuple[Target, ...] = ()
+    facts: Mapping[str, object] = field(default_factory=dict)
+    """Settings, sizes and remarks that a reader needs to judge it."""
 
-    def result(self) -> dict[str, float]:
+    def result(self) -> dict[str, object]:
         """Medians, their ratio, and the least and the greatest ratio of any round."""
-        ratios = [ours / peer for ours, peer in zip(self.ours, self.peer, strict=True)]
-        ours, peer = statistics.median(self.ours), statistics.median(self.peer)
-        spread = {"min": round(min(ratios), 3), "max": round(max(ratios), 3)}
-        return {"ours": round(ours, 1), "peer": round(peer, 1), "ratio": round(ours / peer, 3), **spread}
+        ours, peer = statistics.median(self.ours), statistics.median(self.peer) if self.peer else None
+        ratios = [self._ratio(mine, theirs) for mine, theirs in zip(self.ours, self.peer, strict=False)]
+        told: dict[str, object] = {
+            "ours": rounded(ours),
+            "peer": None if peer is None else rounded(peer),
+            "ratio": None if peer is None else rounded(self._ratio(ours, peer)),
+            "min": rounded(min(ratios)) if ratios else None,
+            "max": rounded(max(ratios)) if ratios else None,
+            "unit": self.unit,
+            "better": self.better,
+            "rounds": {"ours": list(map(rounded, self.ours)), "peer": list(map(rounded, self.peer))},
+        }
+        told["targets"] = [vars(target) | {"met": target.met(told)} for target in self.targets]
+        return told | dict(self.facts)
+
+    def _ratio(self, ours: float, peer: float) -> float:
+        return ours / peer if self.better == "higher" else peer / ours
 
 
-def hold(name: str, ours: Callable[[], float], peer: Callable[[], float], rounds: int) -> Contest:
-    """Let both run in turns, so that whatever else the machine does hits both alike."""
-    pairs = [(ours(), peer()) for _ in range(rounds)]
-    return Contest(name, tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs))
+@dataclass(frozen=True)
+class Rounds:
+    """What each runner reached in each round, and why runners dropped out."""
+
+    figures: Mapping[str, tuple[float, ...]]
+    dropped: Mapping[str, str]
+
+
+def take_turns(
+    runners: Mapping[str, Callable[[], float]], rounds: int, tell: Callable[[str], object] = lambda _: None
+) -> Rounds:
+    """Let all run in every round, so that whatever else the machine does hits all alike.
+
+    Each round begins with another, so that nobody always runs after the same neighbour. Who fails drops out, with what
+    it reached until then and the reason.
+    """
+    figures: dict[str, list[float]] = {name: [] for name in runners}
+    dropped: dict[str, str] = {}
+    for turn in range(rounds):
+        for name in rotated(list(runners), turn):
+            if name in dropped:
+                continue
+            try:
+                figure = runners[name]()
+            except FAILURES as error:
+                dropped[name] = told_by(error)
+                tell(f"{name}: dropped: {dropped[name]}")
+            else:
+                figures[name].append(figure)
+                tell(f"{name}: {figure:,.1f}")
+    return Rounds({name: tuple(reached) for name, reached in figures.items() if reached}, dropped)
+
+
+def rotated(names: Sequence[str], turn: int) -> list[str]:
+    """The names, begun at another place each turn."""
+    start = turn % len(names) if names else 0
+    return [*names[start:], *names[:start]]
+
+
+def best(figures: Mapping[str, tuple[float, ...]], names: Sequence[str]) -> str | None:
+    """Of these, who has the highest median; None when none ran."""
+    ran = [name for name in names if figures.get(name)]
+    return max(ran, key=lambda name: statistics.median(figures[name]), default=None)
+
+
+def rounded(figure: float) -> float:
+    """Four digits that mean something."""
+    return float(f"{figure:.{DIGITS}g}")
+
+
+def told_by(error: Exception) -> str:
+    """A failure in one line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[-1] if lines else 'no reason given'}"[:300]

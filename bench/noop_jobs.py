@@ -1,28 +1,57 @@
-"""The job type that is measured: it does nothing, so that all of the time is the frame's."""
+"""The job types that are measured: they do nothing, so that all of the time is the frame's."""
 
+from typing import Any
+
+from bench import tick
 from domain.job import Done, Outcome
 from domain.payload import Payload
 from domain.queues import Queue
 from tasks.app import register
-from tasks.catalogue import job
+from tasks.catalogue import Job, job
 from tasks.context import JobContext
+
+NAP_S = 0.1
 
 
 class Nothing(Payload):
     """No words."""
 
 
+class Sent(Payload):
+    """When it was enqueued, by the machine's monotonic clock."""
+
+    sent_ns: int
+
+
 @job(queue=Queue.DEFAULT)
 def noop(_ctx: JobContext, _payload: Nothing) -> Outcome:
-    """Do nothing."""
+    """Be counted."""
+    tick.tick()
     return Done()
 
 
 @job(queue=Queue.DEFAULT, light=True)
 def light_noop(_ctx: JobContext, _payload: Nothing) -> Outcome:
-    """Do nothing, in a batch."""
+    """Be counted, in a batch."""
+    tick.tick()
     return Done()
 
 
-register(noop)
-register(light_noop)
+@job(queue=Queue.DEFAULT)
+def nap(_ctx: JobContext, _payload: Nothing) -> Outcome:
+    """Be counted after a nap."""
+    tick.nap(NAP_S)
+    return Done()
+
+
+@job(queue=Queue.DEFAULT)
+def note(_ctx: JobContext, payload: Sent) -> Outcome:
+    """Note how late it is."""
+    tick.arrive(payload.sent_ns)
+    return Done()
+
+
+MEASURED: tuple[Job[Any], ...] = (noop, light_noop, nap, note)
+
+for measured in MEASURED:
+    register(measured)

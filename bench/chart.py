@@ -1,0 +1,159 @@
+"""Draws measured results as an SVG for light and dark pages: the drains side by side, and every target with its mark.
+
+`python -m bench.chart build/bench/results.json docs/bench.svg`; `machine.json` must stand beside the results.
+"""
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+Result = Mapping[str, Any]
+Results = Mapping[str, Result]
+
+WIDTH, LABEL, PAD, ROW, BAR = 880, 300, 20, 24, 14
+FIGURES = 190
+"""Room for the figures to the right of the bars."""
+SPAN = WIDTH - LABEL - FIGURES - 2 * PAD
+REACH = 8.0
+"""The targets' axis goes from an eighth of a target to eight times it."""
+
+STYLE = """
+text { font: 13px system-ui, sans-serif; fill: #1f2328; }
+.title { font-weight: 600; } .small { font-size: 11px; fill: #59636e; }
+.ours { fill: #1a7f5a; } .peer { fill: #8c959f; } .short { fill: #cf222e; }
+.mark { stroke: #1f2328; stroke-width: 2; } .line { stroke: #d1d9e0; }
+@media (prefers-color-scheme: dark) {
+  text { fill: #f0f6fc; } .small { fill: #9198a1; }
+  .ours { fill: #3fb984; } .peer { fill: #6e7681; } .short { fill: #f85149; }
+  .mark { stroke: #f0f6fc; } .line { stroke: #3d444d; }
+}
+"""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One row: its label, its length as a share of the span, how it is coloured, and what is told at its end."""
+
+    label: str
+    share: float
+    kind: str
+    figures: str
+
+
+def main() -> None:
+    """Draw from the files named on the command line."""
+    source, target = map(Path, sys.argv[1:3])
+    machine = json.loads(source.with_name("machine.json").read_text())
+    write(json.loads(source.read_text()), machine, target)
+
+
+def write(results: Results, machine: Mapping[str, Any], path: Path) -> None:
+    """Draw into a file."""
+    path.write_text(render(results, machine))
+
+
+def render(results: Results, machine: Mapping[str, Any]) -> str:
+    """The whole picture; a part for which nothing was measured is left out."""
+    rows: list[str] = []
+    drains, targets = list(drain_bars(results)), list(target_bars(results))
+    y = PAD + 4
+    if drains:
+        rows += _panel(y, f"No-op jobs drained per second{_backlog(results)}", drains, mark=None)
+        y += (len(drains) + 2) * ROW
+    if targets:
+        rows += _panel(y, "What was measured against its target (the mark; logarithmic)", targets, mark=0.5)
+        y += (len(targets) + 2) * ROW
+    rows.append(_text(PAD, y, _caption(machine), "small"))
+    picture = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y + PAD}" role="img">'
+    return "\n".join([picture, f"<style>{STYLE}</style>", *rows, "</svg>"]) + "\n"
+
+
+def drain_bars(results: Results) -> Iterator[Bar]:
+    """Ours and every peer at the full backlog, fastest first."""
+    rates: dict[str, tuple[float, str]] = {}
+    for name, result in results.items():
+        if not name.startswith("drain_") or name.endswith("_20k"):
+            continue
+        door = "light" if name.startswith("drain_light") else "ordinary"
+        rates[f"Postroom, {door}: {result.get('ours_setting', '')}"] = (result["ours"], "ours")
+        if result["peer"] is not None:
+            rates[str(result.get("peer_setting", name))] = (result["peer"], "peer")
+    most = max((rate for rate, _ in rates.values()), default=1.0)
+    for label, (rate, kind) in sorted(rates.items(), key=lambda item: -item[1][0]):
+        yield Bar(label, rate / most, kind, f"{rate:,.0f}/s")
+
+
+def target_bars(results: Results) -> Iterator[Bar]:
+    """Every target, in the order of the results: half the span is the target itself."""
+    for name, result in results.items():
+        for target in result["targets"]:
+            figure = result[target["of"]]
+            if figure is None:
+                continue
+            score = figure / target["value"] if target["bound"] == "at least" else target["value"] / max(figure, 1e-9)
+            place = 0.5 + math.log(max(score, 1e-9), REACH) / 2
+            kind = "ours" if target["met"] else "short"
+            yield Bar(name, min(max(place, 0.01), 1.0), kind, told(result, target))
+
+
+def told(result: Result, target: Mapping[str, Any]) -> str:
+    """A figure and its target in words: `12.1x, target at least 10x`."""
+    unit = "x" if target["of"] == "ratio" else f" {result['unit']}"
+    return f"{result[target['of']]:,}{unit} ({target['bound']} {target['value']:,})"
+
+
+def verdict(result: Result) -> str:
+    """Whether the targets of a result are kept, in a word each."""
+    kept = {True: "kept", False: "NOT kept"}
+    return ", ".join(f"{told(result, target)}: {kept[target['met']]}" for target in result["targets"])
+
+
+def _panel(y: int, title: str, bars: list[Bar], mark: float | None) -> list[str]:
+    rows = [_text(PAD, y, title, "title")]
+    left = PAD + LABEL
+    for place, bar in enumerate(bars, start=1):
+        top = y + place * ROW - BAR + 4
+        width = max(bar.share * SPAN, 1.0)
+        rows.append(_text(PAD, top + BAR - 3, _cut(bar.label)))
+        rows.append(f'<rect class="{bar.kind}" x="{left}" y="{top}" width="{width:.1f}" height="{BAR}" rx="2"/>')
+        rows.append(_text(left + SPAN + 8, top + BAR - 3, bar.figures))
+    bottom = y + len(bars) * ROW + 8
+    rows.append(_line(left, y + 6, bottom, "line"))
+    if mark is not None:
+        rows.append(_line(left + round(mark * SPAN), y + 6, bottom, "mark"))
+    return rows
+
+
+def _line(x: int, top: int, bottom: int, kind: str) -> str:
+    return f'<line class="{kind}" x1="{x}" y1="{top}" x2="{x}" y2="{bottom}"/>'
+
+
+def _text(x: int, y: int, words: str, kind: str = "") -> str:
+    return f'<text x="{x}" y="{y}" class="{kind}">{escape(words)}</text>'
+
+
+def _cut(label: str, most: int = 41) -> str:
+    return label if len(label) <= most else f"{label[: most - 1]}…"
+
+
+def _backlog(results: Results) -> str:
+    jobs = {result["jobs"] for name, result in results.items() if name.startswith("drain_") and "_20k" not in name}
+    return f", backlog of {max(jobs):,}" if jobs else ""
+
+
+def _caption(machine: Mapping[str, Any]) -> str:
+    servers = machine["servers"]
+    return (
+        f"{machine['at'][:10]}, {machine['processor']}, {machine['cores']} cores shared with the servers,"
+        f" Python {machine['python']}, PostgreSQL {servers['postgresql']} (fsync on), Valkey {servers['valkey']};"
+        f" medians of {machine['sizes']['rounds']} rounds in turns"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""Postroom as a contender, with everything on: audit, guards, fencing, row-level security, redaction."""
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import UUID
+
+from bench import tick
+from bench.contender import Setting, processes
+from bench.course import Course
+from bench.noop_jobs import MEASURED
+from bench.stores import OURS, PLAY, Stores
+from domain.job import JsonObject, NewJob
+from settings import Settings
+from storage import job_types, ledger
+from storage.migrate import upgrade
+from tasks.relay import Relay
+from tasks.runtime import Runtime
+
+TEMPLATE = "ours"
+BULK = 1000
+
+WORKER = ("-m", "celery", "-A", "tasks", "worker", "-Q", "default", "-I", "bench.noop_jobs")
+QUIET = ("--without-gossip", "--without-mingle")
+
+THREADS = Setting("2 processes of 4 threads", processes((*WORKER, *QUIET, "-P", "threads", "-c", "4"), 2), ready=2)
+PREFORK = Setting("prefork 2", processes((*WORKER, *QUIET, "-P", "prefork", "-c", "2"), 1), ready=2)
+NAPPING = Setting("1 process of 200 threads", processes((*WORKER, *QUIET, "-P", "threads", "-c", "200"), 1), ready=1)
+ONE = Setting("1 process of 4 threads", processes((*WORKER, *QUIET, "-P", "threads", "-c", "4"), 1), ready=1)
+
+
+class Ours:
+    """Postroom's workers, and its Python door to enqueue by."""
+
+    name = "postroom"
+
+    def __init__(self, stores: Stores) -> None:
+        """Prepare a migrated database of which every run gets a copy."""
+        self._stores = stores
+        self._stores.make_database(TEMPLATE)
+        upgrade(self.settings(TEMPLATE))
+        with self.runtime(TEMPLATE) as runtime, runtime.database.ledger() as tx:
+            job_types.publish(tx, [measured.line() for measured in MEASURED])
+            self.org = UUID(str(tx.raw("insert into orgs (name) values ('bench') returning id")[0][0]))
+
+    def settings(self, database: str = PLAY) -> Settings:
+        """Settings for the benchmark's own servers."""
+        urls = {"database_url": self._stores.database_url(database), "broker_url": self._stores.broker_url(OURS)}
+        return Settings.model_validate(urls)
+
+    @contextmanager
+    def runtime(self, database: str = PLAY) -> Iterator[Runtime]:
+        """A process's runtime on a database of the benchmark."""
+        runtime = Runtime(self.settings(database))
+        try:
+            yield runtime
+        finally:
+            runtime.close()
+
+    def restore(self, job: str, jobs: int) -> None:
+        """A fresh copy of the database and an empty broker, then a backlog through the Python door."""
+        self._stores.make_database(PLAY, TEMPLATE)
+        self.fill(job, jobs)
+        self._stores.settle()
+
+    def fill(self, job: str, jobs: int) -> float:
+        """Enqueue and publish in bulk; the seconds that it took."""
+        with self._empty() as runtime:
+            began = time.perf_counter()
+            self.enqueue_many(runtime, job, jobs)
+            return time.perf_counter() - began
+
+    def fill_singly(self, job: str, jobs: int) -> float:
+        """Enqueue and publish one by one; the seconds that it took."""
+        with self._empty() as runtime:
+            began = time.perf_counter()
+            for _ in range(jobs):
+                self.enqueue_one(runtime, job)
+            return time.perf_counter() - began
+
+    def enqueue_many(self, runtime: Runtime, job: str, jobs: int) -> None:
+        """A thousand per statement; the one place that says how many jobs are enqueued."""
+        for start in range(0, jobs, BULK):
+            self._enqueue(runtime, [self._new(job) for _ in range(min(BULK, jobs - start))])
+
+    def enqueue_one(self, runtime: Runtime, job: str, payload: JsonObject | None = None) -> None:
+        """One per transaction."""
+        self._enqueue(runtime, [self._new(job, payload)])
+
+    def environment(self) -> Mapping[str, str]:
+        """The settings that a worker needs."""
+        settings = self.settings()
+        return {
+            "POSTROOM_DATABASE_URL": settings.database_url.get_secret_value(),
+            "POSTROOM_BROKER_URL": settings.broker_url.get_secret_value(),
+            "POSTROOM_LOG_LEVEL": "WARNING",  # as Celery's own default is
+        }
+
+    def interpreter(self) -> Path:
+        """This process's own."""
+        return Path(sys.executable)
+
+    def settled(self) -> bool:
+        """Whether every job is final."""
+        return not self._stores.scalar("select count(*) from jobs where finished_at is null")
+
+    def latency(self, _course: Course, samples: int) -> None:
+        """Enqueue one by one through the Python door."""
+        with self.runtime() as runtime:
+            for gap in tick.gaps(samples):
+                time.sleep(gap)
+                self.enqueue_one(runtime, "note", {"sent_ns": time.monotonic_ns()})
+
+    @contextmanager
+    def _empty(self) -> Iterator[Runtime]:
+        """A runtime with an empty broker, whose epoch the ledger knows: else it would publish every hint again."""
+        self._stores.empty_broker(OURS)
+        with self.runtime() as runtime:
+            Relay(runtime).turn()
+            yield runtime
+
+    def _new(self, job: str, payload: JsonObject | None = None) -> NewJob:
+        return NewJob(f"noop_jobs.{job}", self.org, payload or {})
+
+    def _enqueue(self, runtime: Runtime, jobs: list[NewJob]) -> None:
+        with runtime.database.ledger() as tx:
+            answers = ledger.enqueue(tx, jobs, publisher=True, patience=runtime.patience)
+        runtime.publisher.publish([answer.hint for answer in answers if answer.publish])

@@ -1,0 +1,84 @@
+import json
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from bench import chart
+from bench.contest import Contest, Target
+
+MACHINE: dict[str, Any] = {
+    "at": "2026-11-22T10:00:00+00:00",
+    "processor": "A & B <C>",
+    "cores": 2,
+    "python": "3.11",
+    "servers": {"postgresql": "18", "valkey": "9"},
+    "sizes": {"rounds": 3},
+}
+
+
+def drains(ours: float = 100.0) -> dict[str, dict[str, object]]:
+    facts: dict[str, object] = {"jobs": 60_000, "ours_setting": "2 processes"}
+    target = (Target("ratio", "at least", 10),)
+    contests = [
+        Contest(
+            "drain_light_vs_celery", (ours,), (10.0,), targets=target, facts=facts | {"peer_setting": "celery (x)"}
+        ),
+        Contest("drain_light_vs_oban", (ours,), (50.0,), facts=facts | {"peer_setting": "oban (y)"}),
+        Contest("drain_light_vs_oban_20k", (ours,), (900.0,), facts=facts | {"peer_setting": "oban (small)"}),
+    ]
+    return {contest.name: contest.result() for contest in contests}
+
+
+def texts(picture: str) -> list[str]:
+    return [element.text or "" for element in ET.fromstring(picture).iter() if element.tag.endswith("text")]  # noqa: S314  # our own picture
+
+
+def test_ours_stands_once_beside_every_peer_fastest_first() -> None:
+    bars = list(chart.drain_bars(drains()))
+    assert [bar.label for bar in bars] == ["Postroom, light: 2 processes", "oban (y)", "celery (x)"]
+    assert [bar.share for bar in bars] == [1.0, 0.5, 0.1]
+    assert [bar.kind for bar in bars] == ["ours", "peer", "peer"]
+
+
+@pytest.mark.parametrize(("ours", "share", "kind"), [(100.0, 0.5, "ours"), (50.0, 0.3333, "short"), (1e9, 1.0, "ours")])
+def test_a_target_is_the_middle_of_its_bar_and_one_missed_is_seen(ours: float, share: float, kind: str) -> None:
+    (bar,) = chart.target_bars(drains(ours))
+    assert (round(bar.share, 4), bar.kind) == (share, kind)
+
+
+def test_less_is_better_where_the_target_is_a_limit() -> None:
+    limit = (Target("ours", "at most", 10),)
+    results = {"p50": Contest("p50", (5.0,), unit="ms", better="lower", targets=limit).result()}
+    (bar,) = chart.target_bars(results)
+    assert bar.share > 0.5
+    assert bar.figures == "5.0 ms (at most 10)"
+
+
+def test_the_picture_is_xml_for_light_and_dark_pages_with_machine_and_date() -> None:
+    picture = chart.render(drains(), MACHINE)
+    assert "prefers-color-scheme: dark" in picture
+    said = texts(picture)
+    assert any("2026-11-22" in text and "A & B <C>" in text for text in said)
+    assert "No-op jobs drained per second, backlog of 60,000" in said
+    assert "10.0x (at least 10)" in said
+
+
+def test_what_was_not_measured_is_not_drawn() -> None:
+    picture = chart.render({}, MACHINE)
+    assert len(texts(picture)) == 1
+
+
+def test_the_command_draws_from_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "results.json").write_text(json.dumps(drains()))
+    (tmp_path / "machine.json").write_text(json.dumps(MACHINE))
+    monkeypatch.setattr(sys, "argv", ["chart", str(tmp_path / "results.json"), str(tmp_path / "out.svg")])
+    chart.main()
+    assert (tmp_path / "out.svg").read_text() == chart.render(drains(), MACHINE)
+
+
+def test_a_verdict_says_what_was_not_kept() -> None:
+    assert chart.verdict(drains(50.0)["drain_light_vs_celery"]) == "5.0x (at least 10): NOT kept"
+    assert chart.verdict(drains()["drain_light_vs_oban"]) == ""
