@@ -4,6 +4,9 @@ PYTHON ?= python3
 # Two test processes keep two cores busy; the servers are shared, so more processes cost only memory.
 TEST_WORKERS ?= 2
 T ?= tests
+# The chaos run that counts takes three minutes; a shorter one fails for having had too little of everything.
+SECONDS ?= 180
+JOBS ?= 21000
 
 VENV := .venv
 RUN := $(VENV)/bin/python
@@ -12,7 +15,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up down test one check format bench docs lock clean
+.PHONY: help install demo up down test one check format bench chaos docs lock clean
 
 help:  ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +61,9 @@ format: $(INSTALLED)  ## format, and mend what the linter can mend
 
 bench: $(INSTALLED)  ## ours beside plain Celery in one run, as ratios
 	@$(RUN) -m bench
+
+chaos: $(INSTALLED)  ## three minutes of load while everything breaks: make chaos SECONDS=60 JOBS=7000 SEED=7
+	@$(RUN) -m tests.chaos --seconds $(SECONDS) --jobs $(JOBS) $(if $(SEED),--seed $(SEED))
 
 docs: $(INSTALLED)  ## write docs/reference anew from the code
 	@$(RUN) -m tasks.reference
