@@ -4,12 +4,10 @@ import threading
 from uuid import uuid4
 
 import structlog
-from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
 
 from domain.failures import Failure
 from storage import gates, ledger, relaying
-from tasks.broker import BrokerEpoch
+from tasks.broker import BrokerAway, BrokerEpoch
 from tasks.runtime import Runtime
 
 log = structlog.get_logger(__name__)
@@ -78,16 +76,17 @@ class Relay(threading.Thread):
         return published and len(hints) == BATCH
 
     def _watch_broker(self) -> None:
-        try:
-            epoch = self._epoch.read_or_set(str(uuid4()))
-        except (OperationalError, OSError, RedisError) as error:
-            log.warning("broker_unavailable", error=type(error).__name__)
-            return
-        if epoch is None:
-            return
-        with self._runtime.database.ledger() as tx:
+        database = self._runtime.database
+        with database.ledger() as tx:
             known = relaying.known_epoch(tx)
-            if known != epoch:
-                log.warning("broker_holds_other_data", first=known is None)
-                relaying.recall_hints(tx)
-                relaying.remember_epoch(tx, epoch)
+        try:
+            epoch = self._epoch.read_or_set(str(uuid4()), known)
+        except BrokerAway as away:
+            log.warning("broker_unavailable", error=str(away))
+            return
+        if epoch in {None, known}:
+            return
+        with database.ledger() as tx:
+            log.warning("broker_holds_other_data", first=known is None)
+            relaying.recall_hints(tx)
+            relaying.remember_epoch(tx, epoch)

@@ -1,5 +1,6 @@
 """The broker of a chaos run, by what is done to it: be wiped while it runs, and be killed and started empty."""
 
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -7,6 +8,7 @@ from typing import Protocol, Self
 import redis
 
 from sandbox.free_port import LOOPBACK
+from sandbox.rabbitmq_server import RabbitServer
 from sandbox.valkey_server import ValkeyServer
 
 
@@ -63,3 +65,37 @@ class ValkeyBroker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._server.stop()
+
+
+class RabbitBroker:
+    """RabbitMQ where it is installed, with durable queues: a wipe is a reset, or a death that takes the disk along."""
+
+    name = "rabbitmq"
+
+    def __init__(self, folder: Path) -> None:
+        """Keep data and log in `folder`; `LookupError` when it is not installed."""
+        self._server = RabbitServer(folder)
+        self.port = self._server.port
+
+    def url(self, port: int) -> str:
+        return self._server.url(port)
+
+    def wipe(self) -> None:
+        self._server.wipe()
+
+    def restart_empty(self) -> None:
+        self._server.kill(data=False)
+        self._server.start()
+
+    def __enter__(self) -> Self:
+        self._server.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.stop()
+
+
+BROKERS: dict[str, Callable[[Path], Broker]] = {"valkey": ValkeyBroker, "rabbitmq": RabbitBroker}
+"""By the name that `--broker` takes."""

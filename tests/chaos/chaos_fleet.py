@@ -28,6 +28,9 @@ STOP_WITHIN_S = 20.0
 ALL_QUEUES = "critical,default,notifications,planning,exports,maintenance,deadletter"
 SPARTAN = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--include", "tests.chaos.chaos_jobs"]
 
+POOLS = (("prefork", 2), ("threads", 6), ("threads", 6), ("prefork", 2))
+"""The workers, in turns on the one side and the other; two of them already have both pools and both sides."""
+
 
 @dataclass(frozen=True)
 class Side:
@@ -70,8 +73,9 @@ class Member:
 class ChaosFleet:
     """A context manager: inside it everything runs, and is gone at the end."""
 
-    def __init__(self, folder: Path, broker: Broker, lease_s: float) -> None:
-        """Keep data and logs under `folder`."""
+    def __init__(self, folder: Path, broker: Broker, lease_s: float, workers: int = len(POOLS)) -> None:
+        """Keep data and logs under `folder`; take the first `workers` of the pools."""
+        self._pools = POOLS[:workers]
         self.folder = folder
         self.broker = broker
         self.postgres = PostgresServer(folder / "postgres", durable=True)
@@ -84,7 +88,7 @@ class ChaosFleet:
         self._quick = {
             "lease_s": str(lease_s),
             "heartbeat_s": str(lease_s / 5),
-            "hint_patience_s": str(lease_s),
+            "hint_patience_s": str(3 * lease_s),
             "relay_interval_s": "0.5",
             "shutdown_grace_s": "5",
             "statement_timeout_s": "15",
@@ -167,7 +171,7 @@ class ChaosFleet:
         return TcpProxy(self.postgres.port), TcpProxy(self.broker.port)
 
     def _workers(self) -> Iterator[Member]:
-        for number, (pool, concurrency) in enumerate([("prefork", 2), ("prefork", 2), ("threads", 6), ("threads", 6)]):
+        for number, (pool, concurrency) in enumerate(self._pools):
             name = f"{pool}-{number}"
             words = [
                 "-A",

@@ -154,7 +154,7 @@ class Imp:
         return Done(what, at, victim.name, pids)
 
     def _kill_child(self, event: Event, _now: float) -> Done | None:
-        families = [(worker, child) for worker in self._awake() for child in worker.children()]
+        families = [(worker, child) for worker in self._awake() for child in worker.children() if lives(child)]
         chosen = pick(families, event.victim)
         if chosen is None:
             return None
@@ -265,6 +265,14 @@ class Imp:
         Mischief.STALL_BROKER: _stall,
         Mischief.CLOSE_GATE: _close_gate,
     }
+
+
+def lives(process: psutil.Process) -> bool:
+    """Whether it is there to be killed; one that died and is not buried yet is not."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def pick(candidates: Sequence[Victim], number: int) -> Victim | None:

@@ -7,12 +7,23 @@ from pathlib import Path
 from sandbox.child_process import ChildProcess, Command
 from tests.house import ROOT
 
-SECONDS, JOBS, LEASE_S, SEED = 12, 500, 5, 3
+SECONDS, JOBS, LEASE_S, SEED = 10, 400, 4, 3
 
 
 def test_a_short_chaos_run_keeps_every_promise(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "tests.chaos", "--any-size", "--folder", str(tmp_path / "chaos")]
-    words += ["--seconds", str(SECONDS), "--jobs", str(JOBS), "--lease", str(LEASE_S), "--seed", str(SEED)]
+    words += [
+        "--seconds",
+        str(SECONDS),
+        "--jobs",
+        str(JOBS),
+        "--lease",
+        str(LEASE_S),
+        "--seed",
+        str(SEED),
+        "--workers",
+        "2",
+    ]
     run = ChildProcess(Command(words, folder=ROOT), log=tmp_path / "log")
     run.start()
     try:

@@ -48,7 +48,8 @@ def test_a_deed_that_never_was_is_seen(aftermath: Aftermath) -> None:
 
 AUDIT = (
     "insert into audit_log (event, org_id, actor_type, actor_id, request_id, correlation_id, job_id, attempt)"
-    " select '{}', org_id, actor_type, actor_id, request_id, correlation_id, id, attempt from jobs where job_type = '{}'"
+    " select '{}', org_id, actor_type, actor_id, request_id, correlation_id, id, attempt"
+    " from jobs where job_type = '{}'"
 )
 ONE_CHILD = "select max(id::text)::uuid from jobs where job_type = 'chaos_jobs.noop'"
 
