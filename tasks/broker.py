@@ -8,6 +8,7 @@ from kombu.exceptions import OperationalError
 from redis import Redis
 from redis.exceptions import RedisError
 
+import celeryconfig
 from tasks.runtime import Runtime
 
 KEY = "postroom:epoch"
@@ -43,7 +44,7 @@ class BrokerEpoch:
             if self._url.startswith(("amqp://", "amqps://", "pyamqp://")):
                 return self._queue(fresh, known)
         except (OperationalError, OSError, RedisError, *self._connection.channel_errors) as error:
-            self._connection.collapse()
+            self._connection.close()
             raise BrokerAway(type(error).__name__) from error
         return None
 
@@ -54,9 +55,13 @@ class BrokerEpoch:
 
     def _queue(self, fresh: str, known: str | None) -> str:
         """A queue and not a message: whoever reads a message takes it away for a moment, and may die with it."""
+        self._connection.ensure_connection(max_retries=1, interval_start=0)
         if known is not None and self._stands(known):
             return known
         with self._connection.channel() as channel:
+            # The fleet's queues are gone too, and what is sent to a queue that is not there vanishes without a word.
+            for queue in celeryconfig.task_queues:
+                queue(channel).declare()
             channel.queue_declare(f"{KEY}:{fresh}", durable=True, auto_delete=False, arguments=QUORUM)
         return fresh
 
@@ -76,4 +81,4 @@ class BrokerEpoch:
 
     @cached_property
     def _connection(self) -> Any:  # noqa: ANN401 - kombu ships no types
-        return Connection(self._url, connect_timeout=5, transport_options={"read_timeout": 10, "write_timeout": 10})
+        return Connection(self._url, connect_timeout=5, transport_options={"read_timeout": 5, "write_timeout": 5})

@@ -61,21 +61,24 @@ class Relay(threading.Thread):
                 relaying.wait(session, self._runtime.settings.relay_interval_s)
 
     def turn(self) -> bool:
-        """One round: watch the broker's epoch, rescue, publish; true when there may be more to do at once."""
+        """One round: rescue, watch the broker's epoch, publish; true when there may be more to do at once."""
         database = self._runtime.database
-        self._watch_broker()
         with database.ledger() as tx:
             rescued = ledger.rescue(tx, batch=BATCH)
             ledger.forget_workers(tx)
             gates.forget_ended(tx)
-        with database.ledger() as tx:
-            hints = relaying.publish_due(tx, batch=BATCH, patience=self._runtime.patience)
         if rescued.job_ids:
             log.warning("jobs_rescued", jobs=len(rescued.job_ids))
+        if not self._broker_answers():
+            # What cannot go out must not be marked as published, or it would wait for the end of its patience.
+            return False
+        with database.ledger() as tx:
+            hints = relaying.publish_due(tx, batch=BATCH, patience=self._runtime.patience)
         published = self._runtime.publisher.publish([*rescued.hints, *hints])
         return published and len(hints) == BATCH
 
-    def _watch_broker(self) -> None:
+    def _broker_answers(self) -> bool:
+        """Whether the broker is there; when it holds other data than before, every hint goes out again."""
         database = self._runtime.database
         with database.ledger() as tx:
             known = relaying.known_epoch(tx)
@@ -83,10 +86,11 @@ class Relay(threading.Thread):
             epoch = self._epoch.read_or_set(str(uuid4()), known)
         except BrokerAway as away:
             log.warning("broker_unavailable", error=str(away))
-            return
+            return False
         if epoch in {None, known}:
-            return
+            return True
         with database.ledger() as tx:
             log.warning("broker_holds_other_data", first=known is None)
             relaying.recall_hints(tx)
             relaying.remember_epoch(tx, epoch)
+        return True
