@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import random
 import sys
 import time
@@ -86,7 +87,8 @@ def run(plan: Plan, options: argparse.Namespace, console: Console) -> int:
             owner.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ  # what still moves must not look like a gap
             verdict = judge(owner, Outside(folder), accepted.job_ids, imp.record.silences())
     report = make_report(plan, accepted, imp.record, verdict, facts)
-    failures = [*find_failures(report, demands), *(f"the {d.name} door did not end" for d in doors if d.is_alive())]
+    failures = find_failures(report, demands)
+    failures += [f"the {door.name} door did not finish" for door in doors if not door.finished]
     report |= {"failures": failures, "problems": verdict.problems[:1000]}
     (folder / "report.json").write_text(json.dumps(report, indent=2) + "\n")
     console.print(as_table(report))
@@ -133,7 +135,8 @@ def _options() -> argparse.Namespace:
         "--seed", type=int, default=random.SystemRandom().randrange(10**6), help="repeats a run's order"
     )
     parser.add_argument("--workers", type=int, choices=range(2, len(POOLS) + 1), default=len(POOLS), help="how many")
-    parser.add_argument("--broker", choices=BROKERS, default="valkey", help="RabbitMQ must be installed on the machine")
+    wanted = "rabbitmq" if os.environ.get("POSTROOM_BROKER_URL", "").startswith("amqp") else "valkey"
+    parser.add_argument("--broker", choices=BROKERS, default=wanted, help="the run's own; RabbitMQ must be installed")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where data, logs and report go; emptied first")
     parser.add_argument("--any-size", action="store_true", help="pass without the counts that the whole run must reach")
     return parser.parse_args()

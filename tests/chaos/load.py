@@ -96,7 +96,7 @@ class Door(threading.Thread, ABC):
         """Take this door's share of the plan's jobs."""
         super().__init__(name=name, daemon=True)
         self.accepted = accepted
-        self.failed: str | None = None
+        self.finished = False
         self._dice = random.Random(f"{plan.seed} {name}")  # noqa: S311 - a repeatable load is the point
         self._orgs = orgs
         self._jobs = round(plan.jobs * SHARES[name])
@@ -119,6 +119,7 @@ class Door(threading.Thread, ABC):
             self.between()
             self._stopped.wait(TURN_S)
         self.finish()
+        self.finished = not self._stopped.is_set()
 
     @abstractmethod
     def hand_over(self, jobs: Sequence[NewJob]) -> Sequence[UUID]:
