@@ -57,8 +57,9 @@ class Relay(threading.Thread):
         self.leading.set()
         log.info("relay_leads")
         while not self._stopped.is_set():
-            if not self.turn():
-                relaying.wait(session, self._runtime.settings.relay_interval_s)
+            more = self.turn()
+            # A leader that has much to do must be heard all the same, or another would depose it.
+            relaying.wait(session, 0 if more else self._runtime.settings.relay_interval_s)
 
     def turn(self) -> bool:
         """One round: rescue, watch the broker's epoch, publish; true when there may be more to do at once."""

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from domain.failures import Failure, Transient
+from domain.failures import ClaimLost, Failure, Transient
 from domain.job import Cancel, ClaimedJob, Hint, Outcome, State
 from domain.lifecycle import CloseGate, Settlement, settle
 from providers.logs import sanitise
@@ -96,17 +96,17 @@ def execute(context: JobContext, job_type: Job[Any]) -> Outcome | Failure:
 def conclude(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> str:
     """Turn the outcome into a settlement and write it."""
     runtime, job = context.runtime, context.job
+    gives_back = isinstance(outcome, Interrupted | ClaimLost)
     if isinstance(outcome, Interrupted):
-        moved = _settle(context, Settlement.returned(job, outcome.reason))
-        return "returned" if moved.job_ids else "claim_lost"
-    settlement = settle(job, outcome, job_type.retry, runtime.clock(), runtime.dice())
-    if settlement is None:
-        context.log.warning("claim_lost")
-        return "claim_lost"
+        settlement = Settlement.returned(job, outcome.reason)
+    else:
+        settlement = settle(job, outcome, job_type.retry, runtime.clock(), runtime.dice())
     moved = _settle(context, settlement)
     if not moved.job_ids:
-        context.log.warning("settlement_refused", state=settlement.state.value)
+        context.log.warning("claim_lost" if gives_back else "settlement_refused", state=settlement.state.value)
         return "claim_lost"
+    if gives_back:
+        return "returned"
     context.log.info("job_settled", state=settlement.state.value, error=settlement.error)
     return settlement.state.value
 
