@@ -88,7 +88,8 @@ class ChaosFleet:
         self._quick = {
             "lease_s": str(lease_s),
             "heartbeat_s": str(lease_s / 5),
-            "hint_patience_s": str(3 * lease_s),
+            # Long: every hint of a backlog goes out again when its patience ends, and each costs a claim.
+            "hint_patience_s": str(6 * lease_s),
             "relay_interval_s": "0.5",
             "shutdown_grace_s": "5",
             "statement_timeout_s": "15",
