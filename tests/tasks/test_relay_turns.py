@@ -1,5 +1,7 @@
 """A round of the relay while the broker is away: rescues go on, and nothing is marked as sent."""
 
+import os
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
@@ -7,6 +9,7 @@ from psycopg import Connection
 
 from sandbox.free_port import LOOPBACK, find_free_port
 from settings import Settings
+from storage import relaying
 from storage.database import Database
 from tasks.relay import Relay
 from tasks.runtime import Runtime
@@ -41,3 +44,19 @@ def test_a_broker_that_is_away_keeps_no_rescue_waiting_and_no_hint_is_marked_as_
     assert sorted(rows) == sorted([(waiting, "queued", 0, None), (orphan, "queued", 1, None)])
     turn(settings, settings.broker_url.get_secret_value())
     assert database.execute("select count(*) from jobs where published_at is not null").fetchone() == (2,)
+
+
+def test_a_leader_with_much_to_do_is_heard_without_waiting(store: Database) -> None:
+    with store.session() as leader, store.session() as standby:
+        assert relaying.lead(leader)
+
+        def last_heard() -> object:
+            query = "select state_change, application_name from pg_stat_activity where pid = %s"
+            return standby.execute(query, (leader.info.backend_pid,)).fetchone()
+
+        before = last_heard()
+        assert relaying.wait(leader, 0) is False
+        assert last_heard() != before
+        assert not relaying.depose(standby, timedelta(minutes=1))
+        # Who leads can be read off the name.
+        assert str(last_heard()).rpartition(":")[2].startswith(str(os.getpid()))
