@@ -12,7 +12,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up down test sweep one check format bench docs lock clean
+.PHONY: help install demo up down test sweep one check format bench chaos docs lock clean
 
 help:  ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ format: $(INSTALLED)  ## format, and mend what the linter can mend
 
 bench: $(INSTALLED)  ## ours beside its peers in one run, as ratios; B='--only drain_light_vs_celery' for some
 	@$(RUN) -m bench $(B)
+
+chaos: $(INSTALLED)  ## load while everything breaks, three minutes of it: make chaos CHAOS='--seconds 60 --seed 7'
+	@$(RUN) -m tests.chaos $(CHAOS)
 
 docs: $(INSTALLED)  ## write docs/reference anew from the code
 	@$(RUN) -m tasks.reference

@@ -27,8 +27,13 @@ broker_transport_options = {
     "visibility_timeout": 120,
 }
 
+# RabbitMQ keeps a quorum queue through the loss of a node; Redis takes no notice of a queue's arguments.
+QUEUE_ARGUMENTS = {"x-queue-type": "quorum"} if broker_url.startswith("amqp") else None
+
 # The anonymous exchange needs no binding, so a broker that lost its data still takes hints at once.
-task_queues = [BrokerQueue(queue.value, Exchange(""), routing_key=queue.value) for queue in Queue]
+task_queues = [
+    BrokerQueue(queue.value, Exchange(""), routing_key=queue.value, queue_arguments=QUEUE_ARGUMENTS) for queue in Queue
+]
 task_default_queue = Queue.DEFAULT.value
 task_default_exchange = ""
 task_default_routing_key = Queue.DEFAULT.value

@@ -73,9 +73,12 @@ def cost(runtime: Runtime, org: UUID) -> float:
         with runtime.database.ledger() as tx:
             jobs = [NewJob("noop_jobs.noop", org, {}) for _ in range(BATCH)]
             ledger.enqueue(tx, jobs, publisher=False, patience=runtime.patience)
-        with runtime.database.ledger() as tx:
-            hints = relaying.publish_due(tx, batch=BATCH, patience=runtime.patience)
-        work(runtime, [hint.job_id for hint in hints])
+        with runtime.database.statements() as tx:
+            tenants = relaying.waiting_tenants(tx, "default", 0, start=UUID(int=0), most=1)
+            due = relaying.publish_backlog(
+                tx, "default", 0, tenants=tenants, quotas={org: BATCH}, patience=runtime.patience
+            )
+        work(runtime, [hint.job_id for hint in due.hints])
     return (time.perf_counter() - began) / (BATCH * BATCHES) * 1e6
 
 

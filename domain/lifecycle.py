@@ -88,9 +88,9 @@ class Settlement:
         return EVENTS.get(self.state)
 
     @classmethod
-    def returned(cls, job: ClaimedJob, reason: str) -> "Settlement":
-        """The attempt is given back untouched, because its process stops."""
-        detail = {"cause": "shutdown", "reason": reason}
+    def returned(cls, job: ClaimedJob, reason: str, *, cause: str = "shutdown") -> "Settlement":
+        """The attempt is given back untouched, because its process stops or has too little lease left."""
+        detail = {"cause": cause, "reason": reason}
         return cls(job.job_id, job.token, State.QUEUED, attempt_delta=-1, detail=detail)
 
     @classmethod
@@ -122,10 +122,12 @@ class Settlement:
         return replace(self, cost_microcents=microcents)
 
 
-def settle(
-    job: ClaimedJob, outcome: Outcome | Failure, policy: RetryPolicy, now: datetime, dice: float
-) -> Settlement | None:
-    """Decide what becomes of a job after one attempt; None when the claim is lost and nothing may be written."""
+def settle(job: ClaimedJob, outcome: Outcome | Failure, policy: RetryPolicy, now: datetime, dice: float) -> Settlement:
+    """Decide what becomes of a job after one attempt.
+
+    A claim that is lost is given back all the same: its token matches nothing then. But a lease that ran short in the
+    process may still stand in the ledger, be renewed a moment later, and keep the job from everybody.
+    """
     match outcome:
         case Done(output=output, children=children):
             return Settlement(job.job_id, job.token, State.SUCCEEDED, output=output, children=children)
@@ -133,8 +135,8 @@ def settle(
             return _requeue(job, until, {"cause": "snooze", "reason": reason}, attempt_delta=-1)
         case Cancel(reason=reason):
             return Settlement(job.job_id, job.token, State.CANCELED, reason=reason, detail={"reason": reason})
-        case ClaimLost():
-            return None
+        case ClaimLost(reason=reason):
+            return Settlement.returned(job, reason, cause="margin")
         case Failure():
             return _settle_failure(job, outcome, policy, now, dice)
 

@@ -2,6 +2,8 @@
 
 import hashlib
 import hmac
+import os
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +21,8 @@ from storage.queries import statement
 
 LEDGER_ROLE = "postroom_ledger"
 TENANT_ROLE = "postroom_tenant"
+SESSION = "postroom:session"
+"""What the name of a session of its own begins with: the relay's, whose leader an operator wants to find."""
 
 
 class DatabaseUnavailable(Transient):
@@ -100,9 +104,16 @@ class Database:
 
     @contextmanager
     def session(self) -> Iterator[psycopg.Connection[Any]]:
-        """Lend a ledger connection in autocommit for advisory locks and notifications; closed afterwards."""
+        """Lend a ledger connection in autocommit for advisory locks and notifications; closed afterwards.
+
+        `pg_stat_activity` shows whose it is: `postroom:session:<host>:<process id>`.
+        """
         url = self._ledger.url.set(drivername="postgresql").render_as_string(hide_password=False)
-        with translated(), psycopg.connect(url, autocommit=True, connect_timeout=5) as connection:
+        name = f"{SESSION}:{socket.gethostname()}:{os.getpid()}"
+        with (
+            translated(),
+            psycopg.connect(url, autocommit=True, connect_timeout=5, application_name=name) as connection,
+        ):
             yield connection
 
     def dispose(self, *, close: bool = True) -> None:

@@ -72,8 +72,8 @@ def _named(failure: Failure) -> tuple[str, str, str]:
 
 def _fate(failure: Failure, attempt: int) -> str:
     settlement = settle(_attempt(attempt), failure, STANDARD, NOW, 0.0)
-    if settlement is None:
-        return "nothing is written"
+    if isinstance(failure, ClaimLost):
+        return "nothing is written, or the attempt given back if the claim stands after all"
     told = f"`{settlement.state.value}`"
     if settlement.state is not State.QUEUED:
         return told

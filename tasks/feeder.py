@@ -11,7 +11,7 @@ from domain.fairness import Turn, Window, adapt, share
 from domain.job import Hint
 from domain.queues import Queue
 from storage import relaying
-from tasks.broker import UNAVAILABLE, Broker
+from tasks.broker import Broker, BrokerAway
 from tasks.publisher import bundles
 from tasks.runtime import Runtime
 
@@ -87,8 +87,8 @@ class Feeder:
         """Fill every window once; true while there is a backlog, or was a moment ago."""
         try:
             messages = self._broker.depths(QUEUES)
-        except UNAVAILABLE as error:
-            log.warning("broker_unavailable", error=type(error).__name__)
+        except BrokerAway as away:
+            log.warning("broker_unavailable", error=str(away))
             return False
         now = time.monotonic()
         seconds, self._looked_at = now - self._looked_at, now

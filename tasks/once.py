@@ -82,7 +82,10 @@ class Once:
     def _need_margin(self, key: str) -> None:
         margin = self._runtime.lease.margin()
         if margin < self._runtime.lease.length * CLAIM_MARGIN:
-            raise ClaimLost(f"the lease has {margin / timedelta(seconds=1):.1f} s left, too little for {key}")
+            lost = ClaimLost(f"the lease has {margin / timedelta(seconds=1):.1f} s left, too little for {key}")
+            # Certainly not called: the next attempt need not find out, which not every provider allows.
+            self._finish(key, "failed", error=describe(lost, self._job.attempt))
+            raise lost
 
     def _record_failure(self, key: str, failure: Failure, strategy: Strategy) -> None:
         status = status_after(failure, strategy)

@@ -19,7 +19,17 @@ TRANSPORT_OPTIONS = {
     # kombu's own default is to wait for ever: a publish would hang with its worker slot.
     "socket_timeout": 10,
     "health_check_interval": 10,
+    # The same for RabbitMQ. Without its confirmations, which cost a round trip each: a hint may get lost.
+    "read_timeout": 10,
+    "write_timeout": 10,
+    # And no waiting for a broker that is away: kombu would hold the caller for its six seconds of patience each time.
+    "max_retries": 1,
+    "interval_start": 0,
+    "interval_step": 0,
 }
+
+AWAY = (BatchPublishError, LimitExceeded, OperationalError)
+"""What kombu itself raises for a broker that takes no hints; the transports have more."""
 
 ORIGIN = "postroom"
 """What a hint's header says of where it comes from."""
@@ -54,7 +64,7 @@ class Publisher:
             with self._producers.acquire(block=True, timeout=10) as producer, producer.batch():
                 for bundle in bundles(hints):
                     self._send(producer, bundle)
-        except (BatchPublishError, LimitExceeded, OperationalError, *self._connection.connection_errors) as error:
+        except (*AWAY, *self._connection.connection_errors, *self._connection.channel_errors) as error:
             log.warning("hints_not_published", hints=len(hints), error=type(error).__name__)
             return False
         return True

@@ -8,7 +8,7 @@ import structlog
 
 from domain.failures import Failure
 from storage import gates, ledger, relaying
-from tasks.broker import UNAVAILABLE, Broker
+from tasks.broker import Broker, BrokerAway
 from tasks.feeder import Feeder
 from tasks.runtime import Runtime
 from tasks.warden import Warden
@@ -76,42 +76,44 @@ class Relay(threading.Thread):
                 more = self.turn()
                 due_at = time.monotonic() + (0 if more else self._runtime.settings.relay_interval_s)
             busy = self._feeder.turn()
-            if not more:
-                pause = min(BUSY_S if busy else IDLE_S, max(due_at - time.monotonic(), 0))
-                if relaying.GATE in relaying.wait(session, pause):
-                    due_at = time.monotonic()
+            # A leader that has much to do must be heard all the same, or another would depose it.
+            pause = min(BUSY_S if busy else IDLE_S, max(due_at - time.monotonic(), 0))
+            if relaying.GATE in relaying.wait(session, 0 if more else pause):
+                due_at = time.monotonic()
 
     def turn(self) -> bool:
-        """One round: watch the broker's epoch, rescue, look at what is due, unpark; true when more is to do at once."""
+        """One round: rescue, watch the broker's epoch, look at what is due, unpark; true when more is to do at once."""
         database = self._runtime.database
-        self._watch_broker()
         with database.ledger() as tx:
             rescued = ledger.rescue(tx, batch=BATCH)
             ledger.forget_workers(tx)
             opened = gates.forget_ended(tx)
+        if rescued.job_ids:
+            log.warning("jobs_rescued", jobs=len(rescued.job_ids))
+        unparked = self._warden.turn(opened)
+        if not self._broker_answers():
+            # What cannot go out must not be marked as published, or it would wait for the end of its patience.
+            return False
         with database.ledger() as tx:
             due = relaying.publish_due(
                 tx, batch=BATCH, patience=self._runtime.patience, burst=self._runtime.settings.burst
             )
-        if rescued.job_ids:
-            log.warning("jobs_rescued", jobs=len(rescued.job_ids))
         self._runtime.publisher.publish([*rescued.hints, *due.hints])
-        unparked = self._warden.turn(opened)
         return unparked or due.moved == BATCH
 
-    def _watch_broker(self) -> None:
-        try:
-            epoch = self._broker.read_or_set_epoch(str(uuid4()))
-        except UNAVAILABLE as error:
-            log.warning("broker_unavailable", error=type(error).__name__)
-            return
-        if epoch is None:
-            return
+    def _broker_answers(self) -> bool:
+        """Whether the broker is there; when it holds other data than before, every hint goes out again."""
         with self._runtime.database.ledger() as tx:
             known = relaying.known_epoch(tx)
-        if known != epoch:
+        try:
+            epoch = self._broker.read_or_set_epoch(str(uuid4()), known)
+        except BrokerAway as away:
+            log.warning("broker_unavailable", error=str(away))
+            return False
+        if epoch is not None and epoch != known:
             log.warning("broker_holds_other_data", first=known is None)
             self._recall(epoch)
+        return True
 
     def _recall(self, epoch: str) -> None:
         """Remembered last: a relay that dies half-way is followed by one that begins again."""

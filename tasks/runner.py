@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from domain.failures import Failure, Invalid, Transient
+from domain.failures import ClaimLost, Failure, Invalid, Transient
 from domain.job import Cancel, ClaimedJob, Hint, Outcome
 from domain.lifecycle import CloseGate, Settlement, settle
 from domain.redaction import redact_text
@@ -57,8 +57,6 @@ def attempt(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: dat
         return Verdict("succeeded")
     try:
         settlement = decide(context, job_type, outcome)
-        if settlement is None:
-            return Verdict("claim_lost")
         if settlement.gate is not None or settlement.children:
             return Verdict(finish(context, job_type, outcome))
         return Verdict(settlement.state.value, storable(settlement))
@@ -70,7 +68,7 @@ def stumble(context: JobContext, job_type: Job[Any], error: Exception) -> Verdic
     """The verdict on an attempt whose outcome cannot be written."""
     failure = error if isinstance(error, Failure) else _bug(context, error)
     settlement = decide(context, job_type, failure)
-    return Verdict("claim_lost") if settlement is None else Verdict(settlement.state.value, settlement)
+    return Verdict(settlement.state.value, settlement)
 
 
 def never_ran(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: datetime, story: str) -> Verdict:
@@ -156,25 +154,23 @@ def execute(context: JobContext, job_type: Job[Any]) -> Outcome | Failure:
 def conclude(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> str:
     """Turn the outcome into a settlement and write it."""
     settlement = decide(context, job_type, outcome)
-    if settlement is None:
-        return "claim_lost"
+    gives_back = isinstance(outcome, Interrupted | ClaimLost)
     moved = _settle(context, settlement)
     if not moved.job_ids:
-        context.log.warning("settlement_refused", state=settlement.state.value)
+        context.log.warning("claim_lost" if gives_back else "settlement_refused", state=settlement.state.value)
         return "claim_lost"
+    if gives_back:
+        return "returned"
     context.log.info("job_settled", state=settlement.state.value, error=settlement.error)
-    return "returned" if isinstance(outcome, Interrupted) else settlement.state.value
+    return settlement.state.value
 
 
-def decide(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> Settlement | None:
-    """What is to be written about the attempt; None when its claim is lost."""
+def decide(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> Settlement:
+    """What is to be written about the attempt."""
     runtime, job = context.runtime, context.job
     if isinstance(outcome, Interrupted):
         return Settlement.returned(job, outcome.reason).begun(context.began_at)
     settlement = settle(job, outcome, job_type.retry, runtime.clock(), runtime.dice())
-    if settlement is None:
-        context.log.warning("claim_lost")
-        return None
     return settlement.priced(context.cost_microcents).begun(context.began_at)
 
 

@@ -35,17 +35,17 @@ HOLDING = {State.CLAIMED, State.RUNNING}
 
 def check_ledger(connection: Connection[Any], *, open_jobs: int = 0) -> None:
     """Fail with everything that is wrong; `open_jobs` may legitimately be unfinished."""
-    wrong = [
-        *_trails(connection),
-        *_letters(connection),
-        *_guards(connection),
-        *_slots(connection),
-        *_shelves(connection),
-    ]
+    wrong = find_gaps(connection)
     unfinished = connection.execute("select id, state from jobs where finished_at is null").fetchall()
     if len(unfinished) != open_jobs:
         wrong.append(f"{len(unfinished)} jobs are unfinished instead of {open_jobs}: {unfinished[:5]}")
     assert not wrong, "\n".join(wrong)
+
+
+def find_gaps(connection: Connection[Any]) -> list[str]:
+    """Everything that contradicts itself: trails, dead letters, guards, concurrency slots, shelves."""
+    looks = (_trails, _letters, _guards, _slots, _shelves)
+    return [wrong for look in looks for wrong in look(connection)]
 
 
 def check_deeds(deeds: list[str]) -> None:

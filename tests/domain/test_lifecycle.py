@@ -79,7 +79,6 @@ def test_every_settlement_is_a_move_of_the_table_and_names_its_claim(
 ) -> None:
     job = held(attempt, policy.attempts)
     settlement = settle(job, outcome, policy, NOW, throw)
-    assert settlement is not None
     assert (settlement.job_id, settlement.token) == (job.job_id, job.token)
     assert (State.RUNNING, settlement.state) in MOVES
     assert (settlement.event is None) == (settlement.state is State.DEAD)
@@ -90,7 +89,6 @@ def test_a_requeued_job_has_a_time_and_a_final_one_has_none(
     outcome: Outcome | Failure, policy: RetryPolicy, attempt: int, throw: float
 ) -> None:
     settlement = settle(held(attempt, policy.attempts), outcome, policy, NOW, throw)
-    assert settlement is not None
     if settlement.state is State.QUEUED:
         assert settlement.run_at is not None
         assert settlement.run_at >= NOW
@@ -104,7 +102,6 @@ def test_attempts_only_fall_when_the_attempt_did_not_count(
     outcome: Outcome | Failure, policy: RetryPolicy, attempt: int, throw: float
 ) -> None:
     settlement = settle(held(attempt, policy.attempts), outcome, policy, NOW, throw)
-    assert settlement is not None
     excused = isinstance(outcome, Snooze | Throttled | Unauthorised)
     assert settlement.attempt_delta == (-1 if excused else 0)
 
@@ -112,9 +109,8 @@ def test_attempts_only_fall_when_the_attempt_did_not_count(
 @given(policies, dice)
 def test_a_passing_failure_is_retried_until_the_attempts_are_used_up(policy: RetryPolicy, throw: float) -> None:
     states = [
-        found.state
+        settle(held(attempt, policy.attempts), Transient("x"), policy, NOW, throw).state
         for attempt in range(1, policy.attempts + 1)
-        if (found := settle(held(attempt, policy.attempts), Transient("x"), policy, NOW, throw)) is not None
     ]
     assert states == [State.QUEUED] * (policy.attempts - 1) + [State.DEAD]
 
@@ -131,20 +127,21 @@ def test_a_passing_failure_is_retried_until_the_attempts_are_used_up(policy: Ret
 )
 def test_what_no_retry_can_help_ends_at_once(failure: Failure, state: State) -> None:
     settlement = settle(held(1), failure, POLICIES["standard"], NOW, 0.5)
-    assert settlement is not None
     assert settlement.state is state
     assert settlement.error is not None
 
 
-def test_a_lost_claim_writes_nothing() -> None:
-    assert settle(held(1), ClaimLost("lost"), POLICIES["standard"], NOW, 0.5) is None
+def test_a_lost_claim_is_given_back_under_its_token() -> None:
+    job = held(1)
+    settlement = settle(job, ClaimLost("lost"), POLICIES["standard"], NOW, 0.5)
+    assert (settlement.state, settlement.attempt_delta, settlement.token) == (State.QUEUED, -1, job.token)
+    assert settlement.detail["cause"] == "margin"
 
 
 @given(dice)
 def test_a_throttled_job_waits_at_least_as_long_as_it_was_told_behind_a_gate(throw: float) -> None:
     failure = Throttled("slow", retry_after=timedelta(minutes=2), scope=Scope.ACCOUNT, provider="gmail")
     settlement = settle(held(1), failure, POLICIES["standard"], NOW, throw)
-    assert settlement is not None
     assert settlement.run_at is not None
     assert settlement.run_at >= NOW + timedelta(minutes=2)
     assert settlement.gate is not None
@@ -154,7 +151,6 @@ def test_a_throttled_job_waits_at_least_as_long_as_it_was_told_behind_a_gate(thr
 
 def test_lost_consent_parks_the_account_until_somebody_opens_it() -> None:
     settlement = settle(held(1), Unauthorised("gone", account="acc"), POLICIES["standard"], NOW, 0.5)
-    assert settlement is not None
     assert settlement.gate is not None
     assert (settlement.gate.key, settlement.gate.until) == ("acc", None)
 

@@ -247,6 +247,21 @@ def test_a_refused_enqueue_names_the_job_that_was_there_first(store: Database, o
     assert first.job_id == second.job_id
 
 
+def test_a_job_that_is_handed_over_again_takes_its_key_no_second_time(
+    database: Connection, store: Database, org: UUID
+) -> None:
+    make_job_type(store, "probe.sole", unique_mode="while_queued")
+    first = enqueue_one(store, org, "probe.sole", job_id=uuid4())
+    finish(store, first, claim_one(store, first).token)
+    # Its answer was lost, or the broker delivered it twice.
+    assert enqueue_one(store, org, "probe.sole", job_id=first) == first
+    assert database.execute("select status from idempotency_keys").fetchall() == [("succeeded",)]
+    second = enqueue_one(store, org, "probe.sole", job_id=uuid4())
+    assert second != first
+    assert enqueue_one(store, org, "probe.sole", job_id=first) == first
+    assert database.execute("select job_id, status from idempotency_keys").fetchall() == [(second, "pending")]
+
+
 def test_a_guard_past_its_time_is_free(database: Connection, store: Database, org: UUID) -> None:
     make_job_type(store, "probe.unique", unique_mode="for_ttl", keep_key_for=timedelta(hours=1))
     first = enqueue_one(store, org, "probe.unique")

@@ -1,5 +1,6 @@
 """Running one job: what the handler returns or raises is what the ledger shows."""
 
+import time
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from domain.job import NewJob
 from tasks import runner
 from tasks.catalogue import Job, catalogue
 from tasks.context import JobContext
+from tasks.lease import renew
 from tasks.runtime import Runtime
 from tests import probe_jobs
 from tests.factories import enqueue_one, relay_once
@@ -174,12 +176,21 @@ def test_a_stopping_process_gives_the_attempt_back(process: Runtime, database: C
     assert (row(database, job_id)["state"], row(database, job_id)["attempt"]) == ("queued", 0)
 
 
-def test_without_margin_no_effect_begins(process: Runtime, org: UUID) -> None:
+@pytest.mark.parametrize("strategy", ["find", "at_most_once"])
+def test_without_margin_no_effect_begins_and_the_job_goes_back(
+    process: Runtime, database: Connection, org: UUID, strategy: str
+) -> None:
     before = len(probe_jobs.DEEDS)
     process.lease.renewed_at -= process.lease.length.total_seconds()
-    _, end = run(process, org, probe_jobs.deed, key="k", goes=["ok"])
-    assert end == "claim_lost"
+    job_id, end = run(process, org, probe_jobs.deed, key="k", goes=["ok"], found="unclear", strategy=strategy)
+    assert end == "returned"
     assert len(probe_jobs.DEEDS) == before
+    assert (row(database, job_id)["state"], row(database, job_id)["attempt"]) == ("queued", 0)
+    # The ledger saw no lapse: without its return the job would be held until its deadline.
+    renew(process)
+    process.lease.renewed(time.monotonic())
+    assert again(process, job_id) == "succeeded"
+    assert len(probe_jobs.DEEDS) == before + 1
 
 
 def test_a_hint_is_published_only_after_the_commit(process: Runtime, org: UUID) -> None:

@@ -58,7 +58,9 @@ begin
   with asked as materialized (
     select o.place, r.*, coalesce(r.given_id, uuidv7()) as id, t.name as type_name, t.queue as type_queue,
            t.payload_version as type_version, t.max_attempts as type_attempts, t.deadline as type_deadline,
-           coalesce(t.unique_mode, case when r.given_key is not null then 'for_ttl' end) as mode,
+           -- A job that is in the ledger already and comes once more must not take its key again, which it may have given up.
+           case when not exists (select from jobs j where j.id = r.given_id)
+             then coalesce(t.unique_mode, case when r.given_key is not null then 'for_ttl' end) end as mode,
            t.keep_key_for, t.serial_field, t.light,
            coalesce(r.given_key, t.name || ':' || r.org_id || ':' || coalesce(r.project_id::text, '') || ':' || encode(sha256(convert_to(
              case when t.unique_mode is null then coalesce(r.given_id, uuidv7())::text

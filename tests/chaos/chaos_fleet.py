@@ -1,0 +1,202 @@
+"""The fleet of a chaos run: servers of its own, two sides with proxies between, and processes that are kept up."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, cast
+
+import psutil
+import psycopg
+from pydantic import SecretStr
+
+from sandbox.child_process import ChildProcess, Command
+from sandbox.free_port import LOOPBACK
+from sandbox.postgres_server import OWNER, PostgresServer
+from sandbox.tcp_proxy import TcpProxy
+from sandbox.waiting import wait_until
+from settings import Settings
+from storage.database import SESSION
+from storage.migrate import upgrade
+from tests.chaos.brokers import Broker
+from tests.chaos.deeds import FOLDER
+from tests.house import ROOT
+
+START_WITHIN_S = 90.0
+STOP_WITHIN_S = 20.0
+ALL_QUEUES = "critical,default,notifications,planning,exports,maintenance,deadletter"
+SPARTAN = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--include", "tests.chaos.chaos_jobs"]
+
+POOLS = (("prefork", 2), ("threads", 6), ("threads", 6), ("prefork", 2))
+"""The workers, in turns on the one side and the other; two of them already have both pools and both sides."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One half of the fleet: its own ways to PostgreSQL and to the broker, to be cut and stalled apart."""
+
+    database: TcpProxy
+    broker: TcpProxy
+
+    def urls(self, broker: Broker) -> dict[str, str]:
+        """The addresses through this side's proxies, as settings."""
+        database = f"postgresql://{OWNER}@{LOOPBACK}:{self.database.port}/postgres"
+        return {"database_url": database, "broker_url": broker.url(self.broker.port)}
+
+
+class Member:
+    """One process of the fleet that is started again whenever it ends."""
+
+    def __init__(self, name: str, words: list[str], environment: dict[str, str], folder: Path) -> None:
+        """Prepare; nothing runs yet."""
+        self.name = name
+        self.frozen = False
+        self.starts = 0
+        command = Command([sys.executable, "-m", "celery", *words], environment=environment, folder=ROOT)
+        self.process = ChildProcess(command, log=folder / f"{name}.log")
+
+    def keep_up(self) -> None:
+        """Start it when it does not run."""
+        if not self.process.running:
+            self.process.start()
+            self.starts += 1
+
+    def children(self) -> list[psutil.Process]:
+        """The processes it has forked."""
+        try:
+            return list(psutil.Process(self.process.pid).children(recursive=True)) if self.process.running else []
+        except psutil.NoSuchProcess:
+            return []
+
+
+class ChaosFleet:
+    """A context manager: inside it everything runs, and is gone at the end."""
+
+    def __init__(self, folder: Path, broker: Broker, lease_s: float, workers: int = len(POOLS)) -> None:
+        """Keep data and logs under `folder`; take the first `workers` of the pools."""
+        self._pools = POOLS[:workers]
+        self.folder = folder
+        self.broker = broker
+        self.postgres = PostgresServer(folder / "postgres", durable=True)
+        self.settings = Settings(
+            database_url=SecretStr(self.postgres.url()), broker_url=SecretStr(broker.url(broker.port))
+        )
+        self.sides: tuple[Side, ...] = ()
+        self.workers: list[Member] = []
+        self.beats: list[Member] = []
+        self._quick = {
+            "lease_s": str(lease_s),
+            "heartbeat_s": str(lease_s / 5),
+            # Long: every hint of a backlog goes out again when its patience ends, and each costs a claim.
+            "hint_patience_s": str(6 * lease_s),
+            "relay_interval_s": "0.5",
+            "shutdown_grace_s": "5",
+            "statement_timeout_s": "15",
+            "log_level": "WARNING",
+        }
+        self._stack = ExitStack()
+
+    @property
+    def members(self) -> list[Member]:
+        """All processes that are kept up."""
+        return [*self.workers, *self.beats]
+
+    def settings_of(self, side: int) -> Settings:
+        """Settings of a client of one side, as its workers have them."""
+        return Settings.model_validate(self._quick | self.sides[side].urls(self.broker))
+
+    def __enter__(self) -> Self:
+        """Start servers, proxies and processes, and wait until every worker has its lease."""
+        with ExitStack() as failed:
+            failed.callback(self._stack.close)
+            self._stack.enter_context(self.postgres)
+            self._stack.enter_context(self.broker)
+            upgrade(self.settings)
+            self.sides = tuple(Side(*map(self._stack.enter_context, self._proxies())) for _ in "ab")
+            self._stack.callback(self._stop_all)
+            self.workers = [*self._workers()]
+            self.beats = [
+                self._member(f"beat-{n}", ["-A", "tests.chaos.chaos_beat", "beat", "--pidfile="], n) for n in (0, 1)
+            ]
+            self.keep_up()
+            wait_until(
+                self.ready, within=START_WITHIN_S, describe="every worker to have a lease and the relay a leader"
+            )
+            failed.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop everything, the processes before what they stand on."""
+        self._stack.close()
+
+    def keep_up(self) -> None:
+        """Start again what has ended."""
+        for member in self.members:
+            member.keep_up()
+
+    def ready(self) -> bool:
+        """Whether every worker command has registered and one of them leads the relay."""
+        pids = {member.process.pid for member in self.workers}
+        return pids <= {row[0] for row in self.ask("select pid from workers")} and self.leader() is not None
+
+    def leader(self) -> Member | None:
+        """The worker command whose relay leads now."""
+        rows = self.ask(
+            "select a.application_name from pg_locks l join pg_stat_activity a on a.pid = l.pid"
+            " where l.locktype = 'advisory' and l.granted and a.application_name like %s",
+            f"{SESSION}:%",
+        )
+        leaders = {int(name.rpartition(":")[2]) for (name,) in rows}
+        return next(
+            (worker for worker in self.workers if worker.process.running and worker.process.pid in leaders), None
+        )
+
+    def ask(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
+        """Ask the ledger as its owner, past the proxies."""
+        with psycopg.connect(self.postgres.url(), autocommit=True, connect_timeout=5) as owner:
+            cursor = owner.execute(cast("Any", query), parameters)
+            return cursor.fetchall() if cursor.description else []
+
+    def heal(self) -> None:
+        """End every stall and freeze."""
+        for side in self.sides:
+            side.database.resume()
+            side.broker.resume()
+        for member in self.workers:
+            if member.frozen:
+                member.process.thaw()
+                member.frozen = False
+
+    def _proxies(self) -> tuple[TcpProxy, TcpProxy]:
+        return TcpProxy(self.postgres.port), TcpProxy(self.broker.port)
+
+    def _workers(self) -> Iterator[Member]:
+        for number, (pool, concurrency) in enumerate(self._pools):
+            name = f"{pool}-{number}"
+            words = [
+                "-A",
+                "tasks",
+                "worker",
+                "-n",
+                f"{name}@chaos",
+                "-Q",
+                ALL_QUEUES,
+                "-P",
+                pool,
+                "-c",
+                str(concurrency),
+            ]
+            yield self._member(name, [*words, "--loglevel=WARNING", *SPARTAN], number)
+
+    def _member(self, name: str, words: list[str], number: int) -> Member:
+        values = self._quick | self.sides[number % 2].urls(self.broker)
+        environment = {f"POSTROOM_{key.upper()}": value for key, value in values.items()}
+        return Member(name, words, environment | {FOLDER: str(self.folder)}, self.folder / "logs")
+
+    def _stop_all(self) -> None:
+        self.heal()
+        for member in self.members:
+            member.process.send(member.process.stop_signal)
+        for member in self.members:
+            member.process.stop(within=STOP_WITHIN_S)

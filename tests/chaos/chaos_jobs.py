@@ -1,0 +1,193 @@
+"""The job types of a chaos run, loaded into a worker with `--include tests.chaos.chaos_jobs`."""
+
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import wraps
+from typing import Any, TypeVar
+
+from domain.effects import Finding, Found, NotFound
+from domain.failures import Permanent, Transient
+from domain.job import Done, JsonObject, Outcome, Snooze
+from domain.payload import Payload
+from domain.queues import Queue
+from domain.retry import RetryPolicy
+from domain.uniqueness import Unique, while_queued
+from storage import audit
+from tasks.app import register
+from tasks.catalogue import Handler, Job, catalogue, job
+from tasks.context import JobContext
+from tests.chaos.deeds import Outside
+
+STUBBORN = RetryPolicy("stubborn", 8, timedelta(seconds=0.5), timedelta(seconds=2))
+"""More attempts than a run of minutes can take from one job by killing its workers."""
+
+DEADLINE = timedelta(seconds=60)
+"""Far beyond what any of these jobs takes; an attempt that outruns it was forgotten by somebody."""
+
+CHILDREN = 2
+WROTE = "chaos.wrote"
+
+P = TypeVar("P", bound=Payload)
+
+
+class Nothing(Payload):
+    """No words."""
+
+
+class Nap(Payload):
+    """How long to do nothing."""
+
+    ms: int
+
+
+class Trouble(Payload):
+    """How many attempts fail."""
+
+    failures: int
+
+
+class Account(Payload):
+    """Whose turn it is."""
+
+    account_id: str
+    ms: int = 0
+
+
+class Deed(Payload):
+    """What to do outside, how long its answer takes, and how many attempts are refused before."""
+
+    key: str
+    ms: int
+    refusals: int = 0
+
+
+class Appointment(Payload):
+    """Until when to wait."""
+
+    until: datetime
+
+
+def wait(ms: int) -> None:
+    """Take time as a provider's answer does."""
+    threading.Event().wait(ms / 1000)
+
+
+def witnessed(handler: Handler[P]) -> Handler[P]:
+    """Let the outside world know which process began each attempt."""
+
+    @wraps(handler)
+    def witness(ctx: JobContext, payload: P) -> Outcome:
+        Outside.here().begin(ctx.job.job_id, ctx.job.attempt)
+        return handler(ctx, payload)
+
+    return witness
+
+
+def chaotic(
+    queue: Queue, *, unique: Unique | None = None, serial_by: str | None = None
+) -> Callable[[Handler[P]], Job[P]]:
+    """Make a job type as `@job` does, with this run's policy and a witness."""
+
+    def make(handler: Handler[P]) -> Job[P]:
+        register_as = job(queue=queue, retry=STUBBORN, deadline=DEADLINE, unique=unique, serial_by=serial_by)
+        return register_as(witnessed(handler))
+
+    return make
+
+
+@chaotic(Queue.DEFAULT)
+def noop(_ctx: JobContext, _payload: Nothing) -> Outcome:
+    """Do nothing."""
+    return Done()
+
+
+@chaotic(Queue.MAINTENANCE)
+def tick(_ctx: JobContext, _payload: Nothing) -> Outcome:
+    """What beat enqueues."""
+    return Done()
+
+
+@chaotic(Queue.PLANNING)
+def nap(ctx: JobContext, payload: Nap) -> Outcome:
+    """Take some time, and stop at half of it when asked."""
+    wait(payload.ms // 2)
+    ctx.check()
+    wait(payload.ms // 2)
+    return Done()
+
+
+@chaotic(Queue.NOTIFICATIONS)
+def flaky(ctx: JobContext, payload: Trouble) -> Outcome:
+    """Fail in the first attempts."""
+    if ctx.job.attempt <= payload.failures:
+        raise Transient("a passing trouble")
+    return Done()
+
+
+@chaotic(Queue.NOTIFICATIONS)
+def doomed(_ctx: JobContext, payload: Trouble) -> Outcome:
+    """Fail for good; without failures to count, by a bug, which ends in the dead letters."""
+    if payload.failures:
+        raise Permanent("no use")
+    raise ZeroDivisionError("a bug")
+
+
+@chaotic(Queue.DEFAULT, serial_by="account_id")
+def turn(_ctx: JobContext, payload: Account) -> Outcome:
+    """One at a time per account."""
+    wait(payload.ms)
+    return Done()
+
+
+@chaotic(Queue.DEFAULT, unique=while_queued("account_id"))
+def single(_ctx: JobContext, _payload: Account) -> Outcome:
+    """One in the queue per account."""
+    return Done()
+
+
+@chaotic(Queue.EXPORTS)
+def parent(ctx: JobContext, _payload: Nothing) -> Outcome:
+    """Have children."""
+    return Done(children=tuple(noop.new(Nothing(), org_id=ctx.org_id) for _ in range(CHILDREN)))
+
+
+@chaotic(Queue.CRITICAL)
+def deed(ctx: JobContext, payload: Deed) -> Outcome:
+    """Change the outside world once; most of the call is waiting for its answer, so that death comes after the deed."""
+    outside = Outside.here()
+
+    def call() -> JsonObject:
+        if ctx.job.attempt <= payload.refusals:
+            raise Transient("refused")
+        outside.do(payload.key)
+        wait(payload.ms)
+        return {"key": payload.key}
+
+    def find() -> Finding:
+        return Found({"key": payload.key, "found": True}) if outside.was_done(payload.key) else NotFound()
+
+    return Done(ctx.effect(payload.key, call, find=find))
+
+
+@chaotic(Queue.MAINTENANCE)
+def posting(ctx: JobContext, payload: Nap) -> Outcome:
+    """Write a row in the transaction that settles the job."""
+    done = Done()
+    with ctx.settling(done) as tx:
+        audit.append(tx, ctx.job, WROTE, {})
+        wait(payload.ms)
+    return done
+
+
+@chaotic(Queue.PLANNING)
+def snoozer(ctx: JobContext, payload: Appointment) -> Outcome:
+    """Wait for the appointment without holding a slot."""
+    return Done() if ctx.now() >= payload.until else Snooze(payload.until, "not yet")
+
+
+# Light job types (`@job(light=True)`) join here, as one more function and one more recipe in `load.py`.
+
+KINDS: tuple[Job[Any], ...] = tuple(kind for kind in catalogue if kind.name.startswith("chaos_jobs."))
+for kind in KINDS:
+    register(kind)

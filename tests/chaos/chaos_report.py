@@ -1,0 +1,124 @@
+"""What a chaos run says at its end: the figures as JSON, and a table for people."""
+
+import platform
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.table import Table
+
+from tests.chaos.load import Accepted
+from tests.chaos.mischief import Record
+from tests.chaos.plan import Plan
+from tests.chaos.verdict import Verdict
+
+ALLOWANCE_S = 15.0
+"""How much longer than the lease an orphan may wait."""
+
+
+@dataclass(frozen=True)
+class Demands:
+    """How much of everything a run must have had, to be worth its name."""
+
+    jobs: int = 0
+    kills: int = 0
+    wipes: int = 0
+    restarts: int = 0
+
+
+WHOLE = Demands(jobs=20_000, kills=20, wipes=2, restarts=1)
+"""What the run of three minutes must have had."""
+
+
+def make_report(
+    plan: Plan, accepted: Accepted, record: Record, verdict: Verdict, facts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """All figures of a run."""
+    waits = sorted(orphan.waited.total_seconds() for orphan in verdict.orphans)
+    return {
+        "jobs": len(accepted.job_ids),
+        "kills": record.kills,
+        "wipes": record.wipes,
+        "postgres_restarts": record.restarts,
+        "lost": len(verdict.lost),
+        "duplicate_effects": len(verdict.duplicate_effects),
+        "missing_effects": len(verdict.missing_effects),
+        "audit_gaps": len(verdict.audit_gaps),
+        "other_problems": len(verdict.other),
+        "longest_recovery_s": round(verdict.longest_recovery_s, 2),
+        "median_recovery_s": round(statistics.median(waits), 2) if waits else 0.0,
+        "orphans": len(waits),
+        "slowest_recoveries": [
+            {"job_id": str(orphan.job_id), "attempt": orphan.attempt, "s": round(orphan.waited.total_seconds(), 2)}
+            for orphan in sorted(verdict.orphans, key=lambda orphan: orphan.waited, reverse=True)[:10]
+        ],
+        "allowed_recovery_s": plan.lease_s + ALLOWANCE_S,
+        "jobs_by_door": {door: len(ids) for door, ids in accepted.by_door.items()},
+        "knocked_in_vain": accepted.troubles,
+        "folded_into_others": accepted.folded,
+        "jobs_in_ledger": sum(verdict.states.values()),
+        "states": verdict.states,
+        "ends_by_type": verdict.ends_by_type,
+        "effects_per_key": {str(times): keys for times, keys in verdict.effects_per_key.items()},
+        "audit_events": verdict.events,
+        "retried_because": verdict.causes,
+        "mischief": record.counts(),
+        "seed": plan.seed,
+        "seconds": plan.seconds,
+        "orgs": plan.orgs,
+        "machine": platform.platform(),
+        "python": platform.python_version(),
+        "at": datetime.now(UTC).isoformat(),
+        **facts,
+    }
+
+
+def find_failures(report: Mapping[str, Any], demands: Demands) -> list[str]:
+    """Why a run has failed; empty when it passed."""
+    zero = ("lost", "duplicate_effects", "missing_effects", "audit_gaps", "other_problems")
+    failures = [f"{name} is {report[name]} instead of 0" for name in zero if report[name]]
+    wanted = {
+        "jobs": demands.jobs,
+        "kills": demands.kills,
+        "wipes": demands.wipes,
+        "postgres_restarts": demands.restarts,
+    }
+    failures += [
+        f"{name} is {report[name]}, at least {least} wanted" for name, least in wanted.items() if report[name] < least
+    ]
+    if report["longest_recovery_s"] >= report["allowed_recovery_s"]:
+        failures.append(f"an orphan waited {report['longest_recovery_s']} s, {report['allowed_recovery_s']} s allowed")
+    return failures
+
+
+def as_table(report: Mapping[str, Any]) -> Table:
+    """The figures that matter, for people."""
+    table = Table("", "", title=f"chaos, seed {report['seed']}, broker {report['broker']}", show_header=False)
+    rows = {
+        "jobs in": f"{report['jobs']} ({_listed(report['jobs_by_door'])})",
+        "jobs in the ledger": f"{report['jobs_in_ledger']} (with children, ticks and alerts)",
+        "final states": _listed(report["states"]),
+        "processes killed": str(report["kills"]),
+        "broker wiped": str(report["wipes"]),
+        "PostgreSQL restarted": str(report["postgres_restarts"]),
+        "lost": str(report["lost"]),
+        "effects per key": ", ".join(
+            f"{keys} keys {times} time(s)" for times, keys in report["effects_per_key"].items()
+        ),
+        "duplicate effects": str(report["duplicate_effects"]),
+        "audit events": str(sum(report["audit_events"].values())),
+        "audit gaps": str(report["audit_gaps"]),
+        "orphans": str(report["orphans"]),
+        "recovery, median": f"{report['median_recovery_s']} s",
+        "recovery, longest": f"{report['longest_recovery_s']} s ({report['allowed_recovery_s']} s allowed)",
+        "other problems": str(report["missing_effects"] + report["other_problems"]),
+    }
+    for name, value in rows.items():
+        table.add_row(name, value)
+    return table
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))

@@ -1,0 +1,72 @@
+"""A ledger that a small chaos run could have left behind, whole, for the checker to be shown damage in."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from psycopg import Connection
+
+from settings import Settings
+from tasks import runner
+from tasks.app import publish_catalogue
+from tasks.catalogue import catalogue
+from tasks.doors import enqueue
+from tasks.lease import renew
+from tasks.runtime import Runtime, install
+from tests.chaos import chaos_jobs as kinds
+from tests.chaos.deeds import FOLDER, Outside
+from tests.chaos.verdict import Verdict, judge
+from tests.factories import make_org
+
+
+@dataclass
+class Aftermath:
+    """What the checker reads."""
+
+    database: Connection
+    outside: Outside
+    accepted: set[UUID]
+    by_type: dict[str, UUID] = field(default_factory=dict)
+
+    def judge(self) -> Verdict:
+        """The checker's verdict on it."""
+        return judge(self.database, self.outside, self.accepted, [])
+
+
+@pytest.fixture
+def aftermath(
+    settings: Settings, database: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Aftermath]:
+    """One job of each sort that the checker knows, run to its end in this process."""
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    process = Runtime(settings, dice=lambda: 0.0)
+    install(process)
+    try:
+        publish_catalogue()
+        renew(process)
+        org = make_org(database)
+        jobs = [
+            kinds.deed.new(kinds.Deed(key="deed:one", ms=0), org_id=org),
+            kinds.parent.new(kinds.Nothing(), org_id=org),
+            kinds.posting.new(kinds.Nap(ms=0), org_id=org),
+            kinds.turn.new(kinds.Account(account_id="a"), org_id=org),
+            kinds.doomed.new(kinds.Trouble(failures=1), org_id=org),
+        ]
+        with process.database.ledger() as tx:
+            accepted = {answer.job_id for answer in enqueue(tx, jobs)}
+        drain(process, database)
+        by_type = {row[1]: row[0] for row in database.execute("select id, job_type from jobs")}
+        yield Aftermath(database, Outside(tmp_path), accepted, by_type)
+    finally:
+        install(None)
+        process.close()
+
+
+def drain(process: Runtime, database: Connection) -> None:
+    """Run what is queued until nothing is."""
+    while row := database.execute("select id, job_type from jobs where state = 'queued' limit 1").fetchone():
+        job_type = catalogue.find(row[1])
+        assert job_type is not None
+        assert runner.run(process, job_type, row[0]) != "not_claimed"

@@ -1,0 +1,119 @@
+"""The checker of a chaos run sees what is wrong; otherwise a run that passes would mean nothing."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+
+from tests.chaos.conftest import Aftermath
+from tests.chaos.recovery import Silences, Step, find_orphans
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_a_whole_aftermath_has_no_problems(aftermath: Aftermath) -> None:
+    verdict = aftermath.judge()
+    assert verdict.problems == []
+    assert verdict.states == {"succeeded": 6, "failed": 1}
+    assert verdict.effects_per_key == {1: 1}
+    assert verdict.orphans == []
+
+
+def test_an_accepted_job_that_is_not_there_is_lost(aftermath: Aftermath) -> None:
+    aftermath.accepted.add(uuid4())
+    assert [line for line in aftermath.judge().lost if "is not in the ledger" in line]
+
+
+def test_a_job_that_has_not_ended_is_lost(aftermath: Aftermath) -> None:
+    aftermath.database.execute(
+        "update jobs set state = 'queued', finished_at = null, attention_at = now() where job_type = 'chaos_jobs.turn'"
+    )
+    verdict = aftermath.judge()
+    assert ["has not ended: queued" in line for line in verdict.lost] == [True]
+    assert ["it ends in succeeded" in line for line in verdict.audit_gaps] == [True]
+
+
+def test_a_deed_done_twice_is_seen(aftermath: Aftermath) -> None:
+    aftermath.outside.do("deed:one")
+    verdict = aftermath.judge()
+    assert verdict.duplicate_effects == ["deed:one was done 2 times"]
+    assert verdict.effects_per_key == {2: 1}
+
+
+def test_a_deed_that_never_was_is_seen(aftermath: Aftermath) -> None:
+    (aftermath.outside.folder / "deeds").write_text("")
+    problems = aftermath.judge().missing_effects
+    assert [("never done" in line, "was not" in line) for line in problems] == [(True, False), (False, True)]
+
+
+AUDIT = (
+    "insert into audit_log (event, org_id, actor_type, actor_id, request_id, correlation_id, job_id, attempt)"
+    " select '{}', org_id, actor_type, actor_id, request_id, correlation_id, id, attempt"
+    " from jobs where job_type = '{}'"
+)
+ONE_CHILD = "select max(id::text)::uuid from jobs where job_type = 'chaos_jobs.noop'"
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (
+            "update idempotency_keys set status = 'running', result_ref = null where kind = 'effect'",
+            "deed:one: running",
+        ),
+        ("update jobs set state = 'failed', error = '{}' where job_type = 'chaos_jobs.turn'", "ended failed"),
+        ("update jobs set attempt = attempt + 1 where job_type = 'chaos_jobs.turn'", "it ends in succeeded, attempt 1"),
+        (f"delete from jobs where id = ({ONE_CHILD})", "has 1 children"),
+        (AUDIT.format("chaos.wrote", "chaos_jobs.posting"), "wrote its row 2 times"),
+        (AUDIT.format("job.started", "chaos_jobs.turn"), "job.started cannot follow succeeded"),
+    ],
+)
+def test_a_damaged_ledger_is_seen(aftermath: Aftermath, damage: str, words: str) -> None:
+    aftermath.database.execute(damage.encode())
+    assert [line for line in aftermath.judge().problems if words in line]
+
+
+def test_two_holders_of_one_concurrency_key_are_seen(aftermath: Aftermath) -> None:
+    for job_type in ("chaos_jobs.turn", "chaos_jobs.posting"):
+        aftermath.database.execute("update jobs set serial_key = 'key' where id = %s", (aftermath.by_type[job_type],))
+        aftermath.database.execute(
+            "insert into audit_log (event, org_id, actor_type, actor_id, request_id, correlation_id, job_id)"
+            " select 'job.started', org_id, 'system', 'x', 'x', 'x', id from jobs where id = %s",
+            (aftermath.by_type[job_type],),
+        )
+    assert [line for line in aftermath.judge().other if "took key" in line]
+
+
+def trail(*events: tuple[float, str, str | None]) -> list[Step]:
+    job_id, worker = uuid4(), uuid4()
+    return [
+        Step(job_id, f"job.{event}", 1, START + timedelta(seconds=at), worker if event == "started" else None, cause)
+        for at, event, cause in events
+    ]
+
+
+def waits(steps: list[Step], silences: Silences, *, begun_by: int | None = None) -> list[float]:
+    pids = {step.worker: 7 for step in steps if step.worker}
+    begun = {(steps[0].job_id, 1): [begun_by]} if begun_by else {}
+    return [orphan.waited.total_seconds() for orphan in find_orphans([steps], silences, pids, begun)]
+
+
+def test_an_orphan_waits_from_the_death_of_its_process_to_its_rescue() -> None:
+    steps = trail((0, "enqueued", None), (1, "started", None), (9, "retried", "lost"), (10, "succeeded", None))
+    died = START + timedelta(seconds=3)
+    assert waits(steps, [(died, frozenset({7}))]) == [6]
+    assert waits(steps, [(died, frozenset({8}))]) == []
+    assert waits(steps, [(died, frozenset({8}))], begun_by=8) == [6]
+    assert waits(steps, [(START + timedelta(seconds=9.5), frozenset({7}))]) == []
+    again = START + timedelta(seconds=5)
+    assert waits(steps, [(again, frozenset({7})), (died, frozenset({7}))]) == [6]
+
+
+def test_who_settled_before_the_death_is_no_orphan() -> None:
+    steps = trail((0, "enqueued", None), (1, "started", None), (4, "retried", "failure"), (5, "started", None))
+    assert waits(steps, [(START + timedelta(seconds=3), frozenset({7}))]) == []
+
+
+def test_a_job_that_died_of_its_workers_was_an_orphan() -> None:
+    steps = trail((0, "enqueued", None), (1, "started", None), (9, "deadlettered", "poison"))
+    assert waits(steps, [(START + timedelta(seconds=2), frozenset({7}))]) == [7]
