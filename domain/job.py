@@ -121,6 +121,8 @@ class ClaimedJob:
     claimed_at: datetime
     started: bool = True
     """Whether the ledger has the start of this attempt already."""
+    suspect: bool = False
+    """Whether an earlier process died with the job in hand, and nobody knows whether it had begun."""
 
     def child(self, new: NewJob) -> NewJob:
         """The same new job, as a child: it inherits org, actor, request, correlation and trace."""

@@ -248,6 +248,7 @@ def _claimed(row: Row[Any]) -> ClaimedJob:
         run_at=row.run_at,
         claimed_at=row.claimed_at,
         started=row.state == "running",
+        suspect=row.suspect,
     )
 
 

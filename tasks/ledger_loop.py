@@ -154,7 +154,8 @@ class LedgerLoop:
         return not (self._held or self._reports or self._unanswered)
 
     def _arm(self) -> None:
-        """Let a turn come as soon as its time has come; an idle loop's has."""
+        """Fill the slots that became free, and let a turn come as soon as its time has come; an idle loop's has."""
+        self._dispatch()
         if self._timer is None:
             self._timer = self._consumer.hub.call_later(max(0.0, self._next_turn - time.monotonic()), self.turn)
 
@@ -264,17 +265,13 @@ class LedgerLoop:
             envelope.message.ack_log_error(log, self._consumer.connection_errors)
 
     def _dispatch(self) -> None:
-        while self._ready and self._door.has_room():
-            batch = list(islice(takewhile(lambda held: _batched(held[0]), self._ready), BATCH))
-            if batch:
-                jobs = [job for job, _ in batch]
-                jobs = jobs[: self._pace.batch([job.job_type for job in jobs])]
-                self._door.send_batch(jobs)
-            else:
-                jobs = [self._ready[0][0]]
-                self._door.send_request(jobs[0], self._ready[0][1].message)
-            for _ in jobs:
-                self._ready.popleft()
+        while self._ready and self._door.has_room(self._pace):
+            alike = [job for job, _ in islice(self._ready, BATCH)]
+            # A suspect goes alone: should it take its process down again, nobody else is in doubt.
+            clear = list(takewhile(lambda job: not (job.suspect or job.losses), alike))
+            count = self._pace.batch([job.job_type for job in clear]) if clear else 1
+            taken = [self._ready.popleft() for _ in range(count)]
+            self._door.send([(job, None if _light(job.job_type) else envelope.message) for job, envelope in taken])
 
     def _ask_for_more(self) -> None:
         """Let the broker send as many messages as could begin soon, and none while no slot is free."""
@@ -305,11 +302,6 @@ class LedgerLoop:
 def _light(job_type: str) -> bool:
     known = catalogue.find(job_type)
     return known is not None and known.light
-
-
-def _batched(job: ClaimedJob) -> bool:
-    """Whether a job may share a unit: not one that is suspected of having taken a process down."""
-    return _light(job.job_type) and not job.started and not job.losses
 
 
 def strategy(task: Any, app: Any, consumer: Any, **options: Any) -> Any:  # noqa: ANN401 - Celery's signature

@@ -1,18 +1,19 @@
 """The door to Celery's pool: claimed jobs go in as requests or in batches, reports and losses come out."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 import structlog
 from billiard.exceptions import Terminated, TimeLimitExceeded, WorkerLostError
-from celery.exceptions import TaskRevokedError
 
 from domain.job import ClaimedJob
 from domain.lifecycle import Settlement, lose
+from domain.pace import BATCH_S, Pace
 from tasks.attempts import MARKERS, OVERTIME, Report, perform
 from tasks.request import JobRequest
 
@@ -23,6 +24,12 @@ DEATHS = (WorkerLostError, TimeLimitExceeded, Terminated, SystemExit)
 
 AHEAD = 2
 """Batches for each slot: one that runs, and one that waits so that the slot need not."""
+
+
+Entry = tuple[ClaimedJob, Any | None]
+"""A job, and for an ordinary one the kombu message that spoke of it."""
+
+Requests = Mapping[UUID, JobRequest]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,72 +67,76 @@ class PoolDoor:
         slots: int = self._consumer.pool.num_processes
         return slots
 
-    def has_room(self) -> bool:
-        """Whether another unit would find a slot at once or next."""
-        return len(self.under_way) < self.slots * AHEAD
+    def has_room(self, pace: Pace) -> bool:
+        """Whether another unit would find a slot at once or next, or after jobs so short that it hardly waits."""
+        if len(self.under_way) < self.slots * AHEAD:
+            return True
+        units = tuple(self.under_way)
+        return pace.load(job.job_type for unit in units for job in unit.jobs) < self.slots * BATCH_S
 
-    def send_batch(self, jobs: Sequence[ClaimedJob]) -> None:
-        """Hand in light jobs as one unit."""
-        unit = self._open(jobs)
-        self._enter(partial(self._apply, unit))
-
-    def send_request(self, job: ClaimedJob, message: Any) -> None:  # noqa: ANN401 - a kombu message
-        """Hand in one ordinary job, as a request that Celery's commands, events and signals know."""
-        unit = self._open([job])
-        request = JobRequest(
-            message,
-            unit.jobs[0],
-            place=unit.place,
-            returned=partial(self._returned, unit),
-            lost=partial(self._lost, unit),
-            app=self._consumer.app,
-            eventer=self._consumer.event_dispatcher,
-            hostname=self._consumer.hostname,
-        )
-        request.announce(self._consumer)
-        self._enter(partial(self._execute, unit, request))
+    def send(self, entries: Sequence[Entry]) -> None:
+        """Hand in jobs as one unit; each that is not light becomes a request that Celery's commands and events know."""
+        jobs = tuple(job for job, _ in entries)
+        unit = Unit(jobs, MARKERS.take(), self._clock())
+        self.under_way.add(unit)
+        requests = {job.job_id: self._request(job, message) for job, message in entries if message is not None}
+        self.moved_at = time.monotonic()
+        enter = partial(self._enter, unit, requests)
+        if self._consumer.pool.uses_semaphore:
+            self._consumer.controller.semaphore.acquire(enter)
+        else:
+            enter()
 
     def begun(self) -> Sequence[tuple[ClaimedJob, datetime]]:
         """The jobs that are running now, with a time at which they had begun."""
         units = [(unit, unit.reached()) for unit in tuple(self.under_way)]
         return [(unit.jobs[index], unit.sent_at) for unit, index in units if index is not None]
 
-    def _open(self, jobs: Sequence[ClaimedJob]) -> Unit:
-        unit = Unit(tuple(jobs), MARKERS.take(), self._clock())
-        self.under_way.add(unit)
-        return unit
+    def _request(self, job: ClaimedJob, message: Any) -> JobRequest:  # noqa: ANN401 - a kombu message
+        consumer = self._consumer
+        celery = {"app": consumer.app, "eventer": consumer.event_dispatcher, "hostname": consumer.hostname}
+        request = JobRequest(message, job, **celery)
+        request.announce(consumer)
+        return request
 
-    def _enter(self, start: Callable[[], None]) -> None:
-        self.moved_at = time.monotonic()
-        if self._consumer.pool.uses_semaphore:
-            self._consumer.controller.semaphore.acquire(start)
-        else:
-            start()
-
-    def _apply(self, unit: Unit) -> None:
-        self._consumer.pool.apply_async(
-            perform,
-            args=(unit.jobs, unit.place),
-            callback=partial(self._returned, unit),
-            error_callback=partial(self._failed, unit),
-            timeout=(max(job.deadline for job in unit.jobs) + OVERTIME).total_seconds(),
-        )
-
-    def _execute(self, unit: Unit, request: JobRequest) -> None:
-        try:
-            request.execute_using_pool(self._consumer.pool)
-        except TaskRevokedError:
+    def _enter(self, unit: Unit, requests: Requests) -> None:
+        """Give the unit to the pool, without the jobs that were revoked while they waited for it."""
+        revoked = [job_id for job_id, request in requests.items() if request.revoked()]
+        jobs = tuple(job for job in unit.jobs if job.job_id not in revoked)
+        reports = [
+            Report(job.job_id, "canceled", Settlement.revoked(job, unit.sent_at))
+            for job in unit.jobs
+            if job not in jobs
+        ]
+        if not jobs:
             if self._consumer.pool.uses_semaphore:
                 self._consumer.controller.semaphore.release()
-            job = unit.jobs[0]
-            self._close(unit, [Report(job.job_id, "canceled", Settlement.revoked(job, started_at=unit.sent_at))])
+            self._close(unit, reports)
+            return
+        if reports:
+            self._deliver(reports)
+        result = self._consumer.pool.apply_async(
+            perform,
+            args=(jobs, unit.place),
+            accept_callback=partial(_accepted, requests),
+            callback=partial(self._returned, unit, requests),
+            error_callback=partial(self._failed, unit, requests),
+            timeout=(max(job.deadline for job in jobs) + OVERTIME).total_seconds(),
+        )
+        for request in requests.values():
+            request.handed_in(result)
 
-    def _returned(self, unit: Unit, reports: Sequence[Report], **_: object) -> None:
+    def _returned(self, unit: Unit, requests: Requests, reports: Sequence[Report]) -> None:
+        for report in reports:
+            request = requests.get(report.job_id)
+            if request is not None:
+                request.tell(report)
         self._close(unit, reports)
 
-    def _failed(self, unit: Unit, problem: Any) -> None:  # noqa: ANN401 - billiard's ExceptionInfo
-        error = getattr(problem.exception, "exc", problem.exception)
-        self._lost(unit, error)
+    def _failed(self, unit: Unit, requests: Requests, problem: Any) -> None:  # noqa: ANN401 - billiard's ExceptionInfo
+        for request in requests.values():
+            request.on_failure(problem)
+        self._lost(unit, getattr(problem.exception, "exc", problem.exception))
 
     def _lost(self, unit: Unit, error: BaseException) -> None:
         log.warning("jobs_lost", jobs=len(unit.jobs), error=type(error).__name__)
@@ -146,3 +157,8 @@ class PoolDoor:
         MARKERS.free(unit.place)
         self.moved_at = time.monotonic()
         self._deliver(reports)
+
+
+def _accepted(requests: Requests, pid: int, accepted_at: float) -> None:
+    for request in requests.values():
+        request.on_accepted(pid, accepted_at)

@@ -88,7 +88,7 @@ told as (
   from (select * from claimed where state = 'running' union all select * from ended) as m
 )
 select f.verdict, f.id, c.org_id, c.project_id, c.job_type, c.queue, c.state, c.payload, c.payload_version, c.attempt,
-  c.max_attempts, c.losses, c.claim_token, c.deadline, c.priority, c.idempotency_key, c.actor_type, c.actor_id, c.request_id,
+  c.max_attempts, c.losses, c.suspect, c.claim_token, c.deadline, c.priority, c.idempotency_key, c.actor_type, c.actor_id, c.request_id,
   c.correlation_id, c.traceparent, c.parent_id, c.created_at, c.run_at, c.claimed_at, instead.called
 from final_say f left join claimed c on c.id = f.id
 -- A job that could have had a slot of its key and does not take it: another one may.
