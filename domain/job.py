@@ -112,13 +112,8 @@ class ClaimedJob:
     max_attempts: int
     losses: int
     deadline: timedelta
-    priority: int
-    idempotency_key: str
     origin: Origin
-    parent_id: UUID | None
     created_at: datetime
-    run_at: datetime
-    claimed_at: datetime
     started: bool = True
     """Whether the ledger has the start of this attempt already."""
     suspect: bool = False

@@ -113,13 +113,9 @@ class Settlement:
             job.job_id, job.token, State.CANCELED, reason=reason, detail={"reason": reason}, started_at=started_at
         )
 
-    def begun(self, at: datetime) -> "Settlement":
-        """The same settlement of an attempt that began at `at`."""
-        return replace(self, started_at=at)
-
-    def priced(self, microcents: int) -> "Settlement":
-        """The same settlement with what the attempt cost."""
-        return replace(self, cost_microcents=microcents)
+    def begun(self, at: datetime, *, cost_microcents: int = 0) -> "Settlement":
+        """The same settlement of an attempt that began at `at`, with what it cost."""
+        return replace(self, started_at=at, cost_microcents=cost_microcents)
 
 
 def settle(job: ClaimedJob, outcome: Outcome | Failure, policy: RetryPolicy, now: datetime, dice: float) -> Settlement:

@@ -119,6 +119,7 @@ def _traced(job: ClaimedJob, began_at: datetime) -> Verdict:
         "ignore_result": True,
         "is_eager": False,
         "delivery_info": {"routing_key": job.queue},
+        "headers": {},
         HEADER: attempt,
     }
     traced = trace_task(task, name, (), {}, request, app=app)

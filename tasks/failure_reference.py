@@ -96,11 +96,6 @@ def _attempt(number: int) -> ClaimedJob:
         max_attempts=STANDARD.attempts,
         losses=0,
         deadline=timedelta(minutes=1),
-        priority=0,
-        idempotency_key="-",
         origin=Origin(),
-        parent_id=None,
         created_at=NOW,
-        run_at=NOW,
-        claimed_at=NOW,
     )

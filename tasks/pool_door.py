@@ -102,11 +102,11 @@ class PoolDoor:
     def _enter(self, unit: Unit, requests: Requests) -> None:
         """Give the unit to the pool, without the jobs that were revoked while they waited for it."""
         revoked = [job_id for job_id, request in requests.items() if request.revoked()]
-        jobs = tuple(job for job in unit.jobs if job.job_id not in revoked)
+        jobs = tuple(job for job in unit.jobs if job.job_id not in revoked) if revoked else unit.jobs
         reports = [
             Report(job.job_id, "canceled", Settlement.revoked(job, unit.sent_at))
             for job in unit.jobs
-            if job not in jobs
+            if job.job_id in revoked
         ]
         if not jobs:
             if self._consumer.pool.uses_semaphore:

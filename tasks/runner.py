@@ -171,7 +171,7 @@ def decide(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) 
     if isinstance(outcome, Interrupted):
         return Settlement.returned(job, outcome.reason).begun(context.began_at)
     settlement = settle(job, outcome, job_type.retry, runtime.clock(), runtime.dice())
-    return settlement.priced(context.cost_microcents).begun(context.began_at)
+    return settlement.begun(context.began_at, cost_microcents=context.cost_microcents)
 
 
 def _settle(context: JobContext, settlement: Settlement) -> Moved:

@@ -7,7 +7,8 @@ with named as (
   select * from unnest(%(job_ids)s::uuid[], %(starts)s::boolean[]) as n (id, starts)
 ),
 asked as (
-  select j.* from jobs j
+  select j.id, j.org_id, j.job_type, j.queue, j.payload, j.serial_key, j.priority, j.run_at, j.expires_at, j.cancel_requested_at
+  from jobs j
   where j.id = any (%(job_ids)s::uuid[]) and j.state = 'queued'
   order by j.id
   for update skip locked
@@ -54,7 +55,9 @@ claimed as (
       else now() + least(%(lease)s::interval, j.deadline) end
   from final_say f join named n using (id)
   where j.id = f.id and f.verdict = 'claimed'
-  returning j.*
+  returning j.id, j.org_id, j.project_id, j.job_type, j.queue, j.state, j.payload, j.payload_version, j.attempt, j.max_attempts, j.losses,
+    j.suspect, j.deadline, j.created_at, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent, j.worker_id,
+    j.claimed_at, j.cancel_reason, j.guarded, j.idempotency_key
 ),
 ended as (
   update jobs j set
@@ -62,7 +65,9 @@ ended as (
     cancel_reason = case f.verdict when 'expired' then 'expired' else coalesce(j.cancel_reason, 'canceled') end
   from final_say f
   where j.id = f.id and f.verdict in ('canceled', 'expired')
-  returning j.*
+  returning j.id, j.org_id, j.project_id, j.job_type, j.queue, j.state, j.payload, j.payload_version, j.attempt, j.max_attempts, j.losses,
+    j.suspect, j.deadline, j.created_at, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent, j.worker_id,
+    j.claimed_at, j.cancel_reason, j.guarded, j.idempotency_key
 ),
 kept as (
   update jobs j set
@@ -87,9 +92,9 @@ told as (
   -- A claim that does not begin yet is told of when it begins, or goes back: with the time of this claim.
   from (select * from claimed where state = 'running' union all select * from ended) as m
 )
-select f.verdict, f.id, c.org_id, c.project_id, c.job_type, c.queue, c.state, c.payload, c.payload_version, c.attempt,
-  c.max_attempts, c.losses, c.suspect, c.claim_token, c.deadline, c.priority, c.idempotency_key, c.actor_type, c.actor_id, c.request_id,
-  c.correlation_id, c.traceparent, c.parent_id, c.created_at, c.run_at, c.claimed_at, instead.called
+select f.verdict, f.id, c.state, c.job_type, c.queue, c.org_id, c.project_id, c.payload, c.payload_version, c.attempt,
+  c.max_attempts, c.losses, c.suspect, c.deadline, c.created_at, instead.called,
+  c.actor_type, c.actor_id, c.request_id, c.correlation_id, c.traceparent
 from final_say f left join claimed c on c.id = f.id
 -- A job that could have had a slot of its key and does not take it: another one may.
 left join lateral (

@@ -1,7 +1,7 @@
 -- Writes what became of jobs, each named by id and claim token: a claim that was lost matches nothing, and the caller sees
--- which of its jobs are missing from the answer. A job that comes straight from its claim gets the start of its attempt in its
--- trail too, with its own time. Returns the settled jobs and those that waited for their concurrency keys.
-with verdicts as (
+-- which of its jobs were refused. A job that comes straight from its claim gets the start of its attempt in its
+-- trail too, with its own time. Returns the refused jobs and those that waited for their concurrency keys.
+with verdicts as materialized (
   select * from unnest(
     %(job_ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(run_ats)s::timestamptz[], %(attempt_deltas)s::smallint[],
     %(loss_deltas)s::smallint[], %(started_ats)s::timestamptz[],
@@ -25,7 +25,9 @@ settled as (
     cost_microcents = j.cost_microcents + v.cost
   from verdicts v
   where j.id = v.id and j.claim_token = v.token
-  returning j.*, v.event, v.detail, v.began_at, v.attempt_delta, old.state as was, old.worker_id as by_worker, old.claimed_at as taken_at
+  returning j.id, j.org_id, j.project_id, j.job_type, j.state, j.attempt, j.guarded, j.idempotency_key, j.serial_key, j.error,
+    j.actor_type, j.actor_id, j.request_id, j.correlation_id, v.event, v.detail, v.began_at, v.attempt_delta,
+    old.state as was, old.worker_id as by_worker, old.claimed_at as taken_at
 ),
 guards as (
   update idempotency_keys k set
@@ -45,8 +47,9 @@ told as (
   select clock_timestamp(), event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt, detail
   from settled where event is not null
 )
-select 'settled' as what, id, job_type, queue, org_id, state, false as light from settled
+select 'refused' as what, v.id, null as job_type, null as queue, false as light
+from verdicts v where not exists (select from settled s where s.id = v.id)
 union all
-select 'woken', w.job_id, w.job_type, w.queue, null, 'queued', w.light
+select 'woken', w.job_id, w.job_type, w.queue, w.light
 from (select array_agg(id) as ids from settled where serial_key is not null) as held
 cross join lateral postroom.free_slots(held.ids) as w

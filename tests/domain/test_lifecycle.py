@@ -63,13 +63,8 @@ def held(attempt: int, most: int = 5) -> ClaimedJob:
         max_attempts=most,
         losses=0,
         deadline=timedelta(minutes=5),
-        priority=0,
-        idempotency_key="key",
         origin=Origin(),
-        parent_id=None,
         created_at=NOW,
-        run_at=NOW,
-        claimed_at=NOW,
     )
 
 

@@ -95,7 +95,8 @@ create table jobs (
 create index jobs_attention on jobs (attention_at) where attention_at is not null;
 create index jobs_backlog on jobs (queue, priority desc, org_id, backlog_since, id) where backlog_since is not null;
 create index jobs_parked on jobs (parked_by, priority desc, run_at, id) where parked_by is not null;
-create index jobs_finished on jobs (finished_at) where finished_at is not null;
+-- For retention alone. A block-range index costs a settlement nothing, and jobs finish in about the order of their rows.
+create index jobs_finished on jobs using brin (finished_at) with (pages_per_range = 32, autosummarize = on);
 call postroom.fence_table('jobs', 'org_id', 'select');
 grant select, insert, update, delete on jobs to postroom_ledger;
 grant select on jobs to postroom_tenant;
@@ -165,7 +166,7 @@ grant select on job_steps to postroom_tenant;
 create table audit_log (
   id bigint generated always as identity primary key,
   at timestamptz not null default clock_timestamp(),
-  event text not null check (event ~ '^[a-z_]+\.[a-z_]+$'),
+  event text not null check (event like '%_._%'),
   org_id uuid not null,
   project_id uuid,
   actor_type text not null,
@@ -175,7 +176,8 @@ create table audit_log (
   job_id uuid,
   job_type text,
   attempt smallint,
-  data jsonb check (data is null or postroom.carries_secret(data) is null)
+  -- What the frame itself says of a job's moves holds no foreign names, and is written too often to be searched for secrets.
+  data jsonb check (data is null or event like 'job.%' or postroom.carries_secret(data) is null)
 );
 create index audit_log_job on audit_log (job_id, id) where job_id is not null;
 create function postroom.refuse_change() returns trigger language plpgsql as $$
