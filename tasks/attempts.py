@@ -39,6 +39,7 @@ class Report:
     """What came of one claimed job in the pool: a word for it, what is to be written, and the seconds it took."""
 
     job_id: UUID
+    token: UUID
     word: str
     settlement: Settlement | None
     seconds: float | None = None
@@ -96,11 +97,11 @@ def perform(jobs: Sequence[ClaimedJob], place: int) -> list[Report]:
     for index, job in enumerate(jobs):
         MARKERS.move(place, index)
         if process.stopping.is_set():
-            reports.append(Report(job.job_id, "returned", Settlement.unstarted(job, "shutdown")))
+            reports.append(Report(job.job_id, job.token, "returned", Settlement.unstarted(job, "shutdown")))
             continue
         began = time.monotonic()
         verdict = _traced(job, process.clock())
-        reports.append(Report(job.job_id, verdict.word, verdict.settlement, time.monotonic() - began))
+        reports.append(Report(job.job_id, job.token, verdict.word, verdict.settlement, time.monotonic() - began))
     MARKERS.move(place, Markers.ENDED)
     return reports
 

@@ -75,7 +75,7 @@ class LedgerLoop:
         self._hints: deque[Hinted] = deque()
         self._ready: deque[tuple[ClaimedJob, Envelope]] = deque()
         self._reports: deque[Report] = deque()
-        self._held: dict[UUID, tuple[ClaimedJob, float]] = {}
+        self._held: dict[tuple[UUID, UUID], tuple[ClaimedJob, float]] = {}
         self._load_s = 0.0
         self._unanswered: list[Settlement] = []
         self._envelopes = 0
@@ -173,7 +173,7 @@ class LedgerLoop:
             raise
         self._unanswered.clear()
         for report in reports:
-            held = self._held.pop(report.job_id, None)
+            held = self._held.pop((report.job_id, report.token), None)
             if held is not None:
                 self._load_s -= held[1]
                 if report.seconds is not None:
@@ -201,7 +201,7 @@ class LedgerLoop:
             for settlement in settlements:
                 self._write([settlement])
             return
-        held = self._held.get(settlements[0].job_id)
+        held = self._held.get((settlements[0].job_id, settlements[0].token))
         if held is None or settlements[0].error is not None:
             log.error("settlement_unwritable", job_id=str(settlements[0].job_id), reason=failure.reason)
             return
@@ -214,9 +214,6 @@ class LedgerLoop:
         hinted: list[Hinted] = []
         while self._hints and len(hinted) < FULL and may_take(slots, taken + len(hinted), load):
             hint = self._hints.popleft()
-            if hint.job_id in self._held:
-                self._decide(hint.envelope)
-                continue
             load += self._pace.expects(hint.job_type)
             hinted.append(hint)
         if hinted:
@@ -251,11 +248,13 @@ class LedgerLoop:
     def _hold(self, job: ClaimedJob, envelope: Envelope) -> None:
         if catalogue.find(job.job_type) is None:
             later = self._process.clock() + STRANGE_WAIT
-            self._reports.append(Report(job.job_id, "returned", Settlement.unstarted(job, "unknown type", later)))
+            self._reports.append(
+                Report(job.job_id, job.token, "returned", Settlement.unstarted(job, "unknown type", later))
+            )
         else:
             self._ready.append((job, envelope))
         expected = self._pace.expects(job.job_type)
-        self._held[job.job_id] = (job, expected)
+        self._held[job.job_id, job.token] = (job, expected)
         self._load_s += expected
 
     def _decide(self, envelope: Envelope) -> None:
@@ -286,7 +285,7 @@ class LedgerLoop:
     def _give_back(self, cause: str) -> None:
         jobs = [job for job, _ in self._ready]
         self._ready.clear()
-        self.deliver([Report(job.job_id, "returned", Settlement.unstarted(job, cause)) for job in jobs])
+        self.deliver([Report(job.job_id, job.token, "returned", Settlement.unstarted(job, cause)) for job in jobs])
 
     def _record_starts(self) -> None:
         begun = [(job.job_id, job.token, at) for job, at in self._door.begun() if not job.started]

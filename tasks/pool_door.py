@@ -104,7 +104,7 @@ class PoolDoor:
         revoked = [job_id for job_id, request in requests.items() if request.revoked()]
         jobs = tuple(job for job in unit.jobs if job.job_id not in revoked) if revoked else unit.jobs
         reports = [
-            Report(job.job_id, "canceled", Settlement.revoked(job, unit.sent_at))
+            Report(job.job_id, job.token, "canceled", Settlement.revoked(job, unit.sent_at))
             for job in unit.jobs
             if job.job_id in revoked
         ]
@@ -147,7 +147,7 @@ class PoolDoor:
             else:
                 guilty = index == reached and isinstance(error, DEATHS)
                 settlement = lose(job, guilty=guilty).begun(unit.sent_at)
-            reports.append(Report(job.job_id, settlement.state.value, settlement))
+            reports.append(Report(job.job_id, job.token, settlement.state.value, settlement))
         self._close(unit, reports)
 
     def _close(self, unit: Unit, reports: Sequence[Report]) -> None:

@@ -1,16 +1,17 @@
 -- Asks for jobs to be canceled: a queued one is at once, a running one sees the request at its next step, effect or heartbeat.
 with asked as (
-  select * from jobs where id = any (%(job_ids)s::uuid[]) and finished_at is null
+  select id from jobs where id = any (%(job_ids)s::uuid[]) and finished_at is null
     and (%(org_id)s::uuid is null or org_id = %(org_id)s::uuid)
   order by id for update
 ),
 moved as (
   update jobs j set
     cancel_requested_at = coalesce(j.cancel_requested_at, now()), cancel_reason = coalesce(j.cancel_reason, %(reason)s),
-    state = case a.state when 'queued' then 'canceled' else a.state end,
-    finished_at = case a.state when 'queued' then now() end,
-    attention_at = case a.state when 'queued' then null else j.attention_at end, backlog_since = null, parked_by = null
-  from asked a where j.id = a.id
+    -- By the row as it is when its turn has come: it may have been claimed while this statement waited for others.
+    state = case j.state when 'queued' then 'canceled' else j.state end,
+    finished_at = case j.state when 'queued' then now() end,
+    attention_at = case j.state when 'queued' then null else j.attention_at end, backlog_since = null, parked_by = null
+  from asked a where j.id = a.id and j.finished_at is null
   returning j.*
 ),
 guards as (

@@ -1,5 +1,6 @@
 """A small fleet of real workers on one ledger and one broker, as the tests of whole processes use it."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
@@ -36,6 +37,12 @@ SPARTAN = ("--without-gossip", "--without-mingle", "--without-heartbeat", "--inc
 
 PATIENT_S = 30.0
 """How long jobs may take on a busy machine of two cores, in seconds."""
+
+
+def refused_settlements(logs: str) -> int:
+    """How many settlements a worker tells of that matched no claim any more, one by one or in a batch."""
+    together = re.findall(r'"jobs": (\d+)[^\n]*"event": "settlements_refused"', logs)
+    return logs.count('"settlement_refused"') + sum(map(int, together))
 
 
 class Fleet:

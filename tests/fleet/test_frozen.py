@@ -1,6 +1,6 @@
 """A worker frozen past its lease and woken finds its claims gone: nothing that it writes counts (P4)."""
 
-from tests.fleet.fleet import Fleet
+from tests.fleet.fleet import Fleet, refused_settlements
 from tests.invariants import check_deeds
 from tests.probe_jobs import Fate, Visit, perilous, visit
 from tests.waiting import eventually
@@ -25,7 +25,7 @@ def test_a_woken_workers_writes_are_refused(fleet: Fleet) -> None:
     for how in WRITES[:-1]:
         fleet.wait_for_line(f"refused {how}")
     # The children and the settlements are one statement, which matches nothing.
-    eventually(lambda: sleeper.logs().count("settlement_refused") == 2, within=20, describe="two refused settlements")
+    eventually(lambda: refused_settlements(sleeper.logs()) == 2, within=20, describe="two refused settlements")
     eventually(lambda: '"event": "effect_unrecorded"' in sleeper.logs(), within=20, describe="the unrecorded effect")
     assert {job_id: fleet.events(job_id) for job_id in trails} == trails
     assert fleet.ask("select id, output from jobs order by id") == outputs
