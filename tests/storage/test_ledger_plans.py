@@ -124,7 +124,8 @@ def test_a_hot_statement_never_reads_the_whole_ledger(
 
 def test_settling_finds_its_jobs_by_their_ids(history: Connection) -> None:
     one: dict[str, Any] = {
-        "job_ids": [uuid4()], "token": uuid4(), "states": ["succeeded"], "run_ats": [None], "attempt_deltas": [0],
+        "job_ids": [uuid4()], "tokens": [uuid4()], "states": ["succeeded"], "run_ats": [None], "attempt_deltas": [0],
+        "loss_deltas": [0], "started_ats": [None],
         "outputs": [None], "errors": [None], "costs": [0], "reasons": [None], "events": ["job.succeeded"],
         "details": [None],
     }  # fmt: skip

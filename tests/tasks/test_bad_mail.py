@@ -5,10 +5,17 @@ from collections.abc import Sequence
 
 import pytest
 
+from settings import Settings
 from tests.domain.mail.corpus_report import corpus_files
 from tests.worlds import OWNER, World, letter, taken_in
 
 MEGABYTE = 1024 * 1024
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """More of Gmail's units in a minute than a mailbox gets: what is tested here is the mail, not the waiting."""
+    return settings.model_copy(update={"rate_limits": {"gmail.user": 1_000_000}})
 
 
 def take(world: World, raws: Sequence[bytes]) -> set[str]:

@@ -11,6 +11,8 @@ from sandbox.free_port import LOOPBACK, find_free_port
 from settings import Settings
 from storage import relaying
 from storage.database import Database
+from tasks.broker import Broker
+from tasks.feeder import Feeder
 from tasks.relay import Relay
 from tasks.runtime import Runtime
 from tests.factories import claim_one, enqueue_one, make_job_type, make_org, make_worker
@@ -23,9 +25,11 @@ def org(database: Connection, store: Database) -> UUID:
 
 
 def turn(settings: Settings, broker_url: str) -> None:
+    """One round of a leader: the relay's own turn, and its feeder's."""
     process = Runtime(Settings.model_validate(settings.model_dump() | {"broker_url": broker_url}))
     try:
         Relay(process).turn()
+        Feeder(process, Broker(process)).turn()
     finally:
         process.close()
 
@@ -40,8 +44,11 @@ def test_a_broker_that_is_away_keeps_no_rescue_waiting_and_no_hint_is_marked_as_
     database.execute("update workers set lease_until = now() - interval '1 second'")
     database.execute("update jobs set attention_at = now() where id = %s", (orphan,))
     turn(settings, f"{scheme}://{LOOPBACK}:{find_free_port()}//")
-    rows = database.execute("select id, state, losses, published_at from jobs where attention_at <= now()").fetchall()
-    assert sorted(rows) == sorted([(waiting, "queued", 0, None), (orphan, "queued", 1, None)])
+    rows = database.execute(
+        "select id, state, losses, published_at, attention_at <= now(), backlog_since is not null from jobs"
+    ).fetchall()
+    # The scheduled one is still to be looked at; the rescued one waits in the backlog for its turn.
+    assert sorted(rows) == sorted([(waiting, "queued", 0, None, True, False), (orphan, "queued", 1, None, None, True)])
     turn(settings, settings.broker_url.get_secret_value())
     assert database.execute("select count(*) from jobs where published_at is not null").fetchone() == (2,)
 
