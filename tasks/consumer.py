@@ -7,6 +7,7 @@ from typing import Any
 import structlog
 from celery.worker import state
 from celery.worker.consumer import Consumer
+from celery.worker.control import inspect_command
 from kombu.common import ignore_errors
 from kombu.exceptions import ContentDisallowed, DecodeError
 
@@ -132,6 +133,13 @@ class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
         message.reject_log_error(log, self.connection_errors)
         reason = problem if isinstance(problem, str) else logs.sanitise(problem)
         admission.refuse(runtime(), *_names(message), field, reason)
+
+
+@inspect_command()  # type: ignore[untyped-decorator] # Celery ships no types
+def ledger(state: Any) -> dict[str, object]:  # noqa: ANN401 - Celery's panel
+    """How this worker stands to the ledger: `celery -A tasks inspect ledger`."""
+    health: dict[str, object] = state.consumer.ledger_loop.health()
+    return health
 
 
 def _is_task(message: Any) -> bool:  # noqa: ANN401 - a kombu message

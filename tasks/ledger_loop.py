@@ -153,6 +153,17 @@ class LedgerLoop:
         """Whether everything that was claimed here is settled."""
         return not (self._held or self._reports or self._unanswered)
 
+    def health(self) -> dict[str, object]:
+        """What an operator wants to know of a worker that seems to stand still."""
+        return {
+            "database": "away" if self.database_away else "reached",
+            "hinted": len(self._hints),
+            "held": len(self._held),
+            "waiting": len(self._ready),
+            "slots": self._door.slots,
+            "lease_left_s": round(self._process.lease.margin().total_seconds(), 1),
+        }
+
     def _arm(self) -> None:
         """Fill the slots that became free, and let a turn come as soon as its time has come; an idle loop's has."""
         self._dispatch()

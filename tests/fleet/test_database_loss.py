@@ -56,6 +56,13 @@ def test_a_foreign_job_that_comes_while_postgres_is_away_is_taken_in_later(
     fleet.check()
 
 
+def databases(fleet: Fleet) -> list[str]:
+    """What the workers say of PostgreSQL when they are asked by `celery -A tasks inspect ledger`."""
+    with Celery("operator", broker=fleet.broker_url) as operator:
+        answers = operator.control.broadcast("ledger", reply=True, timeout=2)
+    return [said["database"] for answer in answers for said in answer.values()]
+
+
 def test_an_absence_of_postgres_longer_than_a_lease_leaves_no_job_behind(
     fleet_with_own_postgres: Fleet, own_postgres: PostgresServer
 ) -> None:
@@ -68,6 +75,7 @@ def test_an_absence_of_postgres_longer_than_a_lease_leaves_no_job_behind(
     fleet.outside.open_gate("go")
     # A try each second, and the lease lasts one.
     eventually(lambda: worker.logs().count("lease_not_renewed") >= 4, within=20, describe="long waiting")
+    eventually(lambda: databases(fleet) == ["away"], within=20, describe="the worker to say what it waits for")
     own_postgres.start()
     assert fleet.wait_for_end(job_ids) == {"succeeded": 3}
     fleet.check()
