@@ -242,10 +242,7 @@ class LedgerLoop:
                 )
         except DatabaseUnavailable:
             # The claim may have been committed although its answer was lost; nobody would run the jobs then.
-            self._unanswered += [
-                Settlement.unanswered(job_id, token, started=began)
-                for job_id, began in zip(job_ids, starts, strict=True)
-            ]
+            self._unanswered += [Settlement.unanswered(job_id, token) for job_id in job_ids]
             self._hints.extendleft(reversed(hinted))
             raise
         envelopes = {hint.job_id: hint.envelope for hint in hinted}

@@ -120,7 +120,7 @@ def finish(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) 
 def claim(runtime: Runtime, job_id: UUID) -> ClaimedJob | None:
     """Claim and start one job; None when it is somebody else's, not due, gated or ended. Gives up with the database."""
     token = uuid4()
-    unanswered = Settlement.unanswered(job_id, token, started=True)
+    unanswered = Settlement.unanswered(job_id, token)
     tries = count()
 
     def attempt() -> ledger.Claims:

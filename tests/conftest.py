@@ -41,6 +41,15 @@ def pytest_configure_node(node: Any) -> None:  # noqa: ANN401  # xdist ships no 
     node.workerinput[HANDED_OVER] = as_plain(node.config.postroom_servers)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the model test run for longer than in the suite."""
+    parser.addoption(
+        "--model-examples",
+        type=int,
+        help="random runs of the ledger's model test, instead of the suite's few fixed ones",
+    )
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say which files have outgrown the wanted 250 lines; the hard bound is in `test_house_style.py`."""
     for module in read_house():

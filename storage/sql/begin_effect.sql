@@ -18,14 +18,15 @@ intent as (
       when k.status in ('failed') or (k.status = 'running' and not exists (
         select from jobs o where o.id = k.job_id and o.claim_token = k.owner_token and o.id <> excluded.job_id))
       then excluded.job_id else k.job_id end
-  returning old.status as old_status, new.status as new_status, new.owner_token, new.result_ref, new.kind
+  returning old.status as old_status, new.status as new_status, new.owner_token, new.job_id, new.result_ref, new.kind
 )
 select
   case
     when i.kind <> 'effect' then 'taken'
     when i.old_status is null or i.old_status = 'failed' then 'act'
     when i.new_status = 'succeeded' then 'done'
-    when i.new_status = 'running' and i.owner_token = %(token)s then 'find_out'
+    -- Jobs that were claimed together have the same token: it names a claim only with its job.
+    when i.new_status = 'running' and i.owner_token = %(token)s and i.job_id = %(job_id)s then 'find_out'
     when i.new_status = 'running' then 'busy'
     else 'unknown'
   end as what,

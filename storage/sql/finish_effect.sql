@@ -5,4 +5,5 @@ with claim as (
 update idempotency_keys k set status = %(status)s, result_ref = %(result)s, error_ref = %(error)s, last_seen_at = now()
 from claim c
 where k.org_id = c.org_id and k.key = %(key)s and k.kind = 'effect' and k.owner_token = %(token)s
+  and k.job_id = %(job_id)s
 returning k.key

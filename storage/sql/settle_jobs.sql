@@ -11,7 +11,10 @@ with verdicts as materialized (
 settled as (
   update jobs j set
     state = v.state,
-    attempt = greatest(j.attempt + case when j.state = 'claimed' and v.began_at is not null then 1 else 0 end + v.attempt_delta, 0),
+    -- A claim that began and was not known to counts its attempt here. One that goes back without having begun gives back an
+    -- attempt only where the ledger had counted it, which its process cannot always know.
+    attempt = greatest(j.attempt + case
+      when j.state <> 'claimed' then v.attempt_delta when v.began_at is not null then 1 + v.attempt_delta else 0 end, 0),
     losses = j.losses + v.loss_delta,
     started_at = coalesce(v.began_at, j.started_at),
     suspect = false, claim_token = null, worker_id = null, claimed_at = null, published_at = null,
@@ -40,7 +43,8 @@ guards as (
 told as (
   insert into audit_log (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
   select coalesce(began_at, taken_at), case when began_at is null then 'job.claimed' else 'job.started' end,
-    org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt - attempt_delta,
+    org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type,
+    attempt - case when began_at is null then 0 else attempt_delta end,
     jsonb_build_object('worker', by_worker, 'claimed_at', taken_at)
   from settled where was = 'claimed'
   union all

@@ -6,11 +6,12 @@ from uuid import UUID, uuid4
 import pytest
 from psycopg import Connection
 
+from domain.effects import Standing, Strategy
 from domain.failures import Invalid
 from domain.job import Done, NewJob, Origin, Snooze, State
 from domain.lifecycle import MAX_LOSSES, Settlement, settle
 from domain.retry import STANDARD
-from storage import gates, ledger, relaying
+from storage import gates, guards, ledger, relaying
 from storage.database import Database
 from storage.gates import Gate
 from tests.factories import (
@@ -324,3 +325,40 @@ def test_done_is_the_outcome_that_succeeds(store: Database, org: UUID) -> None:
     assert settlement is not None
     with store.ledger() as tx:
         assert ledger.settle(tx, [settlement]).job_ids == {job.job_id}
+
+
+def test_a_lost_answer_costs_a_suspect_no_attempt(store: Database, database: Connection, org: UUID) -> None:
+    """Its claim began it although nobody asked for that; only the ledger knows that there is an attempt to give back."""
+    job_id, worker = enqueue_one(store, org), make_worker(store)
+    database.execute("update jobs set suspect = true, attempt = 2 where id = %s", (job_id,))
+    token = uuid4()
+    with store.ledger() as tx:
+        (job,) = ledger.claim(tx, [job_id], worker.worker_id, lease=LEASE, starts=[False], token=token).jobs
+        assert (job.started, job.attempt) == (True, 3)
+        ledger.settle(tx, [Settlement.unanswered(job_id, token)])
+    assert database.execute("select state, attempt from jobs").fetchall() == [("queued", 2)]
+
+
+def test_a_claim_that_was_never_begun_gives_no_earlier_attempt_back(
+    store: Database, database: Connection, org: UUID
+) -> None:
+    job_id, worker = enqueue_one(store, org), make_worker(store)
+    database.execute("update jobs set attempt = 2 where id = %s", (job_id,))
+    with store.ledger() as tx:
+        (job,) = ledger.claim(tx, [job_id], worker.worker_id, lease=LEASE, starts=[False]).jobs
+        ledger.settle(tx, [Settlement.unstarted(job, "shutdown")])
+    assert database.execute("select state, attempt from jobs").fetchall() == [("queued", 2)]
+    assert events_of(database, job_id) == ["job.enqueued", "job.claimed", "job.retried"]
+
+
+def test_jobs_of_one_claim_do_not_take_an_effect_from_each_other(store: Database, org: UUID) -> None:
+    """They have the same token, and threads run them at the same time."""
+    job_ids = [enqueue_one(store, org), enqueue_one(store, org)]
+    with store.ledger() as tx:
+        first, second = ledger.claim(tx, job_ids, make_worker(store).worker_id, lease=LEASE).jobs
+    assert first.token == second.token
+    with store.ledger() as tx:
+        assert guards.begin_effect(tx, first, "send", Strategy.FIND).standing is Standing.ACT
+        assert guards.begin_effect(tx, second, "send", Strategy.FIND).standing is Standing.BUSY
+        assert not guards.finish_effect(tx, second, "send", "failed", error={"code": "x"})
+        assert guards.finish_effect(tx, first, "send", "succeeded", result={})

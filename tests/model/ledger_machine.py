@@ -1,0 +1,371 @@
+"""Drives the real ledger and the model by the same random steps, and compares them after each."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from domain.effects import Strategy
+from domain.failures import ClaimLost
+from domain.job import ClaimedJob, JsonObject, NewJob, Origin, State
+from domain.lifecycle import CloseGate, Settlement
+from storage import gates, guards, ledger
+from storage.database import Transaction
+from storage.gates import Gate
+from storage.ledger import Worker
+from tests.factories import pass_time
+from tests.invariants import check_ledger, find_gaps
+from tests.model.ledger_model import DRIFT, ENDS, HELD, KINDS, LEASE, JobModel, LedgerModel
+from tests.model.ledger_stage import Stage, Verbs, settlement
+
+PATIENCE = timedelta(seconds=50)
+LEASE_SPAN = timedelta(seconds=LEASE)
+MOST_JOBS = 14
+MOST_ROUNDS = 60
+
+requests = st.lists(
+    st.fixed_dictionaries(
+        {
+            "kind": st.sampled_from(list(KINDS)),
+            "org": st.sampled_from([0, 0, 1]),
+            "account": st.sampled_from(["ann", "ann", "bob"]),
+            "delay": st.sampled_from([None, None, None, None, 30, 130]),
+            "expires": st.sampled_from([None, None, None, None, None, None, 50, 1050]),
+            "priority": st.sampled_from([0, 0, 5]),
+        }
+    ),
+    min_size=1,
+    max_size=6,
+)
+broker_states = st.sampled_from(["works", "works", "works", "forgets", "is flushed"])
+spans = st.sampled_from([100, 100, 100, 200, 200, 500, 4000])
+lively = st.sampled_from([(), (), (0,), (1,), (0, 1)])
+effect_ends = st.sampled_from(["succeeded", "failed", "unknown", None])
+closable = st.sampled_from(
+    ["fleet", "queue", "job_type", "org", "account", "provider", "org_provider", "account", "provider"]
+)
+
+
+class LedgerMachine(RuleBasedStateMachine):
+    """Workers that crash, hang and wake up late, a broker that loses and doubles hints, people who cancel and pause."""
+
+    def __init__(self, stage: Stage, verbs: Verbs) -> None:
+        """Begin with an empty ledger."""
+        super().__init__()
+        self.stage, self.verbs, self.store = stage, verbs, stage.store
+        self.model = LedgerModel()
+        self.hints: list[UUID] = []
+        self.hands: list[ClaimedJob] = []
+        """All claims ever handed out; most are lost meanwhile."""
+        self.unanswered: list[tuple[UUID, UUID]] = []
+        """Claims whose answer was lost: ids and tokens."""
+
+    @initialize(asked=requests)
+    def begin(self, asked: list[dict[str, Any]]) -> None:
+        """Two processes, and something to do."""
+        self.stage.empty()
+        for worker in self.stage.workers:
+            self.renew(worker)
+        self.enqueue(asked, publisher=True)
+
+    @rule(asked=requests, publisher=st.booleans())
+    @precondition(lambda self: len(self.model.jobs) < MOST_JOBS)
+    def enqueue(self, asked: list[dict[str, Any]], publisher: bool) -> None:
+        """Jobs come in by a door."""
+        now = datetime.now(UTC)
+        models = [self._asked(one) for one in asked]
+        jobs = [
+            NewJob(
+                model.kind.name,
+                model.org,
+                {"account_id": model.account},
+                priority=model.priority,
+                run_at=one["delay"] and now + timedelta(seconds=one["delay"]),
+                expires_at=one["expires"] and now + timedelta(seconds=one["expires"]),
+            )
+            for one, model in zip(asked, models, strict=True)
+        ]
+        with self.store.ledger() as tx:
+            made = ledger.enqueue(tx, jobs, publisher=publisher, patience=PATIENCE, burst=2)
+        for model, one in zip(models, made, strict=True):
+            first = self.model.winner(model)
+            assert one.created == (first is None), f"{model} met {first}"
+            if first is None:
+                self.model.enqueue(one.job_id, model)
+            else:
+                assert one.job_id == first
+            if one.publish:
+                assert publisher
+                self.hints.append(one.job_id)
+
+    def _asked(self, one: dict[str, Any]) -> JobModel:
+        now = self.model.now
+        return JobModel(
+            KINDS[one["kind"]],
+            self.stage.orgs[one["org"]],
+            one["account"],
+            now + (one["delay"] or 0),
+            priority=one["priority"],
+            expires_at=one["expires"] and now + one["expires"],
+        )
+
+    @rule(room=st.sampled_from([1, 3, 100]), broker=broker_states)
+    def relay(self, room: int, broker: str = "works") -> None:
+        """One round of the relay, whose hints may all get lost, or all that lay in the broker."""
+        if broker == "is flushed":
+            self.hints.clear()
+            with self.store.ledger() as tx:
+                self.verbs.recall_hints(tx, batch=1000)
+        for hint in self.verbs.relay(self.store, burst=2, room=room):
+            job = self.model.jobs[hint.job_id]
+            assert job.state is State.QUEUED, f"a hint for {job}"
+            # One that was claimed within the drift and given back may be told of again within it.
+            assert job.run_at <= self.model.now + DRIFT, f"a hint too early for {job}"
+            assert not any(self.model.is_closed(gate) for gate in job.gates()), f"a hint past a gate for {job}"
+            if broker != "forgets":
+                self.hints.append(hint.job_id)
+
+    @rule(data=st.data(), number=st.integers(0, 1), answered=st.sampled_from([True, True, True, False]))
+    @precondition(lambda self: self.hints)
+    def claim(self, data: st.DataObject, number: int, answered: bool) -> None:
+        """A process claims by hints; some are late, doubled or invented, and the answer may get lost."""
+        known = list(self.model.jobs)
+        waiting = [job_id for job_id in known if self.model.jobs[job_id].state is State.QUEUED]
+        hints = st.sampled_from(self.hints) | st.sampled_from(waiting or known) | st.sampled_from(known)
+        job_ids = data.draw(st.lists(hints, min_size=1, max_size=8), label="hints")
+        starts = data.draw(st.lists(st.booleans(), min_size=len(job_ids), max_size=len(job_ids)), label="starts")
+        self.hints = [hint for hint in self.hints if hint not in job_ids]
+        self._claim(self.stage.workers[number], job_ids, starts, answered=answered)
+
+    @rule(number=st.integers(0, 1), start=st.booleans())
+    def claim_all(self, number: int, start: bool) -> None:
+        """The relay has a round, and a process claims all that it has hints for."""
+        self.relay(room=100)
+        if self.hints:
+            job_ids, self.hints = list(dict.fromkeys(self.hints)), []
+            self._claim(self.stage.workers[number], job_ids, [start] * len(job_ids))
+
+    def _claim(self, worker: Worker, job_ids: list[UUID], starts: list[bool], *, answered: bool = True) -> None:
+        token = uuid4()
+        verdicts = {job_id: self.model.judge(self.model.jobs[job_id]) for job_id in job_ids}
+        with self.store.ledger() as tx:
+            claims = self.verbs.claim(tx, job_ids, worker.worker_id, lease=LEASE_SPAN, starts=starts, token=token)
+        claimed = {job.job_id: job for job in claims.jobs}
+        self._compare_slots([job_id for job_id, said in verdicts.items() if said == "claimed"], set(claimed))
+        for job_id, said in verdicts.items():
+            told = "claimed" if job_id in claimed else claims.refused.get(job_id)
+            contested = said == "claimed" and self.model.jobs[job_id].key
+            assert told == said or (contested and told == "serial"), f"{told} instead of {said}"
+            if told in {"canceled", "expired"}:
+                self.model.jobs[job_id].state = State.CANCELED
+        for job_id, job in claimed.items():
+            wish = {start for named, start in zip(job_ids, starts, strict=True) if named == job_id}
+            began = job.started if len(wish) == 2 else wish.pop()
+            self.model.claim(job_id, worker.worker_id, token, starts=began)
+            counted = self.model.jobs[job_id].attempt + (not job.started)
+            assert job.attempt == counted, f"{job} is not attempt {counted}"
+        if answered:
+            self.hands += claims.jobs
+        else:
+            self.unanswered += [(job_id, token) for job_id in job_ids]
+
+    def _compare_slots(self, wanting: Sequence[UUID], claimed: set[UUID]) -> None:
+        for key in {self.model.jobs[job_id].key for job_id in wanting} - {None}:
+            of_key = [job_id for job_id in wanting if self.model.jobs[job_id].key == key]
+            chosen = [job_id for job_id in of_key if job_id in claimed]
+            left = [job_id for job_id in of_key if job_id not in claimed]
+            assert key is not None
+            room = self.model.room(key)
+            assert self.model.fair_choice(chosen, left, room), f"{len(chosen)} of {len(of_key)} for {room} slots"
+
+    @rule()
+    @precondition(lambda self: self.unanswered)
+    def give_unanswered_back(self) -> None:
+        """A process gives claims back of which it does not know whether they were made."""
+        self._write([(Settlement.unanswered(*claim), "unstarted") for claim in self.unanswered])
+        self.unanswered.clear()
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.hands)
+    def start(self, data: st.DataObject) -> None:
+        """A process writes that some of its jobs run."""
+        hands = data.draw(st.lists(st.sampled_from(self.hands), min_size=1, max_size=4), label="claims")
+        with self.store.ledger() as tx:
+            self.verbs.record_starts(tx, [(job.job_id, job.token, datetime.now(UTC)) for job in hands])
+        for job in hands:
+            self.model.start(job.job_id, job.token)
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.hands)
+    def settle(self, data: st.DataObject) -> None:
+        """A process writes what became of some of its jobs; some claims are lost, and some long ago."""
+        own = [job for job in self.hands if self.model.jobs[job.job_id].token == job.token]
+        hand = st.sampled_from(own or self.hands) | st.sampled_from(self.hands)
+        named = data.draw(
+            st.lists(hand, min_size=1, max_size=5, unique_by=lambda job: (job.job_id, job.token)), label="claims"
+        )
+        outcomes = [data.draw(st.sampled_from([o for o in ENDS if o != "held"]), label="outcome") for _ in named]
+        self._write([(settlement(job, said), said) for job, said in zip(named, outcomes, strict=True)])
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.hands)
+    def settle_held(self, data: st.DataObject) -> None:
+        """A handler ends well in a transaction of its own."""
+        job = data.draw(st.sampled_from(self.hands), label="claim")
+        held = self.model.jobs[job.job_id].token == job.token
+        try:
+            with self.store.ledger() as tx:
+                woken = self.verbs.settle_held(tx, job, {}, 0, began_at=datetime.now(UTC))
+        except ClaimLost:
+            assert not held
+        else:
+            assert held
+            self.model.settle(job.job_id, job.token, "held")
+            self._hear(woken)
+
+    def _write(self, settlements: list[tuple[Settlement, str]]) -> None:
+        with self.store.ledger() as tx:
+            moved = self.verbs.settle(tx, [made for made, _ in settlements])
+            closing = [made.gate for made, _ in settlements if made.gate and made.job_id in moved.job_ids]
+            for gate in closing:
+                _close(tx, gate)
+        expected = {made.job_id for made, said in settlements if self.model.settle(made.job_id, made.token, said)}
+        assert moved.job_ids == expected
+        for gate in closing:
+            wait = None if gate.until is None else round((gate.until - datetime.now(UTC)).total_seconds() / 10) * 10
+            self.model.close((gate.scope.value, gate.key), wait)
+        self._hear(moved.hints)
+
+    def _hear(self, woken: Sequence[Any]) -> None:
+        for hint in woken:
+            job = self.model.jobs[hint.job_id]
+            assert job.state is State.QUEUED, f"woken: {job}"
+            assert job.key
+            self.hints.append(hint.job_id)
+
+    @rule(
+        data=st.data(),
+        name=st.sampled_from(["send", "label"]),
+        status=effect_ends,
+    )
+    @precondition(lambda self: self.hands)
+    def act(self, data: st.DataObject, name: str, status: str | None) -> None:
+        """A handler begins an effect on the outside world, and may end it."""
+        job = data.draw(st.sampled_from(self.hands), label="claim")
+        expected = self.model.begin_effect(job.job_id, job.token, name)
+        try:
+            with self.store.ledger() as tx:
+                learned = guards.begin_effect(tx, job, name, Strategy.FIND).standing.value
+        except ClaimLost:
+            learned = None
+        assert learned == expected
+        if status is not None and learned in {"act", "find_out", "busy", None}:
+            with self.store.ledger() as tx:
+                result: JsonObject | None = {} if status == "succeeded" else None
+                done = guards.finish_effect(tx, job, name, status, result=result, error={"code": "x"})
+            assert done == self.model.finish_effect(job.job_id, job.token, name, status)
+
+    @rule(
+        span=spans,
+        renewing=lively,
+    )
+    def leap(self, span: int, renewing: Sequence[int] = ()) -> None:
+        """Time goes by, for leases, deadlines, hints, gates and all; some processes renew their lease, late or in time.
+
+        Then the relay takes back what was lost.
+        """
+        pass_time(self.stage.owner, timedelta(seconds=span))
+        self.model.now += span
+        for number in renewing:
+            self.renew(self.stage.workers[number])
+        self._rescue()
+
+    def renew(self, worker: Worker) -> None:
+        """Renew a lease."""
+        with self.store.ledger() as tx:
+            ledger.renew_lease(tx, worker, LEASE_SPAN)
+        self.model.leases[worker.worker_id] = self.model.now + LEASE
+
+    def _rescue(self) -> None:
+        may = {job_id for job_id, job in self.model.jobs.items() if self.model.overdue(job)}
+        must = {job_id for job_id in may if self.model.surely_overdue(self.model.jobs[job_id])}
+        with self.store.ledger() as tx:
+            moved = self.verbs.rescue(tx, batch=1000)
+        assert must <= moved.job_ids <= may
+        for job_id in moved.job_ids:
+            self.model.rescue(job_id)
+        self._hear(moved.hints)
+
+    @rule(number=st.integers(0, 1))
+    def stop(self, number: int) -> None:
+        """A process stops and gives back all it holds; it does not know that, and may go on."""
+        worker = self.stage.workers[number]
+        with self.store.ledger() as tx:
+            moved = self.verbs.return_claims(tx, worker.node_id, LEASE_SPAN)
+        assert moved.job_ids == self.model.give_back(worker.worker_id)
+        self._hear(moved.hints)
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.model.jobs)
+    def cancel(self, data: st.DataObject) -> None:
+        """Somebody asks for jobs to be canceled."""
+        job_ids = data.draw(st.lists(st.sampled_from(list(self.model.jobs)), min_size=1, max_size=2, unique=True))
+        with self.store.ledger() as tx:
+            told = ledger.cancel(tx, job_ids, "no longer wanted", by=Origin())
+        expected = {job_id: self.model.cancel(job_id) for job_id in job_ids}
+        assert told == {job_id: state for job_id, state in expected.items() if state}
+
+    @rule(data=st.data(), scope=closable, wait=st.sampled_from([None, 50, 250, 1050]))
+    @precondition(lambda self: self.model.jobs)
+    def close_gate(self, data: st.DataObject, scope: str, wait: int | None) -> None:
+        """Somebody pauses what one of the jobs belongs to."""
+        job = data.draw(st.sampled_from(list(self.model.jobs.values())), label="job")
+        key = dict(job.gates()).get(scope)
+        if key is not None:
+            until = None if wait is None else datetime.now(UTC) + timedelta(seconds=wait)
+            with self.store.ledger() as tx:
+                gates.close(tx, Gate(scope, key, "a pause", until, "ada"))
+            self.model.close((scope, key), wait)
+
+    @rule()
+    @precondition(lambda self: self.model.closed)
+    def open_gates(self) -> None:
+        """Somebody lets everything go on."""
+        for scope, key in self.model.closed:
+            with self.store.ledger() as tx:
+                assert gates.open_gate(tx, scope, key) == self.model.is_closed((scope, key))
+        self.model.closed.clear()
+
+    @invariant()
+    def agree(self) -> None:
+        """The ledger says of each job what the model says, and does not contradict itself."""
+        said = {
+            job_id: (job.state.value, job.attempt, job.losses, job.suspect, job.token, job.worker, job.cancel_requested)
+            for job_id, job in self.model.jobs.items()
+        }
+        assert self.stage.rows() == said
+        assert find_gaps(self.stage.owner, resting=False) == []
+
+    def teardown(self) -> None:
+        """Whatever happened, every job comes to an end; nothing is lost."""
+        for _ in range(MOST_ROUNDS):
+            if all(job.state.final for job in self.model.jobs.values()):
+                break
+            self._work_on()
+        self.agree()
+        check_ledger(self.stage.owner)
+
+    def _work_on(self) -> None:
+        """One round of a healthy fleet."""
+        self.leap(1000, renewing=(0, 1))
+        self.open_gates()
+        self.claim_all(0, start=False)
+        held = [job for job in self.hands if self.model.jobs[job.job_id].state in HELD]
+        self._write([(settlement(job, "done"), "done") for job in held])
+
+
+def _close(tx: Transaction, gate: CloseGate) -> None:
+    gates.close(tx, Gate(gate.scope.value, gate.key, gate.reason, gate.until, "postroom"))

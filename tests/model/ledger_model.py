@@ -1,0 +1,281 @@
+"""The ledger as one would explain it to a person: what each verb does to a job, in plain Python and without a database.
+
+Times are whole seconds of the model's own clock, which moves by leaps of a hundred. Everything that ends or falls due
+does so thirty or fifty seconds off a leap, so that the seconds a test really takes cannot matter.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from domain.job import State
+
+LEASE, DEADLINE, DELAY = 150, 450, 130
+DRIFT = 60
+"""How much too early a hint may come: the claim forgives it as the drift of clocks."""
+MOST_LOSSES = 3
+HELD = (State.CLAIMED, State.RUNNING)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A job type."""
+
+    name: str
+    max_attempts: int = 3
+    queue: str = "default"
+    light: bool = False
+    slots: int | None = None
+    unique: str | None = None
+    provider: str | None = None
+
+
+_ALL = (
+    Kind("model.plain"),
+    Kind("model.light", max_attempts=5, light=True),
+    Kind("model.one", slots=1),
+    Kind("model.two", slots=2, max_attempts=2),
+    Kind("model.queued", unique="while_queued", light=True),
+    Kind("model.active", unique="while_active", slots=1),
+    Kind("model.calling", queue="notifications", provider="gmail"),
+)
+KINDS = {kind.name: kind for kind in _ALL}
+
+
+@dataclass
+class JobModel:
+    """What the model knows of one job."""
+
+    kind: Kind
+    org: UUID
+    account: str
+    run_at: int
+    priority: int = 0
+    expires_at: int | None = None
+    state: State = State.QUEUED
+    attempt: int = 0
+    losses: int = 0
+    suspect: bool = False
+    token: UUID | None = None
+    worker: UUID | None = None
+    claimed_at: int = 0
+    cancel_requested: bool = False
+
+    @property
+    def key(self) -> tuple[str, UUID, str] | None:
+        """Its concurrency key."""
+        return (self.kind.name, self.org, self.account) if self.kind.slots else None
+
+    @property
+    def guard(self) -> tuple[str, UUID, str] | None:
+        """What it is one of a kind by."""
+        return (self.kind.name, self.org, self.account) if self.kind.unique else None
+
+    def let_go(self, state: State) -> None:
+        """End the claim."""
+        self.state, self.token, self.worker = state, None, None
+
+    def gates(self) -> Iterable[tuple[str, str]]:
+        """Every gate that could keep it back."""
+        yield ("fleet", "all")
+        yield from (("queue", self.kind.queue), ("job_type", self.kind.name))
+        yield from (("org", str(self.org)), ("account", self.account))
+        if self.kind.provider:
+            yield ("provider", self.kind.provider)
+            yield ("org_provider", f"{self.org}:{self.kind.provider}")
+
+
+@dataclass(frozen=True)
+class End:
+    """What one outcome of an attempt does."""
+
+    state: State
+    counts: bool = True
+    wait: int | None = None
+    last_is_dead: bool = False
+    loses: int = 0
+
+
+ENDS = {
+    "done": End(State.SUCCEEDED),
+    "held": End(State.SUCCEEDED),
+    "cancel": End(State.CANCELED),
+    "revoked": End(State.CANCELED),
+    "snooze": End(State.QUEUED, counts=False, wait=DELAY),
+    "transient": End(State.QUEUED, wait=DELAY, last_is_dead=True),
+    "throttled": End(State.QUEUED, counts=False, wait=DELAY),
+    "unauthorised": End(State.QUEUED, counts=False, wait=0),
+    "invalid": End(State.DEAD),
+    "permanent": End(State.FAILED),
+    "interrupted": End(State.QUEUED, counts=False),
+    "unstarted": End(State.QUEUED, counts=False),
+    "died": End(State.QUEUED, last_is_dead=True, loses=1),
+    "died_beside": End(State.QUEUED, last_is_dead=True),
+}
+"""Every way in which an attempt ends that its own worker tells of."""
+
+
+@dataclass
+class EffectModel:
+    """An effect on the outside world, and the claim that began it."""
+
+    job_id: UUID
+    token: UUID
+    status: str = "running"
+
+
+@dataclass
+class LedgerModel:
+    """All jobs, and who holds what."""
+
+    now: int = 0
+    jobs: dict[UUID, JobModel] = field(default_factory=dict)
+    leases: dict[UUID, int] = field(default_factory=dict)
+    closed: dict[tuple[str, str], int | None] = field(default_factory=dict)
+    guards: dict[tuple[str, UUID, str], UUID] = field(default_factory=dict)
+    effects: dict[tuple[UUID, str], EffectModel] = field(default_factory=dict)
+
+    def winner(self, job: JobModel) -> UUID | None:
+        """The job that is in the way of a new one."""
+        first = self.guards.get(job.guard) if job.guard else None
+        if first is None:
+            return None
+        in_the_way = (State.QUEUED,) if job.kind.unique == "while_queued" else (State.QUEUED, *HELD)
+        return first if self.jobs[first].state in in_the_way else None
+
+    def enqueue(self, job_id: UUID, job: JobModel) -> None:
+        """Add a job that nothing is in the way of."""
+        self.jobs[job_id] = job
+        if job.guard:
+            self.guards[job.guard] = job_id
+
+    def alive(self, worker: UUID | None) -> bool:
+        """Whether a process has a lease."""
+        return worker is not None and self.leases.get(worker, self.now) > self.now
+
+    def close(self, gate: tuple[str, str], wait: int | None) -> None:
+        """Close a gate; the later end wins."""
+        until = None if wait is None else self.now + wait
+        old = self.closed.get(gate, self.now)
+        if old is not None and (until is None or until > old):
+            self.closed[gate] = until
+
+    def is_closed(self, gate: tuple[str, str]) -> bool:
+        """Whether a gate keeps jobs back now."""
+        until = self.closed.get(gate, self.now)
+        return until is None or until > self.now
+
+    def judge(self, job: JobModel) -> str | None:
+        """What a claim says of a job, before it looks at concurrency keys; None for one that is not queued."""
+        if job.state is not State.QUEUED:
+            return None
+        if job.cancel_requested:
+            return "canceled"
+        if job.expires_at is not None and job.expires_at <= self.now:
+            return "expired"
+        if job.run_at > self.now + DRIFT:
+            return "early"
+        return "gated" if any(self.is_closed(gate) for gate in job.gates()) else "claimed"
+
+    def room(self, key: tuple[str, UUID, str]) -> int:
+        """How many more jobs of a concurrency key may be held."""
+        of_key = [job for job in self.jobs.values() if job.key == key]
+        return (of_key[0].kind.slots or 0) - sum(job.state in HELD for job in of_key)
+
+    def claim(self, job_id: UUID, worker: UUID, token: UUID, *, starts: bool) -> None:
+        """Give a job to a process."""
+        job = self.jobs[job_id]
+        job.state = State.RUNNING if starts or job.suspect else State.CLAIMED
+        job.attempt += job.state is State.RUNNING
+        job.token, job.worker, job.claimed_at = token, worker, self.now
+
+    def start(self, job_id: UUID, token: UUID) -> None:
+        """Note that a claimed job has begun."""
+        job = self.jobs[job_id]
+        if job.token == token and job.state is State.CLAIMED:
+            job.state, job.attempt = State.RUNNING, job.attempt + 1
+
+    def settle(self, job_id: UUID, token: UUID, outcome: str) -> bool:
+        """End an attempt; false when the claim is lost."""
+        job, end = self.jobs[job_id], ENDS[outcome]
+        if job.token != token:
+            return False
+        job.attempt += job.state is State.CLAIMED
+        job.losses += end.loses
+        poison = job.losses >= MOST_LOSSES and end.loses > 0
+        dead = end.last_is_dead and (job.attempt >= job.kind.max_attempts or poison)
+        job.attempt -= not end.counts
+        job.suspect = False
+        job.run_at = job.run_at if end.wait is None or dead else self.now + end.wait
+        job.let_go(State.DEAD if dead else end.state)
+        return True
+
+    def overdue(self, job: JobModel) -> bool:
+        """Whether a rescue may take a held job back."""
+        return job.state in HELD and (not self.alive(job.worker) or job.claimed_at + DEADLINE <= self.now)
+
+    def surely_overdue(self, job: JobModel) -> bool:
+        """Whether a rescue must: it looks at a job when the lease that stood at the claim could have ended."""
+        return self.overdue(job) and job.claimed_at + LEASE <= self.now
+
+    def rescue(self, job_id: UUID) -> None:
+        """Take a job back."""
+        job = self.jobs[job_id]
+        ran, silent = job.state is State.RUNNING, not self.alive(job.worker)
+        job.losses += ran
+        last = job.losses >= MOST_LOSSES or job.attempt >= job.kind.max_attempts
+        job.suspect = not ran and silent
+        fate = State.DEAD if ran and last else State.QUEUED
+        job.let_go(State.CANCELED if job.cancel_requested else fate)
+
+    def give_back(self, worker: UUID) -> set[UUID]:
+        """A process stops: its jobs go back and its lease is gone; returns them."""
+        if worker not in self.leases:
+            return set()
+        del self.leases[worker]
+        mine = {job_id for job_id, job in self.jobs.items() if job.state in HELD and job.worker == worker}
+        for job_id in mine:
+            job = self.jobs[job_id]
+            job.attempt -= job.state is State.RUNNING
+            job.let_go(State.QUEUED)
+        return mine
+
+    def cancel(self, job_id: UUID) -> str | None:
+        """Ask for a job to be canceled; its state afterwards, or None when it was final."""
+        job = self.jobs[job_id]
+        if job.state.final:
+            return None
+        job.cancel_requested = True
+        if job.state is State.QUEUED:
+            job.state = State.CANCELED
+        return job.state.value
+
+    def fair_choice(self, chosen: Sequence[UUID], left: Sequence[UUID], room: int) -> bool:
+        """Whether a key's slots went to as many as there was room for, and to the most urgent."""
+        least = min((self.jobs[job_id].priority for job_id in chosen), default=101)
+        most = max((self.jobs[job_id].priority for job_id in left), default=-101)
+        return len(chosen) == min(room, len(chosen) + len(left)) and least >= most
+
+    def begin_effect(self, job_id: UUID, token: UUID, name: str) -> str | None:
+        """What an attempt learns that wants to act; None when its claim is lost."""
+        if self.jobs[job_id].token != token:
+            return None
+        key = self.jobs[job_id].org, name
+        known = self.effects.get(key)
+        if known is None or known.status == "failed":
+            self.effects[key] = EffectModel(job_id, token)
+            return "act"
+        if known.status != "running":
+            return {"succeeded": "done", "unknown": "unknown"}[known.status]
+        if known.job_id != job_id and self.jobs[known.job_id].token == known.token:
+            return "busy"
+        known.job_id, known.token = job_id, token
+        return "find_out"
+
+    def finish_effect(self, job_id: UUID, token: UUID, name: str, status: str) -> bool:
+        """Note how an effect ended; false when it is not this attempt's."""
+        known = self.effects.get((self.jobs[job_id].org, name))
+        if known is None or known.token != token or self.jobs[job_id].token != token:
+            return False
+        known.status = status
+        return True

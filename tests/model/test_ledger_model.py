@@ -1,0 +1,130 @@
+"""The ledger does what its model does, whatever the order of claims, deaths, late hints, gates and leaps of the clock.
+
+`make one T='tests/model --model-examples 2000'` plays that many new random examples; the suite's few stay the same.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+from psycopg import Connection
+
+from domain.job import Hint
+from domain.lifecycle import Settlement
+from storage import ledger
+from storage.database import Database, Transaction
+from storage.ledger import Claims, Moved
+from tests.factories import relay_once
+from tests.model.ledger_machine import LedgerMachine
+from tests.model.ledger_stage import Stage, Verbs
+
+STEPS = 40
+EXAMPLES = 40
+"""Enough to find every broken verb below, most within a few examples; a couple of hundred milliseconds each."""
+
+
+@pytest.fixture
+def stage(store: Database, database: Connection) -> Stage:
+    return Stage(store, database)
+
+
+def play(stage: Stage, verbs: Verbs, examples: int, *, fixed: bool = True) -> None:
+    """Run the machine: random steps from an empty ledger, `examples` times."""
+    bounds = settings(
+        max_examples=examples,
+        derandomize=fixed,
+        stateful_step_count=STEPS,
+        # Examples share servers with other tests, and a report of each step would be longer than it helps.
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        database=None,
+        report_multiple_bugs=False,
+        # Without shrinking, which takes minutes: a report names each step anyway.
+        phases=[Phase.generate],
+    )
+
+    class Played(LedgerMachine):
+        def __init__(self) -> None:
+            super().__init__(stage, verbs)
+
+    run_state_machine_as_test(Played, settings=bounds)
+
+
+def test_the_ledger_does_what_its_model_does(stage: Stage, model_examples: int | None) -> None:
+    play(stage, Verbs(), model_examples or EXAMPLES, fixed=model_examples is None)
+
+
+def zombies_win(tx: Transaction, settlements: Sequence[Settlement]) -> Moved:
+    """A settlement that does not ask whose claim it is."""
+    rows = tx.raw("select id, claim_token from jobs where claim_token is not null")
+    tokens = {row.id: row.claim_token for row in rows}
+    return ledger.settle(tx, [replace(one, token=tokens.get(one.job_id, one.token)) for one in settlements])
+
+
+def slots_are_forgotten(tx: Transaction, job_ids: Sequence[UUID], worker_id: UUID, **given: Any) -> Claims:  # noqa: ANN401 - as the verb's
+    """A claim that does not keep its concurrency key."""
+    claims = ledger.claim(tx, job_ids, worker_id, **given)
+    tx.raw("delete from serial_slots")
+    return claims
+
+
+def starts_are_free(tx: Transaction, job_ids: Sequence[UUID], worker_id: UUID, **given: Any) -> Claims:  # noqa: ANN401 - as the verb's
+    """A claim that begins a job and does not count the attempt."""
+    claims = ledger.claim(tx, job_ids, worker_id, **given)
+    tx.raw(
+        "update jobs set attempt = attempt - 1 where state = 'running' and attempt > 1 and id = any (%(ids)s)",
+        {"ids": list(job_ids)},
+    )
+    return claims
+
+
+def ends_are_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]) -> None:
+    """A start that is written although the job has gone back meanwhile."""
+    tx.raw(
+        "update jobs set attempt = attempt + 1"
+        " where state = 'queued' and attempt < max_attempts and id = any (%(ids)s)",
+        {"ids": [job_id for job_id, _, _ in starts]},
+    )
+    ledger.record_starts(tx, starts)
+
+
+def losses_are_forgiven(tx: Transaction, *, batch: int) -> Moved:
+    """A rescue that counts no loss: poison would live for ever."""
+    moved = ledger.rescue(tx, batch=batch)
+    tx.raw("update jobs set losses = 0 where finished_at is null")
+    return moved
+
+
+def the_living_are_robbed(tx: Transaction, *, batch: int) -> Moved:
+    """A rescue that does not look at leases."""
+    tx.raw("update workers set lease_until = now()")
+    return ledger.rescue(tx, batch=batch)
+
+
+def the_backlog_is_forgotten(store: Database, **given: Any) -> list[Hint]:  # noqa: ANN401 - as the relay's
+    """A relay that has no room for anybody, ever."""
+    return relay_once(store, **(given | {"room": 0}))
+
+
+BROKEN: dict[str, Callable[..., Any]] = {
+    "settle": zombies_win,
+    "claim": slots_are_forgotten,
+    "record_starts": ends_are_starts,
+    "rescue": losses_are_forgiven,
+    "relay": the_backlog_is_forgotten,
+}
+
+
+@pytest.mark.parametrize(
+    ("verb", "broken"),
+    [*BROKEN.items(), ("claim", starts_are_free), ("rescue", the_living_are_robbed)],
+    ids=lambda given: getattr(given, "__name__", given),
+)
+def test_a_broken_verb_is_found(stage: Stage, verb: str, broken: Callable[..., Any]) -> None:
+    with pytest.raises(AssertionError):
+        play(stage, replace(Verbs(), **{verb: broken}), EXAMPLES)
