@@ -75,11 +75,15 @@ class Relay(threading.Thread):
             if time.monotonic() >= due_at:
                 more = self.turn()
                 due_at = time.monotonic() + (0 if more else self._runtime.settings.relay_interval_s)
-            busy = self._feeder.turn()
+            busy = self.feed()
             # A leader that has much to do must be heard all the same, or another would depose it.
             pause = min(BUSY_S if busy else IDLE_S, max(due_at - time.monotonic(), 0))
             if relaying.GATE in relaying.wait(session, 0 if more else pause):
                 due_at = time.monotonic()
+
+    def feed(self) -> bool:
+        """Fill each queue's window from the backlog once; true while there is a backlog, or was a moment ago."""
+        return self._feeder.turn()
 
     def turn(self) -> bool:
         """One round: rescue, watch the broker's epoch, look at what is due, unpark; true when more is to do at once."""

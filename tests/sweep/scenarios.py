@@ -205,7 +205,17 @@ def long_finished(job_type: str, age: timedelta) -> Prepare:
     return prepare
 
 
+def spent_day(world: World) -> UUID:
+    """An org whose money for the day is gone, and nobody has been told yet."""
+    today = world.process.clock().date()
+    world.database.execute(
+        "insert into budget_days (org_id, day, exhausted_at) values (%s, %s, now())", (world.account.org_id, today)
+    )
+    return enqueue(world, "budgets.alert", {"day": today.isoformat(), "daily_microcents": 5})
+
+
 SCENARIOS: dict[str, dict[str, Prepare]] = {
+    "budgets.alert": {"spent_day": spent_day},
     "deadletter.quarantine": {"dead_job": dead_job},
     "drafts.write": {"unanswered": unanswered},
     "gmail.ingest": {"unseen_letter": unseen_letter},

@@ -20,6 +20,7 @@ from domain.job import Hint
 from settings import Settings
 from tasks.broker import KEY
 from tasks.catalogue import Job, catalogue
+from tasks.feeder import QUEUES
 from tasks.lease import renew
 from tasks.relay import Relay
 from tasks.runtime import Runtime, install
@@ -97,9 +98,15 @@ class Scene:
                 pass_time(self.database, ROUND)
                 renew(survivor)
                 relay.turn()
+                self._empty_broker()  # nobody consumes it here, and a full window would keep the backlog back
+                relay.feed()
         finally:
             install(None)
             survivor.close()
+
+    def _empty_broker(self) -> None:
+        with redis.Redis.from_url(self.settings.broker_url.get_secret_value()) as broker:
+            broker.delete(*QUEUES)
 
     def process(self, watch: Watch) -> Runtime:
         """A process of the fleet, its lease fresh."""
@@ -179,6 +186,8 @@ def prepared(
             world_at(outside.addresses(), settings, database) as world,
         ):
             job_id = scenario.prepare(world)
-            Relay(world.process).turn()
+            relay = Relay(world.process)
+            relay.turn()
+            relay.feed()
         outside.keep()
         yield Stage(servers, outside, settings, url.rpartition("/")[2], job_id, job_type, driver)
