@@ -162,7 +162,7 @@ HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], st
     "begin_effect": (lambda m: one_held(m) | {"strategy": "find", "keep_for": LEASE}, "jobs_pkey"),
     "finish_effect": (lambda m: one_held(m) | {"status": "unknown", "result": None, "error": None}, "jobs_pkey"),
     "save_step": (lambda m: one_held(m) | {"name": "step", "result": Jsonb({}), "cost": 0}, "jobs_pkey"),
-    "delete_finished_jobs": ({"keep_for": timedelta(days=3), "batch": 1000}, "jobs_finished"),
+    "delete_finished_jobs": ({"keep_for": timedelta(days=6, hours=23), "batch": 1000}, "jobs_finished"),
     "purge_expired_keys": ({"batch": 1000}, "idempotency_keys_expiry"),
     "fan_out_to_accounts": (asking_accounts, "accounts_pkey"),
 }
