@@ -119,14 +119,16 @@ class LedgerMachine(RuleBasedStateMachine):
             self.hints.clear()
             with self.store.ledger() as tx:
                 self.verbs.recall_hints(tx, batch=1000)
+        told: set[UUID] = set()
         for hint in self.verbs.relay(self.store, burst=2, room=room):
             job = self.model.jobs[hint.job_id]
             assert job.state is State.QUEUED, f"a hint for {job}"
             # One that was claimed within the drift and given back may be told of again within it.
             assert job.run_at <= self.model.now + DRIFT, f"a hint too early for {job}"
             assert not any(self.model.is_closed(gate) for gate in job.gates()), f"a hint past a gate for {job}"
-            if broker != "forgets":
-                self.hints.append(hint.job_id)
+            told.add(hint.job_id)
+        if broker != "forgets":
+            self._note(told)
 
     @rule(data=st.data(), number=st.integers(0, 1), answered=st.sampled_from([True, True, True, False]))
     @precondition(lambda self: self.hints)
@@ -168,7 +170,7 @@ class LedgerMachine(RuleBasedStateMachine):
             counted = self.model.jobs[job_id].attempt + (not job.started)
             assert job.attempt == counted, f"{job} is not attempt {counted}"
         if answered:
-            self.hands += claims.jobs
+            self.hands += [claimed[job_id] for job_id in verdicts if job_id in claimed]
         else:
             self.unanswered += [(job_id, token) for job_id in job_ids]
 
@@ -244,7 +246,11 @@ class LedgerMachine(RuleBasedStateMachine):
             job = self.model.jobs[hint.job_id]
             assert job.state is State.QUEUED, f"woken: {job}"
             assert job.key
-            self.hints.append(hint.job_id)
+        self._note({hint.job_id for hint in woken})
+
+    def _note(self, hinted: set[UUID]) -> None:
+        """Add hints in an order that is the same each time the same steps are played."""
+        self.hints += [job_id for job_id in self.model.jobs if job_id in hinted]
 
     @rule(
         data=st.data(),

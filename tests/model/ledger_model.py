@@ -275,7 +275,8 @@ class LedgerModel:
     def finish_effect(self, job_id: UUID, token: UUID, name: str, status: str) -> bool:
         """Note how an effect ended; false when it is not this attempt's."""
         known = self.effects.get((self.jobs[job_id].org, name))
-        if known is None or known.token != token or self.jobs[job_id].token != token:
+        # Jobs that were claimed together have the same token.
+        if known is None or (known.job_id, known.token) != (job_id, token) or self.jobs[job_id].token != token:
             return False
         known.status = status
         return True

@@ -328,7 +328,7 @@ def test_done_is_the_outcome_that_succeeds(store: Database, org: UUID) -> None:
 
 
 def test_a_lost_answer_costs_a_suspect_no_attempt(store: Database, database: Connection, org: UUID) -> None:
-    """Its claim began it although nobody asked for that; only the ledger knows of the attempt that goes back."""
+    """Its claim began it although nobody asked for that; only the ledger knows that there is an attempt to return."""
     job_id, worker = enqueue_one(store, org), make_worker(store)
     database.execute("update jobs set suspect = true, attempt = 2 where id = %s", (job_id,))
     token = uuid4()
