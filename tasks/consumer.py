@@ -43,7 +43,13 @@ class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
             self.qos.value = 1 << max(0, messages - 1).bit_length()
 
     def on_close(self) -> None:
-        """Leave the pool alone: its jobs are claimed, whatever becomes of the connection to the broker."""
+        """Let Celery forget what it had not handed to children yet, and give the claims on it back.
+
+        Celery's event loop was reset with the connection, and half-written messages to children with it.
+        """
+        super().on_close()
+        if self.pool.flush:
+            self.ledger_loop.take_back_unsent()
 
     def ensure_connected(self, conn: Any) -> Any:  # noqa: ANN401 - Celery ships no types
         """Wait for the broker for as long as it takes; meanwhile jobs that end are settled."""

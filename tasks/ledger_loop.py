@@ -148,6 +148,10 @@ class LedgerLoop:
         self._hints.clear()
         self._give_back("shutdown")
 
+    def take_back_unsent(self) -> None:
+        """Give back what the pool has not begun, because it was told to forget it."""
+        self._door.take_back_unsent()
+
     @property
     def idle(self) -> bool:
         """Whether everything that was claimed here is settled."""

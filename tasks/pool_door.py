@@ -87,6 +87,19 @@ class PoolDoor:
         else:
             enter()
 
+    def take_back_unsent(self) -> None:
+        """Give back the units that no child has begun; should one have come through, it finds its claims gone."""
+        for unit in tuple(self.under_way):
+            if MARKERS.read(unit.place) == MARKERS.WAITING:
+                # Its place is not used again, for that child may still write to it.
+                self.under_way.discard(unit)
+                self._deliver(
+                    [
+                        Report(job.job_id, job.token, "returned", Settlement.unstarted(job, "unsent"))
+                        for job in unit.jobs
+                    ]
+                )
+
     def begun(self) -> Sequence[tuple[ClaimedJob, datetime]]:
         """The jobs that are running now, with a time at which they had begun."""
         units = [(unit, unit.reached()) for unit in tuple(self.under_way)]

@@ -37,8 +37,8 @@ FRAME = frozenset(
 """The frame's own tables: judged by the invariants, not by comparison."""
 
 TOLD_TWICE = frozenset({"budget_days", "budget_reservations", "expected_writes", "llm_calls"})
-"""What an attempt that is repeated rightly writes again: an expectation before each call, a bill for each answer, and money
-set aside by a process that died, which is charged later because nobody knows whether the call was billed."""
+"""What an attempt that is repeated rightly writes again: an expectation before each call, a bill for each answer, and
+money set aside by a process that died, which is charged later because nobody knows whether the call was billed."""
 
 DIFFERS = frozenset({"uuid", "bytea", "timestamp with time zone"})
 """Types whose values differ from run to run; whether there is one is compared."""
