@@ -83,7 +83,8 @@ class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
     def _leave_broker(self) -> None:
         """Take everything of the lost connection out of the event loop, and leave the pool in it."""
         self.hub.reset()
-        self.hub.on_tick.clear()
+        # The pool's own stays: it registers that one only once.
+        self.hub.on_tick.difference_update([tick for tick in self.hub.on_tick if tick.__module__.startswith("kombu.")])
         self.pool.register_with_event_loop(self.hub)
 
     def create_task_handler(self, *arguments: Any, **options: Any) -> Callable[[Any], None]:  # noqa: ANN401 - as above
