@@ -55,6 +55,7 @@ class PoolDoor:
         self._clock = clock
         self._consumer: Any = None
         self.under_way: set[Unit] = set()
+        self._accepted: set[Unit] = set()
         self.moved_at = time.monotonic()
 
     def attach(self, consumer: Any) -> None:  # noqa: ANN401 - Celery ships no types
@@ -88,9 +89,12 @@ class PoolDoor:
             enter()
 
     def take_back_unsent(self) -> None:
-        """Give back the units that no child has begun; should one have come through, it finds its claims gone."""
+        """Give back the units that no child has accepted, for the pool has dropped them and would drop their reports.
+
+        Should a child be at one all the same, it finds its claims gone.
+        """
         for unit in tuple(self.under_way):
-            if MARKERS.read(unit.place) == MARKERS.WAITING:
+            if unit not in self._accepted:
                 # Its place is not used again, for that child may still write to it.
                 self.under_way.discard(unit)
                 self._deliver(
@@ -131,13 +135,18 @@ class PoolDoor:
         result = self._consumer.pool.apply_async(
             perform,
             args=(jobs, unit.place),
-            accept_callback=partial(_accepted, requests),
+            accept_callback=partial(self._accept, unit, requests),
             callback=partial(self._returned, unit, requests),
             error_callback=partial(self._failed, unit, requests),
             timeout=(max(job.deadline for job in jobs) + OVERTIME).total_seconds(),
         )
         for request in requests.values():
             request.handed_in(result)
+
+    def _accept(self, unit: Unit, requests: Requests, pid: int, accepted_at: float) -> None:
+        self._accepted.add(unit)
+        for request in requests.values():
+            request.on_accepted(pid, accepted_at)
 
     def _returned(self, unit: Unit, requests: Requests, reports: Sequence[Report]) -> None:
         for report in reports:
@@ -167,11 +176,7 @@ class PoolDoor:
         if unit not in self.under_way:
             return  # a child may report in time and be found dead afterwards
         self.under_way.discard(unit)
+        self._accepted.discard(unit)
         MARKERS.free(unit.place)
         self.moved_at = time.monotonic()
         self._deliver(reports)
-
-
-def _accepted(requests: Requests, pid: int, accepted_at: float) -> None:
-    for request in requests.values():
-        request.on_accepted(pid, accepted_at)
