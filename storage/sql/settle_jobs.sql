@@ -30,7 +30,7 @@ settled as (
   where j.id = v.id and j.claim_token = v.token
   returning j.id, j.org_id, j.project_id, j.job_type, j.state, j.attempt, j.guarded, j.idempotency_key, j.serial_key, j.error,
     j.actor_type, j.actor_id, j.request_id, j.correlation_id, v.event, v.detail, v.began_at, v.attempt_delta,
-    old.state as was, old.claim_token as by_token, old.worker_id as by_worker, old.claimed_at as taken_at
+    old.state as was, old.worker_id as by_worker, old.claimed_at as taken_at
 ),
 guards as (
   update idempotency_keys k set
@@ -52,7 +52,7 @@ told as (
   from settled where event is not null
 )
 select 'refused' as what, v.id, null as job_type, null as queue, false as light
-from verdicts v where not exists (select from settled s where s.id = v.id and s.by_token = v.token)
+from verdicts v where not exists (select from settled s where s.id = v.id)
 union all
 select 'woken', w.job_id, w.job_type, w.queue, w.light
 from (select array_agg(id) as ids from settled where serial_key is not null) as held
