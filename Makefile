@@ -1,8 +1,8 @@
 # Everything a developer does, one word each. Needs Python >= 3.11 (with venv) and make, nothing else.
 
 PYTHON ?= python3
-# Two test processes keep two cores busy; the servers are shared, so more processes cost only memory.
-TEST_WORKERS ?= 2
+# Three test processes keep two cores busy: tests of whole fleets wait a lot. The servers are shared.
+TEST_WORKERS ?= 3
 T ?= tests
 
 VENV := .venv
