@@ -121,15 +121,39 @@ class Settlement:
         return replace(self, started_at=at, cost_microcents=cost_microcents)
 
 
-def settle(job: ClaimedJob, outcome: Outcome | Failure, policy: RetryPolicy, now: datetime, dice: float) -> Settlement:
-    """Decide what becomes of a job after one attempt.
+def settle(  # noqa: PLR0913 - what is known of an attempt
+    job: ClaimedJob,
+    outcome: Outcome | Failure,
+    policy: RetryPolicy,
+    now: datetime,
+    dice: float,
+    *,
+    began_at: datetime | None = None,
+    cost_microcents: int = 0,
+) -> Settlement:
+    """Decide what becomes of a job after one attempt, which began at `began_at` and cost so much.
 
     A claim that is lost is given back all the same: its token matches nothing then. But a lease that ran short in the
     process may still stand in the ledger, be renewed a moment later, and keep the job from everybody.
     """
+    if isinstance(outcome, Done):
+        return Settlement(
+            job.job_id,
+            job.token,
+            State.SUCCEEDED,
+            started_at=began_at,
+            output=outcome.output,
+            cost_microcents=cost_microcents,
+            children=outcome.children,
+        )
+    settlement = _settle_undone(job, outcome, policy, now, dice)
+    return settlement.begun(began_at, cost_microcents=cost_microcents) if began_at else settlement
+
+
+def _settle_undone(
+    job: ClaimedJob, outcome: Snooze | Cancel | Failure, policy: RetryPolicy, now: datetime, dice: float
+) -> Settlement:
     match outcome:
-        case Done(output=output, children=children):
-            return Settlement(job.job_id, job.token, State.SUCCEEDED, output=output, children=children)
         case Snooze(until=until, reason=reason):
             return _requeue(job, until, {"cause": "snooze", "reason": reason}, attempt_delta=-1)
         case Cancel(reason=reason):

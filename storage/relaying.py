@@ -176,4 +176,4 @@ def wait(session: Session, seconds: float) -> frozenset[str]:
 
 
 def _due(rows: Sequence[Row[Any]]) -> Due:
-    return Due(tuple(Hint(r.id, r.job_type, r.queue, r.light) for r in rows if r.published), len(rows))
+    return Due(tuple(Hint(*row[:4]) for row in map(tuple, rows) if row[4]), len(rows))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice, takewhile
+from math import ceil
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -46,21 +47,17 @@ STRANGE_WAIT = timedelta(seconds=30)
 """How long a job rests whose type this worker does not know; a newer worker will take it."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Envelope:
     """One broker message; acknowledged when each of its jobs is claimed, or is known to need no claim here."""
 
     message: Any
+    job_type: str
     open: int
 
 
-@dataclass(frozen=True, slots=True)
-class Hinted:
-    """A job that the broker spoke of and nobody here has claimed yet."""
-
-    job_id: UUID
-    job_type: str
-    envelope: Envelope
+Hinted = tuple[UUID, Envelope]
+"""A job that the broker spoke of and nobody here has claimed yet."""
 
 
 class LedgerLoop:
@@ -79,6 +76,7 @@ class LedgerLoop:
         self._load_s = 0.0
         self._unanswered: list[Settlement] = []
         self._envelopes = 0
+        self._bundled = 1.0
         self._thread = threading.get_ident()
         self._next_turn = 0.0
         self._timer: Any = None
@@ -105,9 +103,10 @@ class LedgerLoop:
             message.reject_log_error(log, self._consumer.connection_errors)
             admission.refuse(self._process, str(headers["task"]), str(headers["id"]), "id", "is no UUID")
             return
-        envelope = Envelope(message, len(job_ids))
+        envelope = Envelope(message, headers["task"], len(job_ids))
         self._envelopes += 1
-        self._hints.extend(Hinted(job_id, headers["task"], envelope) for job_id in job_ids)
+        self._bundled += 0.2 * (len(job_ids) - self._bundled)
+        self._hints.extend([(job_id, envelope) for job_id in job_ids])
         self._arm()
 
     def deliver(self, reports: Sequence[Report]) -> None:
@@ -229,16 +228,16 @@ class LedgerLoop:
         hinted: list[Hinted] = []
         while self._hints and len(hinted) < FULL and may_take(slots, taken + len(hinted), load):
             hint = self._hints.popleft()
-            load += self._pace.expects(hint.job_type)
+            load += self._pace.expects(hint[1].job_type)
             hinted.append(hint)
         if hinted:
             # An ordinary job that finds a free slot begins at once, and its claim says so; others begin in their turn.
-            starts = [place < now_free and not _light(hint.job_type) for place, hint in enumerate(hinted)]
+            starts = [place < now_free and not _light(envelope.job_type) for place, (_, envelope) in enumerate(hinted)]
             self._claim_all(hinted, starts)
 
     def _claim_all(self, hinted: Sequence[Hinted], starts: Sequence[bool]) -> None:
         token, process = uuid4(), self._process
-        job_ids = [hint.job_id for hint in hinted]
+        job_ids = [job_id for job_id, _ in hinted]
         try:
             with process.database.statements() as tx:
                 claims = ledger.claim(
@@ -249,11 +248,11 @@ class LedgerLoop:
             self._unanswered += [Settlement.unanswered(job_id, token) for job_id in job_ids]
             self._hints.extendleft(reversed(hinted))
             raise
-        envelopes = {hint.job_id: hint.envelope for hint in hinted}
+        envelopes = dict(hinted)
         for job in claims.jobs:
             self._hold(job, envelopes[job.job_id])
-        for hint in hinted:
-            self._decide(hint.envelope)
+        for _, envelope in hinted:
+            self._decide(envelope)
         if claims.refused:
             log.info("hints_ignored", jobs={str(job_id): reason for job_id, reason in claims.refused.items()})
 
@@ -276,23 +275,26 @@ class LedgerLoop:
             envelope.message.ack_log_error(log, self._consumer.connection_errors)
 
     def _dispatch(self) -> None:
-        while self._ready and self._door.has_room(self._pace):
+        while self._ready and self._door.has_room:
             alike = [job for job, _ in islice(self._ready, BATCH)]
             # A suspect goes alone: should it take its process down again, nobody else is in doubt.
             clear = list(takewhile(lambda job: not (job.suspect or job.losses), alike))
             count = self._pace.batch([job.job_type for job in clear]) if clear else 1
             taken = [self._ready.popleft() for _ in range(count)]
-            self._door.send([(job, None if _light(job.job_type) else envelope.message) for job, envelope in taken])
+            expected_s = self._pace.load(job.job_type for job, _ in taken)
+            self._door.send(
+                [(job, None if _light(job.job_type) else envelope.message) for job, envelope in taken], expected_s
+            )
 
     def _ask_for_more(self) -> None:
         """Let the broker send as many messages as could begin soon, and none while no slot is free."""
         taken = len(self._held) + len(self._hints)
         room = self._door.slots - taken
         if self._hints or self._held:
-            kind = (self._hints[-1] if self._hints else next(reversed(self._held.values()))[0]).job_type
+            kind = (self._hints[-1][1] if self._hints else next(reversed(self._held.values()))[0]).job_type
             soon = self._door.slots * SOON_S - self._load_s - len(self._hints) * self._pace.expects(kind)
             room = max(room, min(2 * FULL, int(soon / max(self._pace.expects(kind), 1e-5))))
-        self._consumer.ask_for(self._envelopes + max(0, room))
+        self._consumer.ask_for(self._envelopes + ceil(max(0, room) / self._bundled))
 
     def _give_back(self, cause: str) -> None:
         jobs = [job for job, _ in self._ready]

@@ -13,7 +13,7 @@ from billiard.exceptions import Terminated, TimeLimitExceeded, WorkerLostError
 
 from domain.job import ClaimedJob
 from domain.lifecycle import Settlement, lose
-from domain.pace import BATCH_S, Pace
+from domain.pace import BATCH_S
 from tasks.attempts import MARKERS, OVERTIME, Report, perform
 from tasks.request import JobRequest
 
@@ -39,6 +39,7 @@ class Unit:
     jobs: tuple[ClaimedJob, ...]
     place: int
     sent_at: datetime
+    expected_s: float
 
     def reached(self) -> int | None:
         """The index of the job that is running; None before the first and after the last."""
@@ -68,17 +69,17 @@ class PoolDoor:
         slots: int = self._consumer.pool.num_processes
         return slots
 
-    def has_room(self, pace: Pace) -> bool:
+    @property
+    def has_room(self) -> bool:
         """Whether another unit would find a slot at once or next, or after jobs so short that it hardly waits."""
         if len(self.under_way) < self.slots * AHEAD:
             return True
-        units = tuple(self.under_way)
-        return pace.load(job.job_type for unit in units for job in unit.jobs) < self.slots * BATCH_S
+        return sum(unit.expected_s for unit in tuple(self.under_way)) < self.slots * BATCH_S
 
-    def send(self, entries: Sequence[Entry]) -> None:
+    def send(self, entries: Sequence[Entry], expected_s: float) -> None:
         """Hand in jobs as one unit; each that is not light becomes a request that Celery's commands and events know."""
         jobs = tuple(job for job, _ in entries)
-        unit = Unit(jobs, MARKERS.take(), self._clock())
+        unit = Unit(jobs, MARKERS.take(), self._clock(), expected_s)
         self.under_way.add(unit)
         requests = {job.job_id: self._request(job, message) for job, message in entries if message is not None}
         self.moved_at = time.monotonic()

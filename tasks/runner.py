@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -141,7 +142,8 @@ def execute(context: JobContext, job_type: Job[Any]) -> Outcome | Failure:
     """Call the handler and return what it returned or raised; whatever escapes it is a bug of ours."""
     job = context.job
     try:
-        context.log.info("job_started")
+        if log.is_enabled_for(logging.INFO):
+            context.log.info("job_started")
         return job_type.handler(context, job_type.read(job.payload, job.payload_version))
     except Canceled as canceled:
         return Cancel(canceled.reason)
@@ -170,8 +172,15 @@ def decide(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) 
     runtime, job = context.runtime, context.job
     if isinstance(outcome, Interrupted):
         return Settlement.returned(job, outcome.reason).begun(context.began_at)
-    settlement = settle(job, outcome, job_type.retry, runtime.clock(), runtime.dice())
-    return settlement.begun(context.began_at, cost_microcents=context.cost_microcents)
+    return settle(
+        job,
+        outcome,
+        job_type.retry,
+        runtime.clock(),
+        runtime.dice(),
+        began_at=context.began_at,
+        cost_microcents=context.cost_microcents,
+    )
 
 
 def _settle(context: JobContext, settlement: Settlement) -> Moved:

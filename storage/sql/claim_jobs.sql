@@ -3,18 +3,17 @@
 -- opens; an expired or canceled one ends here. One that `starts` begins with its claim; so does a suspect, whose last process
 -- died before anybody wrote whether it had begun. Returns a row per job that was found queued: its verdict and, if claimed, all
 -- the runner needs.
-with named as (
-  select * from unnest(%(job_ids)s::uuid[], %(starts)s::boolean[]) as n (id, starts)
-),
-asked as (
-  select j.id, j.org_id, j.job_type, j.queue, j.payload, j.serial_key, j.priority, j.run_at, j.expires_at, j.cancel_requested_at
-  from jobs j
-  where j.id = any (%(job_ids)s::uuid[]) and j.state = 'queued'
+with asked as (
+  select j.id, j.org_id, j.job_type, j.queue, j.payload, j.serial_key, j.priority, j.run_at, j.expires_at, j.cancel_requested_at,
+    n.starts or j.suspect as starts
+  -- A plan that is kept for arrays of any length takes them for short: any further join with the array would be a loop in a loop.
+  from unnest(%(job_ids)s::uuid[], %(starts)s::boolean[]) as n (id, starts) join jobs j using (id)
+  where j.state = 'queued'
   order by j.id
-  for update skip locked
+  for update of j skip locked
 ),
 judged as (
-  select a.id, a.serial_key, a.priority, a.run_at, g.gate,
+  select a.id, a.serial_key, a.priority, a.run_at, a.starts, g.gate,
     case
       when a.cancel_requested_at is not null then 'canceled'
       when a.expires_at <= now() then 'expired'
@@ -38,22 +37,22 @@ slots as (
   cross join lateral postroom.take_slots(w.keys, w.ids) as t (job_id)
 ),
 final_say as (
-  select d.id, d.serial_key, d.run_at, d.gate,
+  select d.id, d.serial_key, d.run_at, d.starts, d.gate,
     case when d.verdict = 'claimed' and d.serial_key is not null and s.job_id is null then 'serial' else d.verdict end as verdict
   from judged d left join slots s on s.job_id = d.id
 ),
 claimed as (
   update jobs j set
-    state = case when n.starts or j.suspect then 'running' else 'claimed' end,
-    attempt = j.attempt + (n.starts or j.suspect)::int,
+    state = case when f.starts then 'running' else 'claimed' end,
+    attempt = j.attempt + f.starts::int,
     claim_token = %(token)s, worker_id = %(worker_id)s, claimed_at = now(),
-    started_at = case when n.starts or j.suspect then now() end,
+    started_at = case when f.starts then now() end,
     backlog_since = null, parked_by = null,
     -- Left as it is where it can be: then no index changes, and the update stays heap-only. The rescue looks sooner, no more.
     attention_at = case
       when j.attention_at between now() and now() + least(%(lease)s::interval, j.deadline) then j.attention_at
       else now() + least(%(lease)s::interval, j.deadline) end
-  from final_say f join named n using (id)
+  from final_say f
   where j.id = f.id and f.verdict = 'claimed'
   returning j.id, j.org_id, j.project_id, j.job_type, j.queue, j.state, j.payload, j.payload_version, j.attempt, j.max_attempts, j.losses,
     j.suspect, j.deadline, j.created_at, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent, j.worker_id,
@@ -92,12 +91,12 @@ told as (
   -- A claim that does not begin yet is told of when it begins, or goes back: with the time of this claim.
   from (select * from claimed where state = 'running' union all select * from ended) as m
 )
-select f.verdict, f.id, c.state, c.job_type, c.queue, c.org_id, c.project_id, c.payload, c.payload_version, c.attempt,
-  c.max_attempts, c.losses, c.suspect, c.deadline, c.created_at, instead.called,
-  c.actor_type, c.actor_id, c.request_id, c.correlation_id, c.traceparent
-from final_say f left join claimed c on c.id = f.id
--- A job that could have had a slot of its key and does not take it: another one may.
-left join lateral (
-  select postroom.call_waiters(array[f.serial_key], %(job_ids)s::uuid[]) as called
-  where f.serial_key is not null and f.verdict in ('canceled', 'expired', 'early', 'gated')
-) as instead on true
+select 'claimed' as verdict, id, state, job_type, queue, org_id, project_id, payload, payload_version, attempt,
+  max_attempts, losses, suspect, deadline, created_at, actor_type, actor_id, request_id, correlation_id, traceparent, 0 as called
+from claimed
+union all
+select f.verdict, f.id, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
+  -- A job that could have had a slot of its key and does not take it: another one may.
+  case when f.serial_key is not null and f.verdict <> 'serial'
+    then postroom.call_waiters(array[f.serial_key], %(job_ids)s::uuid[]) end
+from final_say f where f.verdict <> 'claimed'

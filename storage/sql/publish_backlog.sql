@@ -7,7 +7,7 @@ picked as materialized (
   select p.id, g.gate, (row_number() over (partition by p.org_id order by p.backlog_since, p.id) - 1) / w.weight as round
   from wanted w
   cross join lateral (
-    select * from jobs
+    select id, org_id, job_type, queue, payload, backlog_since from jobs
     where queue = %(queue)s and priority = %(priority)s and org_id = w.org_id and backlog_since is not null
     order by backlog_since, id limit w.quota for update skip locked
   ) as p

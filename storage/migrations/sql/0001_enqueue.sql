@@ -39,9 +39,9 @@ begin
   ) then
     raise exception 'org_id: a tenant may enqueue for its own org only' using errcode = '42501';
   end if;
-  select format('job_type: %s is not a known job type', coalesce(r.body ->> 'job_type', 'null')) into bad
-  from jsonb_array_elements(requests) as r (body)
-  where not exists (select from job_types t where t.name = r.body ->> 'job_type' or r.body ->> 'job_type' = any (t.aliases))
+  select format('job_type: %s is not a known job type', coalesce(a.name, 'null')) into bad
+  from (select distinct r.body ->> 'job_type' from jsonb_array_elements(requests) as r (body)) as a (name)
+  where not exists (select from job_types t where t.name = a.name or a.name = any (t.aliases))
   limit 1;
   if bad is not null then
     raise exception '%', bad using errcode = 'PR002';
@@ -55,34 +55,38 @@ begin
   end if;
 
   return query
-  with asked as materialized (
-    select o.place, r.*, coalesce(r.given_id, uuidv7()) as id, t.name as type_name, t.queue as type_queue,
+  with known_types as (
+    select name as known_as, t.* from job_types t union all select unnest(aliases), t.* from job_types t
+  ),
+  asked as materialized (
+    select o.place, r.*, t.name as type_name, t.queue as type_queue,
            t.payload_version as type_version, t.max_attempts as type_attempts, t.deadline as type_deadline,
            -- A job that is in the ledger already and comes once more must not take its key again, which it may have given up.
            case when not exists (select from jobs j where j.id = r.given_id)
              then coalesce(t.unique_mode, case when r.given_key is not null then 'for_ttl' end) end as mode,
            t.keep_key_for, t.serial_field, t.light,
-           coalesce(r.given_key, t.name || ':' || r.org_id || ':' || coalesce(r.project_id::text, '') || ':' || encode(sha256(convert_to(
-             case when t.unique_mode is null then coalesce(r.given_id, uuidv7())::text
-                  when t.unique_fields is null then r.payload::text
-                  -- A field that is left out is the same as one that says its default.
-                  else (select jsonb_object_agg(f, coalesce(r.payload -> f, t.payload_schema -> 'properties' -> f -> 'default'))::text
-                        from unnest(t.unique_fields) as f) end,
-             'UTF8')), 'hex')) as key,
+           coalesce(r.given_key, t.name || ':' || r.org_id || ':' || coalesce(r.project_id::text, '') || ':' ||
+             case when t.unique_mode is null then r.id::text else encode(sha256(convert_to(
+               case when t.unique_fields is null then r.payload::text
+                    -- A field that is left out is the same as one that says its default.
+                    else (select jsonb_object_agg(f, coalesce(r.payload -> f, t.payload_schema -> 'properties' -> f -> 'default'))::text
+                          from unnest(t.unique_fields) as f) end,
+               'UTF8')), 'hex') end) as key,
            coalesce(r.wanted_run_at, now()) as due_at
     from jsonb_array_elements(requests) with ordinality as o (body, place)
     cross join lateral (
-      select (o.body ->> 'job_id')::uuid as given_id, o.body ->> 'job_type' as asked_type, (o.body ->> 'org_id')::uuid as org_id,
+      select (o.body ->> 'job_id')::uuid as given_id, coalesce((o.body ->> 'job_id')::uuid, uuidv7()) as id,
+             o.body ->> 'job_type' as asked_type, (o.body ->> 'org_id')::uuid as org_id,
              (o.body ->> 'project_id')::uuid as project_id, coalesce(o.body -> 'payload', '{}') as payload,
              (o.body ->> 'payload_version')::smallint as given_version, o.body ->> 'idempotency_key' as given_key,
              coalesce(o.body ->> 'actor_type', 'system') as actor_type, coalesce(o.body ->> 'actor_id', 'postroom') as actor_id,
-             coalesce(o.body ->> 'request_id', uuidv7()::text) as request_id, o.body ->> 'correlation_id' as given_correlation,
+             o.body ->> 'request_id' as given_request, o.body ->> 'correlation_id' as given_correlation,
              o.body ->> 'traceparent' as traceparent, (o.body ->> 'parent_id')::uuid as parent_id,
              (o.body ->> 'replay_of')::uuid as replay_of, coalesce((o.body ->> 'priority')::smallint, 0) as priority,
              (o.body ->> 'run_at')::timestamptz as wanted_run_at, (o.body ->> 'expires_at')::timestamptz as expires_at,
              (o.body ->> 'max_attempts')::smallint as given_attempts, (o.body ->> 'created_at')::timestamptz as created_at
     ) as r
-    join job_types t on t.name = r.asked_type or r.asked_type = any (t.aliases)
+    join known_types t on t.known_as = r.asked_type
   ),
   -- Of requests with one key in one batch the first wins; in key order, so that two batches cannot deadlock.
   firsts as (
@@ -124,7 +128,9 @@ begin
                       max_attempts, deadline, created_at, run_at, expires_at, published_at, attention_at, backlog_since, parked_by)
     select id, org_id, project_id, type_name, type_queue, priority, payload, coalesce(given_version, type_version), key,
            mode is not null, case when serial_field is not null then type_name || ':' || org_id || ':' || coalesce(payload ->> serial_field, '') end,
-           actor_type, actor_id, request_id, coalesce(given_correlation, request_id), traceparent, parent_id, replay_of,
+           -- Who names no request is one by itself: fresh ids cost as much as all the rest of the row.
+           actor_type, actor_id, coalesce(given_request, id::text), coalesce(given_correlation, given_request, id::text),
+           traceparent, parent_id, replay_of,
            coalesce(given_attempts, type_attempts), type_deadline, coalesce(created_at, now()), due_at, expires_at,
            case when ready and publisher and not crowded and rank <= burst then now() end,
            case when not due then due_at when ready and publisher and not crowded and rank <= burst then now() + patience end,
