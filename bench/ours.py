@@ -14,13 +14,13 @@ from bench.noop_jobs import MEASURED
 from bench.stores import OURS, PLAY, Stores
 from domain.job import JsonObject, NewJob
 from settings import Settings
-from storage import job_types, ledger
+from storage import job_types
 from storage.migrate import upgrade
+from tasks import doors
 from tasks.relay import Relay
-from tasks.runtime import Runtime
+from tasks.runtime import Runtime, install
 
 TEMPLATE = "ours"
-BULK = 1000
 
 WORKER = ("-m", "celery", "-A", "tasks", "worker", "-Q", "default", "-I", "bench.noop_jobs")
 QUIET = ("--without-gossip", "--without-mingle")
@@ -54,9 +54,11 @@ class Ours:
     def runtime(self, database: str = PLAY) -> Iterator[Runtime]:
         """A process's runtime on a database of the benchmark."""
         runtime = Runtime(self.settings(database))
+        install(runtime)  # where the doors look for it
         try:
             yield runtime
         finally:
+            install(None)
             runtime.close()
 
     def restore(self, job: str, jobs: int) -> None:
@@ -67,9 +69,9 @@ class Ours:
 
     def fill(self, job: str, jobs: int) -> float:
         """Enqueue and publish in bulk; the seconds that it took."""
-        with self._empty() as runtime:
+        with self._empty():
             began = time.perf_counter()
-            self.enqueue_many(runtime, job, jobs)
+            self.enqueue_many(job, jobs)
             return time.perf_counter() - began
 
     def fill_singly(self, job: str, jobs: int) -> float:
@@ -80,14 +82,14 @@ class Ours:
                 self.enqueue_one(runtime, job)
             return time.perf_counter() - began
 
-    def enqueue_many(self, runtime: Runtime, job: str, jobs: int) -> None:
-        """A thousand per statement; the one place that says how many jobs are enqueued."""
-        for start in range(0, jobs, BULK):
-            self._enqueue(runtime, [self._new(job) for _ in range(min(BULK, jobs - start))])
+    def enqueue_many(self, job: str, jobs: int) -> None:
+        """The one place that says how many jobs are enqueued."""
+        doors.enqueue_many(self._new(job) for _ in range(jobs))
 
     def enqueue_one(self, runtime: Runtime, job: str, payload: JsonObject | None = None) -> None:
         """One per transaction."""
-        self._enqueue(runtime, [self._new(job, payload)])
+        with runtime.database.ledger() as tx:
+            doors.enqueue(tx, [self._new(job, payload)])
 
     def environment(self) -> Mapping[str, str]:
         """The settings that a worker needs."""
@@ -123,8 +125,3 @@ class Ours:
 
     def _new(self, job: str, payload: JsonObject | None = None) -> NewJob:
         return NewJob(f"noop_jobs.{job}", self.org, payload or {})
-
-    def _enqueue(self, runtime: Runtime, jobs: list[NewJob]) -> None:
-        with runtime.database.ledger() as tx:
-            answers = ledger.enqueue(tx, jobs, publisher=True, patience=runtime.patience)
-        runtime.publisher.publish([answer.hint for answer in answers if answer.publish])

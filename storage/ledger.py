@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from itertools import zip_longest
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -44,11 +45,18 @@ class Moved:
 
 
 def enqueue(
-    tx: Transaction, jobs: Sequence[NewJob], *, publisher: bool, patience: timedelta, burst: int = 20
+    tx: Transaction,
+    jobs: Sequence[NewJob],
+    *,
+    publisher: bool,
+    patience: timedelta,
+    burst: int = 20,
+    job_ids: Sequence[UUID] = (),
 ) -> tuple[Enqueued, ...]:
     """Insert jobs in the caller's transaction, in the given order; those with a taken key name the job that has it.
 
-    At most `burst` due jobs of an org and queue are for the caller to publish; the others wait for the relay.
+    At most `burst` due jobs of an org and queue are for the caller to publish; the others wait for the relay. `job_ids`
+    are for jobs that bring none.
     """
     if not jobs:
         return ()
@@ -57,7 +65,7 @@ def enqueue(
         " from postroom.enqueue_jobs(%(requests)s::jsonb, %(publisher)s, %(patience)s::interval, %(burst)s)"
         " order by place",
         {
-            "requests": json.dumps([_request(job) for job in jobs]),
+            "requests": json.dumps([_request(job, job_id) for job, job_id in zip_longest(jobs, job_ids)]),
             "publisher": publisher,
             "patience": patience,
             "burst": burst,
@@ -194,25 +202,10 @@ def record_progress(tx: Transaction, job: ClaimedJob, document: JsonObject) -> b
     return bool(rows)
 
 
-def delete_finished(tx: Transaction, *, keep_for: timedelta, batch: int) -> int:
-    """Delete finished jobs past their retention; returns how many."""
-    return len(tx.run("delete_finished_jobs", keep_for=keep_for, batch=batch))
-
-
-def purge_expired_keys(tx: Transaction, *, batch: int) -> int:
-    """Delete guards past their time; returns how many."""
-    return len(tx.run("purge_expired_keys", batch=batch))
-
-
-def forget_workers(tx: Transaction) -> None:
-    """Remove processes that have been silent for an hour."""
-    tx.run("forget_workers")
-
-
-def _request(job: NewJob) -> JsonObject:
+def _request(job: NewJob, job_id: UUID | None) -> JsonObject:
     origin = job.origin
     fields = {
-        "job_id": job.job_id,
+        "job_id": job.job_id or job_id,
         "job_type": job.job_type,
         "org_id": job.org_id,
         "project_id": job.project_id,

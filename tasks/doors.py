@@ -1,17 +1,60 @@
-"""The Python door: enqueue jobs in the caller's transaction, publish their hints after its commit (promise P5)."""
+"""The Python doors: jobs within the caller's transaction, or any number of them in transactions of their own.
 
-from collections.abc import Sequence
+Hints are published after the commit (promise P5).
+"""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from uuid import UUID
 
 from domain.job import Enqueued, NewJob
+from domain.job_ids import NOISE, make_job_ids
 from storage import ledger
 from storage.database import Transaction
-from tasks.runtime import runtime
+from tasks.patience import patiently
+from tasks.runtime import Runtime, runtime
+
+BULK = 1000
+"""Jobs per statement: twice as many are hardly cheaper each, and its locks on unique keys would be held for longer."""
 
 
 def enqueue(tx: Transaction, jobs: Sequence[NewJob]) -> tuple[Enqueued, ...]:
     """Enqueue jobs of any types in one statement; those whose key is taken name the job that has it."""
-    process = runtime()
-    answers = ledger.enqueue(tx, jobs, publisher=True, patience=process.patience, burst=process.settings.burst)
+    return _enqueue(runtime(), tx, jobs)
+
+
+def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = lambda _: None) -> tuple[Enqueued, ...]:
+    """Enqueue any number of jobs, a thousand to a statement, each committed and published before the next begins.
+
+    `progress` is called with the number of jobs that are in the ledger. While PostgreSQL is away it waits; a statement
+    whose answer was lost is sent again and makes no job twice. What raises in between leaves what was committed:
+    jobs with keys, or with ids of their own, can simply be handed over once more.
+    """
+    process, waiting = runtime(), iter(jobs)
+    answers: list[Enqueued] = []
+    while some := list(islice(waiting, BULK)):
+        answers += _enqueue_apart(process, some)
+        progress(len(answers))
+    return tuple(answers)
+
+
+def _enqueue_apart(process: Runtime, jobs: Sequence[NewJob]) -> Sequence[Enqueued]:
+    job_ids = make_job_ids(len(jobs), process.clock(), os.urandom(NOISE * len(jobs)))
+
+    def attempt() -> Sequence[Enqueued]:
+        with process.database.ledger() as tx:
+            return _enqueue(process, tx, jobs, job_ids)
+
+    return patiently(process, attempt)
+
+
+def _enqueue(
+    process: Runtime, tx: Transaction, jobs: Sequence[NewJob], job_ids: Sequence[UUID] = ()
+) -> tuple[Enqueued, ...]:
+    answers = ledger.enqueue(
+        tx, jobs, publisher=True, patience=process.patience, burst=process.settings.burst, job_ids=job_ids
+    )
     hints = [answer.hint for answer in answers if answer.publish]
     tx.after_commit(lambda: process.publisher.publish(hints))
     return answers

@@ -5,7 +5,7 @@ from datetime import timedelta
 from domain.job import Done, JsonObject, Outcome
 from domain.payload import Payload
 from domain.queues import Queue
-from storage import accounts, audit, expected_writes, fan_out, ledger, spending
+from storage import accounts, audit, expected_writes, fan_out, retention, spending
 from tasks.catalogue import job
 from tasks.context import JobContext
 
@@ -71,7 +71,7 @@ def delete_finished_jobs(ctx: JobContext, _payload: Tick) -> Outcome:
     deleted = 0
     for _ in range(MOST_BATCHES):
         with ctx.fleet() as tx:
-            batch = ledger.delete_finished(tx, keep_for=KEEP_FINISHED_JOBS, batch=BATCH)
+            batch = retention.delete_finished(tx, keep_for=KEEP_FINISHED_JOBS, batch=BATCH)
         deleted += batch
         if batch < BATCH:
             break
@@ -85,7 +85,7 @@ def purge_expired_keys(ctx: JobContext, _payload: Tick) -> Outcome:
     purged = 0
     for _ in range(MOST_BATCHES):
         with ctx.fleet() as tx:
-            batch = ledger.purge_expired_keys(tx, batch=BATCH) + expected_writes.purge(tx, limit=BATCH)
+            batch = retention.purge_expired_keys(tx, batch=BATCH) + expected_writes.purge(tx, limit=BATCH)
         purged += batch
         if batch < BATCH:
             break

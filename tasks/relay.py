@@ -7,7 +7,7 @@ from uuid import uuid4
 import structlog
 
 from domain.failures import Failure
-from storage import gates, ledger, relaying
+from storage import gates, ledger, relaying, retention
 from tasks.broker import Broker, BrokerAway
 from tasks.feeder import Feeder
 from tasks.runtime import Runtime
@@ -90,7 +90,7 @@ class Relay(threading.Thread):
         database = self._runtime.database
         with database.ledger() as tx:
             rescued = ledger.rescue(tx, batch=BATCH)
-            ledger.forget_workers(tx)
+            retention.forget_workers(tx)
             opened = gates.forget_ended(tx)
         if rescued.job_ids:
             log.warning("jobs_rescued", jobs=len(rescued.job_ids))

@@ -11,7 +11,7 @@ from domain.failures import Invalid
 from domain.job import Done, NewJob, Origin, Snooze, State
 from domain.lifecycle import MAX_LOSSES, Settlement, settle
 from domain.retry import STANDARD
-from storage import gates, guards, ledger, relaying
+from storage import gates, guards, ledger, relaying, retention
 from storage.database import Database
 from storage.gates import Gate
 from tests.factories import (
@@ -314,7 +314,7 @@ def test_retention_deletes_finished_jobs_only(database: Connection, store: Datab
     finish(store, done, claim_one(store, done).token)
     pass_time(database, timedelta(days=8))
     with store.ledger() as tx:
-        assert ledger.delete_finished(tx, keep_for=timedelta(days=7), batch=10) == 1
+        assert retention.delete_finished(tx, keep_for=timedelta(days=7), batch=10) == 1
     assert database.execute("select id from jobs").fetchall() == [(open_job,)]
     assert events_of(database, done) == ["job.enqueued", "job.started", "job.succeeded"]
 
