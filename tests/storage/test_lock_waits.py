@@ -12,7 +12,7 @@ from bench.stores import bulk_sql
 from domain.failures import Failure
 from domain.job import Done, State
 from domain.lifecycle import Settlement
-from storage import fan_out, ledger
+from storage import fan_out, ledger, retention
 from storage.database import Database, Transaction
 from tests.factories import LEASE, claim_one, enqueue_one, make_job_type, make_org, make_worker, relay_once
 
@@ -61,8 +61,8 @@ def test_retention_keeps_nobody_waiting(store: Database, database: Connection, o
     old = [enqueue_one(store, org, job_type, payload={"account_id": f"old {n}"}) for n in range(JOBS)]
     work(store, old)
     new = [enqueue_one(store, org, job_type, payload={"account_id": f"new {n}"}) for n in range(JOBS)]
-    with store.ledger() as retention:
-        assert retention.delete_finished(retention, keep_for=timedelta(0), batch=1000) == JOBS
+    with store.ledger() as other:
+        assert retention.delete_finished(other, keep_for=timedelta(0), batch=1000) == JOBS
         work(store, new)
         with impatient(store) as tx:  # a second one takes what the first has not
             assert retention.delete_finished(tx, keep_for=timedelta(0), batch=1000) == JOBS
