@@ -214,9 +214,10 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     @precondition(lambda self: self.hands)
     def settle(self, data: st.DataObject) -> None:
-        """A process writes what became of some of its jobs; some claims are lost, and some long ago."""
+        """A process writes what became of some of its jobs; some claims are lost, and others have the job."""
         own = [job for job in self.hands if self.model.jobs[job.job_id].token == job.token]
-        hand = st.sampled_from(own or self.hands) | st.sampled_from(self.hands)
+        robbed = [job for job in self.hands if self.model.jobs[job.job_id].token not in {None, job.token}]
+        hand = st.sampled_from(own or self.hands) | st.sampled_from(robbed or self.hands) | st.sampled_from(self.hands)
         named = data.draw(
             st.lists(hand, min_size=1, max_size=5, unique_by=lambda job: (job.job_id, job.token)), label="claims"
         )
