@@ -1,9 +1,11 @@
 """`make bench`: ours beside its peers in one run, in turns; writes ratios and figures, never promises."""
 
 import argparse
+import fnmatch
 import json
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,12 +22,14 @@ from bench import (
     growth_contests,
     latency_contests,
     memory_contests,
+    results_file,
     waiting_contests,
 )
-from bench.arena import Arena, Sizes, open_arena
+from bench.arena import Arena, Sizes, Stage, open_arena
 from bench.contest import FAILURES, told_by
-from bench.machine import describe
+from bench.machine import describe, here_and_now
 from bench.peer_environments import build
+from bench.results_file import Results
 from providers import logs
 
 FOLDER = Path("build/bench").absolute()
@@ -43,9 +47,11 @@ SCREEN = Console(width=None if sys.stdout.isatty() else 180)
 
 
 def main() -> None:
-    """Build the peers, start servers that sync to disk, hold the contests, and write `build/bench/results.json`."""
-    asked = options().parse_args()
-    sizes = replace(Sizes(), **{field.name: getattr(asked, field.name) for field in fields(Sizes)})
+    """Build the peers, start servers that sync to disk, hold the contests, and write `build/bench/results.json`.
+
+    Some contests replace their own results there; those of earlier runs stay beside them.
+    """
+    asked, sizes = read_command_line()
     logs.configure("ERROR")
     FOLDER.mkdir(parents=True, exist_ok=True)
     for left in ("servers", "course"):
@@ -54,9 +60,24 @@ def main() -> None:
     environments = build(FOLDER / "peers", peers)
     with open_arena(FOLDER, environments, sizes, asked.only, tell) as arena:
         arena.skipped |= environments.skipped
-        results = hold_all(arena)
-        write(results, arena)
+        results = hold_all(arena, STAGES, whole=not asked.only and not asked.without_peers)
     show(results, arena)
+
+
+def read_command_line(words: Sequence[str] | None = None) -> tuple[argparse.Namespace, Sizes]:
+    """What was asked for; ends the program with a message when it asks for a contest that there is not."""
+    parser = options()
+    asked = parser.parse_args(words)
+    sizes = replace(Sizes(), **{field.name: getattr(asked, field.name) for field in fields(Sizes)})
+    known = results_file.known_names(STAGES, sizes)
+    for pattern in asked.only:
+        if not fnmatch.filter(known, pattern):
+            parser.error(f"--only: there is no contest {pattern!r}; there are: {' '.join(known)}")
+    try:
+        results_file.read(FOLDER)
+    except ValueError as error:
+        parser.error(str(error))
+    return asked, sizes
 
 
 def options() -> argparse.ArgumentParser:
@@ -78,35 +99,44 @@ def tell(line: str) -> None:
     SCREEN.print(f"{datetime.now(UTC):%H:%M:%S} {line}", highlight=False, markup=False)
 
 
-def hold_all(arena: Arena) -> dict[str, dict[str, object]]:
-    """Every contest that was asked for; a stage that fails is told, and the others go on."""
-    results: dict[str, dict[str, object]] = {}
-    for stage in STAGES:
-        if not stage.wanted(arena):
+def hold_all(arena: Arena, stages: Sequence[Stage], *, whole: bool) -> Results:
+    """Every contest that was asked for; a stage that fails is told, and the others go on.
+
+    Each is written as it is held, so that a run that is stopped has not measured in vain. What it does not hold keeps
+    the result of an earlier run, unless the run is `whole`: then nothing else is left in the end.
+    """
+    earlier = results_file.read(arena.folder)
+    results: Results = {}
+    for stage in stages:
+        wanted = stage.wanted(arena)
+        if not wanted:
             continue
-        began = time.monotonic()
+        began, reason = time.monotonic(), "one side did not run"
         try:
             for contest in stage.hold(arena):
-                results[contest.name] = contest.result()
-                write(results, arena)
+                measured = here_and_now() | {"rounds": arena.sizes.rounds}
+                results[contest.name] = contest.result() | {"measured": measured}
+                write(earlier | results, arena, stages)
         except FAILURES as error:
-            arena.skipped[stage.names[0]] = told_by(error)
-            arena.tell(f"{stage.names[0]}: {told_by(error)}")
-        arena.minutes[stage.names[0]] = round((time.monotonic() - began) / 60, 1)
+            reason = told_by(error)
+            arena.tell(f"{stage.title}: {reason}")
+        arena.skipped |= {name: f"not held: {reason}" for name in wanted if name not in results}
+        arena.minutes[stage.title] = round((time.monotonic() - began) / 60, 1)
+    write(results if whole else earlier | results, arena, stages)
     return results
 
 
-def write(results: dict[str, dict[str, object]], arena: Arena) -> None:
-    """Write what there is so far, so that a run that is stopped has not measured in vain."""
-    (FOLDER / "results.json").write_text(json.dumps(results, indent=2) + "\n")
+def write(results: Results, arena: Arena, stages: Sequence[Stage]) -> None:
+    """Write results, machine and chart."""
+    results_file.write(arena.folder, results, results_file.known_names(stages, arena.sizes))
     machine = describe(arena)
-    (FOLDER / "machine.json").write_text(json.dumps(machine, indent=2) + "\n")
+    (arena.folder / "machine.json").write_text(json.dumps(machine, indent=2) + "\n")
     if results:
-        chart.write(results, machine, FOLDER / "bench.svg")
+        chart.write(results, machine, arena.folder / "bench.svg")
 
 
-def show(results: dict[str, dict[str, object]], arena: Arena) -> None:
-    """The results as a table."""
+def show(results: Results, arena: Arena) -> None:
+    """The results of this run as a table."""
     table = Table("contest", "ours", "peer", "unit", "ratio", "of the rounds", "target")
     for name, result in results.items():
         figures = [str(result[key]) for key in ("ours", "peer", "unit", "ratio")]

@@ -73,18 +73,15 @@ class Arena:
 
 @dataclass(frozen=True)
 class Stage:
-    """Contests that are held together; `names` are patterns of what it may produce."""
+    """Contests that are held together; `names` tells all that it can hold at some sizes."""
 
-    names: tuple[str, ...]
+    title: str
+    names: Callable[[Sizes], Iterable[str]]
     hold: Callable[[Arena], Iterable[Contest]]
 
-    def wanted(self, arena: Arena) -> bool:
-        """Whether any of its contests was asked for."""
-        return not arena.only or any(
-            fnmatch.fnmatch(name, pattern) or fnmatch.fnmatch(pattern, name)
-            for name in self.names
-            for pattern in arena.only
-        )
+    def wanted(self, arena: Arena) -> list[str]:
+        """Those of its contests that were asked for."""
+        return [name for name in self.names(arena.sizes) if arena.wants(name)]
 
 
 @contextmanager

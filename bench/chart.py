@@ -6,7 +6,7 @@
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -68,7 +68,7 @@ def render(results: Results, machine: Mapping[str, Any]) -> str:
     if targets:
         rows += _panel(y, "What was measured against its target (the mark; logarithmic)", targets, mark=0.5)
         y += (len(targets) + 2) * ROW
-    rows.append(_text(PAD, y, _caption(machine), "small"))
+    rows.append(_text(PAD, y, _caption(results, machine), "small"))
     picture = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y + PAD}" role="img">'
     return "\n".join([picture, f"<style>{STYLE}</style>", *rows, "</svg>"]) + "\n"
 
@@ -146,13 +146,22 @@ def _backlog(results: Results) -> str:
     return f", backlog of {max(jobs):,}" if jobs else ""
 
 
-def _caption(machine: Mapping[str, Any]) -> str:
+def _caption(results: Results, machine: Mapping[str, Any]) -> str:
     servers = machine["servers"]
+    last = {**machine, "rounds": machine["sizes"]["rounds"]}
+    measured = [result.get("measured", last) for result in results.values()] or [last]
+    strange = sum(one["processor"] != machine["processor"] or one["cores"] != machine["cores"] for one in measured)
     return (
-        f"{machine['at'][:10]}, {machine['processor']}, {machine['cores']} cores shared with the servers,"
+        f"{_span([one['at'][:10] for one in measured])}, {machine['processor']},"
+        f" {machine['cores']} cores shared with the servers,"
         f" Python {machine['python']}, PostgreSQL {servers['postgresql']} (fsync on), Valkey {servers['valkey']};"
-        f" medians of {machine['sizes']['rounds']} rounds in turns"
-    )
+        f" medians of {_span([one['rounds'] for one in measured])} rounds in turns"
+    ) + (f"; {strange} contests were held on another machine" if strange else "")
+
+
+def _span(values: Sequence[Any]) -> str:
+    least, most = min(values), max(values)
+    return str(least) if least == most else f"{least} to {most}"
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from bench.arena import Arena, Stage
+from bench.arena import Arena, Sizes, Stage
 from bench.contest import Contest, Target, best, take_turns
 from bench.drain import Heat, drain
 from bench.lineup import DURABLE, OTHERS, PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY
@@ -43,20 +43,27 @@ def matches() -> Iterator[Match]:
     yield Match(f"{ORDINARY}_threads_vs_celery", (OUR_THREADS,), (PLAIN,))
 
 
+def small_matches() -> Iterator[Match]:
+    """The same on the small backlog, without those whose cost does not depend on it."""
+    for match in matches():
+        if not set(match.peers) & {kind.name for kind in OTHERS}:
+            yield replace(match, name=f"{match.name}_20k", targets=())
+
+
 def hold(arena: Arena) -> Iterable[Contest]:
     """The full backlog, and beside it the small one, for those whose cost depends on the backlog."""
     jobs = arena.sizes.jobs
     yield from _hold(arena, jobs, "", [match for match in matches() if arena.wants(match.name)])
     if jobs > SMALL:
-        small = [replace(match, name=f"{match.name}_20k", targets=()) for match in matches() if _stays(match)]
-        yield from _hold(arena, SMALL, "_20k", [match for match in small if arena.wants(match.name)])
+        yield from _hold(arena, SMALL, "_20k", [match for match in small_matches() if arena.wants(match.name)])
 
 
-STAGE = Stage((f"{LIGHT}_vs_*", f"{ORDINARY}_*"), hold)
+def names(sizes: Sizes) -> list[str]:
+    """What it can hold."""
+    return [match.name for match in (*matches(), *(small_matches() if sizes.jobs > SMALL else ()))]
 
 
-def _stays(match: Match) -> bool:
-    return not set(match.peers) & {kind.name for kind in OTHERS}
+STAGE = Stage("drain", names, hold)
 
 
 def _hold(arena: Arena, jobs: int, suffix: str, chosen: list[Match]) -> Iterator[Contest]:
@@ -77,7 +84,6 @@ def _hold(arena: Arena, jobs: int, suffix: str, chosen: list[Match]) -> Iterator
     for match in chosen:
         ours, peer = best(rounds.figures, match.ours), best(rounds.figures, match.peers)
         if ours is None or peer is None:
-            arena.dropped(match.name, {"not held": "one side did not run"})
             continue
         facts = {
             "jobs": jobs,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from bench.arena import Arena, Stage
+from bench.arena import Arena, Sizes, Stage
 from bench.contest import Contest, Target, take_turns
 from bench.lineup import DURABLE, PLAIN_CELERY
 from bench.peer import Peer
@@ -19,15 +19,28 @@ def hold(arena: Arena) -> Iterable[Contest]:
     bulk = min(arena.sizes.jobs, 20_000)
     single = max(1, bulk // SINGLY)
     celery, durable = list(arena.peers([PLAIN_CELERY])), list(arena.peers(DURABLE))
-    if arena.wants(f"{MANY}_vs_apply_async"):
+    if any(map(arena.wants, _names_of(MANY))):
         runners = {peer.name: _bulk(peer, single if peer in celery else bulk) for peer in (*celery, *durable)}
         yield from _contests(arena, MANY, {"postroom": lambda: _ours_many(arena, bulk)} | runners, bulk)
-    if arena.wants(f"{ONE}_vs_apply_async"):
+    if any(map(arena.wants, _names_of(ONE))):
         runners = {peer.name: _singly(peer, single) for peer in (*celery, *durable)}
         yield from _contests(arena, ONE, {"postroom": lambda: _ours_singly(arena, single)} | runners, single)
 
 
-STAGE = Stage((f"{MANY}_vs_*", f"{ONE}_vs_*"), hold)
+def names(_sizes: Sizes) -> list[str]:
+    """What it can hold."""
+    return [*_names_of(MANY), *_names_of(ONE)]
+
+
+STAGE = Stage("enqueue", names, hold)
+
+
+def _names_of(what: str) -> list[str]:
+    return [_name(what, kind.name) for kind in (PLAIN_CELERY, *DURABLE)]
+
+
+def _name(what: str, peer: str) -> str:
+    return f"{what}_vs_{'apply_async' if peer == PLAIN_CELERY.name else peer}"
 
 
 def _contests(arena: Arena, what: str, runners: dict[str, Callable[[], float]], jobs: int) -> Iterator[Contest]:
@@ -37,7 +50,7 @@ def _contests(arena: Arena, what: str, runners: dict[str, Callable[[], float]], 
     for peer, figures in rounds.figures.items() if ours else ():
         if peer == "postroom":
             continue
-        name = f"{what}_vs_{'apply_async' if peer == PLAIN_CELERY.name else peer}"
+        name = _name(what, peer)
         targets = TARGETS if name == f"{MANY}_vs_apply_async" else ()
         yield Contest(name, ours or (), figures, targets=targets, facts={"jobs": jobs})
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import psycopg
 
-from bench.arena import Arena, Stage
+from bench.arena import Arena, Sizes, Stage
 from bench.contest import Contest, Target, take_turns
 from bench.ours import TEMPLATE
 from bench.stores import bulk_sql
@@ -25,10 +25,9 @@ BASE, SCHEDULED = "growth_base", "growth_scheduled"
 
 def hold(arena: Arena) -> Iterable[Contest]:
     """Microseconds per job for enqueue, relay, claim and settle by a hundred, on all the databases in turns."""
-    few, *many = arena.sizes.finished_rows
-    cases = {BASE: (few, 0)} | {f"growth_{_short(rows)}_finished": (rows, 0) for rows in many}
-    cases[f"growth_{_short(arena.sizes.scheduled_rows)}_scheduled"] = (few, arena.sizes.scheduled_rows)
-    cases = {name: rows for name, rows in cases.items() if name == BASE or arena.wants(name)}
+    few = arena.sizes.finished_rows[0]
+    wanted = {name: rows for name, rows in databases(arena.sizes).items() if arena.wants(name)}
+    cases = {BASE: (few, 0)} | wanted
     for name, (finished, scheduled) in cases.items():
         began = time.perf_counter()
         fill(arena, name, finished, scheduled)
@@ -45,7 +44,14 @@ def hold(arena: Arena) -> Iterable[Contest]:
             yield Contest(name, ours, base, unit="us per job", better="lower", targets=(FLAT,), facts=facts)
 
 
-STAGE = Stage(("growth_*",), hold)
+def databases(sizes: Sizes) -> dict[str, tuple[int, int]]:
+    """Each contest's finished and scheduled rows."""
+    few, *many = sizes.finished_rows
+    finished = {f"growth_{_short(rows)}_finished": (rows, 0) for rows in many}
+    return finished | {f"growth_{_short(sizes.scheduled_rows)}_scheduled": (few, sizes.scheduled_rows)}
+
+
+STAGE = Stage("growth", databases, hold)
 
 
 def fill(arena: Arena, database: str, finished: int, scheduled: int) -> None:

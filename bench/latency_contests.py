@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from bench.arena import Arena, Stage
+from bench.arena import Arena, Sizes, Stage
 from bench.contender import Contender, Setting, running
 from bench.contest import Contest, Target, take_turns
 from bench.course import Course
@@ -57,7 +57,13 @@ def hold(arena: Arena) -> Iterable[Contest]:
     yield from _contests(arena, late, {name: setting.label for name, (_, setting) in settings.items()})
 
 
-STAGE = Stage(("idle_latency_*",), hold)
+def names(_sizes: Sizes) -> list[str]:
+    """What it can hold."""
+    peers = [kind.name for kind in DURABLE if kind.idle]
+    return [name for percentile in (P50, P99) for name in (percentile, *(f"{percentile}_vs_{peer}" for peer in peers))]
+
+
+STAGE = Stage("idle_latency", names, hold)
 
 
 def sample(arena: Arena, contender: Contender, setting: Setting) -> list[float]:

@@ -19,10 +19,7 @@ def describe(arena: Arena) -> dict[str, object]:
     """Everything but the results."""
     peers = {peer: _telling(peer, versions) for peer, versions in arena.environments.versions.items()}
     return {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": platform.platform(),
-        "processor": _processor(),
-        "cores": os.cpu_count(),
+        **here_and_now(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
         "python": platform.python_version(),
         "libraries": {name: version(name) for name in OUR_LIBRARIES},
@@ -34,6 +31,16 @@ def describe(arena: Arena) -> dict[str, object]:
         "minutes": arena.minutes,
         "left_out": arena.skipped,
         "load_before": [round(load, 2) for load in os.getloadavg()],
+    }
+
+
+def here_and_now() -> dict[str, object]:
+    """What each result carries of its own, for results of several runs stand beside one another."""
+    return {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": platform.platform(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
     }
 
 

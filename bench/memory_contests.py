@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from bench.arena import Arena, Stage
+from bench.arena import Arena, Sizes, Stage
 from bench.contender import Contender, Setting
 from bench.contest import FAILURES, Contest, Target, told_by
 from bench.course import Course
@@ -22,6 +22,8 @@ MOMENTS = {"after a tenth": EARLY, "half-way": 0.5, "at the end": LATE}
 BOX_S = 900.0
 PEER_JOBS = 20_000
 FLAT = Target("ratio", "at least", 0.95)
+WORKERS = {"memory_worker_mib": (ONE, "light_noop"), "memory_prefork_worker_mib": (PREFORK, "noop")}
+"""Whom to weigh, and at which job."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,7 @@ def hold(arena: Arena) -> Iterable[Contest]:
     jobs = arena.sizes.memory_jobs
     celery = arena.peer(PLAIN_CELERY)
     theirs = _try_peer(arena, celery, min(jobs, PEER_JOBS)) if celery else None
-    for name, setting, job in (
-        ("memory_worker_mib", ONE, "light_noop"),
-        ("memory_prefork_worker_mib", PREFORK, "noop"),
-    ):
+    for name, (setting, job) in WORKERS.items():
         if not arena.wants(name) and not arena.wants(f"{name}_growth"):
             continue
         count = jobs if setting is ONE else min(jobs, PEER_JOBS)
@@ -73,7 +72,12 @@ def hold(arena: Arena) -> Iterable[Contest]:
         yield Contest(f"{name}_growth", most, early, unit="MiB", better="lower", targets=(FLAT,), facts=remark)
 
 
-STAGE = Stage(("memory_*",), hold)
+def names(_sizes: Sizes) -> list[str]:
+    """What it can hold."""
+    return [told for name in WORKERS for told in (name, f"{name}_growth")]
+
+
+STAGE = Stage("memory", names, hold)
 
 
 def weigh(arena: Arena, contender: Contender, setting: Setting, job: str, jobs: int) -> Weighed:

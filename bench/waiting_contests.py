@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from bench.arena import Arena, Stage
+from bench.arena import Arena, Sizes, Stage
 from bench.contest import Contest, Target, take_turns
 from bench.drain import Heat, drain
 from bench.lineup import DURABLE, OTHERS, PLAIN_CELERY
@@ -12,13 +12,14 @@ from bench.ours import NAPPING
 NAPS, THREADS = 2000, 200
 IDEAL_S = NAPS * NAP_S / THREADS
 TARGET = Target("ratio", "at least", round(1 / 1.3, 3))
+KINDS = (PLAIN_CELERY, *DURABLE, *OTHERS)
 
 
 def hold(arena: Arena) -> Iterable[Contest]:
     """Seconds from the gun to the last settlement, all in turns."""
     box = 60.0
     heats = {"postroom": Heat(arena.ours, NAPPING, "nap", NAPS, box, run_up=0.0)}
-    for peer in arena.peers((PLAIN_CELERY, *DURABLE, *OTHERS)):
+    for peer in arena.peers(KINDS):
         if peer.kind.nap and (arena.wants("io_bound_vs_ideal") or arena.wants(f"io_bound_vs_{peer.name}")):
             heats[peer.name] = Heat(peer, peer.kind.nap, "nap", NAPS, box, run_up=0.0)
 
@@ -40,4 +41,9 @@ def hold(arena: Arena) -> Iterable[Contest]:
             yield Contest(f"io_bound_vs_{name}", ours, theirs, unit="s", better="lower", facts=told)
 
 
-STAGE = Stage(("io_bound_vs_*",), hold)
+def names(_sizes: Sizes) -> list[str]:
+    """What it can hold."""
+    return ["io_bound_vs_ideal", *(f"io_bound_vs_{kind.name}" for kind in KINDS if kind.nap)]
+
+
+STAGE = Stage("io_bound", names, hold)

@@ -7,7 +7,10 @@ with asked as (
   select j.id, j.org_id, j.job_type, j.queue, j.payload, j.serial_key, j.priority, j.run_at, j.expires_at, j.cancel_requested_at,
     n.starts or j.suspect as starts
   -- A plan that is kept for arrays of any length takes them for short: any further join with the array would be a loop in a loop.
-  from unnest(%(job_ids)s::uuid[], %(starts)s::boolean[]) as n (id, starts) join jobs j using (id)
+  -- A job that was hinted at twice asks for one slot of its key.
+  from (
+    select id, bool_or(starts) as starts from unnest(%(job_ids)s::uuid[], %(starts)s::boolean[]) as u (id, starts) group by id
+  ) as n join jobs j using (id)
   where j.state = 'queued'
   order by j.id
   for update of j skip locked

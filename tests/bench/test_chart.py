@@ -66,6 +66,18 @@ def test_the_picture_is_xml_for_light_and_dark_pages_with_machine_and_date() -> 
     assert "10.0x (at least 10)" in said
 
 
+def test_the_caption_tells_of_results_of_several_runs() -> None:
+    here = {"at": "2026-11-20T10:00:00+00:00", "processor": MACHINE["processor"], "cores": 2, "rounds": 1}
+    light, durable, _ = drains()
+    results = drains() | {light: drains()[light] | {"measured": here}}
+    (caption,) = (text for text in texts(chart.render(results, MACHINE)) if "PostgreSQL" in text)
+    assert caption.startswith("2026-11-20 to 2026-11-22, A & B <C>, 2 cores")
+    assert caption.endswith("medians of 1 to 3 rounds in turns")
+    strange = drains()[durable] | {"measured": here | {"cores": 64}}
+    (caption,) = (text for text in texts(chart.render(results | {durable: strange}, MACHINE)) if "PostgreSQL" in text)
+    assert caption.endswith("; 1 contests were held on another machine")
+
+
 def test_what_was_not_measured_is_not_drawn() -> None:
     picture = chart.render({}, MACHINE)
     assert len(texts(picture)) == 1

@@ -85,12 +85,13 @@ def witnessed(handler: Handler[P]) -> Handler[P]:
 
 
 def chaotic(
-    queue: Queue, *, unique: Unique | None = None, serial_by: str | None = None
+    queue: Queue, *, unique: Unique | None = None, serial_by: str | None = None, light: bool = False
 ) -> Callable[[Handler[P]], Job[P]]:
     """Make a job type as `@job` does, with this run's policy and a witness."""
 
     def make(handler: Handler[P]) -> Job[P]:
-        register_as = job(queue=queue, retry=STUBBORN, deadline=DEADLINE, unique=unique, serial_by=serial_by)
+        common: dict[str, Any] = {"retry": STUBBORN, "deadline": DEADLINE}
+        register_as = job(queue=queue, unique=unique, serial_by=serial_by, light=light, **common)
         return register_as(witnessed(handler))
 
     return make
@@ -99,6 +100,12 @@ def chaotic(
 @chaotic(Queue.DEFAULT)
 def noop(_ctx: JobContext, _payload: Nothing) -> Outcome:
     """Do nothing."""
+    return Done()
+
+
+@chaotic(Queue.DEFAULT, light=True)
+def light_noop(_ctx: JobContext, _payload: Nothing) -> Outcome:
+    """Do nothing, in the company of others."""
     return Done()
 
 
@@ -155,6 +162,17 @@ def parent(ctx: JobContext, _payload: Nothing) -> Outcome:
 @chaotic(Queue.CRITICAL)
 def deed(ctx: JobContext, payload: Deed) -> Outcome:
     """Change the outside world once; most of the call is waiting for its answer, so that death comes after the deed."""
+    return change_outside(ctx, payload)
+
+
+@chaotic(Queue.CRITICAL, light=True)
+def light_deed(ctx: JobContext, payload: Deed) -> Outcome:
+    """Change the outside world once, in the company of others that die with it."""
+    return change_outside(ctx, payload)
+
+
+def change_outside(ctx: JobContext, payload: Deed) -> Outcome:
+    """Do the deed by an effect with a key of its own."""
     outside = Outside.here()
 
     def call() -> JsonObject:
@@ -185,8 +203,6 @@ def snoozer(ctx: JobContext, payload: Appointment) -> Outcome:
     """Wait for the appointment without holding a slot."""
     return Done() if ctx.now() >= payload.until else Snooze(payload.until, "not yet")
 
-
-# Light job types (`@job(light=True)`) join here, as one more function and one more recipe in `load.py`.
 
 KINDS: tuple[Job[Any], ...] = tuple(kind for kind in catalogue if kind.name.startswith("chaos_jobs."))
 for kind in KINDS:

@@ -49,6 +49,7 @@ def aftermath(
         org = make_org(database)
         jobs = [
             kinds.deed.new(kinds.Deed(key="deed:one", ms=0), org_id=org),
+            kinds.light_deed.new(kinds.Deed(key="deed:light", ms=0), org_id=org),
             kinds.parent.new(kinds.Nothing(), org_id=org),
             kinds.posting.new(kinds.Nap(ms=0), org_id=org),
             kinds.turn.new(kinds.Account(account_id="a"), org_id=org),

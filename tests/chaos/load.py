@@ -39,25 +39,31 @@ SHARES = {"python": 0.65, "sql": 0.25, "celery": 0.10}
 
 Recipe = Callable[[random.Random, UUID], NewJob]
 
-RECIPES: tuple[tuple[int, Recipe], ...] = (
-    (40, lambda _, org: kinds.noop.new(kinds.Nothing(), org_id=org)),
-    (8, lambda dice, org: kinds.nap.new(kinds.Nap(ms=dice.randint(50, 500)), org_id=org)),
-    (7, lambda dice, org: kinds.flaky.new(kinds.Trouble(failures=dice.randint(1, 2)), org_id=org)),
-    (8, lambda dice, org: kinds.turn.new(kinds.Account(account_id=f"{dice.randint(1, 6)}", ms=10), org_id=org)),
-    (6, lambda dice, org: kinds.single.new(kinds.Account(account_id=f"{dice.randint(1, 50)}"), org_id=org)),
-    (5, lambda _, org: kinds.parent.new(kinds.Nothing(), org_id=org)),
-    (14, lambda dice, org: kinds.deed.new(some_deed(dice), org_id=org)),
-    (5, lambda dice, org: kinds.posting.new(kinds.Nap(ms=dice.randint(0, 20)), org_id=org)),
-    (2, lambda dice, org: kinds.snoozer.new(kinds.Appointment(until=soon(dice)), org_id=org)),
-    (2, lambda dice, org: kinds.noop.new(kinds.Nothing(), org_id=org, run_at=soon(dice))),
-    (1, lambda dice, org: kinds.doomed.new(kinds.Trouble(failures=dice.randint(0, 4)), org_id=org)),
+BULK = 30
+"""Light jobs that one org hands over at once: more than its burst, so that the relay publishes some, in bundles."""
+
+RECIPES: tuple[tuple[int, int, Recipe], ...] = (
+    (20, 1, lambda _, org: kinds.noop.new(kinds.Nothing(), org_id=org)),
+    (10, 1, lambda _, org: kinds.light_noop.new(kinds.Nothing(), org_id=org)),
+    (1, BULK, lambda _, org: kinds.light_noop.new(kinds.Nothing(), org_id=org)),
+    (8, 1, lambda dice, org: kinds.nap.new(kinds.Nap(ms=dice.randint(50, 500)), org_id=org)),
+    (7, 1, lambda dice, org: kinds.flaky.new(kinds.Trouble(failures=dice.randint(1, 2)), org_id=org)),
+    (8, 1, lambda dice, org: kinds.turn.new(kinds.Account(account_id=f"{dice.randint(1, 6)}", ms=10), org_id=org)),
+    (6, 1, lambda dice, org: kinds.single.new(kinds.Account(account_id=f"{dice.randint(1, 50)}"), org_id=org)),
+    (5, 1, lambda _, org: kinds.parent.new(kinds.Nothing(), org_id=org)),
+    (14, 1, lambda dice, org: kinds.deed.new(some_deed(dice, 10, 250), org_id=org)),
+    (8, 1, lambda dice, org: kinds.light_deed.new(some_deed(dice, 0, 30), org_id=org)),
+    (5, 1, lambda dice, org: kinds.posting.new(kinds.Nap(ms=dice.randint(0, 20)), org_id=org)),
+    (2, 1, lambda dice, org: kinds.snoozer.new(kinds.Appointment(until=soon(dice)), org_id=org)),
+    (2, 1, lambda dice, org: kinds.noop.new(kinds.Nothing(), org_id=org, run_at=soon(dice))),
+    (1, 1, lambda dice, org: kinds.doomed.new(kinds.Trouble(failures=dice.randint(0, 4)), org_id=org)),
 )
-"""The mixture, by weight. Light job types join with a line here."""
+"""The mixture, by weight; and how many such jobs come at once, all of one org and priority."""
 
 
-def some_deed(dice: random.Random) -> kinds.Deed:
+def some_deed(dice: random.Random, least_ms: int, most_ms: int) -> kinds.Deed:
     """A deed of its own, mostly long enough for its worker to die within; some are refused at first."""
-    return kinds.Deed(key=f"deed:{uuid4()}", ms=dice.randint(10, 250), refusals=dice.random() < 0.1)
+    return kinds.Deed(key=f"deed:{uuid4()}", ms=dice.randint(least_ms, most_ms), refusals=dice.random() < 0.1)
 
 
 def soon(dice: random.Random) -> datetime:
@@ -113,7 +119,7 @@ class Door(threading.Thread, ABC):
         while handed_over < self._jobs and not self._stopped.is_set():
             due = min(self._jobs, int(self._jobs * (time.monotonic() - began) / self._seconds) + 1)
             while handed_over < due and not self._stopped.is_set():
-                batch = [self._job() for _ in range(min(BATCH, due - handed_over))]
+                batch = self._draw(min(BATCH, due - handed_over))
                 self._insist(batch)
                 handed_over += len(batch)
             self.between()
@@ -147,10 +153,13 @@ class Door(threading.Thread, ABC):
                 self.accepted.add(self.name, promised)
                 return
 
-    def _job(self) -> NewJob:
-        _, recipe = self._dice.choices(RECIPES, [weight for weight, _ in RECIPES])[0]
-        org = self._dice.choice(self._orgs)
-        return replace(recipe(self._dice, org), job_id=uuid4(), priority=self._dice.choice([0, 0, 0, 10, -10]))
+    def _draw(self, least: int) -> list[NewJob]:
+        jobs: list[NewJob] = []
+        while len(jobs) < least:
+            _, times, recipe = self._dice.choices(RECIPES, [weight for weight, _, _ in RECIPES])[0]
+            org, priority = self._dice.choice(self._orgs), self._dice.choice([0, 0, 0, 10, -10])
+            jobs += [replace(recipe(self._dice, org), job_id=uuid4(), priority=priority) for _ in range(times)]
+        return jobs
 
 
 class PythonDoor(Door):

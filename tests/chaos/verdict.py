@@ -96,7 +96,7 @@ def _judge_effects(connection: Connection[Any], outside: Outside, verdict: Verdi
     rows = connection.execute(
         "select j.id, j.state, j.payload ->> 'key', k.status from jobs j"
         " left join idempotency_keys k on k.kind = 'effect' and k.org_id = j.org_id and k.key = j.payload ->> 'key'"
-        " where j.job_type = 'chaos_jobs.deed'"
+        " where j.job_type in ('chaos_jobs.deed', 'chaos_jobs.light_deed')"
     )
     for job_id, state, key, status in rows:
         if state == "succeeded" and deeds[key] == 0:

@@ -55,6 +55,14 @@ def test_a_key_has_as_many_slots_as_its_type_says(store: Database, org: UUID) ->
     assert claim(store, job_ids[5:]).jobs == ()
 
 
+def test_a_job_that_was_hinted_at_twice_takes_one_slot(store: Database, database: Connection, org: UUID) -> None:
+    first, second, third = enqueue(store, org, 3, "probe.three")
+    claims = claim(store, [first, first, second, first, third, second])
+    assert sorted(job.job_id for job in claims.jobs) == sorted([first, second, third])
+    assert database.execute("select count(*) from serial_slots").fetchone() == (3,)
+    check_ledger(database, open_jobs=3)
+
+
 def test_the_most_urgent_is_called_first_and_then_the_oldest(store: Database, org: UUID) -> None:
     first, old, young = enqueue(store, org, 3)
     [urgent] = enqueue(store, org, 1, priority=5)

@@ -1,0 +1,135 @@
+"""Which contests there are, what a run of some of them leaves of earlier results, and what a bad name or file says."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import __main__, results_file
+from bench.arena import Arena, Sizes, Stage
+from bench.contest import Contest
+from bench.peer_environments import Environments
+from bench.stores import Stores
+from sandbox.servers import run_servers
+from tests.bench.test_lineup import PROMISED
+
+KNOWN = results_file.known_names(__main__.STAGES, Sizes())
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
+    with run_servers(tmp_path_factory.mktemp("bench"), durable=False) as started:
+        yield Stores(started)
+
+
+def stage(ours: float, names: Sequence[str] = ("one", "two"), fails_at: str = "") -> Stage:
+    """Contests that need no peers and no time; all that were asked for up to one that fails."""
+
+    def hold(arena: Arena) -> Iterator[Contest]:
+        for name in filter(arena.wants, names):
+            if name == fails_at:
+                raise RuntimeError("a bad day")
+            yield Contest(name, (ours,) * arena.sizes.rounds, (1.0,))
+
+    return Stage(f"stage of {names[0]}", lambda _: names, hold)
+
+
+def run(stores: Stores, folder: Path, *stages: Stage, only: Sequence[str] = (), rounds: int = 3) -> Arena:
+    arena = Arena(folder, stores, Environments({}, {}, {}), Sizes(rounds=rounds), only, tell=lambda _: None)
+    __main__.hold_all(arena, stages, whole=not only)
+    return arena
+
+
+def ours(folder: Path) -> dict[str, Any]:
+    return {name: result["ours"] for name, result in json.loads((folder / "results.json").read_text()).items()}
+
+
+def test_there_is_no_contest_twice_and_all_that_were_promised() -> None:
+    assert len(KNOWN) == len(set(KNOWN))
+    families = {"enqueue_many_vs_apply_async", "enqueue_one_vs_apply_async", "idle_latency_p99_ms", "io_bound_vs_ideal"}
+    sized = {"growth_1m_finished", "growth_10m_finished", "growth_1m_scheduled", "drain_light_vs_oban_20k"}
+    single = {"memory_worker_mib_growth", "fan_out_100k_accounts_s", "limit_claim_and_settle"}
+    assert set(KNOWN) >= PROMISED | families | sized | single
+
+
+@pytest.mark.parametrize("word", ["drain_light_vs_celeri", "growth_5m_finished", "drain_lihgt*", "io_bound", ""])
+def test_a_name_that_no_contest_has_ends_the_program_with_all_names(
+    word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        __main__.read_command_line(["--only", "drain_light_vs_celery", word])
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert f"no contest {word!r}" in told
+    assert all(name in told.split() for name in KNOWN)
+
+
+@pytest.mark.parametrize("word", ["drain_*", "growth_1m_finished", "enqueue_many_vs_oban"])
+def test_a_known_name_or_pattern_passes(word: str, stores: Stores, tmp_path: Path) -> None:
+    asked, sizes = __main__.read_command_line(["--only", word, "--rounds", "1"])
+    assert (asked.only, sizes.rounds) == ([word], 1)
+    arena = Arena(tmp_path, stores, Environments({}, {}, {}), sizes, asked.only)
+    assert [one for one in __main__.STAGES if one.wanted(arena)], "nothing would be held"
+
+
+def test_names_follow_the_sizes_that_were_asked_for() -> None:
+    words = ["--finished-rows", "10", "5000000", "--jobs", "100", "--only"]
+    asked, _ = __main__.read_command_line([*words, "growth_5m_finished"])
+    assert asked.only == ["growth_5m_finished"]
+    with pytest.raises(SystemExit):
+        __main__.read_command_line([*words, "drain_light_vs_oban_20k"])
+
+
+def test_a_run_of_some_replaces_what_it_held_and_keeps_the_others(stores: Stores, tmp_path: Path) -> None:
+    run(stores, tmp_path, stage(1.0), stage(1.0, ("three",)))
+    before = json.loads((tmp_path / "results.json").read_text())
+    run(stores, tmp_path, stage(2.0), stage(2.0, ("three",)), only=["two"], rounds=1)
+    after = json.loads((tmp_path / "results.json").read_text())
+    assert ours(tmp_path) == {"one": 1.0, "two": 2.0, "three": 1.0}
+    assert list(after) == ["one", "two", "three"]
+    assert {name: after[name] for name in ("one", "three")} == {name: before[name] for name in ("one", "three")}
+    assert {name: result["measured"]["rounds"] for name, result in after.items()} == {"one": 3, "two": 1, "three": 3}
+    assert set(after["two"]) >= {"ours", "peer", "ratio", "min", "max"}
+    machine = json.loads((tmp_path / "machine.json").read_text())
+    for result in after.values():
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", result["measured"]["at"])
+        assert {key: result["measured"][key] for key in ("machine", "processor", "cores")} == {
+            key: machine[key] for key in ("machine", "processor", "cores")
+        }
+
+
+def test_what_was_asked_for_and_fails_keeps_its_earlier_result_and_is_told(stores: Stores, tmp_path: Path) -> None:
+    run(stores, tmp_path, stage(1.0))
+    arena = run(stores, tmp_path, stage(2.0, fails_at="two"), only=["one", "two"])
+    assert ours(tmp_path) == {"one": 2.0, "two": 1.0}
+    assert arena.skipped == {"two": "not held: RuntimeError: a bad day"}
+
+
+def test_a_whole_run_leaves_nothing_of_earlier_ones_once_it_has_ended(stores: Stores, tmp_path: Path) -> None:
+    run(stores, tmp_path, stage(1.0), stage(1.0, ("gone",)))
+    seen: list[dict[str, Any]] = []
+
+    def watch(arena: Arena) -> Iterator[Contest]:
+        seen.append(ours(arena.folder))
+        yield from ()
+
+    watching = Stage("watch", lambda _: ["watch"], watch)
+    arena = run(stores, tmp_path, stage(2.0), watching)
+    assert seen == [{"one": 2.0, "two": 2.0, "gone": 1.0}], "a run that is stopped loses what it did not come to"
+    assert ours(tmp_path) == {"one": 2.0, "two": 2.0}
+    assert arena.skipped == {"watch": "not held: one side did not run"}
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"one": 1}'])
+def test_a_file_of_something_else_is_named_before_anything_runs(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "results.json").write_text(text)
+    monkeypatch.setattr(__main__, "FOLDER", tmp_path)
+    with pytest.raises(SystemExit):
+        __main__.read_command_line([])
+    assert f"{tmp_path / 'results.json'} cannot be read" in capsys.readouterr().err
+    assert (tmp_path / "results.json").read_text() == text
