@@ -41,8 +41,9 @@ up: $(INSTALLED)  ## start the whole fleet in the box and leave it running
 down: $(INSTALLED)  ## stop what `make up` started
 	@$(RUN) -m sandbox.up --down
 
+# A hundred processes of the fleet are started: each would compile all modules anew if the environment forbade to keep them.
 test: $(INSTALLED)  ## the whole suite, on embedded servers
-	@$(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal
+	@PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal
 
 sweep: $(INSTALLED)  ## crash every job type at every boundary: build/sweep/report.json; SWEEP=--help
 	@$(RUN) -m tests.sweep $(SWEEP)
