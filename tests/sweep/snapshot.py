@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from psycopg import Connection
-from psycopg.sql import SQL, Composable, Identifier
+from psycopg.sql import SQL, Composable, Composed, Identifier
 
 KEPT = "kept_rows"
 """A schema that no role of the product looks into."""
@@ -27,7 +27,7 @@ class Snapshot:
     """What every table of `public` and every sequence held; `owner` must be a superuser that commits by itself."""
 
     owner: Connection[Any]
-    statements: Composable
+    statements: Composed
 
     def put_back(self) -> None:
         """End whoever else is connected, as a crash does, and make all rows and numbers what they were."""
