@@ -41,7 +41,8 @@ up: $(INSTALLED)  ## start the whole fleet in the box and leave it running
 down: $(INSTALLED)  ## stop what `make up` started
 	@$(RUN) -m sandbox.up --down
 
-# A hundred processes of the fleet are started: each would compile all modules anew if the environment forbade to keep them.
+# It starts a hundred processes of the fleet: each would compile every module anew where the environment forbids to keep
+# what was compiled.
 test: $(INSTALLED)  ## the whole suite, on embedded servers
 	@PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal
 
