@@ -41,8 +41,10 @@ up: $(INSTALLED)  ## start the whole fleet in the box and leave it running
 down: $(INSTALLED)  ## stop what `make up` started
 	@$(RUN) -m sandbox.up --down
 
+# It starts a hundred processes of the fleet: each would compile every module anew where the environment forbids to keep
+# what was compiled.
 test: $(INSTALLED)  ## the whole suite, on embedded servers
-	@$(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal
+	@PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal
 
 sweep: $(INSTALLED)  ## crash every job type at every boundary: build/sweep/report.json; SWEEP=--help
 	@$(RUN) -m tests.sweep $(SWEEP)

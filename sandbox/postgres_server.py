@@ -131,6 +131,8 @@ class PostgresServer:
             "log_timezone": "UTC",
             "fsync": "on" if durable else "off",
             "full_page_writes": "on" if durable else "off",
+            # Nothing copies or archives the log, so a bulk load or a new index need not be in it.
+            **({} if durable else {"wal_level": "minimal", "max_wal_senders": "0"}),
         }
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         return [str(find_postgres_programs() / "postgres"), "-D", str(self.data), *options]

@@ -1,5 +1,6 @@
 """Fixtures of the whole suite: the session's servers, and a database and a broker of its own for each test."""
 
+import gc
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -48,6 +49,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         help="random runs of the ledger's model test, instead of the suite's few fixed ones",
     )
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what lives as long as the session, the modules and the tests: a tenth of its time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

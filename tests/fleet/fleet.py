@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
@@ -53,6 +53,7 @@ class Fleet:
         self.broker_url = broker_url
         self.outside = Outside(folder)
         self._stack = stack
+        self._owner: psycopg.Connection[Any] | None = None
         self.client = Runtime(
             Settings(
                 database_url=SecretStr(database_url),
@@ -98,10 +99,20 @@ class Fleet:
             return [answer.job_id for answer in enqueue(tx, jobs)]
 
     def ask(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
-        """Ask the ledger as its owner, over a connection of its own, for the server may have been restarted."""
-        with psycopg.connect(self.database_url, autocommit=True) as owner:
-            cursor = owner.execute(cast("Any", query), parameters)
-            return cursor.fetchall() if cursor.description else []
+        """Ask the ledger as its owner, who is connected anew when the server was restarted since.
+
+        The connection is kept: tests ask fifty times a second, and a new one would cost as much as what they watch.
+        """
+        if self._owner is None or self._lost(self._owner):
+            self._owner = self._stack.enter_context(psycopg.connect(self.database_url, autocommit=True))
+        cursor = self._owner.execute(cast("Any", query), parameters)
+        return cursor.fetchall() if cursor.description else []
+
+    @staticmethod
+    def _lost(owner: psycopg.Connection[Any]) -> bool:
+        with suppress(psycopg.OperationalError):
+            owner.execute("")
+        return owner.closed
 
     def states(self, job_ids: Collection[UUID]) -> Counter[str]:
         """How many of these jobs are in which state."""

@@ -79,6 +79,11 @@ def test_an_org_that_spent_its_day_parks_and_goes_on_when_it_is_given_more(
         other = make_org(owner, "another org")
     passing = fleet.enqueue_many([asking.new(Word(), org_id=other) for _ in range(3)])
     assert fleet.wait_for_end(passing) == {"succeeded": 3}
+    eventually(
+        lambda: parked(fleet, jobs) + fleet.states(jobs)["succeeded"] == MANY,
+        within=PATIENT_S,
+        describe="every job to be paid for or parked",
+    )
 
     day = day_of(fleet)
     paid = calls(model) - 1 - len(passing)

@@ -17,10 +17,13 @@ from sandbox.valkey_server import ValkeyServer
 from tests.waiting import eventually
 
 PARENT = """
+import signal
 import sys
 from pathlib import Path
 from threading import Event
 from sandbox.servers import run_servers
+# A shell starts what runs in the background with this signal ignored, and its children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with run_servers(Path(sys.argv[1]), durable=False) as servers:
     print(servers.postgres.process.pid, servers.valkey.process.pid, flush=True)
     Event().wait()

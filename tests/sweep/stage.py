@@ -31,6 +31,7 @@ from tests.sweep.drivers import Driver
 from tests.sweep.outside import Outside
 from tests.sweep.scenarios import Scenario
 from tests.sweep.seams import DatabaseSeam, WatchedPublisher
+from tests.sweep.snapshot import Snapshot, keep
 from tests.worlds import OWNER, world_at
 
 ROUND = timedelta(seconds=61)
@@ -49,7 +50,7 @@ def job_type_of(name: str) -> Job[Any]:
 
 @dataclass
 class Scene:
-    """One play of a scenario, in a database and a mailbox of its own."""
+    """One play of a scenario, in a database and a mailbox that nothing was done to before."""
 
     outside: Outside
     settings: Settings
@@ -149,12 +150,11 @@ class Scene:
 
 @dataclass
 class Stage:
-    """A scenario, prepared: the database to copy, the mailboxes to bring back, the job to run."""
+    """A scenario, prepared: the rows and the mailboxes to bring back, the job to run."""
 
-    servers: SessionServers
     outside: Outside
     settings: Settings
-    source: str
+    snapshot: Snapshot
     job_id: UUID
     job_type: Job[Any]
     driver: Driver
@@ -162,10 +162,9 @@ class Stage:
     @contextmanager
     def scene(self) -> Iterator[Scene]:
         """The world as it was when the scenario was prepared."""
-        with temporary_database(self.servers, template=self.source) as url, psycopg.connect(url, autocommit=True) as db:
-            self.outside.bring_back(TOKENS)
-            settings = self.settings.model_copy(update={"database_url": SecretStr(url)})
-            yield Scene(self.outside, settings, db, self.job_id, self.job_type, self.driver)
+        self.snapshot.put_back()
+        self.outside.bring_back(TOKENS)
+        yield Scene(self.outside, self.settings, self.snapshot.owner, self.job_id, self.job_type, self.driver)
 
 
 @contextmanager
@@ -177,17 +176,17 @@ def prepared(
     with redis.Redis.from_url(broker_url) as broker:
         broker.flushdb()
         broker.set(KEY, "the broker of the sweep")
-    with temporary_database(servers, template=TEMPLATE) as url:
+    with (
+        temporary_database(servers, template=TEMPLATE) as url,
+        psycopg.connect(url, autocommit=True) as database,
+    ):
         plain = Settings(database_url=SecretStr(url), broker_url=SecretStr(broker_url))
         settings = outside.tapped.settings(plain)
         outside.reset()
-        with (
-            psycopg.connect(url, autocommit=True) as database,
-            world_at(outside.addresses(), settings, database) as world,
-        ):
+        with world_at(outside.addresses(), settings, database) as world:
             job_id = scenario.prepare(world)
             relay = Relay(world.process)
             relay.turn()
             relay.feed()
         outside.keep()
-        yield Stage(servers, outside, settings, url.rpartition("/")[2], job_id, job_type, driver)
+        yield Stage(outside, settings, keep(database), job_id, job_type, driver)
