@@ -1,7 +1,8 @@
 """Celery's consumer, made to outlive what Celery's own does not: messages of any shape, and a broker that goes away."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import structlog
@@ -27,11 +28,16 @@ class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
         """One ledger loop for all the connections that this consumer will have."""
         super().__init__(*arguments, **options)
         self.ledger_loop = LedgerLoop(runtime())
+        self._outage_timers: set[Any] = set()
 
     def register_with_event_loop(self, hub: Any) -> None:  # noqa: ANN401 - Celery ships no types
         """Let the ledger loop take part in the event loop."""
         super().register_with_event_loop(hub)
-        self.ledger_loop.attach(self)
+        for entry in self._outage_timers:
+            hub.timer.cancel(entry)  # the pool has just set its own again
+        self._outage_timers.clear()
+        with self._lasting_timers():
+            self.ledger_loop.attach(self)
 
     def ask_for(self, messages: int) -> None:
         """Let the broker keep so many messages open with us."""
@@ -75,17 +81,33 @@ class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
     def _one_round(self) -> None:
         """One round of the event loop while Celery's own stands still; a lost broker must not end it."""
         try:
-            next(self.hub.create_loop())
+            with self._lasting_timers():
+                next(self.hub.create_loop())
         except self.connection_errors as error:
             log.warning("broker_lost", error=type(error).__name__)
             self._leave_broker()
+
+    @contextmanager
+    def _lasting_timers(self) -> Iterator[None]:
+        """Keep the timers that are set meanwhile when the connection is lost.
+
+        They are the ledger loop's, and time limits of what runs; Celery takes all that are set while it connects for
+        the connection's own, and cancels them with it.
+        """
+        before = _timers(self.hub)
+        try:
+            yield
+        finally:
+            self.timer_entries_before_start |= _timers(self.hub) - before
 
     def _leave_broker(self) -> None:
         """Take everything of the lost connection out of the event loop, and leave the pool in it."""
         self.hub.reset()
         # The pool's own stays: it registers that one only once.
         self.hub.on_tick.difference_update([tick for tick in self.hub.on_tick if tick.__module__.startswith("kombu.")])
+        before = _timers(self.hub)
         self.pool.register_with_event_loop(self.hub)
+        self._outage_timers |= _timers(self.hub) - before
 
     def create_task_handler(self, *arguments: Any, **options: Any) -> Callable[[Any], None]:  # noqa: ANN401 - as above
         """Celery's handler of messages; one that it stumbles over is recorded and put aside."""
@@ -147,6 +169,10 @@ def ledger(state: Any) -> dict[str, object]:  # noqa: ANN401 - Celery's panel
     """How this worker stands to the ledger: `celery -A tasks inspect ledger`."""
     health: dict[str, object] = state.consumer.ledger_loop.health()
     return health
+
+
+def _timers(hub: Any) -> set[Any]:  # noqa: ANN401 - kombu ships no types
+    return {scheduled.entry for scheduled in hub.timer.queue}
 
 
 def _is_task(message: Any) -> bool:  # noqa: ANN401 - a kombu message

@@ -80,6 +80,7 @@ class LedgerLoop:
         self._thread = threading.get_ident()
         self._next_turn = 0.0
         self._timer: Any = None
+        self._attached = False
         self.database_away = False
 
     def attach(self, consumer: Any) -> None:  # noqa: ANN401 - Celery ships no types
@@ -88,8 +89,9 @@ class LedgerLoop:
         self._door.attach(consumer)
         self._hints.clear()  # the broker, or the relay, brings back what was not acknowledged
         self._envelopes = 0
-        self._timer = None
-        consumer.hub.call_repeatedly(CHECK_S, self.check)
+        if not self._attached:
+            self._attached = True
+            consumer.hub.call_repeatedly(CHECK_S, self.check)
         self._ask_for_more()
         self._arm()
 
