@@ -6,6 +6,7 @@ from typing import Any
 
 import structlog
 from celery import Celery, Task
+from celery.backends.base import DisabledBackend
 from celery.bootsteps import StartStopStep
 from celery.exceptions import Reject
 
@@ -44,6 +45,7 @@ class JobTask(Task):  # type: ignore[misc] # Celery ships no types
 
     Strategy = "tasks.ledger_loop:strategy"
     abstract = True
+    backend = DisabledBackend(app)  # what became of a job stands in the ledger; Celery looks for this five times a job
     acks_late = True  # of foreign jobs, until they are in the ledger
     reject_on_worker_lost = True
     job_type: Job[Any]

@@ -2,13 +2,15 @@
 
 import mmap
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from celery import current_app
+from celery import Task, current_app
+from celery._state import _task_stack
 from celery.app.trace import trace_task
 
 from domain.job import ClaimedJob
@@ -92,25 +94,36 @@ def perform(jobs: Sequence[ClaimedJob], place: int) -> list[Report]:
 
     Jobs that have not begun when the worker begins to stop are given back.
     """
-    process = runtime()
+    process, tasks = runtime(), [current_app.tasks[job.job_type] for job in jobs]
     reports = []
-    for index, job in enumerate(jobs):
-        MARKERS.move(place, index)
-        if process.stopping.is_set():
-            reports.append(Report(job.job_id, job.token, "returned", Settlement.unstarted(job, "shutdown")))
-            continue
-        began = time.monotonic()
-        verdict = _traced(job, process.clock())
-        reports.append(Report(job.job_id, job.token, verdict.word, verdict.settlement, time.monotonic() - began))
+    with _kept_stacks(tasks[0]):
+        for index, (job, task) in enumerate(zip(jobs, tasks, strict=True)):
+            MARKERS.move(place, index)
+            if process.stopping.is_set():
+                reports.append(Report(job.job_id, job.token, "returned", Settlement.unstarted(job, "shutdown")))
+                continue
+            began = time.monotonic()
+            verdict = _traced(task, job, process.clock())
+            reports.append(Report(job.job_id, job.token, verdict.word, verdict.settlement, time.monotonic() - began))
     MARKERS.move(place, Markers.ENDED)
     return reports
 
 
-def _traced(job: ClaimedJob, began_at: datetime) -> Verdict:
+@contextmanager
+def _kept_stacks(task: Task) -> Iterator[None]:
+    """Keep Celery's stacks of this thread from running empty between two jobs: it would throw them away each time."""
+    _task_stack.push(task)
+    task.request_stack.push(task.request)
+    try:
+        yield
+    finally:
+        task.request_stack.pop()
+        _task_stack.pop()
+
+
+def _traced(task: Task, job: ClaimedJob, began_at: datetime) -> Verdict:
     attempt = Attempt(job, began_at)
     name = str(job.job_id)
-    app: Any = current_app
-    task = app.tasks[job.job_type]
     request = {
         "id": name,
         "task": job.job_type,
@@ -123,7 +136,7 @@ def _traced(job: ClaimedJob, began_at: datetime) -> Verdict:
         "headers": {},
         HEADER: attempt,
     }
-    traced = trace_task(task, name, (), {}, request, app=app)
+    traced = trace_task(task, name, (), {}, request, app=task.app)
     if attempt.verdict is not None:
         return attempt.verdict
     # Celery itself stumbled, or a signal's receiver did, before or instead of the handler.
