@@ -62,7 +62,8 @@ begin
     select o.place, r.*, t.name as type_name, t.queue as type_queue,
            t.payload_version as type_version, t.max_attempts as type_attempts, t.deadline as type_deadline,
            -- A job that is in the ledger already and comes once more must not take its key again, which it may have given up.
-           case when not exists (select from jobs j where j.id = r.given_id)
+           -- Asked row by row: an EXISTS may be answered by a scan of all jobs.
+           case when (select j.id from jobs j where j.id = r.given_id) is null
              then coalesce(t.unique_mode, case when r.given_key is not null then 'for_ttl' end) end as mode,
            t.keep_key_for, t.serial_field, t.light,
            coalesce(r.given_key, t.name || ':' || r.org_id || ':' || coalesce(r.project_id::text, '') || ':' ||
