@@ -51,7 +51,6 @@ worker_prefetch_multiplier = 1  # until the ledger loop asks for what it can use
 worker_enable_prefetch_count_reduction = False
 worker_cancel_long_running_tasks_on_connection_loss = False
 worker_lost_wait = 1.0  # no result can still come from a dead child: the ledger has what it recorded
-worker_soft_shutdown_timeout = _settings.shutdown_grace_s
 worker_hijack_root_logger = False
 worker_redirect_stdouts = False
 worker_send_task_events = True

@@ -65,12 +65,12 @@ class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
 
         return conn.ensure_connection(tell, None, callback=self._meanwhile)
 
-    def drain(self, until: float) -> None:
+    def drain(self, until: Callable[[], float]) -> None:
         """Claim nothing more and wait for what runs, in the event loop, to settle it as it ends."""
         self.ledger_loop.stop()
         if self.task_consumer is not None:
             ignore_errors(self.connection, self.task_consumer.cancel)
-        while not self.ledger_loop.idle and time.monotonic() < until and not state.should_terminate:
+        while not self.ledger_loop.idle and time.monotonic() < until():
             self._one_round()
 
     def _meanwhile(self) -> None:

@@ -159,7 +159,7 @@ class Runtime:
 
 
 _runtime: Runtime | None = None
-_making = threading.Lock()
+_making = threading.RLock()  # a signal's handler may ask, and have interrupted who asked before
 
 
 def runtime() -> Runtime:
@@ -184,7 +184,7 @@ def node_id() -> UUID:
 
 def _forget_parent() -> None:
     global _making  # noqa: PLW0603 - the parent may have held it at the moment of the fork
-    _making = threading.Lock()
+    _making = threading.RLock()
     if _runtime is not None and "database" in vars(_runtime):
         _runtime.database.dispose(close=False)
     install(None)

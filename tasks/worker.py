@@ -4,13 +4,21 @@ import gc
 import logging
 import math
 import os
+import sys
 import time
 from typing import Any
 
 import structlog
 from celery import signals
 from celery.app.log import Logging
-from celery.apps.worker import Worker
+from celery.apps.worker import (
+    REMAP_SIGTERM,
+    Worker,
+    install_worker_int_handler,
+    install_worker_term_hard_handler,
+    on_hard_shutdown,
+    safe_say,
+)
 from celery.platforms import EX_FAILURE
 
 from domain.failures import Failure
@@ -47,33 +55,64 @@ class FleetWorker(Worker):  # type: ignore[misc] # Celery ships no types
         signals.worker_shutdown.connect(return_claims, weak=False)
         keep_lease()
 
-    def wait_for_soft_shutdown(self) -> None:
-        """Let running jobs end for as long as the grace lasts; then give them back and end with them.
+    grace_ends_at = math.inf
+    """Until when running jobs may go on; a warm shutdown waits for as long as they take."""
 
-        Celery cannot cancel a thread, and would wait for it for ever; a child ends with its parent.
+    def install_platform_tweaks(self, worker: Any) -> None:  # noqa: ANN401 - Celery ships no types
+        """Take the signals of a cold shutdown ourselves.
+
+        Celery waits and stops the pool in the signal's handler, which may have interrupted the event loop in the middle
+        of a child's report; the waiting is `terminate`'s, which the event loop comes to by itself.
         """
-        self._drain(time.monotonic() + runtime().settings.shutdown_grace_s)
-        if self.consumer is not None and not self.consumer.ledger_loop.idle:
-            return_claims()
-            self._return_messages()
-            logging.shutdown()
-            os._exit(EX_FAILURE)
+        super().install_platform_tweaks(worker)
+        install_worker_term_hard_handler(worker, callback=FleetWorker.end_soon)
+        install_worker_int_handler(worker, callback=FleetWorker.interrupted)
+        if REMAP_SIGTERM == "SIGQUIT":
+            install_worker_term_hard_handler(worker, sig="SIGTERM", callback=FleetWorker.end_soon)
+
+    def interrupted(self) -> None:
+        """Let the next Ctrl+C begin a cold shutdown; this one begins a warm one."""
+        safe_say("worker: Hitting Ctrl+C again will begin a cold shutdown, with a grace!", sys.__stdout__)
+        install_worker_term_hard_handler(self, sig="SIGINT", callback=FleetWorker.end_soon, verbose=False)
+
+    def end_soon(self) -> None:
+        """Begin the grace; asked again, end it; asked once more, leave at once."""
+        if self.grace_ends_at == math.inf:
+            safe_say("worker: Hitting Ctrl+C again will terminate all running tasks!", sys.__stdout__)
+            self.grace_ends_at = time.monotonic() + runtime().settings.shutdown_grace_s
+        elif self.grace_ends_at:
+            self.grace_ends_at = 0.0
+        else:
+            on_hard_shutdown(self)
 
     def _shutdown(self, warm: bool = True) -> None:  # noqa: FBT001, FBT002 - Celery's signature
         """Let all running jobs end before a warm shutdown closes the pool."""
         if warm:
-            self._drain(math.inf)
+            self._drain()
         super()._shutdown(warm)
 
-    def _drain(self, until: float) -> None:
-        begin_stopping()
-        if self.consumer is not None:
-            self.consumer.drain(until)
-
     def terminate(self, in_sighandler: bool = False) -> None:  # noqa: FBT001, FBT002 - Celery's signature
-        """Give back what is held, for after a cold shutdown Celery sends no signal."""
+        """Let running jobs end within the grace, and give back what is held: after this Celery sends no signal."""
+        if self.grace_ends_at == math.inf:
+            self.grace_ends_at = time.monotonic() + runtime().settings.shutdown_grace_s
+        self._drain()
         return_claims()
         super().terminate(in_sighandler)
+
+    def _drain(self) -> None:
+        """Let running jobs end for as long as the grace lasts; then give them back and end with them.
+
+        Celery cannot cancel a thread, and would wait for it for ever; a child ends with its parent.
+        """
+        begin_stopping()
+        if self.consumer is None:
+            return
+        self.consumer.drain(lambda: self.grace_ends_at)
+        if not self.consumer.ledger_loop.idle:
+            return_claims()
+            self._return_messages()
+            logging.shutdown()
+            os._exit(EX_FAILURE)
 
     def _return_messages(self) -> None:
         consumer: Any = self.consumer.task_consumer

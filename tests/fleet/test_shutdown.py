@@ -62,3 +62,17 @@ def test_a_soft_shutdown_lets_jobs_end_within_the_grace_and_no_longer_waits_than
     eventually(lambda: not worker.alive, within=20, describe="the end of the worker, long before the grace")
     assert fleet.states([job_id]) == {"succeeded": 1}
     fleet.check()
+
+
+@POOLS
+def test_a_second_signal_ends_the_grace(fleet: Fleet, pool: str) -> None:
+    worker = fleet.worker("leaver", pool=pool, POSTROOM_SHUTDOWN_GRACE_S="60", POSTROOM_LEASE_S="60")
+    worker.ready()
+    endless = fleet.enqueue(visit, Visit(gate="never"))
+    fleet.wait_for_line("waits")
+    worker.kill("SIGQUIT")
+    worker.wait_for_log("Hitting Ctrl+C again")
+    worker.kill("SIGQUIT")
+    eventually(lambda: not worker.alive, within=20, describe="the end of the worker, long before the grace")
+    assert fleet.states([endless]) == {"queued": 1}
+    assert fleet.causes(endless) == ["shutdown"]
