@@ -4,6 +4,7 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.script import ScriptDirectory
 from psycopg import sql
 from sqlalchemy import create_engine
 from sqlalchemy.engine import make_url
@@ -19,6 +20,11 @@ def upgrade(settings: Settings) -> None:
     with translated():
         command.upgrade(configuration(settings), "head")
         _admit_roles(settings)
+
+
+def newest_revision(settings: Settings) -> str | None:
+    """The migration that this release ends with."""
+    return ScriptDirectory.from_config(configuration(settings)).get_current_head()
 
 
 def _admit_roles(settings: Settings) -> None:

@@ -2,7 +2,7 @@
 
 import click
 
-from storage.migrate import upgrade
+from providers.on_demand import on_demand
 from storage.readiness import newest_revision
 from tasks.app import publish_catalogue
 from tasks.catalogue import catalogue
@@ -20,7 +20,7 @@ def database() -> None:
 def migrate(as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """Run the migrations that are missing, set up the roles, and publish the catalogue; harmless to repeat."""
     settings = runtime().settings
-    upgrade(settings)
+    on_demand("storage.migrate:upgrade")(settings)
     publish_catalogue()
     document = {"revision": newest_revision(settings), "job_types": [job_type.name for job_type in catalogue]}
     show_document("database", document, as_json=as_json)
