@@ -116,8 +116,8 @@ class Settlement:
             job.job_id, job.token, State.CANCELED, reason=reason, detail={"reason": reason}, started_at=started_at
         )
 
-    def begun(self, at: datetime, *, cost_microcents: int = 0) -> "Settlement":
-        """The same settlement of an attempt that began at `at`, with what it cost."""
+    def begun(self, at: datetime | None, *, cost_microcents: int = 0) -> "Settlement":
+        """The same settlement of an attempt that began at `at`, if it began, with what it cost."""
         return replace(self, started_at=at, cost_microcents=cost_microcents)
 
 
@@ -146,8 +146,7 @@ def settle(  # noqa: PLR0913 - what is known of an attempt
             cost_microcents=cost_microcents,
             children=outcome.children,
         )
-    settlement = _settle_undone(job, outcome, policy, now, dice)
-    return settlement.begun(began_at, cost_microcents=cost_microcents) if began_at else settlement
+    return _settle_undone(job, outcome, policy, now, dice).begun(began_at, cost_microcents=cost_microcents)
 
 
 def _settle_undone(

@@ -1,4 +1,4 @@
-"""Clients of vendors, loaded when a job first needs one: their packages cost every process 70 MiB and a second."""
+"""What few processes need, loaded by the one that does: the vendors' packages alone cost each 70 MiB and a second."""
 
 import importlib
 from typing import Any

@@ -1,9 +1,10 @@
 """The door to Celery's pool: claimed jobs go in as requests or in batches, reports and losses come out."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -41,6 +42,11 @@ class Unit:
     sent_at: datetime
     expected_s: float
 
+    @property
+    def timeout(self) -> timedelta:
+        """How long a child may be at it."""
+        return max(job.deadline for job in self.jobs) + OVERTIME
+
     def reached(self) -> int | None:
         """The index of the job that is running; None before the first and after the last."""
         index = MARKERS.read(self.place)
@@ -57,6 +63,8 @@ class PoolDoor:
         self._consumer: Any = None
         self.under_way: set[Unit] = set()
         self._accepted: set[Unit] = set()
+        self._left: deque[tuple[float, int]] = deque()
+        """Places of units that were taken back, and when nobody can write to them any more."""
         self.moved_at = time.monotonic()
 
     def attach(self, consumer: Any) -> None:  # noqa: ANN401 - Celery ships no types
@@ -79,6 +87,8 @@ class PoolDoor:
     def send(self, entries: Sequence[Entry], expected_s: float) -> None:
         """Hand in jobs as one unit; each that is not light becomes a request that Celery's commands and events know."""
         jobs = tuple(job for job, _ in entries)
+        while self._left and self._left[0][0] < time.monotonic():
+            MARKERS.free(self._left.popleft()[1])
         unit = Unit(jobs, MARKERS.take(), self._clock(), expected_s)
         self.under_way.add(unit)
         requests = {job.job_id: self._request(job, message) for job, message in entries if message is not None}
@@ -96,8 +106,9 @@ class PoolDoor:
         """
         for unit in tuple(self.under_way):
             if unit not in self._accepted:
-                # Its place is not used again, for that child may still write to it.
                 self.under_way.discard(unit)
+                # That child may still write to its place, for as long as it may live.
+                self._left.append((time.monotonic() + unit.timeout.total_seconds(), unit.place))
                 self._deliver(
                     [
                         Report(job.job_id, job.token, "returned", Settlement.unstarted(job, "unsent"))
@@ -139,7 +150,7 @@ class PoolDoor:
             accept_callback=partial(self._accept, unit, requests),
             callback=partial(self._returned, unit, requests),
             error_callback=partial(self._failed, unit, requests),
-            timeout=(max(job.deadline for job in jobs) + OVERTIME).total_seconds(),
+            timeout=unit.timeout.total_seconds(),
         )
         for request in requests.values():
             request.handed_in(result)
