@@ -14,6 +14,7 @@ from bench.stores import bulk_sql
 from domain.job import NewJob, State
 from domain.lifecycle import Settlement
 from storage import ledger, relaying
+from storage.relaying import Level
 from tasks.lease import renew
 from tasks.runtime import Runtime
 
@@ -80,7 +81,7 @@ def cost(runtime: Runtime, org: UUID) -> float:
             jobs = [NewJob("noop_jobs.noop", org, {}) for _ in range(BATCH)]
             ledger.enqueue(tx, jobs, publisher=False, patience=runtime.patience)
         with runtime.database.statements() as tx:
-            tenants = relaying.waiting_tenants(tx, "default", 0, start=UUID(int=0), most=1)
+            tenants = relaying.waiting_tenants(tx, "default", Level(0, light=False), start=UUID(int=0), most=1)
             due = relaying.publish_backlog(
                 tx, "default", 0, tenants=tenants, quotas={org: BATCH}, patience=runtime.patience
             )

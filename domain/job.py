@@ -1,9 +1,12 @@
-"""The job: its states, what a claimed one carries, and the outcomes that a handler may return."""
+"""The job: its states, what a claimed one carries, and the outcomes that a handler may return.
+
+What is made for every single job is a named tuple: a frozen dataclass takes six times as long to make.
+"""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 SYSTEM_ORG = UUID("00000000-0000-7000-8000-000000000000")
@@ -40,8 +43,7 @@ class ActorType(StrEnum):
     API_KEY = "api_key"
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Who asked, and in which request; children inherit it."""
 
     actor_type: ActorType = ActorType.SYSTEM
@@ -51,8 +53,7 @@ class Origin:
     traceparent: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NewJob:
+class NewJob(NamedTuple):
     """A job to be enqueued; the ledger fills in what is None."""
 
     job_type: str
@@ -61,7 +62,7 @@ class NewJob:
     payload_version: int | None = None
     job_id: UUID | None = None
     project_id: UUID | None = None
-    origin: Origin = field(default_factory=Origin)
+    origin: Origin = Origin()
     idempotency_key: str | None = None
     run_at: datetime | None = None
     expires_at: datetime | None = None
@@ -71,8 +72,7 @@ class NewJob:
     created_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hint:
+class Hint(NamedTuple):
     """What a broker message says: look at this job. Everything else stands in the ledger."""
 
     job_id: UUID
@@ -82,8 +82,7 @@ class Hint:
     """A job of milliseconds: hints of such jobs travel many to a message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Enqueued:
+class Enqueued(NamedTuple):
     """What an enqueue did: made a job, or found the one that has the key."""
 
     hint: Hint
@@ -96,8 +95,7 @@ class Enqueued:
         return self.hint.job_id
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedJob:
+class ClaimedJob(NamedTuple):
     """A job in the hands of one worker process; every write it causes names `job_id` and `token`."""
 
     job_id: UUID

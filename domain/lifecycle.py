@@ -1,7 +1,8 @@
 """What becomes of a job: the table of allowed moves, and one pure function from an outcome to a settlement."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from domain.failures import (
@@ -51,6 +52,9 @@ EVENTS = {
 }
 """The audit event of each settlement. A dead job's event is written with its dead letter, by the database."""
 
+NO_DETAIL: JsonObject = {}
+"""What an attempt that went well has to tell; one for all of them, and nobody writes into it."""
+
 
 @dataclass(frozen=True, slots=True)
 class CloseGate:
@@ -62,8 +66,7 @@ class CloseGate:
     until: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
+class Settlement(NamedTuple):
     """What is written about one attempt, named by job and claim token."""
 
     job_id: UUID
@@ -78,7 +81,7 @@ class Settlement:
     error: JsonObject | None = None
     reason: str | None = None
     cost_microcents: int = 0
-    detail: JsonObject = field(default_factory=dict)
+    detail: JsonObject = NO_DETAIL
     children: tuple[NewJob, ...] = ()
     gate: CloseGate | None = None
 
@@ -118,7 +121,7 @@ class Settlement:
 
     def begun(self, at: datetime | None, *, cost_microcents: int = 0) -> "Settlement":
         """The same settlement of an attempt that began at `at`, if it began, with what it cost."""
-        return replace(self, started_at=at, cost_microcents=cost_microcents)
+        return self._replace(started_at=at, cost_microcents=cost_microcents)
 
 
 def settle(  # noqa: PLR0913 - what is known of an attempt
@@ -173,7 +176,7 @@ def lose(job: ClaimedJob, *, guilty: bool) -> Settlement:
     code = "poison" if poison else "lost"
     error = {"code": code, "reason": "the worker process was lost", "attempt": job.attempt}
     if poison or job.attempt >= job.max_attempts:
-        return replace(_end(job, State.DEAD, error), loss_delta=int(guilty))
+        return _end(job, State.DEAD, error)._replace(loss_delta=int(guilty))
     detail = {"cause": "lost", "losses": losses, "error": error}
     return Settlement(
         job.job_id, job.token, State.QUEUED, loss_delta=int(guilty), error=error if guilty else None, detail=detail

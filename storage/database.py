@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import json
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +19,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from domain.failures import ClaimLost, Forbidden, Invalid, Transient
 from settings import Settings
 from storage.queries import statement
+
+DECODE = json.JSONDecoder().raw_decode
 
 LEDGER_ROLE = "postroom_ledger"
 TENANT_ROLE = "postroom_tenant"
@@ -208,6 +211,11 @@ def _transaction(engine: Engine) -> Iterator[Transaction]:
     transaction.committed()
 
 
+def _document(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON says
+    """Read a JSON column; PostgreSQL has seen to its form, so that the encoding need not be found out each time."""
+    return DECODE(str(text, "utf-8"))[0]
+
+
 def _engine(url: URL, settings: Settings) -> Engine:
     milliseconds = int(settings.statement_timeout_s * 1000)
     options = f"-c statement_timeout={milliseconds} -c idle_in_transaction_session_timeout={milliseconds * 2}"
@@ -217,6 +225,7 @@ def _engine(url: URL, settings: Settings) -> Engine:
         max_overflow=0,
         pool_timeout=settings.statement_timeout_s,
         pool_use_lifo=True,
+        json_deserializer=_document,
         hide_parameters=True,  # an error's text reaches logs, and a parameter may be mail or a secret
         connect_args={"options": options, "connect_timeout": 5, "application_name": f"postroom:{url.username}"},
     )

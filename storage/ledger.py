@@ -12,9 +12,15 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import Row
 
 from domain.job import ActorType, ClaimedJob, Enqueued, Hint, JsonObject, NewJob, Origin
-from domain.lifecycle import MAX_LOSSES, Settlement
+from domain.lifecycle import Settlement
+from domain.tickets import Tickets
 from storage.arrays import array
 from storage.database import Transaction
+
+NO_TICKETS: Tickets = {}
+
+ACTORS = {kind.value: kind for kind in ActorType}
+"""Looked up once per claimed job; the enumeration itself takes ten times as long to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +83,19 @@ def enqueue(
     )
 
 
-def claim(
+def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
     tx: Transaction,
     job_ids: Sequence[UUID],
     worker_id: UUID,
     *,
     lease: timedelta,
     starts: Sequence[bool] | None = None,
+    tickets: Tickets = NO_TICKETS,
     token: UUID | None = None,
 ) -> Claims:
     """Take queued jobs for a process; those that `starts` begin with their claim, by default all of them.
+
+    Tickets bring light jobs from backlogs along, as many as there are; these do not begin.
 
     With the job's id, `token` names each claim, so that who lost the answer can still give them back; by default a
     fresh one.
@@ -96,6 +105,10 @@ def claim(
         "claim_jobs",
         job_ids=array(job_ids),
         starts=array([True] * len(job_ids) if starts is None else starts),
+        queues=array(ticket.queue for ticket in tickets),
+        priorities=array(ticket.priority for ticket in tickets),
+        org_ids=array(ticket.org_id for ticket in tickets),
+        counts=array(tickets.values()),
         token=token,
         worker_id=worker_id,
         lease=lease,
@@ -125,7 +138,7 @@ def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Moved:
         details=array(s.detail for s in settlements),
     )
     refused = {row.id for row in rows if row.what == "refused"}
-    return Moved(frozenset(s.job_id for s in settlements) - refused, _woken(rows))
+    return Moved(frozenset(s.job_id for s in settlements) - refused, woken(rows))
 
 
 def record_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]) -> None:
@@ -141,16 +154,6 @@ def record_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]
 def renew_lease(tx: Transaction, worker: Worker, lease: timedelta) -> None:
     """Register a process, or renew its lease."""
     tx.run("renew_lease", **asdict(worker), lease=lease)
-
-
-def rescue(tx: Transaction, *, batch: int) -> Moved:
-    """Take back the jobs of silent processes and of attempts past their deadline; poison becomes dead."""
-    return _moved(tx.run("rescue_jobs", batch=batch, max_losses=MAX_LOSSES))
-
-
-def return_claims(tx: Transaction, node_id: UUID, lease: timedelta) -> Moved:
-    """Give back every job of a node that stops; no attempt is spent."""
-    return _moved(tx.run("return_claims", node_id=node_id, lease=lease))
 
 
 def cancel(
@@ -244,16 +247,13 @@ def _claimed(fields: tuple[Any, ...], token: UUID) -> ClaimedJob:
         max_attempts=most,
         losses=losses,
         deadline=deadline,
-        origin=Origin(ActorType(actor_type), actor_id, request_id, correlation_id, trace),
+        origin=Origin(ACTORS[actor_type], actor_id, request_id, correlation_id, trace),
         created_at=created_at,
         started=state == "running",
         suspect=suspect,
     )
 
 
-def _moved(rows: Sequence[Row[Any]]) -> Moved:
-    return Moved(frozenset(row.id for row in rows if row.what != "woken"), _woken(rows))
-
-
-def _woken(rows: Sequence[Row[Any]]) -> tuple[Hint, ...]:
+def woken(rows: Sequence[Row[Any]]) -> tuple[Hint, ...]:
+    """Of a statement's rows, those of jobs that waited for a concurrency key."""
     return tuple(Hint(row.id, row.job_type, row.queue, row.light) for row in rows if row.what == "woken")

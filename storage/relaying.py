@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import psycopg
@@ -11,6 +11,7 @@ from sqlalchemy import Row
 
 from domain.fairness import Tenant
 from domain.job import Hint
+from domain.tickets import Tickets
 from storage.database import Transaction
 
 LEADER_KEY = 0x706F7374_726F6F6D
@@ -42,8 +43,15 @@ class Park:
     room: int
 
 
-Backlog = Mapping[str, Sequence[int]]
-"""The priorities of each queue that has a backlog, the highest first."""
+class Level(NamedTuple):
+    """One kind of jobs in a backlog, at one priority."""
+
+    priority: int
+    light: bool
+
+
+Backlog = Mapping[str, Sequence[Level]]
+"""What waits in each queue that has a backlog, the highest priority first."""
 
 
 def publish_due(tx: Transaction, *, batch: int, patience: timedelta, burst: int) -> Due:
@@ -52,18 +60,19 @@ def publish_due(tx: Transaction, *, batch: int, patience: timedelta, burst: int)
 
 
 def backlog(tx: Transaction, queues: Sequence[str]) -> Backlog:
-    """Which of these queues have a backlog, and at which priorities."""
-    found: dict[str, list[int]] = {}
+    """Which of these queues have a backlog, at which priorities and of which kinds."""
+    found: dict[str, list[Level]] = {}
     for row in tx.run("list_backlog", queues=list(queues)):
-        found.setdefault(row.queue, []).append(row.priority)
+        found.setdefault(row.queue, []).append(Level(row.priority, row.light))
     return found
 
 
-def waiting_tenants(tx: Transaction, queue: str, priority: int, *, start: UUID, most: int) -> Sequence[Tenant]:
+def waiting_tenants(tx: Transaction, queue: str, level: Level, *, start: UUID, most: int) -> Sequence[Tenant]:
     """Orgs with a backlog, beginning with `start` or the next after it, and from the first one on after the last."""
-    rows = list(tx.run("list_waiting_orgs", queue=queue, priority=priority, start=start, most=most))
+    asked = {"queue": queue, "priority": level.priority, "light": level.light}
+    rows = list(tx.run("list_waiting_orgs", **asked, start=start, most=most))
     if len(rows) < most and start.int:
-        first = tx.run("list_waiting_orgs", queue=queue, priority=priority, start=UUID(int=0), most=most - len(rows))
+        first = tx.run("list_waiting_orgs", **asked, start=UUID(int=0), most=most - len(rows))
         rows += [row for row in first if row.org_id < start]
     return [Tenant(row.org_id, row.weight) for row in rows]
 
@@ -77,7 +86,7 @@ def publish_backlog(
     quotas: Mapping[UUID, int],
     patience: timedelta,
 ) -> Due:
-    """Move the oldest jobs of each tenant from the backlog to the broker, as many as its quota."""
+    """Move the oldest ordinary jobs of each tenant from the backlog to the broker, as many as its quota."""
     asked = [tenant for tenant in tenants if quotas[tenant.org_id]]
     return _due(
         tx.run(
@@ -90,6 +99,19 @@ def publish_backlog(
             patience=patience,
         )
     )
+
+
+def count_light_backlog(tx: Transaction, tickets: Tickets) -> Tickets:
+    """How many light jobs wait where tickets of one queue and priority lead, counted up to the given numbers."""
+    first = next(iter(tickets))
+    rows = tx.run(
+        "count_light_backlog",
+        queue=first.queue,
+        priority=first.priority,
+        org_ids=[ticket.org_id for ticket in tickets],
+        mosts=list(tickets.values()),
+    )
+    return {first._replace(org_id=row.org_id): row.jobs for row in rows}
 
 
 def parks(tx: Transaction, *, after: str, most: int, batch: int) -> Sequence[Park]:
@@ -109,7 +131,7 @@ def mark_crowds(tx: Transaction, queue: str, *, burst: int, newest: int) -> int:
 
 def clear_crowds(tx: Transaction, waiting: Backlog) -> None:
     """Let tenants without a backlog publish at once again."""
-    levels = [(queue, priority) for queue, priorities in waiting.items() for priority in priorities]
+    levels = {(queue, level.priority) for queue, levels in waiting.items() for level in levels}
     tx.run("clear_crowds", queues=[queue for queue, _ in levels], priorities=[priority for _, priority in levels])
 
 

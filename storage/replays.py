@@ -1,7 +1,7 @@
 """Closing dead letters: replay as it was, replay mended, or discard, each with its trace in the audit trail."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -106,12 +106,11 @@ def _again(letter: DeadLetter, dead: Row[Any] | None, mended: Mended | None, by:
         # The dead job is past its retention: its letter knows what it was about, and its key is free by now.
         return job
     derived = dead.idempotency_key.startswith(f"{letter.job_type}:{letter.org_id}:")
-    return replace(
-        job,
+    return job._replace(
         project_id=dead.project_id,
         priority=dead.priority,
         parent_id=dead.parent_id,
-        origin=replace(by, correlation_id=dead.correlation_id, traceparent=dead.traceparent),
+        origin=by._replace(correlation_id=dead.correlation_id, traceparent=dead.traceparent),
         idempotency_key=dead.idempotency_key if dead.guarded and not (derived and mended) else None,
     )
 

@@ -14,6 +14,7 @@ from storage import job_types
 from storage.database import DatabaseUnavailable
 from tasks import admission, attempts
 from tasks.catalogue import Job, catalogue
+from tasks.hints import DRAW
 from tasks.patience import patiently
 from tasks.relay import Relay
 from tasks.runtime import runtime
@@ -64,6 +65,18 @@ class JobTask(Task):  # type: ignore[misc] # Celery ships no types
             raise Reject(error.reason, requeue=True) from error
 
 
+class DrawTask(Task):  # type: ignore[misc] # Celery ships no types
+    """What messages with tickets name; the ledger loop takes them, and nobody else may send one."""
+
+    Strategy = JobTask.Strategy
+    name = DRAW
+
+    def run(self, *_arguments: object, **_contract: object) -> str:
+        """Refuse a message that is not the relay's."""
+        admission.refuse(runtime(), DRAW, self.request.id, "task", "is not for clients")
+        return "refused"
+
+
 def register(job_type: Job[Any]) -> None:
     """Make a job type a task of the app, under its name and its aliases."""
     for name in (job_type.name, *job_type.aliases):
@@ -107,5 +120,6 @@ for family in FAMILIES:
     importlib.import_module(f"tasks.{family}")
 for known in catalogue:
     register(known)
+app.register_task(DrawTask())
 
 app.steps["worker"].add(FleetStep)

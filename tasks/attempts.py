@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from celery import Task, current_app
@@ -36,8 +36,7 @@ class Attempt:
     verdict: Verdict | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """What came of one claimed job in the pool: a word for it, what is to be written, and the seconds it took."""
 
     job_id: UUID

@@ -1,18 +1,22 @@
 """Feeds the broker from the backlog: keeps each queue's window filled, by priority, and fairly between tenants."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from math import ceil
+from operator import attrgetter
 from uuid import UUID
 
 import structlog
 
-from domain.fairness import Turn, Window, adapt, share
-from domain.job import Hint
+from domain.fairness import Tenant, Turn, Window, adapt, share
 from domain.queues import Queue
+from domain.tickets import Ticket, TicketBook, deal
 from storage import relaying
+from storage.relaying import Level
 from tasks.broker import Broker, BrokerAway
-from tasks.publisher import bundles
+from tasks.hints import BUNDLE, bundles
 from tasks.runtime import Runtime
 
 log = structlog.get_logger(__name__)
@@ -36,6 +40,9 @@ NEWEST = 2000
 
 FIRST_ID = UUID(int=0)
 
+Quotas = Mapping[UUID, int]
+"""How many jobs of each org are next."""
+
 
 @dataclass
 class Lane:
@@ -46,8 +53,9 @@ class Lane:
     """Hints that were in the broker after the last turn."""
     bundled: float = 1.0
     """Hints per message, averaged over what was published."""
-    turns: dict[int, Turn] = field(default_factory=dict)
-    """Whose turn it is at each priority."""
+    turns: dict[Level, Turn] = field(default_factory=dict)
+    """Whose turn it is at each level."""
+    book: TicketBook = field(default_factory=TicketBook)
     full: bool = False
     searched_at: float = 0.0
 
@@ -58,11 +66,11 @@ class Lane:
         self.left = depth
         return depth
 
-    def published(self, hints: Sequence[Hint]) -> None:
+    def published(self, jobs: int, messages: int) -> None:
         """Note what went out."""
-        if hints:
-            self.left += len(hints)
-            self.bundled += 0.2 * (len(hints) / sum(1 for _ in bundles(hints)) - self.bundled)
+        if messages:
+            self.left += jobs
+            self.bundled += 0.2 * (jobs / messages - self.bundled)
 
 
 class Feeder:
@@ -96,33 +104,59 @@ class Feeder:
             backlog = relaying.backlog(tx, QUEUES)
         for queue, lane in self._lanes.items():
             depth = lane.look(messages[queue], seconds=seconds, cap=self._runtime.settings.window_cap)
+            lane.book.look(messages[queue], now)
             self._fill(queue, lane, backlog.get(queue, ()))
             self._watch_doors(queue, lane, depth, now)
         return self._stays_awake(backlog, now)
 
-    def _fill(self, queue: str, lane: Lane, priorities: Sequence[int]) -> None:
+    def _fill(self, queue: str, lane: Lane, levels: Sequence[Level]) -> None:
         room = lane.window.room(lane.left)
-        for priority in priorities:
-            while room > 0 and (moved := self._publish(queue, lane, priority, room)):
+        for _, kinds in groupby(levels, key=attrgetter("priority")):
+            alike = list(kinds)
+            moved = room
+            while room > 0 and moved:
+                moved = 0
+                for index, level in enumerate(alike):
+                    # Ordinary and light jobs of one priority have half of the room each, and what the other leaves.
+                    moved += self._move(queue, lane, level, ceil((room - moved) / (len(alike) - index)))
                 room -= moved
 
-    def _publish(self, queue: str, lane: Lane, priority: int, room: int) -> int:
-        turn = lane.turns.get(priority)
+    def _move(self, queue: str, lane: Lane, level: Level, room: int) -> int:
+        turn = lane.turns.get(level)
         with self._runtime.database.statements() as tx:
             tenants = relaying.waiting_tenants(
-                tx, queue, priority, start=turn.org_id if turn else FIRST_ID, most=MOST_TENANTS
+                tx, queue, level, start=turn.org_id if turn else FIRST_ID, most=MOST_TENANTS
             )
-            quotas, next_turn = share(min(room, BATCH), tenants, turn)
-            if not tenants or next_turn is None:
-                return 0
+        quotas, next_turn = share(min(room, BATCH), tenants, turn)
+        if not tenants or next_turn is None:
+            return 0
+        lane.turns[level] = next_turn
+        return (self._give_tickets if level.light else self._publish)(queue, lane, level.priority, tenants, quotas)
+
+    def _publish(self, queue: str, lane: Lane, priority: int, tenants: Sequence[Tenant], quotas: Quotas) -> int:
+        with self._runtime.database.statements() as tx:
             due = relaying.publish_backlog(
                 tx, queue, priority, tenants=tenants, quotas=quotas, patience=self._runtime.patience
             )
-        lane.turns[priority] = next_turn
         self._runtime.publisher.publish(due.hints)
-        lane.published(due.hints)
+        lane.published(len(due.hints), sum(1 for _ in bundles(due.hints)))
         # Jobs that a gate has parked took no room, but looking at them was work: they count, so that a turn ends.
         return due.moved
+
+    def _give_tickets(self, queue: str, lane: Lane, priority: int, tenants: Sequence[Tenant], quotas: Quotas) -> int:
+        wanted = {Ticket(queue, priority, org_id): quota for org_id, quota in quotas.items() if quota}
+        uncounted = lane.book.uncounted(wanted)
+        if uncounted:
+            with self._runtime.database.statements() as tx:
+                lane.book.counted(relaying.count_light_backlog(tx, uncounted))
+        tickets = lane.book.take(wanted)
+        hands = list(deal(tickets, {tenant.org_id: tenant.weight for tenant in tenants}, BUNDLE))
+        self._runtime.publisher.publish_tickets(queue, hands)
+        for hand in hands:
+            lane.book.given(hand, self._looked_at)
+        given = sum(tickets.values())
+        lane.published(given, len(hands))
+        return given
 
     def _watch_doors(self, queue: str, lane: Lane, depth: int, now: float) -> None:
         """Tell the doors when they have published more than their share of what the broker may hold."""

@@ -6,8 +6,8 @@ docs/explanation/ledger-loop.md has the figures, and why nothing gets lost.
 
 import threading
 import time
-from collections import deque
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice, takewhile
@@ -22,14 +22,15 @@ from domain.failures import Failure
 from domain.job import ClaimedJob
 from domain.lifecycle import Settlement
 from domain.pace import BATCH, SOON_S, Pace, may_take
-from storage import ledger
+from domain.tickets import Ticket
+from storage import ledger, recovery
 from storage.database import DatabaseUnavailable
 from tasks import admission, runner
 from tasks.attempts import Report
 from tasks.catalogue import catalogue
+from tasks.hints import DRAW, ORIGIN, Unreadable, read_message
 from tasks.patience import DATABASE_RETRY_S
-from tasks.pool_door import PoolDoor
-from tasks.publisher import ORIGIN, TOGETHER
+from tasks.pool_door import Entry, PoolDoor
 from tasks.runtime import Runtime
 
 log = structlog.get_logger(__name__)
@@ -56,8 +57,8 @@ class Envelope:
     open: int
 
 
-Hinted = tuple[UUID, Envelope]
-"""A job that the broker spoke of and nobody here has claimed yet."""
+Hinted = tuple[UUID | Ticket, Envelope]
+"""A job that the broker spoke of, by its id or by a ticket, and nobody here has claimed yet."""
 
 
 class LedgerLoop:
@@ -70,11 +71,13 @@ class LedgerLoop:
         self._door = PoolDoor(self.deliver, process.clock)
         self._consumer: Any = None
         self._hints: deque[Hinted] = deque()
-        self._ready: deque[tuple[ClaimedJob, Envelope]] = deque()
+        self._ready: deque[Entry] = deque()
         self._reports: deque[Report] = deque()
         self._held: dict[tuple[UUID, UUID], tuple[ClaimedJob, float]] = {}
         self._load_s = 0.0
-        self._unanswered: list[Settlement] = []
+        self._doubts: list[tuple[UUID, float]] = []
+        """Tokens of claims that were not answered, and until when they may still be committed."""
+        self._drawn = ""
         self._envelopes = 0
         self._bundled = 1.0
         self._thread = threading.get_ident()
@@ -97,18 +100,18 @@ class LedgerLoop:
 
     def received(self, message: Any) -> None:  # noqa: ANN401 - a kombu message
         """Note the jobs that a message speaks of; they are claimed in the next turn that has room for them."""
-        headers = message.headers
-        names = headers.get(TOGETHER) or (headers["id"],)
+        task = message.headers["task"]
         try:
-            job_ids = [UUID(name) for name in names]
-        except (AttributeError, TypeError, ValueError):
+            named = read_message(message.delivery_info["routing_key"], message.headers)
+        except Unreadable as problem:
             message.reject_log_error(log, self._consumer.connection_errors)
-            admission.refuse(self._process, str(headers["task"]), str(headers["id"]), "id", "is no UUID")
+            admission.refuse(self._process, str(task), str(message.headers["id"]), problem.field, problem.reason)
             return
-        envelope = Envelope(message, headers["task"], len(job_ids))
+        # A ticket does not say what its job will be; probably another of what the last one was.
+        envelope = Envelope(message, self._drawn if task == DRAW else task, len(named))
         self._envelopes += 1
-        self._bundled += 0.2 * (len(job_ids) - self._bundled)
-        self._hints.extend([(job_id, envelope) for job_id in job_ids])
+        self._bundled += 0.2 * (len(named) - self._bundled)
+        self._hints.extend([(one, envelope) for one in named])
         self._arm()
 
     def deliver(self, reports: Sequence[Report]) -> None:
@@ -123,6 +126,7 @@ class LedgerLoop:
         """Settle what came back, claim what there is room for, and hand it to the pool."""
         self._timer = None
         try:
+            self._return_doubtful()
             self._settle()
             self._claim()
         except DatabaseUnavailable as failure:
@@ -135,13 +139,15 @@ class LedgerLoop:
             self._next_turn = time.monotonic() + WINDOW_S
         self._dispatch()
         self._ask_for_more()
-        if self._reports or self._unanswered or (self._hints and self._has_room()):
+        if self._reports or (self.database_away and self._doubts) or (self._hints and self._has_room()):
             self._arm()
 
     def check(self) -> None:
         """Give back claims that do not begin, and write the starts of jobs that take long."""
         if self._ready and time.monotonic() - self._door.moved_at > CHECK_S:
             self._give_back("no slot became free")
+        if self._doubts:
+            self._arm()
         self._record_starts()
 
     def stop(self) -> None:
@@ -156,7 +162,7 @@ class LedgerLoop:
     @property
     def idle(self) -> bool:
         """Whether everything that was claimed here is settled."""
-        return not (self._held or self._reports or self._unanswered)
+        return not (self._held or self._reports)
 
     def health(self) -> dict[str, object]:
         """What an operator wants to know of a worker that seems to stand still."""
@@ -183,11 +189,10 @@ class LedgerLoop:
         reports = [self._reports.popleft() for _ in range(min(len(self._reports), FULL))]
         settlements = [report.settlement for report in reports if report.settlement is not None]
         try:
-            self._write(self._unanswered + settlements)
+            self._write(settlements)
         except DatabaseUnavailable:
             self._reports.extendleft(reversed(reports))
             raise
-        self._unanswered.clear()
         for report in reports:
             held = self._held.pop((report.job_id, report.token), None)
             if held is not None:
@@ -234,38 +239,59 @@ class LedgerLoop:
             hinted.append(hint)
         if hinted:
             # An ordinary job that finds a free slot begins at once, and its claim says so; others begin in their turn.
-            starts = [place < now_free and not _light(envelope.job_type) for place, (_, envelope) in enumerate(hinted)]
+            starts = {
+                what: place < now_free and not _light(envelope.job_type)
+                for place, (what, envelope) in enumerate(hinted)
+                if isinstance(what, UUID)
+            }
             self._claim_all(hinted, starts)
 
-    def _claim_all(self, hinted: Sequence[Hinted], starts: Sequence[bool]) -> None:
+    def _claim_all(self, hinted: Sequence[Hinted], starts: Mapping[UUID, bool]) -> None:
         token, process = uuid4(), self._process
-        job_ids = [job_id for job_id, _ in hinted]
         try:
             with process.database.statements() as tx:
                 claims = ledger.claim(
-                    tx, job_ids, process.worker.worker_id, lease=process.lease.length, starts=starts, token=token
+                    tx,
+                    list(starts),
+                    process.worker.worker_id,
+                    lease=process.lease.length,
+                    starts=list(starts.values()),
+                    tickets=Counter(what for what, _ in hinted if isinstance(what, Ticket)),
+                    token=token,
                 )
         except DatabaseUnavailable:
             # The claim may have been committed although its answer was lost; nobody would run the jobs then.
-            self._unanswered += [Settlement.unanswered(job_id, token) for job_id in job_ids]
+            self._doubts.append((token, time.monotonic() + process.settings.statement_timeout_s + CHECK_S))
             self._hints.extendleft(reversed(hinted))
             raise
-        envelopes = dict(hinted)
+        envelopes = {what: envelope for what, envelope in hinted if isinstance(what, UUID)} if starts else {}
         for job in claims.jobs:
-            self._hold(job, envelopes[job.job_id])
+            self._hold(job, envelopes.get(job.job_id))
         for _, envelope in hinted:
             self._decide(envelope)
         if claims.refused:
             log.info("hints_ignored", jobs={str(job_id): reason for job_id, reason in claims.refused.items()})
 
-    def _hold(self, job: ClaimedJob, envelope: Envelope) -> None:
+    def _return_doubtful(self) -> None:
+        """Give back what was claimed without an answer, again and again, for as long as it may still be committed."""
+        if not self._doubts:
+            return
+        now, process = time.monotonic(), self._process
+        with process.database.statements() as tx:
+            moved = recovery.return_unanswered(tx, [token for token, _ in self._doubts], process.lease.length)
+        process.publisher.publish(moved.hints)
+        self._doubts = [doubt for doubt in self._doubts if doubt[1] > now]
+
+    def _hold(self, job: ClaimedJob, envelope: Envelope | None) -> None:
         if catalogue.find(job.job_type) is None:
             later = self._process.clock() + STRANGE_WAIT
             self._reports.append(
                 Report(job.job_id, job.token, "returned", Settlement.unstarted(job, "unknown type", later))
             )
         else:
-            self._ready.append((job, envelope))
+            self._ready.append((job, None if envelope is None or _light(job.job_type) else envelope.message))
+        if envelope is None:
+            self._drawn = job.job_type
         expected = self._pace.expects(job.job_type)
         self._held[job.job_id, job.token] = (job, expected)
         self._load_s += expected
@@ -284,9 +310,7 @@ class LedgerLoop:
             count = self._pace.batch([job.job_type for job in clear]) if clear else 1
             taken = [self._ready.popleft() for _ in range(count)]
             expected_s = self._pace.load(job.job_type for job, _ in taken)
-            self._door.send(
-                [(job, None if _light(job.job_type) else envelope.message) for job, envelope in taken], expected_s
-            )
+            self._door.send(taken, expected_s)
 
     def _ask_for_more(self) -> None:
         """Let the broker send as many messages as could begin soon, and none while no slot is free."""

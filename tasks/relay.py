@@ -7,7 +7,7 @@ from uuid import uuid4
 import structlog
 
 from domain.failures import Failure
-from storage import gates, ledger, relaying, retention
+from storage import gates, recovery, relaying, retention
 from tasks.broker import Broker, BrokerAway
 from tasks.feeder import Feeder
 from tasks.runtime import Runtime
@@ -89,7 +89,7 @@ class Relay(threading.Thread):
         """One round: rescue, watch the broker's epoch, look at what is due, unpark; true when more is to do at once."""
         database = self._runtime.database
         with database.ledger() as tx:
-            rescued = ledger.rescue(tx, batch=BATCH)
+            rescued = recovery.rescue(tx, batch=BATCH)
             retention.forget_workers(tx)
             opened = gates.forget_ended(tx)
         if rescued.job_ids:

@@ -5,10 +5,9 @@ import json
 import logging
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 import structlog
@@ -40,8 +39,7 @@ class Bug(Transient):
     code = "bug"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What one attempt came to: the word for it, and what is still to be written, if anything is."""
 
     word: str

@@ -12,7 +12,7 @@ from kombu.transport import redis, virtual
 
 from providers.logs import sanitise
 from tasks import admission
-from tasks.publisher import ORIGIN
+from tasks.hints import ORIGIN
 from tasks.runtime import runtime
 
 MISSHAPEN = (AttributeError, KeyError, TypeError, ValueError)

@@ -23,7 +23,7 @@ from celery.platforms import EX_FAILURE
 
 from domain.failures import Failure
 from providers import logs
-from storage import ledger
+from storage import recovery
 from tasks.lease import LeaseKeeper, renew
 from tasks.patience import patiently
 from tasks.runtime import runtime
@@ -156,7 +156,7 @@ def return_claims(**_: object) -> int:
     process = runtime()
     try:
         with process.database.ledger() as tx:
-            moved = ledger.return_claims(tx, process.worker.node_id, process.lease.length)
+            moved = recovery.return_claims(tx, process.worker.node_id, process.lease.length)
     except Failure as failure:
         # The leases end by themselves, and the rescue takes the jobs back then.
         log.warning("claims_not_returned", reason=failure.reason)

@@ -74,17 +74,21 @@ def enqueue_one(store: Database, org_id: UUID, job_type: str = "probe.run", **gi
 
 
 def relay_once(store: Database, *, burst: int = 20, room: int = 1000) -> list[Hint]:
-    """All that one round of the relay would publish, given so much room in each queue."""
+    """All hints that one round of the relay would publish, given so much room in each queue; light jobs wait."""
     queues = [queue.value for queue in Queue]
     with store.ledger() as tx:
         gates.forget_ended(tx)
         relaying.unpark(tx, [park for park in relaying.parks(tx, after="", most=1000, batch=1000) if park.room])
         hints = [*relaying.publish_due(tx, batch=1000, patience=PATIENCE, burst=burst).hints]
-        for queue, priorities in relaying.backlog(tx, queues).items():
-            for priority in priorities:
-                tenants = relaying.waiting_tenants(tx, queue, priority, start=UUID(int=0), most=1000)
+        for queue, levels in relaying.backlog(tx, queues).items():
+            for level in levels:
+                if level.light:
+                    continue
+                tenants = relaying.waiting_tenants(tx, queue, level, start=UUID(int=0), most=1000)
                 quotas, _ = share(room, tenants, None)
-                due = relaying.publish_backlog(tx, queue, priority, tenants=tenants, quotas=quotas, patience=PATIENCE)
+                due = relaying.publish_backlog(
+                    tx, queue, level.priority, tenants=tenants, quotas=quotas, patience=PATIENCE
+                )
                 hints += due.hints
                 room -= len(due.hints)
     return hints

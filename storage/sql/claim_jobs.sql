@@ -1,4 +1,5 @@
--- Takes the jobs that a process has received hints for. Of several processes with one hint, one gets the job. A job that is
+-- Takes the jobs that a process has received hints for, and for each of its tickets the oldest light jobs of an org's backlog,
+-- as many as it counts. Of several processes with one hint, one gets the job. A job that is
 -- not due stays queued until then; one that is gated, or whose concurrency key is full, is parked by it and called when it
 -- opens; an expired or canceled one ends here. One that `starts` begins with its claim; so does a suspect, whose last process
 -- died before anybody wrote whether it had begun. Returns a row per job that was found queued: its verdict and, if claimed, all
@@ -9,7 +10,18 @@ with asked as (
   -- A plan that is kept for arrays of any length takes them for short: any further join with the array would be a loop in a loop.
   -- A job that was hinted at twice asks for one slot of its key.
   from (
-    select id, bool_or(starts) as starts from unnest(%(job_ids)s::uuid[], %(starts)s::boolean[]) as u (id, starts) group by id
+    select id, bool_or(starts) as starts from (
+      select * from unnest(%(job_ids)s::uuid[], %(starts)s::boolean[]) as u (id, starts)
+      union all
+      select n.id, false
+      from unnest(%(queues)s::text[], %(priorities)s::int[], %(org_ids)s::uuid[], %(counts)s::int[]) as t (queue, priority, org_id, count)
+      -- Through an array, as in publish_backlog.
+      cross join lateral unnest(array(
+        select id from jobs
+        where queue = t.queue and priority = t.priority and light and org_id = t.org_id and backlog_since is not null
+        order by backlog_since, id limit t.count for update skip locked
+      )) as n (id)
+    ) as w group by id
   ) as n join jobs j using (id)
   where j.state = 'queued'
   order by j.id

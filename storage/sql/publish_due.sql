@@ -26,9 +26,9 @@ marked as (
     backlog_since = case when r.gate is null and not (r.fresh and not r.crowded and r.rank <= %(burst)s) then r.run_at end,
     parked_by = r.gate
   from ranked r where j.id = r.id
-  returning j.id, j.job_type, j.queue, j.published_at is not null as published
+  returning j.id, j.job_type, j.queue, j.light, j.published_at is not null as published
 ),
 crowded as (
   insert into crowds (queue, org_id) select distinct queue, org_id from ranked where fresh and not crowded and rank > %(burst)s
 )
-select m.id, m.job_type, m.queue, t.light, m.published from marked m join job_types t on t.name = m.job_type
+select id, job_type, queue, light, published from marked

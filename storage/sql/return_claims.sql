@@ -1,10 +1,11 @@
--- A process stops and gives its jobs back: no attempt is spent, no loss counted.
+-- Gives claims back, all of a node that stops, or those of tokens whose claims nobody heard the answer of: no attempt is
+-- spent, no loss counted.
 with returned as (
   update jobs j set
     state = 'queued', attempt = greatest(j.attempt - case j.state when 'running' then 1 else 0 end, 0),
     claim_token = null, worker_id = null, claimed_at = null, published_at = null,
     attention_at = null, backlog_since = run_at
-  where j.worker_id = any (select id from workers where node_id = %(node_id)s::uuid)
+  where (j.worker_id = any (select id from workers where node_id = %(node_id)s::uuid) or j.claim_token = any (%(tokens)s::uuid[]))
     and j.attention_at <= now() + %(lease)s::interval + interval '2 seconds'
     and j.state in ('claimed', 'running')
   returning j.*, old.state as was, old.worker_id as by_worker, old.claimed_at as taken_at
@@ -20,7 +21,7 @@ told as (
   from returned where was = 'claimed'
   union all
   select clock_timestamp(), 'job.retried', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
-    jsonb_build_object('cause', 'shutdown')
+    jsonb_build_object('cause', %(cause)s::text)
   from returned
 ),
 gone as (delete from workers where node_id = %(node_id)s::uuid)

@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -158,7 +158,7 @@ class Door(threading.Thread, ABC):
         while len(jobs) < least:
             _, times, recipe = self._dice.choices(RECIPES, [weight for weight, _, _ in RECIPES])[0]
             org, priority = self._dice.choice(self._orgs), self._dice.choice([0, 0, 0, 10, -10])
-            jobs += [replace(recipe(self._dice, org), job_id=uuid4(), priority=priority) for _ in range(times)]
+            jobs += [recipe(self._dice, org)._replace(job_id=uuid4(), priority=priority) for _ in range(times)]
         return jobs
 
 

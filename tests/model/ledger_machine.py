@@ -12,41 +12,28 @@ from domain.effects import Strategy
 from domain.failures import ClaimLost
 from domain.job import ClaimedJob, JsonObject, NewJob, Origin, State
 from domain.lifecycle import CloseGate, Settlement
+from domain.tickets import Ticket
 from storage import gates, guards, ledger
 from storage.database import Transaction
 from storage.gates import Gate
 from storage.ledger import Worker
 from tests.factories import pass_time
 from tests.invariants import check_ledger, find_gaps
-from tests.model.ledger_model import DRIFT, ENDS, HELD, KINDS, LEASE, JobModel, LedgerModel
+from tests.model.ledger_dice import (
+    BROKER_STATES,
+    CLOSABLE,
+    EFFECT_ENDS,
+    LEASE_SPAN,
+    LIVELY,
+    MOST_JOBS,
+    MOST_ROUNDS,
+    PATIENCE,
+    REQUESTS,
+    SPANS,
+    asked_for,
+)
+from tests.model.ledger_model import DRIFT, ENDS, HELD, LEASE, LedgerModel
 from tests.model.ledger_stage import Stage, Verbs, settlement
-
-PATIENCE = timedelta(seconds=50)
-LEASE_SPAN = timedelta(seconds=LEASE)
-MOST_JOBS = 14
-MOST_ROUNDS = 60
-
-requests = st.lists(
-    st.fixed_dictionaries(
-        {
-            "kind": st.sampled_from(list(KINDS)),
-            "org": st.sampled_from([0, 0, 1]),
-            "account": st.sampled_from(["ann", "ann", "bob"]),
-            "delay": st.sampled_from([None, None, None, None, 30, 130]),
-            "expires": st.sampled_from([None, None, None, None, None, None, 50, 1050]),
-            "priority": st.sampled_from([0, 0, 5]),
-        }
-    ),
-    min_size=1,
-    max_size=6,
-)
-broker_states = st.sampled_from(["works", "works", "works", "forgets", "is flushed"])
-spans = st.sampled_from([100, 100, 100, 200, 200, 500, 4000])
-lively = st.sampled_from([(), (), (0,), (1,), (0, 1)])
-effect_ends = st.sampled_from(["succeeded", "failed", "unknown", None])
-closable = st.sampled_from(
-    ["fleet", "queue", "job_type", "org", "account", "provider", "org_provider", "account", "provider"]
-)
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -62,9 +49,11 @@ class LedgerMachine(RuleBasedStateMachine):
         """All claims ever handed out; most are lost meanwhile."""
         self.unanswered: list[tuple[UUID, UUID]] = []
         """Claims whose answer was lost: ids and tokens."""
+        self.doubts: list[UUID] = []
+        """Tokens of claims by tickets whose answer was lost: nobody knows the ids."""
         self.asked_for = 0
 
-    @initialize(asked=requests)
+    @initialize(asked=REQUESTS)
     def begin(self, asked: list[dict[str, Any]]) -> None:
         """Two processes, and something to do."""
         self.stage.empty()
@@ -72,12 +61,12 @@ class LedgerMachine(RuleBasedStateMachine):
             self.renew(worker)
         self.enqueue(asked, publisher=True)
 
-    @rule(asked=requests, publisher=st.booleans())
+    @rule(asked=REQUESTS, publisher=st.booleans())
     @precondition(lambda self: len(self.model.jobs) < MOST_JOBS)
     def enqueue(self, asked: list[dict[str, Any]], publisher: bool) -> None:
         """Jobs come in by a door."""
         now = datetime.now(UTC)
-        models = [self._asked(one) for one in asked]
+        models = [asked_for(one, self.stage.orgs, self.model.now) for one in asked]
         jobs = [
             NewJob(
                 model.kind.name,
@@ -112,18 +101,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.asked_for += 1
         return uuid5(NAMESPACE_OID, f"job {self.asked_for}")
 
-    def _asked(self, one: dict[str, Any]) -> JobModel:
-        now = self.model.now
-        return JobModel(
-            KINDS[one["kind"]],
-            self.stage.orgs[one["org"]],
-            one["account"],
-            now + (one["delay"] or 0),
-            priority=one["priority"],
-            expires_at=one["expires"] and now + one["expires"],
-        )
-
-    @rule(room=st.sampled_from([1, 3, 100]), broker=broker_states)
+    @rule(room=st.sampled_from([1, 3, 100]), broker=BROKER_STATES)
     def relay(self, room: int, broker: str = "works") -> None:
         """One round of the relay, whose hints may all get lost, or all that lay in the broker."""
         if broker == "is flushed":
@@ -167,7 +145,7 @@ class LedgerMachine(RuleBasedStateMachine):
         with self.store.ledger() as tx:
             claims = self.verbs.claim(tx, job_ids, worker.worker_id, lease=LEASE_SPAN, starts=starts, token=token)
         claimed = {job.job_id: job for job in claims.jobs}
-        self._compare_slots([job_id for job_id, said in verdicts.items() if said == "claimed"], set(claimed))
+        self.model.check_slots([job_id for job_id, said in verdicts.items() if said == "claimed"], set(claimed))
         for job_id, said in verdicts.items():
             told = "claimed" if job_id in claimed else claims.refused.get(job_id)
             contested = said == "claimed" and self.model.jobs[job_id].key
@@ -185,14 +163,45 @@ class LedgerMachine(RuleBasedStateMachine):
         else:
             self.unanswered += [(job_id, token) for job_id in job_ids]
 
-    def _compare_slots(self, wanting: Sequence[UUID], claimed: set[UUID]) -> None:
-        for key in {self.model.jobs[job_id].key for job_id in wanting} - {None}:
-            of_key = [job_id for job_id in wanting if self.model.jobs[job_id].key == key]
-            chosen = [job_id for job_id in of_key if job_id in claimed]
-            left = [job_id for job_id in of_key if job_id not in claimed]
-            assert key is not None
-            room = self.model.room(key)
-            assert self.model.fair_choice(chosen, left, room), f"{len(chosen)} of {len(of_key)} for {room} slots"
+    @rule(
+        number=st.integers(0, 1),
+        org=st.integers(0, 1),
+        count=st.sampled_from([1, 2, 100]),
+        answered=st.sampled_from([True, True, True, False]),
+    )
+    @precondition(lambda self: self.model.jobs)
+    def draw(self, number: int, org: int, count: int, *, answered: bool = True) -> None:
+        """A process claims by tickets, whatever light jobs wait in an org's backlog; the answer may get lost."""
+        worker, token = self.stage.workers[number], uuid4()
+        tickets = {Ticket("default", priority, self.stage.orgs[org]): count for priority in (0, 5)}
+        with self.store.ledger() as tx:
+            claims = self.verbs.claim(tx, [], worker.worker_id, lease=LEASE_SPAN, tickets=tickets, token=token)
+        told = {job.job_id: "claimed" for job in claims.jobs} | claims.refused
+        for job_id, said in told.items():
+            job = self.model.jobs[job_id]
+            assert job.kind.light, f"{job} came by a ticket"
+            assert job.org == self.stage.orgs[org], f"{job} is another org's"
+            assert said == self.model.judge(job), f"{said}: {job}"
+            if said in {"canceled", "expired"}:
+                job.state = State.CANCELED
+            if said == "claimed":
+                self.model.claim(job_id, worker.worker_id, token, starts=False)
+        for priority in (0, 5):
+            assert sum(self.model.jobs[job_id].priority == priority for job_id in told) <= count
+        if answered:
+            self.hands += sorted(claims.jobs, key=lambda job: list(self.model.jobs).index(job.job_id))
+        else:
+            self.doubts.append(token)
+
+    @rule()
+    @precondition(lambda self: self.doubts)
+    def give_doubtful_back(self) -> None:
+        """A process gives back whatever it has claimed without an answer; some of it has gone back already."""
+        with self.store.ledger() as tx:
+            moved = self.verbs.return_unanswered(tx, self.doubts, LEASE_SPAN)
+        assert moved.job_ids == self.model.give_back_unanswered(self.doubts)
+        self._hear(moved.hints)
+        self.doubts.clear()
 
     @rule()
     @precondition(lambda self: self.unanswered)
@@ -267,7 +276,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(
         data=st.data(),
         name=st.sampled_from(["send", "label"]),
-        status=effect_ends,
+        status=EFFECT_ENDS,
     )
     @precondition(lambda self: self.hands)
     def act(self, data: st.DataObject, name: str, status: str | None) -> None:
@@ -287,8 +296,8 @@ class LedgerMachine(RuleBasedStateMachine):
             assert done == self.model.finish_effect(job.job_id, job.token, name, status)
 
     @rule(
-        span=spans,
-        renewing=lively,
+        span=SPANS,
+        renewing=LIVELY,
     )
     def leap(self, span: int, renewing: Sequence[int] = ()) -> None:
         """Time goes by, for leases, deadlines, hints, gates and all; some processes renew their lease, late or in time.
@@ -336,7 +345,7 @@ class LedgerMachine(RuleBasedStateMachine):
         expected = {job_id: self.model.cancel(job_id) for job_id in job_ids}
         assert told == {job_id: state for job_id, state in expected.items() if state}
 
-    @rule(data=st.data(), scope=closable, wait=st.sampled_from([None, 50, 250, 1050]))
+    @rule(data=st.data(), scope=CLOSABLE, wait=st.sampled_from([None, 50, 250, 1050]))
     @precondition(lambda self: self.model.jobs)
     def close_gate(self, data: st.DataObject, scope: str, wait: int | None) -> None:
         """Somebody pauses what one of the jobs belongs to."""
@@ -381,6 +390,8 @@ class LedgerMachine(RuleBasedStateMachine):
         self.leap(1000, renewing=(0, 1))
         self.open_gates()
         self.claim_all(0, start=False)
+        for org in range(len(self.stage.orgs)):
+            self.draw(0, org, 100)
         held = [job for job in self.hands if self.model.jobs[job.job_id].state in HELD]
         self._write([(settlement(job, "done"), "done") for job in held])
 

@@ -4,7 +4,7 @@ Times are whole seconds of the model's own clock, which moves by leaps of a hund
 does so thirty or fifty seconds off a leap, so that the seconds a test really takes cannot matter.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -234,11 +234,20 @@ class LedgerModel:
             return set()
         del self.leases[worker]
         mine = {job_id for job_id, job in self.jobs.items() if job.state in HELD and job.worker == worker}
-        for job_id in mine:
+        self._return(mine)
+        return mine
+
+    def give_back_unanswered(self, tokens: Collection[UUID]) -> set[UUID]:
+        """What was claimed by these tokens goes back; returns it."""
+        claimed = {job_id for job_id, job in self.jobs.items() if job.state in HELD and job.token in tokens}
+        self._return(claimed)
+        return claimed
+
+    def _return(self, job_ids: Collection[UUID]) -> None:
+        for job_id in job_ids:
             job = self.jobs[job_id]
             job.attempt -= job.state is State.RUNNING
             job.let_go(State.QUEUED)
-        return mine
 
     def cancel(self, job_id: UUID) -> str | None:
         """Ask for a job to be canceled; its state afterwards, or None when it was final."""
@@ -255,6 +264,16 @@ class LedgerModel:
         least = min((self.jobs[job_id].priority for job_id in chosen), default=101)
         most = max((self.jobs[job_id].priority for job_id in left), default=-101)
         return len(chosen) == min(room, len(chosen) + len(left)) and least >= most
+
+    def check_slots(self, wanting: Sequence[UUID], claimed: set[UUID]) -> None:
+        """Compare who got the slots of concurrency keys with who should have."""
+        for key in {self.jobs[job_id].key for job_id in wanting} - {None}:
+            of_key = [job_id for job_id in wanting if self.jobs[job_id].key == key]
+            chosen = [job_id for job_id in of_key if job_id in claimed]
+            left = [job_id for job_id in of_key if job_id not in claimed]
+            assert key is not None
+            room = self.room(key)
+            assert self.fair_choice(chosen, left, room), f"{len(chosen)} of {len(of_key)} for {room} slots"
 
     def begin_effect(self, job_id: UUID, token: UUID, name: str) -> str | None:
         """What an attempt learns that wants to act; None when its claim is lost."""

@@ -12,7 +12,7 @@ from domain.failures import Failure, Invalid, Permanent, Scope, Throttled, Trans
 from domain.job import Cancel, ClaimedJob, Done, Outcome, Snooze
 from domain.lifecycle import Settlement, lose, settle
 from domain.retry import RetryPolicy
-from storage import ledger, relaying
+from storage import ledger, recovery, relaying
 from storage.database import Database
 from storage.ledger import Worker
 from tests.factories import make_job_type, make_org, relay_once
@@ -37,8 +37,9 @@ class Verbs:
     settle: Callable[..., Any] = ledger.settle
     settle_held: Callable[..., Any] = ledger.settle_held
     record_starts: Callable[..., Any] = ledger.record_starts
-    rescue: Callable[..., Any] = ledger.rescue
-    return_claims: Callable[..., Any] = ledger.return_claims
+    rescue: Callable[..., Any] = recovery.rescue
+    return_claims: Callable[..., Any] = recovery.return_claims
+    return_unanswered: Callable[..., Any] = recovery.return_unanswered
     recall_hints: Callable[..., Any] = relaying.recall_hints
     relay: Callable[..., Any] = relay_once
 

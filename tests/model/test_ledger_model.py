@@ -16,7 +16,7 @@ from psycopg import Connection
 
 from domain.job import Hint
 from domain.lifecycle import Settlement
-from storage import ledger
+from storage import ledger, recovery
 from storage.database import Database, Transaction
 from storage.ledger import Claims, Moved
 from tests.factories import relay_once
@@ -81,7 +81,7 @@ def zombies_win(tx: Transaction, settlements: Sequence[Settlement]) -> Moved:
     """A settlement that does not ask whose claim it is."""
     rows = tx.raw("select id, claim_token from jobs where claim_token is not null")
     tokens = {row.id: row.claim_token for row in rows}
-    return ledger.settle(tx, [replace(one, token=tokens.get(one.job_id, one.token)) for one in settlements])
+    return ledger.settle(tx, [one._replace(token=tokens.get(one.job_id, one.token)) for one in settlements])
 
 
 def slots_are_forgotten(tx: Transaction, job_ids: Sequence[UUID], worker_id: UUID, **given: Any) -> Claims:  # noqa: ANN401 - as the verb's
@@ -113,7 +113,7 @@ def ends_are_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime
 
 def losses_are_forgiven(tx: Transaction, *, batch: int) -> Moved:
     """A rescue that counts no loss: poison would live for ever."""
-    moved = ledger.rescue(tx, batch=batch)
+    moved = recovery.rescue(tx, batch=batch)
     tx.raw("update jobs set losses = 0 where finished_at is null")
     return moved
 
@@ -121,7 +121,7 @@ def losses_are_forgiven(tx: Transaction, *, batch: int) -> Moved:
 def the_living_are_robbed(tx: Transaction, *, batch: int) -> Moved:
     """A rescue that does not look at leases."""
     tx.raw("update workers set lease_until = now()")
-    return ledger.rescue(tx, batch=batch)
+    return recovery.rescue(tx, batch=batch)
 
 
 def the_backlog_is_forgotten(store: Database, **given: Any) -> list[Hint]:  # noqa: ANN401 - as the relay's

@@ -24,6 +24,7 @@ JOBS, BATCH = 12_000, 256
 
 SHELVES = {
     "backlog": "backlog_since = run_at, attention_at = null",
+    "light": "backlog_since = run_at, attention_at = null, light = true",
     "due": "backlog_since = null, attention_at = now() - interval '1 s'",
     "published": "backlog_since = null, attention_at = now() + interval '30 s', published_at = now()",
     "parked": "backlog_since = null, attention_at = null, parked_by = 'gate:queue:default'",
@@ -61,28 +62,33 @@ def asked(owner: Connection, shelf: str) -> dict[str, dict[str, Any]]:
     """The statements that a shelf's jobs meet, with their parameters."""
     rows = owner.execute("select id, claim_token, org_id from jobs order by id limit %s", (BATCH,)).fetchall()
     ids, tokens, org = [row[0] for row in rows], [row[1] for row in rows], rows[0][2]
-    claiming = {"job_ids": ids, "starts": [False] * BATCH, "token": uuid4(), "worker_id": uuid4(), "lease": LEASE}
+    claiming = {"token": uuid4(), "worker_id": uuid4(), "lease": LEASE}
+    hints = {"job_ids": ids, "starts": [False] * BATCH, "queues": [], "priorities": [], "org_ids": [], "counts": []}
+    place = {"queue": "default", "priority": 0, "org_ids": [org]}
+    tickets = {"job_ids": [], "starts": [], "queues": ["default"], "priorities": [0], "org_ids": [org]}
+    listing = {"queue": "default", "priority": 0, "start": UUID(int=0), "most": 500}
+    crowds = {"queues": ["default"], "priorities": [0]}
     each = {
         "states": "succeeded", "run_ats": None, "attempt_deltas": 0, "loss_deltas": 0, "started_ats": None,
         "outputs": None, "errors": None, "costs": 0, "reasons": None, "events": "job.succeeded", "details": None,
     }  # fmt: skip
     settling = {"job_ids": ids, "tokens": tokens} | {name: [value] * BATCH for name, value in each.items()}
-    feeding = {
-        "queue": "default",
-        "priority": 0,
-        "org_ids": [org],
-        "quotas": [1000],
-        "weights": [1],
-        "patience": PATIENCE,
-    }
     met: dict[str, dict[str, dict[str, Any]]] = {
         "backlog": {
-            "publish_backlog": feeding,
+            "publish_backlog": place | {"quotas": [1000], "weights": [1], "patience": PATIENCE},
             "list_backlog": {"queues": ["default"]},
-            "list_waiting_orgs": {"queue": "default", "priority": 0, "start": UUID(int=0), "most": 500},
+            "list_waiting_orgs": listing | {"light": False},
+            "clear_crowds": crowds,
+        },
+        "light": {
+            "claim_jobs": claiming | tickets | {"counts": [BATCH]},
+            "count_light_backlog": place | {"mosts": [4000]},
+            "list_backlog": {"queues": ["default"]},
+            "list_waiting_orgs": listing | {"light": True},
+            "clear_crowds": crowds,
         },
         "due": {"publish_due": {"batch": 1000, "patience": PATIENCE, "burst": 20}},
-        "published": {"claim_jobs": claiming, "recall_hints": {"batch": 1000}},
+        "published": {"claim_jobs": claiming | hints, "recall_hints": {"batch": 1000}},
         "parked": {"unpark_jobs": {"names": ["gate:queue:default"], "rooms": [1000]}},
         "overdue": {"rescue_jobs": {"batch": 1000, "max_losses": 3}, "settle_jobs": settling},
     }

@@ -10,7 +10,7 @@ from psycopg import Connection
 
 from domain.job import ClaimedJob, Origin, State
 from domain.lifecycle import Settlement
-from storage import ledger
+from storage import ledger, recovery
 from storage.database import Database
 from tests.factories import LEASE, enqueue_one, make_job_type, make_org, make_worker, pass_time, relay_once
 from tests.invariants import check_ledger
@@ -90,13 +90,13 @@ def test_a_rescue_and_a_shutdown_free_the_slots_too(database: Connection, store:
     claim(store, [second, third])
     pass_time(database, LEASE + timedelta(seconds=1))
     with store.ledger() as tx:
-        moved = ledger.rescue(tx, batch=10)
+        moved = recovery.rescue(tx, batch=10)
     assert [hint.job_id for hint in moved.hints] == [second]
     worker = make_worker(store)
     with store.ledger() as tx:
         ledger.claim(tx, [second], worker.worker_id, lease=LEASE)
     with store.ledger() as tx:
-        moved = ledger.return_claims(tx, worker.node_id, LEASE)
+        moved = recovery.return_claims(tx, worker.node_id, LEASE)
     assert [hint.job_id for hint in moved.hints] == [third]
     check_ledger(database, open_jobs=3)
 

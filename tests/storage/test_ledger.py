@@ -11,7 +11,7 @@ from domain.failures import Invalid
 from domain.job import Done, NewJob, Origin, Snooze, State
 from domain.lifecycle import MAX_LOSSES, Settlement, settle
 from domain.retry import STANDARD
-from storage import gates, guards, ledger, relaying, retention
+from storage import gates, guards, ledger, recovery, relaying, retention
 from storage.database import Database
 from storage.gates import Gate
 from tests.factories import (
@@ -88,7 +88,7 @@ def test_a_silent_workers_job_is_rescued_and_its_late_writes_are_refused(
     job = claim_one(store, job_id)
     pass_time(database, LEASE + timedelta(seconds=1))
     with store.ledger() as tx:
-        assert ledger.rescue(tx, batch=10).job_ids == {job_id}
+        assert recovery.rescue(tx, batch=10).job_ids == {job_id}
     assert state_of(database, job_id) == "queued"
     assert finish(store, job_id, job.token).job_ids == frozenset()
     assert events_of(database, job_id)[-1] == "job.retried"
@@ -101,7 +101,7 @@ def test_a_living_worker_keeps_its_long_job(database: Connection, store: Databas
     pass_time(database, LEASE + timedelta(seconds=1))
     with store.ledger() as tx:
         ledger.renew_lease(tx, worker, LEASE)
-        assert ledger.rescue(tx, batch=10).job_ids == frozenset()
+        assert recovery.rescue(tx, batch=10).job_ids == frozenset()
     assert state_of(database, job_id) == "running"
 
 
@@ -114,7 +114,7 @@ def test_an_attempt_past_its_deadline_loses_its_claim_although_its_worker_lives(
     claim_one(store, job_id, worker)
     pass_time(database, timedelta(seconds=21))
     with store.ledger() as tx:
-        assert ledger.rescue(tx, batch=10).job_ids == {job_id}
+        assert recovery.rescue(tx, batch=10).job_ids == {job_id}
 
 
 def test_a_job_that_keeps_losing_its_worker_is_poison(database: Connection, store: Database, org: UUID) -> None:
@@ -123,7 +123,7 @@ def test_a_job_that_keeps_losing_its_worker_is_poison(database: Connection, stor
         claim_one(store, job_id)
         pass_time(database, LEASE + timedelta(seconds=1))
         with store.ledger() as tx:
-            ledger.rescue(tx, batch=10)
+            recovery.rescue(tx, batch=10)
     assert state_of(database, job_id) == "dead"
     letter = database.execute("select reason, plan, history from dead_letters where job_id = %s", (job_id,)).fetchone()
     assert letter is not None
@@ -141,7 +141,7 @@ def test_the_rescue_of_a_job_that_never_began_costs_nothing(database: Connection
     assert state_of(database, job_id) == "claimed"
     pass_time(database, LEASE + timedelta(seconds=1))
     with store.ledger() as tx:
-        ledger.rescue(tx, batch=10)
+        recovery.rescue(tx, batch=10)
     assert database.execute("select state, attempt, losses from jobs").fetchall() == [("queued", 0, 0)]
 
 
@@ -152,7 +152,7 @@ def test_a_stopping_node_gives_its_jobs_and_their_attempts_back(
     worker = make_worker(store)
     job = claim_one(store, job_id, worker)
     with store.ledger() as tx:
-        assert ledger.return_claims(tx, worker.node_id, LEASE).job_ids == {job_id}
+        assert recovery.return_claims(tx, worker.node_id, LEASE).job_ids == {job_id}
     assert database.execute("select state, attempt, losses from jobs").fetchall() == [("queued", 0, 0)]
     assert finish(store, job_id, job.token).job_ids == frozenset()
 

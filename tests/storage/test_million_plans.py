@@ -92,7 +92,20 @@ HELD, PUBLISHED = "state = 'running'", "published_at is not null and state = 'qu
 
 def claiming(million: Connection) -> dict[str, Any]:
     ids = column(million, "id", PUBLISHED)
-    return {"job_ids": ids, "starts": [True] * len(ids), "token": uuid4(), "worker_id": uuid4(), "lease": LEASE}
+    return {
+        "job_ids": ids, "starts": [True] * len(ids), "token": uuid4(), "worker_id": uuid4(), "lease": LEASE,
+    } | tickets(million)  # fmt: skip
+
+
+def tickets(million: Connection) -> dict[str, Any]:
+    orgs = sorted(set(column(million, "org_id", "backlog_since is not null and light")))
+    each = len(orgs)
+    return {"queues": ["default"] * each, "priorities": [0] * each, "org_ids": orgs, "counts": [5] * each}
+
+
+def counting(million: Connection) -> dict[str, Any]:
+    given = tickets(million)
+    return {"queue": "default", "priority": 0, "org_ids": given["org_ids"], "mosts": given["counts"]}
 
 
 def starting(million: Connection) -> dict[str, Any]:
@@ -128,7 +141,7 @@ def one_held(million: Connection) -> dict[str, Any]:
 def a_node(million: Connection) -> dict[str, Any]:
     row = million.execute("select node_id from workers order by pid limit 1").fetchone()
     assert row is not None
-    return {"node_id": row[0], "lease": LEASE}
+    return {"node_id": row[0], "lease": LEASE, "tokens": [uuid4()], "cause": "shutdown"}
 
 
 def asking_accounts(_: Connection) -> dict[str, Any]:
@@ -137,7 +150,7 @@ def asking_accounts(_: Connection) -> dict[str, Any]:
 
 
 HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], str]] = {
-    "claim_jobs": (claiming, "jobs_pkey"),
+    "claim_jobs": (claiming, "jobs_backlog"),
     "start_jobs": (starting, "jobs_pkey"),
     "settle_jobs": (settling, "jobs_pkey"),
     "cancel_jobs": (
@@ -146,7 +159,11 @@ HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], st
     ),
     "publish_due": ({"batch": 1000, "patience": PATIENCE, "burst": 20}, "jobs_attention"),
     "list_backlog": ({"queues": ["default", "exports"]}, "jobs_backlog"),
-    "list_waiting_orgs": ({"queue": "default", "priority": 0, "start": NOBODY, "most": 500}, "jobs_backlog"),
+    "list_waiting_orgs": (
+        {"queue": "default", "priority": 0, "light": True, "start": NOBODY, "most": 500},
+        "jobs_backlog",
+    ),
+    "count_light_backlog": (counting, "jobs_backlog"),
     "publish_backlog": (feeding, "jobs_backlog"),
     "list_parks": ({"after": "", "most": 500, "batch": 1000}, "jobs_parked"),
     "unpark_jobs": ({"names": ["gate:queue:default"], "rooms": [1000]}, "jobs_parked"),

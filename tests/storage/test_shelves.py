@@ -12,6 +12,7 @@ from domain.job import NewJob
 from storage import gates, ledger, relaying
 from storage.database import Database
 from storage.gates import Gate
+from storage.relaying import Level
 from tests.factories import (
     LEASE,
     PATIENCE,
@@ -25,6 +26,7 @@ from tests.factories import (
 )
 
 BURST = 5
+ORDINARY = Level(0, light=False)
 
 
 @pytest.fixture
@@ -147,10 +149,10 @@ def test_tenants_take_turns_by_weight_and_a_flood_waits(database: Connection, st
     for tenant, count in ((org, 100), (heavy, 100), (small, 3)):
         enqueue(store, tenant, BURST + count)
     with store.ledger() as tx:
-        tenants = relaying.waiting_tenants(tx, "default", 0, start=UUID(int=0), most=10)
+        tenants = relaying.waiting_tenants(tx, "default", ORDINARY, start=UUID(int=0), most=10)
         assert tenants == [Tenant(org), Tenant(heavy, 2), Tenant(small)]
-        assert relaying.waiting_tenants(tx, "default", 0, start=heavy, most=10) == [*tenants[1:], tenants[0]]
-        assert relaying.waiting_tenants(tx, "default", 0, start=heavy, most=2) == tenants[1:]
+        assert relaying.waiting_tenants(tx, "default", ORDINARY, start=heavy, most=10) == [*tenants[1:], tenants[0]]
+        assert relaying.waiting_tenants(tx, "default", ORDINARY, start=heavy, most=2) == tenants[1:]
         found = relaying.publish_backlog(
             tx, "default", 0, tenants=tenants, quotas={org: 10, heavy: 20, small: 10}, patience=PATIENCE
         )
@@ -165,7 +167,7 @@ def test_the_higher_priority_goes_first(database: Connection, store: Database, o
     urgent = make_org(database, "urgent")
     enqueue(store, urgent, BURST + 2, priority=10)
     with store.ledger() as tx:
-        assert relaying.backlog(tx, ["default", "exports"]) == {"default": [10, 0]}
+        assert relaying.backlog(tx, ["default", "exports"]) == {"default": [Level(10, light=False), ORDINARY]}
     hints = relay_once(store, room=4)
     owners = owners_of_jobs(database)
     assert [owners[hint.job_id] for hint in hints] == [urgent, urgent, org, org]

@@ -1,7 +1,6 @@
 """The door to the pool: what becomes of units that the pool was told to forget."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -65,14 +64,14 @@ def test_a_place_is_used_again_when_no_child_can_write_to_it_any_more(
     door = PoolDoor(deliver, lambda: NOW)
     door.attach(SimpleNamespace(pool=pool))
     for _ in range(2):
-        door.send([(replace(JOB, job_id=uuid4()), None)], 0.001)
+        door.send([(JOB._replace(job_id=uuid4()), None)], 0.001)
     door.take_back_unsent()
     assert [report.word for report in reports] == ["returned", "returned"]
     with pytest.raises(IndexError):
         markers.take()
     clock.now += (JOB.deadline + OVERTIME).total_seconds() + 1
     for _ in range(2):
-        door.send([(replace(JOB, job_id=uuid4()), None)], 0.001)
+        door.send([(JOB._replace(job_id=uuid4()), None)], 0.001)
     assert {options["args"][1] for options in pool.taken[2:]} == {0, 1}
 
 

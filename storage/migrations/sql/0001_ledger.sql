@@ -37,7 +37,9 @@ grant select on job_types to postroom_tenant;
 -- claim, so that the claim of a published job stays a HOT update. docs/explanation/fairness.md has a picture.
 -- attention_at: somebody must look at it then: a scheduled job when it is due, a published one when its hint has been out
 --   too long, a claimed one when its worker's lease could have ended.
--- backlog_since: it is due since then and not published; the relay publishes it when its turn has come.
+-- light: whether its type was light when it was enqueued; such jobs of milliseconds stand apart in the backlog.
+-- backlog_since: it is due since then and not published; the relay publishes it when its turn has come. A light one stays
+--   there until it is claimed: the relay publishes a ticket, and who holds that claims the oldest.
 -- parked_by: it waits for a gate to open (gate:<scope>:<key>) or for its concurrency key (key:<serial_key>), and nobody
 --   looks at it before that happens.
 create table jobs (
@@ -53,6 +55,7 @@ create table jobs (
   payload_version smallint not null check (payload_version > 0),
   idempotency_key text not null check (length(idempotency_key) between 1 and 400),
   guarded boolean not null,
+  light boolean not null default false,
   serial_key text check (length(serial_key) <= 400),
   actor_type text not null check (actor_type in ('user', 'system', 'api_key')),
   actor_id text not null check (length(actor_id) between 1 and 200),
@@ -93,7 +96,7 @@ create table jobs (
   constraint canceled_has_reason check (state <> 'canceled' or cancel_reason is not null)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 create index jobs_attention on jobs (attention_at) where attention_at is not null;
-create index jobs_backlog on jobs (queue, priority desc, org_id, backlog_since, id) where backlog_since is not null;
+create index jobs_backlog on jobs (queue, priority desc, light, org_id, backlog_since, id) where backlog_since is not null;
 create index jobs_parked on jobs (parked_by, priority desc, run_at, id) where parked_by is not null;
 -- For retention alone. A block-range index costs a settlement nothing, and jobs finish in about the order of their rows.
 create index jobs_finished on jobs using brin (finished_at) with (pages_per_range = 32, autosummarize = on);

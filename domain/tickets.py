@@ -1,0 +1,88 @@
+"""Tickets: what the broker carries of a backlog of light jobs. Arithmetic only.
+
+A hint names a job, which must be marked as published. A ticket names an org's backlog: who holds it claims the oldest
+light job there. It costs the ledger nothing and is worth nothing: one too many finds no job, a lost one is given again.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from uuid import UUID
+
+from domain.fairness import AHEAD_S
+
+COUNTED_AHEAD = 4
+"""A backlog is counted up to so many times of what is wanted: then a long one need not be counted each time."""
+
+
+class Ticket(NamedTuple):
+    """The right to claim one light job of an org from the backlog of a queue at one priority."""
+
+    queue: str
+    priority: int
+    org_id: UUID
+
+
+Tickets = Mapping[Ticket, int]
+"""How many of each."""
+
+
+@dataclass
+class TicketBook:
+    """What the relay has given of one queue's backlogs, and how much is left to give."""
+
+    _given: deque[tuple[float, Tickets]] = field(default_factory=deque)
+    """By message, the oldest first, with its time."""
+    _out: Counter[Ticket] = field(default_factory=Counter)
+    _left: dict[Ticket, int] = field(default_factory=dict)
+
+    def look(self, messages: int, now: float) -> None:
+        """Take it in that the broker holds so many messages of the queue: what was given before those is used.
+
+        Other messages are among them, so that age counts too: a window holds what is taken in `AHEAD_S`.
+        """
+        while self._given and (len(self._given) > messages or self._given[0][0] < now - AHEAD_S):
+            self._out -= Counter(self._given.popleft()[1])
+
+    def uncounted(self, wanted: Tickets) -> Tickets:
+        """Which backlogs must be counted before so many tickets can be given, and up to how many jobs."""
+        return {
+            ticket: COUNTED_AHEAD * (count + self._out[ticket])
+            for ticket, count in wanted.items()
+            if count > self._left.get(ticket, 0)
+        }
+
+    def counted(self, jobs: Tickets) -> None:
+        """Take it in how many jobs wait; those that tickets are out for are not there for others."""
+        for ticket, count in jobs.items():
+            self._left[ticket] = count - self._out[ticket]
+
+    def take(self, wanted: Tickets) -> Tickets:
+        """As many of the wanted tickets as there are jobs left for."""
+        taken = {}
+        for ticket, count in wanted.items():
+            left = self._left.pop(ticket, 0)
+            if given := min(count, left):
+                taken[ticket] = given
+            if left > given:
+                self._left[ticket] = left - given
+        return taken
+
+    def given(self, tickets: Tickets, now: float) -> None:
+        """Note what went out in one message."""
+        self._given.append((now, tickets))
+        self._out.update(tickets)
+
+
+def deal(tickets: Tickets, weights: Mapping[UUID, int], size: int) -> Iterator[Tickets]:
+    """The tickets of each message, `size` at most: the orgs take turns by weight, in the given order."""
+    kinds = list(tickets)
+    turns = sorted(
+        (place // weights[ticket.org_id], kind)
+        for kind, (ticket, count) in enumerate(tickets.items())
+        for place in range(count)
+    )
+    for start in range(0, len(turns), size):
+        hand = Counter(kind for _, kind in turns[start : start + size])
+        yield {kinds[kind]: count for kind, count in hand.items()}

@@ -1,0 +1,98 @@
+"""Tickets for backlogs of light jobs: as many as there are jobs, in turns, and never forgotten for long."""
+
+from collections import Counter
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.fairness import AHEAD_S
+from domain.tickets import COUNTED_AHEAD, Ticket, TicketBook, deal
+
+ANN, BOB, CARL = (Ticket("default", 0, UUID(int=number)) for number in (1, 2, 3))
+
+
+def give(book: TicketBook, ticket: Ticket, wanted: int, jobs: int, *, now: float = 0.0) -> int:
+    """What the relay does for one tenant in a turn, with so many jobs in its backlog."""
+    for uncounted, most in book.uncounted({ticket: wanted}).items():
+        book.counted({uncounted: min(jobs, most)})
+    taken = book.take({ticket: wanted})
+    if taken:
+        book.given(taken, now)
+    return taken.get(ticket, 0)
+
+
+def test_there_are_as_many_tickets_as_jobs() -> None:
+    book = TicketBook()
+    assert [give(book, ANN, 10, 25) for _ in range(4)] == [10, 10, 5, 0]
+
+
+def test_a_long_backlog_is_not_counted_each_time() -> None:
+    book = TicketBook()
+    assert book.uncounted({ANN: 10}) == {ANN: 10 * COUNTED_AHEAD}
+    give(book, ANN, 10, 1000)
+    assert not book.uncounted({ANN: 10})
+    assert book.uncounted({ANN: 1000}) == {ANN: 1010 * COUNTED_AHEAD}
+
+
+def test_what_left_the_broker_may_be_given_again_if_its_job_is_still_there() -> None:
+    book = TicketBook()
+    assert give(book, ANN, 10, 5) == 5
+    book.look(1, 0.1)
+    assert give(book, ANN, 10, 5) == 0
+    book.look(0, 0.2)
+    assert give(book, ANN, 10, 5, now=0.2) == 5
+
+
+def test_tickets_leave_the_broker_in_their_order() -> None:
+    book = TicketBook()
+    give(book, ANN, 3, 3)
+    give(book, BOB, 3, 3)
+    book.look(1, 0.1)
+    assert (give(book, ANN, 3, 3), give(book, BOB, 3, 3)) == (3, 0)
+
+
+def test_other_messages_of_the_queue_do_not_keep_lost_tickets_alive() -> None:
+    book = TicketBook()
+    give(book, ANN, 3, 3)
+    book.look(100, AHEAD_S / 2)
+    assert give(book, ANN, 3, 3) == 0
+    book.look(100, AHEAD_S * 2)
+    assert give(book, ANN, 3, 3) == 3
+
+
+def test_a_backlog_that_shrank_by_itself_is_found_out() -> None:
+    book = TicketBook()
+    give(book, ANN, 10, 40)
+    give(book, ANN, 10, 40)
+    book.look(0, 0.1)  # a few were canceled, and the rest is worked off
+    assert give(book, ANN, 30, 12) == 12
+
+
+@given(
+    st.lists(st.integers(0, 40), min_size=1, max_size=4),
+    st.lists(st.integers(1, 3), min_size=4, max_size=4),
+    st.integers(1, 16),
+)
+def test_every_ticket_is_dealt_once_in_hands_of_bounded_size(counts: list[int], weights: list[int], size: int) -> None:
+    tickets = {Ticket("default", 0, UUID(int=number)): count for number, count in enumerate(counts) if count}
+    hands = list(deal(tickets, {UUID(int=number): weight for number, weight in enumerate(weights)}, size))
+    assert sum((Counter(hand) for hand in hands), Counter()) == tickets
+    assert all(0 < sum(hand.values()) <= size for hand in hands)
+    assert all(sum(hand.values()) == size for hand in hands[:-1])
+
+
+def test_tenants_take_turns_by_weight() -> None:
+    weights = {ANN.org_id: 1, BOB.org_id: 2, CARL.org_id: 1}
+    hands = list(deal({ANN: 8, BOB: 8, CARL: 1}, weights, 4))
+    assert hands == [{ANN: 1, BOB: 2, CARL: 1}, {ANN: 2, BOB: 2}, {ANN: 1, BOB: 3}, {BOB: 1, ANN: 3}, {ANN: 1}]
+
+
+def test_nobody_is_dealt_nothing() -> None:
+    assert list(deal({}, {}, 64)) == []
+
+
+@pytest.mark.parametrize("wanted", [0, 1])
+def test_an_empty_backlog_gives_nothing(wanted: int) -> None:
+    assert give(TicketBook(), ANN, wanted, 0) == 0

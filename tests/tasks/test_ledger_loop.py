@@ -1,0 +1,141 @@
+"""The ledger loop by itself: what it makes of messages, and of a claim whose answer was lost."""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from psycopg import Connection
+
+from domain.job import NewJob
+from domain.tickets import Ticket
+from settings import Settings
+from storage import ledger
+from tasks.hints import TICKETS, Message, ticket_message
+from tasks.ledger_loop import LedgerLoop
+from tasks.runtime import Runtime
+from tests.factories import PATIENCE, make_job_type, make_org
+from tests.tasks.test_lost_answers import Forgetful, run_process
+
+SLOTS = 4
+
+
+class Hub:
+    """An event loop that does nothing by itself."""
+
+    def call_later(self, *_given: object) -> object:
+        return object()
+
+    def call_repeatedly(self, *_given: object) -> None:
+        """Never calls."""
+
+
+class Pool:
+    """Takes units and runs none."""
+
+    num_processes = SLOTS
+    uses_semaphore = False
+
+    def __init__(self) -> None:
+        self.jobs: list[UUID] = []
+
+    def apply_async(self, _perform: object, *, args: tuple[Any, int], **_callbacks: object) -> None:
+        self.jobs += [job.job_id for job in args[0]]
+
+
+class Consumer:
+    """Celery's, as far as the loop knows it."""
+
+    connection_errors = (ConnectionError,)
+
+    def __init__(self) -> None:
+        self.hub, self.pool, self.asked = Hub(), Pool(), 0
+
+    def ask_for(self, messages: int) -> None:
+        self.asked = messages
+
+
+class Broker:
+    """Messages on their way to the loop, and which of them were answered how."""
+
+    def __init__(self) -> None:
+        self.acknowledged, self.rejected = 0, 0
+
+    def message(self, headers: Message) -> SimpleNamespace:
+        return SimpleNamespace(
+            headers=headers,
+            delivery_info={"routing_key": "default"},
+            ack_log_error=lambda *_: self._count(acknowledged=1),
+            reject_log_error=lambda *_: self._count(rejected=1),
+        )
+
+    def _count(self, *, acknowledged: int = 0, rejected: int = 0) -> None:
+        self.acknowledged += acknowledged
+        self.rejected += rejected
+
+
+@pytest.fixture
+def process(settings: Settings) -> Iterator[Runtime]:
+    with run_process(settings) as running:
+        yield running
+
+
+@pytest.fixture
+def org(database: Connection, process: Runtime) -> UUID:
+    make_job_type(process.database, "probe_jobs.noop", light=True)
+    return make_org(database)
+
+
+def fill(process: Runtime, org: UUID, count: int) -> list[UUID]:
+    with process.database.ledger() as tx:
+        jobs = [NewJob("probe_jobs.noop", org, {}) for _ in range(count)]
+        return [one.job_id for one in ledger.enqueue(tx, jobs, publisher=True, patience=PATIENCE, burst=0)]
+
+
+def states(database: Connection) -> list[str]:
+    return [row[0] for row in database.execute("select state from jobs order by id")]
+
+
+def make_loop(process: Runtime) -> tuple[LedgerLoop, Consumer]:
+    loop, consumer = LedgerLoop(process), Consumer()
+    loop.attach(consumer)
+    return loop, consumer
+
+
+def test_a_message_of_tickets_is_answered_when_they_are_used(process: Runtime, org: UUID, database: Connection) -> None:
+    job_ids, broker, (loop, consumer) = fill(process, org, 3), Broker(), make_loop(process)
+    loop.received(broker.message(ticket_message({Ticket("default", 0, org): 5})))
+    assert broker.acknowledged == 0
+    loop.turn()
+    # As many as could begin, for nobody knows yet how long they take; there were tickets for more than there are jobs.
+    assert states(database) == ["claimed"] * 3
+    assert sorted(consumer.pool.jobs) == sorted(job_ids)
+    loop.turn()
+    assert (broker.acknowledged, loop.health()["hinted"]) == (1, 0)
+
+
+def test_tickets_that_cannot_be_read_are_refused(process: Runtime, org: UUID, database: Connection) -> None:
+    broker, (loop, _) = Broker(), make_loop(process)
+    loop.received(broker.message(ticket_message({Ticket("default", 0, org): 5}) | {TICKETS: [["x"]]}))
+    assert (broker.rejected, loop.health()["hinted"]) == (1, 0)
+    refused = database.execute("select task, field, reason from refused_messages").fetchall()
+    assert refused == [("postroom.draw", "tickets", "cannot be read")]
+
+
+def test_what_was_claimed_by_tickets_without_an_answer_is_given_back_and_claimed_again(
+    process: Runtime, org: UUID, settings: Settings, database: Connection
+) -> None:
+    job_ids, broker, (loop, consumer) = fill(process, org, 2), Broker(), make_loop(process)
+    first, process.database = process.database, Forgetful(settings, lost={1})
+    loop.received(broker.message(ticket_message({Ticket("default", 0, org): 2})))
+    loop.turn()
+    assert (loop.database_away, states(database), consumer.pool.jobs) == (True, ["claimed"] * 2, [])
+    loop.turn()
+    assert (loop.database_away, broker.acknowledged) == (False, 1)
+    assert sorted(consumer.pool.jobs) == sorted(job_ids)
+    causes = database.execute("select data ->> 'cause' from audit_log where event = 'job.retried'").fetchall()
+    assert causes == [("unanswered",)] * 2
+    assert database.execute("select distinct attempt from jobs").fetchall() == [(0,)]
+    process.database.dispose()
+    process.database = first
