@@ -1,10 +1,8 @@
 """The ledger's verbs: enqueue, claim, settle, heartbeat, rescue and their kin, each one statement over a list."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from itertools import zip_longest
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -16,6 +14,7 @@ from domain.lifecycle import Settlement
 from domain.tickets import Tickets
 from storage.arrays import array
 from storage.database import Transaction
+from storage.requests import Requests, as_requests
 
 NO_TICKETS: Tickets = {}
 
@@ -66,12 +65,19 @@ def enqueue(
     """
     if not jobs:
         return ()
+    return enqueue_requests(tx, as_requests(jobs, job_ids), publisher=publisher, patience=patience, burst=burst)
+
+
+def enqueue_requests(
+    tx: Transaction, asked: Requests, *, publisher: bool, patience: timedelta, burst: int
+) -> tuple[Enqueued, ...]:
+    """Insert the jobs that these requests are for; see `enqueue`."""
     rows = tx.raw(
         "select place, job_id, job_type, queue, light, created, publish"
         " from postroom.enqueue_jobs(%(requests)s::jsonb, %(publisher)s, %(patience)s::interval, %(burst)s)"
         " order by place",
         {
-            "requests": json.dumps([_request(job, job_id) for job, job_id in zip_longest(jobs, job_ids)]),
+            "requests": asked,
             "publisher": publisher,
             "patience": patience,
             "burst": burst,
@@ -203,31 +209,6 @@ def record_progress(tx: Transaction, job: ClaimedJob, document: JsonObject) -> b
         {"progress": Jsonb(document), "job": job.job_id, "token": job.token},
     )
     return bool(rows)
-
-
-def _request(job: NewJob, job_id: UUID | None) -> JsonObject:
-    origin = job.origin
-    fields = {
-        "job_id": job.job_id or job_id,
-        "job_type": job.job_type,
-        "org_id": job.org_id,
-        "project_id": job.project_id,
-        "payload": job.payload,
-        "payload_version": job.payload_version,
-        "idempotency_key": job.idempotency_key,
-        "actor_type": origin.actor_type.value,
-        "actor_id": origin.actor_id,
-        "request_id": origin.request_id,
-        "correlation_id": origin.correlation_id,
-        "traceparent": origin.traceparent,
-        "parent_id": job.parent_id,
-        "replay_of": job.replay_of,
-        "priority": job.priority,
-        "run_at": job.run_at and job.run_at.isoformat(),
-        "expires_at": job.expires_at and job.expires_at.isoformat(),
-        "created_at": job.created_at and job.created_at.isoformat(),
-    }
-    return {key: str(value) if isinstance(value, UUID) else value for key, value in fields.items() if value is not None}
 
 
 def _claimed(fields: tuple[Any, ...], token: UUID) -> ClaimedJob:

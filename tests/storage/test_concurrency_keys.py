@@ -16,6 +16,8 @@ from tests.factories import LEASE, enqueue_one, make_job_type, make_org, make_wo
 from tests.invariants import check_ledger
 from tests.waiting import eventually
 
+WAITING = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+
 
 @pytest.fixture
 def org(database: Connection, store: Database) -> UUID:
@@ -140,7 +142,7 @@ def test_who_frees_a_slot_sees_the_job_that_was_parked_meanwhile(
             assert ledger.claim(tx, [second], worker.worker_id, lease=LEASE).refused == {second: "serial"}
             settling = pool.submit(finish, store, held)
             eventually(
-                lambda: database.execute("select count(*) from pg_locks where not granted").fetchone() == (1,),
+                lambda: database.execute(WAITING).fetchone() == (1,),
                 describe="the settlement to wait for the claim",
             )
         assert settling.result(timeout=10) == [second]
@@ -155,7 +157,7 @@ def test_two_claims_of_one_key_do_not_share_a_slot(store: Database, database: Co
             assert len(ledger.claim(tx, [first], worker.worker_id, lease=LEASE).jobs) == 1
             claiming = pool.submit(claim, store, [second])
             eventually(
-                lambda: database.execute("select count(*) from pg_locks where not granted").fetchone() == (1,),
+                lambda: database.execute(WAITING).fetchone() == (1,),
                 describe="the second claim to wait for the first",
             )
         assert claiming.result(timeout=10).refused == {second: "serial"}

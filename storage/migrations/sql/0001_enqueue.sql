@@ -32,12 +32,18 @@ language plpgsql security definer set search_path = pg_catalog, public as $$
 #variable_conflict use_column
 declare
   bad text;
+  org_ids uuid[];
 begin
   if postroom.is_tenant() and exists (
     select from jsonb_array_elements(requests) as r (body)
     where (r.body ->> 'org_id')::uuid is distinct from postroom.current_org()
   ) then
     raise exception 'org_id: a tenant may enqueue for its own org only' using errcode = '42501';
+  end if;
+  org_ids := array(select distinct (r.body ->> 'org_id')::uuid from jsonb_array_elements(requests) as r (body));
+  -- What the foreign key of jobs would do, once for each org and not once for each job.
+  if (select count(*) from (select from orgs where id = any (org_ids) for key share) as o) < cardinality(org_ids) then
+    raise exception 'org_id: names no org' using errcode = '23503', constraint = 'jobs_org_id_fkey';
   end if;
   select format('job_type: %s is not a known job type', coalesce(a.name, 'null')) into bad
   from (select distinct r.body ->> 'job_type' from jsonb_array_elements(requests) as r (body)) as a (name)
@@ -63,8 +69,8 @@ begin
            t.payload_version as type_version, t.max_attempts as type_attempts, t.deadline as type_deadline,
            -- A job that is in the ledger already and comes once more must not take its key again, which it may have given up.
            -- Asked row by row: an EXISTS may be answered by a scan of all jobs.
-           case when (select j.id from jobs j where j.id = r.given_id) is null
-             then coalesce(t.unique_mode, case when r.given_key is not null then 'for_ttl' end) end as mode,
+           case when t.unique_mode is null and r.given_key is null then null
+             when (select j.id from jobs j where j.id = r.given_id) is null then coalesce(t.unique_mode, 'for_ttl') end as mode,
            t.keep_key_for, t.serial_field, t.light,
            coalesce(r.given_key, t.name || ':' || r.org_id || ':' || coalesce(r.project_id::text, '') || ':' ||
              case when t.unique_mode is null then r.id::text else encode(sha256(convert_to(
@@ -145,7 +151,9 @@ begin
   told as (
     insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
     select 'job.enqueued', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, 0,
-           jsonb_strip_nulls(jsonb_build_object('run_at', run_at, 'parent_id', parent_id, 'replay_of', replay_of))
+           -- Most jobs are due at once and nobody's child, and have nothing to tell.
+           case when run_at > now() or parent_id is not null or replay_of is not null then jsonb_strip_nulls(jsonb_build_object(
+             'run_at', case when run_at > now() then run_at end, 'parent_id', parent_id, 'replay_of', replay_of)) end
     from inserted
   ),
   marked as (
