@@ -1,7 +1,8 @@
 """How many jobs a worker process takes on: no more than it can begin soon, and enough never to wait for the next."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 
 SOON_S = 0.05
 """A claim should begin within this time: short beside the second a waiting tenant notices, long beside a round trip."""
@@ -9,7 +10,7 @@ SOON_S = 0.05
 BATCH_S = 0.01
 """How long one batch of light jobs should keep a slot: a tenth of what a person notices, far more than it costs."""
 
-BATCH = 32
+BATCH = 64
 """Light jobs in one batch, at most: what a lost process takes with it is bounded."""
 
 INERTIA = 0.8
@@ -38,14 +39,15 @@ class Pace:
         """Seconds of work in jobs of these types."""
         return sum(self.expects(job_type) for job_type in job_types)
 
-    def batch(self, job_types: Sequence[str]) -> int:
-        """How many of these light jobs, from the first on, should share a slot's next turn; at least one."""
-        spent = 0.0
-        for count, job_type in enumerate(job_types[:BATCH]):
+    def batch(self, job_types: Iterable[str]) -> int:
+        """How many of these jobs, from the first on, should share a slot's next turn; at least one if there are any."""
+        spent, count = 0.0, 0
+        for job_type in islice(job_types, BATCH):
             spent += self.expects(job_type)
             if spent > BATCH_S:
                 return max(count, 1)
-        return min(len(job_types), BATCH)
+            count += 1
+        return count
 
 
 def may_take(slots: int, taken: int, load_s: float) -> bool:

@@ -15,6 +15,12 @@ def array(elements: Iterable[Element]) -> str:
     return f"{{{','.join([LITERALS[type(element)](element) for element in elements])}}}"
 
 
+def column(elements: Iterable[Element]) -> str:
+    """One of several arrays for the same `unnest`, which fills a shorter one up with NULL: all None, it is empty."""
+    listed = list(elements)
+    return "{}" if all(element is None for element in listed) else array(listed)
+
+
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -12,7 +12,7 @@ from sqlalchemy import Row
 from domain.job import ActorType, ClaimedJob, Enqueued, Hint, JsonObject, NewJob, Origin
 from domain.lifecycle import Settlement
 from domain.tickets import Tickets
-from storage.arrays import array
+from storage.arrays import array, column
 from storage.database import Transaction
 from storage.requests import Requests, as_requests
 
@@ -132,16 +132,16 @@ def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Moved:
         job_ids=array(s.job_id for s in settlements),
         tokens=array(s.token for s in settlements),
         states=array(s.state.value for s in settlements),
-        run_ats=array(s.run_at for s in settlements),
+        run_ats=column(s.run_at for s in settlements),
         attempt_deltas=array(s.attempt_delta for s in settlements),
         loss_deltas=array(s.loss_delta for s in settlements),
-        started_ats=array(s.started_at for s in settlements),
-        outputs=array(s.output for s in settlements),
-        errors=array(s.error for s in settlements),
+        started_ats=column(s.started_at for s in settlements),
+        outputs=column(s.output for s in settlements),
+        errors=column(s.error for s in settlements),
         costs=array(s.cost_microcents for s in settlements),
-        reasons=array(s.reason for s in settlements),
-        events=array(s.event for s in settlements),
-        details=array(s.detail for s in settlements),
+        reasons=column(s.reason for s in settlements),
+        events=column(s.event for s in settlements),
+        details=column(s.detail or None for s in settlements),
     )
     refused = {row.id for row in rows if row.what == "refused"}
     return Moved(frozenset(s.job_id for s in settlements) - refused, woken(rows))

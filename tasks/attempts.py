@@ -93,7 +93,8 @@ def perform(jobs: Sequence[ClaimedJob], place: int) -> list[Report]:
 
     Jobs that have not begun when the worker begins to stop are given back.
     """
-    process, tasks = runtime(), [current_app.tasks[job.job_type] for job in jobs]
+    process, known = runtime(), current_app.tasks
+    tasks = [known[job.job_type] for job in jobs]
     reports = []
     with _kept_stacks(tasks[0]):
         for index, (job, task) in enumerate(zip(jobs, tasks, strict=True)):

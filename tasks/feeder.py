@@ -29,6 +29,18 @@ BATCH = 1000
 MOST_TENANTS = 500
 """Tenants that one look at a backlog names; the next look goes on after them."""
 
+BUSY_S = 0.025
+"""How often the windows are filled while there is a backlog; the smallest window must not run dry meanwhile."""
+
+CALM_S = 0.1
+"""How often, while each window holds `PLENTY` and what workers take in more than twice that time."""
+
+PLENTY = 256
+"""Hints that a window must hold for that; a smaller one may be emptied at once by jobs that turn out short."""
+
+IDLE_S = 0.2
+"""How often the broker is looked at while there is no backlog: doors may flood it, and only the relay sees that."""
+
 LINGER_S = 1.0
 """How long the relay stays awake after the last backlog: enqueues that saw their tenant crowded do not wake it."""
 
@@ -66,6 +78,11 @@ class Lane:
         self.left = depth
         return depth
 
+    @property
+    def plenty(self) -> bool:
+        """Whether the workers cannot empty the window soon."""
+        return self.left >= max(PLENTY, self.window.pace * 2 * CALM_S)
+
     def published(self, jobs: int, messages: int) -> None:
         """Note what went out."""
         if messages:
@@ -91,13 +108,13 @@ class Feeder:
             for queue in QUEUES:
                 relaying.open_queue(tx, queue)
 
-    def turn(self) -> bool:
-        """Fill every window once; true while there is a backlog, or was a moment ago."""
+    def turn(self) -> float:
+        """Fill every window once; returns in how many seconds to do it again."""
         try:
             messages = self._broker.depths(QUEUES)
         except BrokerAway as away:
             log.warning("broker_unavailable", error=str(away))
-            return False
+            return IDLE_S
         now = time.monotonic()
         seconds, self._looked_at = now - self._looked_at, now
         with self._runtime.database.statements() as tx:
@@ -107,7 +124,7 @@ class Feeder:
             lane.book.look(messages[queue], now)
             self._fill(queue, lane, backlog.get(queue, ()))
             self._watch_doors(queue, lane, depth, now)
-        return self._stays_awake(backlog, now)
+        return self._pause(backlog, now)
 
     def _fill(self, queue: str, lane: Lane, levels: Sequence[Level]) -> None:
         room = lane.window.room(lane.left)
@@ -173,11 +190,13 @@ class Feeder:
             if marked:
                 log.info("tenants_crowd_a_queue", queue=queue, tenants=marked)
 
-    def _stays_awake(self, backlog: relaying.Backlog, now: float) -> bool:
+    def _pause(self, backlog: relaying.Backlog, now: float) -> float:
         if backlog:
             self._awake_until = now + LINGER_S
         if now - self._cleared_at >= LINGER_S:
             self._cleared_at = now
             with self._runtime.database.statements() as tx:
                 relaying.clear_crowds(tx, backlog)
-        return now < self._awake_until
+        if now >= self._awake_until:
+            return IDLE_S
+        return CALM_S if backlog and all(self._lanes[queue].plenty for queue in backlog) else BUSY_S

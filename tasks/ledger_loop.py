@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import islice, takewhile
+from itertools import takewhile
 from math import ceil
 from typing import Any
 from uuid import UUID, uuid4
@@ -21,7 +21,7 @@ from celery.worker.strategy import default as foreign_strategy
 from domain.failures import Failure
 from domain.job import ClaimedJob
 from domain.lifecycle import Settlement
-from domain.pace import BATCH, SOON_S, Pace, may_take
+from domain.pace import SOON_S, Pace, may_take
 from domain.tickets import Ticket
 from storage import ledger, recovery
 from storage.database import DatabaseUnavailable
@@ -304,10 +304,9 @@ class LedgerLoop:
 
     def _dispatch(self) -> None:
         while self._ready and self._door.has_room:
-            alike = [job for job, _ in islice(self._ready, BATCH)]
             # A suspect goes alone: should it take its process down again, nobody else is in doubt.
-            clear = list(takewhile(lambda job: not (job.suspect or job.losses), alike))
-            count = self._pace.batch([job.job_type for job in clear]) if clear else 1
+            clear = takewhile(lambda entry: not (entry[0].suspect or entry[0].losses), self._ready)
+            count = self._pace.batch(job.job_type for job, _ in clear) or 1
             taken = [self._ready.popleft() for _ in range(count)]
             expected_s = self._pace.load(job.job_type for job, _ in taken)
             self._door.send(taken, expected_s)

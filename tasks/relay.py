@@ -18,12 +18,6 @@ log = structlog.get_logger(__name__)
 BATCH = 1000
 """Jobs per statement: large enough to keep up, small enough never to hold locks for long."""
 
-BUSY_S = 0.025
-"""How often the windows are filled while there is a backlog; the smallest window must not run dry meanwhile."""
-
-IDLE_S = 0.2
-"""How often the broker is looked at while there is none: doors may flood it, and only the relay sees that."""
-
 
 class Relay(threading.Thread):
     """Runs in every worker command; leads when it holds the lock, and stands by otherwise."""
@@ -75,14 +69,13 @@ class Relay(threading.Thread):
             if time.monotonic() >= due_at:
                 more = self.turn()
                 due_at = time.monotonic() + (0 if more else self._runtime.settings.relay_interval_s)
-            busy = self.feed()
             # A leader that has much to do must be heard all the same, or another would depose it.
-            pause = min(BUSY_S if busy else IDLE_S, max(due_at - time.monotonic(), 0))
+            pause = min(self.feed(), max(due_at - time.monotonic(), 0))
             if relaying.GATE in relaying.wait(session, 0 if more else pause):
                 due_at = time.monotonic()
 
-    def feed(self) -> bool:
-        """Fill each queue's window from the backlog once; true while there is a backlog, or was a moment ago."""
+    def feed(self) -> float:
+        """Fill each queue's window from the backlog once; returns in how many seconds to do it again."""
         return self._feeder.turn()
 
     def turn(self) -> bool:

@@ -99,10 +99,11 @@ guards as (
   where m.guarded and k.org_id = m.org_id and k.key = m.idempotency_key and k.job_id = m.id
 ),
 told as (
-  insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+  insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+    worker_id, claimed_at, data)
   select case state when 'canceled' then 'job.canceled' else 'job.started' end,
     org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
-    jsonb_strip_nulls(jsonb_build_object('worker', worker_id, 'claimed_at', claimed_at, 'reason', cancel_reason))
+    worker_id, claimed_at, case when cancel_reason is not null then jsonb_build_object('reason', cancel_reason) end
   -- A claim that does not begin yet is told of when it begins, or goes back: with the time of this claim.
   from (select * from claimed where state = 'running' union all select * from ended) as m
 )

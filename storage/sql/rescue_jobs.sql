@@ -52,14 +52,15 @@ guards as (
   where m.guarded and k.org_id = m.org_id and k.key = m.idempotency_key and k.job_id = m.id
 ),
 told as (
-  insert into audit_log (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+  insert into audit_log (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+    worker_id, claimed_at, data)
   select taken_at, 'job.claimed', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
-    jsonb_build_object('worker', by_worker)
+    by_worker, null::timestamptz, null::jsonb
   from moved where was = 'claimed'
   union all
   select clock_timestamp(), case state when 'queued' then 'job.retried' else 'job.canceled' end,
     org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
-    jsonb_build_object('cause', cause, 'losses', losses, 'error', error)
+    null, null, jsonb_build_object('cause', cause, 'losses', losses, 'error', error)
   from moved where state <> 'dead'
 )
 select 'rescued' as what, id, job_type, queue, org_id, state, false as light from moved

@@ -15,13 +15,14 @@ guards as (
   where r.guarded and k.org_id = r.org_id and k.key = r.idempotency_key and k.job_id = r.id
 ),
 told as (
-  insert into audit_log (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+  insert into audit_log (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+    worker_id, claimed_at, data)
   select taken_at, 'job.claimed', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
-    jsonb_build_object('worker', by_worker)
+    by_worker, null::timestamptz, null::jsonb
   from returned where was = 'claimed'
   union all
   select clock_timestamp(), 'job.retried', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
-    jsonb_build_object('cause', %(cause)s::text)
+    null, null, jsonb_build_object('cause', %(cause)s::text)
   from returned
 ),
 gone as (delete from workers where node_id = %(node_id)s::uuid)

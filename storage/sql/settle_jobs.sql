@@ -41,14 +41,15 @@ guards as (
   where s.guarded and k.org_id = s.org_id and k.key = s.idempotency_key and k.job_id = s.id
 ),
 told as (
-  insert into audit_log (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+  insert into audit_log (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+    worker_id, claimed_at, data)
   select coalesce(began_at, taken_at), case when began_at is null then 'job.claimed' else 'job.started' end,
     org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type,
     attempt - case when began_at is null then 0 else attempt_delta end,
-    jsonb_build_object('worker', by_worker, 'claimed_at', taken_at)
+    by_worker, taken_at, null
   from settled where was = 'claimed'
   union all
-  select clock_timestamp(), event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt, detail
+  select clock_timestamp(), event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt, null, null, detail
   from settled where event is not null
 )
 select 'refused' as what, v.id, null as job_type, null as queue, false as light

@@ -13,7 +13,8 @@ started as (
   from free f where j.id = f.id
   returning j.*
 )
-insert into audit_log (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+insert into audit_log (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+  worker_id, claimed_at, data)
 select started_at, 'job.started', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
-  jsonb_build_object('worker', worker_id, 'claimed_at', claimed_at)
+  worker_id, claimed_at, null
 from started

@@ -160,7 +160,7 @@ def _overlaps(connection: Connection[Any]) -> Iterator[str]:
 def _trails(connection: Connection[Any]) -> list[Sequence[Step]]:
     cause = "coalesce(data ->> 'cause', data #>> '{error,code}')"
     query = (
-        f"select job_id, event, attempt, at, (data ->> 'worker')::uuid, {cause} from audit_log"
+        f"select job_id, event, attempt, at, worker_id, {cause} from audit_log"
         " where event like 'job.%' and job_id in"
         f" (select job_id from audit_log where {cause} in ('lost', 'deadline', 'poison')) order by id"
     )

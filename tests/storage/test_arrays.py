@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg import Connection
 
-from storage.arrays import Element, array
+from storage.arrays import Element, array, column
 
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 documents = st.dictionaries(texts, st.none() | st.booleans() | st.integers(-9, 9) | texts | st.lists(texts))
@@ -43,3 +43,9 @@ def test_a_type_that_nobody_has_written_down_is_refused() -> None:
     with pytest.raises(KeyError, match="float"):
         array([math.pi])  # type: ignore[list-item] # what the type checker refuses too
     assert array([UUID(int=1)]) == "{00000000000000000000000000000001}"
+
+
+def test_a_column_of_nothing_is_filled_up_by_its_neighbour(database: Connection) -> None:
+    query = "select * from unnest(%s::int[], %s::text[], %s::jsonb[])"
+    given = (array([1, 2]), column([None, None]), column([None, {"a": 1}]))
+    assert database.execute(query, given).fetchall() == [(1, None, None), (2, None, {"a": 1})]

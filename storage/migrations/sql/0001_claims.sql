@@ -185,9 +185,11 @@ begin
   update idempotency_keys k set status = 'succeeded', last_seen_at = now(), result_ref = jsonb_build_object('job_id', done.id)
   where done.guarded and k.org_id = done.org_id and k.key = done.idempotency_key and k.job_id = done.id;
   if held.state = 'claimed' then
-    insert into audit_log (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+    insert into audit_log (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+      worker_id, claimed_at, data)
     values (began_at, 'job.started', done.org_id, done.project_id, done.actor_type, done.actor_id, done.request_id, done.correlation_id,
-            done.id, done.job_type, done.attempt, jsonb_build_object('worker', held.worker_id, 'claimed_at', held.claimed_at));
+            done.id, done.job_type, done.attempt,
+            held.worker_id, held.claimed_at, null);
   end if;
   insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
   values ('job.succeeded', done.org_id, done.project_id, done.actor_type, done.actor_id, done.request_id, done.correlation_id,

@@ -180,7 +180,9 @@ grant select on job_steps to postroom_tenant;
 create table audit_log (
   id bigint generated always as identity primary key,
   at timestamptz not null default clock_timestamp(),
-  event text not null check (event ~ '^[a-z_]+\.[a-z_]+$'),
+  -- Two words of letters with a dot between them. Not by a regular expression, which costs four times as much per row.
+  event text not null
+    check (translate(event, 'abcdefghijklmnopqrstuvwxyz_', '') = '.' and event not like '.%' and event not like '%.'),
   org_id uuid not null,
   project_id uuid,
   actor_type text not null,
@@ -190,6 +192,9 @@ create table audit_log (
   job_id uuid,
   job_type text,
   attempt smallint,
+  -- Whose claim an attempt was, and since when; not in `data`, which is searched for secrets.
+  worker_id uuid,
+  claimed_at timestamptz,
   data jsonb check (data is null or postroom.carries_secret(data) is null)
 );
 create index audit_log_job on audit_log (job_id, id) where job_id is not null;
