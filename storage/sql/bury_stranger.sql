@@ -3,6 +3,7 @@
 with guard as (
   insert into idempotency_keys (org_id, key, kind, mode, status, job_id, expires_at)
   select %(org_id)s, %(key)s, 'job', 'for_ttl', 'dead', %(id)s, now() + interval '30 days'
+  from (select postroom.require_orgs(array[%(org_id)s::uuid])) as required
   where not exists (select from job_types where name = %(job_type)s or %(job_type)s = any (aliases))
   on conflict do nothing
   returning job_id

@@ -3,7 +3,8 @@ select
   to_jsonb(j) - 'claim_token' as job,
   coalesce((select jsonb_agg(jsonb_build_object('at', a.at, 'event', a.event, 'attempt', a.attempt, 'actor_id', a.actor_id,
       'data',
-      coalesce(a.data, '{}') || jsonb_strip_nulls(jsonb_build_object('worker', a.worker_id, 'claimed_at', a.claimed_at))) order by a.id)
+      coalesce(a.data, '{}') || jsonb_strip_nulls(jsonb_build_object(
+        'worker', a.worker_id, 'claimed_at', a.claimed_at, 'parent_id', a.parent_id, 'replay_of', a.replay_of))) order by a.id)
     from audit_log a where a.job_id = asked.id), '[]') as events,
   coalesce((select jsonb_agg(jsonb_build_object('name', s.name, 'attempt', s.attempt, 'at', s.at, 'cost_microcents', s.cost_microcents,
       'result', s.result) order by s.at, s.name)

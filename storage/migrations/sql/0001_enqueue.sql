@@ -32,7 +32,6 @@ language plpgsql security definer set search_path = pg_catalog, public as $$
 #variable_conflict use_column
 declare
   bad text;
-  org_ids uuid[];
 begin
   if postroom.is_tenant() and exists (
     select from jsonb_array_elements(requests) as r (body)
@@ -40,24 +39,13 @@ begin
   ) then
     raise exception 'org_id: a tenant may enqueue for its own org only' using errcode = '42501';
   end if;
-  org_ids := array(select distinct (r.body ->> 'org_id')::uuid from jsonb_array_elements(requests) as r (body));
-  -- What the foreign key of jobs would do, once for each org and not once for each job.
-  if (select count(*) from (select from orgs where id = any (org_ids) for key share) as o) < cardinality(org_ids) then
-    raise exception 'org_id: names no org' using errcode = '23503', constraint = 'jobs_org_id_fkey';
-  end if;
+  perform postroom.require_orgs(array(select distinct (r.body ->> 'org_id')::uuid from jsonb_array_elements(requests) as r (body)));
   select format('job_type: %s is not a known job type', coalesce(a.name, 'null')) into bad
   from (select distinct r.body ->> 'job_type' from jsonb_array_elements(requests) as r (body)) as a (name)
   where not exists (select from job_types t where t.name = a.name or a.name = any (t.aliases))
   limit 1;
   if bad is not null then
     raise exception '%', bad using errcode = 'PR002';
-  end if;
-  select format('payload.%s: a payload must not carry a secret', postroom.carries_secret(r.body -> 'payload')) into bad
-  from jsonb_array_elements(requests) as r (body)
-  where postroom.carries_secret(r.body -> 'payload') is not null
-  limit 1;
-  if bad is not null then
-    raise exception '%', bad using errcode = 'PR003';
   end if;
 
   return query
@@ -149,11 +137,10 @@ begin
               published_at
   ),
   told as (
-    insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
-    select 'job.enqueued', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, 0,
-           -- Most jobs are due at once and nobody's child, and have nothing to tell.
-           case when run_at > now() or parent_id is not null or replay_of is not null then jsonb_strip_nulls(jsonb_build_object(
-             'run_at', case when run_at > now() then run_at end, 'parent_id', parent_id, 'replay_of', replay_of)) end
+    insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+      parent_id, replay_of, data)
+    select 'job.enqueued', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, 0, parent_id, replay_of,
+           case when run_at > now() then jsonb_build_object('run_at', run_at) end
     from inserted
   ),
   marked as (

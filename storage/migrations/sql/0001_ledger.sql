@@ -44,8 +44,7 @@ grant select on job_types to postroom_tenant;
 --   looks at it before that happens.
 create table jobs (
   id uuid primary key default uuidv7(),
-  -- Looked up once per org and statement by postroom.enqueue_jobs, through which every job comes; per row it was a tenth of an
-  -- enqueue. The trigger below does the other half.
+  -- Looked up once per org and statement (require_orgs) by those that insert; row by row it was a tenth of an enqueue.
   org_id uuid not null references orgs (id) not enforced,
   project_id uuid,
   job_type text not null check (length(job_type) between 1 and 100),
@@ -53,7 +52,8 @@ create table jobs (
   state text not null default 'queued'
     check (state in ('queued', 'claimed', 'running', 'succeeded', 'failed', 'dead', 'canceled')),
   priority smallint not null default 0 check (priority between -100 and 100),
-  payload jsonb not null check (jsonb_typeof(payload) = 'object' and postroom.carries_secret(payload) is null),
+  payload jsonb not null check (jsonb_typeof(payload) = 'object')
+    check (case when postroom.carries_secret(payload) is null then true else postroom.refuse_secret(payload) end),
   payload_version smallint not null check (payload_version > 0),
   idempotency_key text not null check (length(idempotency_key) between 1 and 400),
   guarded boolean not null,
@@ -102,22 +102,13 @@ create index jobs_backlog on jobs (queue, priority desc, light, org_id, backlog_
 create index jobs_parked on jobs (parked_by, priority desc, run_at, id) where parked_by is not null;
 -- For retention alone. A block-range index costs a settlement nothing, and jobs finish in about the order of their rows.
 create index jobs_finished on jobs using brin (finished_at) with (pages_per_range = 32, autosummarize = on);
-create function postroom.keep_org_of_jobs() returns trigger language plpgsql as $$
-begin
-  if exists (select from jobs where org_id = old.id) then
-    raise exception 'org %: has jobs', old.id using errcode = '23503', constraint = 'jobs_org_id_fkey';
-  end if;
-  return old;
-end
-$$;
-create trigger orgs_with_jobs_stay before delete on orgs for each row execute function postroom.keep_org_of_jobs();
 call postroom.fence_table('jobs', 'org_id', 'select');
 grant select, insert, update, delete on jobs to postroom_ledger;
 grant select on jobs to postroom_tenant;
 
 -- Guards jobs (one of a kind) and effects (once, or known to be unknown) alike.
 create table idempotency_keys (
-  org_id uuid not null references orgs (id),
+  org_id uuid not null references orgs (id) not enforced,  -- as in jobs
   key text not null check (length(key) between 1 and 400),
   kind text not null check (kind in ('job', 'effect')),
   mode text not null check (mode in ('while_queued', 'while_active', 'for_ttl', 'native_key', 'find', 'idempotent', 'at_most_once')),
@@ -139,6 +130,28 @@ create index idempotency_keys_job on idempotency_keys (job_id) where kind = 'eff
 call postroom.fence_table('idempotency_keys', 'org_id', 'select');
 grant select, insert, update, delete on idempotency_keys to postroom_ledger;
 grant select on idempotency_keys to postroom_tenant;
+
+-- What enforced foreign keys of jobs and guards would do, once for each org of a statement: the orgs are there, and stay
+-- until the transaction has ended.
+create function postroom.require_orgs(org_ids uuid[]) returns void
+language plpgsql security definer set search_path = pg_catalog, public as $$
+begin
+  if (select count(*) from (select from orgs where id = any (org_ids) for key share) as o) < cardinality(org_ids) then
+    raise exception 'org_id: names no org' using errcode = '23503', constraint = 'jobs_org_id_fkey';
+  end if;
+end
+$$;
+revoke execute on function postroom.require_orgs(uuid[]) from public;
+grant execute on function postroom.require_orgs(uuid[]) to postroom_ledger;
+create function postroom.keep_org() returns trigger language plpgsql as $$
+begin
+  if exists (select from jobs where org_id = old.id) or exists (select from idempotency_keys where org_id = old.id) then
+    raise exception 'org %: has jobs', old.id using errcode = '23503', constraint = 'jobs_org_id_fkey';
+  end if;
+  return old;
+end
+$$;
+create trigger orgs_with_jobs_stay before delete on orgs for each row execute function postroom.keep_org();
 
 -- Holders of a concurrency key: as many slots as its job type's serial_limit. Who waits for one is parked by the key.
 create table serial_slots (
@@ -195,6 +208,9 @@ create table audit_log (
   -- Whose claim an attempt was, and since when; not in `data`, which is searched for secrets.
   worker_id uuid,
   claimed_at timestamptz,
+  -- Where a job comes from; its own row may be gone.
+  parent_id uuid,
+  replay_of uuid,
   data jsonb check (data is null or postroom.carries_secret(data) is null)
 );
 create index audit_log_job on audit_log (job_id, id) where job_id is not null;

@@ -72,4 +72,11 @@ language sql immutable parallel safe as $$
     '$.** ? (@.type() == "object").keyvalue().key ? (@ like_regex "^(.*[_-])?(passwo?r?d|passphrase|secret|api[_-]?key|access[_-]?token|refresh[_-]?token|id[_-]?token|authorization|credentials?|private[_-]?key|client[_-]?secret)$" flag "i")'
   ) #>> '{}'
 $$;
+-- For checks: names the field, which a check by itself cannot.
+create function postroom.refuse_secret(payload jsonb) returns boolean language plpgsql immutable as $$
+begin
+  raise exception 'payload.%: a payload must not carry a secret', postroom.carries_secret(payload) using errcode = 'PR003';
+end
+$$;
+grant execute on function postroom.refuse_secret(jsonb) to postroom_ledger;
 grant execute on function postroom.carries_secret(jsonb) to postroom_ledger, postroom_tenant;
