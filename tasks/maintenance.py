@@ -8,9 +8,13 @@ from domain.queues import Queue
 from storage import accounts, audit, expected_writes, fan_out, retention, spending
 from tasks.catalogue import job
 from tasks.context import JobContext
+from tasks.lanes import in_lanes
 
 BATCH = 1000
 """Rows per transaction: a second's work at most, so that no lock is held for long."""
+
+LANES = 2
+"""Statements of a fan-out at a time: one leaves PostgreSQL idle while it commits, more would keep others waiting."""
 
 MOST_BATCHES = 100
 """What one run does at the most; the next tick goes on."""
@@ -108,13 +112,15 @@ def charge_lost_reservations(ctx: JobContext, _payload: Tick) -> Outcome:
 
 
 def _each_account(ctx: JobContext, job_type: str, payload: JsonObject) -> Outcome:
-    """Enqueue a job for every active account, a batch of accounts per statement."""
-    seen, created, after = 0, 0, None
-    while True:
-        with ctx.fleet() as tx:
-            batch = fan_out.to_accounts(tx, ctx.job, job_type, payload, after=after, batch=BATCH)
-        seen, created = seen + batch.accounts, created + batch.created
-        if batch.last is None or batch.accounts < BATCH:
-            return Done({"accounts": seen, "enqueued": created})
-        after = batch.last
+    """Enqueue a job for every active account, a part of the fleet per statement."""
+    with ctx.fleet() as tx:
+        parts = fan_out.parts(tx, BATCH)
+
+    def reach(part: fan_out.Part) -> fan_out.Batch:
         ctx.check()
+        with ctx.fleet() as tx:
+            return fan_out.to_accounts(tx, ctx.job, job_type, payload, part)
+
+    batches = in_lanes(reach, parts, LANES)
+    created = sum(batch.created for batch in batches)
+    return Done({"accounts": sum(batch.accounts for batch in batches), "enqueued": created})

@@ -1,8 +1,8 @@
--- Enqueues one job for each of a batch of active accounts, as children of the job that asks; a taken key is passed over.
+-- Enqueues one job for each active account of a part of the fleet, as children of the job that asks; a taken key is passed over.
 with batch as (
   select id, org_id from accounts
-  where status = 'active' and (%(after)s::uuid is null or id > %(after)s::uuid)
-  order by id limit %(batch)s
+  where status = 'active' and id > %(after)s::uuid and id <= %(upto)s::uuid
+  order by id
 ),
 requests as (
   select jsonb_agg(jsonb_build_object(
@@ -13,5 +13,4 @@ requests as (
 )
 select
   (select count(*) from batch)::int as accounts,
-  (select count(*) filter (where e.created) from requests r, postroom.enqueue_jobs(r.document) as e where r.document is not null)::int as created,
-  (select max(id::text)::uuid from batch) as last
+  (select count(*) filter (where e.created) from requests r, postroom.enqueue_jobs(r.document) as e where r.document is not null)::int as created

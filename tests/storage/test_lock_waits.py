@@ -78,7 +78,7 @@ def test_a_fan_out_keeps_nobody_waiting(store: Database, database: Connection, o
         for job_type in ("probe.run", "probe.serial")
     ]
     with store.ledger() as fanning:
-        batch = fan_out.to_accounts(fanning, parent, "probe.run", {}, after=None, batch=1000)
+        batch = fan_out.to_accounts(fanning, parent, "probe.run", {}, fan_out.Part())
         assert batch.created == batch.accounts
         work(store, others)
         added = [enqueue_one(store, tenant, payload={"account_id": "added meanwhile"}) for tenant in orgs]

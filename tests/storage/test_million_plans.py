@@ -144,9 +144,11 @@ def a_node(million: Connection) -> dict[str, Any]:
     return {"node_id": row[0], "lease": LEASE, "tokens": [uuid4()], "cause": "shutdown"}
 
 
-def asking_accounts(_: Connection) -> dict[str, Any]:
+def asking_accounts(million: Connection) -> dict[str, Any]:
+    row = million.execute("select id from accounts order by id offset 500 limit 1").fetchone()
+    assert row is not None
     given = {"actor_id": "x", "request_id": "r", "correlation_id": "c", "parent_id": uuid4()}
-    return {"job_type": "probe.run", "payload": Jsonb({}), "after": None, "batch": 500} | given
+    return {"job_type": "probe.run", "payload": Jsonb({}), "after": NOBODY, "upto": row[0]} | given
 
 
 HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], str]] = {
