@@ -44,6 +44,13 @@ def nap(_ctx: JobContext, _payload: Nothing) -> Outcome:
     return Done()
 
 
+@job(queue=Queue.DEFAULT, light=True)
+def light_nap(_ctx: JobContext, _payload: Nothing) -> Outcome:
+    """Be counted after a nap, without a Celery request."""
+    tick.nap(NAP_S)
+    return Done()
+
+
 @job(queue=Queue.DEFAULT)
 def note(_ctx: JobContext, payload: Sent) -> Outcome:
     """Note how late it is."""
@@ -51,7 +58,7 @@ def note(_ctx: JobContext, payload: Sent) -> Outcome:
     return Done()
 
 
-MEASURED: tuple[Job[Any], ...] = (noop, light_noop, nap, note)
+MEASURED: tuple[Job[Any], ...] = (noop, light_noop, nap, light_nap, note)
 
 for measured in MEASURED:
     register(measured)

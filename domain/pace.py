@@ -13,6 +13,9 @@ BATCH_S = 0.01
 BATCH = 64
 """Light jobs in one batch, at most: what a lost process takes with it is bounded."""
 
+UNSEEN_S = 1.0
+"""What a job of a type that was never seen is taken to last: so long that none is claimed before a slot is free."""
+
 INERTIA = 0.8
 """How much of an expectation the next measurement leaves standing: a single odd job changes little."""
 
@@ -25,7 +28,7 @@ class Pace:
 
     def expects(self, job_type: str) -> float:
         """Seconds that a job of this type will probably take."""
-        return self._expected.get(job_type, SOON_S)
+        return self._expected.get(job_type, UNSEEN_S)
 
     def learn(self, job_type: str, seconds: float) -> None:
         """Take one measurement in: a job that took far longer than expected counts at once, others little by little."""
@@ -50,6 +53,14 @@ class Pace:
         return count
 
 
-def may_take(slots: int, taken: int, load_s: float) -> bool:
-    """Whether a process with `taken` jobs and `load_s` seconds of work can begin another soon."""
-    return taken < slots or load_s < slots * SOON_S
+def waiting_s(slots: int, taken: int, load_s: float) -> float:
+    """Of the seconds of work in `taken` jobs, those that find no slot free: as many jobs run as there are slots."""
+    return load_s * (taken - slots) / taken if taken > slots else 0.0
+
+
+def may_take(slots: int, taken: int, load_s: float, next_s: float) -> bool:
+    """Whether a process with `taken` jobs and `load_s` seconds of work can begin another, of `next_s`, soon.
+
+    What waits is spread over all slots, for slots become free one after the other.
+    """
+    return taken < slots or waiting_s(slots, taken, load_s) + next_s < slots * SOON_S

@@ -20,6 +20,12 @@ from tasks.transport import MISSHAPEN, FleetQoS
 
 log = structlog.get_logger(__name__)
 
+EVENTS_S = 0.1
+"""How long events of tasks are gathered; nobody who watches Flower notices."""
+
+MOST_EVENTS = 200
+"""They are sent before that when there are so many."""
+
 
 class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
     """Records what it must refuse, and goes on. Celery's own would log the content, which may hold a secret."""
@@ -29,10 +35,14 @@ class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
         super().__init__(*arguments, **options)
         self.ledger_loop = LedgerLoop(runtime())
         self._outage_timers: set[Any] = set()
+        self._events_wait = False
 
     def register_with_event_loop(self, hub: Any) -> None:  # noqa: ANN401 - Celery ships no types
         """Let the ledger loop take part in the event loop."""
         super().register_with_event_loop(hub)
+        self._events_wait = False
+        if self.event_dispatcher is not None:
+            self.event_dispatcher.buffer_limit = MOST_EVENTS
         for entry in self._outage_timers:
             hub.timer.cancel(entry)  # the pool has just set its own again
         self._outage_timers.clear()
@@ -65,6 +75,16 @@ class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
 
         return conn.ensure_connection(tell, None, callback=self._meanwhile)
 
+    def on_send_event_buffered(self) -> None:
+        """Send events of tasks together: each message costs as much as a light job."""
+        if not self._events_wait:
+            self._events_wait = True
+            self.hub.call_later(EVENTS_S, self._send_events)
+
+    def _send_events(self) -> None:
+        self._events_wait = False
+        self._flush_events()
+
     def drain(self, until: Callable[[], float]) -> None:
         """Claim nothing more and wait for what runs, in the event loop, to settle it as it ends."""
         self.ledger_loop.stop()
@@ -72,6 +92,7 @@ class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
             ignore_errors(self.connection, self.task_consumer.cancel)
         while not self.ledger_loop.idle and time.monotonic() < until():
             self._one_round()
+        ignore_errors(self.connection, self._flush_events)
 
     def _meanwhile(self) -> None:
         state.maybe_shutdown()

@@ -32,6 +32,9 @@ MOST_TENANTS = 500
 BUSY_S = 0.025
 """How often the windows are filled while there is a backlog; the smallest window must not run dry meanwhile."""
 
+EAGER_S = 0.005
+"""How often, while workers empty a window before they are looked at: it has just doubled, and is still too small."""
+
 CALM_S = 0.1
 """How often, while each window holds `PLENTY` and what workers take in more than twice that time."""
 
@@ -68,12 +71,15 @@ class Lane:
     turns: dict[Level, Turn] = field(default_factory=dict)
     """Whose turn it is at each level."""
     book: TicketBook = field(default_factory=TicketBook)
+    emptied: bool = False
+    """Whether the last look found nothing left of what had been published."""
     full: bool = False
     searched_at: float = 0.0
 
     def look(self, messages: int, *, seconds: float, cap: int) -> int:
         """How many hints the broker holds by that many messages; adapts the window to what was taken since."""
         depth = round(messages * self.bundled)
+        self.emptied = self.left > 0 and not depth
         self.window = adapt(self.window, taken=max(self.left - depth, 0), depth=depth, seconds=seconds, cap=cap)
         self.left = depth
         return depth
@@ -199,4 +205,7 @@ class Feeder:
                 relaying.clear_crowds(tx, backlog)
         if now >= self._awake_until:
             return IDLE_S
-        return CALM_S if backlog and all(self._lanes[queue].plenty for queue in backlog) else BUSY_S
+        lanes = [self._lanes[queue] for queue in backlog]
+        if any(lane.emptied for lane in lanes):
+            return EAGER_S
+        return CALM_S if lanes and all(lane.plenty for lane in lanes) else BUSY_S

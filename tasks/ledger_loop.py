@@ -21,7 +21,7 @@ from celery.worker.strategy import default as foreign_strategy
 from domain.failures import Failure
 from domain.job import ClaimedJob
 from domain.lifecycle import Settlement
-from domain.pace import SOON_S, Pace, may_take
+from domain.pace import SOON_S, Pace, may_take, waiting_s
 from domain.tickets import Ticket
 from storage import ledger, recovery
 from storage.database import DatabaseUnavailable
@@ -183,7 +183,8 @@ class LedgerLoop:
 
     def _has_room(self) -> bool:
         taken = len(self._held) - len(self._reports)
-        return not self._process.stopping.is_set() and may_take(self._door.slots, taken, self._load_s)
+        next_s = self._pace.expects(self._hints[0][1].job_type)
+        return not self._process.stopping.is_set() and may_take(self._door.slots, taken, self._load_s, next_s)
 
     def _settle(self) -> None:
         reports = [self._reports.popleft() for _ in range(min(len(self._reports), FULL))]
@@ -233,10 +234,12 @@ class LedgerLoop:
         slots, taken = self._door.slots, len(self._held) - len(self._reports)
         now_free, load = max(0, slots - taken), self._load_s
         hinted: list[Hinted] = []
-        while self._hints and len(hinted) < FULL and may_take(slots, taken + len(hinted), load):
-            hint = self._hints.popleft()
-            load += self._pace.expects(hint[1].job_type)
-            hinted.append(hint)
+        while self._hints and len(hinted) < FULL:
+            next_s = self._pace.expects(self._hints[0][1].job_type)
+            if not may_take(slots, taken + len(hinted), load, next_s):
+                break
+            load += next_s
+            hinted.append(self._hints.popleft())
         if hinted:
             # An ordinary job that finds a free slot begins at once, and its claim says so; others begin in their turn.
             starts = {
@@ -313,12 +316,13 @@ class LedgerLoop:
 
     def _ask_for_more(self) -> None:
         """Let the broker send as many messages as could begin soon, and none while no slot is free."""
-        taken = len(self._held) + len(self._hints)
-        room = self._door.slots - taken
+        slots, taken = self._door.slots, len(self._held)
+        room = slots - taken - len(self._hints)
         if self._hints or self._held:
             kind = (self._hints[-1][1] if self._hints else next(reversed(self._held.values()))[0]).job_type
-            soon = self._door.slots * SOON_S - self._load_s - len(self._hints) * self._pace.expects(kind)
-            room = max(room, min(2 * FULL, int(soon / max(self._pace.expects(kind), 1e-5))))
+            each_s = max(self._pace.expects(kind), 1e-5)
+            soon_s = slots * SOON_S - waiting_s(slots, taken, self._load_s) - len(self._hints) * each_s
+            room = max(room, min(2 * FULL, int(soon_s / each_s)))
         self._consumer.ask_for(self._envelopes + ceil(max(0, room) / self._bundled))
 
     def _give_back(self, cause: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.pace import BATCH, BATCH_S, INERTIA, SOON_S, Pace, may_take
+from domain.pace import BATCH, BATCH_S, INERTIA, SOON_S, UNSEEN_S, Pace, may_take, waiting_s
 
 NAMES = ["a", "b", "c", "never seen"]
 SECONDS = st.floats(0, 3600, allow_nan=False)
@@ -41,7 +41,7 @@ def test_a_batch_takes_all_that_it_may(measurements: list[tuple[str, float]], qu
 
 @given(st.integers(1, 2 * BATCH))
 def test_a_job_of_a_type_that_was_never_seen_goes_alone(waiting: int) -> None:
-    assert Pace().expects("never seen") == SOON_S
+    assert Pace().expects("never seen") == UNSEEN_S
     assert Pace().batch(["never seen"] * waiting) == 1
 
 
@@ -79,25 +79,37 @@ def test_what_was_learnt_once_is_forgotten_in_time(once: float, since: float) ->
 
 
 @pytest.mark.parametrize(
-    ("slots", "taken", "load_s", "may"),
+    ("slots", "taken", "load_s", "next_s", "may"),
     [
-        (4, 3, 3600.0, True),  # a slot is free, however long the others take
-        (4, 4, 3600.0, False),
-        (4, 500, 4 * SOON_S - 0.001, True),  # all will have begun soon
-        (4, 500, 4 * SOON_S, False),
-        (0, 0, 0.0, False),  # a pool without processes
+        (4, 3, 3600.0, 60.0, True),  # a slot is free, however long the others take
+        (4, 4, 240.0, 60.0, False),  # the next would begin when a minute is over
+        (200, 200, 20.0, 0.1, True),  # half of the slots are free again within 50 ms
+        (200, 290, 29.0, 0.1, True),
+        (200, 300, 30.0, 0.1, False),
+        (4, 500, 500 / 496 * (4 * SOON_S - 0.002), 0.001, True),  # all that wait will have begun soon
+        (4, 500, 500 / 496 * 4 * SOON_S, 0.001, False),
+        (0, 0, 0.0, 0.0, False),  # a pool without processes
     ],
 )
-def test_a_slot_that_is_free_or_soon_free_lets_another_in(slots: int, taken: int, load_s: float, may: bool) -> None:
-    assert may_take(slots, taken, load_s) is may
-
-
-@given(SLOTS, st.integers(0, 2000), LOADS, SLOTS, LOADS)
-def test_who_has_more_slots_and_less_to_do_may_take_no_less(
-    slots: int, taken: int, load: float, more: int, less: float
+def test_a_slot_that_is_free_or_soon_free_lets_another_in(
+    slots: int, taken: int, load_s: float, next_s: float, may: bool
 ) -> None:
-    if may_take(slots, taken, load):
-        assert may_take(slots + more, taken, min(load, less))
+    assert may_take(slots, taken, load_s, next_s) is may
+
+
+@given(SLOTS, st.integers(0, 2000), LOADS, LOADS, SLOTS, LOADS)
+def test_who_has_more_slots_and_less_to_do_may_take_no_less(
+    slots: int, taken: int, load: float, next_s: float, more: int, less: float
+) -> None:
+    if may_take(slots, taken, load, next_s):
+        assert may_take(slots + more, taken, min(load, less), next_s)
+
+
+@given(SLOTS, st.integers(0, 2000), LOADS)
+def test_what_waits_is_what_finds_no_slot(slots: int, taken: int, load: float) -> None:
+    waits = waiting_s(slots, taken, load)
+    assert 0 <= waits <= load
+    assert (waits == 0) == (taken <= slots or load == 0 or load * (taken - slots) / taken == 0)
 
 
 @given(MEASUREMENTS, SLOTS, st.lists(st.sampled_from(NAMES), max_size=200))
@@ -105,7 +117,8 @@ def test_a_process_takes_no_more_than_its_slots_and_what_begins_soon(
     measurements: list[tuple[str, float]], slots: int, queue: list[str]
 ) -> None:
     pace, taken = taught(measurements), 0
-    while taken < len(queue) and may_take(slots, taken, pace.load(queue[:taken])):
+    while taken < len(queue) and may_take(slots, taken, pace.load(queue[:taken]), pace.expects(queue[taken])):
         taken += 1
-    assert taken <= slots or pace.load(queue[: taken - 1]) < slots * SOON_S
+    last = taken - 1
+    assert taken <= slots or waiting_s(slots, last, pace.load(queue[:last])) < slots * SOON_S
     assert taken >= min(slots, len(queue))

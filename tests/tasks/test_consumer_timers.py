@@ -1,13 +1,14 @@
 """Timers while the broker is away: ours go on, those of what runs too, and a reconnection leaves as many as before."""
 
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from celery.worker.loops import _cancel_timer_entries, _timer_entries
 from kombu.asynchronous import Hub
 
-from tasks.consumer import FleetConsumer
+from tasks.consumer import MOST_EVENTS, FleetConsumer
 
 MAINTENANCE_S = 5.0
 
@@ -44,6 +45,8 @@ class Consumer(FleetConsumer):
         self.hub, self.pool = hub, Pool()
         self.ledger_loop: Any = Loop()
         self.connection_errors = (ConnectionError,)
+        self.event_dispatcher: Any = None
+        self._events_wait = False
         self.timer_entries_before_start = _timer_entries(hub.timer)
         self._outage_timers = set()
 
@@ -100,3 +103,29 @@ def test_a_timer_that_is_set_while_the_broker_is_away_outlives_the_next_outage(c
     own = consumer.connect() | (_timer_entries(consumer.hub.timer) - consumer.timer_entries_before_start)
     consumer.lose(own)
     assert not limits[0].canceled
+
+
+def test_events_are_gathered_and_sent_once(consumer: Consumer) -> None:
+    sent: list[int] = []
+    consumer.event_dispatcher = SimpleNamespace(flush=lambda: sent.append(1), buffer_limit=0)
+    consumer.connect()
+    assert consumer.event_dispatcher.buffer_limit == MOST_EVENTS
+    before = _timer_entries(consumer.hub.timer)
+    for _ in range(5):
+        consumer.on_send_event_buffered()
+    (timer,) = _timer_entries(consumer.hub.timer) - before
+    timer()
+    assert sent == [1]
+    consumer.on_send_event_buffered()
+    assert len(_timer_entries(consumer.hub.timer) - before - {timer}) == 1
+
+
+def test_after_a_reconnection_events_are_sent_again(consumer: Consumer) -> None:
+    consumer.event_dispatcher = SimpleNamespace(flush=lambda: None, buffer_limit=0)
+    own = consumer.connect()
+    consumer.on_send_event_buffered()
+    consumer.lose(own)
+    consumer.connect()
+    before = _timer_entries(consumer.hub.timer)
+    consumer.on_send_event_buffered()
+    assert len(_timer_entries(consumer.hub.timer) - before) == 1
