@@ -12,7 +12,7 @@ from tests.probe_jobs import Nothing, noop
 from tests.waiting import eventually
 
 FLOOD = 3000
-OVERTAKEN = 500
+OVERTAKEN = 300
 """So many jobs of a flood may begin before a job that comes later and has the right to overtake it: the window that two
 slots deserve, a burst, and what the worker had in its hands. A queue in order would let nearly all go first."""
 
