@@ -77,6 +77,7 @@ class LedgerLoop:
         self._load_s = 0.0
         self._doubts: list[tuple[UUID, float]] = []
         """Tokens of claims that were not answered, and until when they may still be committed."""
+        self._doubted_at = -CHECK_S
         self._drawn = ""
         self._envelopes = 0
         self._bundled = 1.0
@@ -265,6 +266,7 @@ class LedgerLoop:
         except DatabaseUnavailable:
             # The claim may have been committed although its answer was lost; nobody would run the jobs then.
             self._doubts.append((token, time.monotonic() + process.settings.statement_timeout_s + CHECK_S))
+            self._doubted_at = -CHECK_S
             self._hints.extendleft(reversed(hinted))
             raise
         envelopes = {what: envelope for what, envelope in hinted if isinstance(what, UUID)} if starts else {}
@@ -276,14 +278,15 @@ class LedgerLoop:
             log.info("hints_ignored", jobs={str(job_id): reason for job_id, reason in claims.refused.items()})
 
     def _return_doubtful(self) -> None:
-        """Give back what was claimed without an answer, again and again, for as long as it may still be committed."""
-        if not self._doubts:
-            return
+        """Give back what was claimed without an answer, each second again for as long as it may still be committed."""
         now, process = time.monotonic(), self._process
+        if not self._doubts or now < self._doubted_at + CHECK_S:
+            return
         with process.database.statements() as tx:
             moved = recovery.return_unanswered(tx, [token for token, _ in self._doubts], process.lease.length)
         process.publisher.publish(moved.hints)
         self._doubts = [doubt for doubt in self._doubts if doubt[1] > now]
+        self._doubted_at = now
 
     def _hold(self, job: ClaimedJob, envelope: Envelope | None) -> None:
         if catalogue.find(job.job_type) is None:

@@ -12,8 +12,9 @@ from domain.job import NewJob
 from domain.tickets import Ticket
 from settings import Settings
 from storage import ledger
+from tasks import ledger_loop
 from tasks.hints import TICKETS, Message, ticket_message
-from tasks.ledger_loop import LedgerLoop
+from tasks.ledger_loop import CHECK_S, LedgerLoop
 from tasks.runtime import Runtime
 from tests.factories import PATIENCE, make_job_type, make_org
 from tests.tasks.test_lost_answers import Forgetful, run_process
@@ -139,3 +140,38 @@ def test_what_was_claimed_by_tickets_without_an_answer_is_given_back_and_claimed
     assert database.execute("select distinct attempt from jobs").fetchall() == [(0,)]
     process.database.dispose()
     process.database = first
+
+
+def test_a_claim_that_is_committed_late_is_given_back_all_the_same(
+    process: Runtime, org: UUID, settings: Settings, database: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection broke, and PostgreSQL was still at it: the first look finds nothing to give back."""
+    clock = Clock()
+    monkeypatch.setattr(ledger_loop, "time", clock)
+    fill(process, org, 1)
+    broker, (loop, consumer) = Broker(), make_loop(process)
+    first, process.database = process.database, Forgetful(settings, lost={1})
+    loop.received(broker.message(ticket_message({Ticket("default", 0, org): 1})))
+    loop.turn()
+    token = database.execute("select claim_token from jobs").fetchone()
+    hide = "update jobs set claim_token = uuidv4(), attention_at = attention_at + interval '1 hour'"
+    database.execute(hide)
+    loop.turn()
+    assert (loop.database_away, consumer.pool.jobs) == (False, [])
+    database.execute("update jobs set claim_token = %s, attention_at = attention_at - interval '1 hour'", token or ())
+    loop.turn()
+    assert states(database) == ["claimed"], "asked again at once: that would be once in each turn"
+    clock.now += CHECK_S
+    loop.turn()
+    assert states(database) == ["queued"]
+    process.database.dispose()
+    process.database = first
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
