@@ -56,7 +56,7 @@ class TicketBook:
     def counted(self, jobs: Tickets) -> None:
         """Take it in how many jobs wait; those that tickets are out for are not there for others."""
         for ticket, count in jobs.items():
-            self._left[ticket] = count - self._out[ticket]
+            self._left[ticket] = max(count - self._out[ticket], 0)
 
     def take(self, wanted: Tickets) -> Tickets:
         """As many of the wanted tickets as there are jobs left for."""

@@ -93,6 +93,28 @@ def test_nobody_is_dealt_nothing() -> None:
     assert list(deal({}, {}, 64)) == []
 
 
+def test_more_tickets_than_jobs_is_nothing_left_and_not_less() -> None:
+    """The jobs are claimed, and a message of theirs still counts, because others lie behind it in the queue."""
+    book = TicketBook()
+    give(book, ANN, 10, 10)
+    wanted = {ANN: 10}
+    book.counted(dict.fromkeys(book.uncounted(wanted), 4))
+    assert book.take(wanted) == {}
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 30), st.integers(0, 5), st.floats(0, 1)), max_size=30),
+)
+def test_whatever_is_counted_nobody_gets_more_than_he_wants_or_less_than_nothing(
+    turns: list[tuple[int, int, int, float]],
+) -> None:
+    book, now = TicketBook(), 0.0
+    for wanted, jobs, messages, passed in turns:
+        now += passed
+        book.look(messages, now)
+        assert 0 <= give(book, ANN, wanted, jobs, now=now) <= wanted
+
+
 @pytest.mark.parametrize("wanted", [0, 1])
 def test_an_empty_backlog_gives_nothing(wanted: int) -> None:
     assert give(TicketBook(), ANN, wanted, 0) == 0
