@@ -76,7 +76,7 @@ class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
         return conn.ensure_connection(tell, None, callback=self._meanwhile)
 
     def on_send_event_buffered(self) -> None:
-        """Send events of tasks together: each message costs as much as a light job."""
+        """Send events of tasks together, and not with every round of the event loop, as Celery does."""
         if not self._events_wait:
             self._events_wait = True
             self.hub.call_later(EVENTS_S, self._send_events)

@@ -34,7 +34,7 @@ def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = 
     """
     process, waiting = runtime(), iter(jobs)
     answers: list[Enqueued] = []
-    # While PostgreSQL takes one thousand in, the next is made ready: the two halves of the work take about as long.
+    # While PostgreSQL takes one thousand in, the next is made ready.
     with ThreadPoolExecutor(1, "enqueue_many") as aside:
         under_way: Future[tuple[Enqueued, ...]] | None = None
         while some := list(islice(waiting, BULK)):

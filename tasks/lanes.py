@@ -22,9 +22,10 @@ def in_lanes(work: Callable[[Part], Result], parts: Sequence[Part], lanes: int) 
     def lane() -> None:
         while not failed.is_set():
             with lock:
-                place, part = next(waiting, (-1, None))
-            if part is None:
+                following = next(waiting, None)
+            if following is None:
                 return
+            place, part = following
             try:
                 results[place] = work(part)
             finally:

@@ -20,6 +20,10 @@ def test_each_part_is_done_once_and_answered_in_its_order(parts: int, lanes: int
     assert sorted(done) == list(range(parts))
 
 
+def test_a_part_may_be_nothing() -> None:
+    assert in_lanes(str, [None, 1, None], 2) == ["None", "1", "None"]
+
+
 def test_lanes_run_beside_each_other() -> None:
     together = Barrier(2)
     assert len(in_lanes(lambda _: together.wait(timeout=10), range(4), 2)) == 4

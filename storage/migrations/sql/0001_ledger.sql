@@ -193,9 +193,7 @@ grant select on job_steps to postroom_tenant;
 create table audit_log (
   id bigint generated always as identity primary key,
   at timestamptz not null default clock_timestamp(),
-  -- Two words of letters with a dot between them. Not by a regular expression, which costs four times as much per row.
-  event text not null
-    check (translate(event, 'abcdefghijklmnopqrstuvwxyz_', '') = '.' and event not like '.%' and event not like '%.'),
+  event text not null check (event ~ '^[a-z_]+\.[a-z_]+$'),
   org_id uuid not null,
   project_id uuid,
   actor_type text not null,
