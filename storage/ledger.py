@@ -101,7 +101,7 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
 ) -> Claims:
     """Take queued jobs for a process; those that `starts` begin with their claim, by default all of them.
 
-    Tickets bring light jobs from backlogs along, as many as there are; these do not begin.
+    Tickets bring light jobs from backlogs along, as many as there are; of these only suspects begin.
 
     With the job's id, `token` names each claim, so that who lost the answer can still give them back; by default a
     fresh one.
