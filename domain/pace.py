@@ -55,7 +55,7 @@ class Pace:
 
 def waiting_s(slots: int, taken: int, load_s: float) -> float:
     """Of the seconds of work in `taken` jobs, those that find no slot free: as many jobs run as there are slots."""
-    return load_s * (taken - slots) / taken if taken > slots else 0.0
+    return load_s * ((taken - slots) / taken) if taken > slots else 0.0
 
 
 def may_take(slots: int, taken: int, load_s: float, next_s: float) -> bool:

@@ -1,7 +1,7 @@
 """How much a process takes on: batches that are never empty, never long, and not upset by one odd measurement."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from domain.pace import BATCH, BATCH_S, INERTIA, SOON_S, UNSEEN_S, Pace, may_take, waiting_s
@@ -106,10 +106,11 @@ def test_who_has_more_slots_and_less_to_do_may_take_no_less(
 
 
 @given(SLOTS, st.integers(0, 2000), LOADS)
+@example(0, 253, 132626.3028760689)  # once a rounding made more wait than there was
 def test_what_waits_is_what_finds_no_slot(slots: int, taken: int, load: float) -> None:
     waits = waiting_s(slots, taken, load)
     assert 0 <= waits <= load
-    assert (waits == 0) == (taken <= slots or load == 0 or load * (taken - slots) / taken == 0)
+    assert (waits == 0) == (taken <= slots or load == 0 or load * ((taken - slots) / taken) == 0)
 
 
 @given(MEASUREMENTS, SLOTS, st.lists(st.sampled_from(NAMES), max_size=200))
