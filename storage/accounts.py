@@ -8,13 +8,13 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 from pydantic import SecretStr
-from sqlalchemy import Row
 
 from domain.failures import Gone
 from domain.job import JsonObject
 from domain.mail.correspondence import DEFAULT_PARENT
 from storage.database import Transaction
 from storage.sealing import Place, Sealer
+from storage.statements import Row
 
 Status = Literal["active", "needs_reconsent", "disconnected"]
 
@@ -148,7 +148,7 @@ def save_own_addresses(tx: Transaction, account_id: UUID, addresses: Sequence[st
     _found(tx.run("save_own_addresses", account_id=account_id, addresses=list(addresses)), account_id)
 
 
-def _account(row: Row[Any]) -> Account:
+def _account(row: Row) -> Account:
     given = row.settings
     fields: dict[str, Any] = row._asdict() | {
         "scopes": tuple(row.scopes),
@@ -163,6 +163,6 @@ def _account(row: Row[Any]) -> Account:
     return Account(**fields)
 
 
-def _found(rows: Sequence[Row[Any]], account_id: UUID) -> None:
+def _found(rows: Sequence[Row], account_id: UUID) -> None:
     if not rows:
         raise Gone(f"there is no account {account_id}")

@@ -11,14 +11,12 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
-from sqlalchemy import Connection, CursorResult, Engine, Executable, Row, create_engine
+from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from domain.failures import ClaimLost, Forbidden, Invalid, Transient
 from settings import Settings
 from storage.queries import statement
+from storage.statements import Row, fetch, translated
 
 DECODE = json.JSONDecoder().raw_decode
 
@@ -26,12 +24,6 @@ LEDGER_ROLE = "postroom_ledger"
 TENANT_ROLE = "postroom_tenant"
 SESSION = "postroom:session"
 """What the name of a session of its own begins with: the relay's, whose leader an operator wants to find."""
-
-
-class DatabaseUnavailable(Transient):
-    """PostgreSQL cannot be reached now."""
-
-    code = "database.unavailable"
 
 
 class Transaction:
@@ -42,18 +34,13 @@ class Transaction:
         self._connection = connection
         self._after_commit: list[Callable[[], object]] = []
 
-    def run(self, name: str, /, **parameters: object) -> Sequence[Row[Any]]:
+    def run(self, name: str, /, **parameters: object) -> Sequence[Row]:
         """Run a statement of `storage/sql` and return its rows."""
         return fetch(self._connection, statement(name), parameters)
 
-    def raw(self, sql: str, parameters: Mapping[str, object] | None = None) -> Sequence[Row[Any]]:
+    def raw(self, sql: str, parameters: Mapping[str, object] | None = None) -> Sequence[Row]:
         """Run SQL text with `%(name)s` parameters; row-level security is what keeps a handler's inside its org."""
         return fetch(self._connection, sql, parameters or {})
-
-    def execute(self, query: Executable, parameters: Mapping[str, object] | None = None) -> CursorResult[Any]:
-        """Run a SQLAlchemy Core statement."""
-        with translated():
-            return self._connection.execute(query, parameters or {})
 
     def after_commit(self, call: Callable[[], object]) -> None:
         """Call this once the transaction has committed; never when it is rolled back (promise P5)."""
@@ -84,8 +71,10 @@ class Database:
     @contextmanager
     def statements(self) -> Iterator[Transaction]:
         """Lend a connection of the frame on which each statement commits by itself: one round trip instead of three."""
-        with _transaction(self._statements) as transaction:
+        with _connected(self._statements) as connection:
+            transaction = Transaction(connection)
             yield transaction
+        transaction.committed()
 
     @contextmanager
     def tenant(self, org_id: UUID) -> Iterator[Transaction]:
@@ -148,67 +137,24 @@ def role_password(settings: Settings, role: str) -> str:
     return hmac.new(key.encode(), role.encode(), hashlib.sha256).hexdigest()
 
 
-def fetch(connection: Connection, sql: str, parameters: Mapping[str, object]) -> Sequence[Row[Any]]:
-    """Run SQL text and return its rows; none when it returns none."""
-    with translated():
-        result = connection.exec_driver_sql(sql, dict(parameters) or None)
-        return result.fetchall() if result.returns_rows else []
-
-
-@contextmanager
-def translated() -> Iterator[None]:
-    """Turn the database's errors into our failures: refusals by their code, lost connections into one kind."""
-    try:
-        yield
-    except DBAPIError as error:
-        failure = _failure(error)
-        if failure is None:
-            raise
-        raise failure from error
-    except (PoolTimeoutError, psycopg.OperationalError, psycopg.InterfaceError) as error:
-        raise DatabaseUnavailable(type(error).__name__) from error
-
-
-def _failure(error: DBAPIError) -> Exception | None:
-    code = getattr(error.orig, "sqlstate", None)
-    story = getattr(error.orig, "diag", None)
-    message = str(getattr(story, "message_primary", "") or "")
-    match code:
-        case "PR001":
-            return ClaimLost(message)
-        case "42501":
-            return Forbidden(message)
-    if error.connection_invalidated or (isinstance(error, OperationalError | InterfaceError)):
-        return DatabaseUnavailable(type(error.orig).__name__)
-    return _invalid(code, message, str(getattr(story, "constraint_name", "")))
-
-
-def _invalid(code: str | None, message: str, constraint: str) -> Invalid | None:
-    """What the database says of a value that it cannot take, by field and reason."""
-    match code:
-        case "PR002" | "PR003":
-            field, _, reason = message.partition(": ")
-            return Invalid(field, reason)
-        case "23503" if constraint.endswith("_org_id_fkey"):
-            return Invalid("org_id", "names no org")
-        case "22P05" | "22021":
-            return Invalid("text", "carries a character that PostgreSQL cannot store")
-    return None
-
-
 @contextmanager
 def _transaction(engine: Engine) -> Iterator[Transaction]:
-    with translated():
-        connection = engine.connect()
-    with connection:
-        with translated():
-            begun = connection.begin()
+    with _connected(engine) as connection:
+        begun = connection.begin()
         transaction = Transaction(connection)
         with begun:
             yield transaction
             with translated():
                 begun.commit()
     transaction.committed()
+
+
+@contextmanager
+def _connected(engine: Engine) -> Iterator[Connection]:
+    with translated():
+        connection = engine.connect()
+    with connection:
+        yield connection
 
 
 def _document(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON says

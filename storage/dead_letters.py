@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
 from uuid import UUID
-
-from sqlalchemy import Row
 
 from domain.job import JsonObject
 from storage.database import Transaction
+from storage.statements import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +65,9 @@ def close(tx: Transaction, letter_id: UUID, *, state: str, by: str, why: str, re
     return bool(rows)
 
 
-def _first(rows: Sequence[Row[Any]]) -> DeadLetter | None:
+def _first(rows: Sequence[Row]) -> DeadLetter | None:
     return _letter(rows[0]) if rows else None
 
 
-def _letter(row: Row[Any]) -> DeadLetter:
+def _letter(row: Row) -> DeadLetter:
     return DeadLetter(letter_id=row[0], **dict(zip(COLUMNS[1:], row[1:], strict=True)))

@@ -7,7 +7,6 @@ from typing import Any, Literal
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
-from sqlalchemy import Row
 
 from domain.failures import Gone
 from domain.job import JsonObject
@@ -15,6 +14,7 @@ from domain.mail.classification import Classification, Decision, DecisionSource
 from domain.mail.requested_action import ActionKind
 from domain.mail.safety import Danger, SafetyVerdict
 from storage.database import Transaction
+from storage.statements import Row
 
 ActionState = Literal["queued", "approved_pending", "running", "succeeded", "failed", "undone", "canceled"]
 
@@ -156,12 +156,12 @@ def _asked(verdict: SafetyVerdict) -> JsonObject:
     }
 
 
-def _decision(row: Row[Any]) -> PastDecision:
+def _decision(row: Row) -> PastDecision:
     words = {"source": DecisionSource(row.source), "classification": Classification(row.classification)}
     lists = {"label_ids": tuple(row.label_ids), "rule_ids": tuple(row.rule_ids)}
     return PastDecision(**(row._asdict() | words | lists))
 
 
-def _action(row: Row[Any]) -> Action:
+def _action(row: Row) -> Action:
     words = {"kind": ActionKind(row.kind), "danger": Danger(row.danger), "reasons": tuple(row.reasons)}
     return Action(**(row._asdict() | words))

@@ -2,14 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
-
-from sqlalchemy import Row
 
 from domain.mail.classification import Classification, Decision, DecisionSource
 from domain.mail.correspondence import EmailState
 from storage.database import Transaction
+from storage.statements import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +156,7 @@ def _judgement(decision: Decision | None) -> dict[str, object]:
     }
 
 
-def _email(row: Row[Any]) -> Email:
+def _email(row: Row) -> Email:
     words = {
         "state": EmailState(row.state),
         "classification": None if row.classification is None else Classification(row.classification),

@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from psycopg.types.json import Jsonb
-from sqlalchemy import Row
 
 from domain.job import ActorType, ClaimedJob, Enqueued, Hint, JsonObject, NewJob, Origin
 from domain.lifecycle import Settlement
@@ -15,6 +14,7 @@ from domain.tickets import Tickets
 from storage.arrays import array, column
 from storage.database import Transaction
 from storage.requests import Requests, as_requests
+from storage.statements import Row
 
 NO_TICKETS: Tickets = {}
 
@@ -85,7 +85,7 @@ def enqueue_requests(
     )
     return tuple(
         Enqueued(Hint(job_id, job_type, queue, light), created, publish)
-        for _, job_id, job_type, queue, light, created, publish in map(tuple, rows)
+        for _, job_id, job_type, queue, light, created, publish in rows
     )
 
 
@@ -120,9 +120,8 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
         lease=lease,
     )
     # By position: naming the columns one by one would cost more than all the rest.
-    found = [tuple(row) for row in rows]
-    jobs = tuple(_claimed(fields, token) for fields in found if fields[0] == "claimed")
-    return Claims(jobs, {fields[1]: fields[0] for fields in found if fields[0] != "claimed"})
+    jobs = tuple(_claimed(row, token) for row in rows if row[0] == "claimed")
+    return Claims(jobs, {row[1]: row[0] for row in rows if row[0] != "claimed"})
 
 
 def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Moved:
@@ -235,6 +234,6 @@ def _claimed(fields: tuple[Any, ...], token: UUID) -> ClaimedJob:
     )
 
 
-def woken(rows: Sequence[Row[Any]]) -> tuple[Hint, ...]:
+def woken(rows: Sequence[Row]) -> tuple[Hint, ...]:
     """Of a statement's rows, those of jobs that waited for a concurrency key."""
     return tuple(Hint(row.id, row.job_type, row.queue, row.light) for row in rows if row.what == "woken")

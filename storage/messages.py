@@ -7,7 +7,6 @@ from typing import Any, Literal
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
-from sqlalchemy import Row
 
 from domain.failures import Gone
 from domain.mail.automation import Automation
@@ -16,6 +15,7 @@ from domain.mail.mailbox import MessageRef
 from domain.mail.parsed_message import Address, ParsedMessage
 from storage.database import Transaction
 from storage.message_documents import document_of, parsed
+from storage.statements import Row
 
 Direction = Literal["incoming", "outgoing"]
 
@@ -126,7 +126,7 @@ def _automation_columns(automation: Automation | None) -> dict[str, Any]:
     }
 
 
-def _message(row: Row[Any]) -> Message:
+def _message(row: Row) -> Message:
     automation = None
     if row.automation_kind is not None:
         kind, weight = AutomationKind(row.automation_kind), Weight(row.automation_weight)

@@ -10,7 +10,8 @@ from sqlalchemy import create_engine
 from sqlalchemy.engine import make_url
 
 from settings import Settings
-from storage.database import LEDGER_ROLE, TENANT_ROLE, role_password, translated
+from storage.database import LEDGER_ROLE, TENANT_ROLE, role_password
+from storage.statements import translated
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 

@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
-
-from sqlalchemy import Row
 
 from domain.lifecycle import MAX_LOSSES
 from storage.database import Transaction
 from storage.ledger import Moved, woken
+from storage.statements import Row
 
 
 def rescue(tx: Transaction, *, batch: int) -> Moved:
@@ -27,5 +25,5 @@ def return_unanswered(tx: Transaction, tokens: Sequence[UUID], lease: timedelta)
     return _moved(tx.run("return_claims", node_id=None, tokens=list(tokens), lease=lease, cause="unanswered"))
 
 
-def _moved(rows: Sequence[Row[Any]]) -> Moved:
+def _moved(rows: Sequence[Row]) -> Moved:
     return Moved(frozenset(row.id for row in rows if row.what != "woken"), woken(rows))

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import psycopg
-from sqlalchemy import Row
 
 from domain.fairness import Tenant
 from domain.job import Hint
 from domain.tickets import Tickets
 from storage.database import Transaction
+from storage.statements import Row
 
 LEADER_KEY = 0x706F7374_726F6F6D
 """The advisory lock of the relay's leadership: "postroom" in ASCII."""
@@ -197,5 +197,5 @@ def wait(session: Session, seconds: float) -> frozenset[str]:
     return frozenset(heard | {notice.payload for notice in session.notifies(timeout=0)}) if heard else frozenset()
 
 
-def _due(rows: Sequence[Row[Any]]) -> Due:
+def _due(rows: Sequence[Row]) -> Due:
     return Due(tuple(Hint(*row[:4]) for row in map(tuple, rows) if row[4]), len(rows))

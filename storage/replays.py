@@ -3,11 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
-from sqlalchemy import Row
 
 from domain.failures import Conflict, Gone, Invalid
 from domain.job import JsonObject, NewJob, Origin
@@ -16,6 +14,7 @@ from domain.redaction import redact
 from storage import dead_letters, deeds, ledger
 from storage.database import Transaction
 from storage.dead_letters import DeadLetter
+from storage.statements import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ def rule(tx: Transaction, letter: DeadLetter, rulings: Mapping[str, Ruling], by:
         deeds.record(tx, "effect.ruled", story, by=by, org_id=letter.org_id, job=(letter.job_id, letter.job_type))
 
 
-def _again(letter: DeadLetter, dead: Row[Any] | None, mended: Mended | None, by: Origin) -> NewJob:
+def _again(letter: DeadLetter, dead: Row | None, mended: Mended | None, by: Origin) -> NewJob:
     job = NewJob(
         job_type=letter.job_type,
         org_id=letter.org_id,

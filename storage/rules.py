@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
-from sqlalchemy import Row
 
 from domain.failures import Gone, Invalid
 from domain.mail.parsed_message import Address
 from domain.mail.prompts import Guidance, LanguageRule, RuleScope, rules_in_scope
 from domain.mail.rules import Rule, parse_rule
 from storage.database import Transaction
+from storage.statements import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def guidance(tx: Transaction, account_id: UUID, sender: Address | None) -> Guida
     )
 
 
-def _rule(row: Row[Any]) -> Rule:
+def _rule(row: Row) -> Rule:
     facts = {"rule_id": str(row.id), "name": row.name, "priority": row.priority, "enabled": row.enabled}
     scope = "org" if row.account_id is None else "account"
     return parse_rule({**row.definition, **facts, "scope": scope, "disabled_reason": row.disabled_reason})
@@ -97,7 +96,7 @@ def _reach(reach: Reach) -> dict[str, object]:
     return {"scope": str(reach.scope), "account_id": reach.account_id, "scope_ref": reach.ref}
 
 
-def _made(rows: Sequence[Row[Any]], org_id: UUID) -> UUID:
+def _made(rows: Sequence[Row], org_id: UUID) -> UUID:
     if not rows:
         raise Gone(f"there is no org {org_id}")
     return UUID(str(rows[0].id))

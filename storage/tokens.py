@@ -8,16 +8,15 @@ again. On invalid_grant read again: a newer version means that somebody else won
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from pydantic import SecretStr
-from sqlalchemy import Row
 
 from domain.failures import Gone
 from storage.accounts import Status
 from storage.database import Transaction
 from storage.sealing import Place, SealedToken, Sealer, TokenField
+from storage.statements import Row
 
 REFRESH_LEASE = timedelta(seconds=30)
 
@@ -107,6 +106,6 @@ def _opened(sealer: Sealer, data: bytes | None, place: Place) -> SecretStr | Non
     return None if data is None else sealer.open(SealedToken(data), place)
 
 
-def _resealed(sealer: Sealer, row: Row[Any], field: TokenField) -> bytes | None:
+def _resealed(sealer: Sealer, row: Row, field: TokenField) -> bytes | None:
     data = row._asdict()[f"sealed_{field}"]
     return None if data is None else sealer.reseal(SealedToken(data), Place(row.account_id, field)).data

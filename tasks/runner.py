@@ -18,9 +18,10 @@ from domain.lifecycle import CloseGate, Settlement, settle
 from domain.redaction import redact_text
 from providers.logs import sanitise
 from storage import gates, ledger
-from storage.database import DatabaseUnavailable, Transaction
+from storage.database import Transaction
 from storage.gates import Gate
 from storage.ledger import Moved
+from storage.statements import DatabaseUnavailable
 from tasks.catalogue import Job, catalogue
 from tasks.context import JobContext
 from tasks.doors import enqueue

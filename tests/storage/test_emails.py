@@ -4,8 +4,7 @@ from uuid import UUID
 
 import pytest
 from psycopg import Connection
-from psycopg.errors import CheckViolation, UniqueViolation
-from sqlalchemy.exc import IntegrityError
+from psycopg.errors import CheckViolation, IntegrityError, UniqueViolation
 
 from domain.mail.correspondence import EmailState
 from storage import emails

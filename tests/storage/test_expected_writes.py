@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from psycopg import Connection
-from sqlalchemy.exc import IntegrityError
+from psycopg.errors import IntegrityError
 
 from domain.mail.mailbox import Change, ChangeKind
 from storage import expected_writes

@@ -3,7 +3,7 @@
 from datetime import date
 
 import pytest
-from sqlalchemy.exc import IntegrityError
+from psycopg.errors import IntegrityError
 
 from domain.failures import Forbidden
 from storage import pushes

@@ -3,12 +3,15 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psycopg
+from psycopg.abc import Params
 from psycopg.pq import TransactionStatus
-from sqlalchemy import Connection, Engine, event
+from psycopg.rows import RowFactory
+from sqlalchemy import Connection, Engine, Pool, event
 
 from domain.job import Hint
 from sandbox.exchange import Answer, Call
@@ -29,7 +32,7 @@ def _names() -> dict[str, str]:
 
 
 class DatabaseSeam:
-    """Listens to SQLAlchemy's engines while one process runs a job, and breaks its connections."""
+    """Watches the connections that SQLAlchemy's pools lend while one process runs a job, and breaks them."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -40,20 +43,19 @@ class DatabaseSeam:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Hear everything that this process says to PostgreSQL."""
-        listeners: dict[str, Callable[..., None]] = {
-            "do_connect": self._connecting,
-            "before_cursor_execute": self._before,
-            "after_cursor_execute": self._after,
-            "commit": self._commit,
-            "rollback": self._rollback,
-        }
-        for name, listener in listeners.items():
-            event.listen(Engine, name, listener)
+        listeners: tuple[tuple[type, str, Callable[..., None]], ...] = (
+            (Engine, "do_connect", self._connecting),
+            (Pool, "checkout", self._lent),
+            (Engine, "commit", self._commit),
+            (Engine, "rollback", self._rollback),
+        )
+        for target, name, listener in listeners:
+            event.listen(target, name, listener)
         try:
             yield
         finally:
-            for name, listener in listeners.items():
-                event.remove(Engine, name, listener)
+            for target, name, listener in listeners:
+                event.remove(target, name, listener)
 
     def cut(self) -> None:
         """End every connection, as the system does for a process that died: the server rolls back by itself."""
@@ -63,6 +65,11 @@ class DatabaseSeam:
     def _connecting(self, *_arguments: object) -> None:
         self._forbid_the_dead()
 
+    def _lent(self, raw: Raw, *_rest: object) -> None:
+        raw.cursor_factory = partial(WatchedCursor, seam=self)  # type: ignore[assignment]  # psycopg only calls it
+        if raw not in self._open:
+            self._open.append(raw)
+
     def _rollback(self, _connection: Connection) -> None:
         self._forbid_the_dead()
 
@@ -70,10 +77,10 @@ class DatabaseSeam:
         if self._watch.dead and not self._watch.resting:
             raise Died
 
-    def _before(self, connection: Connection, _cursor: object, statement: str, *_rest: object) -> None:
+    def before(self, raw: Raw, statement: str) -> None:
+        """A statement is about to be sent."""
         if self._watch.resting:
             return
-        raw = self._raw(connection)
         fate = self._watch.cross(self._boundary(raw, statement))
         match fate:
             case Fate.DEATH:
@@ -85,19 +92,20 @@ class DatabaseSeam:
             case _:
                 self._ending = fate
 
-    def _after(self, connection: Connection, *_rest: object) -> None:
+    def after(self, raw: Raw) -> None:
+        """It was answered."""
         ending, self._ending = self._ending, None
         if self._watch.resting or ending is None:
             return
         if ending is Fate.DEATH_AFTER:
             self._watch.end()
-        self._raw(connection).pgconn.finish()
+        raw.pgconn.finish()
         raise psycopg.OperationalError("the answer was lost")
 
     def _commit(self, connection: Connection) -> None:
         if self._watch.resting:
             return
-        raw = self._raw(connection)
+        raw = cast("Raw", connection.connection.driver_connection)
         if raw.autocommit:
             return
         fate = self._watch.cross(Boundary(Kind.COMMIT, "commit", unbound=False))
@@ -114,13 +122,6 @@ class DatabaseSeam:
                 raw.commit()
                 raw.pgconn.finish()
 
-    def _raw(self, connection: Connection) -> Raw:
-        raw = connection.connection.driver_connection
-        assert isinstance(raw, psycopg.Connection)
-        if raw not in self._open:
-            self._open.append(raw)
-        return raw
-
     def _boundary(self, raw: Raw, statement: str) -> Boundary:
         label = self._names.get(statement) or " ".join(statement.split())[:LONGEST_LABEL]
         return Boundary(
@@ -129,6 +130,27 @@ class DatabaseSeam:
             durable=raw.autocommit and not READS.match(statement),
             unbound=raw.autocommit or raw.info.transaction_status is TransactionStatus.IDLE,
         )
+
+
+class WatchedCursor(psycopg.Cursor[Any]):
+    """Tells of each statement before it is sent and after it was answered."""
+
+    def __init__(self, raw: Raw, *, seam: DatabaseSeam, row_factory: RowFactory[Any] | None = None) -> None:
+        super().__init__(raw, row_factory=row_factory or raw.row_factory)
+        self._seam = seam
+
+    def execute(
+        self,
+        query: Any,  # noqa: ANN401 - one of psycopg's overloads
+        params: Params | None = None,
+        *,
+        prepare: bool | None = None,
+        binary: bool | None = None,
+    ) -> "WatchedCursor":
+        self._seam.before(self.connection, query)
+        super().execute(query, params, prepare=prepare, binary=binary)
+        self._seam.after(self.connection)
+        return self
 
 
 class WatchedPublisher(Publisher):

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from psycopg import Connection
 
 from settings import Settings
-from storage.database import Database, DatabaseUnavailable, Transaction
+from storage.database import Database, Transaction
+from storage.statements import DatabaseUnavailable
 from tasks import runner
 from tasks.app import publish_catalogue
 from tasks.lease import renew

@@ -1,0 +1,101 @@
+"""Statements on a lent connection: answers become rows with names, the database's errors our failures."""
+
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, cast
+
+import psycopg
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from domain.failures import ClaimLost, Forbidden, Invalid, Transient
+
+Row = Any
+"""A row of an answer: a named tuple by the names of the statement's columns, where they are names and the only ones."""
+
+
+class DatabaseUnavailable(Transient):
+    """PostgreSQL cannot be reached now."""
+
+    code = "database.unavailable"
+
+
+def fetch(connection: Connection, sql: str, parameters: Mapping[str, object]) -> Sequence[Row]:
+    """Run SQL text and return its rows; none when it returns none.
+
+    psycopg runs it on the connection that SQLAlchemy lends: to make a result of SQLAlchemy's out of the answer takes as
+    long as all that psycopg does for a single statement.
+    """
+    with translated():
+        lent = cast("psycopg.Connection[Any]", connection.connection.driver_connection)
+        try:
+            cursor = lent.cursor(row_factory=_named)
+            cursor.execute(sql, parameters or None)
+            return cursor.fetchall() if cursor.description else []
+        except psycopg.Error as error:
+            if lent.closed:
+                # What ended this one, a restart perhaps, has ended those that rest in the pool too.
+                connection.invalidate(error)
+                connection.engine.dispose()
+            raise
+
+
+def _named(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], Row]:
+    """Rows as psycopg's own named tuples, which it refuses for an answer with two columns of one name."""
+    return _maker(*(column.name for column in cursor.description or ()))
+
+
+@lru_cache(maxsize=1024)
+def _maker(*names: str) -> Callable[[Sequence[Any]], Row]:
+    kind: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]  # noqa: PYI024  # its names are in the answer
+    maker: Callable[[Sequence[Any]], Row] = kind._make
+    return maker
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn the database's errors into our failures: refusals by their code, lost connections into one kind."""
+    try:
+        yield
+    except psycopg.Error as error:
+        failure = _failure(error)
+        if failure is None:
+            raise
+        raise failure from error
+    except DBAPIError as error:
+        failure = _failure(error.orig)
+        if failure is None:
+            raise
+        raise failure from error
+    except PoolTimeoutError as error:
+        raise DatabaseUnavailable(type(error).__name__) from error
+
+
+def _failure(error: BaseException | None) -> Exception | None:
+    code = getattr(error, "sqlstate", None)
+    story = getattr(error, "diag", None)
+    message = str(getattr(story, "message_primary", "") or "")
+    match code:
+        case "PR001":
+            return ClaimLost(message)
+        case "42501":
+            return Forbidden(message)
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return DatabaseUnavailable(type(error).__name__)
+    return _invalid(code, message, str(getattr(story, "constraint_name", "")))
+
+
+def _invalid(code: str | None, message: str, constraint: str) -> Invalid | None:
+    """What the database says of a value that it cannot take, by field and reason."""
+    match code:
+        case "PR002" | "PR003":
+            field, _, reason = message.partition(": ")
+            return Invalid(field, reason)
+        case "23503" if constraint.endswith("_org_id_fkey"):
+            return Invalid("org_id", "names no org")
+        case "22P05" | "22021":
+            return Invalid("text", "carries a character that PostgreSQL cannot store")
+    return None

@@ -1,0 +1,68 @@
+"""Statements on lent connections: rows by name, and connections that PostgreSQL has ended."""
+
+from uuid import uuid4
+
+import psycopg
+import pytest
+from psycopg import Connection
+
+from storage.database import Database
+from storage.statements import DatabaseUnavailable
+
+
+def test_a_row_is_read_by_the_names_of_its_columns(store: Database) -> None:
+    with store.statements() as tx:
+        (row,) = tx.raw("select 7 as count, 'x' as name")
+    assert (row.count, row.name) == (7, "x") == row
+    assert row._asdict() == {"count": 7, "name": "x"}
+
+
+def test_columns_of_one_name_and_of_none_are_read_by_their_place(store: Database) -> None:
+    with store.ledger() as tx:
+        (row,) = tx.raw("select 1 as id, 2 as id, 3, 4 as class, 5 as last")
+    assert tuple(row) == (1, 2, 3, 4, 5)
+    assert row.id == 1
+    assert row.last == 5
+
+
+def test_a_statement_without_an_answer_has_no_rows(store: Database) -> None:
+    with store.statements() as tx:
+        assert tx.raw("set local work_mem = '8MB'") == []
+
+
+def test_a_percent_sign_stands_for_itself_where_there_are_no_parameters(store: Database) -> None:
+    with store.ledger() as tx:
+        assert tx.raw("select '100%' as share")[0].share == "100%"
+
+
+def test_what_ended_one_connection_costs_one_statement_however_many_rest_in_the_pool(
+    store: Database, database: Connection
+) -> None:
+    with store.ledger() as first, store.ledger() as second, store.statements() as third:
+        ended = [tx.raw("select pg_backend_pid() as pid")[0].pid for tx in (first, second, third)]
+    database.execute("select pg_terminate_backend(pid, 10000) from unnest(%s::int[]) as pid", [ended])
+    with pytest.raises(DatabaseUnavailable), store.statements() as tx:
+        tx.raw("select 1")
+    with store.ledger() as first, store.ledger() as second, store.statements() as third:
+        alive = {tx.raw("select pg_backend_pid() as pid")[0].pid for tx in (first, second, third)}
+    assert alive.isdisjoint(ended)
+
+
+def test_a_transaction_whose_connection_ends_midway_is_undone(store: Database, database: Connection) -> None:
+    name = str(uuid4())
+    with pytest.raises(DatabaseUnavailable), store.ledger() as tx:
+        pid = tx.raw("insert into orgs (name) values (%(name)s) returning pg_backend_pid() as pid", {"name": name})[
+            0
+        ].pid
+        database.execute("select pg_terminate_backend(%s, 10000)", [pid])
+        tx.raw("select 1")
+    assert database.execute("select count(*) from orgs where name = %s", [name]).fetchone() == (0,)
+
+
+def test_a_statement_that_fails_leaves_its_connection_in_the_pool(store: Database) -> None:
+    pids = set()
+    for _ in range(3):
+        with pytest.raises(psycopg.errors.DivisionByZero), store.ledger() as tx:
+            pids.add(tx.raw("select pg_backend_pid() as pid")[0].pid)
+            tx.raw("select 1 / 0")
+    assert len(pids) == 1
