@@ -1,5 +1,6 @@
 """Valkey 9 from the wheel as a child process: the broker of the box, which forgets everything when it stops."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -19,12 +20,12 @@ DATABASES = 256
 class ValkeyServer:
     """A broker on the loopback whose address survives `restart` and `kill` + `start`; its data does not."""
 
-    def __init__(self, folder: Path, *, port: int | None = None) -> None:
+    def __init__(self, folder: Path, *, port: int | None = None, options: Sequence[str] = ()) -> None:
         """Keep log and working files in `folder`; choose a free port unless one is given."""
         self.folder = folder
         self.port = find_free_port() if port is None else port
         self.process = ChildProcess(
-            Command(arguments=valkey_arguments(self.port), folder=folder),
+            Command(arguments=[*valkey_arguments(self.port), *options], folder=folder),
             log=folder / "valkey.log",
         )
 

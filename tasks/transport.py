@@ -6,6 +6,7 @@ its consumer's death buy nothing. A job of a foreign client is guarded by them u
 
 from collections.abc import Sequence
 from json import loads
+from time import monotonic
 from typing import Any
 
 from kombu.transport import redis, virtual
@@ -84,10 +85,12 @@ class FleetQoS(redis.QoS):  # type: ignore[misc] # kombu ships no types
 
 
 class FleetChannel(redis.Channel):  # type: ignore[misc] # kombu ships no types
-    """A channel that empties its queue's head in one go."""
+    """A channel that empties its queue's head in one go: kombu's BRPOP would bring one message at a time.
+
+    BLMPOP came with Redis 7; Valkey has it in all versions.
+    """
 
     QoS = FleetQoS
-    _taking: Any = None
 
     def put_back(self, message: Any) -> None:  # noqa: ANN401 - a kombu message
         """Return one hint to the head of its queue."""
@@ -102,22 +105,33 @@ class FleetChannel(redis.Channel):  # type: ignore[misc] # kombu ships no types
         else:
             super()._restore(message, leftmost)
 
+    def _brpop_start(self, timeout: float | None = None) -> None:
+        """Ask for what waits or comes first: in kombu's own way, but for as much as the consumer asked for."""
+        queues = self._queue_cycle.consume(len(self.active_queues))
+        if not queues:
+            return
+        keys = [
+            self.global_keyprefix + self._q_for_pri(queue, step) for step in self.priority_steps for queue in queues
+        ]
+        room = max(1, min(self.qos.can_consume_max_estimate(), AT_ONCE))
+        self._in_poll = self.client.connection
+        self._brpop_sent_at = monotonic()
+        patience = (self.brpop_timeout if timeout is None else timeout) or 0
+        self.client.connection.send_command("BLMPOP", patience, len(keys), *keys, "RIGHT", "COUNT", room)
+
     def _brpop_read(self, **options: Any) -> bool:  # noqa: ANN401 - kombu's signature
-        """Deliver what BRPOP brought, and as much of what waits behind it as the consumer asked for."""
-        key, first = self._read_reply(options)
-        queue = key.decode().rsplit(self.sep, 1)[0]
+        """Deliver what the reply brings."""
+        key, items = self._read_reply(options)
+        queue = key.decode().removeprefix(self.global_keyprefix).rsplit(self.sep, 1)[0]
         self._queue_cycle.rotate(queue)
-        self._deliver_all(queue, [first])
-        room = min(self.qos.can_consume_max_estimate(), AT_ONCE)
-        if room:
-            self._deliver_all(queue, self._take(key, room))
+        self._deliver_all(queue, items)
         return True
 
-    def _read_reply(self, options: dict[str, Any]) -> tuple[bytes, bytes]:
-        """The reply of the pending BRPOP, as kombu reads it; raises `Empty` when its time ran out."""
+    def _read_reply(self, options: dict[str, Any]) -> tuple[bytes, Sequence[bytes]]:
+        """The pending reply, as kombu reads it; raises `Empty` when its time ran out."""
         try:
             try:
-                reply = self.client.parse_response(self.client.connection, "BRPOP", **options)
+                reply = self.client.parse_response(self.client.connection, "BLMPOP", **options)
             except self.connection_errors:
                 self.client.connection.disconnect()
                 raise
@@ -127,11 +141,6 @@ class FleetChannel(redis.Channel):  # type: ignore[misc] # kombu ships no types
         finally:
             self._in_poll = None
             self._flush_brpop_reauth()
-
-    def _take(self, key: bytes, room: int) -> Sequence[bytes]:
-        if self._taking is None:
-            self._taking = self._create_client()
-        return self._taking.rpop(key, room) or ()
 
     def _deliver_all(self, queue: str, items: Sequence[bytes]) -> None:
         for item in items:

@@ -76,12 +76,15 @@ def settings_checks(settings: Settings) -> Sequence[Check]:
 
 
 def broker_check(settings: Settings) -> Check:
-    """Whether the broker takes connections."""
+    """Whether the broker takes connections, and knows what workers ask of it."""
     remedy = "start the broker and see that POSTROOM_BROKER_URL is right; jobs wait in PostgreSQL meanwhile"
     url = settings.broker_url.get_secret_value()
     with Connection(url, transport_options=TRANSPORT_OPTIONS, connect_timeout=3) as connection:
         try:
             connection.ensure_connection(max_retries=1, interval_start=0, timeout=3)
+            if not _pops_many(connection):
+                finding = "does not know BLMPOP, by which workers take messages"
+                return Check("broker", ok=False, finding=finding, remedy="use Valkey, or Redis 7 or newer")
         except (OperationalError, *connection.connection_errors) as error:
             return Check("broker", ok=False, finding=f"did not answer: {type(error).__name__}", remedy=remedy)
     return Check("broker", ok=True, finding="answers")
@@ -138,6 +141,14 @@ def watch_check(process: Runtime) -> Check:
         "enqueue gmail.renew_watch for them, or see why it fails: celery -A tasks jobs list --type gmail.renew_watch"
     )
     return Check("watches", ok=False, finding=f"{len(silent)} without a fresh watch: {names}", remedy=remedy)
+
+
+def _pops_many(connection: Connection) -> bool:
+    """Whether workers can take messages; what is neither Redis nor Valkey has commands of its own."""
+    if connection.transport.driver_type != "redis":
+        return True
+    (known,) = connection.default_channel.client.execute_command("COMMAND INFO", "BLMPOP")
+    return known is not None
 
 
 def _asking(name: str, check: Callable[[], Check]) -> Check:

@@ -85,10 +85,10 @@ def hint(broker_url: str, count: int) -> list[str]:
     return [str(job_id) for job_id in job_ids]
 
 
-def send_foreign(broker_url: str, headers: object = None) -> str:
+def send_foreign(broker_url: str, headers: object = None, **options: Any) -> str:  # noqa: ANN401 - kombu's options
     """Put a message of somebody else's into the queue; returns its id."""
     name = str(uuid4())
-    with Connection(broker_url) as connection:
+    with Connection(broker_url, transport_options=options) as connection:
         connection.Producer().publish(
             [[], {}, {}], exchange="", routing_key="default", headers=headers or {"id": name, "task": "probe.run"}
         )
@@ -146,17 +146,27 @@ def test_what_waits_is_taken_in_one_round_trip(own_valkey: ValkeyServer) -> None
         one.ask_for(20)
         client.config_resetstat()
         assert one.receive_once() == waiting[:20]
-        assert commands(client) == {"brpop": 1, "rpop": 1}
+        assert commands(client) == {"blmpop": 1}
         one.ask_for(1000)
-        assert one.receive_once() == waiting[20 : 20 + 1 + AT_ONCE]
-        assert one.receive() == waiting[20 + 1 + AT_ONCE :]
+        assert one.receive_once() == waiting[20 : 20 + AT_ONCE]
+        assert one.receive() == waiting[20 + AT_ONCE :]
+
+
+def test_keys_with_a_prefix_are_found(broker_url: str) -> None:
+    waiting = [send_foreign(broker_url, global_keyprefix="ours:") for _ in range(3)]
+    send_foreign(broker_url, global_keyprefix="theirs:")
+    with worker(broker_url, global_keyprefix="ours:") as one:
+        one.ask_for(10)
+        assert one.receive() == waiting
 
 
 def commands(client: redis.Redis) -> dict[str, int]:
     """How often each command was run that moves messages or guards them."""
     told: dict[str, Any] = client.info("commandstats")
     counted = {name.removeprefix("cmdstat_"): figures["calls"] for name, figures in told.items()}
-    return {name: counted[name] for name in ("brpop", "rpop", "zadd", "hset", "zrem", "hdel") if name in counted}
+    return {
+        name: counted[name] for name in ("blmpop", "brpop", "rpop", "zadd", "hset", "zrem", "hdel") if name in counted
+    }
 
 
 def test_a_hint_costs_the_broker_nothing_but_its_delivery(own_valkey: ValkeyServer) -> None:
@@ -169,7 +179,7 @@ def test_a_hint_costs_the_broker_nothing_but_its_delivery(own_valkey: ValkeyServ
         assert not client.exists(GUARDED)
         for message in one.messages:
             message.ack()
-        assert commands(client) == {"brpop": 1, "rpop": 1}
+        assert commands(client) == {"blmpop": 1}
 
 
 def test_a_foreign_message_is_guarded_until_it_is_acknowledged(broker_url: str, broker: redis.Redis) -> None:

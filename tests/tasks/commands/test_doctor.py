@@ -12,6 +12,7 @@ from psycopg import Connection
 from pydantic import SecretStr
 
 from sandbox.free_port import find_free_port
+from sandbox.valkey_server import ValkeyServer
 from settings import Settings
 from storage import accounts
 from storage.accounts import Consent
@@ -46,6 +47,13 @@ def test_a_fleet_without_workers_is_ill_and_told_what_to_start(process: Runtime)
     assert ill == {f"queue {queue}" for queue in (
         "critical", "default", "notifications", "planning", "exports", "maintenance", "deadletter")}  # fmt: skip
     assert "celery -A tasks worker -Q critical" in call(doctor).output
+
+
+def test_a_broker_that_is_too_old_is_told(settings: Settings, tmp_path: Path) -> None:
+    # It does not know the command under its own name, as a Redis before 7.
+    with ValkeyServer(tmp_path, options=["--rename-command", "BLMPOP", ""]) as old:
+        found = broker_check(settings.model_copy(update={"broker_url": SecretStr(old.url())}))
+    assert (found.ok, found.remedy) == (False, "use Valkey, or Redis 7 or newer")
 
 
 def test_a_missing_database_and_broker_are_named_without_their_passwords(settings: Settings) -> None:
