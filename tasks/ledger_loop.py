@@ -124,12 +124,13 @@ class LedgerLoop:
             self._consumer.hub.call_soon(self._arm)
 
     def turn(self) -> None:
-        """Settle what came back, claim what there is room for, and hand it to the pool."""
+        """Claim what there is room for, hand it to the pool, and settle what came back while the pool runs it."""
         self._timer = None
         try:
             self._return_doubtful()
-            self._settle()
             self._claim()
+            self._dispatch()
+            self._settle()
         except DatabaseUnavailable as failure:
             if not self.database_away:
                 log.warning("ledger_unavailable", reason=failure.reason)

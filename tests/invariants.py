@@ -48,7 +48,10 @@ def find_gaps(connection: Connection[Any], *, resting: bool = True) -> list[str]
     While the fleet is not `resting`, jobs may be parked a moment longer than they need be: the relay finds them.
     """
     looks = (_trails, _letters, _guards, _slots, *([_shelves] if resting else []))
-    return [wrong for look in looks for wrong in look(connection)]
+    with connection.transaction():
+        # One snapshot for all: what a fleet at work writes between two queries is no contradiction.
+        connection.execute("set transaction isolation level repeatable read")
+        return [wrong for look in looks for wrong in look(connection)]
 
 
 def check_deeds(deeds: list[str]) -> None:

@@ -67,12 +67,13 @@ def test_a_limited_accounts_jobs_hold_no_slot_while_they_wait(world: World, work
     assert world.database.execute(query, (waiting,)).fetchall() == [(0,)]
     let_time_pass(world)
     eventually(lambda: states(world, waiting).count("succeeded") >= 4, within=PATIENT_S, describe="two more")
+    states_after_limit(world, waiting)
     check_ledger(world.database, open_jobs=world.count("select count(*) from jobs where finished_at is null"))
 
 
 def states_after_limit(world: World, jobs: list[UUID]) -> list[str]:
-    """How the jobs stand when two have been served and the account's gate is closed."""
-    gate = "select count(*) from gates where scope = 'account' and key = %s"
+    """How the jobs stand when two have been served, the account's gate is closed, and the others wait behind it."""
+    gate = "select count(*) from gates where scope = 'account' and key = %s and until > now()"
     eventually(
         lambda: world.count(gate, str(world.account.account_id)) and not running(world, jobs),
         within=PATIENT_S,
