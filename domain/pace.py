@@ -13,6 +13,10 @@ BATCH_S = 0.01
 BATCH = 64
 """Light jobs in one batch, at most: what a lost process takes with it is bounded."""
 
+AHEAD = 256
+"""Ordinary jobs that may wait for a slot in one process, however quick their handlers are: each has a message and a
+Celery request, which take far longer than such a handler and are one thread's work. As many as one statement claims."""
+
 UNSEEN_S = 1.0
 """What a job of a type that was never seen is taken to last: so long that none is claimed before a slot is free."""
 
@@ -58,9 +62,11 @@ def waiting_s(slots: int, taken: int, load_s: float) -> float:
     return load_s * ((taken - slots) / taken) if taken > slots else 0.0
 
 
-def may_take(slots: int, taken: int, load_s: float, next_s: float) -> bool:
+def may_take(slots: int, taken: int, load_s: float, next_s: float, *, light: bool) -> bool:
     """Whether a process with `taken` jobs and `load_s` seconds of work can begin another, of `next_s`, soon.
 
     What waits is spread over all slots, for slots become free one after the other.
     """
-    return taken < slots or waiting_s(slots, taken, load_s) + next_s < slots * SOON_S
+    if taken < slots:
+        return True
+    return (light or taken < slots + AHEAD) and waiting_s(slots, taken, load_s) + next_s < slots * SOON_S

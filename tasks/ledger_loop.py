@@ -21,7 +21,7 @@ from celery.worker.strategy import default as foreign_strategy
 from domain.failures import Failure
 from domain.job import ClaimedJob
 from domain.lifecycle import Settlement
-from domain.pace import SOON_S, Pace, may_take, waiting_s
+from domain.pace import AHEAD, SOON_S, Pace, may_take, waiting_s
 from domain.tickets import Ticket
 from storage import ledger, recovery
 from storage.statements import DatabaseUnavailable
@@ -185,8 +185,10 @@ class LedgerLoop:
 
     def _has_room(self) -> bool:
         taken = len(self._held) - len(self._reports)
-        next_s = self._pace.expects(self._hints[0][1].job_type)
-        return not self._process.stopping.is_set() and may_take(self._door.slots, taken, self._load_s, next_s)
+        return not self._process.stopping.is_set() and self._may_take(self._hints[0][1].job_type, taken, self._load_s)
+
+    def _may_take(self, job_type: str, taken: int, load_s: float) -> bool:
+        return may_take(self._door.slots, taken, load_s, self._pace.expects(job_type), light=_light(job_type))
 
     def _settle(self) -> None:
         reports = [self._reports.popleft() for _ in range(min(len(self._reports), FULL))]
@@ -237,10 +239,10 @@ class LedgerLoop:
         now_free, load = max(0, slots - taken), self._load_s
         hinted: list[Hinted] = []
         while self._hints and len(hinted) < FULL:
-            next_s = self._pace.expects(self._hints[0][1].job_type)
-            if not may_take(slots, taken + len(hinted), load, next_s):
+            job_type = self._hints[0][1].job_type
+            if not self._may_take(job_type, taken + len(hinted), load):
                 break
-            load += next_s
+            load += self._pace.expects(job_type)
             hinted.append(self._hints.popleft())
         if hinted:
             # An ordinary job that finds a free slot begins at once, and its claim says so; others begin in their turn.
@@ -326,7 +328,8 @@ class LedgerLoop:
             kind = (self._hints[-1][1] if self._hints else next(reversed(self._held.values()))[0]).job_type
             each_s = max(self._pace.expects(kind), 1e-5)
             soon_s = slots * SOON_S - waiting_s(slots, taken, self._load_s) - len(self._hints) * each_s
-            room = max(room, min(2 * FULL, int(soon_s / each_s)))
+            most = 2 * FULL if _light(kind) else room + AHEAD
+            room = max(room, min(most, int(soon_s / each_s)))
         self._consumer.ask_for(self._envelopes + ceil(max(0, room) / self._bundled))
 
     def _give_back(self, cause: str) -> None:

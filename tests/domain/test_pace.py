@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from domain.pace import BATCH, BATCH_S, INERTIA, SOON_S, UNSEEN_S, Pace, may_take, waiting_s
+from domain.pace import AHEAD, BATCH, BATCH_S, INERTIA, SOON_S, UNSEEN_S, Pace, may_take, waiting_s
 
 NAMES = ["a", "b", "c", "never seen"]
 SECONDS = st.floats(0, 3600, allow_nan=False)
@@ -94,15 +94,22 @@ def test_what_was_learnt_once_is_forgotten_in_time(once: float, since: float) ->
 def test_a_slot_that_is_free_or_soon_free_lets_another_in(
     slots: int, taken: int, load_s: float, next_s: float, may: bool
 ) -> None:
-    assert may_take(slots, taken, load_s, next_s) is may
+    assert may_take(slots, taken, load_s, next_s, light=True) is may
 
 
-@given(SLOTS, st.integers(0, 2000), LOADS, LOADS, SLOTS, LOADS)
+@pytest.mark.parametrize(("taken", "may"), [(0, True), (3, True), (4 + AHEAD - 1, True), (4 + AHEAD, False)])
+def test_of_ordinary_jobs_only_so_many_wait_however_quick_they_are(taken: int, may: bool) -> None:
+    assert may_take(4, taken, 0.0, 0.0, light=False) is may
+    assert may_take(4, taken, 0.0, 0.0, light=True)
+
+
+@given(SLOTS, st.integers(0, 2000), LOADS, LOADS, SLOTS, LOADS, st.booleans())
 def test_who_has_more_slots_and_less_to_do_may_take_no_less(
-    slots: int, taken: int, load: float, next_s: float, more: int, less: float
+    slots: int, taken: int, load: float, next_s: float, more: int, less: float, light: bool
 ) -> None:
-    if may_take(slots, taken, load, next_s):
-        assert may_take(slots + more, taken, min(load, less), next_s)
+    if may_take(slots, taken, load, next_s, light=light):
+        assert may_take(slots + more, taken, min(load, less), next_s, light=light)
+        assert may_take(slots, taken, load, next_s, light=True)
 
 
 @given(SLOTS, st.integers(0, 2000), LOADS)
@@ -118,7 +125,9 @@ def test_a_process_takes_no_more_than_its_slots_and_what_begins_soon(
     measurements: list[tuple[str, float]], slots: int, queue: list[str]
 ) -> None:
     pace, taken = taught(measurements), 0
-    while taken < len(queue) and may_take(slots, taken, pace.load(queue[:taken]), pace.expects(queue[taken])):
+    while taken < len(queue) and may_take(
+        slots, taken, pace.load(queue[:taken]), pace.expects(queue[taken]), light=True
+    ):
         taken += 1
     last = taken - 1
     assert taken <= slots or waiting_s(slots, last, pace.load(queue[:last])) < slots * SOON_S
