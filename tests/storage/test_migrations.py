@@ -37,3 +37,16 @@ def test_upgrading_twice_changes_nothing(database: Connection, settings: Setting
     assert database.execute("select version_num from alembic_version").fetchall() == [
         ((MIGRATIONS / "HEAD").read_text().strip(),)
     ]
+
+
+def test_no_check_calls_a_function_in_sql(database: Connection) -> None:
+    """PostgreSQL makes a check ready anew in each statement that writes, and would read such a function each time."""
+    query = (
+        "select c.conname, p.proname from pg_constraint c"
+        " join pg_depend d on d.classid = 'pg_constraint'::regclass and d.objid = c.oid"
+        " join pg_proc p on d.refclassid = 'pg_proc'::regclass and p.oid = d.refobjid"
+        " join pg_language l on l.oid = p.prolang"
+        " where c.contype = 'c' and l.lanname = %s order by 1"
+    )
+    assert database.execute(query, ("sql",)).fetchall() == []
+    assert {name for _, name in database.execute(query, ("plpgsql",))} >= {"carries_secret", "refuse_secret"}

@@ -64,13 +64,16 @@ begin
 end
 $$;
 
--- Refuses payloads that carry a credential under a telling name (promise P9).
+-- The name of a field that carries a credential, by its telling name (promise P9); null when none does. In PL/pgSQL, for a check is
+-- made ready anew in each statement that writes: a function in SQL would be read there, and its expression compiled, each time.
 create function postroom.carries_secret(document jsonb) returns text
-language sql immutable parallel safe as $$
-  select jsonb_path_query_first(
+language plpgsql immutable parallel safe as $$
+begin
+  return jsonb_path_query_first(
     document,
     '$.** ? (@.type() == "object").keyvalue().key ? (@ like_regex "^(.*[_-])?(passwo?r?d|passphrase|secret|api[_-]?key|access[_-]?token|refresh[_-]?token|id[_-]?token|authorization|credentials?|private[_-]?key|client[_-]?secret)$" flag "i")'
-  ) #>> '{}'
+  ) #>> '{}';
+end
 $$;
 -- For checks: names the field, which a check by itself cannot.
 create function postroom.refuse_secret(payload jsonb) returns boolean language plpgsql immutable as $$
