@@ -13,8 +13,8 @@ from domain.failures import Gone
 from domain.job import JsonObject
 from domain.mail.correspondence import DEFAULT_PARENT
 from storage.database import Transaction
+from storage.execution import Row
 from storage.sealing import Place, Sealer
-from storage.statements import Row
 
 Status = Literal["active", "needs_reconsent", "disconnected"]
 

@@ -15,8 +15,8 @@ from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.engine import URL, make_url
 
 from settings import Settings
+from storage.execution import Row, fetch, translated
 from storage.queries import statement
-from storage.statements import Row, fetch, translated
 
 DECODE = json.JSONDecoder().raw_decode
 

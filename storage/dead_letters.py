@@ -7,7 +7,7 @@ from uuid import UUID
 
 from domain.job import JsonObject
 from storage.database import Transaction
-from storage.statements import Row
+from storage.execution import Row
 
 
 @dataclass(frozen=True, slots=True)

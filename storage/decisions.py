@@ -14,7 +14,7 @@ from domain.mail.classification import Classification, Decision, DecisionSource
 from domain.mail.requested_action import ActionKind
 from domain.mail.safety import Danger, SafetyVerdict
 from storage.database import Transaction
-from storage.statements import Row
+from storage.execution import Row
 
 ActionState = Literal["queued", "approved_pending", "running", "succeeded", "failed", "undone", "canceled"]
 

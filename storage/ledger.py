@@ -13,8 +13,8 @@ from domain.lifecycle import Settlement
 from domain.tickets import Tickets
 from storage.arrays import array, column
 from storage.database import Transaction
+from storage.execution import Row
 from storage.requests import Requests, as_requests
-from storage.statements import Row
 
 NO_TICKETS: Tickets = {}
 

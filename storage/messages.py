@@ -14,8 +14,8 @@ from domain.mail.automation_signals import AutomationKind, Weight
 from domain.mail.mailbox import MessageRef
 from domain.mail.parsed_message import Address, ParsedMessage
 from storage.database import Transaction
+from storage.execution import Row
 from storage.message_documents import document_of, parsed
-from storage.statements import Row
 
 Direction = Literal["incoming", "outgoing"]
 

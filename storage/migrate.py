@@ -11,7 +11,7 @@ from sqlalchemy.engine import make_url
 
 from settings import Settings
 from storage.database import LEDGER_ROLE, TENANT_ROLE, role_password
-from storage.statements import translated
+from storage.execution import translated
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 

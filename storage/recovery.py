@@ -6,8 +6,8 @@ from uuid import UUID
 
 from domain.lifecycle import MAX_LOSSES
 from storage.database import Transaction
+from storage.execution import Row
 from storage.ledger import Moved, woken
-from storage.statements import Row
 
 
 def rescue(tx: Transaction, *, batch: int) -> Moved:

@@ -12,7 +12,7 @@ from domain.fairness import Tenant
 from domain.job import Hint
 from domain.tickets import Tickets
 from storage.database import Transaction
-from storage.statements import Row
+from storage.execution import Row
 
 LEADER_KEY = 0x706F7374_726F6F6D
 """The advisory lock of the relay's leadership: "postroom" in ASCII."""

@@ -14,7 +14,7 @@ from domain.redaction import redact
 from storage import dead_letters, deeds, ledger
 from storage.database import Transaction
 from storage.dead_letters import DeadLetter
-from storage.statements import Row
+from storage.execution import Row
 
 
 @dataclass(frozen=True, slots=True)

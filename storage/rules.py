@@ -11,7 +11,7 @@ from domain.mail.parsed_message import Address
 from domain.mail.prompts import Guidance, LanguageRule, RuleScope, rules_in_scope
 from domain.mail.rules import Rule, parse_rule
 from storage.database import Transaction
-from storage.statements import Row
+from storage.execution import Row
 
 
 @dataclass(frozen=True, slots=True)

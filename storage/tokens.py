@@ -15,8 +15,8 @@ from pydantic import SecretStr
 from domain.failures import Gone
 from storage.accounts import Status
 from storage.database import Transaction
+from storage.execution import Row
 from storage.sealing import Place, SealedToken, Sealer, TokenField
-from storage.statements import Row
 
 REFRESH_LEASE = timedelta(seconds=30)
 

@@ -10,7 +10,7 @@ from domain.contract import JobContract
 from domain.failures import Failure, Invalid
 from domain.job import Hint
 from storage import refusals
-from storage.statements import DatabaseUnavailable
+from storage.execution import DatabaseUnavailable
 from tasks.catalogue import Job
 from tasks.doors import enqueue
 from tasks.patience import patiently

@@ -11,7 +11,7 @@ from celery.bootsteps import StartStopStep
 from celery.exceptions import Reject
 
 from storage import job_types
-from storage.statements import DatabaseUnavailable
+from storage.execution import DatabaseUnavailable
 from tasks import admission, attempts
 from tasks.catalogue import Job, catalogue
 from tasks.hints import DRAW

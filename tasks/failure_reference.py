@@ -21,8 +21,8 @@ from domain.failures import (
 from domain.job import ClaimedJob, Origin, State
 from domain.lifecycle import settle
 from domain.retry import STANDARD
+from storage.execution import DatabaseUnavailable
 from storage.sealing import SealBroken
-from storage.statements import DatabaseUnavailable
 from tasks.reference_text import page, phrase, table
 from tasks.runner import Bug
 from tasks.stopping import Canceled, Interrupted

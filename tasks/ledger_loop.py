@@ -24,7 +24,7 @@ from domain.lifecycle import Settlement
 from domain.pace import AHEAD, SOON_S, Pace, may_take, waiting_s
 from domain.tickets import Ticket
 from storage import ledger, recovery
-from storage.statements import DatabaseUnavailable
+from storage.execution import DatabaseUnavailable
 from tasks import admission, runner
 from tasks.attempts import Report
 from tasks.catalogue import catalogue

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import structlog
 
-from storage.statements import DatabaseUnavailable
+from storage.execution import DatabaseUnavailable
 from tasks.runtime import Runtime
 
 log = structlog.get_logger(__name__)

@@ -19,9 +19,9 @@ from domain.redaction import redact_text
 from providers.logs import sanitise
 from storage import gates, ledger
 from storage.database import Transaction
+from storage.execution import DatabaseUnavailable
 from storage.gates import Gate
 from storage.ledger import Moved
-from storage.statements import DatabaseUnavailable
 from tasks.catalogue import Job, catalogue
 from tasks.context import JobContext
 from tasks.doors import enqueue

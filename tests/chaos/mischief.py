@@ -21,8 +21,8 @@ from domain.queues import Queue
 from sandbox.waiting import wait_until
 from storage import gates
 from storage.database import Database
+from storage.execution import DatabaseUnavailable
 from storage.gates import Gate
-from storage.statements import DatabaseUnavailable
 from tests.chaos.chaos_fleet import ChaosFleet, Member
 from tests.chaos.plan import KILLS, RESTARTS, WIPES, Event, Mischief
 

@@ -7,7 +7,7 @@ from psycopg import Connection
 
 from settings import Settings
 from storage.database import Database, Transaction
-from storage.statements import DatabaseUnavailable
+from storage.execution import DatabaseUnavailable
 from tasks import runner
 from tasks.app import publish_catalogue
 from tasks.lease import renew

@@ -7,7 +7,7 @@ import pytest
 from psycopg import Connection
 
 from storage.database import Database
-from storage.statements import DatabaseUnavailable
+from storage.execution import DatabaseUnavailable
 
 
 def test_a_row_is_read_by_the_names_of_its_columns(store: Database) -> None:
