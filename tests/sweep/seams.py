@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import psycopg
 from psycopg.abc import Params
@@ -66,6 +66,7 @@ class DatabaseSeam:
         self._forbid_the_dead()
 
     def _lent(self, raw: Raw, *_rest: object) -> None:
+        assert isinstance(raw, psycopg.Connection)
         raw.cursor_factory = partial(WatchedCursor, seam=self)  # type: ignore[assignment]  # psycopg only calls it
         if raw not in self._open:
             self._open.append(raw)
@@ -105,7 +106,8 @@ class DatabaseSeam:
     def _commit(self, connection: Connection) -> None:
         if self._watch.resting:
             return
-        raw = cast("Raw", connection.connection.driver_connection)
+        raw = connection.connection.driver_connection
+        assert isinstance(raw, psycopg.Connection)
         if raw.autocommit:
             return
         fate = self._watch.cross(Boundary(Kind.COMMIT, "commit", unbound=False))
