@@ -12,7 +12,10 @@ STATEMENTS = FOLDER / "sql"
 _TABLE = re.compile(
     r"(?P<note>(?:^--[^\n]*\n)*)^create table (?P<name>\w+) \(\n(?P<body>.*?)^\)", re.MULTILINE | re.DOTALL
 )
-_COLUMN = re.compile(r"^  (?P<name>[a-z0-9_]+) (?P<kind>[a-z]+(?:\(\d+\))?(?:\[\])?)(?P<rest>[^\n]*)$", re.MULTILINE)
+_COLUMN = re.compile(
+    r"^  (?P<name>[a-z0-9_]+) (?P<kind>(?:postroom\.)?[a-z_]+(?:\(\d+\))?(?:\[\])?)(?P<rest>[^\n]*)$", re.MULTILINE
+)
+_DOMAIN = re.compile(r"^create domain (?P<name>[a-z_.]+) as (?P<kind>[a-z]+)(?P<checks>[^;]+);", re.MULTILINE)
 _ADDED = re.compile(
     r"alter table (?P<table>\w+) add column (?P<name>\w+) (?P<kind>[a-z]+(?:\(\d+\))?(?:\[\])?)(?P<rest>[^;]*)"
 )
@@ -40,6 +43,15 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Domain:
+    """A type of some columns: another type, and what its values must be."""
+
+    name: str
+    kind: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
     """One file of `storage/sql`, with the sentences it opens with."""
 
@@ -49,10 +61,19 @@ class Statement:
 
 def tables() -> tuple[Table, ...]:
     """Every table that the migrations make, by name."""
-    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(MIGRATIONS.glob("*.sql")))
+    text = _migrations()
     fenced = {found["table"] for found in _FENCE.finditer(text)}
     made = [_table(found, text, found["name"] in fenced) for found in _TABLE.finditer(text)]
     return tuple(sorted(made, key=lambda table: table.name))
+
+
+def domains() -> tuple[Domain, ...]:
+    """Every domain that the migrations make, by name."""
+    made = [
+        Domain(found["name"], found["kind"], " ".join(found["checks"].split()))
+        for found in _DOMAIN.finditer(_migrations())
+    ]
+    return tuple(sorted(made, key=lambda domain: domain.name))
 
 
 def statements() -> tuple[Statement, ...]:
@@ -60,6 +81,10 @@ def statements() -> tuple[Statement, ...]:
     return tuple(
         Statement(path.stem, _opening(path.read_text(encoding="utf-8"))) for path in sorted(STATEMENTS.glob("*.sql"))
     )
+
+
+def _migrations() -> str:
+    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(MIGRATIONS.glob("*.sql")))
 
 
 def _table(found: re.Match[str], text: str, fenced: bool) -> Table:  # noqa: FBT001 - a column of the table

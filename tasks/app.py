@@ -17,6 +17,7 @@ from tasks.catalogue import Job, catalogue
 from tasks.hints import DRAW
 from tasks.patience import patiently
 from tasks.relay import Relay
+from tasks.request_stack import RequestStack
 from tasks.runtime import runtime
 from tasks.worker import FleetWorker
 
@@ -64,6 +65,10 @@ class JobTask(Task):  # type: ignore[misc] # Celery ships no types
         except DatabaseUnavailable as error:
             raise Reject(error.reason, requeue=True) from error
 
+    __call__ = run
+    """Celery's worker wraps the one that a task inherits, and its tracer then takes that for a task's own: two more
+    calls and another request for each job, longer than all that `run` does for a light one."""
+
 
 class DrawTask(Task):  # type: ignore[misc] # Celery ships no types
     """What messages with tickets name; the ledger loop takes them, and nobody else may send one."""
@@ -83,7 +88,8 @@ def register(job_type: Job[Any]) -> None:
         facts: dict[str, Any] = {"name": name, "job_type": job_type, "__doc__": job_type.handler.__doc__}
         # A prefork child past its deadline has lost its claim and still holds its slot of the pool.
         facts["time_limit"] = (job_type.deadline + attempts.OVERTIME).total_seconds()
-        app.register_task(type(job_type.name, (JobTask,), facts)())
+        task = app.register_task(type(job_type.name, (JobTask,), facts)())
+        type(task).request_stack = RequestStack()
 
 
 class FleetStep(StartStopStep):  # type: ignore[misc] # Celery ships no types

@@ -96,7 +96,7 @@ def perform(jobs: Sequence[ClaimedJob], place: int) -> list[Report]:
     process, known = runtime(), current_app.tasks
     tasks = [known[job.job_type] for job in jobs]
     reports = []
-    with _kept_stacks(tasks[0]):
+    with _kept_stack(tasks[0]):
         for index, (job, task) in enumerate(zip(jobs, tasks, strict=True)):
             MARKERS.move(place, index)
             if process.stopping.is_set():
@@ -110,14 +110,12 @@ def perform(jobs: Sequence[ClaimedJob], place: int) -> list[Report]:
 
 
 @contextmanager
-def _kept_stacks(task: Task) -> Iterator[None]:
-    """Keep Celery's stacks of this thread from running empty between two jobs: it would throw them away each time."""
+def _kept_stack(task: Task) -> Iterator[None]:
+    """Keep Celery's stack of this thread's tasks from running empty between jobs: it would throw it away each time."""
     _task_stack.push(task)
-    task.request_stack.push(task.request)
     try:
         yield
     finally:
-        task.request_stack.pop()
         _task_stack.pop()
 
 

@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 QUEUES = tuple(queue.value for queue in Queue)
 
 BATCH = 1000
-"""Jobs per statement: large enough to keep up, small enough never to hold locks for long."""
+"""Jobs per statement: large enough to keep up, small enough never to hold locks for long. Tickets lock nothing."""
 
 MOST_TENANTS = 500
 """Tenants that one look at a backlog names; the next look goes on after them."""
@@ -150,7 +150,7 @@ class Feeder:
             tenants = relaying.waiting_tenants(
                 tx, queue, level, start=turn.org_id if turn else FIRST_ID, most=MOST_TENANTS
             )
-        quotas, next_turn = share(min(room, BATCH), tenants, turn)
+        quotas, next_turn = share(room if level.light else min(room, BATCH), tenants, turn)
         if not tenants or next_turn is None:
             return 0
         lane.turns[level] = next_turn

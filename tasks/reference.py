@@ -73,6 +73,9 @@ def queues_page() -> str:
     )
 
 
+DOMAINS = "Types of what a row keeps for life: their rules are checked when a value is written, not at each update."
+
+
 def schedule_page() -> str:
     """Every periodic job."""
     rows = [(f"[`{name}`](job-types.md#{_anchor(name)})", span(every), _summary(name)) for name, every in EVERY.items()]
@@ -91,6 +94,9 @@ def tables_page() -> str:
         fence = "A tenant sees its own rows only." if one.fenced else "Not fenced by row-level security."
         parts.append(f"## {one.name}\n\n{' '.join(filter(None, (one.purpose, fence)))}")
         parts.append(table(("column", "type", "may be null"), columns))
+    rows = [(f"`{one.name}`", one.kind, f"`{one.rule}`") for one in schema_notes.domains()]
+    parts.append(f"## Domains\n\n{DOMAINS}")
+    parts.append(table(("domain", "of", "its values"), rows))
     return page(
         "Tables", "The tables of the schema `public`, as the migrations in `storage/migrations` make them.", *parts
     )

@@ -2,7 +2,7 @@
 with made as (
   insert into jobs (id, org_id, job_type, queue, state, payload, payload_version, idempotency_key, guarded, actor_type, actor_id,
                     request_id, correlation_id, attempt, max_attempts, deadline, created_at, run_at, started_at, finished_at, output)
-  select uuidv7(at - now()), %(org)s, %(job_type)s, 'default', 'succeeded', '{}', 1, %(job_type)s || ':' || n, n %% 10 = 0,
+  select uuidv7(at - now()), %(org)s, %(job_type)s::text, 'default', 'succeeded', '{}', 1, %(job_type)s::text || ':' || n, n %% 10 = 0,
          'system', 'postroom', 'request-' || n, 'request-' || n, 1, 5, interval '5 minutes', at, at,
          at + interval '20 milliseconds', at + interval '60 milliseconds', '{}'
   from (select n, now() - %(span)s::interval * (1 - n / %(total)s::float8) - interval '1 hour' as at

@@ -3,14 +3,16 @@ do $$
 declare
   found record;
 begin
-  create table spared_scans (relation text, name text, definition text);
+  create table spared_scans (holder text, name text, definition text);
   for found in
-    select conrelid::regclass::text as relation, conname as name, pg_get_constraintdef(oid) as definition
+    select case when contypid <> 0 then 'domain ' || contypid::regtype else 'table ' || conrelid::regclass end as holder,
+      conname as name, pg_get_constraintdef(oid) as definition
     from pg_constraint
-    where contype = 'c' and conrelid in ('jobs'::regclass, 'audit_log'::regclass) and pg_get_constraintdef(oid) like '%carries_secret%'
+    where contype = 'c' and (conrelid in ('jobs'::regclass, 'audit_log'::regclass) or contypid = 'postroom.job_payload'::regtype)
+      and pg_get_constraintdef(oid) like '%carries_secret%'
   loop
-    insert into spared_scans values (found.relation, found.name, found.definition);
-    execute format('alter table %s drop constraint %I', found.relation, found.name);
+    insert into spared_scans values (found.holder, found.name, found.definition);
+    execute format('alter %s drop constraint %I', found.holder, found.name);
   end loop;
 end
 $$

@@ -56,5 +56,5 @@ select 'refused' as what, v.id, null as job_type, null as queue, false as light
 from verdicts v where not exists (select from settled s where s.id = v.id)
 union all
 select 'woken', w.job_id, w.job_type, w.queue, w.light
-from (select array_agg(id) as ids from settled where serial_key is not null) as held
+from (select array_agg(id) as ids from settled where serial_key is not null having count(*) > 0) as held
 cross join lateral postroom.free_slots(held.ids) as w

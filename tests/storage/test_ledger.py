@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from psycopg import Connection
+from psycopg import Connection, Error
+from psycopg.types.json import Jsonb
 
 from domain.effects import Standing, Strategy
 from domain.failures import Invalid
@@ -288,6 +289,12 @@ def test_unknown_types_and_secrets_are_refused_with_their_field(store: Database,
     secret = NewJob("probe.run", org, {"deep": [{"Access_Token": "x"}]})
     with store.ledger() as tx, pytest.raises(Invalid, match=r"payload\.Access_Token: a payload must not carry"):
         ledger.enqueue(tx, [secret], publisher=True, patience=PATIENCE)
+
+
+def test_a_changed_payload_is_searched_for_secrets_too(store: Database, org: UUID, database: Connection) -> None:
+    job_id = enqueue_one(store, org)
+    with pytest.raises(Error, match=r"payload\.password: a payload must not carry a secret"):
+        database.execute("update jobs set payload = %s where id = %s", (Jsonb({"password": "x"}), job_id))
 
 
 def test_a_rolled_back_enqueue_leaves_nothing(database: Connection, store: Database, org: UUID) -> None:

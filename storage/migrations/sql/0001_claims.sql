@@ -158,7 +158,7 @@ begin
     where j.id = next_in_line.id
     returning j.id, j.job_type, j.queue
   )
-  select c.id, c.job_type, c.queue, t.light from called c join job_types t on t.name = c.job_type;
+  select c.id, c.job_type::text, c.queue::text, t.light from called c join job_types t on t.name = c.job_type;
 end
 $$;
 grant execute on function postroom.free_slots(uuid[]) to postroom_ledger;
