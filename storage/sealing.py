@@ -5,16 +5,13 @@ layers are AES-256-GCM; the account's id, the field's name and the record's own 
 record that is copied to another row or column does not open.
 """
 
+import importlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from pydantic import SecretStr
 
 from domain.failures import Permanent
@@ -69,15 +66,10 @@ class SealedToken:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _WrappingKey:
-    key_id: bytes
-    cipher: AESGCM
+    """Two independent values from one secret: the key itself, and a name by which it is found."""
 
-    @classmethod
-    def derived(cls, secret: str) -> "_WrappingKey":
-        """Two independent values from one secret: the key itself, and a name by which it is found."""
-        return cls(
-            _derive(secret, b"postroom sealing: key id", _KEY_ID), AESGCM(_derive(secret, b"postroom sealing: key", 32))
-        )
+    key_id: bytes
+    key: bytes
 
 
 class Sealer:
@@ -87,7 +79,15 @@ class Sealer:
         """Derive a wrapping key from each secret; there must be one at least, none empty."""
         if not keys or not all(keys):
             raise ValueError("there must be at least one sealing key, and none may be empty")
-        wrapping = [_WrappingKey.derived(key) for key in keys]
+        ciphers: Any = importlib.import_module("storage.ciphers")
+        self._ciphers = ciphers
+        wrapping = [
+            _WrappingKey(
+                ciphers.derive(key, b"postroom sealing: key id", _KEY_ID),
+                ciphers.derive(key, b"postroom sealing: key", _DATA_KEY),
+            )
+            for key in keys
+        ]
         self._first = wrapping[0]
         self._by_id = {key.key_id: key for key in wrapping}
 
@@ -109,8 +109,9 @@ class Sealer:
             secrets.token_bytes(_NONCE),
             secrets.token_bytes(_NONCE),
         )
-        wrapped = self._first.cipher.encrypt(outer, data_key, head + place.bound)
-        content = AESGCM(data_key).encrypt(inner, token.get_secret_value().encode(), head + place.bound)
+        bound = head + place.bound
+        wrapped = self._ciphers.encrypt(self._first.key, outer, data_key, bound)
+        content = self._ciphers.encrypt(data_key, inner, token.get_secret_value().encode(), bound)
         return SealedToken(head + outer + wrapped + inner + content)
 
     def open(self, sealed: SealedToken, place: Place) -> SecretStr:
@@ -124,17 +125,13 @@ class Sealer:
                 f"the {place.field} of account {place.account_id} was sealed by a key that is not in the settings"
             )
         bound = data[:_HEAD] + place.bound
-        try:
-            data_key = key.cipher.decrypt(data[_HEAD : _HEAD + _NONCE], data[_HEAD + _NONCE : _WRAPPED], bound)
-            content = AESGCM(data_key).decrypt(data[_WRAPPED : _WRAPPED + _NONCE], data[_WRAPPED + _NONCE :], bound)
-        except InvalidTag as error:
-            raise SealBroken(f"the {place.field} of account {place.account_id} was changed or moved here") from error
+        outer, inner = data[_HEAD:_WRAPPED], data[_WRAPPED:]
+        data_key = self._ciphers.decrypt(key.key, outer[:_NONCE], outer[_NONCE:], bound)
+        content = data_key and self._ciphers.decrypt(data_key, inner[:_NONCE], inner[_NONCE:], bound)
+        if content is None:
+            raise SealBroken(f"the {place.field} of account {place.account_id} was changed or moved here")
         return SecretStr(content.decode())
 
     def reseal(self, sealed: SealedToken, place: Place) -> SealedToken:
         """The same token under the first key; the record itself when that key sealed it already."""
         return sealed if sealed.key_id == self.key_id else self.seal(self.open(sealed, place), place)
-
-
-def _derive(secret: str, purpose: bytes, length: int) -> bytes:
-    return HKDF(algorithm=SHA256(), length=length, salt=None, info=purpose).derive(secret.encode())

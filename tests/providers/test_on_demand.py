@@ -1,0 +1,19 @@
+"""What few processes need is loaded by those; docs/decisions/2026-11-22-vendors-on-demand.md."""
+
+import subprocess
+import sys
+
+from providers.on_demand import on_demand
+from tests.house import ROOT
+
+HEAVY = ("alembic", "anthropic", "cryptography.hazmat", "googleapiclient")
+
+
+def test_a_worker_loads_no_package_that_only_some_jobs_need() -> None:
+    look = f"import sys, celery.bin.celery, celery.apps.worker, tasks; print([m for m in {HEAVY} if m in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603  # our own code
+    assert (told.returncode, told.stdout.strip()) == (0, "[]"), told.stderr
+
+
+def test_what_is_asked_for_is_loaded() -> None:
+    assert on_demand("storage.sealing:Place").__name__ == "Place"
