@@ -8,7 +8,7 @@ from bench.arena import Arena, Sizes, Stage
 from bench.contest import Contest, Target, best, take_turns
 from bench.drain import Heat, drain
 from bench.lineup import DURABLE, OTHERS, PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY
-from bench.ours import PREFORK, THREADS
+from bench.ours import MORE_THREADS, PREFORK, THREADS
 from bench.peer import Kind
 
 LIGHT, ORDINARY = "drain_light", "drain_ordinary"
@@ -97,7 +97,10 @@ def _hold(arena: Arena, jobs: int, suffix: str, chosen: list[Match]) -> Iterator
 def _entry(arena: Arena, name: str, jobs: int) -> Heat | None:
     match name:
         case "ours_light":
-            return Heat(arena.ours, THREADS, "light_noop", jobs, arena.sizes.box_s)
+            entries = [
+                Heat(arena.ours, setting, "light_noop", jobs, arena.sizes.box_s) for setting in (THREADS, MORE_THREADS)
+            ]
+            return _best_of(arena, name, entries)
         case "ours_threads":
             return Heat(arena.ours, THREADS, "noop", jobs, arena.sizes.box_s)
         case "ours_prefork":
@@ -111,7 +114,7 @@ def _entry(arena: Arena, name: str, jobs: int) -> Heat | None:
 
 
 def _best_of(arena: Arena, name: str, settings: list[Heat]) -> Heat | None:
-    """Let each setting run once on a smaller backlog, and take the fastest: a peer is to be shown at its best."""
+    """Let each setting run once on a smaller backlog, and take the fastest: everybody is to be shown at its best."""
     found = arena.best_settings.get(name)
     if found is None:
         jobs = min(arena.sizes.heat_jobs, settings[0].jobs)

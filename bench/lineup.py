@@ -30,6 +30,8 @@ SAFE_CELERY = Kind(
     None,
     drain=(
         _celery("2 x solo, late acks", "-P", "solo", count=2),
+        _celery("3 x solo, late acks", "-P", "solo", count=3, ready=3),
+        _celery("4 x solo, late acks", "-P", "solo", count=4, ready=4),
         _celery("2 x solo, late acks, prefetch 256", "-P", "solo", count=2, prefetch=256),
         _celery("2 x solo, late acks, prefetch 4", "-P", "solo", count=2, prefetch=4),
         _celery("2 x threads 4, late acks", "-P", "threads", "-c", "4", count=2),
@@ -58,6 +60,8 @@ DURABLE = (
             _program("pgqueuer", "200", count=1),
             _program("pgqueuer", "100"),
             _program("pgqueuer", "200"),
+            _program("pgqueuer", "200", count=3),
+            _program("pgqueuer", "400"),
         ),
         nap=_program("pgqueuer", "100", "200", count=1),
         idle=_program("pgqueuer", "10", count=1),
@@ -65,7 +69,12 @@ DURABLE = (
     Kind(
         "oban",
         "select count(*) from oban_jobs where state <> 'completed'",
-        drain=(_program("oban", "100"), _program("oban", "200"), _program("oban", "400")),
+        drain=(
+            _program("oban", "100"),
+            _program("oban", "200"),
+            _program("oban", "400"),
+            _program("oban", "200", count=3),
+        ),
         nap=_program("oban", "200", count=1),
         idle=_program("oban", "10", count=1),
     ),

@@ -60,15 +60,14 @@ def hold(arena: Arena) -> Iterable[Contest]:
     for name, (setting, job) in WORKERS.items():
         if not arena.wants(name) and not arena.wants(f"{name}_growth"):
             continue
-        count = jobs if setting is ONE else min(jobs, PEER_JOBS)
-        ours = weigh(arena, arena.ours, setting, job, count)
-        facts = {"jobs": count, "ours_setting": setting.label, "processes_mib": ours.told()}
+        ours = weigh(arena, arena.ours, setting, job, jobs)
+        facts = {"jobs": jobs, "ours_setting": setting.label, "processes_mib": ours.told()}
         peer = (theirs.greatest("at the end"),) if theirs else ()
         limit = (Target("ours", "at most", 120),)
         most = (ours.greatest("at the end"),)
         yield Contest(name, most, peer, unit="MiB", better="lower", targets=limit, facts=facts)
         early = (ours.greatest("after a tenth"),)
-        remark = {"jobs": count, "peer_setting": "the same process after a tenth of the jobs"}
+        remark = {"jobs": jobs, "peer_setting": "the same process after a tenth of the jobs"}
         yield Contest(f"{name}_growth", most, early, unit="MiB", better="lower", targets=(FLAT,), facts=remark)
 
 
