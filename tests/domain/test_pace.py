@@ -120,13 +120,13 @@ def test_what_waits_is_what_finds_no_slot(slots: int, taken: int, load: float) -
     assert (waits == 0) == (taken <= slots or load == 0 or load * ((taken - slots) / taken) == 0)
 
 
-@given(MEASUREMENTS, SLOTS, st.lists(st.sampled_from(NAMES), max_size=200))
+@given(MEASUREMENTS, SLOTS, st.lists(st.sampled_from(NAMES), max_size=200), st.booleans())
 def test_a_process_takes_no_more_than_its_slots_and_what_begins_soon(
-    measurements: list[tuple[str, float]], slots: int, queue: list[str]
+    measurements: list[tuple[str, float]], slots: int, queue: list[str], light: bool
 ) -> None:
     pace, taken = taught(measurements), 0
     while taken < len(queue) and may_take(
-        slots, taken, pace.load(queue[:taken]), pace.expects(queue[taken]), light=True
+        slots, taken, pace.load(queue[:taken]), pace.expects(queue[taken]), light=light
     ):
         taken += 1
     last = taken - 1

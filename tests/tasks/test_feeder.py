@@ -31,13 +31,6 @@ def org(database: Connection, store: Database) -> UUID:
 
 
 @pytest.fixture
-def process(settings: Settings) -> Iterator[Runtime]:
-    running = Runtime(settings)
-    yield running
-    running.close()
-
-
-@pytest.fixture
 def broker(settings: Settings) -> Iterator[redis.Redis]:
     with redis.Redis.from_url(settings.broker_url.get_secret_value()) as client:
         client.flushdb()
