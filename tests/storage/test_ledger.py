@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from psycopg import Connection, Error
+from psycopg.errors import CheckViolation
 from psycopg.types.json import Jsonb
 
 from domain.effects import Standing, Strategy
@@ -295,6 +296,17 @@ def test_a_changed_payload_is_searched_for_secrets_too(store: Database, org: UUI
     job_id = enqueue_one(store, org)
     with pytest.raises(Error, match=r"payload\.password: a payload must not carry a secret"):
         database.execute("update jobs set payload = %s where id = %s", (Jsonb({"password": "x"}), job_id))
+
+
+@pytest.mark.parametrize("field", ["actor_id", "request_id", "correlation_id", "idempotency_key"])
+def test_a_value_that_is_too_long_is_refused_by_the_name_of_its_field(
+    store: Database, org: UUID, database: Connection, field: str
+) -> None:
+    with pytest.raises(CheckViolation, match=field):
+        database.execute(
+            f"select postroom.enqueue(job_type => 'probe.run', org_id => %s, {field} => %s)",  # noqa: S608  # our own words
+            (org, "x" * 401),
+        )
 
 
 def test_a_rolled_back_enqueue_leaves_nothing(database: Connection, store: Database, org: UUID) -> None:

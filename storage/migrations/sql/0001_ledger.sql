@@ -34,15 +34,18 @@ grant select, insert, update on job_types to postroom_ledger;
 grant select on job_types to postroom_tenant;
 
 -- What a job keeps for life is of domains: a table's check is made of every version of a row, a domain's only of a value
--- that is written, and a claim and a settlement write few of them.
-create domain postroom.queue_name as text
+-- that is written, and a claim and a settlement write few of them. Each has its column's name, so that a refusal names the field.
+create domain postroom.job_type as text check (length(value) between 1 and 100);
+create domain postroom.queue as text
   check (value in ('critical', 'default', 'notifications', 'planning', 'exports', 'maintenance', 'deadletter'));
-create domain postroom.job_type_name as text check (length(value) between 1 and 100);
-create domain postroom.job_payload as jsonb check (jsonb_typeof(value) = 'object')
+create domain postroom.payload as jsonb check (jsonb_typeof(value) = 'object')
   check (case when postroom.carries_secret(value) is null then true else postroom.refuse_secret(value) end);
-create domain postroom.job_key as text check (length(value) between 1 and 400);
-create domain postroom.actor_kind as text check (value in ('user', 'system', 'api_key'));
-create domain postroom.origin_name as text check (length(value) between 1 and 200);
+create domain postroom.idempotency_key as text check (length(value) between 1 and 400);
+create domain postroom.serial_key as text check (length(value) <= 400);
+create domain postroom.actor_type as text check (value in ('user', 'system', 'api_key'));
+create domain postroom.actor_id as text check (length(value) between 1 and 200);
+create domain postroom.request_id as text check (length(value) between 1 and 200);
+create domain postroom.correlation_id as text check (length(value) between 1 and 200);
 
 -- An unfinished job stands on exactly one of three shelves; a final one on none. No index names the state or changes by a
 -- claim, so that the claim of a published job stays a HOT update. docs/explanation/fairness.md has a picture.
@@ -60,21 +63,21 @@ create table jobs (
   -- Looked up once per org and statement (require_orgs) by those that insert; row by row it was a tenth of an enqueue.
   org_id uuid not null references orgs (id) not enforced,
   project_id uuid,
-  job_type postroom.job_type_name not null,
-  queue postroom.queue_name not null,
+  job_type postroom.job_type not null,
+  queue postroom.queue not null,
   state text not null default 'queued'
     check (state in ('queued', 'claimed', 'running', 'succeeded', 'failed', 'dead', 'canceled')),
   priority smallint not null default 0 check (priority between -100 and 100),
-  payload postroom.job_payload not null,
+  payload postroom.payload not null,
   payload_version smallint not null check (payload_version > 0),
-  idempotency_key postroom.job_key not null,
+  idempotency_key postroom.idempotency_key not null,
   guarded boolean not null,
   light boolean not null default false,
-  serial_key postroom.job_key,
-  actor_type postroom.actor_kind not null,
-  actor_id postroom.origin_name not null,
-  request_id postroom.origin_name not null,
-  correlation_id postroom.origin_name not null,
+  serial_key postroom.serial_key,
+  actor_type postroom.actor_type not null,
+  actor_id postroom.actor_id not null,
+  request_id postroom.request_id not null,
+  correlation_id postroom.correlation_id not null,
   traceparent text check (length(traceparent) <= 200),
   parent_id uuid,
   replay_of uuid,
