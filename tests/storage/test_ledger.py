@@ -300,7 +300,7 @@ def test_a_changed_payload_is_searched_for_secrets_too(store: Database, org: UUI
 
 @pytest.mark.parametrize("field", ["actor_id", "request_id", "correlation_id", "idempotency_key"])
 def test_a_value_that_is_too_long_is_refused_by_the_name_of_its_field(
-    store: Database, org: UUID, database: Connection, field: str
+    org: UUID, database: Connection, field: str
 ) -> None:
     with pytest.raises(CheckViolation, match=field):
         database.execute(
