@@ -7,6 +7,7 @@ light job there. It costs the ledger nothing and is worth nothing: one too many 
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -26,6 +27,28 @@ class Ticket(NamedTuple):
 
 Tickets = Mapping[Ticket, int]
 """How many of each."""
+
+Floors = Mapping[Ticket, datetime]
+"""Since when the youngest job waited that was drawn from each backlog; what is older has gone."""
+
+FLOORS_HOLD_S = 0.25
+"""How long a process relies on floors: a job that was committed late, or came back, may wait below one meanwhile."""
+
+
+@dataclass
+class Sounding:
+    """How far a process has drawn from each backlog: an index keeps the entries of what has gone until a vacuum."""
+
+    floors: dict[Ticket, datetime] = field(default_factory=dict)
+    _forgot_at: float = 0.0
+
+    def learn(self, drawn: Floors, now: float) -> None:
+        """Take it in how far a claim has drawn; every `FLOORS_HOLD_S` all is forgotten."""
+        if now - self._forgot_at >= FLOORS_HOLD_S:
+            self._forgot_at = now
+            self.floors.clear()
+        else:
+            self.floors.update(drawn)
 
 
 @dataclass

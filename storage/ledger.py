@@ -10,13 +10,14 @@ from psycopg.types.json import Jsonb
 
 from domain.job import ActorType, ClaimedJob, Enqueued, Hint, JsonObject, NewJob, Origin
 from domain.lifecycle import Settlement
-from domain.tickets import Tickets
+from domain.tickets import Floors, Tickets
 from storage.arrays import array, column
 from storage.database import Transaction
 from storage.execution import Row
 from storage.requests import Requests, as_requests
 
 NO_TICKETS: Tickets = {}
+NO_FLOORS: Floors = {}
 
 ACTORS = {kind.value: kind for kind in ActorType}
 """Looked up once per claimed job; the enumeration itself takes ten times as long to answer."""
@@ -39,6 +40,8 @@ class Claims:
     jobs: tuple[ClaimedJob, ...]
     refused: Mapping[UUID, str]
     """Jobs that were queued and not claimed: early, gated, serial, expired or canceled."""
+    floors: Floors
+    """How far each backlog was drawn from, for the next draws of this process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +100,12 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
     lease: timedelta,
     starts: Sequence[bool] | None = None,
     tickets: Tickets = NO_TICKETS,
+    floors: Floors = NO_FLOORS,
     token: UUID | None = None,
 ) -> Claims:
     """Take queued jobs for a process; those that `starts` begin with their claim, by default all of them.
 
-    Tickets bring light jobs from backlogs along, as many as there are; of these only suspects begin.
+    Tickets bring light jobs from backlogs along, as many as there are, from the `floors` on; only suspects begin.
 
     With the job's id, `token` names each claim, so that who lost the answer can still give them back; by default a
     fresh one.
@@ -115,13 +119,16 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
         priorities=array(ticket.priority for ticket in tickets),
         org_ids=array(ticket.org_id for ticket in tickets),
         counts=array(tickets.values()),
+        floors=column(floors.get(ticket) for ticket in tickets),
         token=token,
         worker_id=worker_id,
         lease=lease,
     )
     # By position: naming the columns one by one would cost more than all the rest.
     jobs = tuple(_claimed(row, token) for row in rows if row[0] == "claimed")
-    return Claims(jobs, {row[1]: row[0] for row in rows if row[0] != "claimed"})
+    kinds, others = list(tickets), [row for row in rows if row[0] != "claimed"]
+    reached = {kinds[row[-1] - 1]: row[14] for row in others if row[0] == "drawn"}
+    return Claims(jobs, {row[1]: row[0] for row in others if row[0] != "drawn"}, reached)
 
 
 def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Moved:

@@ -22,7 +22,7 @@ from domain.failures import Failure
 from domain.job import ClaimedJob
 from domain.lifecycle import Settlement
 from domain.pace import AHEAD, SOON_S, Pace, may_take, waiting_s
-from domain.tickets import Ticket
+from domain.tickets import Sounding, Ticket
 from storage import ledger, recovery
 from storage.execution import DatabaseUnavailable
 from tasks import admission, runner
@@ -79,6 +79,7 @@ class LedgerLoop:
         """Tokens of claims that were not answered, and until when they may still be committed."""
         self._doubted_at = -CHECK_S
         self._drawn = ""
+        self._sounding = Sounding()
         self._envelopes = 0
         self._bundled = 1.0
         self._thread = threading.get_ident()
@@ -264,6 +265,7 @@ class LedgerLoop:
                     lease=process.lease.length,
                     starts=list(starts.values()),
                     tickets=Counter(what for what, _ in hinted if isinstance(what, Ticket)),
+                    floors=self._sounding.floors,
                     token=token,
                 )
         except DatabaseUnavailable:
@@ -272,6 +274,7 @@ class LedgerLoop:
             self._doubted_at = -CHECK_S
             self._hints.extendleft(reversed(hinted))
             raise
+        self._sounding.learn(claims.floors, time.monotonic())
         envelopes = {what: envelope for what, envelope in hinted if isinstance(what, UUID)} if starts else {}
         for job in claims.jobs:
             self._hold(job, envelopes.get(job.job_id))

@@ -3,24 +3,38 @@
 -- not due stays queued until then; one that is gated, or whose concurrency key is full, is parked by it and called when it
 -- opens; an expired or canceled one ends here. One that `starts` begins with its claim; so does a suspect, whose last process
 -- died before anybody wrote whether it had begun. Returns a row per job that was found queued: its verdict and, if claimed, all
--- the runner needs.
-with asked as (
+-- the runner needs. And a row for each of the tickets' backlogs that was not empty: its place in the arrays, and since when the
+-- youngest job waited that was drawn there; the next draw may take that for its floor and need not pass the entries before it,
+-- which stay in the index until a vacuum.
+with drawn as materialized (
+  -- Parameters in sub-selects: planned anew, an empty array looks cheaper than any kept plan, and each claim would be planned anew.
+  select t.place, d.plain, d.others, d.since
+  from unnest((select %(queues)s::text[]), (select %(priorities)s::int[]), (select %(org_ids)s::uuid[]), (select %(counts)s::int[]),
+    (select %(floors)s::timestamptz[])) with ordinality as t (queue, priority, org_id, count, floor, place)
+  cross join (select not exists (select from gates) as open) as all_gates
+  -- Through arrays, as in publish_backlog.
+  cross join lateral (
+    select array_agg(place) filter (where plain) as plain, array_agg(id) filter (where not plain) as others, max(backlog_since) as since
+    from (
+      select ctid as place, id, backlog_since,
+        all_gates.open and serial_key is null and cancel_requested_at is null and expires_at is null and not (guarded or suspect) as plain
+      from jobs
+      where queue = t.queue and priority = t.priority and light and org_id = t.org_id and backlog_since is not null
+        and backlog_since >= coalesce(t.floor, '-infinity')
+      order by backlog_since, id limit t.count for update of jobs skip locked
+    ) as oldest
+  ) as d
+),
+asked as (
   select j.id, j.org_id, j.job_type, j.queue, j.payload, j.serial_key, j.priority, j.run_at, j.expires_at, j.cancel_requested_at,
     n.starts or j.suspect as starts
   -- A plan that is kept for arrays of any length takes them for short: any further join with the array would be a loop in a loop.
   -- A job that was hinted at twice asks for one slot of its key.
   from (
     select id, bool_or(starts) as starts from (
-      select * from unnest(%(job_ids)s::uuid[], %(starts)s::boolean[]) as u (id, starts)
+      select * from unnest((select %(job_ids)s::uuid[]), (select %(starts)s::boolean[])) as u (id, starts)
       union all
-      select n.id, false
-      from unnest(%(queues)s::text[], %(priorities)s::int[], %(org_ids)s::uuid[], %(counts)s::int[]) as t (queue, priority, org_id, count)
-      -- Through an array, as in publish_backlog.
-      cross join lateral unnest(array(
-        select id from jobs
-        where queue = t.queue and priority = t.priority and light and org_id = t.org_id and backlog_since is not null
-        order by backlog_since, id limit t.count for update skip locked
-      )) as n (id)
+      select unnest(others), false from drawn
     ) as w group by id
   ) as n join jobs j using (id)
   where j.state = 'queued'
@@ -73,6 +87,16 @@ claimed as (
     j.suspect, j.deadline, j.created_at, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent, j.worker_id,
     j.claimed_at, j.cancel_reason, j.guarded, j.idempotency_key
 ),
+-- Drawn jobs that nothing can stand against: where they were locked they are updated. A job that somebody moved between this
+-- statement's snapshot and its lock is not found there, and stays in the backlog.
+taken as (
+  update jobs j set
+    state = 'claimed', claim_token = %(token)s, worker_id = %(worker_id)s, claimed_at = now(),
+    backlog_since = null, attention_at = now() + least(%(lease)s::interval, j.deadline)
+  where j.ctid = any (array(select unnest(plain) from drawn))
+  returning j.id, j.state, j.job_type, j.queue, j.org_id, j.project_id, j.payload, j.payload_version, j.attempt,
+    j.max_attempts, j.losses, j.suspect, j.deadline, j.created_at, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent
+),
 ended as (
   update jobs j set
     state = 'canceled', finished_at = now(), attention_at = null, backlog_since = null, parked_by = null,
@@ -111,8 +135,13 @@ select 'claimed' as verdict, id, state, job_type, queue, org_id, project_id, pay
   max_attempts, losses, suspect, deadline, created_at, actor_type, actor_id, request_id, correlation_id, traceparent, 0 as called
 from claimed
 union all
+select 'claimed', t.*, 0 from taken t
+union all
 select f.verdict, f.id, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
   -- A job that could have had a slot of its key and does not take it: another one may.
   case when f.serial_key is not null and f.verdict <> 'serial'
     then postroom.call_waiters(array[f.serial_key], %(job_ids)s::uuid[]) end
 from final_say f where f.verdict <> 'claimed'
+union all
+select 'drawn', null, null, null, null, null, null, null, null, null, null, null, null, null, since, null, null, null, null, null, place::int
+from drawn where since is not null

@@ -4,4 +4,5 @@ select w.org_id, cardinality(array(
   where queue = %(queue)s and priority = %(priority)s and light and org_id = w.org_id and backlog_since is not null
   order by backlog_since, id limit w.most
 )) as jobs
-from unnest(%(org_ids)s::uuid[], %(mosts)s::int[]) as w (org_id, most)
+-- Parameters in sub-selects, as in claim_jobs.
+from unnest((select %(org_ids)s::uuid[]), (select %(mosts)s::int[])) as w (org_id, most)

@@ -1,6 +1,7 @@
 """Tickets for backlogs of light jobs: as many as there are jobs, in turns, and never forgotten for long."""
 
 from collections import Counter
+from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.fairness import AHEAD_S
-from domain.tickets import COUNTED_AHEAD, Ticket, TicketBook, deal
+from domain.tickets import COUNTED_AHEAD, FLOORS_HOLD_S, Sounding, Ticket, TicketBook, deal
 
 ANN, BOB, CARL = (Ticket("default", 0, UUID(int=number)) for number in (1, 2, 3))
 
@@ -118,3 +119,16 @@ def test_whatever_is_counted_nobody_gets_more_than_he_wants_or_less_than_nothing
 @pytest.mark.parametrize("wanted", [0, 1])
 def test_an_empty_backlog_gives_nothing(wanted: int) -> None:
     assert give(TicketBook(), ANN, wanted, 0) == 0
+
+
+def test_floors_are_forgotten_before_a_job_below_one_waits_long() -> None:
+    sounding, since, begin = Sounding(), datetime(2026, 1, 1, tzinfo=UTC), 100.0
+    sounding.learn({ANN: since}, begin)
+    assert sounding.floors == {}
+    for part in range(1, 10):
+        sounding.learn({ANN: since}, begin + FLOORS_HOLD_S * part / 10)
+        assert sounding.floors == {ANN: since}
+    sounding.learn({BOB: since}, begin + FLOORS_HOLD_S * 9 / 10)
+    assert sounding.floors == {ANN: since, BOB: since}
+    sounding.learn({ANN: since}, begin + FLOORS_HOLD_S)
+    assert sounding.floors == {}

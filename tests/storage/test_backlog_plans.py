@@ -58,12 +58,15 @@ def owner(settings: Settings, shelf: str) -> Iterator[Connection]:
         connection.rollback()
 
 
+TICKETS = ("queues", "priorities", "org_ids", "counts", "floors")
+
+
 def asked(owner: Connection, shelf: str) -> dict[str, dict[str, Any]]:
     """The statements that a shelf's jobs meet, with their parameters."""
     rows = owner.execute("select id, claim_token, org_id from jobs order by id limit %s", (BATCH,)).fetchall()
     ids, tokens, org = [row[0] for row in rows], [row[1] for row in rows], rows[0][2]
     claiming = {"token": uuid4(), "worker_id": uuid4(), "lease": LEASE}
-    hints = {"job_ids": ids, "starts": [False] * BATCH, "queues": [], "priorities": [], "org_ids": [], "counts": []}
+    hints = {"job_ids": ids, "starts": [False] * BATCH} | {name: [] for name in TICKETS}
     place = {"queue": "default", "priority": 0, "org_ids": [org]}
     tickets = {"job_ids": [], "starts": [], "queues": ["default"], "priorities": [0], "org_ids": [org]}
     listing = {"queue": "default", "priority": 0, "start": UUID(int=0), "most": 500}
@@ -81,7 +84,7 @@ def asked(owner: Connection, shelf: str) -> dict[str, dict[str, Any]]:
             "clear_crowds": crowds,
         },
         "light": {
-            "claim_jobs": claiming | tickets | {"counts": [BATCH]},
+            "claim_jobs": claiming | tickets | {"counts": [BATCH], "floors": []},
             "count_light_backlog": place | {"mosts": [4000]},
             "list_backlog": {"queues": ["default"]},
             "list_waiting_orgs": listing | {"light": True},

@@ -100,7 +100,7 @@ def claiming(million: Connection) -> dict[str, Any]:
 def tickets(million: Connection) -> dict[str, Any]:
     orgs = sorted(set(column(million, "org_id", "backlog_since is not null and light")))
     each = len(orgs)
-    return {"queues": ["default"] * each, "priorities": [0] * each, "org_ids": orgs, "counts": [5] * each}
+    return {"queues": ["default"] * each, "priorities": [0] * each, "org_ids": orgs, "counts": [5] * each, "floors": []}
 
 
 def counting(million: Connection) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from tests.factories import LEASE, PATIENCE, make_job_type, make_org, make_worke
 from tests.invariants import check_ledger
 
 LIGHT = Level(0, light=True)
+LIGHTS = ("probe.light", "probe.light")
 
 
 @pytest.fixture
@@ -97,6 +98,34 @@ def test_gates_keys_and_cancels_hold_for_tickets_too(store: Database, org: UUID,
         canceled = fill(store, org, 1)
         ledger.cancel(tx, canceled, "not wanted", by=Origin())
     assert draw(store, worker, org, 5).jobs == ()
+
+
+def test_what_can_stand_against_a_claim_is_looked_at_for_tickets_too(
+    store: Database, org: UUID, database: Connection
+) -> None:
+    make_job_type(store, "probe.once", light=True, unique_mode="while_active", unique_fields=("account_id",))
+    plain, guarded, suspect, expired = (fill(store, org, 1, name)[0] for name in ("probe.light", "probe.once", *LIGHTS))
+    database.execute("update jobs set suspect = true where id = %s", (suspect,))
+    database.execute("update jobs set expires_at = now() where id = %s", (expired,))
+    claims = draw(store, make_worker(store), org, 5)
+    assert {job.job_id: job.started for job in claims.jobs} == {plain: False, guarded: False, suspect: True}
+    assert claims.refused == {expired: "expired"}
+    assert database.execute("select status from idempotency_keys").fetchall() == [("running",)]
+    check_ledger(database, open_jobs=3)
+
+
+def test_a_draw_begins_where_the_last_one_ended(store: Database, org: UUID) -> None:
+    worker, old = make_worker(store), fill(store, org, 2)
+    claims, line = draw(store, worker, org, 1), Ticket("default", 0, org)
+    young = fill(store, org, 2)
+    with store.ledger() as tx:
+        floors = {line: claims.floors[line] + timedelta(microseconds=1)}
+        rest = ledger.claim(tx, [], worker.worker_id, lease=LEASE, tickets={line: 5}, floors=floors)
+        assert {job.job_id for job in rest.jobs} == set(young)
+        late = ledger.claim(tx, [], worker.worker_id, lease=LEASE, tickets={line: 5})
+    assert [job.job_id for job in late.jobs] == old[1:]
+    assert rest.floors[line] > late.floors[line] == claims.floors[line]
+    assert draw(store, worker, org, 5).floors == {}
 
 
 def test_backlogs_are_counted_up_to_a_bound(store: Database, org: UUID, database: Connection) -> None:
