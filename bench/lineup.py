@@ -13,7 +13,7 @@ def _program(peer: str, *words: str, count: int = 2) -> Setting:
 
 
 def _celery(label: str, *words: str, count: int = 1, ready: int = 2, prefetch: int = 64, safe: bool = True) -> Setting:
-    environment = {"BENCH_PREFETCH": str(prefetch), "BENCH_ACK_EMULATION": str(int(safe))}
+    environment = {"BENCH_PREFETCH": str(prefetch), "BENCH_ACK_EMULATION": str(int(safe)), "USE_FAST_LOCALS": "1"}
     return Setting(label, processes((*CELERY, *QUIET, *words), count), ready, environment)
 
 

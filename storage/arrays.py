@@ -7,18 +7,27 @@ from types import NoneType
 from typing import Any
 from uuid import UUID
 
+from domain.job import State
+
 Element = UUID | str | int | bool | datetime | dict[str, Any] | None
 
 
 def array(elements: Iterable[Element]) -> str:
     """The literal, to be cast to its type in the statement; a dict becomes JSON, None becomes NULL."""
-    return f"{{{','.join([LITERALS[type(element)](element) for element in elements])}}}"
-
-
-def column(elements: Iterable[Element]) -> str:
-    """One of several arrays for the same `unnest`, which fills a shorter one up with NULL: all None, it is empty."""
     listed = list(elements)
-    return "{}" if all(element is None for element in listed) else array(listed)
+    kinds = set(map(type, listed))
+    if len(kinds) == 1:
+        return f"{{{','.join(map(LITERALS[kinds.pop()], listed))}}}"
+    return f"{{{','.join([LITERALS[type(element)](element) for element in listed])}}}"
+
+
+def column(elements: Iterable[Element], absent: Element = None) -> str:
+    """One of several arrays for the same `unnest`, which fills a shorter one up with NULL.
+
+    Where all its elements are `absent` it is empty; the statement must take NULL for that then.
+    """
+    listed = list(elements)
+    return "{}" if listed.count(absent) == len(listed) else array(listed)
 
 
 def _quoted(text: str) -> str:
@@ -36,6 +45,7 @@ LITERALS: Mapping[type, Callable[[Any], str]] = {
     bool: str,
     int: str,
     str: _quoted,
+    State: str,
     dict: _document,
     datetime: datetime.isoformat,
 }

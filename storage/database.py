@@ -38,6 +38,10 @@ class Transaction:
         """Run a statement of `storage/sql` and return its rows."""
         return fetch(self._connection, statement(name), parameters)
 
+    def tuples(self, name: str, /, **parameters: object) -> Sequence[tuple[Any, ...]]:
+        """The same, with rows as plain tuples: where they are many, each name costs more than its value."""
+        return fetch(self._connection, statement(name), parameters, named=False)
+
     def raw(self, sql: str, parameters: Mapping[str, object] | None = None) -> Sequence[Row]:
         """Run SQL text with `%(name)s` parameters; row-level security is what keeps a handler's inside its org."""
         return fetch(self._connection, sql, parameters or {})

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 import psycopg
+from psycopg.rows import tuple_row
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -23,8 +24,8 @@ class DatabaseUnavailable(Transient):
     code = "database.unavailable"
 
 
-def fetch(connection: Connection, sql: str, parameters: Mapping[str, object]) -> Sequence[Row]:
-    """Run SQL text and return its rows; none when it returns none.
+def fetch(connection: Connection, sql: str, parameters: Mapping[str, object], *, named: bool = True) -> Sequence[Row]:
+    """Run SQL text and return its rows, as plain tuples if they are not to be `named`; none when it returns none.
 
     psycopg runs it on the connection that SQLAlchemy lends: to make a result of SQLAlchemy's out of the answer takes as
     long as all that psycopg does for a single statement.
@@ -32,7 +33,7 @@ def fetch(connection: Connection, sql: str, parameters: Mapping[str, object]) ->
     with translated():
         lent = cast("psycopg.Connection[Any]", connection.connection.driver_connection)
         try:
-            cursor = lent.cursor(row_factory=_named)
+            cursor = lent.cursor(row_factory=_named if named else tuple_row)
             cursor.execute(sql, parameters or None)
             return cursor.fetchall() if cursor.description else []
         except psycopg.Error as error:

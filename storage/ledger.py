@@ -111,7 +111,7 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
     fresh one.
     """
     token = token or uuid4()
-    rows = tx.run(
+    rows = tx.tuples(
         "claim_jobs",
         job_ids=array(job_ids),
         starts=array([True] * len(job_ids) if starts is None else starts),
@@ -124,7 +124,6 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
         worker_id=worker_id,
         lease=lease,
     )
-    # By position: naming the columns one by one would cost more than all the rest.
     jobs = tuple(_claimed(row, token) for row in rows if row[0] == "claimed")
     kinds, others = list(tickets), [row for row in rows if row[0] != "claimed"]
     reached = {kinds[row[-1] - 1]: row[14] for row in others if row[0] == "drawn"}
@@ -135,19 +134,19 @@ def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Moved:
     """Write what became of jobs; a job that is missing from the answer had lost its claim, and nothing was written."""
     rows = tx.run(
         "settle_jobs",
-        job_ids=array(s.job_id for s in settlements),
-        tokens=array(s.token for s in settlements),
-        states=array(s.state.value for s in settlements),
-        run_ats=column(s.run_at for s in settlements),
-        attempt_deltas=array(s.attempt_delta for s in settlements),
-        loss_deltas=array(s.loss_delta for s in settlements),
-        started_ats=column(s.started_at for s in settlements),
-        outputs=column(s.output for s in settlements),
-        errors=column(s.error for s in settlements),
-        costs=array(s.cost_microcents for s in settlements),
-        reasons=column(s.reason for s in settlements),
-        events=column(s.event for s in settlements),
-        details=column(s.detail or None for s in settlements),
+        job_ids=array([s.job_id for s in settlements]),
+        tokens=array([s.token for s in settlements]),
+        states=array([s.state for s in settlements]),
+        run_ats=column([s.run_at for s in settlements]),
+        attempt_deltas=column([s.attempt_delta for s in settlements], 0),
+        loss_deltas=column([s.loss_delta for s in settlements], 0),
+        started_ats=column([s.started_at for s in settlements]),
+        outputs=column([s.output for s in settlements]),
+        errors=column([s.error for s in settlements]),
+        costs=column([s.cost_microcents for s in settlements], 0),
+        reasons=column([s.reason for s in settlements]),
+        events=column([s.event for s in settlements]),
+        details=column([s.detail or None for s in settlements]),
     )
     refused = {row.id for row in rows if row.what == "refused"}
     return Moved(frozenset(s.job_id for s in settlements) - refused, woken(rows))

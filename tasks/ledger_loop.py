@@ -53,7 +53,8 @@ class Envelope:
     """One broker message; acknowledged when each of its jobs is claimed, or is known to need no claim here."""
 
     message: Any
-    job_type: str
+    task: str
+    """A job type, or `DRAW`."""
     open: int
 
 
@@ -109,8 +110,7 @@ class LedgerLoop:
             message.reject_log_error(log, self._consumer.connection_errors)
             admission.refuse(self._process, str(task), str(message.headers["id"]), problem.field, problem.reason)
             return
-        # A ticket does not say what its job will be; probably another of what the last one was.
-        envelope = Envelope(message, self._drawn if task == DRAW else task, len(named))
+        envelope = Envelope(message, task, len(named))
         self._envelopes += 1
         self._bundled += 0.2 * (len(named) - self._bundled)
         self._hints.extend([(one, envelope) for one in named])
@@ -185,11 +185,13 @@ class LedgerLoop:
             self._timer = self._consumer.hub.call_later(max(0.0, self._next_turn - time.monotonic()), self.turn)
 
     def _has_room(self) -> bool:
-        taken = len(self._held) - len(self._reports)
-        return not self._process.stopping.is_set() and self._may_take(self._hints[0][1].job_type, taken, self._load_s)
+        taken, kind = len(self._held) - len(self._reports), self._kind(self._hints[0][1])
+        room = may_take(self._door.slots, taken, self._load_s, self._pace.expects(kind), light=_light(kind))
+        return room and not self._process.stopping.is_set()
 
-    def _may_take(self, job_type: str, taken: int, load_s: float) -> bool:
-        return may_take(self._door.slots, taken, load_s, self._pace.expects(job_type), light=_light(job_type))
+    def _kind(self, envelope: Envelope) -> str:
+        """What a hint's job will be; a ticket does not say, so probably another of what the last one was."""
+        return self._drawn if envelope.task == DRAW else envelope.task
 
     def _settle(self) -> None:
         reports = [self._reports.popleft() for _ in range(min(len(self._reports), FULL))]
@@ -240,15 +242,16 @@ class LedgerLoop:
         now_free, load = max(0, slots - taken), self._load_s
         hinted: list[Hinted] = []
         while self._hints and len(hinted) < FULL:
-            job_type = self._hints[0][1].job_type
-            if not self._may_take(job_type, taken + len(hinted), load):
+            kind = self._kind(self._hints[0][1])
+            expected = self._pace.expects(kind)
+            if not may_take(slots, taken + len(hinted), load, expected, light=_light(kind)):
                 break
-            load += self._pace.expects(job_type)
+            load += expected
             hinted.append(self._hints.popleft())
         if hinted:
             # An ordinary job that finds a free slot begins at once, and its claim says so; others begin in their turn.
             starts = {
-                what: place < now_free and not _light(envelope.job_type)
+                what: place < now_free and not _light(envelope.task)
                 for place, (what, envelope) in enumerate(hinted)
                 if isinstance(what, UUID)
             }
@@ -328,7 +331,7 @@ class LedgerLoop:
         slots, taken = self._door.slots, len(self._held)
         room = slots - taken - len(self._hints)
         if self._hints or self._held:
-            kind = (self._hints[-1][1] if self._hints else next(reversed(self._held.values()))[0]).job_type
+            kind = self._kind(self._hints[-1][1]) if self._hints else next(reversed(self._held.values()))[0].job_type
             each_s = max(self._pace.expects(kind), 1e-5)
             soon_s = slots * SOON_S - waiting_s(slots, taken, self._load_s) - len(self._hints) * each_s
             most = 2 * FULL if _light(kind) else room + AHEAD

@@ -2,7 +2,10 @@
 -- which of its jobs were refused. A job that comes straight from its claim gets the start of its attempt in its
 -- trail too, with its own time. Returns the refused jobs and those that waited for their concurrency keys.
 with verdicts as materialized (
-  select * from unnest(
+  -- Numbers that are zero for all jobs are not given.
+  select id, token, state, run_at, coalesce(attempt_delta, 0) as attempt_delta, coalesce(loss_delta, 0) as loss_delta, began_at,
+    output, error, coalesce(cost, 0) as cost, reason, event, detail
+  from unnest(
     %(job_ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(run_ats)s::timestamptz[], %(attempt_deltas)s::smallint[],
     %(loss_deltas)s::smallint[], %(started_ats)s::timestamptz[],
     %(outputs)s::jsonb[], %(errors)s::jsonb[], %(costs)s::bigint[], %(reasons)s::text[], %(events)s::text[], %(details)s::jsonb[]

@@ -1,5 +1,6 @@
 """The ledger loop by itself: what it makes of messages, and of a claim whose answer was lost."""
 
+from collections import Counter
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -8,11 +9,13 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
-from domain.job import NewJob
+from domain.job import ClaimedJob, NewJob, State
+from domain.lifecycle import Settlement
 from domain.tickets import Ticket
 from settings import Settings
 from storage import ledger
 from tasks import ledger_loop
+from tasks.attempts import Report
 from tasks.hints import TICKETS, Message, ticket_message
 from tasks.ledger_loop import CHECK_S, LedgerLoop
 from tasks.runtime import Runtime
@@ -40,9 +43,17 @@ class Pool:
 
     def __init__(self) -> None:
         self.jobs: list[UUID] = []
+        self._taken: list[ClaimedJob] = []
 
     def apply_async(self, _perform: object, *, args: tuple[Any, int], **_callbacks: object) -> None:
+        self._taken += args[0]
         self.jobs += [job.job_id for job in args[0]]
+
+    def reports(self, *, seconds: float) -> list[Report]:
+        """What a pool would report that had done all it was given since the last report, each in so many seconds."""
+        ended = [Settlement(job.job_id, job.token, State.SUCCEEDED, output={}) for job in self._taken]
+        self._taken.clear()
+        return [Report(done.job_id, done.token, "succeeded", done, seconds) for done in ended]
 
 
 class Consumer:
@@ -114,6 +125,21 @@ def test_a_message_of_tickets_is_answered_when_they_are_used(process: Runtime, o
     assert sorted(consumer.pool.jobs) == sorted(job_ids)
     loop.turn()
     assert (broker.acknowledged, loop.health()["hinted"]) == (1, 0)
+
+
+def test_tickets_that_came_before_a_job_was_seen_are_used_at_the_pace_of_the_first(
+    process: Runtime, org: UUID, database: Connection
+) -> None:
+    fill(process, org, 64)
+    broker, (loop, consumer) = Broker(), make_loop(process)
+    loop.received(broker.message(ticket_message({Ticket("default", 0, org): 64})))
+    loop.turn()
+    assert states(database).count("claimed") == SLOTS, "nobody knows yet how long they take"
+    for _ in range(2):  # a turn claims before it learns from what it settles
+        loop.deliver(consumer.pool.reports(seconds=0.0001))
+        loop.turn()
+    loop.turn()
+    assert Counter(states(database)) == {"succeeded": 2 * SLOTS, "claimed": 64 - 2 * SLOTS}
 
 
 def test_tickets_that_cannot_be_read_are_refused(process: Runtime, org: UUID, database: Connection) -> None:

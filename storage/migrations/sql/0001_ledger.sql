@@ -46,6 +46,11 @@ create domain postroom.actor_type as text check (value in ('user', 'system', 'ap
 create domain postroom.actor_id as text check (length(value) between 1 and 200);
 create domain postroom.request_id as text check (length(value) between 1 and 200);
 create domain postroom.correlation_id as text check (length(value) between 1 and 200);
+create domain postroom.traceparent as text check (length(value) <= 200);
+create domain postroom.priority as smallint check (value between -100 and 100);
+create domain postroom.payload_version as smallint check (value > 0);
+create domain postroom.max_attempts as smallint check (value between 1 and 100);
+create domain postroom.deadline as interval check (value > interval '0');
 
 -- An unfinished job stands on exactly one of three shelves; a final one on none. No index names the state or changes by a
 -- claim, so that the claim of a published job stays a HOT update. docs/explanation/fairness.md has a picture.
@@ -67,9 +72,9 @@ create table jobs (
   queue postroom.queue not null,
   state text not null default 'queued'
     check (state in ('queued', 'claimed', 'running', 'succeeded', 'failed', 'dead', 'canceled')),
-  priority smallint not null default 0 check (priority between -100 and 100),
+  priority postroom.priority not null default 0,
   payload postroom.payload not null,
-  payload_version smallint not null check (payload_version > 0),
+  payload_version postroom.payload_version not null,
   idempotency_key postroom.idempotency_key not null,
   guarded boolean not null,
   light boolean not null default false,
@@ -78,14 +83,14 @@ create table jobs (
   actor_id postroom.actor_id not null,
   request_id postroom.request_id not null,
   correlation_id postroom.correlation_id not null,
-  traceparent text check (length(traceparent) <= 200),
+  traceparent postroom.traceparent,
   parent_id uuid,
   replay_of uuid,
   attempt smallint not null default 0 check (attempt between 0 and max_attempts),
-  max_attempts smallint not null check (max_attempts between 1 and 100),
+  max_attempts postroom.max_attempts not null,
   losses smallint not null default 0 check (losses >= 0),
   suspect boolean not null default false,
-  deadline interval not null check (deadline > interval '0'),
+  deadline postroom.deadline not null,
   created_at timestamptz not null default now(),
   run_at timestamptz not null default now(),
   expires_at timestamptz,
