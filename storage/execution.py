@@ -25,7 +25,9 @@ class DatabaseUnavailable(Transient):
 
 
 def fetch(connection: Connection, sql: str, parameters: Mapping[str, object], *, named: bool = True) -> Sequence[Row]:
-    """Run SQL text and return its rows, as plain tuples if they are not to be `named`; none when it returns none.
+    """Run SQL text and return its rows, none when it returns none.
+
+    Those that are not to be `named` are many: they come as plain tuples, and in the binary format, for it is shorter.
 
     psycopg runs it on the connection that SQLAlchemy lends: to make a result of SQLAlchemy's out of the answer takes as
     long as all that psycopg does for a single statement.
@@ -33,7 +35,7 @@ def fetch(connection: Connection, sql: str, parameters: Mapping[str, object], *,
     with translated():
         lent = cast("psycopg.Connection[Any]", connection.connection.driver_connection)
         try:
-            cursor = lent.cursor(row_factory=_named if named else tuple_row)
+            cursor = lent.cursor(row_factory=_named if named else tuple_row, binary=not named)
             cursor.execute(sql, parameters or None)
             return cursor.fetchall() if cursor.description else []
         except psycopg.Error as error:
