@@ -8,7 +8,7 @@ from bench.arena import Arena, Sizes, Stage
 from bench.contest import Contest, Target, best, take_turns
 from bench.drain import Heat, drain
 from bench.lineup import DURABLE, OTHERS, PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY
-from bench.ours import LIGHT_SETTINGS, PREFORK, THREADS
+from bench.ours import FEW_THREADS, PREFORK, THREADS
 from bench.peer import Kind
 
 LIGHT, ORDINARY = "drain_light", "drain_ordinary"
@@ -97,8 +97,7 @@ def _hold(arena: Arena, jobs: int, suffix: str, chosen: list[Match]) -> Iterator
 def _entry(arena: Arena, name: str, jobs: int) -> Heat | None:
     match name:
         case "ours_light":
-            entries = [Heat(arena.ours, setting, "light_noop", jobs, arena.sizes.box_s) for setting in LIGHT_SETTINGS]
-            return _best_of(arena, name, entries)
+            return Heat(arena.ours, FEW_THREADS, "light_noop", jobs, arena.sizes.box_s)
         case "ours_threads":
             return Heat(arena.ours, THREADS, "noop", jobs, arena.sizes.box_s)
         case "ours_prefork":

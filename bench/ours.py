@@ -26,12 +26,7 @@ WORKER = ("-m", "celery", "-A", "tasks", "worker", "-Q", "default", "-I", "bench
 QUIET = ("--without-gossip", "--without-mingle")
 
 THREADS = Setting("2 processes of 4 threads", processes((*WORKER, *QUIET, "-P", "threads", "-c", "4"), 2), ready=2)
-LIGHT_SETTINGS = (
-    THREADS,
-    Setting("3 processes of 4 threads", processes((*WORKER, *QUIET, "-P", "threads", "-c", "4"), 3), ready=3),
-    Setting("3 processes of 2 threads", processes((*WORKER, *QUIET, "-P", "threads", "-c", "2"), 3), ready=3),
-)
-"""As for the peers, a heat decides which is the best for light jobs."""
+FEW_THREADS = Setting("3 processes of 2 threads", processes((*WORKER, *QUIET, "-P", "threads", "-c", "2"), 3), ready=3)
 PREFORK = Setting("prefork 2", processes((*WORKER, *QUIET, "-P", "prefork", "-c", "2"), 1), ready=2)
 NAPPING = Setting("1 process of 200 threads", processes((*WORKER, *QUIET, "-P", "threads", "-c", "200"), 1), ready=1)
 ONE = Setting("1 process of 4 threads", processes((*WORKER, *QUIET, "-P", "threads", "-c", "4"), 1), ready=1)
