@@ -126,6 +126,7 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
     )
     jobs = tuple(_claimed(row, token) for row in rows if row[0] == "claimed")
     kinds, others = list(tickets), [row for row in rows if row[0] != "claimed"]
+    # What was drawn has its ticket's place in the last column, and its time in that of `created_at`.
     reached = {kinds[row[-1] - 1]: row[14] for row in others if row[0] == "drawn"}
     return Claims(jobs, {row[1]: row[0] for row in others if row[0] != "drawn"}, reached)
 
