@@ -7,16 +7,16 @@
 -- youngest job waited that was drawn there; the next draw may take that for its floor and need not pass the entries before it,
 -- which stay in the index until a vacuum.
 with drawn as materialized (
-  -- Parameters in sub-selects: planned anew, an empty array looks cheaper than any kept plan, and each claim would be planned anew.
+  -- In sub-selects, for the planner must not see the parameters: with an empty array it would plan each claim anew.
   select t.place, d.plain, d.others, d.since
   from unnest((select %(queues)s::text[]), (select %(priorities)s::int[]), (select %(org_ids)s::uuid[]), (select %(counts)s::int[]),
     (select %(floors)s::timestamptz[])) with ordinality as t (queue, priority, org_id, count, floor, place)
   cross join (select not exists (select from gates) as open) as all_gates
   -- Through arrays, as in publish_backlog.
   cross join lateral (
-    select array_agg(place) filter (where plain) as plain, array_agg(id) filter (where not plain) as others, max(backlog_since) as since
+    select array_agg(tid) filter (where plain) as plain, array_agg(id) filter (where not plain) as others, max(backlog_since) as since
     from (
-      select ctid as place, id, backlog_since,
+      select ctid as tid, id, backlog_since,
         all_gates.open and serial_key is null and cancel_requested_at is null and expires_at is null and not (guarded or suspect) as plain
       from jobs
       where queue = t.queue and priority = t.priority and light and org_id = t.org_id and backlog_since is not null

@@ -1,24 +1,28 @@
 """Tickets: light jobs leave the backlog by their claim, the oldest first, and no two processes get one."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 from psycopg import Connection
 
 from domain.job import NewJob, Origin
 from domain.lifecycle import Settlement
 from domain.tickets import Ticket
+from settings import Settings
 from storage import gates, ledger, recovery, relaying
 from storage.database import Database
 from storage.gates import Gate
 from storage.ledger import Claims, Worker
+from storage.queries import statement
 from storage.relaying import Level
 from tests.factories import LEASE, PATIENCE, make_job_type, make_org, make_worker
 from tests.invariants import check_ledger
+from tests.waiting import eventually
 
 LIGHT = Level(0, light=True)
-LIGHTS = ("probe.light", "probe.light")
 
 
 @pytest.fixture
@@ -104,7 +108,7 @@ def test_what_can_stand_against_a_claim_is_looked_at_for_tickets_too(
     store: Database, org: UUID, database: Connection
 ) -> None:
     make_job_type(store, "probe.once", light=True, unique_mode="while_active", unique_fields=("account_id",))
-    plain, guarded, suspect, expired = (fill(store, org, 1, name)[0] for name in ("probe.light", "probe.once", *LIGHTS))
+    (guarded,), (plain, suspect, expired) = fill(store, org, 1, "probe.once"), fill(store, org, 3)
     database.execute("update jobs set suspect = true where id = %s", (suspect,))
     database.execute("update jobs set expires_at = now() where id = %s", (expired,))
     claims = draw(store, make_worker(store), org, 5)
@@ -112,6 +116,29 @@ def test_what_can_stand_against_a_claim_is_looked_at_for_tickets_too(
     assert claims.refused == {expired: "expired"}
     assert database.execute("select status from idempotency_keys").fetchall() == [("running",)]
     check_ledger(database, open_jobs=3)
+
+
+def test_a_job_that_moves_between_the_draws_snapshot_and_its_lock_waits_for_the_next(
+    store: Database, org: UUID, settings: Settings, database: Connection
+) -> None:
+    (moving, still), worker = fill(store, org, 2), make_worker(store)
+    # The statement as it is, but that it stands between the two for as long as this lock is held elsewhere.
+    stands = statement("claim_jobs").replace("as open)", "as open, pg_advisory_xact_lock(1))")
+    assert stands != statement("claim_jobs")
+    line = {"queues": ["default"], "priorities": [0], "org_ids": [org], "counts": [5], "floors": []}
+    given = {"job_ids": [], "starts": [], "token": uuid4(), "worker_id": worker.worker_id, "lease": LEASE} | line
+    database.execute("select pg_advisory_lock(1)")
+    with (
+        psycopg.connect(settings.database_url.get_secret_value(), autocommit=True) as other,
+        ThreadPoolExecutor() as pool,
+    ):
+        claim = pool.submit(lambda: other.execute(stands.encode(), given).fetchall())
+        waiting = "select 1 from pg_locks where locktype = 'advisory' and not granted"
+        assert eventually(lambda: database.execute(waiting).fetchone(), within=10, describe="the claim to stand")
+        database.execute("update jobs set progress = '{}' where id = %s", (moving,))
+        database.execute("select pg_advisory_unlock(1)")
+        assert [row[1] for row in claim.result() if row[0] == "claimed"] == [still]
+    assert [job.job_id for job in draw(store, worker, org, 5).jobs] == [moving]
 
 
 def test_a_draw_begins_where_the_last_one_ended(store: Database, org: UUID) -> None:
