@@ -69,13 +69,8 @@ class PostgresServer:
 
     def kill(self) -> None:
         """End it and all its backends with SIGKILL; the next `start` recovers from the write-ahead log."""
-        backends = psutil.Process(self.process.pid).children(recursive=True) if self.process.running else []
         self.process.kill()
-        for backend in backends:
-            # A backend in the middle of a query notices its postmaster's death late, and the next start must not wait.
-            with contextlib.suppress(psutil.NoSuchProcess):
-                backend.kill()
-        wait_until(lambda: not any(map(_lives, backends)), within=10, describe="the end of PostgreSQL's backends")
+        wait_until(self._end_backends, within=10, describe="the end of PostgreSQL's backends")
 
     def restart(self) -> None:
         """Stop and start again at the same address."""
@@ -109,6 +104,19 @@ class PostgresServer:
             raise RuntimeError(f"initdb ended with status {status}: {initdb.read_log()}")
         initdb.stop()
 
+    def _end_backends(self) -> bool:
+        """Kill what is left; true when nothing is.
+
+        A backend in the middle of a query notices its postmaster's death late, and no other server may start before its
+        end. One that was just being forked is nobody's child any more: each is known by its folder, the data directory.
+        """
+        folder = str(self.data.resolve())
+        backends = [process for process in psutil.process_iter(["cwd"]) if process.info["cwd"] == folder]
+        for backend in backends:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                backend.kill()
+        return not backends
+
     def _answers(self) -> bool:
         if not self.process.running:
             status, log = self.process.exit_status, self.process.read_log()[-2000:]
@@ -136,11 +144,3 @@ class PostgresServer:
         }
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         return [str(find_postgres_programs() / "postgres"), "-D", str(self.data), *options]
-
-
-def _lives(process: psutil.Process) -> bool:
-    """Whether it still holds memory; a zombie that nobody has collected yet does not."""
-    try:
-        return bool(process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False

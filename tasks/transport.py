@@ -55,19 +55,17 @@ class FleetQoS(redis.QoS):  # type: ignore[misc] # kombu ships no types
 
     def ack(self, delivery_tag: str) -> None:
         """Forget a message."""
-        if delivery_tag in self._guarded:
-            self._guarded.discard(delivery_tag)
+        if self._still_guarded(delivery_tag):
             super().ack(delivery_tag)
         else:
             virtual.QoS.ack(self, delivery_tag)
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:  # noqa: FBT001, FBT002 - kombu's signature
         """Forget a message, or put it back."""
-        if delivery_tag in self._guarded:
-            self._guarded.discard(delivery_tag)
+        if self._still_guarded(delivery_tag):
             super().reject(delivery_tag, requeue)
         else:
-            virtual.QoS.reject(self, delivery_tag, requeue)
+            virtual.QoS.reject(self, delivery_tag, requeue and self._connected)
 
     def restore_unacked(self, client: Any = None) -> list[Any]:  # noqa: ANN401 - kombu's signature
         """Put back what is open, so that another worker need not wait for the relay to send hints again."""
@@ -79,6 +77,20 @@ class FleetQoS(redis.QoS):  # type: ignore[misc] # kombu ships no types
                 self.channel.put_back(message)
         self._delivered.clear()
         return []
+
+    def _still_guarded(self, delivery_tag: str) -> bool:
+        """Whether the broker must be told of a message's end.
+
+        Not through a connection that was lost while its job was taken in: kombu would raise what ends the worker. The
+        broker brings the message again, and its job is known by then.
+        """
+        guarded = delivery_tag in self._guarded
+        self._guarded.discard(delivery_tag)
+        return guarded and self._connected
+
+    @property
+    def _connected(self) -> bool:
+        return self.channel.connection is not None
 
     def _open(self) -> int:
         return len(self._delivered) - len(self._dirty)

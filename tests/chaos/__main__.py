@@ -89,6 +89,7 @@ def run(plan: Plan, options: argparse.Namespace, console: Console) -> int:
     report = make_report(plan, accepted, imp.record, verdict, facts)
     failures = find_failures(report, demands)
     failures += [f"the {door.name} door did not finish" for door in doors if not door.finished]
+    failures += [end for member in fleet.members for end in member.ended]
     report |= {"failures": failures, "problems": verdict.problems[:1000]}
     (folder / "report.json").write_text(json.dumps(report, indent=2) + "\n")
     console.print(as_table(report))
@@ -101,6 +102,7 @@ def run(plan: Plan, options: argparse.Namespace, console: Console) -> int:
 def _quieten(fleet: ChaosFleet, doors: list[Door], console: Console) -> float:
     """Let the doors finish and every job end, as far as they do; returns how long that took."""
     began = time.monotonic()
+    fleet.stop_beats()
 
     def at_rest() -> bool:
         fleet.keep_up()
@@ -118,12 +120,7 @@ def _quieten(fleet: ChaosFleet, doors: list[Door], console: Console) -> float:
 
 
 def _unfinished(fleet: ChaosFleet) -> int:
-    # A tick is enqueued every other second for as long as beat lives; it is no promise of the doors.
-    query = (
-        "select count(*) from jobs where finished_at is null"
-        " and (job_type <> 'chaos_jobs.tick' or created_at < now() - interval '5 seconds')"
-    )
-    return int(fleet.ask(query)[0][0])
+    return int(fleet.ask("select count(*) from jobs where finished_at is null")[0][0])
 
 
 def _options() -> argparse.Namespace:

@@ -52,15 +52,31 @@ class Member:
         """Prepare; nothing runs yet."""
         self.name = name
         self.frozen = False
-        self.starts = 0
+        self.ended: list[str] = []
+        """How it ended where nobody had killed it, which nothing that happens to it may make it do."""
+        self._expected = True
+        self._stopped = False
         command = Command([sys.executable, "-m", "celery", *words], environment=environment, folder=ROOT)
         self.process = ChildProcess(command, log=folder / f"{name}.log")
 
     def keep_up(self) -> None:
         """Start it when it does not run."""
-        if not self.process.running:
-            self.process.start()
-            self.starts += 1
+        if self.process.running or self._stopped:
+            return
+        if not self._expected:
+            self.ended.append(f"{self.name} ended by itself, with status {self.process.exit_status}")
+        self.process.start()
+        self._expected = False
+
+    def stop(self) -> None:
+        """End it in its own good way, for good."""
+        self._stopped = True
+        self.process.stop(within=STOP_WITHIN_S)
+
+    def kill(self) -> None:
+        """End it with SIGKILL, to be started again."""
+        self._expected = True
+        self.process.kill()
 
     def children(self) -> list[psutil.Process]:
         """The processes it has forked."""
@@ -134,6 +150,11 @@ class ChaosFleet:
         """Start again what has ended."""
         for member in self.members:
             member.keep_up()
+
+    def stop_beats(self) -> None:
+        """Let nothing be enqueued any more: a tick that comes after the last look would seem to be lost."""
+        for beat in self.beats:
+            beat.stop()
 
     def ready(self) -> bool:
         """Whether every worker command has registered and one of them leads the relay."""

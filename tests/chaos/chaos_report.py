@@ -51,7 +51,13 @@ def make_report(
         "median_recovery_s": round(statistics.median(waits), 2) if waits else 0.0,
         "orphans": len(waits),
         "slowest_recoveries": [
-            {"job_id": str(orphan.job_id), "attempt": orphan.attempt, "s": round(orphan.waited.total_seconds(), 2)}
+            {
+                "job_id": str(orphan.job_id),
+                "attempt": orphan.attempt,
+                "s": round(orphan.waited.total_seconds(), 2),
+                "silent_since": orphan.silent_since.isoformat(),
+                "trail": orphan.tell(),
+            }
             for orphan in sorted(verdict.orphans, key=lambda orphan: orphan.waited, reverse=True)[:10]
         ],
         "allowed_recovery_s": plan.lease_s + ALLOWANCE_S,

@@ -25,6 +25,7 @@ from storage.execution import DatabaseUnavailable
 from storage.gates import Gate
 from tests.chaos.chaos_fleet import ChaosFleet, Member
 from tests.chaos.plan import KILLS, RESTARTS, WIPES, Event, Mischief
+from tests.chaos.recovery import Silence
 
 LOOK_AGAIN_S = 0.1
 HEAL_WITHIN_S = 30.0
@@ -48,6 +49,8 @@ class Record:
     """Everything that was done, in order."""
 
     done: list[Done] = field(default_factory=list)
+    thawed: dict[tuple[str, datetime], datetime] = field(default_factory=dict)
+    """When a freeze ended, by its victim and its beginning."""
 
     def count(self, kinds: frozenset[Mischief] | Mischief) -> int:
         """How many of some kinds."""
@@ -73,9 +76,13 @@ class Record:
         """How often each kind was done."""
         return dict(Counter(one.what.value for one in self.done))
 
-    def silences(self) -> list[tuple[datetime, frozenset[int]]]:
+    def silences(self) -> list[Silence]:
         """When processes fell silent, killed or frozen, and which."""
-        return [(one.at, frozenset(one.silenced)) for one in self.done if one.silenced]
+        return [
+            Silence(one.at, frozenset(one.silenced), self.thawed.get((one.to, one.at)))
+            for one in self.done
+            if one.silenced
+        ]
 
     def write(self, path: Path) -> None:
         """Keep it as lines of JSON."""
@@ -151,7 +158,7 @@ class Imp:
             return None
         pids = (victim.process.pid, *(child.pid for child in victim.children()))
         at = datetime.now(UTC)
-        victim.process.kill()
+        victim.kill()
         return Done(what, at, victim.name, pids)
 
     def _kill_child(self, event: Event, _now: float) -> Done | None:
@@ -180,12 +187,12 @@ class Imp:
         at = datetime.now(UTC)
         victim.process.freeze()
         victim.frozen = True
-        self._at(now + event.lasts_s, lambda: self._thaw(victim))
+        self._at(now + event.lasts_s, partial(self._thaw, victim, at))
         return Done(event.what, at, victim.name, pids, f" for {event.lasts_s:.1f} s")
 
-    @staticmethod
-    def _thaw(victim: Member) -> None:
+    def _thaw(self, victim: Member, since: datetime) -> None:
         if victim.frozen:
+            self.record.thawed[victim.name, since] = datetime.now(UTC)
             victim.process.thaw()
             victim.frozen = False
 

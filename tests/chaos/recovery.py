@@ -29,9 +29,28 @@ class Orphan:
     job_id: UUID
     attempt: int
     waited: timedelta
+    silent_since: datetime
+    trail: Sequence[Step]
+
+    def tell(self) -> list[str]:
+        """The job's trail in words, each event by its seconds since the process fell silent."""
+        return [
+            f"{(step.at - self.silent_since).total_seconds():+.2f} s {step.event} attempt {step.attempt}"
+            f"{f' by {step.worker}' if step.worker else ''}{f' ({step.cause})' if step.cause else ''}"
+            for step in self.trail
+        ]
 
 
-Silences = Sequence[tuple[datetime, frozenset[int]]]
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Processes that fell silent: killed, or frozen until they were thawed."""
+
+    at: datetime
+    pids: frozenset[int]
+    until: datetime | None = None
+
+
+Silences = Sequence[Silence]
 
 
 def find_orphans(
@@ -43,8 +62,9 @@ def find_orphans(
     """All attempts that a silence ended.
 
     An attempt belongs to the process that claimed it (`pids` of the workers' rows) and to the one that began it
-    (`begun`, told by the job itself). It is an orphan of the last silence of either that lies between its claim and the
-    next event of its trail, if that event is no settlement of its own.
+    (`begun`, told by the job itself). It is an orphan if either fell silent between its claim and the next event of its
+    trail, and that event is no settlement of its own. It waits from the first silence that lasted until then: a process
+    that was thawed in time has worked on it again. If none lasted, the lease ended in one of them: the first counts.
     """
     return [orphan for trail in trails for orphan in _of_one_job(trail, silences, pids, begun)]
 
@@ -61,10 +81,11 @@ def _of_one_job(
             continue
         owners = {pids.get(step.worker)} if step.worker is not None else set()
         owners |= set(begun.get((step.job_id, step.attempt), ()))
-        since = [at for at, silenced in silences if step.at <= at <= following.at and silenced & owners]
-        if since:
-            # The first: from then on nobody worked on it.
-            yield Orphan(step.job_id, step.attempt, following.at - min(since))
+        found = [one for one in silences if step.at <= one.at <= following.at and one.pids & owners]
+        lasting = [one for one in found if one.until is None or one.until >= following.at]
+        if found:
+            since = min(one.at for one in lasting or found)
+            yield Orphan(step.job_id, step.attempt, following.at - since, since, trail)
 
 
 def _is_rescue(step: Step) -> bool:

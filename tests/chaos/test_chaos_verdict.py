@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from tests.chaos.conftest import Aftermath
-from tests.chaos.recovery import Silences, Step, find_orphans
+from tests.chaos.recovery import Silence, Silences, Step, find_orphans
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -94,6 +94,11 @@ def trail(*events: tuple[float, str, str | None]) -> list[Step]:
     ]
 
 
+def silent(at: float, *, pid: int = 7, until: float | None = None) -> Silence:
+    end = None if until is None else START + timedelta(seconds=until)
+    return Silence(START + timedelta(seconds=at), frozenset({pid}), end)
+
+
 def waits(steps: list[Step], silences: Silences, *, begun_by: int | None = None) -> list[float]:
     pids = {step.worker: 7 for step in steps if step.worker}
     begun = {(steps[0].job_id, 1): [begun_by]} if begun_by else {}
@@ -102,20 +107,33 @@ def waits(steps: list[Step], silences: Silences, *, begun_by: int | None = None)
 
 def test_an_orphan_waits_from_the_death_of_its_process_to_its_rescue() -> None:
     steps = trail((0, "enqueued", None), (1, "started", None), (9, "retried", "lost"), (10, "succeeded", None))
-    died = START + timedelta(seconds=3)
-    assert waits(steps, [(died, frozenset({7}))]) == [6]
-    assert waits(steps, [(died, frozenset({8}))]) == []
-    assert waits(steps, [(died, frozenset({8}))], begun_by=8) == [6]
-    assert waits(steps, [(START + timedelta(seconds=9.5), frozenset({7}))]) == []
-    again = START + timedelta(seconds=5)
-    assert waits(steps, [(again, frozenset({7})), (died, frozenset({7}))]) == [6]
+    assert waits(steps, [silent(3)]) == [6]
+    assert waits(steps, [silent(3, pid=8)]) == []
+    assert waits(steps, [silent(3, pid=8)], begun_by=8) == [6]
+    assert waits(steps, [silent(9.5)]) == []
+    assert waits(steps, [silent(5), silent(3)]) == [6]
+
+
+def test_a_process_that_was_thawed_is_silent_no_more() -> None:
+    steps = trail((0, "enqueued", None), (1, "started", None), (9, "retried", "lost"))
+    assert waits(steps, [silent(2, until=5), silent(6)]) == [3]
+    assert waits(steps, [silent(2, until=8), silent(6, pid=8)], begun_by=8) == [3]
+    assert waits(steps, [silent(2, until=10), silent(6)]) == [7]
+    # It woke too late: its lease had ended, and the job was taken from it.
+    assert waits(steps, [silent(2, until=8)]) == [7]
 
 
 def test_who_settled_before_the_death_is_no_orphan() -> None:
     steps = trail((0, "enqueued", None), (1, "started", None), (4, "retried", "failure"), (5, "started", None))
-    assert waits(steps, [(START + timedelta(seconds=3), frozenset({7}))]) == []
+    assert waits(steps, [silent(3)]) == []
 
 
 def test_a_job_that_died_of_its_workers_was_an_orphan() -> None:
     steps = trail((0, "enqueued", None), (1, "started", None), (9, "deadlettered", "poison"))
-    assert waits(steps, [(START + timedelta(seconds=2), frozenset({7}))]) == [7]
+    (orphan,) = find_orphans([steps], [silent(2)], {step.worker: 7 for step in steps if step.worker}, {})
+    assert orphan.waited == timedelta(seconds=7)
+    assert orphan.tell() == [
+        "-2.00 s job.enqueued attempt 1",
+        f"-1.00 s job.started attempt 1 by {steps[1].worker}",
+        "+7.00 s job.deadlettered attempt 1 (poison)",
+    ]

@@ -1,10 +1,17 @@
 """The broker may lose everything or be away: no job is lost, and none runs twice (P1)."""
 
+from uuid import UUID
+
+import psycopg
+import pytest
 import redis
+from celery import Celery
 
 from sandbox.valkey_server import ValkeyServer
 from tests.fleet.fleet import Fleet
+from tests.fleet.test_doors import contract
 from tests.probe_jobs import Nothing, Visit, noop, visit
+from tests.waiting import eventually
 
 
 def test_a_flushed_broker_with_200_queued_jobs_loses_none(
@@ -47,4 +54,33 @@ def test_a_broker_that_stops_and_comes_back_empty_loses_nothing(
     after = fleet.enqueue(noop, Nothing())
     assert fleet.wait_for_end([after]) == {"succeeded": 1}
     assert all(worker.alive for worker in workers)
+    fleet.check()
+
+
+@pytest.mark.parametrize("pool", ["threads", "prefork"])
+def test_a_worker_outlives_a_connection_that_is_lost_while_a_foreign_job_is_taken_in(
+    fleet_with_own_broker: Fleet, own_valkey: ValkeyServer, pool: str
+) -> None:
+    fleet = fleet_with_own_broker
+    worker = fleet.worker(pool=pool)
+    worker.ready()
+    fleet.wait_for_end([fleet.enqueue(noop, Nothing())])
+    sent = contract(fleet.org)
+    waiting = "select count(*) from pg_locks where not granted and relation = 'jobs'::regclass"
+    with psycopg.connect(fleet.database_url) as other:
+        other.execute("lock table jobs in share row exclusive mode")
+        with Celery("foreign", broker=fleet.broker_url) as foreign:
+            foreign.send_task("probe_jobs.noop", kwargs=sent, queue="default")
+        eventually(lambda: fleet.ask(waiting) != [(0,)], within=30, describe="the job to be taken in")
+        with redis.Redis.from_url(own_valkey.url()) as broker:
+            broker.client_kill_filter(_type="normal", skipme=True)
+            eventually(
+                lambda: "blmpop" in {client["cmd"] for client in broker.client_list()},
+                within=30,
+                describe="the worker to be connected again",
+            )
+    # Its message is acknowledged only now, by a connection that is no more.
+    assert fleet.wait_for_end([UUID(sent["job_id"])]) == {"succeeded": 1}
+    assert fleet.wait_for_end([fleet.enqueue(noop, Nothing())]) == {"succeeded": 1}
+    assert worker.alive
     fleet.check()

@@ -205,6 +205,8 @@ def test_after_a_lost_connection_a_foreign_message_comes_back_and_a_hint_does_no
         assert one.receive() == [lost, foreign, settled]
         one.messages[2].ack()
         one.die()
+        one.messages[0].requeue()
+        one.messages[1].ack()
         assert (broker.llen("default"), broker.hlen(GUARDED)) == (0, 1)
     with worker(broker_url, visibility_timeout=0) as another:
         another.channel.qos.restore_visible()
