@@ -14,6 +14,8 @@ from kombu.exceptions import ContentDisallowed, DecodeError
 
 from providers import logs
 from tasks import admission
+from tasks.children import watch_again
+from tasks.hints import ORIGIN
 from tasks.ledger_loop import LedgerLoop
 from tasks.runtime import runtime
 from tasks.transport import MISSHAPEN, FleetQoS
@@ -127,6 +129,7 @@ class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
         # The pool's own stays: it registers that one only once.
         self.hub.on_tick.difference_update([tick for tick in self.hub.on_tick if tick.__module__.startswith("kombu.")])
         before = _timers(self.hub)
+        watch_again(self.pool)
         self.pool.register_with_event_loop(self.hub)
         self._outage_timers |= _timers(self.hub) - before
 
@@ -158,7 +161,13 @@ class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
         self._refuse(message, "content_type" if isinstance(exc, ContentDisallowed) else "body", exc)
 
     def on_unknown_task(self, _body: object, message: Any, _exc: BaseException) -> None:  # noqa: ANN401 - as above
-        """Make a job of an unknown type a dead letter, and record what is no job at all."""
+        """Make a job of an unknown type a dead letter, and record what is no job at all.
+
+        A hint's job is in the ledger, and of a type that the fleet knows: it waits there for a newer worker.
+        """
+        if isinstance(message.headers, dict) and message.headers.get("origin") == ORIGIN:
+            self.ledger_loop.received(message)
+            return
         try:
             document = message.payload
         except (DecodeError, ContentDisallowed) as error:

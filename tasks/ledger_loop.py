@@ -251,7 +251,7 @@ class LedgerLoop:
         if hinted:
             # An ordinary job that finds a free slot begins at once, and its claim says so; others begin in their turn.
             starts = {
-                what: place < now_free and not _light(envelope.task)
+                what: place < now_free and _ordinary(envelope.task)
                 for place, (what, envelope) in enumerate(hinted)
                 if isinstance(what, UUID)
             }
@@ -357,6 +357,11 @@ class LedgerLoop:
 def _light(job_type: str) -> bool:
     known = catalogue.find(job_type)
     return known is not None and known.light
+
+
+def _ordinary(job_type: str) -> bool:
+    known = catalogue.find(job_type)
+    return known is not None and not known.light
 
 
 def strategy(task: Any, app: Any, consumer: Any, **options: Any) -> Any:  # noqa: ANN401 - Celery's signature

@@ -24,6 +24,7 @@ from celery.platforms import EX_FAILURE
 from domain.failures import Failure
 from providers import logs
 from storage import recovery
+from tasks.children import watch_again
 from tasks.lease import LeaseKeeper, renew
 from tasks.patience import patiently
 from tasks.runtime import runtime
@@ -85,6 +86,17 @@ class FleetWorker(Worker):  # type: ignore[misc] # Celery ships no types
             self.grace_ends_at = 0.0
         else:
             on_hard_shutdown(self)
+
+    def register_with_event_loop(self, hub: Any) -> None:  # noqa: ANN401 - kombu ships no types
+        """Enter the event loop, with all children."""
+        watch_again(self.pool)
+        super().register_with_event_loop(hub)
+
+    def stop(self, in_sighandler: bool = False, exitcode: int | None = None) -> None:  # noqa: FBT001, FBT002 - Celery's signature
+        """Stop; after a failure of the event loop within the grace, for what runs may never be heard of again."""
+        if exitcode and self.grace_ends_at == math.inf:
+            self.grace_ends_at = time.monotonic() + runtime().settings.shutdown_grace_s
+        super().stop(in_sighandler, exitcode)
 
     def _shutdown(self, warm: bool = True) -> None:  # noqa: FBT001, FBT002 - Celery's signature
         """Let all running jobs end before a warm shutdown closes the pool."""

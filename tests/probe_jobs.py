@@ -6,6 +6,8 @@ import threading
 from datetime import timedelta
 from functools import partial
 
+from kombu.asynchronous import get_event_loop
+
 from domain.effects import CannotTell, Finding, Found, NotFound, Strategy
 from domain.failures import ClaimLost, Deed, Permanent, Transient
 from domain.job import Cancel, Done, JsonObject, NewJob, Outcome, Snooze
@@ -239,6 +241,17 @@ def perilous(ctx: JobContext, payload: Fate) -> Outcome:
     return Done(ctx.effect(payload.key, call, find=find))
 
 
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def loop_breaker(_ctx: JobContext, _payload: Nothing) -> Outcome:
+    """Break the event loop of a worker whose jobs are threads, as a mistake in Celery or kombu would."""
+
+    def mistake() -> None:
+        raise AssertionError("the event loop broke")
+
+    get_event_loop().call_soon(mistake)
+    return Done()
+
+
 QUESTION = ModelRequest(
     model="claude-haiku-5-5",
     system="Say what the mail is.",
@@ -265,7 +278,7 @@ def undeclared(ctx: JobContext, _payload: Nothing) -> Outcome:
 
 
 PROBES = (noop, ending, chatty, parent, serial, deed, visit, stepping, overdue, turn, pair, served, perilous, asking)
-for probe in (*PROBES, undeclared):
+for probe in (*PROBES, undeclared, loop_breaker):
     register(probe)
 
 

@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 from uuid import uuid4
 
+import pytest
 import redis
 from celery import Celery
 
@@ -123,6 +124,25 @@ def test_messages_of_any_shape_are_recorded_and_the_worker_goes_on(fleet: Fleet)
     assert worker.alive
     assert all(reason for *_, reason in seen)
     run_a_good_job(fleet)
+
+
+@pytest.mark.parametrize("light", [False, True], ids=["ordinary", "light"])
+def test_a_job_of_a_newer_worker_rests_until_there_is_one(fleet: Fleet, *, light: bool) -> None:
+    columns = "payload_version, payload_schema, max_attempts, deadline, keep_key_for"
+    fleet.ask(
+        f"insert into job_types (name, queue, light, {columns}) select 'tomorrow.run', queue, %s, {columns}"
+        " from job_types where name = 'probe_jobs.noop'",
+        light,
+    )
+    fleet.worker().ready()
+    ((job_id,),) = fleet.ask("select postroom.enqueue('tomorrow.run', %s)", fleet.org)
+    eventually(lambda: fleet.causes(job_id), within=30, describe="the job to be given back")
+    assert fleet.causes(job_id) == ["unknown type"]
+    query = "select state, attempt, losses, run_at > now() + interval '10 seconds' from jobs where id = %s"
+    assert fleet.ask(query, job_id) == [("queued", 0, 0, True)]
+    run_a_good_job(fleet)
+    assert fleet.ask("select count(*) from refused_messages") == [(0,)]
+    fleet.check(open_jobs=1)
 
 
 def test_a_job_of_a_type_that_nobody_knows_is_a_dead_letter_at_once(fleet: Fleet) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.fleet.fleet import Fleet
-from tests.probe_jobs import Visit, stepping, visit
+from tests.probe_jobs import Nothing, Visit, loop_breaker, stepping, visit
 from tests.waiting import eventually
 
 POOLS = pytest.mark.parametrize("pool", ["threads", "prefork"])
@@ -76,3 +76,16 @@ def test_a_second_signal_ends_the_grace(fleet: Fleet, pool: str) -> None:
     eventually(lambda: not worker.alive, within=20, describe="the end of the worker, long before the grace")
     assert fleet.states([endless]) == {"queued": 1}
     assert fleet.causes(endless) == ["shutdown"]
+
+
+def test_a_worker_whose_event_loop_broke_ends_within_the_grace_and_gives_back_its_jobs(fleet: Fleet) -> None:
+    worker = fleet.worker("leaver", POSTROOM_SHUTDOWN_GRACE_S="1", POSTROOM_LEASE_S="60")
+    worker.ready()
+    endless = fleet.enqueue(visit, Visit(gate="never"))
+    fleet.wait_for_line("waits")
+    fleet.enqueue(loop_breaker, Nothing())
+    eventually(lambda: not worker.alive, within=15, describe="the end of the worker")
+    assert fleet.states([endless]) == {"queued": 1}
+    assert fleet.causes(endless) == ["shutdown"]
+    fleet.worker("heir").ready()
+    assert fleet.wait_for_end([endless]) == {"succeeded": 1}

@@ -16,6 +16,8 @@ MAINTENANCE_S = 5.0
 class Pool:
     """A prefork pool's part in the event loop: it sets its timer anew each time it is asked to take part."""
 
+    _pool = None
+
     def register_with_event_loop(self, hub: Any) -> None:  # noqa: ANN401 - kombu ships no types
         hub.call_repeatedly(MAINTENANCE_S, self.maintain)
 
