@@ -1,5 +1,6 @@
 """Statements on a lent connection: answers become rows with names, the database's errors our failures."""
 
+import re
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -88,17 +89,33 @@ def _failure(error: BaseException | None) -> Exception | None:
             return Forbidden(message)
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return DatabaseUnavailable(type(error).__name__)
-    return _invalid(code, message, str(getattr(story, "constraint_name", "")))
+    return _invalid(code, message, story)
 
 
-def _invalid(code: str | None, message: str, constraint: str) -> Invalid | None:
+def _invalid(code: str | None, message: str, story: Any) -> Invalid | None:  # noqa: ANN401 - psycopg's diagnostics or None
     """What the database says of a value that it cannot take, by field and reason."""
+    constraint = str(getattr(story, "constraint_name", None) or "")
     match code:
         case "PR002" | "PR003":
             field, _, reason = message.partition(": ")
             return Invalid(field, reason)
         case "23503" if constraint.endswith("_org_id_fkey"):
             return Invalid("org_id", "names no org")
+        case "23514" if field := _checked_field(story, constraint):
+            return Invalid(field, f"breaks the ledger's rule {constraint}")
+        case "22003":
+            return Invalid("number", "is out of the range of its column")
         case "22P05" | "22021":
             return Invalid("text", "carries a character that PostgreSQL cannot store")
     return None
+
+
+def _checked_field(story: Any, constraint: str) -> str:  # noqa: ANN401 - psycopg's diagnostics
+    """The column whose value a check refused; empty where a row contradicts itself, which no input brings about.
+
+    A domain has its column's name, and PostgreSQL calls the check of one column `<table>_<column>_check`.
+    """
+    if story.datatype_name:
+        return str(story.datatype_name)
+    found = re.fullmatch(rf"{re.escape(story.table_name or '')}_(.+)_check\d*", constraint)
+    return found[1] if found else ""

@@ -242,6 +242,12 @@ def perilous(ctx: JobContext, payload: Fate) -> Outcome:
 
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def rambling(_ctx: JobContext, _payload: Nothing) -> Outcome:
+    """Give a reason that is too long for the ledger."""
+    return Cancel("pointless " * 1000)
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def loop_breaker(_ctx: JobContext, _payload: Nothing) -> Outcome:
     """Break the event loop of a worker whose jobs are threads, as a mistake in Celery or kombu would."""
 
@@ -278,7 +284,7 @@ def undeclared(ctx: JobContext, _payload: Nothing) -> Outcome:
 
 
 PROBES = (noop, ending, chatty, parent, serial, deed, visit, stepping, overdue, turn, pair, served, perilous, asking)
-for probe in (*PROBES, undeclared, loop_breaker):
+for probe in (*PROBES, undeclared, rambling, loop_breaker):
     register(probe)
 
 

@@ -6,8 +6,10 @@ import psycopg
 import pytest
 from psycopg import Connection
 
+from domain.failures import Invalid
 from storage.database import Database
 from storage.execution import DatabaseUnavailable
+from tests.factories import enqueue_one, make_job_type, make_org
 
 
 def test_a_row_is_read_by_the_names_of_its_columns(store: Database) -> None:
@@ -57,6 +59,36 @@ def test_a_transaction_whose_connection_ends_midway_is_undone(store: Database, d
         database.execute("select pg_terminate_backend(%s, 10000)", [pid])
         tx.raw("select 1")
     assert database.execute("select count(*) from orgs where name = %s", [name]).fetchone() == (0,)
+
+
+TOO_MUCH = {
+    "request_id": ("update jobs set request_id = repeat('x', 201)", "breaks the ledger's rule request_id_check"),
+    "priority": ("update jobs set priority = 101", "breaks the ledger's rule priority_check"),
+    "cancel_reason": (
+        "update jobs set cancel_reason = repeat('x', 1001)",
+        "breaks the ledger's rule jobs_cancel_reason_check",
+    ),
+    "number": ("update jobs set attempt = 40000", "is out of the range of its column"),
+}
+
+
+@pytest.mark.parametrize("field", TOO_MUCH)
+def test_a_value_that_a_column_does_not_take_is_told_by_its_field_alone(
+    store: Database, database: Connection, field: str
+) -> None:
+    make_job_type(store)
+    enqueue_one(store, make_org(database))
+    statement, reason = TOO_MUCH[field]
+    with pytest.raises(Invalid) as refused, store.ledger() as tx:
+        tx.raw(statement)
+    assert (refused.value.field, refused.value.reason) == (field, f"{field}: {reason}")
+
+
+def test_a_row_that_contradicts_itself_is_a_mistake_of_ours(store: Database, database: Connection) -> None:
+    make_job_type(store)
+    enqueue_one(store, make_org(database))
+    with pytest.raises(psycopg.errors.CheckViolation, match="final_when_finished"), store.ledger() as tx:
+        tx.raw("update jobs set finished_at = now()")
 
 
 def test_a_statement_that_fails_leaves_its_connection_in_the_pool(store: Database) -> None:

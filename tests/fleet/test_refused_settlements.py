@@ -1,0 +1,21 @@
+"""A settlement that PostgreSQL does not take: its job becomes a dead letter by field and reason, the others end."""
+
+import pytest
+
+from tests.fleet.fleet import Fleet
+from tests.probe_jobs import Nothing, noop, rambling
+
+
+@pytest.mark.parametrize("pool", ["threads", "prefork"])
+def test_one_job_whose_settlement_is_refused_keeps_no_other(fleet: Fleet, pool: str) -> None:
+    worker = fleet.worker(pool=pool)
+    others = [noop.new(Nothing(), org_id=fleet.org) for _ in range(40)]
+    (refused,) = fleet.enqueue_many([rambling.new(Nothing(), org_id=fleet.org)])
+    job_ids = fleet.enqueue_many(others)
+    worker.ready()
+    assert fleet.wait_for_end([refused, *job_ids]) == {"succeeded": 40, "dead": 1}
+    query = "select error ->> 'code', error ->> 'reason' from jobs where id = %s"
+    assert fleet.ask(query, refused) == [
+        ("invalid", "cancel_reason: breaks the ledger's rule jobs_cancel_reason_check")
+    ]
+    fleet.check()
