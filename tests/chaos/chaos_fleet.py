@@ -1,6 +1,7 @@
 """The fleet of a chaos run: servers of its own, two sides with proxies between, and processes that are kept up."""
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from tests.chaos.deeds import FOLDER
 from tests.house import ROOT
 
 START_WITHIN_S = 90.0
+YOUNG_S = 15.0
+"""In which a worker on a busy machine takes its first turn."""
 STOP_WITHIN_S = 20.0
 ALL_QUEUES = "critical,default,notifications,planning,exports,maintenance,deadletter"
 SPARTAN = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--include", "tests.chaos.chaos_jobs"]
@@ -56,6 +59,7 @@ class Member:
         """How it ended where nobody had killed it, which nothing that happens to it may make it do."""
         self._expected = True
         self._stopped = False
+        self._started_at = 0.0
         command = Command([sys.executable, "-m", "celery", *words], environment=environment, folder=ROOT)
         self.process = ChildProcess(command, log=folder / f"{name}.log")
 
@@ -66,12 +70,17 @@ class Member:
         if not self._expected:
             self.ended.append(f"{self.name} ended by itself, with status {self.process.exit_status}")
         self.process.start()
+        self._started_at = time.monotonic()
         self._expected = False
 
     def stop(self) -> None:
         """End it in its own good way, for good."""
         self._stopped = True
         self.process.stop(within=STOP_WITHIN_S)
+
+    def lost_child(self) -> None:
+        """Expect its end, if it is young: Celery gives a worker up whose child dies before its first turn."""
+        self._expected |= time.monotonic() - self._started_at < YOUNG_S
 
     def kill(self) -> None:
         """End it with SIGKILL, to be started again."""

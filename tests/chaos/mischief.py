@@ -172,6 +172,7 @@ class Imp:
             child.kill()
         except psutil.NoSuchProcess:
             return None
+        worker.lost_child()
         return Done(event.what, at, f"{worker.name}, child {child.pid}", (child.pid,))
 
     def _freeze_worker(self, event: Event, now: float) -> Done | None:
