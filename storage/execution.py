@@ -89,7 +89,11 @@ def _failure(error: BaseException | None) -> Exception | None:
             return Forbidden(message)
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return DatabaseUnavailable(type(error).__name__)
-    return _invalid(code, message, story)
+    invalid = _invalid(code, message, story)
+    if invalid is None and isinstance(error, psycopg.DataError):
+        # Not in PostgreSQL's words: they repeat the value.
+        return Invalid("value", f"is refused by PostgreSQL: {type(error).__name__}")
+    return invalid
 
 
 def _invalid(code: str | None, message: str, story: Any) -> Invalid | None:  # noqa: ANN401 - psycopg's diagnostics or None

@@ -102,11 +102,12 @@ class FleetStep(StartStopStep):  # type: ignore[misc] # Celery ships no types
         super().__init__(parent, **options)
         self.relay: Relay | None = None
 
-    def start(self, _parent: Any) -> None:  # noqa: ANN401 - Celery's signature
+    def start(self, parent: Any) -> None:  # noqa: ANN401 - Celery's signature
         """Tell the doors what this worker knows, and join the relay."""
         patiently(runtime(), publish_catalogue)
         self.relay = Relay(runtime())
         self.relay.start()
+        parent.vital.append(self.relay)
 
     def stop(self, _parent: Any) -> None:  # noqa: ANN401 - Celery's signature
         """Leave the relay to another worker."""

@@ -98,6 +98,7 @@ class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
 
     def _meanwhile(self) -> None:
         state.maybe_shutdown()
+        self.controller.check_threads()
         if self.restart_count > 0:
             self._one_round()
 

@@ -149,7 +149,7 @@ class LedgerLoop:
         """Give back claims that do not begin, and write the starts of jobs that take long."""
         if self._ready and time.monotonic() - self._door.moved_at > CHECK_S:
             self._give_back("no slot became free")
-        if self._doubts:
+        if self._doubts or self._reports:
             self._arm()
         self._record_starts()
 
@@ -195,12 +195,13 @@ class LedgerLoop:
 
     def _settle(self) -> None:
         reports = [self._reports.popleft() for _ in range(min(len(self._reports), FULL))]
-        settlements = [report.settlement for report in reports if report.settlement is not None]
+        unwritten = reports
         try:
-            self._write(settlements)
-        except DatabaseUnavailable:
-            self._reports.extendleft(reversed(reports))
-            raise
+            self._write([report.settlement for report in reports if report.settlement is not None])
+            unwritten = []
+        finally:
+            # Whatever went wrong: what came of these jobs is known here and nowhere else.
+            self._reports.extendleft(reversed(unwritten))
         for report in reports:
             held = self._held.pop((report.job_id, report.token), None)
             if held is not None:

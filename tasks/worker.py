@@ -5,6 +5,7 @@ import logging
 import math
 import os
 import sys
+import threading
 import time
 from typing import Any
 
@@ -28,6 +29,7 @@ from tasks.children import watch_again
 from tasks.lease import LeaseKeeper, renew
 from tasks.patience import patiently
 from tasks.runtime import runtime
+from tasks.vital import LOOK_S, end_without, report_deaths
 
 log = structlog.get_logger(__name__)
 
@@ -55,7 +57,8 @@ class FleetWorker(Worker):  # type: ignore[misc] # Celery ships no types
         spare_the_collector()
         signals.worker_shutting_down.connect(begin_stopping, weak=False)
         signals.worker_shutdown.connect(return_claims, weak=False)
-        keep_lease()
+        report_deaths()
+        self.vital: list[threading.Thread] = [keep_lease()]
 
     grace_ends_at = math.inf
     """Until when running jobs may go on; a warm shutdown waits for as long as they take."""
@@ -91,6 +94,12 @@ class FleetWorker(Worker):  # type: ignore[misc] # Celery ships no types
         """Enter the event loop, with all children."""
         watch_again(self.pool)
         super().register_with_event_loop(hub)
+        hub.call_repeatedly(LOOK_S, self.check_threads)
+
+    def check_threads(self) -> None:
+        """End when a thread that must live has ended; raises `WorkerShutdown`."""
+        if not runtime().stopping.is_set():
+            end_without(self.vital)
 
     def stop(self, in_sighandler: bool = False, exitcode: int | None = None) -> None:  # noqa: FBT001, FBT002 - Celery's signature
         """Stop; after a failure of the event loop within the grace, for what runs may never be heard of again."""
@@ -148,14 +157,16 @@ def spare_the_collector() -> None:
     gc.set_threshold(*COLLECT_EVERY)
 
 
-def keep_lease(**_: object) -> None:
+def keep_lease() -> LeaseKeeper:
     """Register this worker command and keep its lease, under which its main process claims for all its children.
 
     Nothing is claimed before the lease stands, so a database that is away is waited for.
     """
     process = runtime()
     patiently(process, lambda: renew(process))
-    LeaseKeeper(process).start()
+    keeper = LeaseKeeper(process)
+    keeper.start()
+    return keeper
 
 
 def begin_stopping(**_: object) -> None:

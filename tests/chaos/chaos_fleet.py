@@ -59,7 +59,7 @@ class Member:
         """How it ended where nobody had killed it, which nothing that happens to it may make it do."""
         self._expected = True
         self._stopped = False
-        self._started_at = 0.0
+        self._started_at = self._may_end_until = 0.0
         command = Command([sys.executable, "-m", "celery", *words], environment=environment, folder=ROOT)
         self.process = ChildProcess(command, log=folder / f"{name}.log")
 
@@ -67,7 +67,7 @@ class Member:
         """Start it when it does not run."""
         if self.process.running or self._stopped:
             return
-        if not self._expected:
+        if not self._expected and time.monotonic() > self._may_end_until:
             self.ended.append(f"{self.name} ended by itself, with status {self.process.exit_status}")
         self.process.start()
         self._started_at = time.monotonic()
@@ -80,7 +80,8 @@ class Member:
 
     def lost_child(self) -> None:
         """Expect its end, if it is young: Celery gives a worker up whose child dies before its first turn."""
-        self._expected |= time.monotonic() - self._started_at < YOUNG_S
+        if time.monotonic() - self._started_at < YOUNG_S:
+            self._may_end_until = time.monotonic() + YOUNG_S
 
     def kill(self) -> None:
         """End it with SIGKILL, to be started again."""

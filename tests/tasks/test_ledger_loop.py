@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 from psycopg import Connection
+from psycopg.errors import UndefinedColumn
 
 from domain.job import ClaimedJob, NewJob, State
 from domain.lifecycle import Settlement
@@ -140,6 +141,24 @@ def test_tickets_that_came_before_a_job_was_seen_are_used_at_the_pace_of_the_fir
         loop.turn()
     loop.turn()
     assert Counter(states(database)) == {"succeeded": 2 * SLOTS, "claimed": 64 - 2 * SLOTS}
+
+
+def test_what_cannot_be_written_by_a_mistake_of_ours_is_kept_and_written_later(
+    process: Runtime, org: UUID, database: Connection
+) -> None:
+    fill(process, org, 2)
+    broker, (loop, consumer) = Broker(), make_loop(process)
+    loop.received(broker.message(ticket_message({Ticket("default", 0, org): 2})))
+    loop.turn()
+    loop.deliver(consumer.pool.reports(seconds=0.1))
+    database.execute("alter table audit_log rename column data to facts")
+    with pytest.raises(UndefinedColumn):
+        loop.turn()
+    assert (loop.idle, states(database)) == (False, ["claimed"] * 2)
+    database.execute("alter table audit_log rename column facts to data")
+    loop.check()
+    loop.turn()
+    assert (loop.idle, states(database)) == (True, ["succeeded"] * 2)
 
 
 def test_tickets_that_cannot_be_read_are_refused(process: Runtime, org: UUID, database: Connection) -> None:

@@ -1,0 +1,25 @@
+"""A thread that a worker cannot do without: when it ends, the worker ends and gives back its jobs."""
+
+import pytest
+
+from tests.fleet.fleet import Fleet
+from tests.probe_jobs import Visit, visit
+from tests.waiting import eventually
+
+
+@pytest.mark.parametrize("pool", ["threads", "prefork"])
+def test_a_worker_whose_threads_end_ends_and_loses_nothing(fleet: Fleet, pool: str) -> None:
+    worker = fleet.worker("leaver", pool=pool, POSTROOM_SHUTDOWN_GRACE_S="1")
+    worker.ready()
+    held = fleet.enqueue(visit, Visit(gate="never"))
+    fleet.wait_for_line("waits")
+    # As a migration that this version does not know would: no failure of ours, and nothing that passes.
+    fleet.ask("alter table workers rename column lease_until to valid_until")
+    eventually(lambda: not worker.alive, within=30, describe="the end of the worker")
+    assert "thread_died" in worker.logs()
+    assert '"reason": "thread ended: ' in worker.logs()
+    fleet.ask("alter table workers rename column valid_until to lease_until")
+    fleet.outside.open_gate("never")
+    fleet.worker("heir").ready()
+    assert fleet.wait_for_end([held]) == {"succeeded": 1}
+    fleet.check()
