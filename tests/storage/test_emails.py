@@ -4,8 +4,9 @@ from uuid import UUID
 
 import pytest
 from psycopg import Connection
-from psycopg.errors import CheckViolation, IntegrityError, UniqueViolation
+from psycopg.errors import CheckViolation, UniqueViolation
 
+from domain.failures import Invalid
 from domain.mail.correspondence import EmailState
 from storage import emails
 from storage.accounts import Account
@@ -79,7 +80,7 @@ def test_three_reworks_are_counted_and_a_fourth_is_not(store: Database, account:
         assert move(store, account, EmailState.DRAFTED, EmailState.REWORK_REQUESTED)
         assert drafted(store, account, EmailState.REWORK_REQUESTED) == done
     move(store, account, EmailState.DRAFTED, EmailState.REWORK_REQUESTED)
-    with pytest.raises(IntegrityError, match="rework_count"):
+    with pytest.raises(Invalid, match="rework_count"):
         drafted(store, account, EmailState.REWORK_REQUESTED)
 
 

@@ -3,9 +3,8 @@
 from datetime import date
 
 import pytest
-from psycopg.errors import IntegrityError
 
-from domain.failures import Forbidden
+from domain.failures import Forbidden, Invalid
 from storage import pushes
 from storage.database import Database
 from tests.mail_factories import make_account
@@ -23,7 +22,7 @@ def test_refused_pushes_are_counted_by_reason(store: Database) -> None:
 
 
 def test_a_reason_is_a_word_and_no_content_of_a_push(store: Database) -> None:
-    with pytest.raises(IntegrityError), store.ledger() as tx:
+    with pytest.raises(Invalid, match="reason: breaks"), store.ledger() as tx:
         pushes.count_refused(tx, "bad payload: me@example.com")
 
 
