@@ -27,7 +27,9 @@ class Settings(BaseSettings):
     tenant_database_url: SecretStr | None = Field(
         None, description="The handlers' login (role postroom_tenant). Default: derived from the database URL."
     )
-    database_pool_size: int = Field(10, ge=1, le=500, description="Connections per process and role, at most.")
+    database_pool_size: int = Field(
+        10, ge=1, le=500, description="Connections per process and role, at most; a worker's loop has one more."
+    )
     statement_timeout_s: float = Field(30.0, gt=0, description="No statement runs longer than this many seconds.")
     broker_url: SecretStr = Field(
         SecretStr("redis://127.0.0.1:6379/0"), description="Redis, Valkey or RabbitMQ; it carries hints only."

@@ -44,14 +44,6 @@ MAX_LOSSES = 3
 THROTTLE_JITTER = timedelta(seconds=2)
 """Spreads the jobs that wait for one provider, so that they do not all come back at the same moment."""
 
-EVENTS = {
-    State.SUCCEEDED: "job.succeeded",
-    State.FAILED: "job.failed",
-    State.CANCELED: "job.canceled",
-    State.QUEUED: "job.retried",
-}
-"""The audit event of each settlement. A dead job's event is written with its dead letter, by the database."""
-
 NO_DETAIL: JsonObject = {}
 """What an attempt that went well has to tell; one for all of them, and nobody writes into it."""
 
@@ -84,11 +76,6 @@ class Settlement(NamedTuple):
     detail: JsonObject = NO_DETAIL
     children: tuple[NewJob, ...] = ()
     gate: CloseGate | None = None
-
-    @property
-    def event(self) -> str | None:
-        """The audit event to write, or None where the database writes it."""
-        return EVENTS.get(self.state)
 
     @classmethod
     def returned(cls, job: ClaimedJob, reason: str, *, cause: str = "shutdown") -> "Settlement":

@@ -1,5 +1,6 @@
 """How many jobs a worker process takes on: no more than it can begin soon, and enough never to wait for the next."""
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
@@ -70,3 +71,12 @@ def may_take(slots: int, taken: int, load_s: float, next_s: float, *, light: boo
     if taken < slots:
         return True
     return (light or taken < slots + AHEAD) and waiting_s(slots, taken, load_s) + next_s < slots * SOON_S
+
+
+def fitting(slots: int, taken: int, load_s: float, each_s: float, most: int, *, light: bool) -> int:
+    """How many more jobs of `each_s`, of `most`, such a process can begin soon; see `may_take`."""
+
+    def too_many(more: int) -> bool:
+        return not may_take(slots, taken + more, load_s + more * each_s, each_s, light=light)
+
+    return bisect_left(range(most), True, key=too_many)  # noqa: FBT003 - what is looked for

@@ -16,6 +16,13 @@ from domain.fairness import AHEAD_S
 COUNTED_AHEAD = 4
 """A backlog is counted up to so many times of what is wanted: then a long one need not be counted each time."""
 
+FEWEST, HAND = 64, 256
+"""Tickets in one message: few enough that several workers share a window, and at most as many as one statement claims.
+To open a message costs as much as a light job."""
+
+HANDS = 64
+"""Messages that a window should hold before they get fuller: many more than processes, which take one at a time."""
+
 
 class Ticket(NamedTuple):
     """The right to claim one light job of an org from the backlog of a queue at one priority."""
@@ -96,6 +103,11 @@ class TicketBook:
         """Note what went out in one message."""
         self._given.append((now, tickets))
         self._out.update(tickets)
+
+
+def hand_size(window: int) -> int:
+    """How many tickets a message carries while the broker may hold so many: a fleet's pace makes its windows large."""
+    return min(max(window // HANDS, FEWEST), HAND)
 
 
 def deal(tickets: Tickets, weights: Mapping[UUID, int], size: int) -> Iterator[Tickets]:

@@ -6,16 +6,16 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from uuid import UUID
 
 import psycopg
-from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 
 from settings import Settings
-from storage.execution import Row, fetch, translated
+from storage.execution import DatabaseUnavailable, Row, fetch, number_parameters, translated
 from storage.queries import statement
 
 DECODE = json.JSONDecoder().raw_decode
@@ -56,14 +56,48 @@ class Transaction:
             call()
 
 
+class Lane:
+    """A connection that is kept for statements that commit by themselves, and taken anew when it was lost.
+
+    To borrow one from the pool and to give it back costs as much as a short statement, for who runs hundreds a second.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        """Nothing connects yet."""
+        self._engine = engine
+        self._kept: Connection | None = None
+
+    @contextmanager
+    def statements(self) -> Iterator[Transaction]:
+        """Use the connection; each statement commits by itself. `DatabaseUnavailable` gives it up."""
+        if self._kept is None:
+            with translated():
+                self._kept = self._engine.connect()
+        transaction = Transaction(self._kept)
+        try:
+            yield transaction
+        except DatabaseUnavailable:
+            self.close()
+            raise
+        transaction.committed()
+
+    def close(self) -> None:
+        """Give the connection up."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.close()
+        self._engine.dispose()
+
+
 class Database:
     """The two engines of a process. Build it after any fork; a forked child must not use its parent's."""
 
     def __init__(self, settings: Settings) -> None:
         """Prepare the engines; nothing connects yet."""
-        self._ledger = _engine(role_url(settings, LEDGER_ROLE), settings)
-        self._tenants = _engine(role_url(settings, TENANT_ROLE), settings)
+        self._ledger = _engine(role_url(settings, LEDGER_ROLE), settings, settings.database_pool_size)
+        self._tenants = _engine(role_url(settings, TENANT_ROLE), settings, settings.database_pool_size)
         self._statements = self._ledger.execution_options(isolation_level="AUTOCOMMIT")
+        self._lane = Lane(_engine(self._ledger.url, settings, 1).execution_options(isolation_level="AUTOCOMMIT"))
         self._seal_key: str | None = None
 
     @contextmanager
@@ -79,6 +113,10 @@ class Database:
             transaction = Transaction(connection)
             yield transaction
         transaction.committed()
+
+    def lane(self) -> AbstractContextManager[Transaction]:
+        """As `statements`, by a connection beside the pool's that is kept; for the process's main thread alone."""
+        return self._lane.statements()
 
     @contextmanager
     def tenant(self, org_id: UUID) -> Iterator[Transaction]:
@@ -116,6 +154,8 @@ class Database:
         """Drop all connections; without closing them after a fork, for they are the parent's."""
         self._ledger.dispose(close=close)
         self._tenants.dispose(close=close)
+        if close:
+            self._lane.close()
 
     def _seal(self, org_id: UUID) -> str:
         if self._seal_key is None:
@@ -166,12 +206,12 @@ def _document(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON says
     return DECODE(str(text, "utf-8"))[0]
 
 
-def _engine(url: URL, settings: Settings) -> Engine:
+def _engine(url: URL, settings: Settings, connections: int) -> Engine:
     milliseconds = int(settings.statement_timeout_s * 1000)
     options = f"-c statement_timeout={milliseconds} -c idle_in_transaction_session_timeout={milliseconds * 2}"
-    return create_engine(
+    engine = create_engine(
         url,
-        pool_size=settings.database_pool_size,
+        pool_size=connections,
         max_overflow=0,
         pool_timeout=settings.statement_timeout_s,
         pool_use_lifo=True,
@@ -179,3 +219,5 @@ def _engine(url: URL, settings: Settings) -> Engine:
         hide_parameters=True,  # an error's text reaches logs, and a parameter may be mail or a secret
         connect_args={"options": options, "connect_timeout": 5, "application_name": f"postroom:{url.username}"},
     )
+    event.listen(engine, "connect", number_parameters)
+    return engine

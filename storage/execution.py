@@ -8,12 +8,15 @@ from functools import lru_cache
 from typing import Any, cast
 
 import psycopg
+from psycopg.pq import ExecStatus
 from psycopg.rows import tuple_row
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from domain.failures import ClaimLost, Forbidden, Invalid, Transient
+
+PARAMETER = re.compile(r"%\((\w+)\)s")
 
 Row = Any
 """A row of an answer: a named tuple by the names of the statement's columns, where they are names and the only ones."""
@@ -31,20 +34,36 @@ def fetch(connection: Connection, sql: str, parameters: Mapping[str, object], *,
     Those that are not to be `named` are many: they come as plain tuples, and in the binary format, for it is shorter.
 
     psycopg runs it on the connection that SQLAlchemy lends: to make a result of SQLAlchemy's out of the answer takes as
-    long as all that psycopg does for a single statement.
+    long as all that psycopg does for a single statement. The connection's cursors take numbered parameters
+    (`number_parameters`), or psycopg would look for the names in each statement of more than 4,096 letters each time.
     """
+    text, names = numbered(sql) if parameters else (sql, ())
     with translated():
         lent = cast("psycopg.Connection[Any]", connection.connection.driver_connection)
         try:
             cursor = lent.cursor(row_factory=_named if named else tuple_row, binary=not named)
-            cursor.execute(sql, parameters or None)
-            return cursor.fetchall() if cursor.description else []
+            cursor.execute(text, [parameters[name] for name in names] or None)
+            answer = cursor.pgresult
+            return cursor.fetchall() if answer is not None and answer.status == ExecStatus.TUPLES_OK else []
         except psycopg.Error as error:
             if lent.closed:
                 # What ended this one, a restart perhaps, has ended those that rest in the pool too.
                 connection.invalidate(error)
                 connection.engine.dispose()
             raise
+
+
+@lru_cache(maxsize=1024)
+def numbered(sql: str) -> tuple[bytes, tuple[str, ...]]:
+    """A statement with `%(name)s` parameters as PostgreSQL takes it, with `$1` for the first of the names."""
+    names = tuple(dict.fromkeys(PARAMETER.findall(sql)))
+    places = {name: f"${place}" for place, name in enumerate(names, 1)}
+    return PARAMETER.sub(lambda found: places[found[1]], sql).replace("%%", "%").encode(), names
+
+
+def number_parameters(connection: "psycopg.Connection[Any]", _record: object) -> None:
+    """Let a new connection's cursors take statements as PostgreSQL does; a listener to SQLAlchemy's `connect`."""
+    connection.cursor_factory = psycopg.RawCursor
 
 
 def _named(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], Row]:

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 from psycopg.types.json import Jsonb
 
-from domain.job import ActorType, ClaimedJob, Enqueued, Hint, JsonObject, NewJob, Origin
+from domain.job import ActorType, ClaimedJob, Enqueued, Hint, JsonObject, NewJob, Origin, State
 from domain.lifecycle import Settlement
 from domain.tickets import Floors, Tickets
 from storage.arrays import array, column
@@ -18,6 +18,8 @@ from storage.requests import Requests, as_requests
 
 NO_TICKETS: Tickets = {}
 NO_FLOORS: Floors = {}
+
+NO_OUTPUT: JsonObject = {}
 
 ACTORS = {kind.value: kind for kind in ActorType}
 """Looked up once per claimed job; the enumeration itself takes ten times as long to answer."""
@@ -133,24 +135,24 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
 
 def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Moved:
     """Write what became of jobs; a job that is missing from the answer had lost its claim, and nothing was written."""
-    rows = tx.run(
+    rows = tx.tuples(
         "settle_jobs",
         job_ids=array([s.job_id for s in settlements]),
         tokens=array([s.token for s in settlements]),
-        states=array([s.state for s in settlements]),
+        states=column([s.state for s in settlements], State.SUCCEEDED),
         run_ats=column([s.run_at for s in settlements]),
         attempt_deltas=column([s.attempt_delta for s in settlements], 0),
         loss_deltas=column([s.loss_delta for s in settlements], 0),
         started_ats=column([s.started_at for s in settlements]),
-        outputs=column([s.output for s in settlements]),
+        outputs=column([s.output for s in settlements], NO_OUTPUT),
         errors=column([s.error for s in settlements]),
         costs=column([s.cost_microcents for s in settlements], 0),
         reasons=column([s.reason for s in settlements]),
-        events=column([s.event for s in settlements]),
         details=column([s.detail or None for s in settlements]),
     )
-    refused = {row.id for row in rows if row.what == "refused"}
-    return Moved(frozenset(s.job_id for s in settlements) - refused, woken(rows))
+    refused = {job_id for what, job_id, *_ in rows if what == "refused"}
+    hints = tuple(Hint(*named) for what, *named in rows if what == "woken")
+    return Moved(frozenset(s.job_id for s in settlements) - refused, hints)
 
 
 def record_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]) -> None:

@@ -12,11 +12,11 @@ import structlog
 
 from domain.fairness import Tenant, Turn, Window, adapt, share
 from domain.queues import Queue
-from domain.tickets import Ticket, TicketBook, deal
+from domain.tickets import Ticket, TicketBook, deal, hand_size
 from storage import relaying
 from storage.relaying import Level
 from tasks.broker import Broker, BrokerAway
-from tasks.hints import BUNDLE, bundles
+from tasks.hints import bundles
 from tasks.runtime import Runtime
 
 log = structlog.get_logger(__name__)
@@ -173,7 +173,7 @@ class Feeder:
             with self._runtime.database.statements() as tx:
                 lane.book.counted(relaying.count_light_backlog(tx, uncounted))
         tickets = lane.book.take(wanted)
-        hands = list(deal(tickets, {tenant.org_id: tenant.weight for tenant in tenants}, BUNDLE))
+        hands = list(deal(tickets, {tenant.org_id: tenant.weight for tenant in tenants}, hand_size(lane.window.size)))
         self._runtime.publisher.publish_tickets(queue, hands)
         for hand in hands:
             lane.book.given(hand, self._looked_at)

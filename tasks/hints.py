@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from domain.job import Hint
-from domain.tickets import Ticket, Tickets
+from domain.tickets import HAND, Ticket, Tickets
 
 ORIGIN = "postroom"
 """What a hint's header says of where it comes from."""
@@ -70,23 +70,23 @@ def ticket_message(tickets: Tickets) -> Message:
     return _headers(DRAW, uuid4()) | {TICKETS: listed}
 
 
-def read_message(queue: str, headers: Message) -> Sequence[UUID | Ticket]:
-    """What a message of a queue speaks of: jobs by their ids, or tickets, each by itself; raises `Unreadable`."""
+def read_message(queue: str, headers: Message) -> Sequence[tuple[UUID | Ticket, int]]:
+    """What a message of a queue speaks of: jobs by their ids, one each, or tickets by number; raises `Unreadable`."""
     if headers["task"] == DRAW:
         try:
-            return [ticket for listed in headers[TICKETS] for ticket in _tickets(queue, *listed)]
+            return [_tickets(queue, *listed) for listed in headers[TICKETS]]
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise Unreadable(TICKETS, "cannot be read") from error
     try:
-        return [UUID(name) for name in headers.get(TOGETHER) or (headers["id"],)]
+        return [(UUID(name), 1) for name in headers.get(TOGETHER) or (headers["id"],)]
     except (AttributeError, TypeError, ValueError) as error:
         raise Unreadable("id", "is no UUID") from error
 
 
-def _tickets(queue: str, priority: object, org_id: object, count: object) -> Sequence[Ticket]:
-    if not (isinstance(priority, int) and isinstance(org_id, str) and isinstance(count, int) and 0 < count <= BUNDLE):
+def _tickets(queue: str, priority: object, org_id: object, count: object) -> tuple[Ticket, int]:
+    if not (isinstance(priority, int) and isinstance(org_id, str) and isinstance(count, int) and 0 < count <= HAND):
         raise ValueError(f"no ticket: {priority}, {org_id}, {count}")
-    return [Ticket(queue, priority, UUID(org_id))] * count
+    return Ticket(queue, priority, UUID(org_id)), count
 
 
 def _headers(task: str, task_id: UUID) -> Message:

@@ -6,11 +6,10 @@ docs/explanation/ledger-loop.md has the figures, and why nothing gets lost.
 
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from math import ceil
 from typing import Any
 from uuid import UUID, uuid4
@@ -21,7 +20,7 @@ from celery.worker.strategy import default as foreign_strategy
 from domain.failures import Failure
 from domain.job import ClaimedJob
 from domain.lifecycle import Settlement
-from domain.pace import AHEAD, SOON_S, Pace, may_take, waiting_s
+from domain.pace import AHEAD, SOON_S, Pace, fitting, may_take, waiting_s
 from domain.tickets import Sounding, Ticket
 from storage import ledger, recovery
 from storage.execution import DatabaseUnavailable
@@ -29,6 +28,7 @@ from tasks import admission, runner
 from tasks.attempts import Report
 from tasks.catalogue import catalogue
 from tasks.hints import DRAW, ORIGIN, Unreadable, read_message
+from tasks.inbox import Envelope, Hand, Inbox
 from tasks.patience import DATABASE_RETRY_S
 from tasks.pool_door import Entry, PoolDoor
 from tasks.runtime import Runtime
@@ -48,20 +48,6 @@ STRANGE_WAIT = timedelta(seconds=30)
 """How long a job rests whose type this worker does not know; a newer worker will take it."""
 
 
-@dataclass(slots=True)
-class Envelope:
-    """One broker message; acknowledged when each of its jobs is claimed, or is known to need no claim here."""
-
-    message: Any
-    task: str
-    """A job type, or `DRAW`."""
-    open: int
-
-
-Hinted = tuple[UUID | Ticket, Envelope]
-"""A job that the broker spoke of, by its id or by a ticket, and nobody here has claimed yet."""
-
-
 class LedgerLoop:
     """One worker command's loop. All of it runs in the main thread, but for `deliver`."""
 
@@ -71,7 +57,7 @@ class LedgerLoop:
         self._pace = Pace()
         self._door = PoolDoor(self.deliver, process.clock)
         self._consumer: Any = None
-        self._hints: deque[Hinted] = deque()
+        self._inbox = Inbox()
         self._ready: deque[Entry] = deque()
         self._reports: deque[Report] = deque()
         self._held: dict[tuple[UUID, UUID], tuple[ClaimedJob, float]] = {}
@@ -81,8 +67,6 @@ class LedgerLoop:
         self._doubted_at = -CHECK_S
         self._drawn = ""
         self._sounding = Sounding()
-        self._envelopes = 0
-        self._bundled = 1.0
         self._thread = threading.get_ident()
         self._next_turn = 0.0
         self._timer: Any = None
@@ -93,8 +77,7 @@ class LedgerLoop:
         """Take part in this consumer's event loop; called again after each reconnection to the broker."""
         self._consumer = consumer
         self._door.attach(consumer)
-        self._hints.clear()  # the broker, or the relay, brings back what was not acknowledged
-        self._envelopes = 0
+        self._inbox = Inbox()  # the broker, or the relay, brings back what was not acknowledged
         if not self._attached:
             self._attached = True
             consumer.hub.call_repeatedly(CHECK_S, self.check)
@@ -110,10 +93,7 @@ class LedgerLoop:
             message.reject_log_error(log, self._consumer.connection_errors)
             admission.refuse(self._process, str(task), str(message.headers["id"]), problem.field, problem.reason)
             return
-        envelope = Envelope(message, task, len(named))
-        self._envelopes += 1
-        self._bundled += 0.2 * (len(named) - self._bundled)
-        self._hints.extend([(one, envelope) for one in named])
+        self._inbox.receive(message, task, named)
         self._arm()
 
     def deliver(self, reports: Sequence[Report]) -> None:
@@ -142,7 +122,7 @@ class LedgerLoop:
             self._next_turn = time.monotonic() + WINDOW_S
         self._dispatch()
         self._ask_for_more()
-        if self._reports or (self.database_away and self._doubts) or (self._hints and self._has_room()):
+        if self._reports or (self.database_away and self._doubts) or (self._inbox.hints and self._has_room()):
             self._arm()
 
     def check(self) -> None:
@@ -155,7 +135,7 @@ class LedgerLoop:
 
     def stop(self) -> None:
         """Claim nothing more, and give back what has not begun."""
-        self._hints.clear()
+        self._inbox.clear()
         self._give_back("shutdown")
 
     def take_back_unsent(self) -> None:
@@ -171,7 +151,7 @@ class LedgerLoop:
         """What an operator wants to know of a worker that seems to stand still."""
         return {
             "database": "away" if self.database_away else "reached",
-            "hinted": len(self._hints),
+            "hinted": self._inbox.hints,
             "held": len(self._held),
             "waiting": len(self._ready),
             "slots": self._door.slots,
@@ -185,7 +165,7 @@ class LedgerLoop:
             self._timer = self._consumer.hub.call_later(max(0.0, self._next_turn - time.monotonic()), self.turn)
 
     def _has_room(self) -> bool:
-        taken, kind = len(self._held) - len(self._reports), self._kind(self._hints[0][1])
+        taken, kind = len(self._held) - len(self._reports), self._kind(self._inbox.first)
         room = may_take(self._door.slots, taken, self._load_s, self._pace.expects(kind), light=_light(kind))
         return room and not self._process.stopping.is_set()
 
@@ -213,7 +193,7 @@ class LedgerLoop:
         if not settlements:
             return
         try:
-            with self._process.database.statements() as tx:
+            with self._process.database.lane() as tx:
                 moved = ledger.settle(tx, settlements)
         except DatabaseUnavailable:
             raise
@@ -240,35 +220,37 @@ class LedgerLoop:
 
     def _claim(self) -> None:
         slots, taken = self._door.slots, len(self._held) - len(self._reports)
-        now_free, load = max(0, slots - taken), self._load_s
-        hinted: list[Hinted] = []
-        while self._hints and len(hinted) < FULL:
-            kind = self._kind(self._hints[0][1])
-            expected = self._pace.expects(kind)
-            if not may_take(slots, taken + len(hinted), load, expected, light=_light(kind)):
-                break
-            load += expected
-            hinted.append(self._hints.popleft())
-        if hinted:
-            # An ordinary job that finds a free slot begins at once, and its claim says so; others begin in their turn.
-            starts = {
-                what: place < now_free and _ordinary(envelope.task)
-                for place, (what, envelope) in enumerate(hinted)
-                if isinstance(what, UUID)
-            }
-            self._claim_all(hinted, starts)
+        hands = self._take_hints(slots, taken)
+        if hands:
+            self._claim_all(hands, _starts(hands, max(0, slots - taken)))
 
-    def _claim_all(self, hinted: Sequence[Hinted], starts: Mapping[UUID, bool]) -> None:
+    def _take_hints(self, slots: int, taken: int) -> Sequence[Hand]:
+        hands: list[Hand] = []
+        load, room = self._load_s, FULL
+        while self._inbox.hints and room:
+            first = self._inbox.first
+            kind, wanted = self._kind(first), min(room, first.left)
+            expected = self._pace.expects(kind)
+            fits = fitting(slots, taken + FULL - room, load, expected, wanted, light=_light(kind))
+            if fits:
+                hands.append(self._inbox.take(fits))
+                load += fits * expected
+                room -= fits
+            if fits < wanted:
+                break
+        return hands
+
+    def _claim_all(self, hands: Sequence[Hand], starts: Mapping[UUID, bool]) -> None:
         token, process = uuid4(), self._process
         try:
-            with process.database.statements() as tx:
+            with self._process.database.lane() as tx:
                 claims = ledger.claim(
                     tx,
                     list(starts),
                     process.worker.worker_id,
                     lease=process.lease.length,
                     starts=list(starts.values()),
-                    tickets=Counter(what for what, _ in hinted if isinstance(what, Ticket)),
+                    tickets=_tickets(hands),
                     floors=self._sounding.floors,
                     token=token,
                 )
@@ -276,14 +258,14 @@ class LedgerLoop:
             # The claim may have been committed although its answer was lost; nobody would run the jobs then.
             self._doubts.append((token, time.monotonic() + process.settings.statement_timeout_s + CHECK_S))
             self._doubted_at = -CHECK_S
-            self._hints.extendleft(reversed(hinted))
+            self._inbox.put_back(hands)
             raise
         self._sounding.learn(claims.floors, time.monotonic())
-        envelopes = {what: envelope for what, envelope in hinted if isinstance(what, UUID)} if starts else {}
+        envelopes = {what: hand.envelope for hand in hands for what, _ in hand.named} if starts else {}
         for job in claims.jobs:
             self._hold(job, envelopes.get(job.job_id))
-        for _, envelope in hinted:
-            self._decide(envelope)
+        for message in self._inbox.deal_with(hands):
+            message.ack_log_error(log, self._consumer.connection_errors)
         if claims.refused:
             log.info("hints_ignored", jobs={str(job_id): reason for job_id, reason in claims.refused.items()})
 
@@ -292,7 +274,7 @@ class LedgerLoop:
         now, process = time.monotonic(), self._process
         if not self._doubts or now < self._doubted_at + CHECK_S:
             return
-        with process.database.statements() as tx:
+        with self._process.database.lane() as tx:
             moved = recovery.return_unanswered(tx, [token for token, _ in self._doubts], process.lease.length)
         process.publisher.publish(moved.hints)
         self._doubts = [doubt for doubt in self._doubts if doubt[1] > now]
@@ -312,12 +294,6 @@ class LedgerLoop:
         self._held[job.job_id, job.token] = (job, expected)
         self._load_s += expected
 
-    def _decide(self, envelope: Envelope) -> None:
-        envelope.open -= 1
-        if not envelope.open:
-            self._envelopes -= 1
-            envelope.message.ack_log_error(log, self._consumer.connection_errors)
-
     def _dispatch(self) -> None:
         while self._ready and self._door.has_room:
             # A suspect goes alone: should it take its process down again, nobody else is in doubt.
@@ -330,14 +306,15 @@ class LedgerLoop:
     def _ask_for_more(self) -> None:
         """Let the broker send as many messages as could begin soon, and none while no slot is free."""
         slots, taken = self._door.slots, len(self._held)
-        room = slots - taken - len(self._hints)
-        if self._hints or self._held:
-            kind = self._kind(self._hints[-1][1]) if self._hints else next(reversed(self._held.values()))[0].job_type
+        inbox = self._inbox
+        room = slots - taken - inbox.hints
+        if inbox.hints or self._held:
+            kind = self._kind(inbox.last) if inbox.hints else next(reversed(self._held.values()))[0].job_type
             each_s = max(self._pace.expects(kind), 1e-5)
-            soon_s = slots * SOON_S - waiting_s(slots, taken, self._load_s) - len(self._hints) * each_s
+            soon_s = slots * SOON_S - waiting_s(slots, taken, self._load_s) - inbox.hints * each_s
             most = 2 * FULL if _light(kind) else room + AHEAD
             room = max(room, min(most, int(soon_s / each_s)))
-        self._consumer.ask_for(self._envelopes + ceil(max(0, room) / self._bundled))
+        self._consumer.ask_for(inbox.messages + ceil(max(0, room) / inbox.bundled))
 
     def _give_back(self, cause: str) -> None:
         jobs = [job for job, _ in self._ready]
@@ -349,10 +326,33 @@ class LedgerLoop:
         if not begun:
             return
         try:
-            with self._process.database.statements() as tx:
+            with self._process.database.lane() as tx:
                 ledger.record_starts(tx, begun)
         except Failure as failure:
             log.warning("starts_not_recorded", jobs=len(begun), reason=failure.reason)
+
+
+def _starts(hands: Sequence[Hand], free: int) -> Mapping[UUID, bool]:
+    """The jobs that are named, and whether they start with their claim.
+
+    An ordinary job that finds a free slot begins at once, and its claim says so; others begin in their turn.
+    """
+    places = accumulate((hand.size for hand in hands), initial=0)
+    return {
+        what: place < free and _ordinary(hand.envelope.task)
+        for first, hand in zip(places, hands, strict=False)
+        for place, (what, _) in enumerate(hand.named, first)
+        if isinstance(what, UUID)
+    }
+
+
+def _tickets(hands: Sequence[Hand]) -> Mapping[Ticket, int]:
+    tickets: dict[Ticket, int] = {}
+    for hand in hands:
+        for what, count in hand.named:
+            if isinstance(what, Ticket):
+                tickets[what] = tickets.get(what, 0) + count
+    return tickets
 
 
 def _light(job_type: str) -> bool:

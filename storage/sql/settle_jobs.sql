@@ -2,14 +2,20 @@
 -- which of its jobs were refused. A job that comes straight from its claim gets the start of its attempt in its
 -- trail too, with its own time. Returns the refused jobs and those that waited for their concurrency keys.
 with verdicts as materialized (
-  -- Numbers that are zero for all jobs are not given.
   select id, token, state, run_at, coalesce(attempt_delta, 0) as attempt_delta, coalesce(loss_delta, 0) as loss_delta, began_at,
-    output, error, coalesce(cost, 0) as cost, reason, event, detail
-  from unnest(
-    %(job_ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(run_ats)s::timestamptz[], %(attempt_deltas)s::smallint[],
-    %(loss_deltas)s::smallint[], %(started_ats)s::timestamptz[],
-    %(outputs)s::jsonb[], %(errors)s::jsonb[], %(costs)s::bigint[], %(reasons)s::text[], %(events)s::text[], %(details)s::jsonb[]
-  ) as v (id, token, state, run_at, attempt_delta, loss_delta, began_at, output, error, cost, reason, event, detail)
+    case state when 'succeeded' then coalesce(output, '{}') else output end as output, error, coalesce(cost, 0) as cost, reason, detail,
+    -- A dead job's event is written with its dead letter, by the database.
+    case state when 'succeeded' then 'job.succeeded' when 'queued' then 'job.retried' when 'failed' then 'job.failed'
+      when 'canceled' then 'job.canceled' end as event
+  from (
+    -- What is the same for all jobs is not given: they succeeded without an output, and their numbers are zero.
+    select id, token, coalesce(given, 'succeeded') as state, run_at, attempt_delta, loss_delta, began_at, output, error, cost, reason, detail
+    from unnest(
+      %(job_ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(run_ats)s::timestamptz[], %(attempt_deltas)s::smallint[],
+      %(loss_deltas)s::smallint[], %(started_ats)s::timestamptz[],
+      %(outputs)s::jsonb[], %(errors)s::jsonb[], %(costs)s::bigint[], %(reasons)s::text[], %(details)s::jsonb[]
+    ) as v (id, token, given, run_at, attempt_delta, loss_delta, began_at, output, error, cost, reason, detail)
+  ) as v
 ),
 settled as (
   update jobs j set

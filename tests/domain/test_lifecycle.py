@@ -22,7 +22,7 @@ from domain.failures import (
     Uncertain,
 )
 from domain.job import FINAL, Cancel, ClaimedJob, Done, Origin, Outcome, Snooze, State
-from domain.lifecycle import EVENTS, MOVES, settle
+from domain.lifecycle import MOVES, settle
 from domain.retry import POLICIES, RetryPolicy
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -76,7 +76,6 @@ def test_every_settlement_is_a_move_of_the_table_and_names_its_claim(
     settlement = settle(job, outcome, policy, NOW, throw)
     assert (settlement.job_id, settlement.token) == (job.job_id, job.token)
     assert (State.RUNNING, settlement.state) in MOVES
-    assert (settlement.event is None) == (settlement.state is State.DEAD)
 
 
 @given(outcomes, policies, attempts, dice)
@@ -154,4 +153,3 @@ def test_no_move_leaves_a_final_state_and_every_open_state_can_end() -> None:
     assert not [(before, after) for before, after in MOVES if before in FINAL]
     for state in set(State) - FINAL - {State.QUEUED}:
         assert {after for before, after in MOVES if before is state} >= FINAL - {State.SUCCEEDED}
-    assert set(EVENTS) == (FINAL | {State.QUEUED}) - {State.DEAD}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from domain.pace import AHEAD, BATCH, BATCH_S, INERTIA, SOON_S, UNSEEN_S, Pace, may_take, waiting_s
+from domain.pace import AHEAD, BATCH, BATCH_S, INERTIA, SOON_S, UNSEEN_S, Pace, fitting, may_take, waiting_s
 
 NAMES = ["a", "b", "c", "never seen"]
 SECONDS = st.floats(0, 3600, allow_nan=False)
@@ -132,3 +132,12 @@ def test_a_process_takes_no_more_than_its_slots_and_what_begins_soon(
     last = taken - 1
     assert taken <= slots or waiting_s(slots, last, pace.load(queue[:last])) < slots * SOON_S
     assert taken >= min(slots, len(queue))
+
+
+@given(SLOTS, st.integers(0, 2000), LOADS, st.floats(0, 10), st.integers(0, 300), st.booleans())
+def test_as_many_fit_as_may_be_taken_one_after_the_other(
+    slots: int, taken: int, load: float, each: float, most: int, light: bool
+) -> None:
+    count = fitting(slots, taken, load, each, most, light=light)
+    may = [may_take(slots, taken + more, load + more * each, each, light=light) for more in range(most)]
+    assert may == [True] * count + [False] * (most - count)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.fairness import AHEAD_S
-from domain.tickets import COUNTED_AHEAD, FLOORS_HOLD_S, Sounding, Ticket, TicketBook, deal
+from domain.tickets import COUNTED_AHEAD, FLOORS_HOLD_S, HAND, HANDS, Sounding, Ticket, TicketBook, deal, hand_size
 
 ANN, BOB, CARL = (Ticket("default", 0, UUID(int=number)) for number in (1, 2, 3))
 
@@ -132,3 +132,10 @@ def test_floors_are_forgotten_before_a_job_below_one_waits_long() -> None:
     assert sounding.floors == {ANN: since, BOB: since}
     sounding.learn({ANN: since}, begin + FLOORS_HOLD_S)
     assert sounding.floors == {}
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_messages_get_fuller_only_where_a_window_holds_many_of_them(window: int, larger: int) -> None:
+    size = hand_size(window)
+    assert size <= hand_size(window + larger) <= HAND
+    assert size == hand_size(0) or window // size >= HANDS

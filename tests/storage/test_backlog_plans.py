@@ -73,7 +73,7 @@ def asked(owner: Connection, shelf: str) -> dict[str, dict[str, Any]]:
     crowds = {"queues": ["default"], "priorities": [0]}
     each = {
         "states": "succeeded", "run_ats": None, "attempt_deltas": 0, "loss_deltas": 0, "started_ats": None,
-        "outputs": None, "errors": None, "costs": 0, "reasons": None, "events": "job.succeeded", "details": None,
+        "outputs": None, "errors": None, "costs": 0, "reasons": None, "details": None,
     }  # fmt: skip
     settling = {"job_ids": ids, "tokens": tokens} | {name: [value] * BATCH for name, value in each.items()}
     met: dict[str, dict[str, dict[str, Any]]] = {

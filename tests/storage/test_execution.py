@@ -102,3 +102,45 @@ def test_a_statement_that_fails_leaves_its_connection_in_the_pool(store: Databas
             pids.add(tx.raw("select pg_backend_pid() as pid")[0].pid)
             tx.raw("select from nowhere")
     assert len(pids) == 1
+
+
+def test_a_percent_sign_is_doubled_where_there_are_parameters_and_a_name_may_stand_twice(store: Database) -> None:
+    with store.ledger() as tx:
+        (row,) = tx.raw(
+            "select %(a)s::int %% 5 as rest, %(b)s::text as b, %(a)s::int as a, 'like %%' as sign", {"a": 7, "b": "x"}
+        )
+    assert tuple(row) == (2, "x", 7, "like %")
+
+
+def test_a_parameter_that_is_not_given_is_named(store: Database) -> None:
+    with store.ledger() as tx, pytest.raises(KeyError, match="missing"):
+        tx.raw("select %(missing)s::int", {"given": 1})
+
+
+def test_the_lane_keeps_its_connection_until_it_is_lost_and_takes_none_of_the_pool(
+    store: Database, database: Connection
+) -> None:
+    pids = []
+    for _ in range(2):
+        with store.lane() as tx, store.statements() as other:
+            pids.append(tx.raw("select pg_backend_pid() as pid")[0].pid)
+            assert other.raw("select pg_backend_pid() as pid")[0].pid != pids[0]
+    assert pids[0] == pids[1]
+    database.execute("select pg_terminate_backend(%s, 10000)", pids[:1])
+    with pytest.raises(DatabaseUnavailable), store.lane() as tx:
+        tx.raw("select 1")
+    with store.lane() as tx:
+        assert tx.raw("select pg_backend_pid() as pid")[0].pid != pids[0]
+
+
+def test_a_lane_calls_what_waits_for_its_statements_and_keeps_nothing_open_afterwards(
+    store: Database, database: Connection
+) -> None:
+    called: list[str] = []
+    name = str(uuid4())
+    with store.lane() as tx:
+        tx.after_commit(lambda: called.append("after"))
+        tx.raw("insert into orgs (name) values (%(name)s)", {"name": name})
+        assert database.execute("select count(*) from orgs where name = %s", [name]).fetchone() == (1,)
+        assert called == []
+    assert called == ["after"]

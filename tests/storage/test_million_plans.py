@@ -117,7 +117,7 @@ def settling(million: Connection) -> dict[str, Any]:
     ids, tokens = column(million, "id", HELD), column(million, "claim_token", HELD)
     each: dict[str, Any] = {
         "states": "succeeded", "run_ats": None, "attempt_deltas": 0, "loss_deltas": 0, "started_ats": None,
-        "outputs": None, "errors": None, "costs": 0, "reasons": None, "events": "job.succeeded", "details": None,
+        "outputs": None, "errors": None, "costs": 0, "reasons": None, "details": None,
     }  # fmt: skip
     return {"job_ids": ids, "tokens": tokens} | {name: [value] * len(ids) for name, value in each.items()}
 

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine, Pool, event
 
 from domain.job import Hint
 from sandbox.exchange import Answer, Call
+from storage.execution import numbered
 from tasks.publisher import Publisher
 from tests.house import ROOT
 from tests.sweep.boundaries import Boundary, Died, Fate, Kind, Watch
@@ -28,7 +29,7 @@ Respond = Callable[[Call], Answer | None]
 
 def _names() -> dict[str, str]:
     folder: Path = ROOT / "storage" / "sql"
-    return {path.read_text(): path.stem for path in folder.glob("*.sql")}
+    return {numbered(path.read_text())[0].decode(): path.stem for path in folder.glob("*.sql")}
 
 
 class DatabaseSeam:
@@ -134,7 +135,7 @@ class DatabaseSeam:
         )
 
 
-class WatchedCursor(psycopg.Cursor[Any]):
+class WatchedCursor(psycopg.RawCursor[Any]):
     """Tells of each statement before it is sent and after it was answered."""
 
     def __init__(self, raw: Raw, *, seam: DatabaseSeam, row_factory: RowFactory[Any] | None = None) -> None:
@@ -149,7 +150,7 @@ class WatchedCursor(psycopg.Cursor[Any]):
         prepare: bool | None = None,
         binary: bool | None = None,
     ) -> "WatchedCursor":
-        self._seam.before(self.connection, query)
+        self._seam.before(self.connection, query.decode() if isinstance(query, bytes) else query)
         super().execute(query, params, prepare=prepare, binary=binary)
         self._seam.after(self.connection)
         return self

@@ -49,7 +49,7 @@ def sent(broker: redis.Redis) -> Counter[Any]:
     for item in broker.lrange("default", 0, -1):
         headers = json.loads(item)["headers"]
         named = read_message("default", headers)
-        found.update(named if headers["task"] == DRAW else [headers["task"]] * len(named))
+        found.update(dict(named) if headers["task"] == DRAW else [headers["task"]] * len(named))
     return found
 
 

@@ -37,6 +37,12 @@ class Forgetful(Database):
             yield transaction
         self._lose()
 
+    @contextmanager
+    def lane(self) -> Iterator[Transaction]:
+        with super().lane() as transaction:
+            yield transaction
+        self._lose()
+
     def _lose(self) -> None:
         self._transactions += 1
         if self._transactions in self._lost:
