@@ -213,7 +213,7 @@ grant select on job_steps to postroom_tenant;
 create table audit_log (
   -- No primary key: nobody else gives ids than the sequence, and a unique index was a tenth of what PostgreSQL does for a
   -- light job (docs/decisions/2026-11-22-the-trail-has-no-unique-index.md).
-  id bigint generated always as identity,
+  id bigint not null generated always as identity,
   at timestamptz not null default clock_timestamp(),
   -- Every job writes one of the first four; the expression alone would cost as much as the rest of their checks.
   event text not null check (event in ('job.enqueued', 'job.claimed', 'job.started', 'job.succeeded') or event ~ '^[a-z_]+\.[a-z_]+$'),
