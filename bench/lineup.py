@@ -62,6 +62,8 @@ DURABLE = (
             _program("pgqueuer", "200"),
             _program("pgqueuer", "200", count=3),
             _program("pgqueuer", "400"),
+            _program("pgqueuer", "400", count=3),
+            _program("pgqueuer", "800"),
         ),
         nap=_program("pgqueuer", "100", "200", count=1),
         idle=_program("pgqueuer", "10", count=1),

@@ -7,7 +7,8 @@ import os
 import sys
 import threading
 import time
-from typing import Any
+from contextlib import ExitStack
+from typing import Any, NoReturn
 
 import structlog
 from celery import signals
@@ -131,10 +132,10 @@ class FleetWorker(Worker):  # type: ignore[misc] # Celery ships no types
             return
         self.consumer.drain(lambda: self.grace_ends_at)
         if not self.consumer.ledger_loop.idle:
-            return_claims()
-            self._return_messages()
-            logging.shutdown()
-            os._exit(EX_FAILURE)
+            with ExitStack() as ending:
+                ending.push(end_process)
+                return_claims()
+                self._return_messages()
 
     def _return_messages(self) -> None:
         consumer: Any = self.consumer.task_consumer
@@ -143,6 +144,14 @@ class FleetWorker(Worker):  # type: ignore[misc] # Celery ships no types
                 consumer.channel.close()
         except self.consumer.connection_errors as error:
             log.warning("messages_not_returned", error=type(error).__name__)
+
+
+def end_process(_kind: object, error: BaseException | None, _trace: object) -> NoReturn:
+    """End at once, whatever the pool is at and whatever went wrong: what was not given back waits for its lease."""
+    if error is not None:
+        log.error("claims_not_returned", exc_info=error)
+    logging.shutdown()
+    os._exit(EX_FAILURE)
 
 
 def configure_logging(**_: object) -> None:

@@ -89,3 +89,16 @@ def test_a_worker_whose_event_loop_broke_ends_within_the_grace_and_gives_back_it
     assert fleet.causes(endless) == ["shutdown"]
     fleet.worker("heir").ready()
     assert fleet.wait_for_end([endless]) == {"succeeded": 1}
+
+
+def test_a_worker_that_cannot_give_its_jobs_back_ends_all_the_same(fleet: Fleet) -> None:
+    """An endless thread would keep the process, and with it the lease, for ever."""
+    worker = fleet.worker("leaver", POSTROOM_SHUTDOWN_GRACE_S="1", POSTROOM_LEASE_S="60")
+    worker.ready()
+    endless = fleet.enqueue(visit, Visit(gate="never"))
+    fleet.wait_for_line("waits")
+    fleet.ask("alter table workers rename column node_id to node")
+    worker.kill("SIGQUIT")
+    eventually(lambda: not worker.alive, within=15, describe="the end of the worker")
+    worker.wait_for_log("claims_not_returned")
+    assert fleet.states([endless]) == {"running": 1}
