@@ -17,7 +17,7 @@ COUNTED_AHEAD = 4
 """A backlog is counted up to so many times of what is wanted: then a long one need not be counted each time."""
 
 FEWEST, HAND = 64, 256
-"""Tickets in one message: few enough that several workers share a window, and at most as many as one statement claims.
+"""Tickets in one message: few enough that several workers share a window, and a fourth of what one statement claims.
 To open a message costs as much as a light job."""
 
 HANDS = 64

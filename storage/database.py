@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 
 from settings import Settings
-from storage.execution import DatabaseUnavailable, Row, fetch, number_parameters, translated
+from storage.execution import Row, fetch, number_parameters, translated
 from storage.queries import statement
 
 DECODE = json.JSONDecoder().raw_decode
@@ -69,16 +69,17 @@ class Lane:
 
     @contextmanager
     def statements(self) -> Iterator[Transaction]:
-        """Use the connection; each statement commits by itself. `DatabaseUnavailable` gives it up."""
+        """Use the connection; each statement commits by itself. Whatever goes wrong gives the connection up."""
         if self._kept is None:
             with translated():
                 self._kept = self._engine.connect()
-        transaction = Transaction(self._kept)
+        transaction, well = Transaction(self._kept), False
         try:
             yield transaction
-        except DatabaseUnavailable:
-            self.close()
-            raise
+            well = True
+        finally:
+            if not well:  # a statement may still be under way on it
+                self.close()
         transaction.committed()
 
     def close(self) -> None:

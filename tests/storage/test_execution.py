@@ -144,3 +144,12 @@ def test_a_lane_calls_what_waits_for_its_statements_and_keeps_nothing_open_after
         assert database.execute("select count(*) from orgs where name = %s", [name]).fetchone() == (1,)
         assert called == []
     assert called == ["after"]
+
+
+def test_a_lane_whose_user_was_interrupted_takes_another_connection(store: Database) -> None:
+    pids = set()
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt), store.lane() as tx:
+            pids.add(tx.raw("select pg_backend_pid() as pid")[0].pid)
+            raise KeyboardInterrupt
+    assert len(pids) == 2
