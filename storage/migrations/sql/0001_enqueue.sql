@@ -60,8 +60,10 @@ begin
            case when t.unique_mode is null and r.given_key is null then null
              when (select j.id from jobs j where j.id = r.given_id) is null then coalesce(t.unique_mode, 'for_ttl') end as mode,
            t.keep_key_for, t.serial_field, t.light,
-           coalesce(r.given_key, t.name || ':' || r.org_id || ':' || coalesce(r.project_id::text, '') || ':' ||
-             case when t.unique_mode is null then r.id::text else encode(sha256(convert_to(
+           coalesce(r.given_key, case
+             -- Nothing can be the same as it: a longer key would be copied with each version of its row.
+             when t.unique_mode is null then r.id::text
+             else t.name || ':' || r.org_id || ':' || coalesce(r.project_id::text, '') || ':' || encode(sha256(convert_to(
                case when t.unique_fields is null then r.payload::text
                     -- A field that is left out is the same as one that says its default.
                     else (select jsonb_object_agg(f, coalesce(r.payload -> f, t.payload_schema -> 'properties' -> f -> 'default'))::text
