@@ -16,7 +16,7 @@ BATCH = 64
 
 AHEAD = 256
 """Ordinary jobs that may wait for a slot in one process, however quick their handlers are: each has a message and a
-Celery request, which take far longer than such a handler and are one thread's work. As many as one statement claims."""
+Celery request, which take far longer than such a handler and are one thread's work."""
 
 UNSEEN_S = 1.0
 """What a job of a type that was never seen is taken to last: so long that none is claimed before a slot is free."""

@@ -75,10 +75,11 @@ class Fleet:
         pool: str = "threads",
         concurrency: int = 2,
         queues: tuple[str, ...] = ("default", "deadletter"),
+        options: tuple[str, ...] = SPARTAN,
         **given: str,
     ) -> WorkerNode:
         """Start a worker; further settings by keyword. Call `ready()` on it before you rely on it."""
-        command = WorkerCommand(queues, pool, concurrency, name=name, options=SPARTAN)
+        command = WorkerCommand(queues, pool, concurrency, name=name, options=options)
         node = run_worker(command, self.environment | given, self.outside.folder)
         self._stack.callback(node.teardown)
         return node

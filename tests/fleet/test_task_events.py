@@ -1,0 +1,58 @@
+"""Celery's events of tasks, as Flower asks for them and sees them."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Thread
+from typing import Any
+
+from celery import Celery
+from celery.events import EventReceiver
+
+from tests.fleet.fleet import PATIENT_S, SPARTAN, Fleet
+from tests.probe_jobs import Nothing, noop
+from tests.waiting import eventually
+
+WITH_HEARTBEAT = tuple(word for word in SPARTAN if word != "--without-heartbeat")
+"""As deployed workers run: one that sends no heartbeats sends no events either, whoever asks for them."""
+
+Told = dict[str, list[str]]
+"""The types of the events that came, in their order, by the task's id; a worker's own are under no task's."""
+
+
+@contextmanager
+def listening(monitor: Celery) -> Iterator[Told]:
+    """Note what comes for as long as the block lasts, from the first heartbeat on."""
+    told: Told = {}
+
+    def note(event: Mapping[str, Any]) -> None:
+        told.setdefault(event.get("uuid", "no task"), []).append(event["type"])
+
+    with monitor.connection_for_read() as connection:
+        receiver = EventReceiver(connection, handlers={"*": note}, app=monitor)
+        thread = Thread(target=lambda: receiver.capture(wakeup=False))
+        thread.start()
+        try:
+            eventually(lambda: "no task" in told, within=PATIENT_S, describe="a worker's heartbeat")
+            yield told
+        finally:
+            receiver.should_stop = True
+            thread.join()
+
+
+def test_a_worker_sends_events_of_tasks_once_somebody_asks_for_them(fleet: Fleet) -> None:
+    fleet.worker(options=WITH_HEARTBEAT).ready()
+    with Celery("monitor", broker=fleet.broker_url) as monitor, listening(monitor) as told:
+        unseen = str(run_one(fleet))
+        [answer] = monitor.control.enable_events(reply=True, timeout=PATIENT_S, limit=1)
+        assert list(answer.values()) == [{"ok": "task events enabled"}]
+        seen = str(run_one(fleet))
+        eventually(lambda: len(told.get(seen, [])) >= 3, within=PATIENT_S, describe="the events of a task")
+    assert told[seen] == ["task-received", "task-started", "task-succeeded"]
+    assert unseen not in told
+
+
+def run_one(fleet: Fleet) -> object:
+    """An ordinary job that has ended; returns its id, which is its task's."""
+    job_id = fleet.enqueue(noop, Nothing())
+    assert fleet.wait_for_end([job_id]) == {"succeeded": 1}
+    return job_id
