@@ -234,7 +234,7 @@ create table audit_log (
   replay_of uuid,
   data jsonb check (data is null or postroom.carries_secret(data) is null)
 );
-create index audit_log_job on audit_log (job_id, id) with (fillfactor = 50) where job_id is not null;
+create index audit_log_job on audit_log (job_id) where job_id is not null;
 -- For those who read the log on from where they were. Rows come in about the order of their ids.
 create index audit_log_order on audit_log using brin (id) with (pages_per_range = 32, autosummarize = on);
 create function postroom.refuse_change() returns trigger language plpgsql as $$
