@@ -14,6 +14,11 @@ from bench.peer import Kind
 LIGHT, ORDINARY = "drain_light", "drain_ordinary"
 SMALL = 20_000
 OUR_LIGHT, OUR_THREADS, OUR_PREFORK = "ours_light", "ours_threads", "ours_prefork"
+OWN = {
+    OUR_LIGHT: (FEW_THREADS, "light_noop"),
+    OUR_THREADS: (THREADS, "noop"),
+    OUR_PREFORK: (PREFORK, "noop"),
+}
 PLAIN, SAFE, UNSAFE = "celery", "celery_best_safe", "celery_unsafe"
 FAMILIES: dict[str, Kind] = {PLAIN: PLAIN_CELERY, SAFE: SAFE_CELERY, UNSAFE: UNSAFE_CELERY} | {
     kind.name: kind for kind in (*DURABLE, *OTHERS)
@@ -95,23 +100,21 @@ def _hold(arena: Arena, jobs: int, suffix: str, chosen: list[Match]) -> Iterator
 
 
 def _entry(arena: Arena, name: str, jobs: int) -> Heat | None:
-    match name:
-        case "ours_light":
-            return Heat(arena.ours, FEW_THREADS, "light_noop", jobs, arena.sizes.box_s)
-        case "ours_threads":
-            return Heat(arena.ours, THREADS, "noop", jobs, arena.sizes.box_s)
-        case "ours_prefork":
-            return Heat(arena.ours, PREFORK, "noop", jobs, arena.sizes.box_s)
+    if name in OWN:
+        setting, job = OWN[name]
+        return _best_of(arena, name, [Heat(arena.ours, setting, job, jobs, arena.sizes.box_s)])
     kind = FAMILIES[name]
     peer = arena.peer(kind)
     if peer is None:
         return None
-    settings = [Heat(peer, setting, "noop", jobs, arena.sizes.box_s) for setting in kind.drain]
-    return settings[0] if len(settings) == 1 else _best_of(arena, name, settings)
+    return _best_of(arena, name, [Heat(peer, setting, "noop", jobs, arena.sizes.box_s) for setting in kind.drain])
 
 
 def _best_of(arena: Arena, name: str, settings: list[Heat]) -> Heat | None:
-    """Let each setting run once on a smaller backlog, and take the fastest: everybody is to be shown at its best."""
+    """Let each setting run once on a smaller backlog, and take the fastest: everybody is to be shown at its best.
+
+    Who has one setting runs it too: the first drain on fresh servers is slower, for they lay out their files with it.
+    """
     found = arena.best_settings.get(name)
     if found is None:
         jobs = min(arena.sizes.heat_jobs, settings[0].jobs)
