@@ -1,15 +1,22 @@
 """The job contract: what any service must say when it hands over a job (seed 004; spec section 2)."""
 
 from datetime import datetime
-from typing import Any, Self
+from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from domain.failures import Invalid
-from domain.job import ActorType, NewJob, Origin
+from domain.job import ActorType, JsonObject, NewJob, Origin
+from domain.nesting import MOST_LEVELS, nests_too_deep
 
 Text = Field(min_length=1, max_length=200)
+
+
+def _readable(payload: JsonObject) -> JsonObject:
+    if nests_too_deep(payload):
+        raise ValueError(f"nests more than {MOST_LEVELS} levels deep")
+    return payload
 
 
 class JobContract(BaseModel):
@@ -27,7 +34,7 @@ class JobContract(BaseModel):
     correlation_id: str = Text
     idempotency_key: str = Field(min_length=1, max_length=400)
     created_at: AwareDatetime
-    payload: dict[str, Any]
+    payload: Annotated[dict[str, Any], AfterValidator(_readable)]
     payload_version: int = Field(ge=1, le=1000)
     scheduled_for: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None

@@ -6,6 +6,7 @@ from itertools import zip_longest
 from typing import NewType
 from uuid import UUID
 
+from domain.failures import Invalid
 from domain.job import JsonObject, NewJob
 
 Requests = NewType("Requests", str)
@@ -13,8 +14,14 @@ Requests = NewType("Requests", str)
 
 
 def as_requests(jobs: Sequence[NewJob], job_ids: Sequence[UUID] = ()) -> Requests:
-    """What to say of jobs; ids are for those that bring none. Can be made while another statement runs."""
-    return Requests(json.dumps([_request(job, job_id) for job, job_id in zip_longest(jobs, job_ids)]))
+    """What to say of jobs; ids are for those that bring none. Can be made while another statement runs.
+
+    Raises `Invalid` for a payload that is too deep to be written; for one that is too deep to be read, the ledger does.
+    """
+    try:
+        return Requests(json.dumps([_request(job, job_id) for job, job_id in zip_longest(jobs, job_ids)]))
+    except RecursionError:
+        raise Invalid("payload", "nests too deep") from None
 
 
 def _request(job: NewJob, job_id: UUID | None) -> JsonObject:

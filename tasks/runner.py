@@ -15,6 +15,7 @@ import structlog
 from domain.failures import ClaimLost, Failure, Invalid, Transient
 from domain.job import Cancel, ClaimedJob, Hint, Outcome
 from domain.lifecycle import CloseGate, Settlement, settle
+from domain.nesting import MOST_LEVELS, nests_too_deep
 from domain.redaction import redact_text
 from providers.logs import sanitise
 from storage import gates, ledger
@@ -87,8 +88,12 @@ def unwritable(runtime: Runtime, job: ClaimedJob, failure: Failure, began_at: da
 
 
 def storable(settlement: Settlement) -> Settlement:
-    """The same settlement; raises when its output is no JSON, or `Invalid` when PostgreSQL cannot keep it."""
-    if settlement.output and "\\u0000" in json.dumps(settlement.output, allow_nan=False):
+    """The same settlement; raises when its output is no JSON, or `Invalid` when nobody could keep or read it."""
+    if not settlement.output:
+        return settlement
+    if nests_too_deep(settlement.output):
+        raise Invalid("output", f"nests more than {MOST_LEVELS} levels deep")
+    if "\\u0000" in json.dumps(settlement.output, allow_nan=False):
         raise Invalid("output", "carries a NUL, which PostgreSQL cannot store")
     return settlement
 

@@ -16,8 +16,8 @@ from tasks import admission
 from tasks.hints import ORIGIN
 from tasks.runtime import runtime
 
-MISSHAPEN = (AttributeError, KeyError, TypeError, ValueError)
-"""What Celery and kombu stumble over in a message that is not of the shape they expect."""
+MISSHAPEN = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
+"""What Celery and kombu stumble over in a message of a shape that they do not expect, or too deep for JSON's parser."""
 
 AT_ONCE = 128
 """Messages taken in one round trip, at most."""

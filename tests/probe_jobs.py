@@ -11,6 +11,7 @@ from kombu.asynchronous import get_event_loop
 from domain.effects import CannotTell, Finding, Found, NotFound, Strategy
 from domain.failures import ClaimLost, Deed, Permanent, Transient
 from domain.job import Cancel, Done, JsonObject, NewJob, Outcome, Snooze
+from domain.nesting import MOST_LEVELS
 from domain.payload import Payload
 from domain.queues import Queue
 from domain.retry import RetryPolicy
@@ -248,6 +249,15 @@ def rambling(_ctx: JobContext, _payload: Nothing) -> Outcome:
 
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def abysmal(_ctx: JobContext, _payload: Nothing) -> Outcome:
+    """Put out what nobody could read again."""
+    output: JsonObject = {}
+    for _ in range(MOST_LEVELS + 1):
+        output = {"a": output}
+    return Done(output)
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def loop_breaker(_ctx: JobContext, _payload: Nothing) -> Outcome:
     """Break the event loop of a worker whose jobs are threads, as a mistake in Celery or kombu would."""
 
@@ -284,7 +294,7 @@ def undeclared(ctx: JobContext, _payload: Nothing) -> Outcome:
 
 
 PROBES = (noop, ending, chatty, parent, serial, deed, visit, stepping, overdue, turn, pair, served, perilous, asking)
-for probe in (*PROBES, undeclared, rambling, loop_breaker):
+for probe in (*PROBES, undeclared, rambling, abysmal, loop_breaker):
     register(probe)
 
 

@@ -15,6 +15,9 @@ from tests.fleet.test_doors import contract
 from tests.probe_jobs import Nothing, noop
 from tests.waiting import eventually
 
+DEEP = b'{"a":' * 5000 + b"{}" + b"}" * 5000
+"""Deeper than Python's parser of JSON goes."""
+
 
 def envelope(body: bytes, headers: object, *, content_type: str = "application/json") -> str:
     """A message as kombu lays it into a list of Redis."""
@@ -113,6 +116,10 @@ def test_messages_of_any_shape_are_recorded_and_the_worker_goes_on(fleet: Fleet)
         "unknown garbage": envelope(b"\xff", task_headers("no.such_type", "unknown garbage")),
         "no envelope": "this is no envelope",
         "empty envelope": "{}",
+        "deep body": envelope(b"[" * 100_000, task_headers(task, "deep body")),
+        "deep arguments": envelope(b'[[], {"payload": ' + DEEP + b"}, {}]", task_headers(task, "deep arguments")),
+        "deep stranger": envelope(b'[[], {"payload": ' + DEEP + b"}, {}]", task_headers("no.such_type", "deep")),
+        "deep headers": envelope(b"[[], {}, {}]", {}).replace('"headers": {}', f'"headers": {DEEP.decode()}'),
         "wrong envelope": json.dumps({"body": 7, "properties": {"delivery_tag": "x"}, "headers": {}}),
     }
     with redis.Redis.from_url(fleet.broker_url) as broker:

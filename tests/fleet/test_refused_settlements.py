@@ -2,20 +2,25 @@
 
 import pytest
 
+from tasks.catalogue import Job
 from tests.fleet.fleet import Fleet
-from tests.probe_jobs import Nothing, noop, rambling
+from tests.probe_jobs import Nothing, abysmal, noop, rambling
+
+REFUSED = {
+    rambling: "cancel_reason: breaks the ledger's rule jobs_cancel_reason_check",
+    abysmal: "output: nests more than 64 levels deep",
+}
 
 
 @pytest.mark.parametrize("pool", ["threads", "prefork"])
-def test_one_job_whose_settlement_is_refused_keeps_no_other(fleet: Fleet, pool: str) -> None:
+@pytest.mark.parametrize("job_type", REFUSED, ids=["rambling", "abysmal"])
+def test_one_job_whose_settlement_is_refused_keeps_no_other(fleet: Fleet, pool: str, job_type: Job[Nothing]) -> None:
     worker = fleet.worker(pool=pool)
     others = [noop.new(Nothing(), org_id=fleet.org) for _ in range(40)]
-    (refused,) = fleet.enqueue_many([rambling.new(Nothing(), org_id=fleet.org)])
+    (refused,) = fleet.enqueue_many([job_type.new(Nothing(), org_id=fleet.org)])
     job_ids = fleet.enqueue_many(others)
     worker.ready()
     assert fleet.wait_for_end([refused, *job_ids]) == {"succeeded": 40, "dead": 1}
     query = "select error ->> 'code', error ->> 'reason' from jobs where id = %s"
-    assert fleet.ask(query, refused) == [
-        ("invalid", "cancel_reason: breaks the ledger's rule jobs_cancel_reason_check")
-    ]
+    assert fleet.ask(query, refused) == [("invalid", REFUSED[job_type])]
     fleet.check()

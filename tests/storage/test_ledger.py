@@ -1,5 +1,6 @@
 """The ledger's verbs against a real PostgreSQL."""
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
@@ -297,6 +298,31 @@ def test_a_changed_payload_is_searched_for_secrets_too(store: Database, org: UUI
     job_id = enqueue_one(store, org)
     with pytest.raises(Error, match=r"payload\.password: a payload must not carry a secret"):
         database.execute("update jobs set payload = %s where id = %s", (Jsonb({"password": "x"}), job_id))
+
+
+def nested(levels: int) -> str:
+    """A JSON object with so many others in it, one in the other."""
+    return '{"a":' * levels + "{}" + "}" * levels
+
+
+def test_a_payload_as_deep_as_may_be_is_claimed(store: Database, org: UUID, database: Connection) -> None:
+    row = database.execute("select postroom.enqueue('probe.run', %s, %s)", (org, nested(64))).fetchone()
+    assert row is not None
+    assert claim_one(store, row[0]).payload == json.loads(nested(64))
+
+
+def test_a_payload_that_no_worker_could_read_is_refused(store: Database, org: UUID, database: Connection) -> None:
+    with pytest.raises(CheckViolation, match="payload_nests_at_most_64_levels"):
+        database.execute("select postroom.enqueue('probe.run', %s, %s)", (org, nested(3000)))
+    for levels in (65, 900):
+        job = NewJob("probe.run", org, json.loads(nested(levels)))
+        with store.ledger() as tx, pytest.raises(Invalid, match=r"payload: .*64_levels"):
+            ledger.enqueue(tx, [job], publisher=True, patience=PATIENCE)
+    endless: dict[str, object] = {}
+    for _ in range(5000):
+        endless = {"a": endless}
+    with store.ledger() as tx, pytest.raises(Invalid, match="payload: nests too deep"):
+        ledger.enqueue(tx, [NewJob("probe.run", org, endless)], publisher=True, patience=PATIENCE)
 
 
 @pytest.mark.parametrize("field", ["actor_id", "request_id", "correlation_id", "idempotency_key"])

@@ -244,6 +244,7 @@ MISSHAPEN: dict[str, str | bytes] = {
     "a word": '"word"',
     "no properties": json.dumps({"body": "", "headers": {}}),
     "no delivery tag": json.dumps({"body": "", "headers": {}, "properties": {"delivery_info": {}}}),
+    "nested without end": "[" * 100_000,
     "a number as properties": json.dumps({"body": "", "headers": {}, "properties": 1}),
 }
 
