@@ -1,17 +1,13 @@
 """The ledger's verbs against a real PostgreSQL."""
 
-import json
 import re
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from psycopg import Connection, Error
-from psycopg.errors import CheckViolation
-from psycopg.types.json import Jsonb
+from psycopg import Connection
 
 from domain.effects import Standing, Strategy
-from domain.failures import Invalid
 from domain.job import Done, NewJob, Origin, Snooze, State
 from domain.lifecycle import MAX_LOSSES, Settlement, settle
 from domain.retry import STANDARD
@@ -284,56 +280,6 @@ def test_a_snoozed_job_keeps_its_attempt_and_waits(database: Connection, store: 
         ledger.settle(tx, [settlement])
     assert relay_once(store) == []
     assert database.execute("select state, attempt, run_at from jobs").fetchall() == [("queued", 0, until)]
-
-
-def test_unknown_types_and_secrets_are_refused_with_their_field(store: Database, org: UUID) -> None:
-    with store.ledger() as tx, pytest.raises(Invalid, match=r"job_type: nobody\.knows is not a known job type"):
-        ledger.enqueue(tx, [NewJob("nobody.knows", org, {})], publisher=True, patience=PATIENCE)
-    secret = NewJob("probe.run", org, {"deep": [{"Access_Token": "x"}]})
-    with store.ledger() as tx, pytest.raises(Invalid, match=r"payload\.Access_Token: a payload must not carry"):
-        ledger.enqueue(tx, [secret], publisher=True, patience=PATIENCE)
-
-
-def test_a_changed_payload_is_searched_for_secrets_too(store: Database, org: UUID, database: Connection) -> None:
-    job_id = enqueue_one(store, org)
-    with pytest.raises(Error, match=r"payload\.password: a payload must not carry a secret"):
-        database.execute("update jobs set payload = %s where id = %s", (Jsonb({"password": "x"}), job_id))
-
-
-def nested(levels: int) -> str:
-    """A JSON object with so many others in it, one in the other."""
-    return '{"a":' * levels + "{}" + "}" * levels
-
-
-def test_a_payload_as_deep_as_may_be_is_claimed(store: Database, org: UUID, database: Connection) -> None:
-    row = database.execute("select postroom.enqueue('probe.run', %s, %s)", (org, nested(64))).fetchone()
-    assert row is not None
-    assert claim_one(store, row[0]).payload == json.loads(nested(64))
-
-
-def test_a_payload_that_no_worker_could_read_is_refused(store: Database, org: UUID, database: Connection) -> None:
-    with pytest.raises(CheckViolation, match="payload_nests_at_most_64_levels"):
-        database.execute("select postroom.enqueue('probe.run', %s, %s)", (org, nested(3000)))
-    for levels in (65, 900):
-        job = NewJob("probe.run", org, json.loads(nested(levels)))
-        with store.ledger() as tx, pytest.raises(Invalid, match=r"payload: .*64_levels"):
-            ledger.enqueue(tx, [job], publisher=True, patience=PATIENCE)
-    endless: dict[str, object] = {}
-    for _ in range(5000):
-        endless = {"a": endless}
-    with store.ledger() as tx, pytest.raises(Invalid, match="payload: nests too deep"):
-        ledger.enqueue(tx, [NewJob("probe.run", org, endless)], publisher=True, patience=PATIENCE)
-
-
-@pytest.mark.parametrize("field", ["actor_id", "request_id", "correlation_id", "idempotency_key"])
-def test_a_value_that_is_too_long_is_refused_by_the_name_of_its_field(
-    org: UUID, database: Connection, field: str
-) -> None:
-    with pytest.raises(CheckViolation, match=field):
-        database.execute(
-            f"select postroom.enqueue(job_type => 'probe.run', org_id => %s, {field} => %s)",  # our own words
-            (org, "x" * 401),
-        )
 
 
 def test_the_key_of_a_job_is_what_it_brings_or_what_makes_it_unique_or_its_id(
