@@ -35,27 +35,29 @@ class Pace:
         """Seconds that a job of this type will probably take."""
         return self._expected.get(job_type, UNSEEN_S)
 
-    def learn(self, job_type: str, seconds: float) -> None:
-        """Take one measurement in: a job that took far longer than expected counts at once, others little by little."""
-        known = self._expected.get(job_type)
-        if known is None or seconds > known * 10:
-            self._expected[job_type] = seconds
-        else:
-            self._expected[job_type] = known * INERTIA + seconds * (1 - INERTIA)
+    def learn(self, job_type: str, measured_s: Iterable[float]) -> None:
+        """Take measurements in: one far longer than expected counts at once, others change little by little."""
+        expected = self._expected.get(job_type)
+        for seconds in measured_s:
+            if expected is None or seconds > expected * 10:
+                expected = seconds
+            else:
+                expected = expected * INERTIA + seconds * (1 - INERTIA)
+        if expected is not None:
+            self._expected[job_type] = expected
 
-    def load(self, job_types: Iterable[str]) -> float:
-        """Seconds of work in jobs of these types."""
-        return sum(self.expects(job_type) for job_type in job_types)
+    def batch(self, job_types: Iterable[str]) -> tuple[int, float]:
+        """How many of these jobs, from the first on, should share a slot's next turn, and the seconds of work in them.
 
-    def batch(self, job_types: Iterable[str]) -> int:
-        """How many of these jobs, from the first on, should share a slot's next turn; at least one if there are any."""
+        At least one, if there are any.
+        """
         spent, count = 0.0, 0
         for job_type in islice(job_types, BATCH):
-            spent += self.expects(job_type)
-            if spent > BATCH_S:
-                return max(count, 1)
-            count += 1
-        return count
+            longer = spent + self.expects(job_type)
+            if count and longer > BATCH_S:
+                break
+            spent, count = longer, count + 1
+        return count, spent
 
 
 def waiting_s(slots: int, taken: int, load_s: float) -> float:

@@ -11,14 +11,13 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
+from pydantic_core import from_json
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 
 from settings import Settings
-from storage.execution import Row, fetch, number_parameters, translated
+from storage.execution import Row, fetch, prepare_connection, translated
 from storage.queries import statement
-
-DECODE = json.JSONDecoder().raw_decode
 
 LEDGER_ROLE = "postroom_ledger"
 TENANT_ROLE = "postroom_tenant"
@@ -203,8 +202,14 @@ def _connected(engine: Engine) -> Iterator[Connection]:
 
 
 def _document(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON says
-    """Read a JSON column; PostgreSQL has seen to its form, so that the encoding need not be found out each time."""
-    return DECODE(str(text, "utf-8"))[0]
+    """Read a JSON column; what is too deep for the quick parser, 200 levels, Python's own still reads.
+
+    Texts are not kept for the next document: they may be mail.
+    """
+    try:
+        return from_json(text, cache_strings="keys")
+    except ValueError:
+        return json.loads(text)
 
 
 def _engine(url: URL, settings: Settings, connections: int) -> Engine:
@@ -220,5 +225,5 @@ def _engine(url: URL, settings: Settings, connections: int) -> Engine:
         hide_parameters=True,  # an error's text reaches logs, and a parameter may be mail or a secret
         connect_args={"options": options, "connect_timeout": 5, "application_name": f"postroom:{url.username}"},
     )
-    event.listen(engine, "connect", number_parameters)
+    event.listen(engine, "connect", prepare_connection)
     return engine

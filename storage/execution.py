@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from domain.failures import ClaimLost, Forbidden, Invalid, Transient
+from storage.arrays import Packed, PackedDumper
 
 PARAMETER = re.compile(r"%\((\w+)\)s")
 
@@ -35,7 +36,7 @@ def fetch(connection: Connection, sql: str, parameters: Mapping[str, object], *,
 
     psycopg runs it on the connection that SQLAlchemy lends: to make a result of SQLAlchemy's out of the answer takes as
     long as all that psycopg does for a single statement. The connection's cursors take numbered parameters
-    (`number_parameters`), or psycopg would look for the names in each statement of more than 4,096 letters each time.
+    (`prepare_connection`), or psycopg would look for the names in each statement of more than 4,096 letters each time.
     """
     text, names = numbered(sql) if parameters else (sql, ())
     with translated():
@@ -61,9 +62,10 @@ def numbered(sql: str) -> tuple[bytes, tuple[str, ...]]:
     return PARAMETER.sub(lambda found: places[found[1]], sql).replace("%%", "%").encode(), names
 
 
-def number_parameters(connection: "psycopg.Connection[Any]", _record: object) -> None:
-    """Let a new connection's cursors take statements as PostgreSQL does; a listener to SQLAlchemy's `connect`."""
+def prepare_connection(connection: "psycopg.Connection[Any]", _record: object) -> None:
+    """Let a new connection take statements and arrays as PostgreSQL does; a listener to SQLAlchemy's `connect`."""
     connection.cursor_factory = psycopg.RawCursor
+    connection.adapters.register_dumper(Packed, PackedDumper)
 
 
 def _named(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], Row]:

@@ -128,9 +128,9 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
     )
     jobs = tuple(_claimed(row, token) for row in rows if row[0] == "claimed")
     kinds, others = list(tickets), [row for row in rows if row[0] != "claimed"]
-    # What was drawn has its ticket's place in the last column, and its time in that of `created_at`.
-    reached = {kinds[row[-1] - 1]: row[14] for row in others if row[0] == "drawn"}
-    return Claims(jobs, {row[1]: row[0] for row in others if row[0] != "drawn"}, reached)
+    # What was drawn has its ticket's place in the second column, and its time in that of `created_at`.
+    reached = {kinds[row[1] - 1]: row[13] for row in others if row[0] == "drawn"}
+    return Claims(jobs, {row[2]: row[0] for row in others if row[0] != "drawn"}, reached)
 
 
 def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Moved:
@@ -219,28 +219,10 @@ def record_progress(tx: Transaction, job: ClaimedJob, document: JsonObject) -> b
     return bool(rows)
 
 
-def _claimed(fields: tuple[Any, ...], token: UUID) -> ClaimedJob:
-    """One row of claim_jobs, whose columns come in this order."""
-    _, job_id, state, job_type, queue, org_id, project_id, payload, version, attempt, *rest = fields
-    most, losses, suspect, deadline, created_at, actor_type, actor_id, request_id, correlation_id, trace, _ = rest
-    return ClaimedJob(
-        job_id=job_id,
-        token=token,
-        job_type=job_type,
-        queue=queue,
-        org_id=org_id,
-        project_id=project_id,
-        payload=payload,
-        payload_version=version,
-        attempt=attempt + (state == "claimed"),
-        max_attempts=most,
-        losses=losses,
-        deadline=deadline,
-        origin=Origin(ACTORS[actor_type], actor_id, request_id, correlation_id, trace),
-        created_at=created_at,
-        started=state == "running",
-        suspect=suspect,
-    )
+def _claimed(row: tuple[Any, ...], token: UUID) -> ClaimedJob:
+    """One row of claim_jobs, whose columns come in the order of a claimed job's fields, its origin's last."""
+    origin = Origin(ACTORS[row[16]], *row[17:])
+    return ClaimedJob._make((row[2], token, *row[3:13], origin, *row[13:16]))
 
 
 def woken(rows: Sequence[Row]) -> tuple[Hint, ...]:

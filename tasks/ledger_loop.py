@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from itertools import accumulate, takewhile
+from itertools import accumulate
 from math import ceil
 from typing import Any
 from uuid import UUID, uuid4
@@ -30,7 +30,7 @@ from tasks.catalogue import catalogue
 from tasks.hints import DRAW, ORIGIN, Unreadable, read_message
 from tasks.inbox import Envelope, Hand, Inbox
 from tasks.patience import DATABASE_RETRY_S
-from tasks.pool_door import Entry, PoolDoor
+from tasks.pool_door import Entry, PoolDoor, shareable
 from tasks.runtime import Runtime
 
 log = structlog.get_logger(__name__)
@@ -184,12 +184,15 @@ class LedgerLoop:
         finally:
             # Whatever went wrong: what came of these jobs is known here and nowhere else.
             self._reports.extendleft(reversed(unwritten))
+        measured: dict[str, list[float]] = {}
         for report in reports:
             held = self._held.pop((report.job_id.int, report.token.int), None)
             if held is not None:
                 self._load_s -= held[1]
                 if report.seconds is not None:
-                    self._pace.learn(held[0].job_type, report.seconds)
+                    measured.setdefault(held[0].job_type, []).append(report.seconds)
+        for job_type, seconds in measured.items():
+            self._pace.learn(job_type, seconds)
 
     def _write(self, settlements: Sequence[Settlement]) -> None:
         if not settlements:
@@ -265,7 +268,7 @@ class LedgerLoop:
         self._sounding.learn(claims.floors, time.monotonic())
         envelopes = {what: hand.envelope for hand in hands for what, _ in hand.named} if starts else {}
         for job in claims.jobs:
-            self._hold(job, envelopes.get(job.job_id))
+            self._hold(job, envelopes.get(job.job_id) if envelopes else None)
         for message in self._inbox.deal_with(hands):
             message.ack_log_error(log, self._consumer.connection_errors)
         if claims.refused:
@@ -298,12 +301,8 @@ class LedgerLoop:
 
     def _dispatch(self) -> None:
         while self._ready and self._door.has_room:
-            # A suspect goes alone: should it take its process down again, nobody else is in doubt.
-            clear = takewhile(lambda entry: not (entry[0].suspect or entry[0].losses), self._ready)
-            count = self._pace.batch(job.job_type for job, _ in clear) or 1
-            taken = [self._ready.popleft() for _ in range(count)]
-            expected_s = self._pace.load(job.job_type for job, _ in taken)
-            self._door.send(taken, expected_s)
+            count, expected_s = self._pace.batch(shareable(self._ready))
+            self._door.send([self._ready.popleft() for _ in range(count)], expected_s)
 
     def _ask_for_more(self) -> None:
         """Let the broker send as many messages as could begin soon, and none while no slot is free."""

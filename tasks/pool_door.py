@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -51,6 +51,20 @@ class Unit:
         """The index of the job that is running; None before the first and after the last."""
         index = MARKERS.read(self.place)
         return index if index < len(self.jobs) else None
+
+
+def shareable(ready: Iterable[Entry]) -> Iterator[str]:
+    """The types of the first jobs that may share a unit, in their order.
+
+    A suspect goes alone: should it take its process down again, nobody else is in doubt.
+    """
+    for place, (job, _) in enumerate(ready):
+        suspect = job.suspect or job.losses
+        if place and suspect:
+            return
+        yield job.job_type
+        if suspect:
+            return
 
 
 class PoolDoor:

@@ -94,8 +94,8 @@ taken as (
     state = 'claimed', claim_token = %(token)s, worker_id = %(worker_id)s, claimed_at = now(),
     backlog_since = null, attention_at = now() + least(%(lease)s::interval, j.deadline)
   where j.ctid = any (array(select unnest(plain) from drawn))
-  returning j.id, j.state, j.job_type, j.queue, j.org_id, j.project_id, j.payload, j.payload_version, j.attempt,
-    j.max_attempts, j.losses, j.suspect, j.deadline, j.created_at, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent
+  returning 'claimed', 0, j.id, j.job_type, j.queue, j.org_id, j.project_id, j.payload, j.payload_version, j.attempt + 1, j.max_attempts,
+    j.losses, j.deadline, j.created_at, false, j.suspect, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent
 ),
 ended as (
   update jobs j set
@@ -131,17 +131,19 @@ told as (
   -- A claim that does not begin yet is told of when it begins, or goes back: with the time of this claim.
   from (select * from claimed where state = 'running' union all select * from ended) as m
 )
-select 'claimed' as verdict, id, state, job_type, queue, org_id, project_id, payload, payload_version, attempt,
-  max_attempts, losses, suspect, deadline, created_at, actor_type, actor_id, request_id, correlation_id, traceparent, 0 as called
+select 'claimed' as verdict, 0 as called, id, job_type, queue, org_id, project_id, payload, payload_version,
+  attempt + (state = 'claimed')::int as attempt, max_attempts, losses, deadline, created_at, state = 'running' as started, suspect,
+  actor_type, actor_id, request_id, correlation_id, traceparent
 from claimed
 union all
-select 'claimed', t.*, 0 from taken t
+select * from taken
 union all
-select f.verdict, f.id, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
+select f.verdict,
   -- A job that could have had a slot of its key and does not take it: another one may.
   case when f.serial_key is not null and f.verdict <> 'serial'
-    then postroom.call_waiters(array[f.serial_key], %(job_ids)s::uuid[]) end
+    then postroom.call_waiters(array[f.serial_key], %(job_ids)s::uuid[]) end,
+  f.id, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null
 from final_say f where f.verdict <> 'claimed'
 union all
-select 'drawn', null, null, null, null, null, null, null, null, null, null, null, null, null, since, null, null, null, null, null, place::int
+select 'drawn', place::int, null, null, null, null, null, null, null, null, null, null, null, since, null, null, null, null, null, null, null
 from drawn where since is not null

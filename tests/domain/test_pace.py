@@ -18,8 +18,12 @@ SLOTS, LOADS = st.integers(0, 1000), st.floats(0, 1e6)
 def taught(measurements: list[tuple[str, float]]) -> Pace:
     pace = Pace()
     for name, seconds in measurements:
-        pace.learn(name, seconds)
+        pace.learn(name, [seconds])
     return pace
+
+
+def load(pace: Pace, queue: list[str]) -> float:
+    return sum(pace.expects(name) for name in queue)
 
 
 @given(MEASUREMENTS, QUEUES)
@@ -27,22 +31,32 @@ def test_a_batch_is_not_empty_and_bounded_in_jobs_and_in_time(
     measurements: list[tuple[str, float]], queue: list[str]
 ) -> None:
     pace = taught(measurements)
-    count = pace.batch(queue)
+    count, seconds = pace.batch(queue)
+    assert seconds == load(pace, queue[:count])
     assert min(1, len(queue)) <= count <= min(len(queue), BATCH)
-    assert count <= 1 or pace.load(queue[:count]) <= BATCH_S * ROUNDING
+    assert count <= 1 or seconds <= BATCH_S
 
 
 @given(MEASUREMENTS, QUEUES)
 def test_a_batch_takes_all_that_it_may(measurements: list[tuple[str, float]], queue: list[str]) -> None:
     pace = taught(measurements)
-    count = pace.batch(queue)
-    assert count == min(len(queue), BATCH) or pace.load(queue[: count + 1]) * ROUNDING > BATCH_S
+    count, _ = pace.batch(queue)
+    assert count == min(len(queue), BATCH) or load(pace, queue[: count + 1]) * ROUNDING > BATCH_S
 
 
 @given(st.integers(1, 2 * BATCH))
 def test_a_job_of_a_type_that_was_never_seen_goes_alone(waiting: int) -> None:
     assert Pace().expects("never seen") == UNSEEN_S
-    assert Pace().batch(["never seen"] * waiting) == 1
+    assert Pace().batch(["never seen"] * waiting) == (1, UNSEEN_S)
+
+
+@given(MEASUREMENTS, st.lists(SECONDS))
+def test_many_measurements_count_as_one_after_the_other(
+    measurements: list[tuple[str, float]], seconds: list[float]
+) -> None:
+    together = taught(measurements)
+    together.learn("a", seconds)
+    assert together == taught(measurements + [("a", one) for one in seconds])
 
 
 @given(MEASUREMENTS, st.sampled_from(NAMES), SECONDS)
@@ -53,7 +67,7 @@ def test_an_expectation_lies_between_the_former_and_the_measurement(
     others = {other: pace.expects(other) for other in NAMES if other != name}
     seen = any(known == name for known, _ in measurements)
     before = pace.expects(name) if seen else seconds
-    pace.learn(name, seconds)
+    pace.learn(name, [seconds])
     assert min(before, seconds) <= pace.expects(name) * ROUNDING
     assert pace.expects(name) <= max(before, seconds) * ROUNDING
     assert {other: pace.expects(other) for other in others} == others
@@ -126,11 +140,11 @@ def test_a_process_takes_no_more_than_its_slots_and_what_begins_soon(
 ) -> None:
     pace, taken = taught(measurements), 0
     while taken < len(queue) and may_take(
-        slots, taken, pace.load(queue[:taken]), pace.expects(queue[taken]), light=light
+        slots, taken, load(pace, queue[:taken]), pace.expects(queue[taken]), light=light
     ):
         taken += 1
     last = taken - 1
-    assert taken <= slots or waiting_s(slots, last, pace.load(queue[:last])) < slots * SOON_S
+    assert taken <= slots or waiting_s(slots, last, load(pace, queue[:last])) < slots * SOON_S
     assert taken >= min(slots, len(queue))
 
 

@@ -32,6 +32,23 @@ def test_a_statement_without_an_answer_has_no_rows(store: Database) -> None:
         assert tx.raw("set local work_mem = '8MB'") == []
 
 
+@pytest.mark.parametrize("levels", [1, 64, 199, 200, 201, 600])
+def test_json_is_read_however_deep_it_nests(store: Database, levels: int) -> None:
+    with store.statements() as tx:
+        (row,) = tx.raw("select %(text)s::jsonb as document", {"text": "[" * levels + "]" * levels})
+    document, depth = row.document, 1
+    while document:
+        (document,), depth = document, depth + 1
+    assert depth == levels
+
+
+def test_json_keeps_what_python_and_postgresql_both_know(store: Database) -> None:
+    text = '{"n": 123456789012345678901234567890, "f": 0.1, "e": 1e3, "t": "\\u00e4\\ud83d\\ude00", "b": [true, null]}'
+    with store.statements() as tx:
+        (row,) = tx.raw("select %(text)s::jsonb as document", {"text": text})
+    assert row.document == {"n": 123456789012345678901234567890, "f": 0.1, "e": 1000, "t": "ä😀", "b": [True, None]}
+
+
 def test_a_percent_sign_stands_for_itself_where_there_are_no_parameters(store: Database) -> None:
     with store.ledger() as tx:
         assert tx.raw("select '100%' as share")[0].share == "100%"

@@ -137,7 +137,7 @@ def test_a_job_that_moves_between_the_draws_snapshot_and_its_lock_waits_for_the_
         assert eventually(lambda: database.execute(waiting).fetchone(), within=10, describe="the claim to stand")
         database.execute("update jobs set progress = '{}' where id = %s", (moving,))
         database.execute("select pg_advisory_unlock(1)")
-        assert [row[1] for row in claim.result() if row[0] == "claimed"] == [still]
+        assert [row[2] for row in claim.result() if row[0] == "claimed"] == [still]
     assert [job.job_id for job in draw(store, worker, org, 5).jobs] == [moving]
 
 
