@@ -113,6 +113,10 @@ def hand_size(window: int) -> int:
 def deal(tickets: Tickets, weights: Mapping[UUID, int], size: int) -> Iterator[Tickets]:
     """The tickets of each message, `size` at most: the orgs take turns by weight, in the given order."""
     kinds = list(tickets)
+    if len(kinds) == 1:  # one tenant's flood, where every microsecond counts
+        count = tickets[kinds[0]]
+        yield from ({kinds[0]: min(size, count - start)} for start in range(0, count, size))
+        return
     turns = sorted(
         (place // weights[ticket.org_id], kind)
         for kind, (ticket, count) in enumerate(tickets.items())

@@ -47,6 +47,16 @@ class Claims:
 
 
 @dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of settlements."""
+
+    refused: frozenset[UUID]
+    """Jobs whose claims were lost: nothing was written of them."""
+    hints: tuple[Hint, ...]
+    """Jobs that waited for a concurrency key, to be published."""
+
+
+@dataclass(frozen=True, slots=True)
 class Moved:
     """Jobs that moved, and hints to publish because a concurrency key became free."""
 
@@ -133,8 +143,8 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
     return Claims(jobs, {row[2]: row[0] for row in others if row[0] != "drawn"}, reached)
 
 
-def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Moved:
-    """Write what became of jobs; a job that is missing from the answer had lost its claim, and nothing was written."""
+def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
+    """Write what became of jobs, of those whose claims still hold."""
     rows = tx.tuples(
         "settle_jobs",
         job_ids=array([s.job_id for s in settlements]),
@@ -150,9 +160,8 @@ def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Moved:
         reasons=column([s.reason for s in settlements]),
         details=column([s.detail or None for s in settlements]),
     )
-    refused = {job_id for what, job_id, *_ in rows if what == "refused"}
-    hints = tuple(Hint(*named) for what, *named in rows if what == "woken")
-    return Moved(frozenset(s.job_id for s in settlements) - refused, hints)
+    refused = frozenset(job_id for what, job_id, *_ in rows if what == "refused")
+    return Settled(refused, tuple(Hint(*named) for what, *named in rows if what == "woken"))
 
 
 def record_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]) -> None:

@@ -17,6 +17,8 @@ from storage.execution import Row
 LEADER_KEY = 0x706F7374_726F6F6D
 """The advisory lock of the relay's leadership: "postroom" in ASCII."""
 
+LAST_ID = UUID(int=2**128 - 1)
+
 Session = psycopg.Connection[Any]
 """A connection of the relay's own: it holds the lock of leadership and hears the notifications."""
 
@@ -70,10 +72,11 @@ def backlog(tx: Transaction, queues: Sequence[str]) -> Backlog:
 def waiting_tenants(tx: Transaction, queue: str, level: Level, *, start: UUID, most: int) -> Sequence[Tenant]:
     """Orgs with a backlog, beginning with `start` or the next after it, and from the first one on after the last."""
     asked = {"queue": queue, "priority": level.priority, "light": level.light}
-    rows = list(tx.run("list_waiting_orgs", **asked, start=start, most=most))
+    rows = list(tx.run("list_waiting_orgs", **asked, start=start, last=LAST_ID, most=most))
     if len(rows) < most and start.int:
-        first = tx.run("list_waiting_orgs", **asked, start=UUID(int=0), most=most - len(rows))
-        rows += [row for row in first if row.org_id < start]
+        rows += tx.run(
+            "list_waiting_orgs", **asked, start=UUID(int=0), last=UUID(int=start.int - 1), most=most - len(rows)
+        )
     return [Tenant(row.org_id, row.weight) for row in rows]
 
 

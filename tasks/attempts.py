@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from celery import Task, current_app
+from celery import Celery, Task, current_app
 from celery._state import _task_stack
 from celery.app.trace import trace_task
 
@@ -95,6 +95,7 @@ def perform(jobs: Sequence[ClaimedJob], place: int) -> list[Report]:
     """
     process, known = runtime(), current_app.tasks
     tasks = [known[job.job_type] for job in jobs]
+    app = tasks[0].app
     reports = []
     with _kept_stack(tasks[0]):
         for index, (job, task) in enumerate(zip(jobs, tasks, strict=True)):
@@ -103,7 +104,7 @@ def perform(jobs: Sequence[ClaimedJob], place: int) -> list[Report]:
                 reports.append(Report(job.job_id, job.token, "returned", Settlement.unstarted(job, "shutdown")))
                 continue
             began = time.monotonic()
-            verdict = _traced(task, job, process.clock())
+            verdict = _traced(task, job, process.clock(), app)
             reports.append(Report(job.job_id, job.token, verdict.word, verdict.settlement, time.monotonic() - began))
     MARKERS.move(place, Markers.ENDED)
     return reports
@@ -119,7 +120,7 @@ def _kept_stack(task: Task) -> Iterator[None]:
         _task_stack.pop()
 
 
-def _traced(task: Task, job: ClaimedJob, began_at: datetime) -> Verdict:
+def _traced(task: Task, job: ClaimedJob, began_at: datetime, app: Celery) -> Verdict:
     attempt = Attempt(job, began_at)
     name = str(job.job_id)
     request = {
@@ -134,7 +135,7 @@ def _traced(task: Task, job: ClaimedJob, began_at: datetime) -> Verdict:
         "headers": {},
         HEADER: attempt,
     }
-    traced = trace_task(task, name, (), {}, request, app=task.app)
+    traced = trace_task(task, name, (), {}, request, app=app)
     if attempt.verdict is not None:
         return attempt.verdict
     # Celery itself stumbled, or a signal's receiver did, before or instead of the handler.

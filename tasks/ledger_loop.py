@@ -199,16 +199,15 @@ class LedgerLoop:
             return
         try:
             with self._process.database.lane() as tx:
-                moved = ledger.settle(tx, settlements)
+                settled = ledger.settle(tx, settlements)
         except DatabaseUnavailable:
             raise
         except Failure as failure:
             self._write_apart(settlements, failure)
             return
-        self._process.publisher.publish(moved.hints)
-        lost = len(settlements) - len(moved.job_ids)
-        if lost:
-            log.warning("settlements_refused", jobs=lost, reason="their claims were lost")
+        self._process.publisher.publish(settled.hints)
+        if settled.refused:
+            log.warning("settlements_refused", jobs=len(settled.refused), reason="their claims were lost")
 
     def _write_apart(self, settlements: Sequence[Settlement], failure: Failure) -> None:
         """What PostgreSQL refuses of one job must not keep the others: each by itself, that one by its failure."""

@@ -22,7 +22,7 @@ from storage import gates, ledger
 from storage.database import Transaction
 from storage.execution import DatabaseUnavailable
 from storage.gates import Gate
-from storage.ledger import Moved
+from storage.ledger import Settled
 from tasks.catalogue import Job, catalogue
 from tasks.context import JobContext
 from tasks.doors import enqueue
@@ -163,8 +163,7 @@ def conclude(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure
     """Turn the outcome into a settlement and write it."""
     settlement = decide(context, job_type, outcome)
     gives_back = isinstance(outcome, Interrupted | ClaimLost)
-    moved = _settle(context, settlement)
-    if not moved.job_ids:
+    if _settle(context, settlement).refused:
         context.log.warning("claim_lost" if gives_back else "settlement_refused", state=settlement.state.value)
         return "claim_lost"
     if gives_back:
@@ -189,18 +188,18 @@ def decide(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) 
     )
 
 
-def _settle(context: JobContext, settlement: Settlement) -> Moved:
+def _settle(context: JobContext, settlement: Settlement) -> Settled:
     database = context.runtime.database
     alone = settlement.gate is None and not settlement.children
 
-    def attempt() -> Moved:
+    def attempt() -> Settled:
         with database.statements() if alone else database.ledger() as tx:
-            moved = ledger.settle(tx, [settlement])
-            if moved.job_ids:
+            settled = ledger.settle(tx, [settlement])
+            if not settled.refused:
                 _follow_up(tx, context.job, settlement)
-            hints: Sequence[Hint] = moved.hints
+            hints: Sequence[Hint] = settled.hints
             tx.after_commit(lambda: context.runtime.publisher.publish(hints))
-            return moved
+            return settled
 
     return patiently(context.runtime, attempt)
 

@@ -251,16 +251,16 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def _write(self, settlements: list[tuple[Settlement, str]]) -> None:
         with self.store.ledger() as tx:
-            moved = self.verbs.settle(tx, [made for made, _ in settlements])
-            closing = [made.gate for made, _ in settlements if made.gate and made.job_id in moved.job_ids]
+            settled = self.verbs.settle(tx, [made for made, _ in settlements])
+            closing = [made.gate for made, _ in settlements if made.gate and made.job_id not in settled.refused]
             for gate in closing:
                 _close(tx, gate)
-        expected = {made.job_id for made, said in settlements if self.model.settle(made.job_id, made.token, said)}
-        assert moved.job_ids == expected
+        written = {made.job_id for made, said in settlements if self.model.settle(made.job_id, made.token, said)}
+        assert settled.refused == {made.job_id for made, _ in settlements} - written
         for gate in closing:
             wait = None if gate.until is None else round((gate.until - datetime.now(UTC)).total_seconds() / 10) * 10
             self.model.close((gate.scope.value, gate.key), wait)
-        self._hear(moved.hints)
+        self._hear(settled.hints)
 
     def _hear(self, woken: Sequence[Any]) -> None:
         for hint in woken:

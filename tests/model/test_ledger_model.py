@@ -18,7 +18,7 @@ from domain.job import Hint
 from domain.lifecycle import Settlement
 from storage import ledger, recovery
 from storage.database import Database, Transaction
-from storage.ledger import Claims, Moved
+from storage.ledger import Claims, Moved, Settled
 from tests.factories import relay_once
 from tests.model.ledger_machine import LedgerMachine
 from tests.model.ledger_model import KINDS
@@ -77,7 +77,7 @@ def test_the_same_steps_lead_to_the_same_place_whatever_way_postgresql_takes(sta
     assert len(set(played[0])) > 3, "the relay had nothing to choose from"
 
 
-def zombies_win(tx: Transaction, settlements: Sequence[Settlement]) -> Moved:
+def zombies_win(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
     """A settlement that does not ask whose claim it is."""
     rows = tx.raw("select id, claim_token from jobs where claim_token is not null")
     tokens = {row.id: row.claim_token for row in rows}

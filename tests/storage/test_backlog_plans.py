@@ -17,6 +17,7 @@ from settings import Settings
 from storage import ledger
 from storage.database import Database
 from storage.queries import statement
+from storage.relaying import LAST_ID
 from tests.factories import make_job_type, make_org
 from tests.storage.test_million_plans import LEASE, PATIENCE, plans_of, whole_reads
 
@@ -69,7 +70,7 @@ def asked(owner: Connection, shelf: str) -> dict[str, dict[str, Any]]:
     hints = {"job_ids": ids, "starts": [False] * BATCH} | {name: [] for name in TICKETS}
     place = {"queue": "default", "priority": 0, "org_ids": [org]}
     tickets = {"job_ids": [], "starts": [], "queues": ["default"], "priorities": [0], "org_ids": [org]}
-    listing = {"queue": "default", "priority": 0, "start": UUID(int=0), "most": 500}
+    listing = {"queue": "default", "priority": 0, "start": UUID(int=0), "last": LAST_ID, "most": 500}
     crowds = {"queues": ["default"], "priorities": [0]}
     each = {
         "states": "succeeded", "run_ats": None, "attempt_deltas": 0, "loss_deltas": 0, "started_ats": None,

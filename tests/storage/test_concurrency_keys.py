@@ -38,8 +38,8 @@ def claim(store: Database, job_ids: Sequence[UUID]) -> ledger.Claims:
 def finish(store: Database, jobs: Sequence[ClaimedJob]) -> list[UUID]:
     """Settle jobs; returns those that were called."""
     with store.ledger() as tx:
-        moved = ledger.settle(tx, [Settlement(job.job_id, job.token, State.SUCCEEDED) for job in jobs])
-    return [hint.job_id for hint in moved.hints]
+        settled = ledger.settle(tx, [Settlement(job.job_id, job.token, State.SUCCEEDED) for job in jobs])
+    return [hint.job_id for hint in settled.hints]
 
 
 def test_a_key_has_as_many_slots_as_its_type_says(store: Database, org: UUID) -> None:

@@ -45,7 +45,7 @@ def events_of(database: Connection, job_id: UUID) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
-def finish(store: Database, job_id: UUID, token: UUID, state: State = State.SUCCEEDED) -> ledger.Moved:
+def finish(store: Database, job_id: UUID, token: UUID, state: State = State.SUCCEEDED) -> ledger.Settled:
     error = {"code": "x", "reason": "x"} if state in {State.FAILED, State.DEAD} else None
     with store.ledger() as tx:
         return ledger.settle(tx, [Settlement(job_id, token, state, output={"n": 1}, error=error)])
@@ -57,7 +57,7 @@ def test_a_job_goes_from_queued_to_succeeded_with_a_whole_audit_trail(
     job_id = enqueue_one(store, org, payload={"n": 1})
     job = claim_one(store, job_id)
     assert (job.payload, job.attempt, job.max_attempts) == ({"n": 1}, 1, 5)
-    assert finish(store, job_id, job.token).job_ids == {job_id}
+    assert not finish(store, job_id, job.token).refused
     assert state_of(database, job_id) == "succeeded"
     assert events_of(database, job_id) == ["job.enqueued", "job.started", "job.succeeded"]
 
@@ -74,10 +74,10 @@ def test_of_two_claims_one_gets_the_job(store: Database, org: UUID) -> None:
 def test_a_lost_claim_settles_nothing(database: Connection, store: Database, org: UUID) -> None:
     job_id = enqueue_one(store, org)
     job = claim_one(store, job_id)
-    assert finish(store, job_id, uuid4()).job_ids == frozenset()
+    assert finish(store, job_id, uuid4()).refused == {job_id}
     assert state_of(database, job_id) == "running"
-    assert finish(store, job_id, job.token).job_ids == {job_id}
-    assert finish(store, job_id, job.token, State.FAILED).job_ids == frozenset()
+    assert not finish(store, job_id, job.token).refused
+    assert finish(store, job_id, job.token, State.FAILED).refused == {job_id}
     assert state_of(database, job_id) == "succeeded"
 
 
@@ -90,7 +90,7 @@ def test_a_silent_workers_job_is_rescued_and_its_late_writes_are_refused(
     with store.ledger() as tx:
         assert recovery.rescue(tx, batch=10).job_ids == {job_id}
     assert state_of(database, job_id) == "queued"
-    assert finish(store, job_id, job.token).job_ids == frozenset()
+    assert finish(store, job_id, job.token).refused == {job_id}
     assert events_of(database, job_id)[-1] == "job.retried"
 
 
@@ -154,7 +154,7 @@ def test_a_stopping_node_gives_its_jobs_and_their_attempts_back(
     with store.ledger() as tx:
         assert recovery.return_claims(tx, worker.node_id, LEASE).job_ids == {job_id}
     assert database.execute("select state, attempt, losses from jobs").fetchall() == [("queued", 0, 0)]
-    assert finish(store, job_id, job.token).job_ids == frozenset()
+    assert finish(store, job_id, job.token).refused == {job_id}
 
 
 def test_early_expired_and_canceled_jobs_are_not_claimed(database: Connection, store: Database, org: UUID) -> None:
@@ -327,7 +327,7 @@ def test_done_is_the_outcome_that_succeeds(store: Database, org: UUID) -> None:
     settlement = settle(job, Done({"n": 2}), STANDARD, datetime.now(UTC), 0.0)
     assert settlement is not None
     with store.ledger() as tx:
-        assert ledger.settle(tx, [settlement]).job_ids == {job.job_id}
+        assert not ledger.settle(tx, [settlement]).refused
 
 
 def test_a_lost_answer_costs_a_suspect_no_attempt(store: Database, database: Connection, org: UUID) -> None:

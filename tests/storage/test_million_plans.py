@@ -17,6 +17,7 @@ from psycopg.errors import Diagnostic
 from psycopg.types.json import Jsonb
 
 from storage.queries import statement
+from storage.relaying import LAST_ID
 from tests.servers import SessionServers
 from tests.storage.million import JOBS, million_url
 
@@ -162,7 +163,7 @@ HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], st
     "publish_due": ({"batch": 1000, "patience": PATIENCE, "burst": 20}, "jobs_attention"),
     "list_backlog": ({"queues": ["default", "exports"]}, "jobs_backlog"),
     "list_waiting_orgs": (
-        {"queue": "default", "priority": 0, "light": True, "start": NOBODY, "most": 500},
+        {"queue": "default", "priority": 0, "light": True, "start": NOBODY, "last": LAST_ID, "most": 500},
         "jobs_backlog",
     ),
     "count_light_backlog": (counting, "jobs_backlog"),
