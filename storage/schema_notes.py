@@ -12,6 +12,7 @@ STATEMENTS = FOLDER / "sql"
 _TABLE = re.compile(
     r"(?P<note>(?:^--[^\n]*\n)*)^create table (?P<name>\w+) \(\n(?P<body>.*?)^\)", re.MULTILINE | re.DOTALL
 )
+_VIEW = re.compile(r"(?P<note>(?:^--[^\n]*\n)*)^create view (?P<name>\w+) ", re.MULTILINE)
 _COLUMN = re.compile(
     r"^  (?P<name>[a-z0-9_]+) (?P<kind>(?:postroom\.)?[a-z_]+(?:\(\d+\))?(?:\[\])?)(?P<rest>[^\n]*)$", re.MULTILINE
 )
@@ -43,6 +44,14 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    """One view, with the sentences before it."""
+
+    name: str
+    purpose: str
+
+
+@dataclass(frozen=True, slots=True)
 class Domain:
     """A type of some columns: another type, and what its values must be."""
 
@@ -65,6 +74,12 @@ def tables() -> tuple[Table, ...]:
     fenced = {found["table"] for found in _FENCE.finditer(text)}
     made = [_table(found, text, found["name"] in fenced) for found in _TABLE.finditer(text)]
     return tuple(sorted(made, key=lambda table: table.name))
+
+
+def views() -> tuple[View, ...]:
+    """Every view that the migrations make, by name."""
+    made = [View(found["name"], _sentence(found["note"])) for found in _VIEW.finditer(_migrations())]
+    return tuple(sorted(made, key=lambda view: view.name))
 
 
 def domains() -> tuple[Domain, ...]:

@@ -97,6 +97,8 @@ def tables_page() -> str:
     rows = [(f"`{one.name}`", one.kind, f"`{one.rule}`") for one in schema_notes.domains()]
     parts.append(f"## Domains\n\n{DOMAINS}")
     parts.append(table(("domain", "of", "its values"), rows))
+    parts.append("## Views")
+    parts.append(table(("view", "what it shows"), [(f"`{one.name}`", one.purpose) for one in schema_notes.views()]))
     return page(
         "Tables", "The tables of the schema `public`, as the migrations in `storage/migrations` make them.", *parts
     )

@@ -61,8 +61,9 @@ def test_nothing_else_stands_among_the_generated_pages() -> None:
 
 def test_the_page_of_tables_names_every_column_of_a_migrated_database(database: Connection) -> None:
     rows = database.execute(
-        "select table_name, column_name, is_nullable = 'NO' from information_schema.columns"
-        " where table_schema = 'public' and table_name <> 'alembic_version'"
+        "select table_name, column_name, is_nullable = 'NO'"
+        " from information_schema.columns natural join information_schema.tables"
+        " where table_schema = 'public' and table_type = 'BASE TABLE' and table_name <> 'alembic_version'"
     ).fetchall()
     told = {(t.name, c.name, c.required) for t in schema_notes.tables() for c in t.columns}
     assert told == set(rows)
@@ -74,6 +75,11 @@ def test_the_page_of_tables_names_every_domain_of_a_migrated_database(database: 
         " where t.typtype = 'd' and t.typnamespace in ('postroom'::regnamespace, 'public'::regnamespace)"
     ).fetchall()
     assert {(domain.name, domain.kind) for domain in schema_notes.domains()} == set(rows)
+
+
+def test_the_page_of_tables_names_every_view_of_a_migrated_database(database: Connection) -> None:
+    rows = database.execute("select viewname from pg_views where schemaname = 'public'").fetchall()
+    assert {(view.name,) for view in schema_notes.views()} == set(rows)
 
 
 def test_the_page_of_tables_knows_the_fences(database: Connection) -> None:

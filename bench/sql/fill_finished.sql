@@ -15,7 +15,7 @@ guards as (
          jsonb_build_object('job_id', id)
   from made where guarded
 )
-insert into audit_log (at, event, org_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+insert into audit_entries (at, event, org_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
 select case e.event when 'job.enqueued' then created_at when 'job.started' then started_at else finished_at end,
        e.event, org_id, actor_type, actor_id, request_id, correlation_id, id, job_type, e.attempt, '{}'
 from made cross join (values ('job.enqueued', 0), ('job.started', 1), ('job.succeeded', 1)) as e (event, attempt)

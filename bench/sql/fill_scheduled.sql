@@ -8,5 +8,5 @@ with made as (
         from generate_series(%(start)s + 1, %(start)s + %(rows)s) as n) as moments
   returning *
 )
-insert into audit_log (event, org_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+insert into audit_entries (event, org_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
 select 'job.enqueued', org_id, actor_type, actor_id, request_id, correlation_id, id, job_type, 0, '{}' from made

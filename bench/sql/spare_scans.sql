@@ -8,7 +8,7 @@ begin
     select case when contypid <> 0 then 'domain ' || contypid::regtype else 'table ' || conrelid::regclass end as holder,
       conname as name, pg_get_constraintdef(oid) as definition
     from pg_constraint
-    where contype = 'c' and (conrelid in ('jobs'::regclass, 'audit_log'::regclass) or contypid = 'postroom.payload'::regtype)
+    where contype = 'c' and (conrelid in ('jobs'::regclass, 'audit_entries'::regclass) or contypid = 'postroom.payload'::regtype)
       and pg_get_constraintdef(oid) like '%carries_secret%'
   loop
     insert into spared_scans values (found.holder, found.name, found.definition);

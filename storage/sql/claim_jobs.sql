@@ -123,7 +123,7 @@ guards as (
   where m.guarded and k.org_id = m.org_id and k.key = m.idempotency_key and k.job_id = m.id
 ),
 told as (
-  insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+  insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
     worker_id, claimed_at, data)
   select case state when 'canceled' then 'job.canceled' else 'job.started' end,
     org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,

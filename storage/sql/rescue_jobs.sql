@@ -52,7 +52,7 @@ guards as (
   where m.guarded and k.org_id = m.org_id and k.key = m.idempotency_key and k.job_id = m.id
 ),
 told as (
-  insert into audit_log (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+  insert into audit_entries (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
     worker_id, claimed_at, data)
   select taken_at, 'job.claimed', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
     by_worker, null::timestamptz, null::jsonb

@@ -1,6 +1,6 @@
 -- Writes what became of jobs, each named by id and claim token: a claim that was lost matches nothing, and the caller sees
 -- which of its jobs were refused. A job that comes straight from its claim gets the start of its attempt in its
--- trail too, with its own time. Returns the refused jobs and those that waited for their concurrency keys.
+-- trail too, with its own time; where it succeeded, both are one entry. Returns the refused jobs and those that waited for their concurrency keys.
 with verdicts as materialized (
   select id, token, state, run_at, coalesce(attempt_delta, 0) as attempt_delta, coalesce(loss_delta, 0) as loss_delta, began_at,
     case state when 'succeeded' then coalesce(output, '{}') else output end as output, error, coalesce(cost, 0) as cost, reason, detail,
@@ -39,7 +39,9 @@ settled as (
   where j.id = v.id and j.claim_token = v.token
   returning j.id, j.org_id, j.project_id, j.job_type, j.state, j.attempt, j.guarded, j.idempotency_key, j.serial_key, j.error,
     j.actor_type, j.actor_id, j.request_id, j.correlation_id, v.event, v.detail, v.began_at, v.attempt_delta,
-    old.state as was, old.worker_id as by_worker, old.claimed_at as taken_at
+    old.state as was, old.worker_id as by_worker, old.claimed_at as taken_at,
+    -- Its start and its success are one entry of the trail.
+    old.state = 'claimed' and v.state = 'succeeded' and v.began_at is not null and v.attempt_delta = 0 as quick
 ),
 guards as (
   update idempotency_keys k set
@@ -50,15 +52,16 @@ guards as (
   where s.guarded and k.org_id = s.org_id and k.key = s.idempotency_key and k.job_id = s.id
 ),
 told as (
-  insert into audit_log (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
-    worker_id, claimed_at, data)
+  insert into audit_entries (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+    worker_id, claimed_at, began_at, data)
   select coalesce(began_at, taken_at), case when began_at is null then 'job.claimed' else 'job.started' end,
     org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type,
     attempt - case when began_at is null then 0 else attempt_delta end,
-    by_worker, taken_at, null
-  from settled where was = 'claimed'
+    by_worker, taken_at, null, null
+  from settled where was = 'claimed' and not quick
   union all
-  select clock_timestamp(), event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt, null, null, detail
+  select clock_timestamp(), event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
+    case when quick then by_worker end, case when quick then taken_at end, case when quick then began_at end, detail
   from settled where event is not null
 )
 select 'refused' as what, v.id, null as job_type, null as queue, false as light

@@ -13,7 +13,7 @@ started as (
   from free f where j.id = f.id
   returning j.*
 )
-insert into audit_log (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+insert into audit_entries (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
   worker_id, claimed_at, data)
 select started_at, 'job.started', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
   worker_id, claimed_at, null

@@ -49,7 +49,7 @@ def test_a_deed_that_never_was_is_seen(aftermath: Aftermath) -> None:
 
 
 AUDIT = (
-    "insert into audit_log (event, org_id, actor_type, actor_id, request_id, correlation_id, job_id, attempt)"
+    "insert into audit_entries (event, org_id, actor_type, actor_id, request_id, correlation_id, job_id, attempt)"
     " select '{}', org_id, actor_type, actor_id, request_id, correlation_id, id, attempt"
     " from jobs where job_type = '{}'"
 )
@@ -79,7 +79,7 @@ def test_two_holders_of_one_concurrency_key_are_seen(aftermath: Aftermath) -> No
     for job_type in ("chaos_jobs.turn", "chaos_jobs.posting"):
         aftermath.database.execute("update jobs set serial_key = 'key' where id = %s", (aftermath.by_type[job_type],))
         aftermath.database.execute(
-            "insert into audit_log (event, org_id, actor_type, actor_id, request_id, correlation_id, job_id)"
+            "insert into audit_entries (event, org_id, actor_type, actor_id, request_id, correlation_id, job_id)"
             " select 'job.started', org_id, 'system', 'x', 'x', 'x', id from jobs where id = %s",
             (aftermath.by_type[job_type],),
         )

@@ -19,9 +19,9 @@ from tests.factories import make_job_type, make_org, relay_once
 from tests.model.ledger_model import DEADLINE, DELAY, KINDS
 
 EMPTY = (
-    "set session_replication_role = replica; delete from audit_log; delete from dead_letters; delete from serial_slots;"
-    " delete from idempotency_keys; delete from gates; delete from crowds; delete from workers; delete from jobs;"
-    " set session_replication_role = default"
+    "set session_replication_role = replica; delete from audit_entries; delete from dead_letters;"
+    " delete from serial_slots; delete from idempotency_keys; delete from gates; delete from crowds;"
+    " delete from workers; delete from jobs; set session_replication_role = default"
 )
 """Without triggers, for the trail lets nobody delete; a truncation of so many tables takes far longer."""
 

@@ -46,7 +46,7 @@ select distinct on (serial_key) serial_key, 1, id from jobs where state = 'runni
 insert into idempotency_keys (org_id, key, kind, mode, status, job_id, expires_at)
 select org_id, idempotency_key, 'job', 'for_ttl', case when finished_at is null then 'pending' else 'succeeded' end, id,
   now() + interval '30 days' from jobs where guarded;
-insert into audit_log (event, org_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt)
+insert into audit_entries (event, org_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt)
 select 'job.enqueued', org_id, 'system', 'x', 'r', 'c', id, job_type, 0 from jobs
 """
 

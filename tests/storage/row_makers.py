@@ -19,8 +19,8 @@ ROW_MAKERS = {
     "job_steps": """
         insert into job_steps (job_id, org_id, name, result, attempt)
         values (%(job)s, %(org)s, 'x', '{}', 1)""",
-    "audit_log": """
-        insert into audit_log (event, org_id, actor_type, actor_id, request_id, correlation_id)
+    "audit_entries": """
+        insert into audit_entries (event, org_id, actor_type, actor_id, request_id, correlation_id)
         values ('probe.done', %(org)s, 'system', 'x', 'x', 'x')""",
     "dead_letters": """
         insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan)

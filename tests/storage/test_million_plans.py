@@ -21,7 +21,7 @@ from storage.relaying import LAST_ID
 from tests.servers import SessionServers
 from tests.storage.million import JOBS, million_url
 
-BIG = {"jobs", "audit_log", "idempotency_keys"}
+BIG = {"jobs", "audit_entries", "idempotency_keys"}
 LEASE, PATIENCE = timedelta(seconds=60), timedelta(seconds=30)
 NOBODY = UUID(int=0)
 

@@ -31,6 +31,9 @@ CATALOGUE = {"job_types": "the code's own catalogue; the same for every org and 
 
 OTHERS = frozenset({*FLEET, *CATALOGUE})
 
+VIEWS = {"audit_log": "the events of the audit trail"}
+"""Views of tenants' tables, which show each tenant what the tables do."""
+
 
 @pytest.fixture
 def orgs(database: Connection) -> tuple[UUID, UUID]:
@@ -53,7 +56,7 @@ def org_column(table: str) -> str:
 
 
 def test_every_table_is_a_tenants_or_in_a_short_list(database: Connection) -> None:
-    assert tables_of(database) - OTHERS == set(ROW_MAKERS), (
+    assert tables_of(database) - OTHERS - set(VIEWS) == set(ROW_MAKERS), (
         "give the new table a row maker, or a reason to be the fleet's"
     )
 
@@ -116,6 +119,32 @@ def test_a_tenant_sees_its_own_rows_and_no_others(store: Database, orgs: tuple[U
             column = org_column(table)
             assert [row[0] for row in tx.raw(f"select distinct {column} from {table}")] == [mine], table
             assert tx.raw(f"select 1 from {table} where {column} = %(org)s", {"org": theirs}) == [], table
+
+
+def test_a_view_shows_a_tenant_its_own_rows_and_takes_none(
+    database: Connection, store: Database, orgs: tuple[UUID, UUID]
+) -> None:
+    mine, theirs = orgs
+    entry = (
+        "insert into audit_entries (event, org_id, actor_type, actor_id, request_id, correlation_id, job_id, began_at)"
+        " values ('job.succeeded', %s, 'system', 'x', 'x', 'x', %s, now())"
+    )
+    for org in orgs:
+        database.execute(entry, (org, uuid4()))
+    with store.tenant(mine) as tx:
+        for view in VIEWS:
+            assert {row[0] for row in tx.raw(f"select org_id from {view}")} == {mine}, view
+            assert tx.raw(f"select 1 from {view} where org_id = %(org)s", {"org": theirs}) == [], view
+            assert (
+                tx.raw(
+                    "select p from unnest(array['insert', 'update', 'delete', 'truncate']) as p"
+                    " where has_table_privilege(%(view)s, p)",
+                    {"view": view},
+                )
+                == []
+            ), view
+    told = database.execute("select event from audit_log where org_id = %s order by id", (mine,)).fetchall()
+    assert told == [("probe.done",), ("job.started",), ("job.succeeded",)]
 
 
 def refused(tx: Transaction, statement: str, **values: object) -> bool:

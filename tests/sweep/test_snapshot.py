@@ -26,7 +26,7 @@ def snapshot(store: Database, database: Connection) -> Snapshot:
 def test_what_was_added_changed_or_removed_is_undone(store: Database, snapshot: Snapshot) -> None:
     before = rows(snapshot.owner)
     assert before["jobs"]
-    assert before["audit_log"]
+    assert before["audit_entries"]
     enqueue_one(store, make_org(snapshot.owner, "another org"))
     snapshot.owner.execute("update jobs set priority = priority + 1")
     snapshot.owner.execute("set session_replication_role = replica; delete from orgs where name <> 'another org'")

@@ -21,7 +21,7 @@ from tests.sweep.stage import Scene
 FRAME = frozenset(
     {
         "alembic_version",
-        "audit_log",
+        "audit_entries",
         "broker_epochs",
         "dead_letters",
         "idempotency_keys",

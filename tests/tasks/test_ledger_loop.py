@@ -151,11 +151,11 @@ def test_what_cannot_be_written_by_a_mistake_of_ours_is_kept_and_written_later(
     loop.received(broker.message(ticket_message({Ticket("default", 0, org): 2})))
     loop.turn()
     loop.deliver(consumer.pool.reports(seconds=0.1))
-    database.execute("alter table audit_log rename column data to facts")
+    database.execute("alter table audit_entries rename column data to facts")
     with pytest.raises(UndefinedColumn):
         loop.turn()
     assert (loop.idle, states(database)) == (False, ["claimed"] * 2)
-    database.execute("alter table audit_log rename column facts to data")
+    database.execute("alter table audit_entries rename column facts to data")
     loop.check()
     loop.turn()
     assert (loop.idle, states(database)) == (True, ["succeeded"] * 2)

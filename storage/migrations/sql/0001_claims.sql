@@ -33,7 +33,7 @@ $$;
 create function postroom.bury() returns trigger
 language plpgsql security definer set search_path = pg_catalog, public as $$
 begin
-  insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+  insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
   values ('job.deadlettered', new.org_id, new.project_id, new.actor_type, new.actor_id, new.request_id, new.correlation_id,
           new.id, new.job_type, new.attempt, jsonb_build_object('error', new.error));
   insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan, history, effects)
@@ -184,16 +184,11 @@ begin
   returning * into done;
   update idempotency_keys k set status = 'succeeded', last_seen_at = now(), result_ref = jsonb_build_object('job_id', done.id)
   where done.guarded and k.org_id = done.org_id and k.key = done.idempotency_key and k.job_id = done.id;
-  if held.state = 'claimed' then
-    insert into audit_log (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
-      worker_id, claimed_at, data)
-    values (began_at, 'job.started', done.org_id, done.project_id, done.actor_type, done.actor_id, done.request_id, done.correlation_id,
-            done.id, done.job_type, done.attempt,
-            held.worker_id, held.claimed_at, null);
-  end if;
-  insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+  insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+    worker_id, claimed_at, began_at, data)
   values ('job.succeeded', done.org_id, done.project_id, done.actor_type, done.actor_id, done.request_id, done.correlation_id,
-          done.id, done.job_type, done.attempt, '{}');
+          done.id, done.job_type, done.attempt, case held.state when 'claimed' then held.worker_id end,
+          case held.state when 'claimed' then held.claimed_at end, case held.state when 'claimed' then began_at end, '{}');
   return query select w.job_id, w.job_type, w.queue, w.light from postroom.free_slots(array[done.id]) as w;
 end
 $$;

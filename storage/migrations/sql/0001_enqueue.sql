@@ -139,7 +139,7 @@ begin
               published_at
   ),
   told as (
-    insert into audit_log (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+    insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
       parent_id, replay_of, data)
     select 'job.enqueued', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, 0, parent_id, replay_of,
            case when run_at > now() then jsonb_build_object('run_at', run_at) end

@@ -211,11 +211,12 @@ call postroom.fence_table('job_steps', 'org_id', 'select');
 grant select, insert on job_steps to postroom_ledger;
 grant select on job_steps to postroom_tenant;
 
--- Append-only by grants and, against the owner's slips too, by trigger.
-create table audit_log (
+-- The audit trail as it is written; to be read as `audit_log`. Append-only by grants and, against the owner's slips too, by trigger.
+create table audit_entries (
   -- No primary key: nobody else gives ids than the sequence, and a unique index was a tenth of what PostgreSQL does for a
   -- light job (docs/decisions/2026-11-22-the-trail-has-no-unique-index.md).
-  id bigint not null generated always as identity,
+  -- Every other number, for an entry may tell of two events.
+  id bigint not null generated always as identity (start with 2 increment by 2),
   at timestamptz not null default clock_timestamp(),
   -- Every job writes one of the first four; the expression alone would cost as much as the rest of their checks.
   event text not null check (event in ('job.enqueued', 'job.claimed', 'job.started', 'job.succeeded') or event ~ '^[a-z_]+\.[a-z_]+$'),
@@ -231,27 +232,44 @@ create table audit_log (
   -- Whose claim an attempt was, and since when; not in `data`, which is searched for secrets.
   worker_id uuid,
   claimed_at timestamptz,
+  -- Of an attempt whose start nobody wrote before it succeeded: when it began. The view makes two events of this one entry.
+  began_at timestamptz check (began_at is null or event = 'job.succeeded'),
   -- Where a job comes from; its own row may be gone.
   parent_id uuid,
   replay_of uuid,
   data jsonb check (data is null or postroom.carries_secret(data) is null)
 );
-create index audit_log_job on audit_log (job_id) where job_id is not null;
--- For those who read the log on from where they were. Rows come in about the order of their ids.
-create index audit_log_order on audit_log using brin (id) with (pages_per_range = 32, autosummarize = on);
+create index audit_entries_job on audit_entries (job_id) where job_id is not null;
+-- For those who read the trail on from where they were, in both parts of the view. Rows come in about the order of their ids.
+create index audit_entries_order on audit_entries using brin (id) with (pages_per_range = 32, autosummarize = on);
+create index audit_entries_starts on audit_entries using brin ((id - 1)) with (pages_per_range = 32, autosummarize = on)
+  where began_at is not null;
 create function postroom.refuse_change() returns trigger language plpgsql as $$
 begin
-  raise exception 'audit_log is append-only' using errcode = '42501';
+  raise exception 'the audit trail is append-only' using errcode = '42501';
 end
 $$;
-create trigger audit_log_append_only before update or delete on audit_log
+create trigger audit_entries_append_only before update or delete on audit_entries
   for each row execute function postroom.refuse_change();
-create trigger audit_log_no_truncate before truncate on audit_log
+create trigger audit_entries_no_truncate before truncate on audit_entries
   for each statement execute function postroom.refuse_change();
-call postroom.fence_table('audit_log', 'org_id', 'select');
-create policy tenant_append on audit_log for insert to postroom_tenant
+call postroom.fence_table('audit_entries', 'org_id', 'select');
+create policy tenant_append on audit_entries for insert to postroom_tenant
   with check (org_id = (select postroom.current_org()) and event not like 'job.%');
-grant select, insert on audit_log to postroom_ledger, postroom_tenant;
+grant select, insert on audit_entries to postroom_ledger, postroom_tenant;
+
+-- The audit trail: a row per event, by the order of their ids, with the columns of `audit_entries` but `began_at`. An org's handlers see
+-- their own.
+create view audit_log with (security_invoker = true) as
+select id, at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+  case when began_at is null then worker_id end as worker_id, case when began_at is null then claimed_at end as claimed_at,
+  parent_id, replay_of, data
+from audit_entries
+union all
+select id - 1, began_at, 'job.started', org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+  worker_id, claimed_at, null, null, null
+from audit_entries where began_at is not null;
+grant select on audit_log to postroom_ledger, postroom_tenant;
 
 create table dead_letters (
   id uuid primary key default uuidv7(),
