@@ -50,8 +50,8 @@ class Claims:
 class Settled:
     """What became of settlements."""
 
-    refused: frozenset[UUID]
-    """Jobs whose claims were lost: nothing was written of them."""
+    refused: tuple[UUID, ...]
+    """The job of each settlement whose claim was lost, and of which nothing was written."""
     hints: tuple[Hint, ...]
     """Jobs that waited for a concurrency key, to be published."""
 
@@ -160,7 +160,7 @@ def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
         reasons=column([s.reason for s in settlements]),
         details=column([s.detail or None for s in settlements]),
     )
-    refused = frozenset(job_id for what, job_id, *_ in rows if what == "refused")
+    refused = tuple(job_id for what, job_id, *_ in rows if what == "refused")
     return Settled(refused, tuple(Hint(*named) for what, *named in rows if what == "woken"))
 
 

@@ -37,7 +37,7 @@ settled as (
     cost_microcents = j.cost_microcents + v.cost
   from verdicts v
   where j.id = v.id and j.claim_token = v.token
-  returning j.id, j.org_id, j.project_id, j.job_type, j.state, j.attempt, j.guarded, j.idempotency_key, j.serial_key, j.error,
+  returning j.id, v.token, j.org_id, j.project_id, j.job_type, j.state, j.attempt, j.guarded, j.idempotency_key, j.serial_key, j.error,
     j.actor_type, j.actor_id, j.request_id, j.correlation_id, v.event, v.detail, v.began_at, v.attempt_delta,
     old.state as was, old.worker_id as by_worker, old.claimed_at as taken_at,
     -- Its start and its success are one entry of the trail.
@@ -65,7 +65,7 @@ told as (
   from settled where event is not null
 )
 select 'refused' as what, v.id, null as job_type, null as queue, false as light
-from verdicts v where not exists (select from settled s where s.id = v.id)
+from verdicts v where not exists (select from settled s where s.id = v.id and s.token = v.token)
 union all
 select 'woken', w.job_id, w.job_type, w.queue, w.light
 from (select array_agg(id) as ids from settled where serial_key is not null having count(*) > 0) as held

@@ -74,11 +74,19 @@ def test_of_two_claims_one_gets_the_job(store: Database, org: UUID) -> None:
 def test_a_lost_claim_settles_nothing(database: Connection, store: Database, org: UUID) -> None:
     job_id = enqueue_one(store, org)
     job = claim_one(store, job_id)
-    assert finish(store, job_id, uuid4()).refused == {job_id}
+    assert finish(store, job_id, uuid4()).refused == (job_id,)
     assert state_of(database, job_id) == "running"
     assert not finish(store, job_id, job.token).refused
-    assert finish(store, job_id, job.token, State.FAILED).refused == {job_id}
+    assert finish(store, job_id, job.token, State.FAILED).refused == (job_id,)
     assert state_of(database, job_id) == "succeeded"
+
+
+def test_of_several_claims_of_a_job_those_that_were_lost_are_refused(store: Database, org: UUID) -> None:
+    job_id = enqueue_one(store, org)
+    token = claim_one(store, job_id).token
+    with store.ledger() as tx:
+        claims = [Settlement(job_id, name, State.SUCCEEDED) for name in (uuid4(), token, uuid4())]
+        assert ledger.settle(tx, claims).refused == (job_id, job_id)
 
 
 def test_a_silent_workers_job_is_rescued_and_its_late_writes_are_refused(
@@ -90,7 +98,7 @@ def test_a_silent_workers_job_is_rescued_and_its_late_writes_are_refused(
     with store.ledger() as tx:
         assert recovery.rescue(tx, batch=10).job_ids == {job_id}
     assert state_of(database, job_id) == "queued"
-    assert finish(store, job_id, job.token).refused == {job_id}
+    assert finish(store, job_id, job.token).refused == (job_id,)
     assert events_of(database, job_id)[-1] == "job.retried"
 
 
@@ -154,7 +162,7 @@ def test_a_stopping_node_gives_its_jobs_and_their_attempts_back(
     with store.ledger() as tx:
         assert recovery.return_claims(tx, worker.node_id, LEASE).job_ids == {job_id}
     assert database.execute("select state, attempt, losses from jobs").fetchall() == [("queued", 0, 0)]
-    assert finish(store, job_id, job.token).refused == {job_id}
+    assert finish(store, job_id, job.token).refused == (job_id,)
 
 
 def test_early_expired_and_canceled_jobs_are_not_claimed(database: Connection, store: Database, org: UUID) -> None:

@@ -96,7 +96,7 @@ def test_an_account_whose_watch_was_not_renewed_raises_the_alarm(world: World) -
 def test_an_alarm_is_raised_with_the_end_of_its_job(world: World) -> None:
     """Else an attempt that dies in between raises it a second time."""
     job_id = keep_house(world, "maintenance.check_watches")["id"]
-    told = "select count(distinct xmin::text), count(*) from audit_log where job_id = %s and event = any(%s)"
+    told = "select count(distinct xmin::text), count(*) from audit_entries where job_id = %s and event = any(%s)"
     row = world.database.execute(told, (job_id, ["watch.lapsed", "job.succeeded"])).fetchone()
     assert row == (1, 2)
 
