@@ -43,7 +43,7 @@ class Arena:
     tell: Callable[[str], object] = print
     skipped: dict[str, str] = field(default_factory=dict)
     heats: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Jobs per second of every setting that was tried."""
+    """Jobs per second of every setting that was tried, by the heat or final in which it was."""
     minutes: dict[str, float] = field(default_factory=dict)
     """How long each stage took."""
     best_settings: dict[str, str] = field(default_factory=dict)

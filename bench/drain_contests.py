@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 
 from bench.arena import Arena, Sizes, Stage
 from bench.contest import Contest, Target, best, take_turns
 from bench.drain import Heat, drain
+from bench.heats import best_of
 from bench.lineup import DURABLE, OTHERS, PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY
 from bench.ours import FEW_THREADS, PREFORK, THREADS
 from bench.peer import Kind
@@ -100,38 +100,17 @@ def _hold(arena: Arena, jobs: int, suffix: str, chosen: list[Match]) -> Iterator
 
 
 def _entry(arena: Arena, name: str, jobs: int) -> Heat | None:
+    def rate(heat: Heat) -> float:
+        return drain(heat, arena.folder).rate
+
     if name in OWN:
         setting, job = OWN[name]
-        return _best_of(arena, name, [Heat(arena.ours, setting, job, jobs, arena.sizes.box_s)])
+        return best_of(arena, name, [Heat(arena.ours, setting, job, jobs, arena.sizes.box_s)], rate)
     kind = FAMILIES[name]
     peer = arena.peer(kind)
     if peer is None:
         return None
-    return _best_of(arena, name, [Heat(peer, setting, "noop", jobs, arena.sizes.box_s) for setting in kind.drain])
-
-
-def _best_of(arena: Arena, name: str, settings: list[Heat]) -> Heat | None:
-    """Let each setting run once on a smaller backlog, and take the fastest: everybody is to be shown at its best.
-
-    Who has one setting runs it too: the first drain on fresh servers is slower, for they lay out their files with it.
-    """
-    found = arena.best_settings.get(name)
-    if found is None:
-        jobs = min(arena.sizes.heat_jobs, settings[0].jobs)
-        heats = {heat.setting.label: replace(heat, jobs=jobs, box_s=arena.sizes.box_s / 2) for heat in settings}
-        runners = {label: partial(_rate, heat, arena) for label, heat in heats.items()}
-        rates = take_turns(runners, 1, lambda told: arena.tell(f"heat of {name}, {told}"))
-        arena.dropped(f"heat of {name}", dict(rates.dropped))
-        arena.heats[name] = {label: figures[0] for label, figures in rates.figures.items()}
-        found = best(rates.figures, list(heats))
-        if found is None:
-            return None
-        arena.best_settings[name] = found
-    return next(heat for heat in settings if heat.setting.label == found)
-
-
-def _rate(heat: Heat, arena: Arena) -> float:
-    return drain(heat, arena.folder).rate
+    return best_of(arena, name, [Heat(peer, setting, "noop", jobs, arena.sizes.box_s) for setting in kind.drain], rate)
 
 
 def _at_least(value: float) -> Target:

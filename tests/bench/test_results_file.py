@@ -13,16 +13,9 @@ from bench.arena import Arena, Sizes, Stage
 from bench.contest import Contest
 from bench.peer_environments import Environments
 from bench.stores import Stores
-from sandbox.servers import run_servers
 from tests.bench.test_lineup import PROMISED
 
 KNOWN = results_file.known_names(__main__.STAGES, Sizes())
-
-
-@pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
-    with run_servers(tmp_path_factory.mktemp("bench"), durable=False) as started:
-        yield Stores(started)
 
 
 def stage(ours: float, names: Sequence[str] = ("one", "two"), fails_at: str = "") -> Stage:
