@@ -15,7 +15,7 @@ from kombu.exceptions import ContentDisallowed, DecodeError
 from providers import logs
 from tasks import admission
 from tasks.children import watch_again
-from tasks.hints import ORIGIN
+from tasks.hints import is_ours
 from tasks.ledger_loop import LedgerLoop
 from tasks.runtime import runtime
 from tasks.transport import MISSHAPEN, FleetQoS
@@ -166,7 +166,7 @@ class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
 
         A hint's job is in the ledger, and of a type that the fleet knows: it waits there for a newer worker.
         """
-        if isinstance(message.headers, dict) and message.headers.get("origin") == ORIGIN:
+        if is_ours(message.headers):
             self.ledger_loop.received(message)
             return
         try:
@@ -209,8 +209,10 @@ def _timers(hub: Any) -> set[Any]:  # noqa: ANN401 - kombu ships no types
 def _is_task(message: Any) -> bool:  # noqa: ANN401 - a kombu message
     """Whether a body of Celery's second protocol has its shape; what cannot be decoded is for Celery's handler to find.
 
-    Celery itself finds a wrong shape in the pool only, and tells nobody.
+    Celery itself finds a wrong shape in the pool only, and tells nobody. A hint's body is never read.
     """
+    if is_ours(message.headers):
+        return True
     try:
         body = message.payload
     except (DecodeError, ContentDisallowed):

@@ -10,8 +10,8 @@ from domain.tickets import HAND, Ticket, Tickets
 ORIGIN = "postroom"
 """What a hint's header says of where it comes from."""
 
-BODY: Sequence[object] = ([], {}, {"callbacks": None, "errbacks": None, "chain": None, "chord": None})
-"""No arguments, in Celery's message protocol 2."""
+BODY = '[[], {}, {"callbacks": null, "errbacks": null, "chain": null, "chord": null}]'
+"""No arguments, in Celery's message protocol 2, as JSON: kombu would write it anew for each message."""
 
 Message = dict[str, Any]
 """A message's headers; there is nothing else in it."""
@@ -37,6 +37,11 @@ class Unreadable(Exception):
         super().__init__(f"{field}: {reason}")
         self.field = field
         self.reason = reason
+
+
+def is_ours(headers: object) -> bool:
+    """Whether a message with these headers carries hints or tickets."""
+    return isinstance(headers, dict) and headers.get("origin") == ORIGIN
 
 
 def bundles(hints: Sequence[Hint]) -> Iterator[Sequence[Hint]]:

@@ -27,7 +27,7 @@ from storage.execution import DatabaseUnavailable
 from tasks import admission, runner
 from tasks.attempts import Report
 from tasks.catalogue import catalogue
-from tasks.hints import DRAW, ORIGIN, Unreadable, read_message
+from tasks.hints import DRAW, Unreadable, is_ours, read_message
 from tasks.inbox import Envelope, Hand, Inbox
 from tasks.patience import DATABASE_RETRY_S
 from tasks.pool_door import Entry, PoolDoor, shareable
@@ -103,7 +103,8 @@ class LedgerLoop:
         self._reports.extend(reports)
         if threading.get_ident() == self._thread:
             self._arm()
-        else:
+        elif self._ready or self._timer is None:
+            # Otherwise a turn is set already, and a loop that wakes for nothing takes the interpreter from the pool.
             self._consumer.hub.call_soon(self._arm)
 
     def turn(self) -> None:
@@ -371,7 +372,7 @@ def strategy(task: Any, app: Any, consumer: Any, **options: Any) -> Any:  # noqa
     loop: LedgerLoop = consumer.ledger_loop
 
     def handle(message: Any, body: Any, ack: Any, reject: Any, callbacks: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Celery's signature
-        if message.headers.get("origin") == ORIGIN:
+        if is_ours(message.headers):
             loop.received(message)
         else:
             take_in(message, body, ack, reject, callbacks, **kwargs)

@@ -36,7 +36,7 @@ class JobRequest(Request):  # type: ignore[misc] # Celery ships no types
 
     def tell(self, report: Report) -> None:
         """Tell Celery's listings and events what became of the job."""
-        state.task_ready(self, successful=report.word == "succeeded")
+        state.task_ready(self)  # not "successful": that is remembered for requests that are not acknowledged
         match report.word:
             case "succeeded" | "canceled":
                 self.send_event("task-succeeded", result=report.word, runtime=report.seconds)

@@ -13,7 +13,7 @@ from kombu.transport import redis, virtual
 
 from providers.logs import sanitise
 from tasks import admission
-from tasks.hints import ORIGIN
+from tasks.hints import is_ours
 from tasks.runtime import runtime
 
 MISSHAPEN = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
@@ -47,7 +47,7 @@ class FleetQoS(redis.QoS):  # type: ignore[misc] # kombu ships no types
 
     def append(self, message: Any, delivery_tag: str) -> None:  # noqa: ANN401 - a kombu message
         """Note a message; a foreign one is kept by the broker until it is acknowledged."""
-        if _is_hint(message):
+        if is_ours(message.headers):
             virtual.QoS.append(self, message, delivery_tag)
         else:
             self._guarded.add(delivery_tag)
@@ -112,7 +112,7 @@ class FleetChannel(redis.Channel):  # type: ignore[misc] # kombu ships no types
             pipe.execute()
 
     def _restore(self, message: Any, leftmost: bool = False) -> None:  # noqa: ANN401, FBT001, FBT002 - kombu's signature
-        if _is_hint(message):
+        if is_ours(message.headers):
             self.put_back(message)
         else:
             super()._restore(message, leftmost)
@@ -167,8 +167,3 @@ class Transport(redis.Transport):  # type: ignore[misc] # kombu ships no types
     """Redis and Valkey, as the fleet uses them."""
 
     Channel = FleetChannel
-
-
-def _is_hint(message: Any) -> bool:  # noqa: ANN401 - a kombu message
-    headers = message.headers
-    return isinstance(headers, dict) and headers.get("origin") == ORIGIN

@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 
 from domain.job import Hint
 from domain.tickets import HAND, Ticket
-from tasks.hints import BUNDLE, DRAW, TICKETS, TOGETHER, Unreadable, bundles, hint_message, read_message, ticket_message
+from tasks.hints import (
+    BUNDLE,
+    DRAW,
+    TICKETS,
+    TOGETHER,
+    Unreadable,
+    bundles,
+    hint_message,
+    is_ours,
+    read_message,
+    ticket_message,
+)
 
 hints = st.builds(
     Hint,
@@ -44,6 +55,22 @@ def test_a_message_about_several_names_them_all() -> None:
     headers = hint_message([Hint(job_id, "probe.a", "default", light=True) for job_id in job_ids])
     assert headers["id"] == str(job_ids[0])
     assert read_message("default", headers) == [(job_id, 1) for job_id in job_ids]
+
+
+@pytest.mark.parametrize(
+    ("headers", "ours"),
+    [
+        (hint_message([Hint(uuid4(), "probe.a", "default")]), True),
+        (ticket_message({Ticket("default", 0, uuid4()): 1}), True),
+        ({"id": "1", "task": "probe.a", "origin": "gen1@host"}, False),
+        ({}, False),
+        (["origin"], False),
+        (None, False),
+    ],
+    ids=["a hint", "tickets", "a client's", "no headers", "a list", "nothing"],
+)
+def test_a_message_is_ours_when_its_headers_say_so(headers: object, ours: bool) -> None:
+    assert is_ours(headers) is ours
 
 
 def test_tickets_arrive_as_they_were_sent() -> None:

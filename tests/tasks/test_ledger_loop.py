@@ -1,7 +1,8 @@
 """The ledger loop by itself: what it makes of messages, and of a claim whose answer was lost."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -28,6 +29,13 @@ SLOTS = 4
 
 class Hub:
     """An event loop that does nothing by itself."""
+
+    def __init__(self) -> None:
+        self.woken: list[Callable[[], None]] = []
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """From another thread."""
+        self.woken.append(callback)
 
     def call_later(self, *_given: object) -> object:
         return object()
@@ -141,6 +149,25 @@ def test_tickets_that_came_before_a_job_was_seen_are_used_at_the_pace_of_the_fir
         loop.turn()
     loop.turn()
     assert Counter(states(database)) == {"succeeded": 2 * SLOTS, "claimed": 64 - 2 * SLOTS}
+
+
+def test_a_pool_s_thread_wakes_the_loop_only_when_no_turn_is_set(
+    process: Runtime, org: UUID, database: Connection
+) -> None:
+    fill(process, org, 3)
+    broker, (loop, consumer) = Broker(), make_loop(process)
+    loop.received(broker.message(ticket_message({Ticket("default", 0, org): 3})))
+    loop.turn()
+    first, *others = consumer.pool.reports(seconds=0.1)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(loop.deliver, [first]).result()
+        (wake,) = consumer.hub.woken
+        wake()
+        for other in others:
+            pool.submit(loop.deliver, [other]).result()
+    assert consumer.hub.woken == [wake], "the turn that is set takes them too"
+    loop.turn()
+    assert states(database) == ["succeeded"] * 3
 
 
 def test_what_cannot_be_written_by_a_mistake_of_ours_is_kept_and_written_later(

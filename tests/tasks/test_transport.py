@@ -182,6 +182,16 @@ def test_a_hint_costs_the_broker_nothing_but_its_delivery(own_valkey: ValkeyServ
         assert commands(client) == {"blmpop": 1}
 
 
+def test_a_hint_is_a_task_message_of_celery_s_without_arguments(broker_url: str) -> None:
+    (name,) = hint(broker_url, 1)
+    with worker(broker_url) as one:
+        one.ask_for(1)
+        assert one.receive() == [name]
+        (message,) = one.messages
+        assert message.payload == [[], {}, {"callbacks": None, "errbacks": None, "chain": None, "chord": None}]
+        message.ack()
+
+
 def test_a_foreign_message_is_guarded_until_it_is_acknowledged(broker_url: str, broker: redis.Redis) -> None:
     hint(broker_url, 1)
     first, second = send_foreign(broker_url), send_foreign(broker_url)
