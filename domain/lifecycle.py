@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
+from domain.clean_text import clean_text
 from domain.failures import (
     ClaimLost,
     Failure,
@@ -123,6 +124,8 @@ def settle(  # noqa: PLR0913 - what is known of an attempt
 ) -> Settlement:
     """Decide what becomes of a job after one attempt, which began at `began_at` and cost so much.
 
+    Raises `Invalid` for an outcome that says nothing definite: a snooze until a time without a zone.
+
     A claim that is lost is given back all the same: its token matches nothing then. But a lease that ran short in the
     process may still stand in the ledger, be renewed a moment later, and keep the job from everybody.
     """
@@ -144,9 +147,12 @@ def _settle_undone(
 ) -> Settlement:
     match outcome:
         case Snooze(until=until, reason=reason):
-            return _requeue(job, until, {"cause": "snooze", "reason": reason}, attempt_delta=-1)
+            if until.utcoffset() is None:
+                raise Invalid("until", "has no time zone")
+            return _requeue(job, until, {"cause": "snooze", "reason": clean_text(reason)}, attempt_delta=-1)
         case Cancel(reason=reason):
-            return Settlement(job.job_id, job.token, State.CANCELED, reason=reason, detail={"reason": reason})
+            kept = clean_text(reason)
+            return Settlement(job.job_id, job.token, State.CANCELED, reason=kept, detail={"reason": kept})
         case ClaimLost(reason=reason):
             return Settlement.returned(job, reason, cause="margin")
         case Failure():
@@ -175,7 +181,7 @@ def _settle_failure(job: ClaimedJob, failure: Failure, policy: RetryPolicy, now:
     match failure:
         case Throttled(retry_after=wait, scope=scope, provider=provider):
             until = now + wait
-            gate = CloseGate(scope, _gate_key(job, scope, provider), failure.reason, until)
+            gate = CloseGate(scope, _gate_key(job, scope, provider), clean_text(failure.reason), until)
             return _requeue(
                 job, until + THROTTLE_JITTER * dice, {"cause": "throttled", "error": error}, attempt_delta=-1, gate=gate
             )
@@ -198,13 +204,13 @@ def _settle_failure(job: ClaimedJob, failure: Failure, policy: RetryPolicy, now:
 def _parking_gate(failure: Unauthorised | OverBudget) -> CloseGate | None:
     """The gate that keeps the job's kin back; a budget's was closed together with the look at the money."""
     if isinstance(failure, Unauthorised):
-        return CloseGate(Scope.ACCOUNT, failure.account, f"needs_reconsent: {failure.reason}", None)
+        return CloseGate(Scope.ACCOUNT, failure.account, f"needs_reconsent: {clean_text(failure.reason)}", None)
     return None
 
 
 def describe(failure: Failure, attempt: int) -> JsonObject:
-    """A failure as it is kept: code, reason and attempt; no payload, no traceback, no secret."""
-    return {"code": failure.code, "reason": failure.reason[:2000], "attempt": attempt}
+    """A failure as it is kept, in text that can be: code, reason and attempt; no payload, no traceback, no secret."""
+    return {"code": clean_text(failure.code), "reason": clean_text(failure.reason)[:2000], "attempt": attempt}
 
 
 def _requeue(

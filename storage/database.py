@@ -209,7 +209,15 @@ def _document(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON says
     try:
         return from_json(text, cache_strings="keys")
     except ValueError:
-        return json.loads(text)
+        return json.loads(text, parse_int=_whole)
+
+
+def _whole(digits: str) -> float:
+    """A whole number; one with more digits than Python reads, 4,300, is infinite, as 1e5000 is."""
+    try:
+        return int(digits)
+    except ValueError:
+        return float(digits)
 
 
 def _engine(url: URL, settings: Settings, connections: int) -> Engine:

@@ -19,6 +19,9 @@ from storage.arrays import Packed, PackedDumper
 
 PARAMETER = re.compile(r"%\((\w+)\)s")
 
+UNSTORABLE = ("text", "carries a character that PostgreSQL cannot store")
+"""The field and the reason; nobody says which text it was."""
+
 Row = Any
 """A row of an answer: a named tuple by the names of the statement's columns, where they are names and the only ones."""
 
@@ -46,6 +49,9 @@ def fetch(connection: Connection, sql: str, parameters: Mapping[str, object], *,
             cursor.execute(text, [parameters[name] for name in names] or None)
             answer = cursor.pgresult
             return cursor.fetchall() if answer is not None and answer.status == ExecStatus.TUPLES_OK else []
+        except UnicodeEncodeError as error:
+            # Half of a surrogate pair: psycopg does not get as far as PostgreSQL with it.
+            raise Invalid(*UNSTORABLE) from error
         except psycopg.Error as error:
             if lent.closed:
                 # What ended this one, a restart perhaps, has ended those that rest in the pool too.
@@ -131,7 +137,7 @@ def _invalid(code: str | None, message: str, story: Any) -> Invalid | None:  # n
         case "22003":
             return Invalid("number", "is out of the range of its column")
         case "22P05" | "22021":
-            return Invalid("text", "carries a character that PostgreSQL cannot store")
+            return Invalid(*UNSTORABLE)
     return None
 
 

@@ -49,5 +49,7 @@ def _request(job: NewJob, job_id: UUID | None) -> JsonObject:
             request[name] = f"{one.int:032x}"
     for name, at in (("run_at", job.run_at), ("expires_at", job.expires_at), ("created_at", job.created_at)):
         if at is not None:
+            if at.utcoffset() is None:
+                raise Invalid(name, "has no time zone")
             request[name] = at.isoformat()
     return request

@@ -1,7 +1,7 @@
 """What a worker's main process has received from the broker and not claimed yet."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -36,6 +36,16 @@ class Hand(NamedTuple):
     named: Sequence[Named]
     size: int
     """How many hints, each ticket one."""
+
+
+def add_tickets(hands: Sequence[Hand]) -> Mapping[Ticket, int]:
+    """How many of each ticket there are in these hands."""
+    tickets: dict[Ticket, int] = {}
+    for hand in hands:
+        for what, count in hand.named:
+            if isinstance(what, Ticket):
+                tickets[what] = tickets.get(what, 0) + count
+    return tickets
 
 
 class Inbox:

@@ -17,18 +17,18 @@ from uuid import UUID, uuid4
 import structlog
 from celery.worker.strategy import default as foreign_strategy
 
-from domain.failures import Failure
+from domain.failures import Failure, Invalid
 from domain.job import ClaimedJob
 from domain.lifecycle import Settlement
 from domain.pace import AHEAD, SOON_S, Pace, fitting, may_take, waiting_s
-from domain.tickets import Sounding, Ticket
+from domain.tickets import Sounding
 from storage import ledger, recovery
 from storage.execution import DatabaseUnavailable
 from tasks import admission, runner
 from tasks.attempts import Report
 from tasks.catalogue import catalogue
 from tasks.hints import DRAW, Unreadable, is_ours, read_message
-from tasks.inbox import Envelope, Hand, Inbox
+from tasks.inbox import Envelope, Hand, Inbox, add_tickets
 from tasks.patience import DATABASE_RETRY_S
 from tasks.pool_door import Entry, PoolDoor, shareable
 from tasks.runtime import Runtime
@@ -41,6 +41,9 @@ WINDOW_S = 0.002
 FULL = 1024
 """Jobs in one statement, at most. What a turn does once, here and in PostgreSQL, it does with cold caches: a fourth of
 this made a light job a tenth dearer. Twice as many are hardly cheaper, and the event loop stands still for longer."""
+
+UNWRITABLE = (ArithmeticError, LookupError, TypeError, ValueError)
+"""What Python raises for a value that it cannot write down for PostgreSQL."""
 
 CHECK_S = 1.0
 """How often the loop looks whether what it has claimed begins, and writes which long jobs have begun."""
@@ -195,7 +198,7 @@ class LedgerLoop:
         for job_type, seconds in measured.items():
             self._pace.learn(job_type, seconds)
 
-    def _write(self, settlements: Sequence[Settlement]) -> None:
+    def _write(self, settlements: Sequence[Settlement], *, last: bool = False) -> None:
         if not settlements:
             return
         try:
@@ -204,24 +207,30 @@ class LedgerLoop:
         except DatabaseUnavailable:
             raise
         except Failure as failure:
-            self._write_apart(settlements, failure)
+            self._write_apart(settlements, failure, last=last)
+            return
+        except UNWRITABLE as error:
+            if last:
+                raise  # not even a failure can be written: that is a mistake of ours, and no job's
+            problem = Invalid("outcome", f"cannot be written: {type(error).__name__}")
+            self._write_apart(settlements, problem, last=last)
             return
         self._process.publisher.publish(settled.hints)
         if settled.refused:
             log.warning("settlements_refused", jobs=len(settled.refused), reason="their claims were lost")
 
-    def _write_apart(self, settlements: Sequence[Settlement], failure: Failure) -> None:
-        """What PostgreSQL refuses of one job must not keep the others: each by itself, that one by its failure."""
+    def _write_apart(self, settlements: Sequence[Settlement], failure: Failure, *, last: bool) -> None:
+        """What cannot be written of one job must not keep the others: each by itself, that one by its failure."""
         if len(settlements) > 1:
             for settlement in settlements:
                 self._write([settlement])
             return
         held = self._held.get((settlements[0].job_id.int, settlements[0].token.int))
-        if held is None or settlements[0].error is not None:
+        if held is None or last:
             log.error("settlement_unwritable", job_id=str(settlements[0].job_id), reason=failure.reason)
             return
         verdict = runner.unwritable(self._process, held[0], failure, settlements[0].started_at)
-        self._write([verdict.settlement] if verdict.settlement else [])
+        self._write([verdict.settlement] if verdict.settlement else [], last=True)
 
     def _claim(self) -> None:
         slots, taken = self._door.slots, len(self._held) - len(self._reports)
@@ -246,7 +255,7 @@ class LedgerLoop:
         return hands
 
     def _claim_all(self, hands: Sequence[Hand], starts: Mapping[UUID, bool]) -> None:
-        token, process = uuid4(), self._process
+        token, process, answered = uuid4(), self._process, False
         try:
             with self._process.database.lane() as tx:
                 claims = ledger.claim(
@@ -255,16 +264,17 @@ class LedgerLoop:
                     process.worker.worker_id,
                     lease=process.lease.length,
                     starts=list(starts.values()),
-                    tickets=_tickets(hands),
+                    tickets=add_tickets(hands),
                     floors=self._sounding.floors,
                     token=token,
                 )
-        except DatabaseUnavailable:
-            # The claim may have been committed although its answer was lost; nobody would run the jobs then.
-            self._doubts.append((token, time.monotonic() + process.settings.statement_timeout_s + CHECK_S))
-            self._doubted_at = -CHECK_S
-            self._inbox.put_back(hands)
-            raise
+            answered = True
+        finally:
+            if not answered:
+                # It may have been committed although its answer was lost or cannot be read; nobody would run the jobs.
+                self._doubts.append((token, time.monotonic() + process.settings.statement_timeout_s + CHECK_S))
+                self._doubted_at = -CHECK_S
+                self._inbox.put_back(hands)
         self._sounding.learn(claims.floors, time.monotonic())
         envelopes = {what: hand.envelope for hand in hands for what, _ in hand.named} if starts else {}
         for job in claims.jobs:
@@ -345,15 +355,6 @@ def _starts(hands: Sequence[Hand], free: int) -> Mapping[UUID, bool]:
         for place, (what, _) in enumerate(hand.named, first)
         if isinstance(what, UUID)
     }
-
-
-def _tickets(hands: Sequence[Hand]) -> Mapping[Ticket, int]:
-    tickets: dict[Ticket, int] = {}
-    for hand in hands:
-        for what, count in hand.named:
-            if isinstance(what, Ticket):
-                tickets[what] = tickets.get(what, 0) + count
-    return tickets
 
 
 def _light(job_type: str) -> bool:

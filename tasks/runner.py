@@ -89,8 +89,10 @@ def unwritable(runtime: Runtime, job: ClaimedJob, failure: Failure, began_at: da
 
 def storable(settlement: Settlement) -> Settlement:
     """The same settlement; raises when its output is no JSON, or `Invalid` when nobody could keep or read it."""
-    if not settlement.output:
+    if settlement.output is None or settlement.output == {}:
         return settlement
+    if not isinstance(settlement.output, dict):
+        raise Invalid("output", "is no JSON object")
     if nests_too_deep(settlement.output):
         raise Invalid("output", f"nests more than {MOST_LEVELS} levels deep")
     if "\\u0000" in json.dumps(settlement.output, allow_nan=False):

@@ -71,8 +71,8 @@ def test_the_page_of_tables_names_every_column_of_a_migrated_database(database: 
 
 def test_the_page_of_tables_names_every_domain_of_a_migrated_database(database: Connection) -> None:
     rows = database.execute(
-        "select t.oid::regtype::text, t.typbasetype::regtype::text from pg_type t"
-        " where t.typtype = 'd' and t.typnamespace in ('postroom'::regnamespace, 'public'::regnamespace)"
+        "select t.oid::regtype::text, replace(t.typbasetype::regtype::text, 'timestamp with time zone', 'timestamptz')"
+        " from pg_type t where t.typtype = 'd' and t.typnamespace in ('postroom'::regnamespace, 'public'::regnamespace)"
     ).fetchall()
     assert {(domain.name, domain.kind) for domain in schema_notes.domains()} == set(rows)
 

@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass, field
 
+from domain.clean_text import clean_text
 from domain.mail.encoded_words import decode_words
-from domain.mail.mail_encoding import clean_text
 from domain.mail.parsed_message import Address
 
 MOST_ADDRESSES = 1_000

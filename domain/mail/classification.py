@@ -7,11 +7,11 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from domain.clean_text import clean_text
 from domain.failures import Invalid
 from domain.mail.automation import Automation, replies_allowed
 from domain.mail.automation_signals import AutomationKind, Weight
 from domain.mail.invalid_fields import invalid_from
-from domain.mail.mail_encoding import clean_text
 from domain.mail.requested_action import ActionKind, RequestedAction
 
 Value = TypeVar("Value")

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from domain.clean_text import clean_text
 from domain.failures import Invalid
 from domain.mail.automation import Automation, replies_allowed
 from domain.mail.automation_signals import AutomationKind
 from domain.mail.classification import Decision
 from domain.mail.correspondence import EmailState
 from domain.mail.invalid_fields import invalid_from
-from domain.mail.mail_encoding import clean_text
 from domain.mail.mail_fence import fence, one_line
 from domain.mail.parsed_message import ParsedMessage
 from domain.mail.prompts import NO_GUIDANCE, Guidance, Prompt, describe_mail

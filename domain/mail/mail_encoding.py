@@ -5,18 +5,14 @@ import codecs
 import quopri
 import re
 
+from domain.clean_text import clean_text
+
 _CHARSET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+-]{0,39}")
 _NOT_FOR_MAIL = frozenset({"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "mbcs", "oem"})
 _GUESS_INSTEAD = frozenset({"us-ascii", "ascii", "ansi_x3.4-1968", "unknown-8bit", "x-unknown", "default", "8bit", ""})
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]+")
 _BASE64_QUANTUM = 4
 _IDENTITY = frozenset({"", "7bit", "8bit", "binary", "none"})
-
-
-def clean_text(text: str) -> str:
-    """The text without NUL and lone surrogates, which PostgreSQL's text and jsonb refuse."""
-    return _SURROGATE.sub("\ufffd", text.replace("\x00", ""))
 
 
 def guess_text(data: bytes) -> str:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from domain.clean_text import clean_text
 from domain.mail.addresses import parse_addresses
 from domain.mail.encoded_words import decode_words
 from domain.mail.html_text import html_to_text
-from domain.mail.mail_encoding import base64_size, clean_text, decode_text, decode_transfer
+from domain.mail.mail_encoding import base64_size, decode_text, decode_transfer
 from domain.mail.mail_headers import HeaderBlock, read_headers
 from domain.mail.mime_parts import Part, describe_part, leaf_parts
 from domain.mail.parsed_message import Address, Attachment, AuthResult, Defect, ParsedMessage

@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from domain.clean_text import clean_text
 from domain.mail.encoded_words import parse_parameters
-from domain.mail.mail_encoding import clean_text
 from domain.mail.mail_headers import HeaderBlock, read_headers
 from domain.mail.parsed_message import Defect
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from domain.clean_text import clean_text
 from domain.mail.classification import LONGEST_RATIONALE, MODEL_CLASSES, MOST_LABELS, OFFERED_ACTIONS
-from domain.mail.mail_encoding import clean_text
 from domain.mail.mail_fence import fence, one_line
 from domain.mail.parsed_message import Address, ParsedMessage
 from domain.mail.quoted_text import visible_text

@@ -9,8 +9,8 @@ from email.headerregistry import Address as HeaderAddress
 from email.message import EmailMessage
 from email.policy import SMTP
 
+from domain.clean_text import clean_text
 from domain.failures import Invalid
-from domain.mail.mail_encoding import clean_text
 from domain.mail.parsed_message import Address, ParsedMessage
 
 TOKEN_HEADER = "X-Postroom-Token"  # noqa: S105 -- the name of a header, no secret

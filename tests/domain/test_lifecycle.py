@@ -149,6 +149,29 @@ def test_lost_consent_parks_the_account_until_somebody_opens_it() -> None:
     assert (settlement.gate.key, settlement.gate.until) == ("acc", None)
 
 
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Cancel("a\0b \udc80"),
+        Snooze(LATER, "a\0b \udc80"),
+        Permanent("a\0b \udc80", code="\udc80"),
+        Throttled("a\0b \udc80", retry_after=timedelta(minutes=2), scope=Scope.ORG, provider="gmail"),
+        Unauthorised("a\0b \udc80", account="an-account"),
+    ],
+    ids=lambda outcome: type(outcome).__name__,
+)
+def test_whatever_a_reason_says_it_can_be_kept(outcome: Outcome | Failure) -> None:
+    settlement = settle(held(1), outcome, POLICIES["standard"], NOW, 0.5)
+    written = f"{settlement.reason}{settlement.detail}{settlement.error}{settlement.gate}"
+    assert "ab \ufffd" in written
+    assert written.isprintable()
+
+
+def test_a_snooze_until_a_time_of_no_zone_is_refused() -> None:
+    with pytest.raises(Invalid, match="until: has no time zone"):
+        settle(held(1), Snooze(LATER.replace(tzinfo=None), "later"), POLICIES["standard"], NOW, 0.5)
+
+
 def test_no_move_leaves_a_final_state_and_every_open_state_can_end() -> None:
     assert not [(before, after) for before, after in MOVES if before in FINAL]
     for state in set(State) - FINAL - {State.QUEUED}:

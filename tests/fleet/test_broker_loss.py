@@ -66,7 +66,8 @@ def test_a_worker_outlives_a_connection_that_is_lost_while_a_foreign_job_is_take
     worker.ready()
     fleet.wait_for_end([fleet.enqueue(noop, Nothing())])
     sent = contract(fleet.org)
-    waiting = "select count(*) from pg_locks where not granted and relation = 'jobs'::regclass"
+    # The relay's statements wait for the table too.
+    waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'enqueue_jobs'"
     with psycopg.connect(fleet.database_url) as other:
         other.execute("lock table jobs in share row exclusive mode")
         with Celery("foreign", broker=fleet.broker_url) as foreign:

@@ -1,6 +1,7 @@
 """Arrays made by hand: PostgreSQL reads back what was written, whatever it is."""
 
 import math
+from collections import Counter
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from psycopg import Connection
 
 from storage.arrays import Element, Packed, PackedDumper, array, column
+from tests.domain.test_clean_text import Why
 
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 documents = st.dictionaries(texts, st.none() | st.booleans() | st.integers(-9, 9) | texts | st.lists(texts))
@@ -52,8 +54,16 @@ def test_words_that_mean_something_in_a_literal_are_only_words(database: Connect
 
 
 def test_a_type_that_nobody_has_written_down_is_refused() -> None:
-    with pytest.raises(KeyError, match="float"):
-        array([math.pi])  # type: ignore[list-item] # what the type checker refuses too
+    for others in ([], [None]):
+        with pytest.raises(TypeError, match="float cannot be written"):
+            array([math.pi, *others])  # type: ignore[list-item] # what the type checker refuses too
+
+
+def test_what_is_derived_from_a_known_type_is_written_as_that(database: Connection) -> None:
+    counted, why = Counter(a=2), Why.OLD
+    query = "select %s::jsonb[], %s::text[], %s::text[]"
+    read = database.execute(query, (array([counted, None]), array([why]), array([why, "more"]))).fetchone()
+    assert read == ([{"a": 2}, None], ["too old"], ["too old", "more"])
 
 
 @pytest.mark.parametrize("kind", ["uuid", "timestamptz"])
@@ -65,9 +75,10 @@ def test_names_and_times_alone_are_packed_and_among_others_text(kind: str, data:
     assert isinstance(array([*elements, None]), str)
 
 
-def test_a_time_of_no_zone_is_refused() -> None:
-    with pytest.raises(TypeError, match="naive"):
-        array([datetime(2026, 11, 23)])  # noqa: DTZ001 - what is refused
+@pytest.mark.parametrize("others", [[], [None], [datetime(2026, 11, 23, tzinfo=UTC)]], ids=["alone", "none", "another"])
+def test_a_time_of_no_zone_is_refused(others: list[Element]) -> None:
+    with pytest.raises(TypeError, match=r"naive|no zone"):
+        array([datetime(2026, 11, 23), *others])  # noqa: DTZ001 - what is refused
 
 
 def test_a_column_of_nothing_is_filled_up_by_its_neighbour(database: Connection) -> None:

@@ -105,6 +105,11 @@ def test_a_value_that_a_column_does_not_take_is_told_by_its_field_alone(
     assert (refused.value.field, refused.value.reason) == (field, f"{field}: {reason}")
 
 
+def test_a_text_with_half_of_a_letter_is_refused(store: Database) -> None:
+    with store.ledger() as tx, pytest.raises(Invalid, match="text: carries a character that PostgreSQL cannot store"):
+        tx.raw("insert into orgs (name) values (%(name)s)", {"name": "a\udce4b"})
+
+
 def test_a_row_that_contradicts_itself_is_a_mistake_of_ours(store: Database, database: Connection) -> None:
     make_job_type(store)
     enqueue_one(store, make_org(database))

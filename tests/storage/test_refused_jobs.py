@@ -1,6 +1,8 @@
 """What the ledger does not take, and by which field it says so."""
 
 import json
+from datetime import datetime, timedelta, timezone
+from math import inf
 from uuid import UUID
 
 import pytest
@@ -58,6 +60,38 @@ def test_a_payload_that_no_worker_could_read_is_refused(store: Database, org: UU
         endless = {"a": endless}
     with store.ledger() as tx, pytest.raises(Invalid, match="payload: nests too deep"):
         ledger.enqueue(tx, [NewJob("probe.run", org, endless)], publisher=True, patience=PATIENCE)
+
+
+@pytest.mark.parametrize("at", ["-infinity", "infinity", "20000-01-01", "0044-03-15 BC"])
+@pytest.mark.parametrize("field", ["run_at", "expires_at", "created_at"])
+def test_a_time_that_python_cannot_read_is_refused_by_the_name_of_its_field(
+    org: UUID, database: Connection, field: str, at: str
+) -> None:
+    request = Jsonb([{"job_type": "probe.run", "org_id": str(org), field: at}])
+    with pytest.raises(CheckViolation, match=f"{field}_check"):
+        database.execute("select postroom.enqueue_jobs(%s)", (request,))
+
+
+@pytest.mark.parametrize(
+    ("at", "reason"),
+    [
+        (datetime(2026, 11, 23), "run_at: has no time zone"),  # noqa: DTZ001 - what is refused
+        (datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))), "run_at: breaks the ledger's rule"),
+    ],
+    ids=["no zone", "a year before the first"],
+)
+def test_a_time_that_says_nothing_definite_is_refused(store: Database, org: UUID, at: datetime, reason: str) -> None:
+    with store.ledger() as tx, pytest.raises(Invalid, match=reason):
+        ledger.enqueue(tx, [NewJob("probe.run", org, {}, run_at=at)], publisher=True, patience=PATIENCE)
+
+
+@pytest.mark.parametrize(("number", "read"), [("1e5000", inf), ("-1e5000", -inf), ("1e400", 10**400), ("1e3", 1000)])
+def test_a_number_of_any_size_can_be_claimed(
+    store: Database, org: UUID, database: Connection, number: str, read: float
+) -> None:
+    row = database.execute("select postroom.enqueue('probe.run', %s, %s)", (org, f'{{"n": {number}}}')).fetchone()
+    assert row is not None
+    assert claim_one(store, row[0]).payload == {"n": read}
 
 
 @pytest.mark.parametrize("field", ["actor_id", "request_id", "correlation_id", "idempotency_key"])

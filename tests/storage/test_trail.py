@@ -9,6 +9,7 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import dict_row
 
+from domain.failures import Forbidden
 from domain.job import ClaimedJob, Done, Outcome, Snooze
 from domain.lifecycle import Settlement, settle
 from domain.retry import STANDARD
@@ -92,6 +93,30 @@ def test_a_job_that_succeeds_in_its_handlers_transaction_has_the_same_trail(
     assert entries(database, claimed.job_id) == [("job.succeeded", True)]
     told = [(row["event"], row["worker_id"], row["claimed_at"]) for row in trail(database, claimed.job_id)]
     assert told == [("job.started", worker.worker_id, taken_at), ("job.succeeded", None, None)]
+
+
+def test_who_does_not_say_when_it_began_has_begun_by_its_end(
+    store: Database, database: Connection, claimed: ClaimedJob
+) -> None:
+    """As a handler's own SQL may."""
+    end = "select postroom.settle_held(%(job)s, %(token)s, '{}', 0, null)"
+    with store.claimed(claimed.org_id, claimed.job_id, claimed.token) as tx:
+        tx.raw(end, {"job": claimed.job_id, "token": claimed.token})
+    assert [row["event"] for row in trail(database, claimed.job_id)] == ["job.started", "job.succeeded"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "values"),
+    [("id", "overriding system value values (1"), ("at", "values (now()"), ("began_at", "values (now()")],
+    ids=["number", "time", "start"],
+)
+def test_a_handler_chooses_neither_number_nor_time_of_an_event(
+    store: Database, org: UUID, columns: str, values: str
+) -> None:
+    event = "org_id, event, actor_type, actor_id, request_id, correlation_id"
+    insert = f"insert into audit_entries ({columns}, {event}) {values}, %(org)s, 'a.b', 'user', 'a', 'r', 'c')"
+    with store.tenant(org) as tx, pytest.raises(Forbidden):
+        tx.raw(insert, {"org": org})
 
 
 def test_a_start_that_was_written_is_not_told_again(store: Database, database: Connection, org: UUID) -> None:

@@ -52,16 +52,16 @@ class Pool:
 
     def __init__(self) -> None:
         self.jobs: list[UUID] = []
-        self._taken: list[ClaimedJob] = []
+        self.taken: list[ClaimedJob] = []
 
     def apply_async(self, _perform: object, *, args: tuple[Any, int], **_callbacks: object) -> None:
-        self._taken += args[0]
+        self.taken += args[0]
         self.jobs += [job.job_id for job in args[0]]
 
     def reports(self, *, seconds: float) -> list[Report]:
         """What a pool would report that had done all it was given since the last report, each in so many seconds."""
-        ended = [Settlement(job.job_id, job.token, State.SUCCEEDED, output={}) for job in self._taken]
-        self._taken.clear()
+        ended = [Settlement(job.job_id, job.token, State.SUCCEEDED, output={}) for job in self.taken]
+        self.taken.clear()
         return [Report(done.job_id, done.token, "succeeded", done, seconds) for done in ended]
 
 

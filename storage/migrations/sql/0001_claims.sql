@@ -172,6 +172,8 @@ language plpgsql security definer set search_path = pg_catalog, public as $$
 declare
   done jobs;
   held jobs;
+  -- Who does not say when it began has begun by now: the trail of a job that succeeded has a start.
+  start timestamptz := coalesce(began_at, clock_timestamp());
 begin
   perform postroom.hold_claim(held_job, held_token);
   select * into held from jobs where id = held_job;
@@ -179,7 +181,7 @@ begin
     state = 'succeeded', finished_at = now(), attention_at = null, claim_token = null, worker_id = null, claimed_at = null,
     published_at = null, suspect = false, output = job_output, cost_microcents = cost_microcents + cost,
     attempt = attempt + case held.state when 'claimed' then 1 else 0 end,
-    started_at = case held.state when 'claimed' then began_at else started_at end
+    started_at = case held.state when 'claimed' then start else started_at end
   where id = held_job and claim_token = held_token
   returning * into done;
   update idempotency_keys k set status = 'succeeded', last_seen_at = now(), result_ref = jsonb_build_object('job_id', done.id)
@@ -188,7 +190,7 @@ begin
     worker_id, claimed_at, began_at, data)
   values ('job.succeeded', done.org_id, done.project_id, done.actor_type, done.actor_id, done.request_id, done.correlation_id,
           done.id, done.job_type, done.attempt, case held.state when 'claimed' then held.worker_id end,
-          case held.state when 'claimed' then held.claimed_at end, case held.state when 'claimed' then began_at end, '{}');
+          case held.state when 'claimed' then held.claimed_at end, case held.state when 'claimed' then start end, '{}');
   return query select w.job_id, w.job_type, w.queue, w.light from postroom.free_slots(array[done.id]) as w;
 end
 $$;

@@ -53,6 +53,13 @@ create domain postroom.priority as smallint check (value between -100 and 100);
 create domain postroom.payload_version as smallint check (value > 0);
 create domain postroom.max_attempts as smallint check (value between 1 and 100);
 create domain postroom.deadline as interval check (value > interval '0');
+-- Python knows the years 1 to 9999: a claim with another could be made and not be read.
+create domain postroom.created_at as timestamptz
+  check (value between '0001-01-02 00:00+00' and '9999-12-30 00:00+00');
+create domain postroom.run_at as timestamptz
+  check (value between '0001-01-02 00:00+00' and '9999-12-30 00:00+00');
+create domain postroom.expires_at as timestamptz
+  check (value between '0001-01-02 00:00+00' and '9999-12-30 00:00+00');
 
 -- An unfinished job stands on exactly one of three shelves; a final one on none. No index names the state or changes by a
 -- claim, so that the claim of a published job stays a HOT update. docs/explanation/fairness.md has a picture.
@@ -93,9 +100,9 @@ create table jobs (
   losses smallint not null default 0 check (losses >= 0),
   suspect boolean not null default false,
   deadline postroom.deadline not null,
-  created_at timestamptz not null default now(),
-  run_at timestamptz not null default now(),
-  expires_at timestamptz,
+  created_at postroom.created_at not null default now(),
+  run_at postroom.run_at not null default now(),
+  expires_at postroom.expires_at,
   published_at timestamptz,
   attention_at timestamptz,
   backlog_since timestamptz,
@@ -256,7 +263,10 @@ create trigger audit_entries_no_truncate before truncate on audit_entries
 call postroom.fence_table('audit_entries', 'org_id', 'select');
 create policy tenant_append on audit_entries for insert to postroom_tenant
   with check (org_id = (select postroom.current_org()) and event not like 'job.%');
-grant select, insert on audit_entries to postroom_ledger, postroom_tenant;
+grant select, insert on audit_entries to postroom_ledger;
+-- Neither its number nor its time is a handler's to choose.
+grant select, insert (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+  on audit_entries to postroom_tenant;
 
 -- The audit trail: a row per event, by the order of their ids, with the columns of `audit_entries` but `began_at`. An org's handlers see
 -- their own.

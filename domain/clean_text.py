@@ -1,0 +1,10 @@
+"""Text as PostgreSQL can keep it, and every reader of JSON can read it again."""
+
+import re
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def clean_text(text: str) -> str:
+    """The text without NUL and lone surrogates, which PostgreSQL's text and jsonb refuse."""
+    return _SURROGATE.sub("\ufffd", text.replace("\x00", ""))
