@@ -1,10 +1,8 @@
 """What a handler may return or raise that nobody expects: it ends its own job, and keeps no other from its end."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +13,6 @@ from domain.failures import Permanent, Transient
 from domain.job import Cancel, ClaimedJob, Done, Outcome, Snooze, State
 from domain.lifecycle import Settlement
 from domain.tickets import Ticket
-from settings import Settings
 from storage import ledger
 from tasks import runner
 from tasks.attempts import Report
@@ -23,25 +20,13 @@ from tasks.catalogue import catalogue
 from tasks.hints import ticket_message
 from tasks.ledger_loop import LedgerLoop
 from tasks.runtime import Runtime
+from tests.domain.test_clean_text import Why
 from tests.factories import make_job_type, make_org
 from tests.tasks.test_ledger_loop import Broker, fill, make_loop
-from tests.tasks.test_lost_answers import run_process
 
 TYPE = "probe_jobs.noop"
 ODD = "subject \0 \udce4"
 """Half of a pair, as Python makes of a letter that it cannot decode, and what PostgreSQL never stores."""
-
-
-class Why(StrEnum):
-    """A handler's own words."""
-
-    OLD = "too old"
-
-
-@pytest.fixture
-def process(settings: Settings) -> Iterator[Runtime]:
-    with run_process(settings) as running:
-        yield running
 
 
 @pytest.fixture
