@@ -33,7 +33,7 @@ $(INSTALLED): $(LOCKED) pyproject.toml
 	@touch $@
 
 demo: $(INSTALLED)  ## a mailbox of real mail on the whole fleet, start to end, in about a minute
-	@$(RUN) -m sandbox.demo
+	@$(RUN) -m sandbox.demo.demo
 
 up: $(INSTALLED)  ## start the whole fleet in the box and leave it running
 	@$(RUN) -m sandbox.up
@@ -68,7 +68,7 @@ chaos: $(INSTALLED)  ## load while everything breaks, three minutes of it: make 
 	@$(RUN) -m tests.chaos $(CHAOS)
 
 docs: $(INSTALLED)  ## write docs/reference anew from the code
-	@$(RUN) -m tasks.reference
+	@$(RUN) -m tools.reference
 
 lock:  ## resolve pyproject.toml anew into requirements.lock (needs uv)
 	@uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 \

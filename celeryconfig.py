@@ -8,7 +8,7 @@ from kombu import Exchange
 from kombu import Queue as BrokerQueue
 
 from beat_schedule import SCHEDULE
-from domain.queues import Queue
+from domain.jobs.queues import Queue
 from settings import load
 
 _settings = load()
@@ -18,12 +18,12 @@ broker_connection_retry_on_startup = True
 broker_connection_max_retries = None  # a worker outlives any outage of its broker
 broker_connection_timeout = 5
 if broker_url.startswith(("redis://", "rediss://")):
-    broker_transport = "tasks.transport:Transport"
+    broker_transport = "engine.worker.transport:Transport"
 broker_transport_options = {
     "socket_connect_timeout": 5,
     "socket_timeout": 10,
     "health_check_interval": 10,
-    # Of a foreign client's job, while it is taken into the ledger; hints are not guarded (tasks/transport.py).
+    # Of a foreign client's job, until the ledger has it; hints are not guarded (engine/worker/transport.py).
     "visibility_timeout": 120,
 }
 
@@ -58,6 +58,6 @@ task_send_sent_event = False
 enable_utc = True
 timezone = "UTC"
 
-worker_consumer = "tasks.consumer:FleetConsumer"
+worker_consumer = "engine.worker.consumer:FleetConsumer"
 beat_schedule = SCHEDULE
-beat_scheduler = "tasks.beat:LedgerScheduler"
+beat_scheduler = "engine.beat:LedgerScheduler"

@@ -94,8 +94,8 @@ class Settings(BaseSettings):
     )
     rate_limits: dict[str, int] = Field(
         {},
-        description="Your own figures for the limits of providers, as JSON, by the names of `domain/limits.py`:"
-        ' `{"gmail.user": 15000, "anthropic.requests": 4000}`.',
+        description="Your own figures for the limits of providers, as JSON, by the names of"
+        ' `domain/scheduling/limits.py`: `{"gmail.user": 15000, "anthropic.requests": 4000}`.',
     )
 
     log_level: str = Field("INFO", description="The least severe level that is logged.")

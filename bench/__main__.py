@@ -14,23 +14,22 @@ from shutil import rmtree
 from rich.console import Console
 from rich.table import Table
 
-from bench import (
-    chart,
+from bench import chart, results_file
+from bench.arena import Arena, Sizes, Stage, open_arena
+from bench.contest import FAILURES, told_by
+from bench.contests import (
     drain_contests,
     enqueue_contests,
     fleet_contests,
     growth_contests,
     latency_contests,
     memory_contests,
-    results_file,
     waiting_contests,
 )
-from bench.arena import Arena, Sizes, Stage, open_arena
-from bench.contest import FAILURES, told_by
 from bench.machine import describe, here_and_now
 from bench.peer_environments import build
 from bench.results_file import Results
-from providers import logs
+from observability import logs
 
 FOLDER = Path("build/bench").absolute()
 STAGES = (

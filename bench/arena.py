@@ -12,7 +12,7 @@ from bench.ours import Ours
 from bench.peer import Kind, Peer
 from bench.peer_environments import Environments
 from bench.stores import Stores
-from sandbox.servers import run_servers
+from sandbox.servers.servers import run_servers
 
 
 @dataclass(frozen=True)

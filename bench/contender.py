@@ -8,7 +8,7 @@ from typing import Protocol
 
 from bench.course import Course
 from bench.tick import VARIABLE
-from sandbox.child_process import ChildProcess, Command
+from sandbox.servers.child_process import ChildProcess, Command
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 import psycopg
 from redis.exceptions import RedisError
 
-from domain.failures import Failure
+from domain.jobs.failures import Failure
 
 Run = TypeVar("Run")
 Key = TypeVar("Key")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bench.contender import Contender, Setting, running
 from bench.course import RUN_UP, Clock, Course, Drained, Finish, time_run
-from sandbox.child_process import ChildProcess
-from sandbox.waiting import wait_until
+from sandbox.servers.child_process import ChildProcess
+from sandbox.servers.waiting import wait_until
 
 START_S = 90.0
 GRACE_S = 5.0

@@ -3,12 +3,12 @@
 from typing import Any
 
 from bench import tick
-from domain.job import Done, Outcome
-from domain.payload import Payload
-from domain.queues import Queue
-from tasks.app import register
-from tasks.catalogue import Job, job
-from tasks.context import JobContext
+from domain.jobs.job import Done, Outcome
+from domain.jobs.queues import Queue
+from domain.payloads.payload import Payload
+from engine.app import register
+from engine.catalogue import Job, job
+from engine.context import JobContext
 
 NAP_S = 0.1
 

@@ -12,13 +12,13 @@ from bench.contender import Setting, processes
 from bench.course import Course
 from bench.noop_jobs import MEASURED
 from bench.stores import OURS, PLAY, Stores
-from domain.job import JsonObject, NewJob
+from domain.jobs.job import JsonObject, NewJob
+from engine import enqueue
+from engine.process.runtime import Runtime, install
+from engine.relay.relay import Relay
 from settings import Settings
-from storage import job_types
-from storage.migrate import upgrade
-from tasks import doors
-from tasks.relay import Relay
-from tasks.runtime import Runtime, install
+from storage.ledger import job_types
+from storage.postgres.migrate import upgrade
 
 TEMPLATE = "ours"
 
@@ -85,12 +85,12 @@ class Ours:
 
     def enqueue_many(self, job: str, jobs: int) -> None:
         """The one place that says how many jobs are enqueued."""
-        doors.enqueue_many(self._new(job) for _ in range(jobs))
+        enqueue.enqueue_many(self._new(job) for _ in range(jobs))
 
     def enqueue_one(self, runtime: Runtime, job: str, payload: JsonObject | None = None) -> None:
         """One per transaction."""
         with runtime.database.ledger() as tx:
-            doors.enqueue(tx, [self._new(job, payload)])
+            enqueue.enqueue(tx, [self._new(job, payload)])
 
     def environment(self) -> Mapping[str, str]:
         """The settings that a worker needs."""

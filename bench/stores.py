@@ -6,7 +6,7 @@ import psycopg
 from psycopg import sql
 from redis import Redis
 
-from sandbox.servers import Servers
+from sandbox.servers.servers import Servers
 
 PLAY = "play"
 """The database, and number 1 the broker's, in which every run takes place."""

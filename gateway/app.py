@@ -9,11 +9,11 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.requests import ClientDisconnect
 
-from domain.failures import Transient
+from domain.jobs.failures import Transient
 from gateway import health, webhooks
 from gateway.request_ids import RequestRecorder
 from gateway.resources import Resources
-from providers import logs
+from observability import logs
 from settings import Settings, load
 
 log = structlog.get_logger(__name__)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request, status
 
-from providers.google_push import LONGEST_BODY
+from providers.google.push import LONGEST_BODY
 
 LONGEST_READ = 16 * 1024 * 1024
 """Pub/Sub's largest message is 10 MB, and base64 makes that 14: whatever Pub/Sub may send must get an answer."""

@@ -5,9 +5,9 @@ from typing import Annotated
 import structlog
 from fastapi import Depends, Header, HTTPException, Request, status
 
-from domain.failures import Forbidden
+from domain.jobs.failures import Forbidden
 from gateway.resources import resources_of
-from providers.google_push import PushClaims, verify_push
+from providers.google.push import PushClaims, verify_push
 
 log = structlog.get_logger(__name__)
 

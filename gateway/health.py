@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter, Request, Response, status
 
-from domain.job import JsonObject
+from domain.jobs.job import JsonObject
 from gateway.resources import resources_of
 from gateway.webhooks import SYNC
-from storage.readiness import database_checks
+from storage.postgres.readiness import database_checks
 
 router = APIRouter()
 

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from domain.job import ActorType, Origin
+from domain.jobs.job import ActorType, Origin
 
 log = structlog.get_logger(__name__)
 

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 from fastapi import Request
 
-from providers.google_certificates import CertificateStore
+from providers.google.certificates import CertificateStore
 from settings import Settings
-from storage.database import Database
+from storage.postgres.database import Database
 
 CERTIFICATE_TIMEOUT_S = 5.0
 """Pub/Sub waits 10 s for an answer by default; the fetch must leave room for the database."""

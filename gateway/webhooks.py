@@ -6,16 +6,17 @@ from enum import StrEnum
 import structlog
 from fastapi import APIRouter, Request, Response, status
 
-from domain.failures import Invalid, Transient
-from domain.job import NewJob, Origin
+from domain.jobs.failures import Invalid, Transient
+from domain.jobs.job import NewJob, Origin
 from gateway.bodies import BoundedBody
 from gateway.callers import PubsubCaller
 from gateway.request_ids import origin_of
 from gateway.resources import Resources, resources_of
-from providers.google_push import PushNotification, parse_push
-from storage import accounts, ledger, pushes
-from storage.accounts import Account
-from storage.database import Transaction
+from providers.google.push import PushNotification, parse_push
+from storage.accounts import accounts, pushes
+from storage.accounts.accounts import Account
+from storage.ledger import ledger
+from storage.postgres.database import Transaction
 
 log = structlog.get_logger(__name__)
 router = APIRouter()

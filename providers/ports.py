@@ -1,6 +1,6 @@
 """The Protocols behind which each vendor stands; jobs see these and nothing else of a provider.
 
-Every method either returns a domain value or raises a `domain.failures.Failure`. No method retries. Every request
+Every method either returns a domain value or raises a `domain.jobs.failures.Failure`. No method retries. Every request
 is metered first.
 """
 

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import psutil
 
-from sandbox.demo import TROUBLE
-from sandbox.demo_endings import Stopped, alone_in, forget_settings, stopped_by_signals
-from sandbox.demo_fleet import Fleet
-from sandbox.demo_processes import ROOT
-from sandbox.demo_screen import Screen, relative
-from sandbox.demo_show import connect
-from sandbox.demo_story import deliver, make_mailbox, whole_story
-from sandbox.mailbox_story import OWNER
-from sandbox.waiting import wait_until
+from sandbox.demo.demo import TROUBLE
+from sandbox.demo.endings import Stopped, alone_in, forget_settings, stopped_by_signals
+from sandbox.demo.fleet import Fleet
+from sandbox.demo.mailbox_story import OWNER
+from sandbox.demo.processes import ROOT
+from sandbox.demo.screen import Screen, relative
+from sandbox.demo.show import connect
+from sandbox.demo.story import deliver, make_mailbox, whole_story
+from sandbox.servers.waiting import wait_until
 
 FOLDER = ROOT / "build" / "up"
 START_WITHIN_S = 180.0

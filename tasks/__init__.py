@@ -1,5 +1,17 @@
-"""The job families, one file each, and the frame that runs them. `celery -A tasks …` finds the app here."""
+"""What jobs do: the job families, one file each. `celery -A tasks …` finds the app here."""
 
-from tasks.app import app as celery
+import importlib
+
+from engine.app import app as celery
+from engine.app import register
+from engine.catalogue import catalogue
 
 __all__ = ["celery"]
+
+FAMILIES = ("budgets", "deadletter", "drafts", "gmail", "maintenance", "threads", "triage")
+"""The files of job types; adding a family adds its name here (a test compares it with the folder)."""
+
+for family in FAMILIES:
+    importlib.import_module(f"tasks.{family}")
+for known in catalogue:
+    register(known)

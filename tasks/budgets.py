@@ -1,23 +1,15 @@
 """The budgets family: the task that tells of an org whose money for the day is gone."""
 
-from datetime import date
-
-from domain.job import Cancel, Done, Outcome
-from domain.money import MICROCENTS_PER_CENT
-from domain.payload import Payload
-from domain.queues import Queue
-from domain.retry import NOTIFICATIONS
-from domain.uniqueness import for_ttl
-from storage import audit, spending
-from tasks.catalogue import job
-from tasks.context import JobContext
-
-
-class AlertPayload(Payload):
-    """The day in UTC, and what the org might have spent on it."""
-
-    day: date
-    daily_microcents: int
+from domain.jobs.job import Cancel, Done, Outcome
+from domain.jobs.queues import Queue
+from domain.jobs.retry import NOTIFICATIONS
+from domain.jobs.uniqueness import for_ttl
+from domain.payloads.budgets import AlertPayload
+from domain.scheduling.money import MICROCENTS_PER_CENT
+from engine.catalogue import job
+from engine.context import JobContext
+from storage.ledger import audit
+from storage.money import spending
 
 
 @job(queue=Queue.NOTIFICATIONS, retry=NOTIFICATIONS, unique=for_ttl("day"))

@@ -2,13 +2,13 @@
 
 from uuid import UUID
 
-from domain.job import Cancel, Done, Outcome
-from domain.payload import Payload
-from domain.queues import Queue
-from domain.uniqueness import for_ttl
-from storage import audit, dead_letters
-from tasks.catalogue import job
-from tasks.context import JobContext
+from domain.jobs.job import Cancel, Done, Outcome
+from domain.jobs.queues import Queue
+from domain.jobs.uniqueness import for_ttl
+from domain.payloads.payload import Payload
+from engine.catalogue import job
+from engine.context import JobContext
+from storage.ledger import audit, dead_letters
 
 
 class QuarantinePayload(Payload):

@@ -4,26 +4,27 @@ import secrets
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from domain.failures import Gone, Invalid, Transient
-from domain.job import Cancel, Done, JsonObject, Outcome
+from domain.jobs.failures import Gone, Invalid, Transient
+from domain.jobs.job import Cancel, Done, JsonObject, Outcome
+from domain.jobs.queues import Queue
+from domain.jobs.retry import PIPELINE
+from domain.jobs.uniqueness import while_active
 from domain.mail.correspondence import EmailEvent, EmailState, label_plan
-from domain.mail.drafting import DraftText, accept_draft, draft_prompt, fingerprint
-from domain.mail.parsed_message import Address
-from domain.mail.replies import Original, reply_message
-from domain.payload import Payload
-from domain.queues import Queue
-from domain.retry import PIPELINE
-from domain.uniqueness import while_active
+from domain.mail.parsing.parsed_message import Address
+from domain.mail.replies.drafting import DraftText, accept_draft, draft_prompt, fingerprint
+from domain.mail.replies.replies import Original, reply_message
+from domain.payloads.payload import Payload
+from engine.catalogue import job
+from engine.context import JobContext
 from providers.ports import Mailbox
-from storage import accounts, emails, messages, rules
-from storage.accounts import Account
-from storage.emails import Email, MadeDraft
-from storage.messages import Message
-from tasks import labelling, machine_drafts
-from tasks.asking import ask, boundary
-from tasks.catalogue import job
-from tasks.context import JobContext
-from tasks.mailboxes import open_mailbox
+from storage.accounts import accounts
+from storage.accounts.accounts import Account
+from storage.mail import emails, messages, rules
+from storage.mail.emails import Email, MadeDraft
+from storage.mail.messages import Message
+from tasks.mail import machine_drafts, thread_labels
+from tasks.mail.language_model import ask, boundary
+from tasks.mail.mailbox_session import open_mailbox
 
 
 class WritePayload(Payload):
@@ -74,7 +75,7 @@ def _answer(ctx: JobContext, mailbox: Mailbox, account: Account, email: Email, t
             return _sent_already(ctx, mailbox, email, made)
         if not _recorded(ctx, mailbox, email, made):
             return Done({"drafted": False, "why": "the e-mail was moved while its draft was made"})
-    labelling.show(ctx, mailbox, here, thread_id, label_plan(EmailEvent.DRAFT_WRITTEN))
+    thread_labels.show(ctx, mailbox, here, thread_id, label_plan(EmailEvent.DRAFT_WRITTEN))
     return Done({"drafted": True})
 
 
@@ -121,7 +122,7 @@ def _recorded(ctx: JobContext, mailbox: Mailbox, email: Email, made: JsonObject)
 
 def _sent_already(ctx: JobContext, mailbox: Mailbox, email: Email, made: JsonObject) -> Outcome:
     """An earlier attempt made the draft, its record was lost, and the person has sent it since."""
-    labelling.show(ctx, mailbox, email.account_id, email.thread_id, label_plan(EmailEvent.DRAFT_SENT))
+    thread_labels.show(ctx, mailbox, email.account_id, email.thread_id, label_plan(EmailEvent.DRAFT_SENT))
     outcome = Done({"drafted": True, "sent": made["sent"]})
     at = datetime.fromisoformat(made["sent_at"])
     with ctx.settling(outcome) as tx:
@@ -133,7 +134,7 @@ def _sent_already(ctx: JobContext, mailbox: Mailbox, email: Email, made: JsonObj
 
 def _close(ctx: JobContext, mailbox: Mailbox, email: Email, event: EmailEvent, why: str) -> Outcome:
     """No draft of ours: show on the thread what that means for the person, and put the record to rest."""
-    labelling.show(ctx, mailbox, email.account_id, email.thread_id, label_plan(event))
+    thread_labels.show(ctx, mailbox, email.account_id, email.thread_id, label_plan(event))
     return _settle(ctx, email, why)
 
 

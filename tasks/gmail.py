@@ -5,20 +5,22 @@ from datetime import timedelta
 from typing import Literal
 from uuid import UUID
 
-from domain.failures import Conflict, Gone
-from domain.job import Cancel, Done, JsonObject, NewJob, Outcome, Snooze
+from domain.jobs.failures import Conflict, Gone
+from domain.jobs.job import Cancel, Done, JsonObject, NewJob, Outcome, Snooze
+from domain.jobs.queues import Queue
+from domain.jobs.retry import PIPELINE
+from domain.jobs.uniqueness import while_active, while_queued
 from domain.mail.mailbox import DRAFT, INBOX, SPAM, TRASH, RawMessage
 from domain.mail.routing import CheckSent, Cleanup, Ingest, Intent, Sent
-from domain.payload import Payload
-from domain.queues import Queue
-from domain.retry import PIPELINE
-from domain.uniqueness import while_active, while_queued
-from storage import accounts, cursors, messages
-from storage.accounts import Account
-from tasks import labelling, mail_intake, mailbox_sync, threads, triage
-from tasks.catalogue import job
-from tasks.context import JobContext
-from tasks.mailboxes import open_mailbox
+from domain.payloads.payload import Payload
+from engine.catalogue import job
+from engine.context import JobContext
+from storage.accounts import accounts, cursors
+from storage.accounts.accounts import Account
+from storage.mail import messages
+from tasks import threads, triage
+from tasks.mail import mailbox_sync, message_intake, thread_labels
+from tasks.mail.mailbox_session import open_mailbox
 
 NOT_YET_VISIBLE_FOR = timedelta(seconds=30)
 """A message that history just told of can be missing for some seconds (providers.md 1.1); later it is gone."""
@@ -154,7 +156,7 @@ def _keep(ctx: JobContext, account: Account, raw: RawMessage) -> Outcome:
     if raw.label_ids & {DRAFT, SPAM, TRASH}:
         return Done({"kept": False, "labels": sorted(raw.label_ids)})
     with ctx.tx() as tx:
-        message = mail_intake.read(tx, account, raw)
+        message = message_intake.read(tx, account, raw)
     output: JsonObject = {"kept": True, "defects": [str(one) for one in message.parsed.defects]}
     with ctx.settling(Done(output)) as tx:
         messages.upsert(tx, account.account_id, message)
@@ -176,8 +178,8 @@ def sync_labels(ctx: JobContext, payload: AccountPayload) -> Outcome:
         account = accounts.get(tx, payload.account_id)
     with open_mailbox(ctx, payload.account_id) as mailbox:
         listed = mailbox.labels()
-        found = labelling.take_over(ctx, account, listed)
-        labelling.offer(ctx, mailbox, payload.account_id)
+        found = thread_labels.take_over(ctx, account, listed)
+        thread_labels.offer(ctx, mailbox, payload.account_id)
     return Done({"labels": len(listed), "vanished": len(found.vanished), "disabled_rules": len(found.disabled_rules)})
 
 

@@ -2,13 +2,15 @@
 
 from datetime import timedelta
 
-from domain.job import Done, JsonObject, Outcome
-from domain.payload import Payload
-from domain.queues import Queue
-from storage import accounts, audit, expected_writes, fan_out, retention, spending
-from tasks.catalogue import job
-from tasks.context import JobContext
-from tasks.lanes import in_lanes
+from domain.jobs.job import Done, JsonObject, Outcome
+from domain.jobs.queues import Queue
+from domain.payloads.payload import Payload
+from engine.catalogue import job
+from engine.context import JobContext
+from engine.process.map_in_threads import in_lanes
+from storage.accounts import accounts, expected_writes, fan_out
+from storage.ledger import audit, retention
+from storage.money import spending
 
 BATCH = 1000
 """Rows per transaction: a second's work at most, so that no lock is held for long."""

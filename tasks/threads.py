@@ -4,21 +4,21 @@ from datetime import timedelta
 from typing import Literal
 from uuid import UUID
 
-from domain.failures import Gone
-from domain.job import Done, Outcome, Snooze
+from domain.jobs.failures import Gone
+from domain.jobs.job import Done, Outcome, Snooze
+from domain.jobs.queues import Queue
+from domain.jobs.retry import PIPELINE
+from domain.jobs.uniqueness import while_queued
 from domain.mail.correspondence import EmailEvent, EmailState, label_plan
 from domain.mail.mailbox import SENT, MessageFacts
-from domain.payload import Payload
-from domain.queues import Queue
-from domain.retry import PIPELINE
-from domain.uniqueness import while_queued
+from domain.payloads.payload import Payload
+from engine.catalogue import job
+from engine.context import JobContext
 from providers.ports import Mailbox
-from storage import emails
-from storage.emails import Email
-from tasks import labelling, machine_drafts
-from tasks.catalogue import job
-from tasks.context import JobContext
-from tasks.mailboxes import open_mailbox
+from storage.mail import emails
+from storage.mail.emails import Email
+from tasks.mail import machine_drafts, thread_labels
+from tasks.mail.mailbox_session import open_mailbox
 
 SETTLES_WITHIN = timedelta(seconds=10)
 """A sent message can take some seconds to appear in its thread; before that nothing is concluded from its absence."""
@@ -61,7 +61,7 @@ def cleanup(ctx: JobContext, payload: CleanupPayload) -> Outcome:
 
 def _put_away(ctx: JobContext, mailbox: Mailbox, payload: CleanupPayload, email: Email | None) -> Outcome:
     try:
-        labelling.show(ctx, mailbox, payload.account_id, payload.thread_id, label_plan(EmailEvent.DONE))
+        thread_labels.show(ctx, mailbox, payload.account_id, payload.thread_id, label_plan(EmailEvent.DONE))
     except Gone:
         ctx.log.info("thread_gone", thread_id=payload.thread_id)
     outcome = Done({"archived": True})
@@ -86,7 +86,7 @@ def _check_sent(ctx: JobContext, mailbox: Mailbox, payload: CleanupPayload, emai
         return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "a sent message may not be visible yet")
     event = EmailEvent.SKIPPED if sent is None else EmailEvent.DRAFT_SENT
     try:
-        labelling.show(ctx, mailbox, payload.account_id, payload.thread_id, label_plan(event))
+        thread_labels.show(ctx, mailbox, payload.account_id, payload.thread_id, label_plan(event))
     except Gone:
         ctx.log.info("thread_gone", thread_id=payload.thread_id)
     return _conclude(ctx, payload, email, sent)

@@ -4,11 +4,15 @@ from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
-from domain.failures import Gone, Invalid, Transient
-from domain.job import Done, Outcome
-from domain.mail.automation import Automation
-from domain.mail.automation_signals import AutomationKind, Weight
-from domain.mail.classification import (
+from domain.jobs.failures import Gone, Invalid, Transient
+from domain.jobs.job import Done, Outcome
+from domain.jobs.queues import Queue
+from domain.jobs.uniqueness import while_active
+from domain.mail.correspondence import EmailEvent, EmailState, label_plan
+from domain.mail.replies.drafting import DraftDecision, draft_wanted
+from domain.mail.triage.automation import Automation
+from domain.mail.triage.automation_signals import AutomationKind, Weight
+from domain.mail.triage.classification import (
     LONGEST_RATIONALE,
     Decision,
     accept_answer,
@@ -16,27 +20,25 @@ from domain.mail.classification import (
     needs_review,
     respect_automation,
 )
-from domain.mail.correspondence import EmailEvent, EmailState, label_plan
-from domain.mail.drafting import DraftDecision, draft_wanted
-from domain.mail.mail_facts import MailFacts
-from domain.mail.prompts import LabelChoice, classification_prompt
-from domain.mail.rules import RuleMatch, evaluate_all
-from domain.mail.safety import SafetyEnforcer
-from domain.payload import Payload
-from domain.queues import Queue
-from domain.uniqueness import while_active
+from domain.mail.triage.mail_facts import MailFacts
+from domain.mail.triage.prompts import LabelChoice, classification_prompt
+from domain.mail.triage.rules import RuleMatch, evaluate_all
+from domain.mail.triage.safety import SafetyEnforcer
+from domain.payloads.payload import Payload
+from engine.catalogue import job
+from engine.context import JobContext
 from providers.ports import Mailbox
-from storage import accounts, decisions, emails, labels, messages, rules
-from storage.accounts import Account
-from storage.database import Transaction
-from storage.decisions import Origins
-from storage.emails import Email
-from storage.messages import Message
-from tasks import drafts, labelling, machine_drafts
-from tasks.asking import ask, boundary
-from tasks.catalogue import job
-from tasks.context import JobContext
-from tasks.mailboxes import open_mailbox
+from storage.accounts import accounts, labels
+from storage.accounts.accounts import Account
+from storage.mail import decisions, emails, messages, rules
+from storage.mail.decisions import Origins
+from storage.mail.emails import Email
+from storage.mail.messages import Message
+from storage.postgres.database import Transaction
+from tasks import drafts
+from tasks.mail import machine_drafts, thread_labels
+from tasks.mail.language_model import ask, boundary
+from tasks.mail.mailbox_session import open_mailbox
 
 HUMAN = Automation(AutomationKind.HUMAN, Weight.NONE)
 
@@ -173,7 +175,7 @@ def _make_ready(
     with open_mailbox(ctx, here) as mailbox:
         if before is not None and not _clear_away(ctx, mailbox, before):
             return DraftDecision(wanted=False, reason="a draft that the person worked on is still there")
-        labelling.show(ctx, mailbox, here, thread_id, label_plan(EmailEvent.CLASSIFIED))
+        thread_labels.show(ctx, mailbox, here, thread_id, label_plan(EmailEvent.CLASSIFIED))
     return wanted
 
 

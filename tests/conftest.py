@@ -5,18 +5,24 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 import redis
 from psycopg import Connection, connect
 from pydantic import SecretStr
 
-from sandbox.postgres_server import PostgresServer
-from sandbox.valkey_server import ValkeyServer
+import tasks  # noqa: F401 - fills the catalogue
+from engine.app import publish_catalogue
+from engine.process.runtime import Runtime, install
+from engine.worker.lease import renew
+from sandbox.servers.postgres_server import PostgresServer
+from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
-from storage.database import Database
-from tests.house import read_house
-from tests.servers import (
+from storage.postgres.database import Database
+from tests.doubles.factories import make_org
+from tests.doubles.worlds import World, running_world
+from tests.servers.servers import (
     TEMPLATE,
     SessionServers,
     as_plain,
@@ -24,11 +30,9 @@ from tests.servers import (
     run_session_servers,
     temporary_database,
 )
-from tests.worlds import World, running_world
 
 SERVERS_FOR_WORKERS = pytest.StashKey[ExitStack]()
 HANDED_OVER = "postroom_servers"
-WANTED_LINES = 250
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -55,14 +59,6 @@ def pytest_collection_finish() -> None:
     """Spare the garbage collector what lives as long as the session, the modules and the tests: a tenth of its time."""
     gc.collect()
     gc.freeze()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say which files have outgrown the wanted 250 lines; the hard bound is in `test_house_style.py`."""
-    for module in read_house():
-        lines = module.source.count("\n")
-        if lines > WANTED_LINES and module.room != "tests":
-            terminalreporter.write_line(f"{module.at(1).removesuffix(':1')} has {lines} lines ({WANTED_LINES} wanted)")
 
 
 @pytest.fixture(scope="session")
@@ -139,3 +135,21 @@ def world(settings: Settings, database: Connection) -> Iterator[World]:
     """One mailbox, one model and one process of the fleet."""
     with running_world(settings, database) as made:
         yield made
+
+
+@pytest.fixture
+def process(settings: Settings) -> Iterator[Runtime]:
+    """A process of the fleet, inside the test's own."""
+    made = Runtime(settings, dice=lambda: 0.5)
+    install(made)
+    publish_catalogue()
+    renew(made)
+    yield made
+    install(None)
+    made.close()
+
+
+@pytest.fixture
+def org(database: Connection) -> UUID:
+    """An org for the jobs of a test."""
+    return make_org(database)

@@ -7,7 +7,20 @@ from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("domain", "storage", "providers", "tasks", "gateway", "sandbox", "bench", "tests")
+ROOMS = (
+    "domain",
+    "storage",
+    "observability",
+    "providers",
+    "engine",
+    "tasks",
+    "commands",
+    "gateway",
+    "sandbox",
+    "bench",
+    "tools",
+    "tests",
+)
 SINGLE_FILES = ("settings", "celeryconfig", "beat_schedule")
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -15,7 +28,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Import:
-    """One imported module, as far as the statement tells: `from domain import queues` is `domain.queues`."""
+    """One imported module, as far as the statement tells: `from domain import queues` is `domain.jobs.queues`."""
 
     line: int
     target: str
@@ -37,11 +50,16 @@ class Module:
         return self.name.partition(".")[0]
 
     @property
+    def path(self) -> Path:
+        """Where the file stands, from the repository's root."""
+        return Path(self.name.replace(".", "/") + ".py")
+
+    @property
     def file_name(self) -> str:
         return self.name.rpartition(".")[2]
 
     def at(self, node: ast.stmt | ast.expr | ast.excepthandler | Import | int) -> str:
-        """Where a complaint points: `storage/ledger.py:12`."""
+        """Where a complaint points: `storage/ledger/ledger.py:12`."""
         line = node if isinstance(node, int) else node.line if isinstance(node, Import) else node.lineno
         return f"{self.name.replace('.', '/')}.py:{line}"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from psycopg import Connection
 
-from domain.job import State
-from domain.lifecycle import MOVES
+from domain.jobs.job import State
+from domain.jobs.lifecycle import MOVES
 
 LEADS_TO = {
     "job.claimed": State.CLAIMED,

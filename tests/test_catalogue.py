@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from beat_schedule import EVERY
-from domain.queues import Queue
-from domain.retry import POLICIES
-from tasks.app import FAMILIES, app
-from tasks.catalogue import Job, catalogue
-from tasks.reference import FOLDER, fleet
+from domain.jobs.queues import Queue
+from domain.jobs.retry import POLICIES
+from engine.catalogue import Job, catalogue
+from tasks import FAMILIES
+from tasks import celery as app
 from tests.house import ROOT
+from tools.reference import FOLDER, fleet
 
 GOLDEN = ROOT / "tests" / "golden"
 LONGEST_DEADLINE = timedelta(minutes=30)
@@ -34,7 +35,7 @@ def golden_file(job: Job[Any], version: int) -> Path:
 def test_the_families_are_the_files_that_make_job_types() -> None:
     files = {path.stem for path in (ROOT / "tasks").glob("*.py") if makes_job_types(path.read_text())}
     assert set(FAMILIES) == files, (
-        "FAMILIES in tasks/app.py must name every file of tasks/ that uses @job, and no other"
+        "FAMILIES in tasks/__init__.py must name every file of tasks/ that uses @job, and no other"
     )
     assert {job.name.partition(".")[0] for job in JOBS} == files
 

@@ -9,12 +9,12 @@ import pytest
 from psycopg import Connection
 from pydantic import SecretStr
 
-from domain.queues import Queue
-from domain.redaction import redact_text
+from domain.jobs.queues import Queue
+from domain.text.redaction import redact_text
 from settings import Settings
-from storage.database import Database
+from storage.postgres.database import Database
 from tests.deployment import ALL_FILES, COMPOSE, DEPLOY, EXAMPLE, VARIABLE, WAYS, objects, processes, services
-from tests.factories import claim_one, enqueue_one, make_job_type, make_org
+from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
 from tests.house import ROOT
 
 QUEUES = {queue.value for queue in Queue}

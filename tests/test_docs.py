@@ -9,15 +9,16 @@ import click
 import pytest
 from psycopg import Connection
 
-from domain.effects import Strategy
-from domain.failures import Failure
-from domain.job import State
-from domain.lifecycle import MOVES
-from domain.queues import Queue
-from storage import schema_notes
-from tasks import commands, reference
+import commands
+from domain.jobs.effects import Strategy
+from domain.jobs.failures import Failure
+from domain.jobs.job import State
+from domain.jobs.lifecycle import MOVES
+from domain.jobs.queues import Queue
+from storage.postgres.queries import statement_files
 from tests.house import ROOT
 from tests.written_pages import DOCS, Page, all_pages, broken_links
+from tools import reference, schema_notes
 
 PAGES = all_pages()
 LIFE = Page(DOCS / "explanation" / "life-of-a-job.md")
@@ -108,7 +109,7 @@ def test_the_state_diagram_draws_the_allowed_moves() -> None:
 
 
 def test_the_life_of_a_job_names_every_statement_that_moves_one() -> None:
-    moving = {path.stem for path in schema_notes.STATEMENTS.glob("*.sql") if MOVES_JOBS.search(path.read_text())}
+    moving = {name for name, path in statement_files().items() if MOVES_JOBS.search(path.read_text())}
     assert {"claim_jobs", "settle_jobs", "rescue_jobs"} <= moving
     assert {name for name in moving if f"`{name}`" not in LIFE.text} == set()
 

@@ -10,13 +10,14 @@ import pytest
 from psycopg import Connection, connect
 from psycopg.conninfo import make_conninfo
 
-from domain.contract import JobContract
-from domain.uniqueness import UniqueMode
-from tasks.app import FAMILIES, publish_catalogue
-from tasks.catalogue import Job, catalogue
+from domain.jobs.contract import JobContract
+from domain.jobs.uniqueness import UniqueMode
+from engine.app import publish_catalogue
+from engine.catalogue import Job, catalogue
+from tasks import FAMILIES
 from tasks.gmail import SyncPayload
+from tests.doubles.worlds import World
 from tests.house import ROOT
-from tests.worlds import World
 from tests.written_pages import DOCS, Page
 
 TUTORIAL = Page(DOCS / "tutorial" / "first-job.md")

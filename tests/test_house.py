@@ -1,4 +1,4 @@
-"""Who may import whom (spec section 3): the tables at the top are the picture of the house."""
+"""Who may import whom: the tables at the top are the picture of the house (docs/explanation/the-house.md)."""
 
 import ast
 from collections.abc import Callable, Iterator
@@ -11,34 +11,59 @@ from tests.house import ROOMS, SINGLE_FILES, Module, belongs, dotted, read_house
 OURS = {*ROOMS, *SINGLE_FILES}
 EVERYBODY = frozenset(OURS)
 
+ENGINE_MAY = {
+    "domain.payloads",
+    "domain.jobs",
+    "domain.scheduling",
+    "domain.text",
+    "storage.postgres",
+    "storage.ledger",
+    "storage.money",
+    "storage.secrets",
+    "providers.ports",
+    "providers.on_demand",
+    "providers.anthropic.models",
+    "observability",
+    "settings",
+    "celeryconfig",
+    "beat_schedule",
+}
+"""How jobs run knows no mail, no job family and no vendor."""
+FAMILIES_MAY = {"domain", "storage", "providers", "observability", "engine", "settings"}
 MAY_IMPORT = {  # the first line whose name fits a module counts; its own room is always allowed
     "domain": set(),
     "settings": set(),
     "storage": {"domain", "settings"},
-    "providers": {"domain", "settings"},
-    "beat_schedule": {"domain.queues"},
-    "celeryconfig": {"domain.queues", "beat_schedule", "settings"},
-    "gateway": {"domain", "storage", "providers", "settings"},
-    "tasks": {"domain", "storage", "providers", "settings", "celeryconfig", "beat_schedule"},
-    "sandbox.demo*": {"settings", "storage"},
-    "sandbox.up*": {"settings", "storage"},
+    "observability": {"domain", "settings"},
+    "providers": {"domain", "settings", "observability"},
+    "beat_schedule": {"domain.jobs.queues"},
+    "celeryconfig": {"domain.jobs.queues", "beat_schedule", "settings"},
+    "engine": ENGINE_MAY,
+    "tasks": FAMILIES_MAY,
+    "commands": FAMILIES_MAY | {"tasks", "celeryconfig", "beat_schedule"},
+    "gateway": {"domain", "storage", "providers", "observability", "settings"},
+    "sandbox.demo": {"settings", "storage"},
+    "sandbox.up": {"settings", "storage"},
     "sandbox": set(),
-    "bench": EVERYBODY,
+    "bench": EVERYBODY - {"tools"},
+    "tools": EVERYBODY,
     "tests": EVERYBODY,
 }
 
-CELERY = {"tasks", "celeryconfig", "beat_schedule", "bench", "tests"}
+CELERY = {"engine", "tasks", "commands", "celeryconfig", "beat_schedule", "bench", "tests"}
 SQL = {"storage", "sandbox", "bench", "tests"}
 WIRE = {"providers", "sandbox", "bench", "tests"}
 HTTP_SERVER = {"gateway", "sandbox", "bench", "tests"}
+OBSERVING = {"observability", "tests"}
 ONLY_IN = {  # third parties that belong to some rooms only
     **dict.fromkeys(("celery", "kombu", "billiard", "flower"), CELERY),
     **dict.fromkeys(("sqlalchemy", "psycopg", "psycopg_pool", "alembic"), SQL),
     **dict.fromkeys(("anthropic", "google", "googleapiclient", "google_auth_httplib2", "httplib2"), WIRE),
     **dict.fromkeys(("httpx", "httpx2", "requests", "urllib3", "aiohttp", "urllib.request", "http.client"), WIRE),
     **dict.fromkeys(("msal", "resend", "twilio", "smtplib"), WIRE),
-    "limits": {"tasks", "bench", "tests"},
+    "limits": {"engine", "gateway", "bench", "tests"},
     **dict.fromkeys(("fastapi", "starlette", "uvicorn"), HTTP_SERVER),
+    **dict.fromkeys(("prometheus_client", "opentelemetry"), OBSERVING),
 }
 READS_ENVIRONMENT = {"settings", "sandbox", "bench", "tests"}
 NOT_IN_DOMAIN = ("asyncio", "logging", "os", "random", "secrets", "socket", "subprocess", "threading", "time")
@@ -84,6 +109,16 @@ def readers_of_the_environment(module: Module) -> Iterator[str]:
         )
 
 
+def log_setups(module: Module) -> Iterator[str]:
+    for node in module.nodes():
+        if isinstance(node, ast.Call) and is_log_setup(node) and not belongs(module.name, OBSERVING):
+            yield f"{module.at(node)} sets up logging: that is observability's"
+
+
+def is_log_setup(call: ast.Call) -> bool:
+    return dotted(call.func) == "structlog.configure"
+
+
 def hidden_imports(module: Module) -> Iterator[str]:
     for function in module.functions():
         for node in ast.walk(function):
@@ -123,7 +158,14 @@ def longest_known(target: str, names: dict[str, Module]) -> str:
     return target
 
 
-CHECKS = (crossed_rooms, strangers, readers_of_the_environment, hidden_imports, impurities_of_the_domain)
+CHECKS = (
+    crossed_rooms,
+    strangers,
+    readers_of_the_environment,
+    log_setups,
+    hidden_imports,
+    impurities_of_the_domain,
+)
 Check = Callable[[Module], Iterator[str]]
 
 
@@ -146,21 +188,33 @@ def test_the_house_has_no_room_that_the_table_forgets(house: House) -> None:
 @pytest.mark.parametrize(
     ("check", "name", "source", "words"),
     [
-        (crossed_rooms, "domain.retry", "import storage.ledger", "domain may import only nobody"),
-        (crossed_rooms, "storage.ledger", "from tasks import app", "storage may import only domain, settings"),
-        (crossed_rooms, "beat_schedule", "from domain import job", "imports domain.job"),
+        (crossed_rooms, "domain.jobs.retry", "import storage.ledger.ledger", "domain may import only nobody"),
+        (crossed_rooms, "storage.ledger.ledger", "from tasks import app", "storage may import only domain, settings"),
+        (crossed_rooms, "beat_schedule", "from domain.jobs import job", "imports domain.jobs.job"),
         (crossed_rooms, "gateway.webhooks", "from tasks.gmail import sync", "gateway may import only"),
-        (crossed_rooms, "sandbox.gmail_drafts", "from domain.mail import mailbox", "sandbox may import only nobody"),
-        (strangers, "domain.retry", "from celery import Task", "imports celery.Task"),
+        (
+            crossed_rooms,
+            "sandbox.google.mailbox.drafts",
+            "from domain.mail import mailbox",
+            "sandbox may import only nobody",
+        ),
+        (strangers, "domain.jobs.retry", "from celery import Task", "imports celery.Task"),
+        (strangers, "gateway.app", "from kombu import Producer", "imports kombu.Producer"),
         (strangers, "tasks.gmail", "import psycopg", "belongs in bench, sandbox, storage, tests"),
         (strangers, "gateway.oauth", "import httpx2", "imports httpx2"),
         (strangers, "tasks.gmail", "from urllib.request import urlopen", "imports urllib.request"),
-        (readers_of_the_environment, "tasks.app", "import os\nos.environ['A']", "tasks/app.py:2 reads the environment"),
-        (readers_of_the_environment, "tasks.app", "from os import getenv", "reads the environment"),
+        (
+            readers_of_the_environment,
+            "engine.app",
+            "import os\nos.environ['A']",
+            "engine/app.py:2 reads the environment",
+        ),
+        (readers_of_the_environment, "engine.app", "from os import getenv", "reads the environment"),
+        (log_setups, "engine.app", "structlog.configure()", "sets up logging"),
         (hidden_imports, "tests.test_x", "def f():\n    import json", "tests/test_x.py:2 imports inside f"),
-        (hidden_imports, "tasks.app", "async def f():\n    if 1:\n        from a import b", "imports inside f"),
-        (impurities_of_the_domain, "domain.retry", "import random", "imports random"),
-        (impurities_of_the_domain, "domain.retry", "datetime.now(UTC)", "calls now()"),
+        (hidden_imports, "engine.app", "async def f():\n    if 1:\n        from a import b", "imports inside f"),
+        (impurities_of_the_domain, "domain.jobs.retry", "import random", "imports random"),
+        (impurities_of_the_domain, "domain.jobs.retry", "datetime.now(UTC)", "calls now()"),
     ],
 )
 def test_each_check_can_fail(check: Check, name: str, source: str, words: str) -> None:
@@ -172,10 +226,10 @@ def test_each_check_can_fail(check: Check, name: str, source: str, words: str) -
 @pytest.mark.parametrize(
     ("name", "source"),
     [
-        ("domain.retry", "from domain.mail import mailbox\nfrom datetime import timedelta"),
-        ("beat_schedule", "from domain.queues import Queue"),
-        ("sandbox.demo_report", "import settings\nfrom storage import ledger"),
-        ("tasks.app", "from celery import Celery\nimport celeryconfig"),
+        ("domain.jobs.retry", "from domain.mail import mailbox\nfrom datetime import timedelta"),
+        ("beat_schedule", "from domain.jobs.queues import Queue"),
+        ("sandbox.demo.report", "import settings\nfrom storage import ledger"),
+        ("engine.app", "from celery import Celery\nimport celeryconfig"),
         ("settings", "import os\nos.environ"),
     ],
 )

@@ -3,9 +3,9 @@
 import pytest
 from psycopg import Connection
 
-from domain.job import State
-from storage.database import Database
-from tests.factories import claim_one, enqueue_one, make_job_type, make_org
+from domain.jobs.job import State
+from storage.postgres.database import Database
+from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
 from tests.invariants import check_deeds, check_ledger, walk
 
 ENQUEUED, STARTED, SUCCEEDED = ("job.enqueued", 0), ("job.started", 1), ("job.succeeded", 1)

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import pytest
 
-from sandbox.waiting import wait_until
+from sandbox.servers.waiting import wait_until
 
 Answer = TypeVar("Answer")
 

@@ -2,7 +2,7 @@
 
 from pydantic import ValidationError
 
-from domain.failures import Invalid
+from domain.jobs.failures import Invalid
 
 
 def invalid_from(error: ValidationError, fallback: str) -> Invalid:

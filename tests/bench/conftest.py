@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from bench.stores import Stores
-from sandbox.servers import run_servers
+from sandbox.servers.servers import run_servers
 
 
 @pytest.fixture(scope="session")

@@ -6,15 +6,15 @@ import psycopg
 import pytest
 from redis import Redis
 
-from bench import fleet_contests, growth_contests
 from bench.arena import Arena, Sizes
 from bench.contender import Setting
+from bench.contests import fleet_contests, growth_contests
+from bench.contests.memory_contests import weigh
 from bench.drain import Heat, drain
-from bench.memory_contests import weigh
 from bench.ours import ONE, PREFORK, TEMPLATE
 from bench.peer_environments import Environments
 from bench.stores import PLAY, Stores
-from sandbox.servers import Servers, run_servers
+from sandbox.servers.servers import Servers, run_servers
 from tests.invariants import check_ledger
 
 JOBS = 40

@@ -4,7 +4,8 @@ from subprocess import CalledProcessError
 
 import pytest
 
-from bench import __main__, drain_contests
+from bench import __main__
+from bench.contests import drain_contests
 from bench.lineup import DURABLE, OTHERS, PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY
 from bench.peer_environments import LIST, Line, find_python, read_lines, reason_of
 from tests.house import ROOT

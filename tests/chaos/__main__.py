@@ -13,11 +13,11 @@ from typing import Any
 import psycopg
 from rich.console import Console
 
-from sandbox.demo_endings import Busy, Stopped, alone_in, forget_settings, stopped_by_signals
-from sandbox.demo_fleet import empty
-from sandbox.waiting import wait_until
-from tasks.app import publish_catalogue
-from tasks.runtime import Runtime, install
+from engine.app import publish_catalogue
+from engine.process.runtime import Runtime, install
+from sandbox.demo.endings import Busy, Stopped, alone_in, forget_settings, stopped_by_signals
+from sandbox.demo.fleet import empty
+from sandbox.servers.waiting import wait_until
 from tests.chaos.brokers import BROKERS
 from tests.chaos.chaos_fleet import POOLS, ChaosFleet
 from tests.chaos.chaos_report import WHOLE, Demands, as_table, find_failures, make_report
@@ -26,7 +26,7 @@ from tests.chaos.load import Accepted, CeleryDoor, Door, PythonDoor, SqlDoor
 from tests.chaos.mischief import Imp
 from tests.chaos.plan import Plan
 from tests.chaos.verdict import judge
-from tests.factories import make_org
+from tests.doubles.factories import make_org
 from tests.house import ROOT
 
 FOLDER = ROOT / "build" / "chaos"

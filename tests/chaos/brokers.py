@@ -7,9 +7,9 @@ from typing import Protocol, Self
 
 import redis
 
-from sandbox.free_port import LOOPBACK
-from sandbox.rabbitmq_server import RabbitServer
-from sandbox.valkey_server import ValkeyServer
+from sandbox.servers.free_port import LOOPBACK
+from sandbox.servers.rabbitmq_server import RabbitServer
+from sandbox.servers.valkey_server import ValkeyServer
 
 
 class Broker(Protocol):

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from tasks.app import app
+from tasks import celery as app
 from tests.chaos.chaos_jobs import tick
 
 EVERY = timedelta(seconds=2)

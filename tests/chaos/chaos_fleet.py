@@ -12,14 +12,14 @@ import psutil
 import psycopg
 from pydantic import SecretStr
 
-from sandbox.child_process import ChildProcess, Command
-from sandbox.free_port import LOOPBACK
-from sandbox.postgres_server import OWNER, PostgresServer
-from sandbox.tcp_proxy import TcpProxy
-from sandbox.waiting import wait_until
+from sandbox.servers.child_process import ChildProcess, Command
+from sandbox.servers.free_port import LOOPBACK
+from sandbox.servers.postgres_server import OWNER, PostgresServer
+from sandbox.servers.tcp_proxy import TcpProxy
+from sandbox.servers.waiting import wait_until
 from settings import Settings
-from storage.database import SESSION
-from storage.migrate import upgrade
+from storage.postgres.database import SESSION
+from storage.postgres.migrate import upgrade
 from tests.chaos.brokers import Broker
 from tests.chaos.deeds import FOLDER
 from tests.house import ROOT

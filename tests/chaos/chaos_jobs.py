@@ -6,17 +6,17 @@ from datetime import datetime, timedelta
 from functools import wraps
 from typing import Any, TypeVar
 
-from domain.effects import Finding, Found, NotFound
-from domain.failures import Permanent, Transient
-from domain.job import Done, JsonObject, Outcome, Snooze
-from domain.payload import Payload
-from domain.queues import Queue
-from domain.retry import RetryPolicy
-from domain.uniqueness import Unique, while_queued
-from storage import audit
-from tasks.app import register
-from tasks.catalogue import Handler, Job, catalogue, job
-from tasks.context import JobContext
+from domain.jobs.effects import Finding, Found, NotFound
+from domain.jobs.failures import Permanent, Transient
+from domain.jobs.job import Done, JsonObject, Outcome, Snooze
+from domain.jobs.queues import Queue
+from domain.jobs.retry import RetryPolicy
+from domain.jobs.uniqueness import Unique, while_queued
+from domain.payloads.payload import Payload
+from engine.app import register
+from engine.catalogue import Handler, Job, catalogue, job
+from engine.context import JobContext
+from storage.ledger import audit
 from tests.chaos.deeds import Outside
 
 STUBBORN = RetryPolicy("stubborn", 8, timedelta(seconds=0.5), timedelta(seconds=2))

@@ -8,17 +8,17 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
+from engine.app import publish_catalogue
+from engine.catalogue import catalogue
+from engine.enqueue import enqueue
+from engine.process.runtime import Runtime, install
+from engine.worker import runner
+from engine.worker.lease import renew
 from settings import Settings
-from tasks import runner
-from tasks.app import publish_catalogue
-from tasks.catalogue import catalogue
-from tasks.doors import enqueue
-from tasks.lease import renew
-from tasks.runtime import Runtime, install
 from tests.chaos import chaos_jobs as kinds
 from tests.chaos.deeds import FOLDER, Outside
 from tests.chaos.verdict import Verdict, judge
-from tests.factories import make_org
+from tests.doubles.factories import make_org
 
 
 @dataclass

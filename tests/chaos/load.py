@@ -19,11 +19,11 @@ from kombu import Queue as BrokerQueue
 from kombu.exceptions import OperationalError as BrokerAway
 from psycopg.types.json import Jsonb
 
-from domain.failures import Failure
-from domain.job import NewJob, Origin
-from storage import ledger
-from tasks.doors import enqueue
-from tasks.runtime import Runtime
+from domain.jobs.failures import Failure
+from domain.jobs.job import NewJob, Origin
+from engine.enqueue import enqueue
+from engine.process.runtime import Runtime
+from storage.ledger import ledger
 from tests.chaos import chaos_jobs as kinds
 from tests.chaos.plan import Plan
 

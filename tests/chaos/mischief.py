@@ -17,12 +17,12 @@ from uuid import UUID
 import psutil
 import psycopg
 
-from domain.queues import Queue
-from sandbox.waiting import wait_until
-from storage import gates
-from storage.database import Database
-from storage.execution import DatabaseUnavailable
-from storage.gates import Gate
+from domain.jobs.queues import Queue
+from sandbox.servers.waiting import wait_until
+from storage.ledger import gates
+from storage.ledger.gates import Gate
+from storage.postgres.database import Database
+from storage.postgres.execution import DatabaseUnavailable
 from tests.chaos.chaos_fleet import ChaosFleet, Member
 from tests.chaos.plan import KILLS, RESTARTS, WIPES, Event, Mischief
 from tests.chaos.recovery import Silence

@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from sandbox.child_process import ChildProcess, Command
+from sandbox.servers.child_process import ChildProcess, Command
 from tests.house import ROOT
 
 SECONDS, JOBS, LEASE_S, SEED = 10, 400, 4, 3

@@ -17,9 +17,9 @@ import docker
 import redis
 from pytest_celery import CeleryTestWorker, CeleryWorkerContainer, RedisContainer, RedisTestBroker
 
-from sandbox.child_process import Command
-from sandbox.free_port import LOOPBACK, find_free_port
-from sandbox.valkey_server import valkey_arguments
+from sandbox.servers.child_process import Command
+from sandbox.servers.free_port import LOOPBACK, find_free_port
+from sandbox.servers.valkey_server import valkey_arguments
 from tests.cluster.process_container import ProcessContainer, new_id
 from tests.house import ROOT
 from tests.waiting import eventually

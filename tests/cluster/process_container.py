@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 from uuid import uuid4
 
-from sandbox.child_process import ChildProcess, Command
+from sandbox.servers.child_process import ChildProcess, Command
 
 ENGINE_ID_LENGTH = 12
 """How much of an id a container's hostname shows, and pytest-celery's nodes with it."""

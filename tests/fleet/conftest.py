@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from sandbox.postgres_server import PostgresServer
-from sandbox.valkey_server import ValkeyServer
+from sandbox.servers.postgres_server import PostgresServer
+from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
-from storage.migrate import upgrade
+from storage.postgres.migrate import upgrade
 from tests.fleet.fleet import Fleet
 
 

@@ -11,17 +11,17 @@ from uuid import UUID
 import psycopg
 from pydantic import SecretStr
 
-from domain.job import FINAL, NewJob
-from domain.payload import Payload
+from domain.jobs.job import FINAL, NewJob
+from domain.payloads.payload import Payload
+from engine.app import publish_catalogue
+from engine.catalogue import Job
+from engine.enqueue import enqueue
+from engine.process.runtime import Runtime, install
 from settings import Settings
-from tasks.app import publish_catalogue
-from tasks.catalogue import Job
-from tasks.doors import enqueue
-from tasks.runtime import Runtime, install
 from tests.cluster.nodes import WorkerCommand, WorkerNode, run_worker
-from tests.factories import make_org
+from tests.doubles.factories import make_org
+from tests.doubles.probe_outside import FOLDER, Outside
 from tests.invariants import check_ledger
-from tests.probe_outside import FOLDER, Outside
 from tests.waiting import eventually
 
 QUICK = {
@@ -32,7 +32,7 @@ QUICK = {
 }
 """Settings of a fleet that notices everything within seconds."""
 
-SPARTAN = ("--without-gossip", "--without-mingle", "--without-heartbeat", "--include", "tests.probe_jobs")
+SPARTAN = ("--without-gossip", "--without-mingle", "--without-heartbeat", "--include", "tests.doubles.probe_jobs")
 """Celery's own chatter between workers costs a second at each start, and nothing of ours relies on it."""
 
 PATIENT_S = 30.0

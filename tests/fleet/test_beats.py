@@ -6,8 +6,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from sandbox.child_process import ChildProcess, Command
-from sandbox.postgres_server import PostgresServer
+from sandbox.servers.child_process import ChildProcess, Command
+from sandbox.servers.postgres_server import PostgresServer
 from tests.fleet.fleet import PATIENT_S, Fleet
 from tests.house import ROOT
 from tests.waiting import eventually

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.child_process import ChildProcess, Command
+from sandbox.servers.child_process import ChildProcess, Command
 from tests.cluster.nodes import WorkerCommand, run_worker
+from tests.doubles.worlds import World, connect
 from tests.house import ROOT
 from tests.waiting import eventually
-from tests.worlds import World, connect
 
 MORE_ACCOUNTS = ("second@postroom.example", "third@postroom.example")
 TICKS = "select count(distinct idempotency_key) from jobs where job_type = %s and actor_id = 'beat'"

@@ -7,10 +7,10 @@ import pytest
 import redis
 from celery import Celery
 
-from sandbox.valkey_server import ValkeyServer
+from sandbox.servers.valkey_server import ValkeyServer
+from tests.doubles.probe_jobs import Nothing, Visit, noop, visit
 from tests.fleet.fleet import Fleet
 from tests.fleet.test_doors import contract
-from tests.probe_jobs import Nothing, Visit, noop, visit
 from tests.waiting import eventually
 
 

@@ -4,10 +4,10 @@ from uuid import UUID
 
 from celery import Celery
 
-from sandbox.postgres_server import PostgresServer
+from sandbox.servers.postgres_server import PostgresServer
+from tests.doubles.probe_jobs import Visit, turn, visit
 from tests.fleet.fleet import Fleet
 from tests.fleet.test_doors import contract
-from tests.probe_jobs import Visit, turn, visit
 from tests.waiting import eventually
 
 

@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 import pytest
 from celery import Celery
 
+from tests.doubles.probe_jobs import Nothing, noop
 from tests.fleet.fleet import Fleet
-from tests.probe_jobs import Nothing, noop
 
 
 def contract(org: UUID, **given: object) -> dict[str, Any]:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from domain.mail.correspondence import EmailState
-from sandbox.control import FaultOrder
+from sandbox.emulator.control import FaultOrder
 from tests.cluster.nodes import WorkerCommand, WorkerNode, run_worker
+from tests.doubles.worlds import World
 from tests.waiting import eventually
-from tests.worlds import World
 
 POOLS = ("threads", "prefork")
 

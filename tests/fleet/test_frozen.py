@@ -1,8 +1,8 @@
 """A worker frozen past its lease and woken finds its claims gone: nothing that it writes counts (P4)."""
 
+from tests.doubles.probe_jobs import Fate, Visit, perilous, visit
 from tests.fleet.fleet import Fleet, refused_settlements
 from tests.invariants import check_deeds
-from tests.probe_jobs import Fate, Visit, perilous, visit
 from tests.waiting import eventually
 
 WRITES = ("step", "progress", "transaction", "settling", "child")

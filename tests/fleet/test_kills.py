@@ -6,9 +6,9 @@ import signal
 import psutil
 import pytest
 
+from tests.doubles.probe_jobs import Fate, Visit, Word, ending, perilous, visit
 from tests.fleet.fleet import Fleet
 from tests.invariants import check_deeds
-from tests.probe_jobs import Fate, Visit, Word, ending, perilous, visit
 from tests.waiting import eventually
 
 

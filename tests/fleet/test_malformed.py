@@ -10,9 +10,9 @@ import pytest
 import redis
 from celery import Celery
 
+from tests.doubles.probe_jobs import Nothing, noop
 from tests.fleet.fleet import Fleet
 from tests.fleet.test_doors import contract
-from tests.probe_jobs import Nothing, noop
 from tests.waiting import eventually
 
 DEEP = b'{"a":' * 5000 + b"{}" + b"}" * 5000

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tasks.catalogue import Job
+from engine.catalogue import Job
+from tests.doubles.probe_jobs import Nothing, abysmal, noop, rambling
 from tests.fleet.fleet import Fleet
-from tests.probe_jobs import Nothing, abysmal, noop, rambling
 
 REFUSED = {
     rambling: "cancel_reason: breaks the ledger's rule jobs_cancel_reason_check",

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import redis
 
+from tests.doubles.probe_jobs import Nothing, Visit, noop, turn
 from tests.fleet.fleet import Fleet, wait_until_ready
-from tests.probe_jobs import Nothing, Visit, noop, turn
 
 
 def test_another_worker_leads_when_the_leader_dies(fleet: Fleet) -> None:

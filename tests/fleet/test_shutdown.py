@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.doubles.probe_jobs import Nothing, Visit, loop_breaker, stepping, visit
 from tests.fleet.fleet import Fleet
-from tests.probe_jobs import Nothing, Visit, loop_breaker, stepping, visit
 from tests.waiting import eventually
 
 POOLS = pytest.mark.parametrize("pool", ["threads", "prefork"])

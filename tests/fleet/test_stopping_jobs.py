@@ -1,9 +1,9 @@
 """Jobs that are stopped from outside: a request to cancel, a deadline; and errors that carry secrets."""
 
-from domain.job import Origin
-from storage import ledger
+from domain.jobs.job import Origin
+from storage.ledger import ledger
+from tests.doubles.probe_jobs import Visit, Word, ending, overdue, stepping
 from tests.fleet.fleet import Fleet, refused_settlements
-from tests.probe_jobs import Visit, Word, ending, overdue, stepping
 from tests.waiting import eventually
 
 SECRETS = ("abcdefghijklmnop", "ya29.a0AfH6SMBx1234567890", "sk-ant-api03-AAAABBBBCCCC", "hunter2hunter2")

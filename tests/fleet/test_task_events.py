@@ -8,8 +8,8 @@ from typing import Any
 from celery import Celery
 from celery.events import EventReceiver
 
+from tests.doubles.probe_jobs import Nothing, noop
 from tests.fleet.fleet import PATIENT_S, SPARTAN, Fleet
-from tests.probe_jobs import Nothing, noop
 from tests.waiting import eventually
 
 WITH_HEARTBEAT = tuple(word for word in SPARTAN if word != "--without-heartbeat")

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.doubles.probe_jobs import Visit, visit
 from tests.fleet.fleet import Fleet
-from tests.probe_jobs import Visit, visit
 from tests.waiting import eventually
 
 

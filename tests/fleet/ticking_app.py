@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from tasks.app import app
-from tests.probe_jobs import noop
+from tasks import celery as app
+from tests.doubles.probe_jobs import noop
 
 app.conf.beat_schedule = {noop.name: {"task": noop.name, "schedule": timedelta(seconds=1)}}

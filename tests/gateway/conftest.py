@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from sandbox.control import GmailControl
-from sandbox.gmail import gmail_emulator
+from sandbox.emulator.control import GmailControl
+from sandbox.google.gmail import gmail_emulator
 from settings import Settings
-from storage import job_types
-from storage.database import Database
+from storage.ledger import job_types
+from storage.postgres.database import Database
 from tasks.gmail import sync
 from tests.gateway.mailboxes import AUDIENCE, PUSHER
 from tests.gateway.serving import serve

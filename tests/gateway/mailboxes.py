@@ -5,10 +5,10 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
-from storage import accounts
-from storage.accounts import Account, Consent
-from storage.database import Database
-from storage.sealing import Sealer
+from storage.accounts import accounts
+from storage.accounts.accounts import Account, Consent
+from storage.postgres.database import Database
+from storage.secrets.sealing import Sealer
 
 AUDIENCE = "https://postroom.example.com/webhooks/gmail"
 PUSHER = "push@project.example.com"

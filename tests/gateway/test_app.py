@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sandbox.free_port import find_free_port
+from sandbox.servers.free_port import find_free_port
 from settings import Settings
 from tests.gateway.serving import ask
 from tests.waiting import eventually

@@ -4,7 +4,7 @@ import pytest
 from psycopg import Connection
 from pydantic import SecretStr
 
-from sandbox.free_port import find_free_port
+from sandbox.servers.free_port import find_free_port
 from settings import Settings
 from tests.gateway.serving import ask, serve
 

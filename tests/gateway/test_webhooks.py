@@ -7,18 +7,19 @@ import pytest
 from psycopg import Connection
 from pydantic import SecretStr
 
-from sandbox.control import FaultOrder, GmailControl
-from sandbox.postgres_server import PostgresServer
+from sandbox.emulator.control import FaultOrder, GmailControl
+from sandbox.servers.postgres_server import PostgresServer
 from settings import Settings
-from storage import accounts, relaying
-from storage.database import Database
-from storage.migrate import upgrade
+from storage.accounts import accounts
+from storage.ledger import relay
+from storage.postgres.database import Database
+from storage.postgres.migrate import upgrade
 from tasks.gmail import SyncPayload, sync
-from tests.factories import enqueue_one, make_job_type
+from tests.doubles.factories import enqueue_one, make_job_type
 from tests.gateway.mailboxes import AUDIENCE, CURSOR, EMAIL, PUSHER, connect, refused, syncs
 from tests.gateway.serving import ask, serve
-from tests.providers import signing
-from tests.providers.signing import Signer
+from tests.providers.google import signing
+from tests.providers.google.signing import Signer
 from tests.providers.wire import Wire, reply
 from tests.sandbox.sdk import gmail_users
 from tests.waiting import eventually
@@ -46,9 +47,9 @@ def test_a_push_is_stored_as_one_sync_job(gmail: GmailControl, store: Database) 
 def test_the_sync_waits_for_the_relay_which_is_woken(gmail: GmailControl, store: Database) -> None:
     connect(store)
     with store.session() as session:
-        relaying.listen(session)
+        relay.listen(session)
         assert gmail.push(EMAIL, history_id=NEWER) == [204]
-        assert relaying.wait(session, 5)
+        assert relay.wait(session, 5)
     with store.ledger() as tx:
         assert tx.raw("select published_at from jobs")[0].published_at is None
 

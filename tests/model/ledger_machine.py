@@ -8,16 +8,16 @@ from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from domain.effects import Strategy
-from domain.failures import ClaimLost
-from domain.job import ClaimedJob, JsonObject, NewJob, Origin, State
-from domain.lifecycle import CloseGate, Settlement
-from domain.tickets import Ticket
-from storage import gates, guards, ledger
-from storage.database import Transaction
-from storage.gates import Gate
-from storage.ledger import Worker
-from tests.factories import pass_time
+from domain.jobs.effects import Strategy
+from domain.jobs.failures import ClaimLost
+from domain.jobs.job import ClaimedJob, JsonObject, NewJob, Origin, State
+from domain.jobs.lifecycle import CloseGate, Settlement
+from domain.scheduling.backlog_demand import Ticket
+from storage.ledger import effects, gates, ledger
+from storage.ledger.gates import Gate
+from storage.ledger.ledger import Worker
+from storage.postgres.database import Transaction
+from tests.doubles.factories import pass_time
 from tests.invariants import check_ledger, find_gaps
 from tests.model.ledger_dice import (
     BROKER_STATES,
@@ -285,14 +285,14 @@ class LedgerMachine(RuleBasedStateMachine):
         expected = self.model.begin_effect(job.job_id, job.token, name)
         try:
             with self.store.ledger() as tx:
-                learned = guards.begin_effect(tx, job, name, Strategy.FIND).standing.value
+                learned = effects.begin_effect(tx, job, name, Strategy.FIND).standing.value
         except ClaimLost:
             learned = None
         assert learned == expected
         if status is not None and learned in {"act", "find_out", "busy", None}:
             with self.store.ledger() as tx:
                 result: JsonObject | None = {} if status == "succeeded" else None
-                done = guards.finish_effect(tx, job, name, status, result=result, error={"code": "x"})
+                done = effects.finish_effect(tx, job, name, status, result=result, error={"code": "x"})
             assert done == self.model.finish_effect(job.job_id, job.token, name, status)
 
     @rule(

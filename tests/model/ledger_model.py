@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from domain.job import State
+from domain.jobs.job import State
 
 LEASE, DEADLINE, DELAY = 150, 450, 130
 DRIFT = 60

@@ -8,14 +8,15 @@ from uuid import UUID, uuid4
 
 from psycopg import Connection
 
-from domain.failures import Failure, Invalid, Permanent, Scope, Throttled, Transient, Unauthorised
-from domain.job import Cancel, ClaimedJob, Done, Outcome, Snooze
-from domain.lifecycle import Settlement, lose, settle
-from domain.retry import RetryPolicy
-from storage import ledger, recovery, relaying
-from storage.database import Database
-from storage.ledger import Worker
-from tests.factories import make_job_type, make_org, relay_once
+from domain.jobs.failures import Failure, Invalid, Permanent, Scope, Throttled, Transient, Unauthorised
+from domain.jobs.job import Cancel, ClaimedJob, Done, Outcome, Snooze
+from domain.jobs.lifecycle import Settlement, lose, settle
+from domain.jobs.retry import RetryPolicy
+from storage.ledger import ledger, recovery
+from storage.ledger import relay as relay_statements
+from storage.ledger.ledger import Worker
+from storage.postgres.database import Database
+from tests.doubles.factories import make_job_type, make_org, relay_once
 from tests.model.ledger_model import DEADLINE, DELAY, KINDS
 
 EMPTY = (
@@ -40,7 +41,7 @@ class Verbs:
     rescue: Callable[..., Any] = recovery.rescue
     return_claims: Callable[..., Any] = recovery.return_claims
     return_unanswered: Callable[..., Any] = recovery.return_unanswered
-    recall_hints: Callable[..., Any] = relaying.recall_hints
+    recall_hints: Callable[..., Any] = relay_statements.recall_hints
     relay: Callable[..., Any] = relay_once
 
 

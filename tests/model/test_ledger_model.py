@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 from psycopg import Connection
 
-from domain.job import Hint
-from domain.lifecycle import Settlement
-from storage import ledger, recovery
-from storage.database import Database, Transaction
-from storage.ledger import Claims, Moved, Settled
-from tests.factories import relay_once
+from domain.jobs.job import Hint
+from domain.jobs.lifecycle import Settlement
+from storage.ledger import ledger, recovery
+from storage.ledger.ledger import Claims, Moved, Settled
+from storage.postgres.database import Database, Transaction
+from tests.doubles.factories import relay_once
 from tests.model.ledger_machine import LedgerMachine
 from tests.model.ledger_model import KINDS
 from tests.model.ledger_stage import Stage, Verbs

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from providers.gmail import GmailMailbox
-from sandbox.control import GmailAccount, GmailControl
-from sandbox.gmail import gmail_emulator
-from tests.factories import unmetered
+from providers.google.gmail import GmailMailbox
+from sandbox.emulator.control import GmailAccount, GmailControl
+from sandbox.google.gmail import gmail_emulator
+from tests.doubles.factories import unmetered
 
 EMAIL = "reader@example.com"
 

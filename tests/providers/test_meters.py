@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 import pytest
 
-from domain.failures import Permanent, Scope, Throttled
+from domain.jobs.failures import Permanent, Scope, Throttled
 from providers import ports
-from providers.anthropic import AnthropicModel
-from providers.gmail import GmailMailbox
+from providers.anthropic.language_model import AnthropicModel
+from providers.google.gmail import GmailMailbox
 from providers.ports import LanguageModel, Mailbox, Meter, ModelRequest
 from tests.house import read_house
 from tests.providers.wire import Wire, reply
@@ -92,10 +92,10 @@ def test_a_client_cannot_be_made_without_a_meter(made: type) -> None:
 
 
 def test_only_the_payer_asks_the_model() -> None:
-    """`runtime.model` spends money: only `tasks/paying.py`, which sets it aside first, may touch it."""
+    """`runtime.model` spends money: only `engine/model_budget.py`, which sets it aside first, may touch it."""
     users = {
         module.name
         for module in read_house()
         if module.room in {"tasks", "gateway"} and ".runtime.model" in module.source
     }
-    assert users == {"tasks.paying"}
+    assert users == {"engine.model_budget"}

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from sandbox.control import GmailAccount, GmailControl
-from sandbox.emulator import Emulator
-from sandbox.gmail import gmail_emulator
+from sandbox.emulator.control import GmailAccount, GmailControl
+from sandbox.emulator.emulator import Emulator
+from sandbox.google.gmail import gmail_emulator
 from tests.sandbox.sdk import GmailUsers, gmail_users
 
 EMAIL = "reader@example.com"

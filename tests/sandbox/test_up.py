@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from sandbox.demo_processes import ROOT
+from sandbox.demo.processes import ROOT
 from sandbox.up import State, exports, read_state
 
 ENVIRONMENT = {"POSTROOM_BROKER_URL": "redis://127.0.0.1:1/0", "POSTROOM_GOOGLE_CLIENT_SECRET": "it's odd"}

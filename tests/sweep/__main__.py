@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 
-from tests.servers import run_session_servers
+from tests.servers.servers import run_session_servers
 from tests.sweep.crew import Order, sweep_all
 from tests.sweep.drivers import DRIVERS
 from tests.sweep.exploration import DEPTHS, Swept

@@ -3,17 +3,17 @@
 from datetime import timedelta
 from uuid import UUID
 
-from domain.job import Done, Outcome
-from domain.payload import Payload
-from domain.queues import Queue
-from domain.retry import RetryPolicy
+from domain.jobs.job import Done, Outcome
+from domain.jobs.queues import Queue
+from domain.jobs.retry import RetryPolicy
+from domain.payloads.payload import Payload
+from engine.catalogue import job
+from engine.context import JobContext
 from providers.ports import ModelRequest
-from storage import audit
+from storage.ledger import audit
 from tasks import triage
-from tasks.catalogue import job
-from tasks.context import JobContext
-from tasks.mailboxes import open_mailbox
-from tests.worlds import letter
+from tasks.mail.mailbox_session import open_mailbox
+from tests.doubles.worlds import letter
 
 AT_ONCE = RetryPolicy("at_once", 3, timedelta(0), timedelta(0))
 

@@ -9,7 +9,7 @@ from multiprocessing.queues import Queue
 
 import structlog
 
-from tests.servers import SessionServers, broker_number
+from tests.servers.servers import SessionServers, broker_number
 from tests.sweep.drivers import DRIVERS
 from tests.sweep.exploration import DEPTHS, Place, Swept, Unworkable, sweep
 from tests.sweep.outside import running_outside

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from tasks import runner
-from tasks.catalogue import Job
-from tasks.runtime import Runtime
+from engine.catalogue import Job
+from engine.process.runtime import Runtime
+from engine.worker import runner
 
 Driver = Callable[[Runtime, Job[Any], UUID], str]
 """Claims, executes and settles a job in this process, if it can be claimed; returns what became of it."""

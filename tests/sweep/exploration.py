@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, TypeVar
 
-from tasks.catalogue import Job
-from tests.servers import SessionServers
+from engine.catalogue import Job
+from tests.servers.servers import SessionServers
 from tests.sweep.boundaries import Boundary, Fate, Kind, Point, points_of
 from tests.sweep.drivers import Driver, perform
 from tests.sweep.outside import READS, Outside

@@ -9,17 +9,17 @@ from functools import cached_property
 from threading import Thread
 from typing import Any
 
-from sandbox.anthropic import anthropic_emulator
-from sandbox.emulator import Emulator
-from sandbox.gmail_control import control_routes
-from sandbox.gmail_mailbox import Mailbox
-from sandbox.gmail_person import state_of
-from sandbox.gmail_service import GmailService
-from sandbox.http_server import EmulatorServer
-from sandbox.journal import Journal
+from sandbox.anthropic.anthropic import anthropic_emulator
+from sandbox.emulator.emulator import Emulator
+from sandbox.emulator.http_server import EmulatorServer
+from sandbox.emulator.journal import Journal
+from sandbox.google.api.service import GmailService
+from sandbox.google.control import control_routes
+from sandbox.google.mailbox.mailbox import Mailbox
+from sandbox.google.mailbox.person import state_of
+from tests.doubles.worlds import Addresses
 from tests.sweep.boundaries import Watch
 from tests.sweep.seams import Respond, tap
-from tests.worlds import Addresses
 
 REPEATABLE = frozenset(
     {"labels.create", "messages.modify", "threads.modify", "drafts.delete", "watch", "stop", "oauth.token"}

@@ -11,13 +11,13 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from domain.job import SYSTEM_ORG
-from sandbox.control import MessagePlace
-from tasks.catalogue import Job
-from tasks.reference import fleet
-from tests.factories import pass_time
+from domain.jobs.job import SYSTEM_ORG
+from engine.catalogue import Job
+from sandbox.emulator.control import MessagePlace
+from tests.doubles.factories import pass_time
+from tests.doubles.worlds import World
 from tests.house import ROOT
-from tests.worlds import World
+from tools.reference import fleet
 
 GOLDEN = ROOT / "tests" / "golden"
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."

@@ -13,10 +13,10 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import RowFactory
 from sqlalchemy import Connection, Engine, Pool, event
 
-from domain.job import Hint
-from sandbox.exchange import Answer, Call
-from storage.execution import numbered
-from tasks.publisher import Publisher
+from domain.jobs.job import Hint
+from engine.process.publisher import Publisher
+from sandbox.emulator.exchange import Answer, Call
+from storage.postgres.execution import numbered
 from tests.house import ROOT
 from tests.sweep.boundaries import Boundary, Died, Fate, Kind, Watch
 

@@ -15,24 +15,24 @@ from psycopg import Connection
 from pydantic import SecretStr
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.failures import Failure
-from domain.job import Hint
+from domain.jobs.failures import Failure
+from domain.jobs.job import Hint
+from engine.catalogue import Job, catalogue
+from engine.process.runtime import Runtime, install
+from engine.relay.backlog import QUEUES
+from engine.relay.broker import KEY
+from engine.relay.relay import Relay
+from engine.worker.lease import renew
 from settings import Settings
-from tasks.broker import KEY
-from tasks.catalogue import Job, catalogue
-from tasks.feeder import QUEUES
-from tasks.lease import renew
-from tasks.relay import Relay
-from tasks.runtime import Runtime, install
-from tests.factories import pass_time
-from tests.servers import TEMPLATE, SessionServers, temporary_database
+from tests.doubles.factories import pass_time
+from tests.doubles.worlds import OWNER, world_at
+from tests.servers.servers import TEMPLATE, SessionServers, temporary_database
 from tests.sweep.boundaries import DEADLY, Died, Point, Watch
 from tests.sweep.drivers import Driver
 from tests.sweep.outside import Outside
 from tests.sweep.scenarios import Scenario
 from tests.sweep.seams import DatabaseSeam, WatchedPublisher
 from tests.sweep.snapshot import Snapshot, keep
-from tests.worlds import OWNER, world_at
 
 ROUND = timedelta(seconds=61)
 """What goes by in one round of recovery: longer than a lease, and than a hint's patience."""

@@ -4,8 +4,8 @@ import psycopg
 import pytest
 from psycopg import Connection
 
-from storage.database import Database
-from tests.factories import enqueue_one, make_job_type, make_org
+from storage.postgres.database import Database
+from tests.doubles.factories import enqueue_one, make_job_type, make_org
 from tests.sweep.snapshot import Snapshot, keep
 
 TABLES = "select table_name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'"

@@ -6,8 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from tasks.catalogue import Job
-from tests.servers import SessionServers
+from engine.catalogue import Job
+from tests.doubles.worlds import World
+from tests.servers.servers import SessionServers
 from tests.sweep import broken_jobs
 from tests.sweep.boundaries import Boundary, Fate, Kind, Point, points_of
 from tests.sweep.exploration import Place, Swept, Unworkable, bounded, dangerous, spread, sweep, sweep_scenario
@@ -15,7 +16,6 @@ from tests.sweep.outside import Outside, running_outside
 from tests.sweep.report import summary, write
 from tests.sweep.scenarios import SCENARIOS, Scenario, enqueue, stored_question, swept_types
 from tests.sweep.stage import job_type_of
-from tests.worlds import World
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ from typing import Any
 
 from psycopg import Connection
 
-from domain.effects import Strategy
-from domain.uniqueness import UniqueMode
-from tasks.catalogue import catalogue
+from domain.jobs.effects import Strategy
+from domain.jobs.uniqueness import UniqueMode
+from engine.catalogue import catalogue
 from tests.invariants import check_ledger
 from tests.sweep.boundaries import Boundary, Fate, Kind, Point
 from tests.sweep.outside import PAID, REPEATABLE

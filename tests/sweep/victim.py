@@ -9,9 +9,9 @@ from uuid import UUID
 
 import structlog
 
+from engine.process.runtime import Runtime, install
+from engine.worker.lease import renew
 from settings import Settings
-from tasks.lease import renew
-from tasks.runtime import Runtime, install
 from tests.sweep.boundaries import Point, Watch
 from tests.sweep.drivers import Driver
 from tests.sweep.seams import DatabaseSeam, WatchedPublisher

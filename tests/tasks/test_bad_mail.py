@@ -7,7 +7,7 @@ import pytest
 
 from settings import Settings
 from tests.domain.mail.corpus_report import corpus_files
-from tests.worlds import OWNER, World, letter, taken_in
+from tests.doubles.worlds import OWNER, World, letter, taken_in
 
 MEGABYTE = 1024 * 1024
 

@@ -6,16 +6,16 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
-from domain.job import SYSTEM_ORG
-from providers.anthropic import AnthropicModel
-from sandbox.control import FaultOrder
-from storage import spending
-from storage.spending import OrgBudget
-from tasks.app import publish_catalogue
-from tests import probe_jobs
-from tests.factories import make_org, unmetered
-from tests.probe_jobs import QUESTION
-from tests.worlds import World
+from domain.jobs.job import SYSTEM_ORG
+from engine.app import publish_catalogue
+from providers.anthropic.language_model import AnthropicModel
+from sandbox.emulator.control import FaultOrder
+from storage.money import spending
+from storage.money.spending import OrgBudget
+from tests.doubles import probe_jobs
+from tests.doubles.factories import make_org, unmetered
+from tests.doubles.probe_jobs import QUESTION
+from tests.doubles.worlds import World
 
 MODEL = "anthropic"
 

@@ -7,9 +7,9 @@ from email.policy import default
 import pytest
 
 from domain.mail.correspondence import EmailState
-from sandbox.control import MessagePlace
-from tasks.runtime import Lease
-from tests.worlds import World
+from engine.process.runtime import Lease
+from sandbox.emulator.control import MessagePlace
+from tests.doubles.worlds import World
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
 MORE = "Could you also tell me who else is coming? Please reply."

@@ -1,7 +1,7 @@
 """Syncing a mailbox against the emulator, with Gmail's own traps (providers.md 1.1)."""
 
 from domain.mail.correspondence import EmailState
-from tests.worlds import World
+from tests.doubles.worlds import World
 
 
 def test_a_question_is_taken_in_classified_and_drafted(world: World) -> None:

@@ -7,13 +7,14 @@ from uuid import UUID
 
 import pytest
 
-from storage import gates, tokens
-from storage.tokens import Tokens
-from tasks import runner
-from tasks.catalogue import catalogue
-from tasks.lease import renew
-from tasks.runtime import Runtime
-from tests.worlds import OWNER, World, connect
+from engine.catalogue import catalogue
+from engine.process.runtime import Runtime
+from engine.worker import runner
+from engine.worker.lease import renew
+from storage.accounts import tokens
+from storage.accounts.tokens import Tokens
+from storage.ledger import gates
+from tests.doubles.worlds import OWNER, World, connect
 
 KINDS = ("gmail.sync", "gmail.sync_labels", "gmail.renew_watch")
 

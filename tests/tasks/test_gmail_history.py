@@ -1,7 +1,7 @@
 """Gmail's history and its traps (providers.md 1.1), each against the emulator."""
 
-from sandbox.control import MessagePlace
-from tests.worlds import World, taken_in
+from sandbox.emulator.control import MessagePlace
+from tests.doubles.worlds import World, taken_in
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
 

@@ -1,10 +1,11 @@
 """Pushes that come late, twice, or in the middle of a sync: one sync at a time, and nothing is missed."""
 
-from domain.job import Origin
-from storage import ledger
-from tasks import gmail, runner
-from tasks.context import JobContext
-from tests.worlds import World, taken_in
+from domain.jobs.job import Origin
+from engine.context import JobContext
+from engine.worker import runner
+from storage.ledger import ledger
+from tasks import gmail
+from tests.doubles.worlds import World, taken_in
 
 TEXT = "For your information only."
 

@@ -6,11 +6,11 @@ from uuid import UUID
 
 import pytest
 
-from domain.job import SYSTEM_ORG
-from storage import accounts
-from storage.accounts import Account
-from tasks.beat import tick
-from tests.worlds import World, connect
+from domain.jobs.job import SYSTEM_ORG
+from engine.beat import tick
+from storage.accounts import accounts
+from storage.accounts.accounts import Account
+from tests.doubles.worlds import World, connect
 
 NOW = datetime(2026, 6, 1, 12, 7, tzinfo=UTC)
 

@@ -5,11 +5,11 @@ from uuid import UUID
 import pytest
 from redis import Redis
 
-from sandbox.control import MessagePlace
+from engine.app import publish_catalogue
+from sandbox.emulator.control import MessagePlace
 from settings import Settings
-from tasks.app import publish_catalogue
-from tests import probe_jobs
-from tests.worlds import World, connect
+from tests.doubles import probe_jobs
+from tests.doubles.worlds import World, connect
 
 LIMIT = 45
 """Two messages' worth of Gmail's units, and a little."""

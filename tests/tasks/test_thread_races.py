@@ -2,12 +2,12 @@
 
 import pytest
 
-from domain.mail.classification import Classification, Decision, DecisionSource
 from domain.mail.correspondence import EmailState
-from storage import emails, messages
-from storage.messages import Message
+from domain.mail.triage.classification import Classification, Decision, DecisionSource
+from storage.mail import emails, messages
+from storage.mail.messages import Message
 from tasks import triage
-from tests.worlds import World
+from tests.doubles.worlds import World
 
 QUESTION = Decision(DecisionSource.LLM, Classification.NEEDS_RESPONSE, 0.9, "a question", needs_reply=True)
 NEWS = Decision(DecisionSource.LLM, Classification.FYI, 0.9, "news")

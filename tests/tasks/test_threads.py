@@ -3,8 +3,8 @@
 import pytest
 
 from domain.mail.correspondence import EmailState
-from sandbox.control import MessagePlace
-from tests.worlds import World
+from sandbox.emulator.control import MessagePlace
+from tests.doubles.worlds import World
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
 AT_REST = {"INBOX", "UNREAD"}

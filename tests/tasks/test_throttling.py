@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from sandbox.control import FaultOrder
-from tests.worlds import World, connect
+from sandbox.emulator.control import FaultOrder
+from tests.doubles.worlds import World, connect
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
 

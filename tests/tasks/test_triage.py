@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from domain.mail.correspondence import EmailState
-from domain.mail.rules import parse_rule
-from sandbox.control import MessagePlace
-from storage import decisions, labels, rules
-from storage.decisions import PastDecision
-from tests.worlds import OWNER, World
+from domain.mail.triage.rules import parse_rule
+from sandbox.emulator.control import MessagePlace
+from storage.accounts import labels
+from storage.mail import decisions, rules
+from storage.mail.decisions import PastDecision
+from tests.doubles.worlds import OWNER, World
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
 FROM_ANNA = {"kind": "sender", "addresses": ["anna@example.com"]}

@@ -39,7 +39,7 @@ create domain postroom.job_type as text check (length(value) between 1 and 100);
 create domain postroom.queue as text
   check (value in ('critical', 'default', 'notifications', 'planning', 'exports', 'maintenance', 'deadletter'));
 create domain postroom.payload as jsonb check (jsonb_typeof(value) = 'object')
-  -- One that no worker can read would end each worker that claims it (domain/nesting.py).
+  -- One that no worker can read would end each worker that claims it (domain/jobs/nesting.py).
   constraint payload_nests_at_most_64_levels check (not jsonb_path_exists(value, 'strict $.**{65}'))
   check (case when postroom.carries_secret(value) is null then true else postroom.refuse_secret(value) end);
 create domain postroom.idempotency_key as text check (length(value) between 1 and 400);

@@ -10,7 +10,7 @@ create table accounts (
   status text not null default 'disconnected' check (status in ('active', 'needs_reconsent', 'disconnected')),
   status_reason text check (length(status_reason) between 1 and 500),
   status_changed_at timestamptz not null default now(),
-  -- Sealed by storage/sealing.py; the seal names this row, so a token copied to another row does not open.
+  -- Sealed by storage/secrets/sealing.py; the seal names this row, so a token copied to another row does not open.
   sealed_access_token bytea check (octet_length(sealed_access_token) between 1 and 20000),
   sealed_refresh_token bytea check (octet_length(sealed_refresh_token) between 1 and 20000),
   access_expires_at timestamptz,

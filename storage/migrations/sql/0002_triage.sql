@@ -15,7 +15,7 @@ create table rules (
   account_id uuid,
   name text not null check (length(name) between 1 and 200),
   priority integer not null default 100 check (priority between 0 and 10000),
-  -- Condition, decision and stop, as domain/mail/rules.py reads them.
+  -- Condition, decision and stop, as domain/mail/triage/rules.py reads them.
   definition jsonb not null check (jsonb_typeof(definition) = 'object' and octet_length(definition::text) <= 200000),
   label_ids text[] not null generated always as (postroom.named_labels(definition)) stored,
   enabled boolean not null default true,

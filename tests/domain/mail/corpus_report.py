@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from domain.mail.automation import detect_automation
-from domain.mail.mime import parse_message
+from domain.mail.parsing.mime import parse_message
+from domain.mail.triage.automation import detect_automation
 
 CORPUS = Path(__file__).parents[2] / "mail"
 REPORT = CORPUS / "automation_report.json"

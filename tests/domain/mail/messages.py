@@ -1,7 +1,7 @@
 """Small messages for the tests of the mail domain, parsed from real bytes."""
 
-from domain.mail.mime import parse_message
-from domain.mail.parsed_message import ParsedMessage
+from domain.mail.parsing.mime import parse_message
+from domain.mail.parsing.parsed_message import ParsedMessage
 
 
 def raw_message(body: str = "Hello, can we meet on Monday?\n", **headers: str) -> bytes:

@@ -1,0 +1,1 @@
+"""The contests: what is measured, against whom."""

@@ -1,0 +1,11 @@
+"""The operators' command line: sub-commands of `celery -A tasks`, named as entry points in pyproject.toml."""
+
+from commands.accounts import accounts
+from commands.budgets import budgets
+from commands.database import database
+from commands.deadletters import deadletters
+from commands.doctor import doctor
+from commands.gates import gates
+from commands.jobs import jobs
+
+__all__ = ["accounts", "budgets", "database", "deadletters", "doctor", "gates", "jobs"]

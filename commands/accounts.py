@@ -1,0 +1,146 @@
+"""`celery -A tasks accounts`: connect mailboxes and look at them."""
+
+import re
+import sys
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
+
+import click
+from pydantic import SecretStr
+
+from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
+from domain.jobs.failures import Invalid
+from domain.jobs.job import NewJob, Origin
+from engine.enqueue import enqueue
+from engine.process.runtime import runtime
+from storage.accounts import accounts as stored
+from storage.accounts import tokens
+from storage.accounts.accounts import Account, Consent
+from storage.ledger import gates, operator_actions, orgs
+from storage.postgres.database import Transaction
+from storage.secrets.sealing import Sealer
+from tasks import gmail
+from tasks.gmail import AccountPayload, SyncPayload
+
+ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
+COLUMNS = (
+    "account_id",
+    "org_id",
+    "email",
+    "status",
+    "status_reason",
+    "history_id",
+    "watch_expires_at",
+    "full_synced_at",
+)
+
+
+@click.group(cls=FleetGroup)
+def accounts() -> None:
+    """Connect mailboxes and look at them."""
+
+
+@accounts.command("add")
+@click.option("--org", required=True, help="The org's name; made if there is none.")
+@click.option("--email", required=True, help="The mailbox.")
+@click.option("--owner", help="The owner's address; by default the mailbox's own.")
+@click.option("--access-token", envvar="POSTROOM_ACCOUNT_ACCESS_TOKEN", help="Better in the environment, or asked for.")
+@click.option("--refresh-token", envvar="POSTROOM_ACCOUNT_REFRESH_TOKEN", help="Likewise.")
+@click.option("--expires-in", type=click.IntRange(0), default=3600, help="Seconds the access token is still good for.")
+@click.option("--scope", "scopes", multiple=True, help="A scope that the consent covers; may be repeated.")
+@operator_option
+@json_option
+def add_account(  # noqa: PLR0913, PLR0917 - one parameter per option
+    org: str,
+    email: str,
+    owner: str | None,
+    access_token: str | None,
+    refresh_token: str | None,
+    expires_in: int,
+    scopes: tuple[str, ...],
+    operator_name: str,
+    as_json: bool,  # noqa: FBT001 - a flag of the command line
+) -> None:
+    """Connect a mailbox, or renew its consent, and start its first jobs.
+
+    A token that is neither an option nor in the environment is read from standard input, a line each, the access
+    token first.
+    """
+    for field, address in (("email", email), ("owner", owner or email)):
+        if not ADDRESS.fullmatch(address):
+            raise Invalid(field, "is no address")
+    by = operator(operator_name)
+    consent = Consent(
+        access_token=_token("access_token", access_token),
+        refresh_token=_token("refresh_token", refresh_token),
+        access_expires_at=runtime().clock() + timedelta(seconds=expires_in),
+        scopes=scopes,
+    )
+    sealer = Sealer.of(runtime().settings)
+    with runtime().database.ledger() as tx:
+        added = stored.add(tx, sealer, org=org, email=email, consent=consent, owner=owner)
+        _open_gate(tx, added.account.account_id)
+        story = {"account_id": str(added.account.account_id), "created": added.created}
+        operator_actions.record(tx, "account.connected", story, by=by, org_id=added.account.org_id)
+        answers = enqueue(tx, first_jobs(added.account, by))
+    document = {
+        "account_id": added.account.account_id,
+        "org_id": added.account.org_id,
+        "email": added.account.email,
+        "created": added.created,
+        "jobs": [{"job_type": a.hint.job_type, "job_id": str(a.job_id), "created": a.created} for a in answers],
+    }
+    show_document("account", document, as_json=as_json)
+
+
+@accounts.command("list")
+@click.option("--org", help="Only this org: its id or name.")
+@json_option
+def list_accounts(org: str | None, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
+    """List mailboxes with their state, cursor and watch; never their tokens."""
+    with runtime().database.ledger() as tx:
+        found = stored.list_all(tx, orgs.find(tx, org) if org else None)
+    show_rows(found, COLUMNS, as_json=as_json)
+
+
+@accounts.command("reseal")
+@json_option
+def reseal(as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
+    """Seal every token anew under the first sealing key; may run while the fleet works."""
+    process, resealed = runtime(), 0
+    while True:
+        with process.database.ledger() as tx:
+            batch = tokens.reseal_some(tx, process.sealer)
+        resealed += batch
+        if not batch:
+            break
+    show_document("resealed", {"accounts": resealed}, as_json=as_json)
+
+
+def first_jobs(account: Account, by: Origin) -> Sequence[NewJob]:
+    """What connecting a mailbox starts (spec section 4): label sync, watch, and the first sync."""
+    mailbox = AccountPayload(account_id=account.account_id)
+    news = SyncPayload(account_id=account.account_id, reason="connected")
+    return (
+        gmail.sync_labels.new(mailbox, org_id=account.org_id, origin=by),
+        gmail.renew_watch.new(mailbox, org_id=account.org_id, origin=by),
+        gmail.sync.new(news, org_id=account.org_id, origin=by),
+    )
+
+
+def _token(field: str, given: str | None) -> SecretStr:
+    if given is None and sys.stdin.isatty():
+        given = click.prompt(field, hide_input=True)
+    elif given is None:
+        given = sys.stdin.readline()
+    if not given.strip():
+        raise Invalid(field, "is missing: give it as an option, in the environment, or on standard input")
+    return SecretStr(given.strip())
+
+
+def _open_gate(tx: Transaction, account_id: UUID) -> None:
+    """What the frame closed for want of consent opens again; what a person closed stays closed."""
+    for gate in gates.closed(tx):
+        if (gate.scope, gate.key, gate.actor) == ("account", str(account_id), "postroom"):
+            gates.open_gate(tx, gate.scope, gate.key)

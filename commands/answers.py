@@ -1,0 +1,120 @@
+"""What every sub-command shares: answers as tables or as JSON, both redacted; failures as one line; who is at it."""
+
+import getpass
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from domain.jobs.failures import Failure, Invalid
+from domain.jobs.job import ActorType, JsonObject, Origin
+from domain.text.redaction import redact
+from observability import logs
+
+WIDTH_WITHOUT_TERMINAL = 200
+"""A pipe has no width; ids must not be folded there."""
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Answer with JSON instead of a table.")
+operator_option = click.option(
+    "--as",
+    "operator_name",
+    default=getpass.getuser,
+    show_default="your login",
+    help="Who does it, for the audit trail.",
+)
+
+
+class FleetGroup(click.Group):
+    """A group whose commands end with one line and exit status 1 when a failure of ours escapes them."""
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's signature
+        """Run the command; under `celery`, records go to standard error, out of the answer's way."""
+        if ctx.obj is not None:
+            logs.configure("WARNING")
+        try:
+            return super().invoke(ctx)
+        except Failure as failure:
+            raise click.ClickException(shown(redact(f"{failure.code}: {failure.reason}"))) from failure
+
+
+def operator(name: str) -> Origin:
+    """A person at the command line, as the cause of what follows."""
+    return Origin(ActorType.USER, f"operator:{name}"[:200], request_id=str(uuid4()))
+
+
+def show_rows(rows: Sequence[object], columns: Sequence[str], *, as_json: bool) -> None:
+    """Print rows, as JSON with all that is known of them, or as a table of the named columns."""
+    documents = [_document(row) for row in rows]
+    if as_json:
+        _print_json(documents)
+        return
+    table = Table(*columns, header_style="bold")
+    for document in documents:
+        table.add_row(*(Text(shown(document.get(column))) for column in columns))
+    console().print(table if rows else "none")
+
+
+def show_document(title: str, document: object, *, as_json: bool) -> None:
+    """Print one thing with its fields."""
+    facts = _document(document)
+    if as_json:
+        _print_json(facts)
+        return
+    table = Table("", title, header_style="bold")
+    for name, value in facts.items():
+        table.add_row(name, Text(shown(value)))
+    console().print(table)
+
+
+def console() -> Console:
+    """The terminal, or a wide page when there is none."""
+    found = Console()
+    return found if found.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
+
+
+def shown(value: object) -> str:
+    """A value as text for a terminal, without characters that could command it."""
+    match value:
+        case None:
+            text = ""
+        case datetime():
+            text = value.isoformat(timespec="seconds")
+        case dict() | list() | tuple():
+            text = json.dumps(value, default=_plain, ensure_ascii=False)
+        case _:
+            text = str(value)
+    return "".join(letter if letter.isprintable() or letter == "\n" else "\ufffd" for letter in text)
+
+
+def json_object(text: str, field: str) -> JsonObject:
+    """Read a JSON object from an option, or from standard input when the option is `-`; raises `Invalid`."""
+    try:
+        found = json.loads(sys.stdin.read() if text == "-" else text)
+    except ValueError as error:
+        raise Invalid(field, f"is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise Invalid(field, "is no JSON object")
+    return found
+
+
+def _document(row: object) -> dict[str, Any]:
+    facts = asdict(row) if is_dataclass(row) and not isinstance(row, type) else row
+    if not isinstance(facts, Mapping):
+        raise TypeError(f"{type(row).__name__} has no fields")
+    return {str(name): redact({name: value})[name] for name, value in facts.items()}  # type: ignore[index] # a mapping in, a mapping out
+
+
+def _print_json(document: object) -> None:
+    click.echo(json.dumps(document, default=_plain, indent=2))
+
+
+def _plain(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -1,0 +1,165 @@
+"""`celery -A tasks doctor`: what is wrong with this installation, and what to do about it."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+import click
+from celery import Celery
+from kombu import Connection
+from kombu.exceptions import OperationalError
+
+from commands.answers import json_option, show_rows
+from domain.jobs.failures import Failure
+from domain.jobs.queues import Queue
+from engine.catalogue import catalogue
+from engine.process.metering import counting_url
+from engine.process.publisher import TRANSPORT_OPTIONS
+from engine.process.runtime import Runtime, runtime
+from observability import logs
+from settings import DEVELOPMENT_SEALING_KEY, Settings
+from storage.accounts import accounts
+from storage.postgres.readiness import Check, database_checks
+
+LARGEST_CLOCK_DIFFERENCE_S = 5.0
+"""A claim forgives 60 s; a clock that is this far off is already broken."""
+WATCH_RENEWAL = timedelta(days=2)
+"""Watches are renewed daily: one that missed two renewals is in trouble, though it lasts for seven days."""
+INSPECTION_S = 2.0
+
+
+@click.command()
+@json_option
+@click.pass_context
+def doctor(ctx: click.Context, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
+    """Examine broker, database, roles, catalogue, workers, watches, clock, settings; exit status 1 if one is wrong."""
+    if ctx.obj is not None:
+        logs.configure("CRITICAL")
+    rows = examine(runtime())
+    show_rows(rows, ("name", "ok", "finding", "remedy"), as_json=as_json)
+    if not all(check.ok for check in rows):
+        ctx.exit(1)
+
+
+def examine(process: Runtime) -> Sequence[Check]:
+    """Every check, whatever the others found."""
+    settings = process.settings
+    return [
+        *settings_checks(settings),
+        broker_check(settings),
+        limits_check(process),
+        *database_checks(process.database, settings, [job_type.name for job_type in catalogue]),
+        _asking("clock", lambda: clock_check(process)),
+        *queue_checks(settings),
+        _asking("watches", lambda: watch_check(process)),
+    ]
+
+
+def settings_checks(settings: Settings) -> Sequence[Check]:
+    """What must not stay at its default outside development."""
+    production = settings.environment == "production"
+    default_key = DEVELOPMENT_SEALING_KEY in settings.sealing_keys.get_secret_value()
+    pushes = bool(settings.pubsub_audience and settings.pubsub_service_account)
+    return (
+        Check(
+            "sealing key",
+            ok=not (production and default_key),
+            finding="the development key, which everybody knows" if default_key else "set",
+            remedy="set POSTROOM_SEALING_KEYS to a secret of this installation" if default_key else "",
+        ),
+        Check(
+            "push settings",
+            ok=pushes or not production,
+            finding="set" if pushes else "no audience or service account: every push is refused",
+            remedy="" if pushes else "set POSTROOM_PUBSUB_AUDIENCE and POSTROOM_PUBSUB_SERVICE_ACCOUNT",
+        ),
+    )
+
+
+def broker_check(settings: Settings) -> Check:
+    """Whether the broker takes connections, and knows what workers ask of it."""
+    remedy = "start the broker and see that POSTROOM_BROKER_URL is right; jobs wait in PostgreSQL meanwhile"
+    url = settings.broker_url.get_secret_value()
+    with Connection(url, transport_options=TRANSPORT_OPTIONS, connect_timeout=3) as connection:
+        try:
+            connection.ensure_connection(max_retries=1, interval_start=0, timeout=3)
+            if not _pops_many(connection):
+                finding = "does not know BLMPOP, by which workers take messages"
+                return Check("broker", ok=False, finding=finding, remedy="use Valkey, or Redis 7 or newer")
+        except (OperationalError, *connection.connection_errors) as error:
+            return Check("broker", ok=False, finding=f"did not answer: {type(error).__name__}", remedy=remedy)
+    return Check("broker", ok=True, finding="answers")
+
+
+def limits_check(process: Runtime) -> Check:
+    """Whether calls to providers are counted for the whole fleet."""
+    settings = process.settings
+    if counting_url(settings) is None:
+        finding = "each process counts its calls for itself: the fleet may call faster than a provider allows"
+        remedy = "set POSTROOM_LIMITS_URL to a Redis or Valkey"
+        return Check("rate limits", ok=settings.environment != "production", finding=finding, remedy=remedy)
+    if not process.meters.answers():
+        remedy = "start the Redis that POSTROOM_LIMITS_URL or POSTROOM_BROKER_URL names"
+        return Check("rate limits", ok=False, finding="calls are not counted: no answer", remedy=remedy)
+    return Check("rate limits", ok=True, finding="calls are counted for the whole fleet")
+
+
+def queue_checks(settings: Settings) -> Sequence[Check]:
+    """Whether some worker consumes each queue, by asking the workers."""
+    # An application of its own, so that the broker of these settings is asked and a dead one is not waited for.
+    with Celery("doctor", broker=settings.broker_url.get_secret_value(), set_as_current=False) as asking:
+        asking.conf.broker_transport_options = TRANSPORT_OPTIONS
+        try:
+            found = asking.control.inspect(timeout=INSPECTION_S).active_queues() or {}
+        except (OperationalError, OSError) as error:
+            finding = f"the workers could not be asked: {type(error).__name__}"
+            return [Check("workers", ok=False, finding=finding, remedy="mend the broker first")]
+    consumers = {queue.value: 0 for queue in Queue}
+    for queues in found.values():
+        for name in {each["name"] for each in queues} & set(consumers):
+            consumers[name] += 1
+    return [_consumed(name, workers) for name, workers in consumers.items()]
+
+
+def clock_check(process: Runtime) -> Check:
+    """How far this machine's clock is from the database's, which is the one that counts."""
+    with process.database.ledger() as tx:
+        theirs: datetime = tx.raw("select clock_timestamp() as now")[0].now
+    off = abs((process.clock() - theirs.astimezone(UTC)).total_seconds())
+    right = off <= LARGEST_CLOCK_DIFFERENCE_S
+    finding = f"{off:.1f} s from the database's"
+    return Check("clock", ok=right, finding=finding, remedy="" if right else "let NTP set both machines' clocks")
+
+
+def watch_check(process: Runtime) -> Check:
+    """Whether every active mailbox still pushes."""
+    with process.database.ledger() as tx:
+        silent = accounts.without_watch(tx, since=process.clock() - WATCH_RENEWAL)
+    if not silent:
+        return Check("watches", ok=True, finding="every active mailbox pushes")
+    names = ", ".join(account.email for account in silent[:5]) + (", …" if len(silent) > 5 else "")  # noqa: PLR2004 - a few say enough
+    remedy = (
+        "enqueue gmail.renew_watch for them, or see why it fails: celery -A tasks jobs list --type gmail.renew_watch"
+    )
+    return Check("watches", ok=False, finding=f"{len(silent)} without a fresh watch: {names}", remedy=remedy)
+
+
+def _pops_many(connection: Connection) -> bool:
+    """Whether workers can take messages; what is neither Redis nor Valkey has commands of its own."""
+    if connection.transport.driver_type != "redis":
+        return True
+    (known,) = connection.default_channel.client.execute_command("COMMAND INFO", "BLMPOP")
+    return known is not None
+
+
+def _asking(name: str, check: Callable[[], Check]) -> Check:
+    try:
+        return check()
+    except Failure as failure:
+        return Check(name, ok=False, finding=f"could not be asked: {failure.reason}", remedy="mend the database first")
+
+
+def _consumed(queue: str, workers: int) -> Check:
+    if workers:
+        return Check(f"queue {queue}", ok=True, finding=f"{workers} workers")
+    remedy = f"start one: celery -A tasks worker -Q {queue}"
+    return Check(f"queue {queue}", ok=False, finding="no worker consumes it", remedy=remedy)

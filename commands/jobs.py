@@ -1,0 +1,145 @@
+"""`celery -A tasks jobs`: enqueue, look at and cancel jobs."""
+
+from uuid import UUID
+
+import click
+
+from commands.answers import (
+    FleetGroup,
+    console,
+    json_object,
+    json_option,
+    operator,
+    operator_option,
+    show_document,
+    show_rows,
+)
+from domain.jobs.contract import parse_time
+from domain.jobs.failures import Gone, Invalid
+from domain.jobs.job import NewJob, State
+from domain.jobs.queues import Queue
+from engine.catalogue import catalogue
+from engine.enqueue import enqueue
+from engine.process.runtime import runtime
+from storage.ledger import job_views, ledger, orgs
+from storage.ledger.job_views import JobFilter
+
+LINE = ("job_id", "job_type", "queue", "state", "attempt", "created_at", "run_at", "reason")
+SECTIONS = {
+    "events": ("at", "event", "attempt", "actor_id", "data"),
+    "steps": ("name", "attempt", "at", "cost_microcents", "result"),
+    "effects": ("key", "strategy", "status", "last_seen_at", "result", "error"),
+    "children": ("job_id", "job_type", "state"),
+}
+
+
+@click.group(cls=FleetGroup)
+def jobs() -> None:
+    """Enqueue, look at and cancel jobs."""
+
+
+@jobs.command("enqueue")
+@click.argument("job_type")
+@click.option("--org", required=True, help="The org's id or name.")
+@click.option("--payload", default="{}", help="A JSON object, or - to read it from standard input.")
+@click.option("--run-at", help="Not before this RFC 3339 time.")
+@click.option("--priority", type=click.IntRange(-100, 100), default=0, help="Higher goes first.")
+@click.option("--key", help="Idempotency key: a second job with it is refused and names the first.")
+@operator_option
+@json_option
+def enqueue_job(  # noqa: PLR0913, PLR0917 - one parameter per option
+    job_type: str,
+    org: str,
+    payload: str,
+    run_at: str | None,
+    priority: int,
+    key: str | None,
+    operator_name: str,
+    as_json: bool,  # noqa: FBT001 - a flag of the command line
+) -> None:
+    """Enqueue a job of a type after checking its payload."""
+    known = catalogue.find(job_type)
+    if known is None:
+        raise Invalid("type", f"{job_type} is no known job type; known are {', '.join(k.name for k in catalogue)}")
+    given = known.read(json_object(payload, "payload"), known.version).document()
+    due = parse_time(run_at, "run_at") if run_at else None
+    with runtime().database.ledger() as tx:
+        job = NewJob(
+            job_type=known.name,
+            org_id=orgs.find(tx, org),
+            payload=given,
+            payload_version=known.version,
+            origin=operator(operator_name),
+            idempotency_key=key,
+            run_at=due,
+            priority=priority,
+        )
+        answer = enqueue(tx, [job])[0]
+    document = {"job_id": answer.job_id, "job_type": known.name, "created": answer.created}
+    show_document("job", document, as_json=as_json)
+
+
+@jobs.command("list")
+@click.option("--state", "states", multiple=True, type=click.Choice([state.value for state in State]))
+@click.option("--type", "job_type", help="Only this job type.")
+@click.option("--queue", type=click.Choice([queue.value for queue in Queue]))
+@click.option("--org", help="Only this org: its id or name.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@json_option
+def list_jobs(
+    states: tuple[str, ...],
+    job_type: str | None,
+    queue: str | None,
+    org: str | None,
+    limit: int,
+    as_json: bool,  # noqa: FBT001 - a flag of the command line
+) -> None:
+    """List jobs, the newest first."""
+    known = catalogue.find(job_type) if job_type else None
+    with runtime().database.ledger() as tx:
+        org_id = orgs.find(tx, org) if org else None
+        wanted = JobFilter(states, known.name if known else job_type, queue, org_id)
+        found = job_views.listed(tx, wanted, limit=limit)
+    show_rows(found, LINE, as_json=as_json)
+
+
+@jobs.command("show")
+@click.argument("job_id", type=click.UUID)
+@json_option
+def show_job(job_id: UUID, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
+    """Tell the whole story of a job: row, timeline, steps, effects, children, dead letter."""
+    with runtime().database.ledger() as tx:
+        story = job_views.story(tx, job_id)
+    if story is None:
+        raise Gone(f"there is no job {job_id}")
+    if as_json:
+        show_document("job", story, as_json=True)
+        return
+    show_document("job", story.job or {"job_id": job_id, "state": "past its retention"}, as_json=False)
+    for name, columns in SECTIONS.items():
+        console().print(f"\n{name}", style="bold")
+        show_rows(getattr(story, name), columns, as_json=False)
+    if story.dead_letter:
+        show_document("dead letter", story.dead_letter, as_json=False)
+
+
+@jobs.command("cancel")
+@click.argument("job_ids", type=click.UUID, nargs=-1, required=True)
+@click.option("--reason", required=True, help="Why; it is kept with the job.")
+@operator_option
+@json_option
+@click.pass_context
+def cancel_jobs(
+    ctx: click.Context,
+    job_ids: tuple[UUID, ...],
+    reason: str,
+    operator_name: str,
+    as_json: bool,  # noqa: FBT001 - a flag of the command line
+) -> None:
+    """Cancel jobs: a queued one at once, a running one at its next step. Exit status 1 if one had ended before."""
+    with runtime().database.ledger() as tx:
+        moved = ledger.cancel(tx, job_ids, reason, by=operator(operator_name))
+    rows = [{"job_id": job_id, "state": moved.get(job_id, "ended before, or unknown")} for job_id in job_ids]
+    show_rows(rows, ("job_id", "state"), as_json=as_json)
+    if set(job_ids) - set(moved):
+        ctx.exit(1)

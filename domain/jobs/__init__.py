@@ -1,0 +1,1 @@
+"""What a job is: its states, contract, failures, retries, uniqueness and effects."""

@@ -1,0 +1,85 @@
+"""The job contract: what any service must say when it hands over a job (seed 004; spec section 2)."""
+
+from datetime import datetime
+from typing import Annotated, Any, Self
+from uuid import UUID
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from domain.jobs.failures import Invalid
+from domain.jobs.job import ActorType, JsonObject, NewJob, Origin
+from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
+
+Text = Field(min_length=1, max_length=200)
+
+
+def _readable(payload: JsonObject) -> JsonObject:
+    if nests_too_deep(payload):
+        raise ValueError(f"nests more than {MOST_LEVELS} levels deep")
+    return payload
+
+
+class JobContract(BaseModel):
+    """One job as a foreign service sends it; unknown fields are refused, so that a typing error is not lost."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    job_id: UUID
+    job_type: str = Field(pattern=r"^[A-Za-z_]+(\.[A-Za-z_]+){0,3}$", max_length=100)
+    org_id: UUID
+    project_id: UUID | None = None
+    actor_type: ActorType
+    actor_id: str = Text
+    request_id: str = Text
+    correlation_id: str = Text
+    idempotency_key: str = Field(min_length=1, max_length=400)
+    created_at: AwareDatetime
+    payload: Annotated[dict[str, Any], AfterValidator(_readable)]
+    payload_version: int = Field(ge=1, le=1000)
+    scheduled_for: AwareDatetime | None = None
+    expires_at: AwareDatetime | None = None
+    priority: int = Field(0, ge=-100, le=100)
+    traceparent: str | None = Field(None, max_length=200)
+
+    @classmethod
+    def parse(cls, document: object) -> Self:
+        """Read a contract; raises `Invalid` with the first offending field and the reason."""
+        try:
+            return cls.model_validate(document)
+        except ValidationError as error:
+            raise first_problem(error) from None
+
+    def new_job(self) -> NewJob:
+        """The contract as the ledger takes it."""
+        return NewJob(
+            job_type=self.job_type,
+            org_id=self.org_id,
+            payload=self.payload,
+            payload_version=self.payload_version,
+            job_id=self.job_id,
+            project_id=self.project_id,
+            origin=Origin(self.actor_type, self.actor_id, self.request_id, self.correlation_id, self.traceparent),
+            idempotency_key=self.idempotency_key,
+            run_at=self.scheduled_for,
+            expires_at=self.expires_at,
+            priority=self.priority,
+            created_at=self.created_at,
+        )
+
+
+def first_problem(error: ValidationError, under: str = "") -> Invalid:
+    """The first problem of a validation, as field and reason; never the offending value, which may be a secret."""
+    problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    path = ".".join(str(part) for part in problem["loc"]) or "document"
+    return Invalid(f"{under}{path}", problem["msg"])
+
+
+def parse_time(text: str, field: str) -> datetime:
+    """Read an RFC 3339 time with its zone; raises `Invalid`."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise Invalid(field, "is no RFC 3339 time") from None
+    if time.tzinfo is None:
+        raise Invalid(field, "has no time zone")
+    return time

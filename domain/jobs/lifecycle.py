@@ -1,0 +1,248 @@
+"""What becomes of a job: the table of allowed moves, and one pure function from an outcome to a settlement."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from domain.jobs.failures import (
+    ClaimLost,
+    Failure,
+    Invalid,
+    OverBudget,
+    Scope,
+    Throttled,
+    Transient,
+    Unauthorised,
+    Uncertain,
+)
+from domain.jobs.job import Cancel, ClaimedJob, Done, JsonObject, NewJob, Outcome, Snooze, State
+from domain.jobs.retry import RetryPolicy
+from domain.text.clean_text import clean_text
+
+MOVES: frozenset[tuple[State, State]] = frozenset(
+    {
+        (State.QUEUED, State.CLAIMED),
+        (State.QUEUED, State.RUNNING),  # claimed and started in one statement
+        (State.QUEUED, State.CANCELED),  # canceled or expired before a claim
+        (State.CLAIMED, State.RUNNING),
+        (State.CLAIMED, State.QUEUED),  # the process died or stopped before it began
+        (State.CLAIMED, State.SUCCEEDED),  # started and ended within one batch
+        (State.CLAIMED, State.FAILED),
+        (State.CLAIMED, State.DEAD),
+        (State.CLAIMED, State.CANCELED),
+        (State.RUNNING, State.QUEUED),  # retry, snooze, rescue, shutdown
+        (State.RUNNING, State.SUCCEEDED),
+        (State.RUNNING, State.FAILED),
+        (State.RUNNING, State.DEAD),
+        (State.RUNNING, State.CANCELED),
+    }
+)
+
+MAX_LOSSES = 3
+"""A job that took its process down this often is poison: more tries would only take more processes down."""
+
+THROTTLE_JITTER = timedelta(seconds=2)
+"""Spreads the jobs that wait for one provider, so that they do not all come back at the same moment."""
+
+NO_DETAIL: JsonObject = {}
+"""What an attempt that went well has to tell; one for all of them, and nobody writes into it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloseGate:
+    """Keeps a scope's jobs in their queues until a time; without a time, until somebody opens it."""
+
+    scope: Scope
+    key: str
+    reason: str
+    until: datetime | None
+
+
+class Settlement(NamedTuple):
+    """What is written about one attempt, named by job and claim token."""
+
+    job_id: UUID
+    token: UUID
+    state: State
+    run_at: datetime | None = None
+    attempt_delta: int = 0
+    loss_delta: int = 0
+    started_at: datetime | None = None
+    """When the attempt began; None for a claim that was given back before its handler ran."""
+    output: JsonObject | None = None
+    error: JsonObject | None = None
+    reason: str | None = None
+    cost_microcents: int = 0
+    detail: JsonObject = NO_DETAIL
+    children: tuple[NewJob, ...] = ()
+    gate: CloseGate | None = None
+
+    @classmethod
+    def returned(cls, job: ClaimedJob, reason: str, *, cause: str = "shutdown") -> "Settlement":
+        """The attempt is given back untouched, because its process stops or has too little lease left."""
+        detail = {"cause": cause, "reason": reason}
+        return cls(job.job_id, job.token, State.QUEUED, attempt_delta=-1, detail=detail)
+
+    @classmethod
+    def unstarted(cls, job: ClaimedJob, cause: str, until: datetime | None = None) -> "Settlement":
+        """The claim is given back before its handler ran: no attempt is spent."""
+        return cls.unanswered(job.job_id, job.token, cause=cause, until=until)
+
+    @classmethod
+    def unanswered(
+        cls, job_id: UUID, token: UUID, *, cause: str = "unanswered", until: datetime | None = None
+    ) -> "Settlement":
+        """A claim that nobody acts on, for its answer was lost, goes back if it was made at all.
+
+        Only the ledger knows whether it counted an attempt; what it counted is given back.
+        """
+        return cls(job_id, token, State.QUEUED, run_at=until, attempt_delta=-1, detail={"cause": cause})
+
+    @classmethod
+    def revoked(cls, job: ClaimedJob, started_at: datetime) -> "Settlement":
+        """An operator revoked the claim by Celery's command before the handler ran."""
+        reason = "revoked by an operator"
+        return cls(
+            job.job_id, job.token, State.CANCELED, reason=reason, detail={"reason": reason}, started_at=started_at
+        )
+
+    def begun(self, at: datetime | None, *, cost_microcents: int = 0) -> "Settlement":
+        """The same settlement of an attempt that began at `at`, if it began, with what it cost."""
+        return self._replace(started_at=at, cost_microcents=cost_microcents)
+
+
+def settle(  # noqa: PLR0913 - what is known of an attempt
+    job: ClaimedJob,
+    outcome: Outcome | Failure,
+    policy: RetryPolicy,
+    now: datetime,
+    dice: float,
+    *,
+    began_at: datetime | None = None,
+    cost_microcents: int = 0,
+) -> Settlement:
+    """Decide what becomes of a job after one attempt, which began at `began_at` and cost so much.
+
+    Raises `Invalid` for an outcome that says nothing definite: a snooze until a time without a zone.
+
+    A claim that is lost is given back all the same: its token matches nothing then. But a lease that ran short in the
+    process may still stand in the ledger, be renewed a moment later, and keep the job from everybody.
+    """
+    if isinstance(outcome, Done):
+        return Settlement(
+            job.job_id,
+            job.token,
+            State.SUCCEEDED,
+            started_at=began_at,
+            output=outcome.output,
+            cost_microcents=cost_microcents,
+            children=outcome.children,
+        )
+    return _settle_undone(job, outcome, policy, now, dice).begun(began_at, cost_microcents=cost_microcents)
+
+
+def _settle_undone(
+    job: ClaimedJob, outcome: Snooze | Cancel | Failure, policy: RetryPolicy, now: datetime, dice: float
+) -> Settlement:
+    match outcome:
+        case Snooze(until=until, reason=reason):
+            if until.utcoffset() is None:
+                raise Invalid("until", "has no time zone")
+            return _requeue(job, until, {"cause": "snooze", "reason": clean_text(reason)}, attempt_delta=-1)
+        case Cancel(reason=reason):
+            kept = clean_text(reason)
+            return Settlement(job.job_id, job.token, State.CANCELED, reason=kept, detail={"reason": kept})
+        case ClaimLost(reason=reason):
+            return Settlement.returned(job, reason, cause="margin")
+        case Failure():
+            return _settle_failure(job, outcome, policy, now, dice)
+
+
+def lose(job: ClaimedJob, *, guilty: bool) -> Settlement:
+    """What becomes of a job whose process died; `guilty` when it was running at that moment, and not only waiting.
+
+    A job that keeps taking its process down is poison. One that only shared the process spends its attempt, no more.
+    """
+    losses = job.losses + guilty
+    poison = losses >= MAX_LOSSES
+    code = "poison" if poison else "lost"
+    error = {"code": code, "reason": "the worker process was lost", "attempt": job.attempt}
+    if poison or job.attempt >= job.max_attempts:
+        return _end(job, State.DEAD, error)._replace(loss_delta=int(guilty))
+    detail = {"cause": "lost", "losses": losses, "error": error}
+    return Settlement(
+        job.job_id, job.token, State.QUEUED, loss_delta=int(guilty), error=error if guilty else None, detail=detail
+    )
+
+
+def _settle_failure(job: ClaimedJob, failure: Failure, policy: RetryPolicy, now: datetime, dice: float) -> Settlement:
+    error = describe(failure, job.attempt)
+    match failure:
+        case Throttled(retry_after=wait, scope=scope, provider=provider):
+            until = now + wait
+            gate = CloseGate(scope, _gate_key(job, scope, provider), clean_text(failure.reason), until)
+            return _requeue(
+                job, until + THROTTLE_JITTER * dice, {"cause": "throttled", "error": error}, attempt_delta=-1, gate=gate
+            )
+        case Unauthorised() | OverBudget():
+            return _requeue(
+                job, now, {"cause": "parked", "error": error}, attempt_delta=-1, gate=_parking_gate(failure)
+            )
+        case Uncertain() | Invalid():
+            return _end(job, State.DEAD, error)
+        case Transient() if job.attempt < job.max_attempts:
+            return _requeue(
+                job, now + policy.delay(job.attempt, dice), {"cause": "failure", "error": error}, error=error
+            )
+        case Failure(permanent=True):
+            return _end(job, State.FAILED, error)
+        case _:
+            return _end(job, State.DEAD, error)
+
+
+def _parking_gate(failure: Unauthorised | OverBudget) -> CloseGate | None:
+    """The gate that keeps the job's kin back; a budget's was closed together with the look at the money."""
+    if isinstance(failure, Unauthorised):
+        return CloseGate(Scope.ACCOUNT, failure.account, f"needs_reconsent: {clean_text(failure.reason)}", None)
+    return None
+
+
+def describe(failure: Failure, attempt: int) -> JsonObject:
+    """A failure as it is kept, in text that can be: code, reason and attempt; no payload, no traceback, no secret."""
+    return {"code": clean_text(failure.code), "reason": clean_text(failure.reason)[:2000], "attempt": attempt}
+
+
+def _requeue(
+    job: ClaimedJob,
+    run_at: datetime,
+    detail: JsonObject,
+    *,
+    attempt_delta: int = 0,
+    error: JsonObject | None = None,
+    gate: CloseGate | None = None,
+) -> Settlement:
+    return Settlement(
+        job.job_id,
+        job.token,
+        State.QUEUED,
+        run_at=run_at,
+        attempt_delta=attempt_delta,
+        error=error,
+        detail=detail | {"run_at": run_at.isoformat()},
+        gate=gate,
+    )
+
+
+def _end(job: ClaimedJob, state: State, error: JsonObject) -> Settlement:
+    return Settlement(job.job_id, job.token, state, error=error, detail={"error": error})
+
+
+def _gate_key(job: ClaimedJob, scope: Scope, provider: str) -> str:
+    match scope:
+        case Scope.ACCOUNT:
+            return str(job.payload.get("account_id", job.job_id))
+        case Scope.ORG:
+            return str(job.org_id)
+        case Scope.PROVIDER:
+            return provider

@@ -1,0 +1,1 @@
+"""Bytes of a message to fields, whatever a sender wrote."""

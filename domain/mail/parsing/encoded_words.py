@@ -1,0 +1,83 @@
+"""Encoded words and parameters in headers (RFC 2047, RFC 2231), read leniently; nothing here raises."""
+
+import re
+from urllib.parse import unquote_to_bytes
+
+from domain.mail.parsing.mail_encoding import decode_text, decode_transfer
+
+_WORD = re.compile(r"=\?([^?\s]{1,80})\?([bBqQ])\?([^?]*)\?=")
+_PARAMETER = re.compile(r';\s*+([^\s=;]{1,80})\s*+=\s*+("(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[^;\s]*+)', re.DOTALL)
+_QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
+_CONTINUED = re.compile(r"([^*]+)\*(\d{1,3})(\*?)")
+_MOST_PARAMETERS = 50
+
+
+def decode_words(text: str) -> str:
+    """A header value with its encoded words decoded; neighbours of the same charset are joined before decoding.
+
+    Joining repairs the many mailers that cut a multi-byte character in two.
+    """
+    pieces: list[str] = []
+    pending: list[bytes] = []
+    pending_charset = ""
+    position = 0
+    for match in _WORD.finditer(text):
+        between = text[position : match.start()]
+        charset = match[1].partition("*")[0].lower()
+        if pending and (between.strip() or charset != pending_charset):
+            pieces.append(decode_text(b"".join(pending), pending_charset)[0])
+            pending.clear()
+        if between.strip() or position == 0:
+            pieces.append(between)
+        pending.append(_word_bytes(match[2], match[3]))
+        pending_charset = charset
+        position = match.end()
+    if pending:
+        pieces.append(decode_text(b"".join(pending), pending_charset)[0])
+    return "".join(pieces) + text[position:]
+
+
+def parse_parameters(value: str) -> tuple[str, dict[str, str]]:
+    """The main value in lower case and its parameters by lower-case name, continuations joined; first one wins."""
+    main = value.partition(";")[0].strip().lower()
+    parameters: dict[str, str] = {}
+    continued: dict[str, dict[int, tuple[str, bool]]] = {}
+    for count, match in enumerate(_PARAMETER.finditer(value)):
+        if count >= _MOST_PARAMETERS:
+            break
+        name, raw = match[1].lower(), _unquote(match[2])
+        piece = _CONTINUED.fullmatch(name)
+        if piece:
+            continued.setdefault(piece[1], {}).setdefault(int(piece[2]), (raw, bool(piece[3])))
+        elif name.endswith("*"):
+            parameters.setdefault(name[:-1], _extended([(raw, True)]))
+        else:
+            parameters.setdefault(name, decode_words(raw))
+    for name, pieces in continued.items():
+        parameters.setdefault(name, _extended([pieces[number] for number in sorted(pieces)]))
+    return main, parameters
+
+
+def _word_bytes(encoding: str, payload: str) -> bytes:
+    data = payload.encode("utf-8", "replace")
+    if encoding in "bB":
+        return decode_transfer(data, "base64")[0]
+    return decode_transfer(data.replace(b"_", b"=20"), "quoted-printable")[0]
+
+
+def _unquote(raw: str) -> str:
+    if not raw.startswith('"'):
+        return raw
+    inner = raw[1:-1] if len(raw) > 1 and raw.endswith('"') else raw[1:]
+    return _QUOTED_PAIR.sub(r"\1", inner)
+
+
+def _extended(pieces: list[tuple[str, bool]]) -> str:
+    """Join the pieces of an RFC 2231 value; the charset stands in the first, as charset'language'text."""
+    charset = "utf-8"
+    first, percent = pieces[0]
+    if percent and first.count("'") >= 2:  # noqa: PLR2004 -- the two quotes of charset'language'text
+        charset, _, rest = first.split("'", 2)
+        pieces = [(rest, True), *pieces[1:]]
+    data = b"".join(unquote_to_bytes(text) if encoded else text.encode("utf-8", "replace") for text, encoded in pieces)
+    return decode_text(data, charset)[0]

@@ -1,0 +1,189 @@
+"""Any RFC 822 bytes into a `ParsedMessage`; whatever the bytes are, this returns and says what was wrong."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from domain.mail.parsing.addresses import parse_addresses
+from domain.mail.parsing.encoded_words import decode_words
+from domain.mail.parsing.html_text import html_to_text
+from domain.mail.parsing.mail_encoding import base64_size, decode_text, decode_transfer
+from domain.mail.parsing.mail_headers import HeaderBlock, read_headers
+from domain.mail.parsing.mime_parts import Part, describe_part, leaf_parts
+from domain.mail.parsing.parsed_message import Address, Attachment, AuthResult, Defect, ParsedMessage
+from domain.text.clean_text import clean_text
+
+LONGEST_TEXT = 200_000
+LONGEST_HTML = 500_000
+LONGEST_VALUE = 4_000
+LONGEST_SUBJECT = 998
+MOST_REFERENCES = 100
+_MOST_ATTACHMENTS = 200
+_MOST_TEXT_PARTS = 20
+_MESSAGE_ID = re.compile(r"<[^<>\s]{1,250}>")
+_METHOD = re.compile(rb"(?im)^METHOD:[ \t]*([A-Z-]{1,30})[ \t\r]*$")
+_AUTH_METHOD = re.compile(r"\b([a-z][a-z0-9-]{1,20})\s*=\s*([a-z]{1,20})\b", re.IGNORECASE)
+_FIRST_YEAR, _LAST_YEAR = 1970, 9998
+_SPACES = re.compile(r"\s+")
+_CALENDAR = frozenset({"text/calendar", "application/ics"})
+_NOT_READ = _CALENDAR | {"text/html", "text/vcard", "text/x-vcard", "text/directory", "text/css"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What the leaf parts held together."""
+
+    text: str
+    html: str | None
+    attachments: tuple[Attachment, ...]
+    has_calendar: bool
+    calendar_method: str | None
+
+
+def parse_message(raw: bytes) -> ParsedMessage:
+    """Understand a message as far as it can be; never raises. Time is linear in the size, within fixed bounds."""
+    block = read_headers(raw)
+    top = describe_part(block, raw[block.body_start :], 0)
+    leaves, noted = leaf_parts(top)
+    defects = [*_raw_defects(raw), *block.defects, *noted]
+    content = _content(leaves, defects)
+    senders = _addresses(block, "from", defects)
+    defects.extend(_sender_defects(block, senders))
+    return ParsedMessage(
+        message_id=_first_id(block.first("message-id")),
+        in_reply_to=_first_id(block.first("in-reply-to")),
+        references=_references(block.first("references")),
+        subject=_decoded(block.first("subject"), LONGEST_SUBJECT),
+        from_=senders[0] if senders else None,
+        reply_to=_addresses(block, "reply-to", defects),
+        to=_addresses(block, "to", defects),
+        cc=_addresses(block, "cc", defects),
+        bcc=_addresses(block, "bcc", defects),
+        date=_date(block.first("date"), defects),
+        headers=tuple((name, _decoded(value, LONGEST_VALUE)) for name, value in block.fields),
+        content_type=top.content_type,
+        text=content.text,
+        html=content.html,
+        attachments=content.attachments,
+        has_calendar=content.has_calendar,
+        calendar_method=content.calendar_method,
+        auth_results=tuple(_auth_result(value) for value in block.every("authentication-results")),
+        defects=tuple(dict.fromkeys(defects)),
+        size=len(raw),
+    )
+
+
+def _raw_defects(raw: bytes) -> Iterable[Defect]:
+    if not raw:
+        yield Defect.EMPTY
+    if b"\x00" in raw:
+        yield Defect.NUL_BYTES
+
+
+def _decoded(value: str, longest: int) -> str:
+    return _SPACES.sub(" ", clean_text(decode_words(value[: longest * 4]))).strip()[:longest]
+
+
+def _addresses(block: HeaderBlock, name: str, defects: list[Defect]) -> tuple[Address, ...]:
+    addresses, more = parse_addresses(", ".join(block.every(name)))
+    if more:
+        defects.append(Defect.TOO_MANY_RECIPIENTS)
+    return addresses
+
+
+def _sender_defects(block: HeaderBlock, senders: tuple[Address, ...]) -> Iterable[Defect]:
+    if not senders:
+        yield Defect.NO_SENDER
+    if len(senders) > 1 or len(block.every("from")) > 1:
+        yield Defect.MANY_SENDERS
+
+
+def _first_id(value: str) -> str | None:
+    match = _MESSAGE_ID.search(value)
+    return clean_text(match[0]) if match else None
+
+
+def _references(value: str) -> tuple[str, ...]:
+    """The ids of the thread, oldest first; of too many the first and the latest stay."""
+    ids = [clean_text(match[0]) for match in _MESSAGE_ID.finditer(value)]
+    return tuple(ids) if len(ids) <= MOST_REFERENCES else (ids[0], *ids[1 - MOST_REFERENCES :])
+
+
+def _date(value: str, defects: list[Defect]) -> datetime | None:
+    """The Date header in UTC; one without a zone is taken for UTC (RFC 5322 allows -0000 for "unknown")."""
+    if not value:
+        return None
+    try:
+        date = parsedate_to_datetime(value[:100])
+        date = date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        date = datetime.min.replace(tzinfo=UTC)
+    if _FIRST_YEAR <= date.year <= _LAST_YEAR:
+        return date
+    defects.append(Defect.BAD_DATE)
+    return None
+
+
+def _auth_result(value: str) -> AuthResult:
+    host, _, results = _decoded(value, LONGEST_VALUE).partition(";")
+    # Comments may hold anything, "dmarc=pass" included (RFC 8601, 2.2).
+    plain = re.sub(r"\([^()]*\)", " ", results)
+    pairs = tuple((match[1].lower(), match[2].lower()) for match in _AUTH_METHOD.finditer(plain))
+    return AuthResult((host.split() or [""])[0].lower(), pairs)
+
+
+def _content(leaves: list[Part], defects: list[Defect]) -> _Content:
+    plain = [part for part in leaves if _is_readable(part)]
+    pages = [part for part in leaves if part.content_type == "text/html" and _is_inline(part)]
+    calendars = [part for part in leaves if part.content_type in _CALENDAR]
+    shown = {id(part) for part in (*plain, *pages[:1], *calendars)}
+    text = "\n\n".join(filter(None, (_text(part, LONGEST_TEXT, defects) for part in plain[:_MOST_TEXT_PARTS])))
+    page = _text(pages[0], LONGEST_HTML, defects) if pages else None
+    text = text if text.strip() or page is None else html_to_text(page)
+    if len(text) > LONGEST_TEXT:
+        defects.append(Defect.TRUNCATED_TEXT)
+    return _Content(
+        text[:LONGEST_TEXT],
+        page,
+        tuple(_attachment(part) for part in leaves if id(part) not in shown or part in calendars)[:_MOST_ATTACHMENTS],
+        bool(calendars),
+        next(filter(None, (_calendar_method(part) for part in calendars)), None),
+    )
+
+
+def _is_inline(part: Part) -> bool:
+    """Shown as the message itself; the only part of a message is, even when its sender gave it a file name."""
+    return part.disposition != "attachment" and (not part.filename or part.depth == 0)
+
+
+def _is_readable(part: Part) -> bool:
+    return part.content_type.startswith("text/") and part.content_type not in _NOT_READ and _is_inline(part)
+
+
+def _text(part: Part, longest: int, defects: list[Defect]) -> str:
+    """A part's text, at most `longest` characters; only so many bytes are decoded as may be needed."""
+    enough = longest * 6
+    data, known = decode_transfer(part.body[:enough], part.encoding)
+    text, charset_known = decode_text(data, part.parameters.get("charset", ""))
+    if not known:
+        defects.append(Defect.BAD_ENCODING)
+    if not charset_known:
+        defects.append(Defect.BAD_CHARSET)
+    if len(text) > longest or len(part.body) > enough:
+        defects.append(Defect.TRUNCATED_TEXT)
+    return text[:longest].replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+def _attachment(part: Part) -> Attachment:
+    size = base64_size(part.body) if part.encoding == "base64" else len(part.body)
+    return Attachment(part.filename, part.content_type, size)
+
+
+def _calendar_method(part: Part) -> str | None:
+    method = part.parameters.get("method", "")
+    if not method:
+        found = _METHOD.search(decode_transfer(part.body[:LONGEST_TEXT], part.encoding)[0])
+        method = found[1].decode("ascii") if found else ""
+    return method.strip().upper()[:30] or None

@@ -1,0 +1,136 @@
+"""The bytes of a reply that lands in its thread and cannot be made to carry a header nobody asked for."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from email.errors import MessageError
+from email.headerregistry import Address as HeaderAddress
+from email.message import EmailMessage
+from email.policy import SMTP
+
+from domain.jobs.failures import Invalid
+from domain.mail.parsing.parsed_message import Address, ParsedMessage
+from domain.text.clean_text import clean_text
+
+TOKEN_HEADER = "X-Postroom-Token"  # noqa: S105 -- the name of a header, no secret
+"""Names the draft we made, so that a draft whose record was lost is found again (providers.md 4.1)."""
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{8,64}")
+_MESSAGE_ID = re.compile(r"<[!-;=?-~]{1,250}>")
+_ADDR_SPEC = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}")
+_REPLY_PREFIX = re.compile(r"(?i)\s*re\s*(?:\[\d+\])?\s*:")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+_LONGEST_LINE = 990
+LONGEST_REFERENCES = 900
+"""All on one line below RFC 5322's 998: Python 3.11 turns ids it has to fold into encoded words, which ends threads."""
+LONGEST_BODY = 100_000
+_POLICY = SMTP.clone(max_line_length=_LONGEST_LINE, cte_type="7bit")
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """The facts of the message that is answered; never its own recipients, so a reply goes to one party only."""
+
+    subject: str
+    from_: Address
+    reply_to: tuple[Address, ...] = ()
+    message_id: str | None = None
+    references: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, message: ParsedMessage) -> "Original":
+        """The facts of a parsed message; raises `Invalid` when nobody sent it."""
+        if message.from_ is None:
+            raise Invalid("from", "the message has no sender who could be answered")
+        references = message.references or ((message.in_reply_to,) if message.in_reply_to else ())
+        return cls(message.subject, message.from_, message.reply_to, message.message_id, references)
+
+
+def reply_message(
+    original: Original, sender: Address, body: str, *, token: str | None = None, date: datetime | None = None
+) -> bytes:
+    """RFC 5322 bytes, CRLF line ends, of a reply to Reply-To or else From.
+
+    Subject, In-Reply-To and References keep it in its thread (providers.md 1.6). `token` is written to
+    `X-Postroom-Token` and as a made-up entry into References, one of which survives Gmail. No Message-ID is set,
+    because Gmail replaces it. Raises `Invalid(field, reason)` for anything that would break a header.
+    """
+    message = EmailMessage(policy=_POLICY)
+    message["From"] = _header_address("from", sender)
+    message["To"] = [_header_address("to", address) for address in (original.reply_to or (original.from_,))[:10]]
+    message["Subject"] = reply_subject(original.subject)
+    if date is not None:
+        message["Date"] = date
+    parents = thread_references(original, token)
+    if original.message_id is not None and original.message_id in parents:
+        message["In-Reply-To"] = original.message_id
+    if parents:
+        message["References"] = " ".join(parents)
+    if token is not None:
+        message[TOKEN_HEADER] = token
+    message.set_content(_body(body), charset="utf-8")
+    return message.as_bytes()
+
+
+def reply_subject(subject: str) -> str:
+    """The subject with one `Re: `; unchanged when it has one, since Gmail threads by it. Refuses line breaks."""
+    if _CONTROLS.search(subject):
+        raise Invalid("subject", "holds a line break or another control character")
+    text = clean_text(subject).strip()
+    text = text if _REPLY_PREFIX.match(text) else f"Re: {text}".strip()
+    return text[: _LONGEST_LINE // 4]
+
+
+def thread_references(original: Original, token: str | None = None) -> tuple[str, ...]:
+    """The ids for References: the thread's first, the token's, then the latest that fit, the parent last."""
+    ids = list(dict.fromkeys(_valid_ids((*original.references, original.message_id))))
+    parent = [original.message_id] if original.message_id in ids else []
+    earlier = [one for one in ids if one != original.message_id]
+    chosen = [*earlier[:1], *_token_reference(token), *parent]
+    room = LONGEST_REFERENCES - sum(len(one) + 1 for one in chosen if one)
+    middle: list[str] = []
+    for one in reversed(earlier[1:]):
+        room -= len(one) + 1
+        if room < 0:
+            break
+        middle.insert(0, one)
+    return tuple(one for one in (*earlier[:1], *_token_reference(token), *middle, *parent) if one)
+
+
+def token_reference(token: str) -> str:
+    """The made-up References entry of a token; `.invalid` can never be anybody's domain (RFC 2606)."""
+    if not _TOKEN.fullmatch(token):
+        raise Invalid("token", "is not 8 to 64 letters, digits, hyphens or underscores")
+    return f"<{token}@draft.postroom.invalid>"
+
+
+def _token_reference(token: str | None) -> tuple[str, ...]:
+    return () if token is None else (token_reference(token),)
+
+
+def _valid_ids(ids: Sequence[str | None]) -> list[str]:
+    """Ids are refused for line breaks and quietly left out when merely malformed: others wrote them."""
+    for one in ids:
+        if one is not None and ("\r" in one or "\n" in one):
+            raise Invalid("references", "a message id holds a line break")
+    return [one for one in ids if one is not None and _MESSAGE_ID.fullmatch(one)]
+
+
+def _header_address(field: str, address: Address) -> HeaderAddress:
+    if _CONTROLS.search(address.name) or _CONTROLS.search(address.address):
+        raise Invalid(field, "holds a line break or another control character")
+    if not _ADDR_SPEC.fullmatch(address.address):
+        raise Invalid(field, "is no address that mail can be sent to")
+    try:
+        return HeaderAddress(clean_text(address.name)[:100], addr_spec=address.address)
+    except (MessageError, ValueError, IndexError) as error:
+        raise Invalid(field, "is no address that mail can be sent to") from error
+
+
+def _body(body: str) -> str:
+    text = clean_text(body)
+    if not text.strip():
+        raise Invalid("body", "is empty")
+    if len(text) > LONGEST_BODY:
+        raise Invalid("body", f"is longer than {LONGEST_BODY} characters")
+    return "\n".join(text.splitlines()) + "\n"

@@ -1,0 +1,166 @@
+"""The user's own rules: saved once checked, then evaluated by priority without a model (triage, tier 2)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
+
+from domain.mail.actions.requested_action import SENDING, RequestedAction
+from domain.mail.invalid_fields import invalid_from
+from domain.mail.triage.classification import Classification, Decision, DecisionSource
+from domain.mail.triage.conditions import Condition
+from domain.mail.triage.mail_facts import MailFacts
+from domain.mail.triage.text_conditions import Text
+
+DEEPEST_CONDITION = 8
+MOST_CONDITIONS = 200
+_NESTING = ("conditions", "condition")
+
+
+class RuleDecision(BaseModel):
+    """What a rule decides: a class, actions, or both. Without a class the later tiers still classify the mail."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    classification: Classification | None = None
+    needs_reply: bool = False
+    actions: Annotated[tuple[RequestedAction, ...], Field(max_length=20)] = ()
+
+    @model_validator(mode="after")
+    def _decides_something(self) -> Self:
+        if self.classification is None and not self.actions:
+            raise ValueError("decides nothing: give a classification or an action")
+        if self.needs_reply and self.classification is not Classification.NEEDS_RESPONSE:
+            raise ValueError("needs_reply goes with the classification needs_response")
+        return self
+
+
+class Rule(BaseModel):
+    """One rule. The lowest priority comes first; `stop` ends the evaluation when the rule matched."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rule_id: Text
+    name: Text
+    scope: Literal["account", "org"] = "account"
+    priority: Annotated[int, Field(ge=0, le=10_000)] = 100
+    enabled: bool = True
+    condition: Condition
+    decision: RuleDecision
+    stop: bool = True
+    disabled_reason: Annotated[str, StringConstraints(max_length=300)] | None = None
+
+    @field_validator("condition", mode="before")
+    @classmethod
+    def _bounded(cls, condition: object) -> object:
+        """Look at depth and number before anything recursive does."""
+        level, count = [condition], 0
+        for _ in range(DEEPEST_CONDITION):
+            count += len(level)
+            level = [child for one in level for child in _children(one)]
+        if level:
+            raise ValueError(f"is nested deeper than {DEEPEST_CONDITION} levels")
+        if count > MOST_CONDITIONS:
+            raise ValueError(f"has more than {MOST_CONDITIONS} conditions")
+        return condition
+
+    @property
+    def sends(self) -> bool:
+        """Whether mail would leave because of this rule."""
+        return any(action.kind in SENDING for action in self.decision.actions)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleMatch:
+    """What the matching rules decided together: the first class wins, actions add up in order."""
+
+    rule_ids: tuple[str, ...]
+    classification: Classification | None
+    needs_reply: bool
+    actions: tuple[RequestedAction, ...]
+
+    def decision(self) -> Decision | None:
+        """The match as a decision, as sure as can be; None when no rule gave a class."""
+        if self.classification is None:
+            return None
+        rationale = f"rule {', '.join(self.rule_ids)}"[:600]
+        return Decision(
+            source=DecisionSource.DETERMINISTIC,
+            classification=self.classification,
+            confidence=1.0,
+            rationale=rationale,
+            needs_reply=self.needs_reply,
+            actions=self.actions,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The match, if any, and the rules that could not be asked, each with the reason."""
+
+    match: RuleMatch | None
+    skipped: tuple[tuple[str, str], ...]
+
+
+def parse_rule(data: Any) -> Rule:  # noqa: ANN401 -- whatever the HTTP API or the database hands in
+    """A rule from JSON-like data, every pattern compiled; raises `Invalid(field, reason)`."""
+    try:
+        return Rule.model_validate(data)
+    except ValidationError as error:
+        raise invalid_from(error, "rule") from error
+
+
+def evaluate(rules: Iterable[Rule], facts: MailFacts) -> RuleMatch | None:
+    """What the enabled rules decide, by priority; at the same priority an account's rule goes before its org's."""
+    return evaluate_all(rules, facts).match
+
+
+def evaluate_all(rules: Iterable[Rule], facts: MailFacts) -> Evaluation:
+    """As `evaluate`, with the rules that were passed over: a pattern that ran out of time, a forgeable sender."""
+    matched: list[Rule] = []
+    skipped: list[tuple[str, str]] = []
+    for rule in sorted(rules, key=_order):
+        if not rule.enabled:
+            continue
+        try:
+            matches = rule.condition.matches(facts)
+        except TimeoutError:
+            skipped.append((rule.rule_id, "a pattern ran out of time"))
+            continue
+        if matches and rule.sends and not facts.message.dmarc_passed(facts.trusted_hosts):
+            skipped.append((rule.rule_id, "it sends mail, and the sender is not proven (DMARC)"))
+            continue
+        if matches:
+            matched.append(rule)
+            if rule.stop:
+                break
+    return Evaluation(_merge(matched), tuple(skipped))
+
+
+def _order(rule: Rule) -> tuple[int, bool, str]:
+    return rule.priority, rule.scope == "org", rule.rule_id
+
+
+def _merge(matched: list[Rule]) -> RuleMatch | None:
+    if not matched:
+        return None
+    deciding = next((rule.decision for rule in matched if rule.decision.classification is not None), None)
+    return RuleMatch(
+        rule_ids=tuple(rule.rule_id for rule in matched),
+        classification=deciding.classification if deciding else None,
+        needs_reply=deciding.needs_reply if deciding else False,
+        actions=tuple(dict.fromkeys(action for rule in matched for action in rule.decision.actions)),
+    )
+
+
+def _children(condition: object) -> list[object]:
+    """The conditions directly inside one, as data or as models, whatever else it may be."""
+    found: list[object] = []
+    for name in _NESTING:
+        value = condition.get(name) if isinstance(condition, dict) else getattr(condition, name, None)
+        if isinstance(value, (list, tuple)):
+            found.extend(value[: MOST_CONDITIONS + 1])
+        elif value is not None:
+            found.append(value)
+    return found

@@ -1,0 +1,1 @@
+"""How much runs when: windows, fair shares, rate limits, money. Arithmetic only."""

@@ -1,0 +1,1 @@
+"""Text that is safe to keep and to show."""

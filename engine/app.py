@@ -1,0 +1,124 @@
+"""The Celery application of the fleet: every job type registered as a task, and the frame's own parts as bootsteps."""
+
+from functools import cached_property
+from typing import Any
+
+import structlog
+from celery import Celery, Task
+from celery.backends.base import DisabledBackend
+from celery.bootsteps import StartStopStep
+from celery.exceptions import Reject
+
+from engine.catalogue import Job, catalogue
+from engine.celery_patches.request_stack import RequestStack
+from engine.process.database_away import patiently
+from engine.process.hints import DRAW
+from engine.process.runtime import runtime
+from engine.relay.relay import Relay
+from engine.worker import adoption, execution
+from engine.worker.worker import FleetWorker
+from storage.ledger import job_types
+from storage.postgres.execution import DatabaseUnavailable
+
+log = structlog.get_logger(__name__)
+
+
+class FleetApp(Celery):  # type: ignore[misc] # Celery ships no types
+    """Celery with our worker command and our logs."""
+
+    log_cls = "engine.worker.worker:FleetLogging"
+
+    @cached_property
+    def Worker(self) -> Any:  # noqa: N802, ANN401 - Celery's name
+        """The class of `celery worker`."""
+        return self.subclass_with_self(FleetWorker)
+
+
+app = FleetApp("postroom")
+app.config_from_object("celeryconfig")
+
+
+class JobTask(Task):  # type: ignore[misc] # Celery ships no types
+    """A job type as Celery sees it: a task whose message is a hint."""
+
+    Strategy = "engine.worker.loop:strategy"
+    abstract = True
+    backend = DisabledBackend(app)  # what became of a job stands in the ledger; Celery looks for this five times a job
+    acks_late = True  # of foreign jobs, until they are in the ledger
+    reject_on_worker_lost = True
+    job_type: Job[Any]
+
+    def run(self, *arguments: object, **contract: object) -> str:
+        """Run the job that the ledger loop has claimed; without one, take a foreign client's job into the ledger."""
+        attempt = self.request.get(execution.HEADER)
+        if attempt is not None:
+            return execution.run(attempt, self.job_type)
+        if arguments:
+            adoption.refuse(runtime(), self.job_type.name, self.request.id, "args", "must be empty")
+            return "refused"
+        try:
+            return adoption.take_in(runtime(), self.job_type, self.request.id, contract)
+        except DatabaseUnavailable as error:
+            raise Reject(error.reason, requeue=True) from error
+
+    __call__ = run
+    """Celery's worker wraps the one that a task inherits, and its tracer then takes that for a task's own: two more
+    calls and another request for each job, longer than all that `run` does for a light one."""
+
+
+class DrawTask(Task):  # type: ignore[misc] # Celery ships no types
+    """What messages with tickets name; the ledger loop takes them, and nobody else may send one."""
+
+    Strategy = JobTask.Strategy
+    name = DRAW
+
+    def run(self, *_arguments: object, **_contract: object) -> str:
+        """Refuse a message that is not the relay's."""
+        adoption.refuse(runtime(), DRAW, self.request.id, "task", "is not for clients")
+        return "refused"
+
+
+def register(job_type: Job[Any]) -> None:
+    """Make a job type a task of the app, under its name and its aliases."""
+    for name in (job_type.name, *job_type.aliases):
+        facts: dict[str, Any] = {"name": name, "job_type": job_type, "__doc__": job_type.handler.__doc__}
+        # A prefork child past its deadline has lost its claim and still holds its slot of the pool.
+        facts["time_limit"] = (job_type.deadline + execution.OVERTIME).total_seconds()
+        task = app.register_task(type(job_type.name, (JobTask,), facts)())
+        type(task).request_stack = RequestStack()
+
+
+class FleetStep(StartStopStep):  # type: ignore[misc] # Celery ships no types
+    """Starts and stops the relay with the worker command."""
+
+    requires = ("celery.worker.components:Pool",)
+
+    def __init__(self, parent: Any, **options: Any) -> None:  # noqa: ANN401 - Celery's signature
+        """Nothing starts before the pool does."""
+        super().__init__(parent, **options)
+        self.relay: Relay | None = None
+
+    def start(self, parent: Any) -> None:  # noqa: ANN401 - Celery's signature
+        """Tell the doors what this worker knows, and join the relay."""
+        patiently(runtime(), publish_catalogue)
+        self.relay = Relay(runtime())
+        self.relay.start()
+        parent.vital.append(self.relay)
+
+    def stop(self, _parent: Any) -> None:  # noqa: ANN401 - Celery's signature
+        """Leave the relay to another worker."""
+        if self.relay is not None:
+            self.relay.stop()
+
+    terminate = stop
+
+
+def publish_catalogue() -> None:
+    """Write the catalogue into the ledger, where every door reads it."""
+    with runtime().database.ledger() as tx:
+        job_types.publish(tx, [job_type.line() for job_type in catalogue])
+
+
+app.register_task(DrawTask())
+
+app.steps["worker"].add(FleetStep)

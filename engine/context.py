@@ -1,0 +1,135 @@
+"""What a handler may do: touch its org's rows under its claim, keep steps, cause effects once, stop when asked."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from domain.jobs.effects import Finding, Strategy
+from domain.jobs.failures import ClaimLost, Forbidden
+from domain.jobs.job import SYSTEM_ORG, ClaimedJob, Done, Enqueued, Hint, JsonObject, NewJob
+from engine.effects import Once
+from engine.enqueue import enqueue
+from engine.interrupts import Canceled, Interrupted
+from engine.process.runtime import Runtime
+from storage.ledger import effects, ledger
+from storage.postgres.database import Transaction
+
+
+class JobContext:
+    """One attempt at one job. Every write it makes names the attempt's claim (promise P4)."""
+
+    def __init__(self, runtime: Runtime, job: ClaimedJob, began_at: datetime | None = None) -> None:
+        """Bind the attempt to the process it runs in."""
+        self.runtime = runtime
+        self.job = job
+        self.began_at = began_at or runtime.clock()
+        self.settled = False
+        self.woken: tuple[Hint, ...] = ()
+        self.cost_microcents = 0
+
+    @cached_property
+    def log(self) -> Any:  # noqa: ANN401 - structlog's bound loggers share no type
+        """A logger that names the job in every record; made when it is asked for, for most jobs say nothing."""
+        job = self.job
+        return structlog.get_logger("job").bind(
+            job_id=str(job.job_id),
+            job_type=job.job_type,
+            org_id=str(job.org_id),
+            project_id=job.project_id and str(job.project_id),
+            attempt=job.attempt,
+            request_id=job.origin.request_id,
+            correlation_id=job.origin.correlation_id,
+        )
+
+    @property
+    def org_id(self) -> UUID:
+        """The org whose rows this job may see."""
+        return self.job.org_id
+
+    def now(self) -> datetime:
+        """The present, with its zone."""
+        return self.runtime.clock()
+
+    @contextmanager
+    def tx(self) -> Iterator[Transaction]:
+        """Open a short transaction on the org's rows that holds the claim; raises `ClaimLost`. Keep the network out."""
+        job = self.job
+        with self.runtime.database.claimed(job.org_id, job.job_id, job.token) as transaction:
+            yield transaction
+
+    @contextmanager
+    def fleet(self) -> Iterator[Transaction]:
+        """Open a transaction over all orgs, for housekeeping of the system org only; holds the claim."""
+        if self.job.org_id != SYSTEM_ORG:
+            raise Forbidden("only the system org's jobs may look across orgs")
+        with self.runtime.database.ledger() as transaction:
+            transaction.raw(
+                "select postroom.hold_claim(%(job)s, %(token)s)", {"job": self.job.job_id, "token": self.job.token}
+            )
+            yield transaction
+
+    @contextmanager
+    def settling(self, outcome: Done) -> Iterator[Transaction]:
+        """Open a transaction whose commit also makes the job succeeded: domain rows and settlement together."""
+        job = self.job
+        with self.runtime.database.claimed(job.org_id, job.job_id, job.token) as transaction:
+            yield transaction
+            self.woken = ledger.settle_held(
+                transaction, job, outcome.output, self.cost_microcents, began_at=self.began_at
+            )
+        self.settled = True
+
+    def enqueue(self, tx: Transaction, jobs: Sequence[NewJob]) -> tuple[Enqueued, ...]:
+        """Enqueue children in this job's own transaction; they inherit its org, actor, request and trace."""
+        return enqueue(tx, [self.job.child(job) for job in jobs])
+
+    def step(
+        self, name: str, work: Callable[[], JsonObject], *, cost: Callable[[JsonObject], int] | None = None
+    ) -> JsonObject:
+        """Do work once per job: a later attempt gets the kept result. `cost` reads microcents off the result."""
+        self.check()
+        with self.runtime.database.statements() as transaction:
+            kept = effects.load_step(transaction, self.job.job_id, name)
+        if kept is not None:
+            return kept
+        result = work()
+        spent = cost(result) if cost else 0
+        self.cost_microcents += spent
+        with self.runtime.database.statements() as transaction:
+            effects.save_step(transaction, self.job, name, result, spent)
+        return result
+
+    def effect(
+        self,
+        key: str,
+        call: Callable[[], JsonObject],
+        *,
+        find: Callable[[], Finding] | None = None,
+        strategy: Strategy = Strategy.FIND,
+    ) -> JsonObject:
+        """Change the outside world at most once per key; returns the call's result, from this or an earlier attempt.
+
+        Raises `Uncertain` when nobody can know whether it happened, `ClaimLost`, and what `call` raises.
+        """
+        self.check()
+        return Once(self.runtime, self.job, self.log).effect(key, call, find, strategy)
+
+    def check(self) -> None:
+        """Stop here when the job was canceled, the process is stopping, or the claim is lost."""
+        if self.runtime.stopping.is_set():
+            raise Interrupted("the worker is stopping")
+        with self.runtime.database.statements() as transaction:
+            reason = ledger.cancel_requested(transaction, self.job.job_id, self.job.token)
+        if reason is not None:
+            raise Canceled(reason)
+
+    def progress(self, document: JsonObject) -> None:
+        """Tell how far the job is; shown to operators, overwritten by the next."""
+        with self.runtime.database.statements() as transaction:
+            if not ledger.record_progress(transaction, self.job, document):
+                raise ClaimLost("the claim was lost before progress was recorded")

@@ -1,0 +1,67 @@
+"""The Python doors: jobs within the caller's transaction, or any number of them in transactions of their own.
+
+Hints are published after the commit (promise P5).
+"""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+
+from domain.jobs.job import Enqueued, NewJob
+from domain.jobs.job_ids import NOISE, make_job_ids
+from engine.process.database_away import patiently
+from engine.process.runtime import Runtime, runtime
+from storage.ledger import ledger
+from storage.ledger.requests import Requests, as_requests
+from storage.postgres.database import Transaction
+
+BULK = 1000
+"""Jobs per statement: twice as many are hardly cheaper each, and its locks on unique keys would be held for longer."""
+
+
+def enqueue(tx: Transaction, jobs: Sequence[NewJob]) -> tuple[Enqueued, ...]:
+    """Enqueue jobs of any types in one statement; those whose key is taken name the job that has it."""
+    return _enqueue(runtime(), tx, as_requests(jobs)) if jobs else ()
+
+
+def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = lambda _: None) -> tuple[Enqueued, ...]:
+    """Enqueue any number of jobs, a thousand to a statement, each committed and published before the next begins.
+
+    `progress` is called with the number of jobs that are in the ledger. While PostgreSQL is away it waits; a statement
+    whose answer was lost is sent again and makes no job twice. What raises in between leaves what was committed:
+    jobs with keys, or with ids of their own, can simply be handed over once more.
+    """
+    process, waiting = runtime(), iter(jobs)
+    answers: list[Enqueued] = []
+    # While PostgreSQL takes one thousand in, the next is made ready.
+    with ThreadPoolExecutor(1, "enqueue_many") as aside:
+        under_way: Future[tuple[Enqueued, ...]] | None = None
+        while some := list(islice(waiting, BULK)):
+            job_ids = make_job_ids(len(some), process.clock(), os.urandom(NOISE * len(some)))
+            ready = as_requests(some, job_ids)
+            if under_way is not None:
+                answers += under_way.result()
+                progress(len(answers))
+            under_way = aside.submit(_enqueue_apart, process, ready)
+        if under_way is not None:
+            answers += under_way.result()
+            progress(len(answers))
+    return tuple(answers)
+
+
+def _enqueue_apart(process: Runtime, ready: Requests) -> tuple[Enqueued, ...]:
+    def attempt() -> tuple[Enqueued, ...]:
+        with process.database.ledger() as tx:
+            return _enqueue(process, tx, ready)
+
+    return patiently(process, attempt)
+
+
+def _enqueue(process: Runtime, tx: Transaction, ready: Requests) -> tuple[Enqueued, ...]:
+    answers = ledger.enqueue_requests(
+        tx, ready, publisher=True, patience=process.patience, burst=process.settings.burst
+    )
+    hints = [answer.hint for answer in answers if answer.publish]
+    tx.after_commit(lambda: process.publisher.publish(hints))
+    return answers

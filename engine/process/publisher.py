@@ -1,0 +1,78 @@
+"""Publishes hints and tickets; what the broker does not take, the relay sends later."""
+
+from collections.abc import Sequence
+
+import structlog
+from kombu import Connection
+from kombu.exceptions import BatchPublishError, LimitExceeded, OperationalError
+from kombu.pools import ProducerPool
+
+from domain.jobs.job import Hint
+from domain.scheduling.backlog_demand import Tickets
+from engine.process.hints import BODY, Message, bundles, hint_message, ticket_message
+
+POOL_SIZE = 10
+"""Connections to the broker per process, at most: publishing takes microseconds, so few are ever needed."""
+
+TRANSPORT_OPTIONS = {
+    "socket_connect_timeout": 5,
+    # kombu's own default is to wait for ever: a publish would hang with its worker slot.
+    "socket_timeout": 10,
+    "health_check_interval": 10,
+    # The same for RabbitMQ. Without its confirmations, which cost a round trip each: a hint may get lost.
+    "read_timeout": 10,
+    "write_timeout": 10,
+    # And no waiting for a broker that is away: kombu would hold the caller for its six seconds of patience each time.
+    "max_retries": 1,
+    "interval_start": 0,
+    "interval_step": 0,
+}
+
+AWAY = (BatchPublishError, LimitExceeded, OperationalError)
+"""What kombu itself raises for a broker that takes no hints; the transports have more."""
+
+log = structlog.get_logger(__name__)
+
+
+class Publisher:
+    """Sends hints to the broker; what it cannot send, the relay sends later."""
+
+    def __init__(self, broker_url: str) -> None:
+        """Prepare a pool of connections of this process's own; nothing connects yet."""
+        self._connection = Connection(broker_url, transport_options=TRANSPORT_OPTIONS, connect_timeout=5)
+        self._producers = ProducerPool(self._connection.Pool(limit=POOL_SIZE), limit=POOL_SIZE)
+
+    def close(self) -> None:
+        """Close this process's connections to the broker."""
+        self._producers.force_close_all()
+        self._connection.release()
+
+    def publish(self, hints: Sequence[Hint]) -> bool:
+        """Send hints in one pipelined batch; false when the broker could not take them all. Never raises for it."""
+        return self._send([(bundle[0].queue, hint_message(bundle)) for bundle in bundles(hints)])
+
+    def publish_tickets(self, queue: str, hands: Sequence[Tickets]) -> bool:
+        """Send tickets, a message for each hand; false when the broker could not take them all. Never raises for it."""
+        return self._send([(queue, ticket_message(hand)) for hand in hands])
+
+    def _send(self, messages: Sequence[tuple[str, Message]]) -> bool:
+        if not messages:
+            return True
+        try:
+            with self._producers.acquire(block=True, timeout=10) as producer, producer.batch():
+                for queue, message in messages:
+                    producer.publish(
+                        BODY,
+                        routing_key=queue,
+                        exchange="",
+                        headers=message,
+                        content_type="application/json",
+                        content_encoding="utf-8",
+                        correlation_id=message["id"],
+                        delivery_mode=2,
+                        retry=False,
+                    )
+        except (*AWAY, *self._connection.connection_errors, *self._connection.channel_errors) as error:
+            log.warning("hints_not_published", messages=len(messages), error=type(error).__name__)
+            return False
+        return True

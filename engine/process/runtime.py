@@ -1,0 +1,193 @@
+"""What a process holds while it runs: settings, database, publisher, lease. Made on first use, never over a fork."""
+
+import mmap
+import os
+import random
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from uuid import UUID, uuid4
+
+from domain.scheduling.limits import check_amounts
+from engine.process.metering import Meters
+from engine.process.publisher import Publisher
+from providers.on_demand import on_demand
+from providers.ports import LanguageModel
+from settings import Settings, load
+from storage.ledger.ledger import Worker
+from storage.postgres.database import Database
+from storage.secrets.sealing import Sealer
+
+NODE_ID = uuid4()
+"""One worker command and the children it forks; inherited over the fork."""
+
+WORKER_ID = uuid4()
+"""Whose claims this worker command's jobs are: the parent's, whichever child runs them."""
+
+MONOTONIC = struct.Struct("d")
+
+
+class Lease:
+    """How long this worker command may count on its claims; its children see each renewal in a page of shared memory.
+
+    Its time is the system's monotonic clock, which is one for all processes of a machine.
+    """
+
+    def __init__(self, length: timedelta, page: mmap.mmap | None = None) -> None:
+        """Begin with what the page says, or with a fresh lease of this process's own."""
+        self.length = length
+        self._page = page or mmap.mmap(-1, MONOTONIC.size)
+        if page is None:
+            self.renewed_at = time.monotonic()
+
+    @property
+    def renewed_at(self) -> float:
+        """When the last renewal that was committed began."""
+        at: float = MONOTONIC.unpack(self._page[:])[0]
+        return at
+
+    @renewed_at.setter
+    def renewed_at(self, at: float) -> None:
+        self._page[:] = MONOTONIC.pack(at)
+
+    def renewed(self, at: float) -> None:
+        """Note that a renewal which began at `at` was committed."""
+        self.renewed_at = at
+
+    def margin(self) -> timedelta:
+        """What is left of the lease; negative when it has run out."""
+        return self.length - timedelta(seconds=time.monotonic() - self.renewed_at)
+
+
+class Stopping:
+    """A flag that a worker command shares with the children it forks: one byte of memory that all of them see."""
+
+    def __init__(self) -> None:
+        """Start unset."""
+        self._page = mmap.mmap(-1, 1)
+
+    def set(self) -> None:
+        """Raise the flag, for good."""
+        self._page[0] = 1
+
+    def is_set(self) -> bool:
+        """Whether the worker stops."""
+        return self._page[0] == 1
+
+
+NODE_STOPPING = Stopping()
+"""This worker command's; inherited over the fork like its id."""
+
+NODE_LEASE = mmap.mmap(-1, MONOTONIC.size)
+"""When this worker command's lease was renewed; before the first renewal, long ago."""
+
+
+class Runtime:
+    """The process's own objects. Tests build one with what they want to control."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        dice: Callable[[], float] = random.random,
+        node: bool = False,
+    ) -> None:
+        """Prepare for a process, of this worker command (`node`) or alone; nothing connects yet.
+
+        Raises `Invalid` for a setting that no job could work with.
+        """
+        check_amounts(settings.rate_limits)
+        self.settings = settings
+        self.clock = clock
+        self.dice = dice
+        self.worker = Worker(WORKER_ID if node else uuid4(), NODE_ID, socket.gethostname(), os.getpid())
+        self.lease = Lease(timedelta(seconds=settings.lease_s), NODE_LEASE if node else None)
+        self.stopping = NODE_STOPPING if node else Stopping()
+
+    @property
+    def patience(self) -> timedelta:
+        """How long a published hint may stay unclaimed."""
+        return timedelta(seconds=self.settings.hint_patience_s)
+
+    @cached_property
+    def database(self) -> Database:
+        """This process's connections."""
+        return Database(self.settings)
+
+    @cached_property
+    def sealer(self) -> Sealer:
+        """What opens and seals tokens."""
+        return Sealer.of(self.settings)
+
+    @cached_property
+    def meters(self) -> Meters:
+        """What every client of a provider asks before each call."""
+        return Meters.of(self.settings)
+
+    @cached_property
+    def model(self) -> LanguageModel:
+        """The language model, shared by the threads of this process; `engine/model_budget.py` is the way to ask it."""
+        settings = self.settings
+        model: LanguageModel = on_demand("providers.anthropic.language_model:AnthropicModel")(
+            api_key=settings.anthropic_api_key.get_secret_value(),
+            timeout_s=settings.anthropic_timeout_s,
+            meter=self.meters.meter("anthropic"),
+            base_url=settings.anthropic_base_url,
+            clock=self.clock,
+        )
+        return model
+
+    def close(self) -> None:
+        """Let go of all connections; for tests, a process of the fleet lives until its end."""
+        made = vars(self)
+        if "model" in made:
+            made["model"].close()
+        if "publisher" in made:
+            made["publisher"].close()
+        if "database" in made:
+            made["database"].dispose()
+
+    @cached_property
+    def publisher(self) -> Publisher:
+        """This process's way to the broker."""
+        return Publisher(self.settings.broker_url.get_secret_value())
+
+
+_runtime: Runtime | None = None
+_making = threading.RLock()  # a signal's handler may ask, and have interrupted who asked before
+
+
+def runtime() -> Runtime:
+    """This process's runtime."""
+    global _runtime  # noqa: PLW0603 - one per process is the point
+    with _making:
+        if _runtime is None:
+            _runtime = Runtime(load(), node=True)
+        return _runtime
+
+
+def install(made: Runtime | None) -> None:
+    """Use this runtime in this process; None forgets it. For tests and for a fork's child."""
+    global _runtime  # noqa: PLW0603 - one per process is the point
+    _runtime = made
+
+
+def node_id() -> UUID:
+    """The worker command that this process belongs to."""
+    return NODE_ID
+
+
+def _forget_parent() -> None:
+    global _making  # noqa: PLW0603 - the parent may have held it at the moment of the fork
+    _making = threading.RLock()
+    if _runtime is not None and "database" in vars(_runtime):
+        _runtime.database.dispose(close=False)
+    install(None)
+
+
+os.register_at_fork(after_in_child=_forget_parent)

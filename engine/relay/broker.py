@@ -1,0 +1,122 @@
+"""What the broker tells of itself: its epoch, a mark that vanishes with its data, and how much each queue holds."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from kombu import Connection
+from kombu.exceptions import OperationalError
+from redis import Redis
+from redis.exceptions import RedisError
+
+import celeryconfig
+from engine.process.publisher import TRANSPORT_OPTIONS
+from engine.process.runtime import Runtime
+
+KEY = "postroom:epoch"
+"""The key of the mark in Redis, and what the name of the marking queue in RabbitMQ begins with."""
+
+QUORUM = {"x-queue-type": "quorum"}
+"""As the fleet's own queues (celeryconfig): the mark must not be lost where they are kept."""
+NOT_FOUND = 404
+
+REDIS = ("redis://", "rediss://", "unix://")
+RABBITMQ = ("amqp://", "amqps://", "pyamqp://")
+
+
+class BrokerAway(Exception):
+    """The broker cannot be asked now."""
+
+
+class Broker:
+    """The relay's own look at the broker. In Redis a key holds the epoch, in RabbitMQ the name of an empty queue.
+
+    Other brokers have none, and the patience of hints must do.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        """Take the broker's address from the process's settings; nothing connects yet."""
+        self._url = runtime.settings.broker_url.get_secret_value()
+
+    def read_or_set_epoch(self, fresh: str, known: str | None) -> str | None:
+        """The epoch that stands in the broker, after setting `fresh` if there was none; None without a mark.
+
+        `known` is the epoch that was there before. Raises `BrokerAway`.
+        """
+        with self._asked():
+            if self._url.startswith(REDIS):
+                return self._key(fresh)
+            if self._url.startswith(RABBITMQ):
+                return self._queue(fresh, known)
+        return None
+
+    def depths(self, queues: Sequence[str]) -> Mapping[str, int]:
+        """How many messages wait in each queue; what a worker has prefetched is not among them. Raises `BrokerAway`."""
+        with self._asked():
+            if not self._url.startswith(REDIS):
+                return {queue: self._declared_depth(queue) for queue in queues}
+            pipeline = self._redis.pipeline(transaction=False)
+            for queue in queues:
+                pipeline.llen(queue)
+            return dict(zip(queues, pipeline.execute(), strict=True))
+
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        connection = self._connection
+        try:
+            yield
+        except (
+            OperationalError,
+            OSError,
+            RedisError,
+            *connection.connection_errors,
+            *connection.channel_errors,
+        ) as error:
+            # A connection that broke once never works again.
+            vars(self).pop("_connection").release()
+            raise BrokerAway(type(error).__name__) from error
+
+    def _declared_depth(self, queue: str) -> int:
+        channel = self._connection.channel()
+        try:
+            return int(channel.queue_declare(queue=queue, passive=True).message_count)
+        except self._connection.channel_errors:
+            return 0  # no worker has declared it yet
+        finally:
+            channel.close()
+
+    def _key(self, fresh: str) -> str | None:
+        self._redis.set(KEY, fresh, nx=True)
+        value = self._redis.get(KEY)
+        return value.decode() if isinstance(value, bytes) else None
+
+    def _queue(self, fresh: str, known: str | None) -> str:
+        """A queue and not a message: whoever reads a message takes it away for a moment, and may die with it."""
+        self._connection.ensure_connection(max_retries=1, interval_start=0)
+        if known is not None and self._stands(known):
+            return known
+        with self._connection.channel() as channel:
+            # The fleet's queues are gone too, and what is sent to a queue that is not there vanishes without a word.
+            for queue in celeryconfig.task_queues:
+                queue(channel).declare()
+            channel.queue_declare(f"{KEY}:{fresh}", durable=True, auto_delete=False, arguments=QUORUM)
+        return fresh
+
+    def _stands(self, epoch: str) -> bool:
+        with self._connection.channel() as channel:
+            try:
+                channel.queue_declare(f"{KEY}:{epoch}", passive=True)
+            except self._connection.channel_errors as error:
+                if getattr(error, "reply_code", None) != NOT_FOUND:
+                    raise
+                return False
+        return True
+
+    @cached_property
+    def _redis(self) -> Any:  # noqa: ANN401 - redis types its commands as sync or async at once
+        return Redis.from_url(self._url, socket_timeout=5, socket_connect_timeout=5)
+
+    @cached_property
+    def _connection(self) -> Any:  # noqa: ANN401 - Celery ships no types
+        return Connection(self._url, transport_options=TRANSPORT_OPTIONS, connect_timeout=5)

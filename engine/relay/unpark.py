@@ -1,0 +1,51 @@
+"""Lets parked jobs out: those behind a gate that opened, and those whose concurrency key has room and nobody called."""
+
+from collections.abc import Sequence
+
+from engine.process.runtime import Runtime
+from storage.ledger import relay
+from storage.ledger.relay import Park
+
+MOST_PARKS = 500
+"""Gates and keys that one round looks at; the next round goes on after them."""
+
+BATCH = 1000
+"""Jobs per statement: large enough to keep up, small enough never to hold locks for long."""
+
+
+class Warden:
+    """Part of the leading relay. The jobs behind a gate or a key cost nothing until it opens."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        """Begin with the first name."""
+        self._runtime = runtime
+        self._opened: list[str] = []
+        self._after = ""
+
+    def turn(self, opened: Sequence[str]) -> bool:
+        """Let out what stands behind gates that have just opened, and look at the next names; true when there is more.
+
+        The second look finds what the first cannot know of: a gate that opened under another leader, a job that was
+        parked by a gate which opened meanwhile, a key whose waiting job was called and did not come.
+        """
+        self._opened += [name for name in opened if name not in self._opened]
+        with self._runtime.database.statements() as tx:
+            known = [Park(name, BATCH) for name in self._opened[:1]]
+            if known and relay.unpark(tx, known) < BATCH:
+                self._opened.pop(0)
+            found = relay.parks(tx, after=self._after, most=MOST_PARKS, batch=BATCH)
+            self._after = found[-1].name if len(found) == MOST_PARKS else ""
+            roomy = [park for park in found if park.room]
+            moved = relay.unpark(tx, _bounded(roomy)) if roomy else 0
+        return bool(self._opened) or moved >= BATCH
+
+
+def _bounded(parks: Sequence[Park]) -> Sequence[Park]:
+    """As many names as fit into one statement."""
+    taken, room = [], BATCH
+    for park in parks:
+        if room <= 0:
+            break
+        taken.append(Park(park.name, min(park.room, room)))
+        room -= park.room
+    return taken

@@ -1,0 +1,1 @@
+"""The worker: from a received hint to the settlement of its job."""

@@ -1,0 +1,148 @@
+"""What travels between a worker's main process and its pool: claimed jobs there, reports on them back."""
+
+import mmap
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from celery import Celery, Task, current_app
+from celery._state import _task_stack
+from celery.app.trace import trace_task
+
+from domain.jobs.job import ClaimedJob
+from domain.jobs.lifecycle import Settlement
+from engine.catalogue import Job
+from engine.process.runtime import runtime
+from engine.worker import runner
+from engine.worker.runner import Verdict
+
+OVERTIME = timedelta(seconds=30)
+"""How long a child may outrun its deadline before it is killed; a thread cannot be killed, it only loses its claim."""
+
+HEADER = "attempt"
+"""Where a task finds the attempt in its request."""
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One claimed job inside Celery's tracer; its task leaves the verdict here, for the tracer keeps only a text."""
+
+    job: ClaimedJob
+    began_at: datetime
+    verdict: Verdict | None = None
+
+
+class Report(NamedTuple):
+    """What came of one claimed job in the pool: a word for it, what is to be written, and the seconds it took."""
+
+    job_id: UUID
+    token: UUID
+    word: str
+    settlement: Settlement | None
+    seconds: float | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why it did not succeed, for those who listen to Celery's events."""
+        said = self.settlement and (self.settlement.error or self.settlement.detail)
+        return str(said.get("reason") or said.get("code") or said.get("cause")) if said else self.word
+
+
+class Markers:
+    """One byte for each unit under way, in memory that forked children share: which of its jobs is running.
+
+    When a child dies, its parent knows by the byte whose fault it was, and which jobs never began.
+    """
+
+    WAITING, ENDED = 254, 255
+
+    def __init__(self, size: int) -> None:
+        """Make room for so many units at a time."""
+        self._page = mmap.mmap(-1, size)
+        self._free = list(range(size))
+
+    def take(self) -> int:
+        """A place of one's own; the pool is never given more units than there are."""
+        place = self._free.pop()
+        self._page[place] = self.WAITING
+        return place
+
+    def free(self, place: int) -> None:
+        """Give a place back."""
+        self._free.append(place)
+
+    def move(self, place: int, index: int) -> None:
+        """Note, in the child, that the unit has come to this job; `ENDED` after the last."""
+        self._page[place] = index
+
+    def read(self, place: int) -> int:
+        """Where the unit is."""
+        return self._page[place]
+
+
+MARKERS = Markers(16384)
+"""This worker command's, inherited over the fork: more than any pool has units under way."""
+
+
+def perform(jobs: Sequence[ClaimedJob], place: int) -> list[Report]:
+    """Run claimed jobs one after another, each through Celery's own tracer; called in the pool.
+
+    Jobs that have not begun when the worker begins to stop are given back.
+    """
+    process, known = runtime(), current_app.tasks
+    tasks = [known[job.job_type] for job in jobs]
+    app = tasks[0].app
+    reports = []
+    with _kept_stack(tasks[0]):
+        for index, (job, task) in enumerate(zip(jobs, tasks, strict=True)):
+            MARKERS.move(place, index)
+            if process.stopping.is_set():
+                reports.append(Report(job.job_id, job.token, "returned", Settlement.unstarted(job, "shutdown")))
+                continue
+            began = time.monotonic()
+            verdict = _traced(task, job, process.clock(), app)
+            reports.append(Report(job.job_id, job.token, verdict.word, verdict.settlement, time.monotonic() - began))
+    MARKERS.move(place, Markers.ENDED)
+    return reports
+
+
+@contextmanager
+def _kept_stack(task: Task) -> Iterator[None]:
+    """Keep Celery's stack of this thread's tasks from running empty between jobs: it would throw it away each time."""
+    _task_stack.push(task)
+    try:
+        yield
+    finally:
+        _task_stack.pop()
+
+
+def _traced(task: Task, job: ClaimedJob, began_at: datetime, app: Celery) -> Verdict:
+    attempt = Attempt(job, began_at)
+    name = str(job.job_id)
+    request = {
+        "id": name,
+        "task": job.job_type,
+        "root_id": name,
+        "retries": job.attempt - 1,
+        "correlation_id": name,
+        "ignore_result": True,
+        "is_eager": False,
+        "delivery_info": {"routing_key": job.queue},
+        "headers": {},
+        HEADER: attempt,
+    }
+    traced = trace_task(task, name, (), {}, request, app=app)
+    if attempt.verdict is not None:
+        return attempt.verdict
+    # Celery itself stumbled, or a signal's receiver did, before or instead of the handler.
+    return runner.never_ran(runtime(), task.job_type, attempt.job, began_at, str(traced.retval))
+
+
+def run(attempt: Attempt, job_type: Job[Any]) -> str:
+    """Run the attempt; its verdict stays with it, and the word for it is the task's result."""
+    attempt.verdict = runner.attempt(runtime(), job_type, attempt.job, attempt.began_at)
+    return attempt.verdict.word

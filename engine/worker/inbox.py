@@ -1,0 +1,120 @@
+"""What a worker's main process has received from the broker and not claimed yet."""
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from domain.scheduling.backlog_demand import Ticket
+
+Named = tuple[UUID | Ticket, int]
+"""A job that a message names, or a ticket, and how many of it."""
+
+INERTIA = 0.8
+"""How much of the average the next message leaves standing."""
+
+
+@dataclass(slots=True)
+class Envelope:
+    """One broker message; it is answered when each of its hints is claimed, or is known to need no claim here."""
+
+    message: Any
+    task: str
+    """A job type, or `DRAW`."""
+    named: list[Named]
+    """What was not taken yet, the next one last."""
+    left: int
+    open: int
+    """Hints that are not dealt with, the taken ones among them."""
+
+
+class Hand(NamedTuple):
+    """Hints that were taken from one envelope, to be claimed together."""
+
+    envelope: Envelope
+    named: Sequence[Named]
+    size: int
+    """How many hints, each ticket one."""
+
+
+def add_tickets(hands: Sequence[Hand]) -> Mapping[Ticket, int]:
+    """How many of each ticket there are in these hands."""
+    tickets: dict[Ticket, int] = {}
+    for hand in hands:
+        for what, count in hand.named:
+            if isinstance(what, Ticket):
+                tickets[what] = tickets.get(what, 0) + count
+    return tickets
+
+
+class Inbox:
+    """Envelopes in the order in which they came; hints are taken from the first."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._envelopes: deque[Envelope] = deque()
+        self.hints = 0
+        """Not taken yet; each ticket is one."""
+        self.messages = 0
+        """Not answered yet."""
+        self.bundled = 1.0
+        """Hints per message, averaged."""
+
+    @property
+    def first(self) -> Envelope:
+        """Where the next hint lies; `IndexError` when there is none."""
+        return self._envelopes[0]
+
+    @property
+    def last(self) -> Envelope:
+        """What came last."""
+        return self._envelopes[-1]
+
+    def receive(self, message: Any, task: str, named: Sequence[Named]) -> None:  # noqa: ANN401 - a kombu message
+        """Put a message in, after the others."""
+        count = sum(number for _, number in named)
+        self._envelopes.append(Envelope(message, task, list(reversed(named)), count, count))
+        self.hints += count
+        self.messages += 1
+        self.bundled += (1 - INERTIA) * (count - self.bundled)
+
+    def take(self, most: int) -> Hand:
+        """The next hints of the first envelope, at most so many."""
+        envelope, taken, room = self._envelopes[0], [], most
+        while room and envelope.named:
+            what, number = envelope.named.pop()
+            used = min(number, room)
+            taken.append((what, used))
+            room -= used
+            if number > used:
+                envelope.named.append((what, number - used))
+        self._count(envelope, room - most)
+        if not envelope.left:
+            self._envelopes.popleft()
+        return Hand(envelope, taken, most - room)
+
+    def put_back(self, hands: Sequence[Hand]) -> None:
+        """Undo the latest takings, given in their order."""
+        for hand in reversed(hands):
+            if not hand.envelope.left:
+                self._envelopes.appendleft(hand.envelope)
+            hand.envelope.named.extend(reversed(hand.named))
+            self._count(hand.envelope, hand.size)
+
+    def deal_with(self, hands: Sequence[Hand]) -> Iterator[Any]:
+        """Note that these hints need no claim any more; yields the messages that can be answered now."""
+        for envelope, _, size in hands:
+            envelope.open -= size
+            if not envelope.open:
+                self.messages -= 1
+                yield envelope.message
+
+    def clear(self) -> None:
+        """Forget all hints that were not taken; their messages stay unanswered."""
+        self._envelopes.clear()
+        self.hints = 0
+
+    def _count(self, envelope: Envelope, hints: int) -> None:
+        envelope.left += hints
+        self.hints += hints

@@ -1,0 +1,48 @@
+"""Keeps a process's lease: one thread that renews one row, so that long jobs keep their claims."""
+
+import threading
+import time
+
+import structlog
+
+from domain.jobs.failures import Failure
+from engine.process.runtime import Runtime
+from storage.ledger import ledger
+
+log = structlog.get_logger(__name__)
+
+
+class LeaseKeeper(threading.Thread):
+    """Renews the process's lease until it is told to stop."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        """Prepare; `start()` begins."""
+        super().__init__(name="lease", daemon=True)
+        self._runtime = runtime
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        """Renew, wait, renew; a database that is away is tried again soon, for the lease runs on."""
+        while not self._stopped.is_set():
+            soon = self._runtime.settings.heartbeat_s if self._renewed() else 1.0
+            self._stopped.wait(soon)
+
+    def stop(self) -> None:
+        """Stop renewing."""
+        self._stopped.set()
+
+    def _renewed(self) -> bool:
+        try:
+            renew(self._runtime)
+        except Failure as failure:
+            log.warning("lease_not_renewed", reason=failure.reason)
+            return False
+        return True
+
+
+def renew(runtime: Runtime) -> None:
+    """Write the process's lease once."""
+    began = time.monotonic()
+    with runtime.database.statements() as tx:
+        ledger.renew_lease(tx, runtime.worker, runtime.lease.length)
+    runtime.lease.renewed(began)

@@ -1,0 +1,46 @@
+"""The request of an ordinary job in Celery's main process: what inspect, revoke, time limits and Flower see of it."""
+
+from typing import Any
+from weakref import ref
+
+from celery import signals
+from celery.worker import state
+from celery.worker.request import Request
+
+from domain.jobs.job import ClaimedJob
+from engine.worker.execution import Report
+
+NO_ARGUMENTS: tuple[list[object], dict[str, object], dict[str, object]] = ([], {}, {})
+"""The body of every request: what the job is about stands in its claim, and shows in no listing of Celery's."""
+
+
+class JobRequest(Request):  # type: ignore[misc] # Celery ships no types
+    """One claimed job. Its message was acknowledged when the claim was committed."""
+
+    acknowledged = True
+
+    def __init__(self, message: Any, job: ClaimedJob, **celery: Any) -> None:  # noqa: ANN401 - what Celery's own takes
+        """`celery` is what Celery's own request takes."""
+        headers = message.headers | {"id": str(job.job_id), "task": job.job_type, "retries": job.attempt - 1}
+        super().__init__(message, headers=headers, body=NO_ARGUMENTS, decoded=True, **celery)
+
+    def announce(self, consumer: Any) -> None:  # noqa: ANN401 - Celery ships no types
+        """Tell Celery's signals, events and listings of a request that was received."""
+        signals.task_received.send(sender=consumer, request=self)
+        self.send_event("task-received", name=self.name, args="()", kwargs="{}", retries=self.request_dict["retries"])
+        state.task_reserved(self)
+
+    def handed_in(self, result: Any) -> None:  # noqa: ANN401 - a pool's result
+        """Note the pool's handle, by which an operator's `revoke --terminate` finds the child."""
+        self._apply_result = None if result is None else ref(result)
+
+    def tell(self, report: Report) -> None:
+        """Tell Celery's listings and events what became of the job."""
+        state.task_ready(self)  # not "successful": that is remembered for requests that are not acknowledged
+        match report.word:
+            case "succeeded" | "canceled":
+                self.send_event("task-succeeded", result=report.word, runtime=report.seconds)
+            case "queued" | "returned":
+                self.send_event("task-retried", exception=report.reason, traceback="")
+            case _:
+                self.send_event("task-failed", exception=report.reason, traceback="")

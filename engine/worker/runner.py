@@ -1,0 +1,229 @@
+"""Runs one job: claim, hand to the handler, match what it returns or raises, settle. The only broad except is here."""
+
+import hashlib
+import json
+import logging
+import traceback
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import count
+from typing import Any, NamedTuple
+from uuid import UUID, uuid4
+
+import structlog
+
+from domain.jobs.failures import ClaimLost, Failure, Invalid, Transient
+from domain.jobs.job import Cancel, ClaimedJob, Hint, Outcome
+from domain.jobs.lifecycle import CloseGate, Settlement, settle
+from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
+from domain.text.redaction import redact_text
+from engine.catalogue import Job, catalogue
+from engine.context import JobContext
+from engine.enqueue import enqueue
+from engine.interrupts import Canceled, Interrupted
+from engine.process.database_away import patiently
+from engine.process.runtime import Runtime
+from observability.logs import sanitise
+from storage.ledger import gates, ledger
+from storage.ledger.gates import Gate
+from storage.ledger.ledger import Settled
+from storage.postgres.database import Transaction
+from storage.postgres.execution import DatabaseUnavailable
+
+log = structlog.get_logger(__name__)
+RECORDS = logging.getLogger("job")
+"""Asked before a record of every job is made: what is not logged must cost nothing."""
+
+
+class Bug(Transient):
+    """Something that is no failure of ours escaped a handler: retried, logged with a fingerprint, then dead."""
+
+    code = "bug"
+
+
+class Verdict(NamedTuple):
+    """What one attempt came to: the word for it, and what is still to be written, if anything is."""
+
+    word: str
+    settlement: Settlement | None = None
+
+
+def attempt(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: datetime) -> Verdict:
+    """Run one claimed job up to its settlement, which the ledger loop writes together with others'.
+
+    A settlement that takes more than a row (children, a gate) is written here, in a transaction of its own.
+    """
+    context = JobContext(runtime, job, began_at)
+    outcome = execute(context, job_type)
+    if context.settled:
+        runtime.publisher.publish(context.woken)
+        return Verdict("succeeded")
+    try:
+        settlement = decide(context, job_type, outcome)
+        if settlement.gate is not None or settlement.children:
+            return Verdict(finish(context, job_type, outcome))
+        return Verdict(settlement.state.value, storable(settlement))
+    except Exception as error:  # noqa: BLE001 - what cannot be settled must not spoil the settlements of others
+        return stumble(context, job_type, error)
+
+
+def stumble(context: JobContext, job_type: Job[Any], error: Exception) -> Verdict:
+    """The verdict on an attempt whose outcome cannot be written."""
+    failure = error if isinstance(error, Failure) else _bug(context, error)
+    settlement = decide(context, job_type, failure)
+    return Verdict(settlement.state.value, settlement)
+
+
+def never_ran(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: datetime, story: str) -> Verdict:
+    """The verdict on an attempt that Celery could not bring to its handler."""
+    return stumble(JobContext(runtime, job, began_at), job_type, Bug(f"celery: {redact_text(story)[:500]}"))
+
+
+def unwritable(runtime: Runtime, job: ClaimedJob, failure: Failure, began_at: datetime | None) -> Verdict:
+    """The verdict on an attempt whose settlement PostgreSQL refused."""
+    job_type = catalogue.find(job.job_type)
+    if job_type is None:
+        return Verdict("returned", Settlement.unstarted(job, "unknown type"))
+    return stumble(JobContext(runtime, job, began_at), job_type, failure)
+
+
+def storable(settlement: Settlement) -> Settlement:
+    """The same settlement; raises when its output is no JSON, or `Invalid` when nobody could keep or read it."""
+    if settlement.output is None or settlement.output == {}:
+        return settlement
+    if not isinstance(settlement.output, dict):
+        raise Invalid("output", "is no JSON object")
+    if nests_too_deep(settlement.output):
+        raise Invalid("output", f"nests more than {MOST_LEVELS} levels deep")
+    if "\\u0000" in json.dumps(settlement.output, allow_nan=False):
+        raise Invalid("output", "carries a NUL, which PostgreSQL cannot store")
+    return settlement
+
+
+def run(runtime: Runtime, job_type: Job[Any], job_id: UUID) -> str:
+    """Run the job that a hint names, if it can be claimed; returns what became of it, for the log and for tests."""
+    job = claim(runtime, job_id)
+    if job is None:
+        return "not_claimed"
+    context = JobContext(runtime, job)
+    with structlog.contextvars.bound_contextvars(job_id=str(job.job_id), job_type=job.job_type):
+        outcome = execute(context, job_type)
+        if context.settled:
+            runtime.publisher.publish(context.woken)
+            return "succeeded"
+        return finish(context, job_type, outcome)
+
+
+def finish(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> str:
+    """Settle by the outcome; where that cannot be written (a child that nobody knows), by what stands against it."""
+    try:
+        return conclude(context, job_type, outcome)
+    except DatabaseUnavailable:
+        raise
+    except Failure as failure:
+        return conclude(context, job_type, failure)
+    except Exception as error:  # noqa: BLE001 - a claim that nobody settles would block its job until its deadline
+        return conclude(context, job_type, _bug(context, error))
+
+
+def claim(runtime: Runtime, job_id: UUID) -> ClaimedJob | None:
+    """Claim and start one job; None when it is somebody else's, not due, gated or ended. Gives up with the database."""
+    token = uuid4()
+    unanswered = Settlement.unanswered(job_id, token)
+    tries = count()
+
+    def attempt() -> ledger.Claims:
+        with runtime.database.statements() as tx:
+            if next(tries):
+                # The claim may have been committed although its answer was lost; nobody would run the job then.
+                ledger.settle(tx, [unanswered])
+            return ledger.claim(tx, [job_id], runtime.worker.worker_id, lease=runtime.lease.length, token=token)
+
+    claims = patiently(runtime, attempt)
+    if not claims.jobs:
+        log.info("hint_ignored", job_id=str(job_id), reason=claims.refused.get(job_id, "not queued"))
+        return None
+    return claims.jobs[0]
+
+
+def execute(context: JobContext, job_type: Job[Any]) -> Outcome | Failure:
+    """Call the handler and return what it returned or raised; whatever escapes it is a bug of ours."""
+    job = context.job
+    try:
+        if RECORDS.isEnabledFor(logging.INFO):
+            context.log.info("job_started")
+        return job_type.handler(context, job_type.read(job.payload, job.payload_version))
+    except Canceled as canceled:
+        return Cancel(canceled.reason)
+    except Failure as failure:
+        return failure
+    except Exception as error:  # noqa: BLE001 - the border of our handlers: no bug may take the worker down
+        return _bug(context, error)
+
+
+def conclude(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> str:
+    """Turn the outcome into a settlement and write it."""
+    settlement = decide(context, job_type, outcome)
+    gives_back = isinstance(outcome, Interrupted | ClaimLost)
+    if _settle(context, settlement).refused:
+        context.log.warning("claim_lost" if gives_back else "settlement_refused", state=settlement.state.value)
+        return "claim_lost"
+    if gives_back:
+        return "returned"
+    context.log.info("job_settled", state=settlement.state.value, error=settlement.error)
+    return settlement.state.value
+
+
+def decide(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> Settlement:
+    """What is to be written about the attempt."""
+    runtime, job = context.runtime, context.job
+    if isinstance(outcome, Interrupted):
+        return Settlement.returned(job, outcome.reason).begun(context.began_at)
+    return settle(
+        job,
+        outcome,
+        job_type.retry,
+        runtime.clock(),
+        runtime.dice(),
+        began_at=context.began_at,
+        cost_microcents=context.cost_microcents,
+    )
+
+
+def _settle(context: JobContext, settlement: Settlement) -> Settled:
+    database = context.runtime.database
+    alone = settlement.gate is None and not settlement.children
+
+    def attempt() -> Settled:
+        with database.statements() if alone else database.ledger() as tx:
+            settled = ledger.settle(tx, [settlement])
+            if not settled.refused:
+                _follow_up(tx, context.job, settlement)
+            hints: Sequence[Hint] = settled.hints
+            tx.after_commit(lambda: context.runtime.publisher.publish(hints))
+            return settled
+
+    return patiently(context.runtime, attempt)
+
+
+def _follow_up(tx: Transaction, job: ClaimedJob, settlement: Settlement) -> None:
+    if settlement.gate is not None:
+        _close_gate(tx, settlement.gate)
+    if settlement.children:
+        enqueue(tx, [job.child(child) for child in settlement.children])
+
+
+def _close_gate(tx: Transaction, gate: CloseGate) -> None:
+    gates.close(tx, Gate(gate.scope.value, gate.key, gate.reason, gate.until, "postroom"))
+
+
+def _bug(context: JobContext, error: Exception) -> Bug:
+    fingerprint = _fingerprint(error)
+    context.log.error("job_bug", fingerprint=fingerprint, exc_info=error)
+    return Bug(f"{sanitise(error)} [{fingerprint}]")
+
+
+def _fingerprint(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    place = "|".join(f"{frame.filename.rpartition('/')[2]}:{frame.name}" for frame in frames[-3:])
+    return hashlib.sha256(f"{type(error).__name__}|{place}".encode()).hexdigest()[:12]

@@ -1,0 +1,199 @@
+"""Celery's worker command, made to stop within its grace and to give back what it still holds."""
+
+import gc
+import logging
+import math
+import os
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from typing import Any, NoReturn
+
+import structlog
+from celery import signals
+from celery.app.log import Logging
+from celery.apps.worker import (
+    REMAP_SIGTERM,
+    Worker,
+    install_worker_int_handler,
+    install_worker_term_hard_handler,
+    on_hard_shutdown,
+    safe_say,
+)
+from celery.platforms import EX_FAILURE
+
+from domain.jobs.failures import Failure
+from engine.celery_patches.prefork_sentinels import watch_again
+from engine.process.database_away import patiently
+from engine.process.runtime import runtime
+from engine.worker.lease import LeaseKeeper, renew
+from engine.worker.watchdog import LOOK_S, end_without, report_deaths
+from observability import logs
+from storage.ledger import recovery
+
+log = structlog.get_logger(__name__)
+
+COLLECT_EVERY = (10_000, 5, 5)
+"""Python's garbage collector looks for cycles after so many new objects, by generation. Its own 700 were a sixth of
+what a light job cost, for a batch of claims makes thousands of objects that live for a moment. Celery's requests are
+cycles: if the older generations wait much longer than by Python's own figures, a prefork worker grows by 20 MiB."""
+
+
+class FleetLogging(Logging):  # type: ignore[misc] # Celery ships no types
+    """Structured, redacted records in place of Celery's."""
+
+    def setup_logging_subsystem(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - Celery's signature
+        """Connected here and not at import: other apps of the same environment load our commands too."""
+        signals.setup_logging.connect(configure_logging, weak=False)
+        return super().setup_logging_subsystem(*arguments, **options)
+
+
+class FleetWorker(Worker):  # type: ignore[misc] # Celery ships no types
+    """One worker command."""
+
+    def on_init_blueprint(self) -> None:
+        """Take part in the fleet, with a lease before anything can be claimed."""
+        super().on_init_blueprint()
+        spare_the_collector()
+        signals.worker_shutting_down.connect(begin_stopping, weak=False)
+        signals.worker_shutdown.connect(return_claims, weak=False)
+        report_deaths()
+        self.vital: list[threading.Thread] = [keep_lease()]
+
+    grace_ends_at = math.inf
+    """Until when running jobs may go on; a warm shutdown waits for as long as they take."""
+
+    def install_platform_tweaks(self, worker: Any) -> None:  # noqa: ANN401 - Celery ships no types
+        """Take the signals of a cold shutdown ourselves.
+
+        Celery waits and stops the pool in the signal's handler, which may have interrupted the event loop in the middle
+        of a child's report; the waiting is `terminate`'s, which the event loop comes to by itself.
+        """
+        super().install_platform_tweaks(worker)
+        install_worker_term_hard_handler(worker, callback=FleetWorker.end_soon)
+        install_worker_int_handler(worker, callback=FleetWorker.interrupted)
+        if REMAP_SIGTERM == "SIGQUIT":
+            install_worker_term_hard_handler(worker, sig="SIGTERM", callback=FleetWorker.end_soon)
+
+    def interrupted(self) -> None:
+        """Let the next Ctrl+C begin a cold shutdown; this one begins a warm one."""
+        safe_say("worker: Hitting Ctrl+C again will begin a cold shutdown, with a grace!", sys.__stdout__)
+        install_worker_term_hard_handler(self, sig="SIGINT", callback=FleetWorker.end_soon, verbose=False)
+
+    def end_soon(self) -> None:
+        """Begin the grace; asked again, end it; asked once more, leave at once."""
+        if self.grace_ends_at == math.inf:
+            safe_say("worker: Hitting Ctrl+C again will terminate all running tasks!", sys.__stdout__)
+            self.grace_ends_at = time.monotonic() + runtime().settings.shutdown_grace_s
+        elif self.grace_ends_at:
+            self.grace_ends_at = 0.0
+        else:
+            on_hard_shutdown(self)
+
+    def register_with_event_loop(self, hub: Any) -> None:  # noqa: ANN401 - kombu ships no types
+        """Enter the event loop, with all children."""
+        watch_again(self.pool)
+        super().register_with_event_loop(hub)
+        hub.call_repeatedly(LOOK_S, self.check_threads)
+
+    def check_threads(self) -> None:
+        """End when a thread that must live has ended; raises `WorkerShutdown`."""
+        if not runtime().stopping.is_set():
+            end_without(self.vital)
+
+    def stop(self, in_sighandler: bool = False, exitcode: int | None = None) -> None:  # noqa: FBT001, FBT002 - Celery's signature
+        """Stop; after a failure of the event loop within the grace, for what runs may never be heard of again."""
+        if exitcode and self.grace_ends_at == math.inf:
+            self.grace_ends_at = time.monotonic() + runtime().settings.shutdown_grace_s
+        super().stop(in_sighandler, exitcode)
+
+    def _shutdown(self, warm: bool = True) -> None:  # noqa: FBT001, FBT002 - Celery's signature
+        """Let all running jobs end before a warm shutdown closes the pool."""
+        if warm:
+            self._drain()
+        super()._shutdown(warm)
+
+    def terminate(self, in_sighandler: bool = False) -> None:  # noqa: FBT001, FBT002 - Celery's signature
+        """Let running jobs end within the grace, and give back what is held: after this Celery sends no signal."""
+        if self.grace_ends_at == math.inf:
+            self.grace_ends_at = time.monotonic() + runtime().settings.shutdown_grace_s
+        self._drain()
+        return_claims()
+        super().terminate(in_sighandler)
+
+    def _drain(self) -> None:
+        """Let running jobs end for as long as the grace lasts; then give them back and end with them.
+
+        Celery cannot cancel a thread, and would wait for it for ever; a child ends with its parent.
+        """
+        begin_stopping()
+        if self.consumer is None:
+            return
+        self.consumer.drain(lambda: self.grace_ends_at)
+        if not self.consumer.ledger_loop.idle:
+            with ExitStack() as ending:
+                ending.push(end_process)
+                return_claims()
+                self._return_messages()
+
+    def _return_messages(self) -> None:
+        consumer: Any = self.consumer.task_consumer
+        try:
+            if consumer is not None:
+                consumer.channel.close()
+        except self.consumer.connection_errors as error:
+            log.warning("messages_not_returned", error=type(error).__name__)
+
+
+def end_process(_kind: object, error: BaseException | None, _trace: object) -> NoReturn:
+    """End at once, whatever the pool is at and whatever went wrong: what was not given back waits for its lease."""
+    if error is not None:
+        log.error("claims_not_returned", exc_info=error)
+    logging.shutdown()
+    os._exit(EX_FAILURE)
+
+
+def configure_logging(**_: object) -> None:
+    """Send every record of this process through the redacting formatter."""
+    logs.configure(runtime().settings.log_level)
+
+
+def spare_the_collector() -> None:
+    """Let the collector pass over what has been imported, which stays; children then share those pages for longer."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECT_EVERY)
+
+
+def keep_lease() -> LeaseKeeper:
+    """Register this worker command and keep its lease, under which its main process claims for all its children.
+
+    Nothing is claimed before the lease stands, so a database that is away is waited for.
+    """
+    process = runtime()
+    patiently(process, lambda: renew(process))
+    keeper = LeaseKeeper(process)
+    keeper.start()
+    return keeper
+
+
+def begin_stopping(**_: object) -> None:
+    """Let handlers notice at their next step that the worker stops, in the children too."""
+    runtime().stopping.set()
+
+
+def return_claims(**_: object) -> int:
+    """Give back what this node still holds; the attempts do not count. Returns how many jobs went back."""
+    process = runtime()
+    try:
+        with process.database.ledger() as tx:
+            moved = recovery.return_claims(tx, process.worker.node_id, process.lease.length)
+    except Failure as failure:
+        # The leases end by themselves, and the rescue takes the jobs back then.
+        log.warning("claims_not_returned", reason=failure.reason)
+        return 0
+    process.publisher.publish(moved.hints)
+    if moved.job_ids:
+        log.info("claims_returned", jobs=len(moved.job_ids))
+    return len(moved.job_ids)

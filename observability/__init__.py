@@ -1,0 +1,1 @@
+"""How logs are set up and what they must not show."""

@@ -1,0 +1,1 @@
+"""Anthropic's language models, with their quirks."""

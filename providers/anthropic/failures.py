@@ -1,0 +1,111 @@
+"""The table that turns the anthropic package's errors into our failures (providers.md section 5).
+
+Pure: the time is an argument. No reason carries the vendor's text, which may quote the prompt.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import httpx2
+from anthropic import APIConnectionError, APIStatusError, APITimeoutError
+
+from domain.jobs.failures import Deed, Failure, Permanent, Scope, Throttled, Transient
+from providers.anthropic.models import PROVIDER
+from providers.retry_after import header_wait
+
+RATE_WAIT = timedelta(minutes=1)
+"""For a 429 that names no time: rate limits are per minute."""
+PAYMENT_WAIT = timedelta(hours=1)
+"""For a 402 without a code: an operator may mend it any time."""
+
+PAYMENT_REQUIRED = 402
+TOO_MANY_REQUESTS = 429
+UNKNOWN = frozenset({401, 403})
+PASSING = frozenset({408, 409})
+SERVER_ERROR = 500
+
+SPEND_LIMITS = frozenset(
+    {"enforced_spend_limit_reached", "contract_spend_limit_reached", "linked_organization_spend_limit_reached"}
+)
+"""These last until the month turns, although they look like a rate limit."""
+
+_WORD = re.compile(r"[a-z][a-z_]{0,63}")
+
+
+def failure_of(error: APIStatusError | APIConnectionError, now: datetime) -> Failure:
+    """Our failure for an answer that is an error, or for the lack of an answer; pure."""
+    if isinstance(error, APIConnectionError):
+        return _lost(error)
+    return _spent(error, now) or _limited(error, now) or _passing(error, now) or _permanent(error)
+
+
+def unreadable(status: int) -> Failure:
+    """For a success whose body is not the documented one; it is billed, and its usage is lost."""
+    return Transient(f"messages: status {status}, unreadable answer", code=_code("unreadable"), deed=Deed.IN_DOUBT)
+
+
+def month_turn(now: datetime) -> datetime:
+    """The first moment of the next month in UTC, when spend limits begin anew."""
+    first = now.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    return (first + timedelta(days=32)).replace(day=1)
+
+
+def _spent(error: APIStatusError, now: datetime) -> Failure | None:
+    if error.error_code in SPEND_LIMITS:
+        return _throttled(error, "spend_limit", month_turn(now) - now)
+    if error.status_code == PAYMENT_REQUIRED:
+        return _throttled(error, "payment_required", PAYMENT_WAIT)
+    return None
+
+
+def _limited(error: APIStatusError, now: datetime) -> Failure | None:
+    if error.status_code != TOO_MANY_REQUESTS:
+        return None
+    return _throttled(error, "rate_limit", _asked_wait(error, now) or RATE_WAIT)
+
+
+def _passing(error: APIStatusError, now: datetime) -> Failure | None:
+    if error.status_code < SERVER_ERROR and error.status_code not in PASSING:
+        return None
+    wait = _asked_wait(error, now)
+    if wait is not None:
+        return _throttled(error, _word(error), wait)
+    return Transient(_reason(error), code=_code(_word(error)), deed=Deed.IN_DOUBT)
+
+
+def _permanent(error: APIStatusError) -> Failure:
+    word = "unauthorised" if error.status_code in UNKNOWN else _word(error)
+    return Permanent(_reason(error), code=_code(word))
+
+
+def _lost(error: APIConnectionError) -> Failure:
+    unreached = isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
+    deed = Deed.NOT_DONE if unreached else Deed.IN_DOUBT
+    word = "unreachable" if unreached else "timeout" if isinstance(error, APITimeoutError) else "connection_lost"
+    return Transient(f"messages: {word}", code=_code(word), deed=deed)
+
+
+def _throttled(error: APIStatusError, word: str, wait: timedelta) -> Throttled:
+    return Throttled(_reason(error), retry_after=wait, scope=Scope.PROVIDER, provider=PROVIDER, code=_code(word))
+
+
+def _asked_wait(error: APIStatusError, now: datetime) -> timedelta | None:
+    return header_wait(error.response.headers.get("retry-after"), now)
+
+
+def _reason(error: APIStatusError) -> str:
+    return f"messages: status {error.status_code}, {_word(error)}, request {_tidy(error.request_id)}"
+
+
+def _word(error: APIStatusError) -> str:
+    """The vendor's most exact word for the error, if it looks like one."""
+    words = (error.error_code, error.type)
+    return next((word for word in words if word and _WORD.fullmatch(word)), f"http_{error.status_code}")
+
+
+def _tidy(request_id: str | None) -> str:
+    return request_id if request_id and re.fullmatch(r"\w{1,64}", request_id) else "unknown"
+
+
+def _code(word: str) -> str:
+    return f"{PROVIDER}.{word}"

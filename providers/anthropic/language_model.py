@@ -1,0 +1,205 @@
+"""Anthropic's models behind one tool call, with the cost of every answer, useful or not."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Self
+
+import pydantic
+from anthropic import Anthropic, APIConnectionError, APIStatusError, DefaultHttpxClient
+from anthropic.types import TextBlockParam, ToolParam
+
+from domain.jobs.failures import Failure
+from domain.scheduling.money import tokens_at_most
+from providers.anthropic.failures import failure_of, unreadable
+from providers.anthropic.models import Manner, cost_microcents, manner_of
+from providers.ports import Meter, ModelAnswer, ModelRequest, Usage
+
+OWN_ADDRESS = "https://api.anthropic.com"
+CREATE = "anthropic.messages.create"
+
+DEAREST_INPUT = {None: "input_tokens", "5m": "cache_creation_5m_tokens", "1h": "cache_creation_1h_tokens"}
+"""By what a request asks of the cache: writing costs more than reading, and more than no cache at all."""
+
+CALL_THE_TOOL = "Answer with exactly one call of the tool `{name}` and nothing else."
+"""Said to models that refuse a forced call; it stands in the system prompt, so mail cannot come after it."""
+
+
+def utc_now() -> datetime:
+    """The wall clock, aware."""
+    return datetime.now(UTC)
+
+
+class AnthropicModel:
+    """Implements `providers.ports.LanguageModel`; safe to share between threads, built after any fork.
+
+    `timeout_s` bounds each wait on the socket. Nothing is repeated: a repeated call is billed again.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_key: str,
+        timeout_s: float,
+        meter: Meter,
+        base_url: str | None = None,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        """Without `base_url` the vendor's own address is used, whatever the environment says.
+
+        `meter` hears of each request before it is sent and may raise `Throttled` to forbid it.
+        """
+        self._clock = clock
+        self._meter = meter
+        self._client = Anthropic(
+            api_key=api_key,
+            base_url=base_url or OWN_ADDRESS,
+            timeout=timeout_s,
+            max_retries=0,
+            http_client=DefaultHttpxClient(follow_redirects=False),
+        )
+
+    def __enter__(self) -> Self:
+        """Use the model as a context manager to close it."""
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        """Close the connections."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def ask(self, request: ModelRequest) -> ModelAnswer:
+        """Make one call.
+
+        Every 200 is an answer with its usage and cost; `arguments` is None when the model refused, was cut off, called
+        another tool or none. Everything else raises: a spend limit is `Throttled` until the month turns.
+        """
+        answer = self._answer(request)
+        usage = answer.usage.as_usage()
+        return ModelAnswer(
+            model=answer.model,
+            stop_reason=answer.stop_reason or "",
+            arguments=_arguments(answer, request.tool_name),
+            usage=usage,
+            cost_microcents=cost_microcents(answer.model, usage, self._clock().date()),
+            request_id=answer.request_id,
+        )
+
+    def most_microcents(self, request: ModelRequest) -> int:
+        """The most that a call can cost: a token per byte of the prompt, and all the tokens that the answer may have.
+
+        The prompt counts as written to the cache, the dearest kind of input, where the request asks for the cache.
+        """
+        schema = json.dumps(request.tool_schema)
+        prompt = tokens_at_most(request.system, request.mail, request.tool_name, request.tool_description, schema)
+        usage = Usage(output_tokens=request.max_tokens, **{DEAREST_INPUT[request.cache]: prompt})
+        return cost_microcents(request.model, usage, self._clock().date())
+
+    def _answer(self, request: ModelRequest) -> "_Answer":
+        self._meter(CREATE, 1)
+        try:
+            response = self._client.messages.with_raw_response.create(**_body(request)).http_response
+            return _Answer.model_validate_json(response.content).identified(response.headers.get("request-id"))
+        except (APIStatusError, APIConnectionError) as error:
+            failure: Failure = failure_of(error, self._clock())
+        except pydantic.ValidationError:
+            failure = unreadable(response.status_code)
+        # Outside the handler, so that no traceback shows the vendor's error, which may quote the mail.
+        raise failure
+
+
+class _CacheCreation(pydantic.BaseModel):
+    ephemeral_5m_input_tokens: int = 0
+    ephemeral_1h_input_tokens: int = 0
+
+
+class _Usage(pydantic.BaseModel):
+    input_tokens: int
+    output_tokens: int
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    cache_creation: _CacheCreation | None = None
+
+    def as_usage(self) -> Usage:
+        """Without the split by lifetime, all cache writes count as the short one, which we ask for."""
+        split = self.cache_creation or _CacheCreation(ephemeral_5m_input_tokens=self.cache_creation_input_tokens or 0)
+        return Usage(
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            cache_creation_5m_tokens=split.ephemeral_5m_input_tokens,
+            cache_creation_1h_tokens=split.ephemeral_1h_input_tokens,
+            cache_read_tokens=self.cache_read_input_tokens or 0,
+        )
+
+
+class _Block(pydantic.BaseModel):
+    type: str
+    name: str = ""
+    input: Any = None
+
+
+class _Answer(pydantic.BaseModel):
+    """The part of a message we read; the package's own model is filled without any check."""
+
+    model: str
+    stop_reason: str | None = None
+    usage: _Usage
+    content: list[_Block] = []
+    request_id: str | None = None
+
+    def identified(self, request_id: str | None) -> "_Answer":
+        """With the id the answer's header carries."""
+        return self.model_copy(update={"request_id": request_id})
+
+
+def _arguments(answer: _Answer, tool_name: str) -> dict[str, Any] | None:
+    if answer.stop_reason != "tool_use":
+        return None
+    calls = [block for block in answer.content if block.type == "tool_use"]
+    if len(calls) != 1 or calls[0].name != tool_name or not isinstance(calls[0].input, dict):
+        return None
+    return calls[0].input
+
+
+def _body(request: ModelRequest) -> dict[str, Any]:
+    """The parameters of the call; the vendor caches them in the order tools, system, messages."""
+    manner = manner_of(request.model)
+    body: dict[str, Any] = {
+        "model": request.model,
+        "max_tokens": request.max_tokens,
+        "tools": [_tool(request)],
+        "tool_choice": _tool_choice(request, manner),
+        "messages": [{"role": "user", "content": request.mail}],
+    }
+    system = _system(request, manner)
+    if system:
+        body["system"] = [_cached(TextBlockParam(type="text", text=system), request)]
+    if manner.thinking is not None:
+        body["thinking"] = {"type": manner.thinking}
+    return body
+
+
+def _tool(request: ModelRequest) -> dict[str, Any]:
+    tool = ToolParam(name=request.tool_name, description=request.tool_description, input_schema=request.tool_schema)
+    return _cached(tool, request)
+
+
+def _tool_choice(request: ModelRequest, manner: Manner) -> dict[str, Any]:
+    if manner.forces_tool:
+        return {"type": "tool", "name": request.tool_name, "disable_parallel_tool_use": True}
+    return {"type": "auto", "disable_parallel_tool_use": True}
+
+
+def _system(request: ModelRequest, manner: Manner) -> str:
+    if manner.forces_tool:
+        return request.system
+    return "\n\n".join(filter(None, [request.system, CALL_THE_TOOL.format(name=request.tool_name)]))
+
+
+def _cached(block: ToolParam | TextBlockParam, request: ModelRequest) -> dict[str, Any]:
+    if request.cache is None:
+        return {**block}
+    return {**block, "cache_control": {"type": "ephemeral", "ttl": request.cache}}

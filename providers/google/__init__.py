@@ -1,0 +1,1 @@
+"""Gmail and Google's OAuth and Pub/Sub, with their quirks."""

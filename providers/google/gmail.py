@@ -1,0 +1,195 @@
+"""One Gmail account as a `Mailbox`: Google's own client over a transport that sends once."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Self, TypeVar
+
+from googleapiclient.discovery import build
+from googleapiclient.http import HttpRequest
+
+from domain.mail.mailbox import (
+    Draft,
+    HistoryPage,
+    MailboxLabel,
+    MessageFacts,
+    MessagePage,
+    Profile,
+    RawMessage,
+    ThreadFacts,
+    Watch,
+)
+from providers.google import gmail_answers as answers
+from providers.google.failures import ERRORS, Call, failure_of
+from providers.google.gmail_quota import units
+from providers.google.transport import REPEATABLE, NoReplayHttp
+from providers.ports import Meter
+
+ME = "me"
+PAGE_SIZE = 500
+"""The largest page Gmail serves for history, messages and drafts."""
+
+HISTORY_TYPES = ("messageAdded", "messageDeleted", "labelAdded", "labelRemoved")
+
+Result = TypeVar("Result")
+
+
+def utc_now() -> datetime:
+    """The wall clock, aware."""
+    return datetime.now(UTC)
+
+
+class GmailMailbox:
+    """Implements `providers.ports.Mailbox`; one object per job and thread, closed after use.
+
+    It takes an access token as it is and never refreshes it: a 401 is `Unauthorised` with the code
+    `gmail.authError`, upon which the caller refreshes once and builds another mailbox. A missing scope is
+    `Unauthorised` with `gmail.insufficientPermissions`; no refresh helps there. Nothing is repeated, uploaded
+    as media or batched (the last two leave `endpoint` for Google's own hosts, providers.md 2.1).
+    """
+
+    def __init__(
+        self,
+        *,
+        account: str,
+        access_token: str,
+        timeout_s: float,
+        meter: Meter,
+        endpoint: str | None = None,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        """`meter` hears method and quota units before each call and may raise `Throttled` to forbid it."""
+        self._account = account
+        self._clock = clock
+        self._meter = meter
+        self._http = NoReplayHttp(timeout_s=timeout_s, access_token=access_token)
+        options = {"api_endpoint": endpoint.rstrip("/") + "/"} if endpoint else None
+        service = build("gmail", "v1", http=self._http, cache_discovery=False, client_options=options)
+        self._users = service.users()
+
+    def __enter__(self) -> Self:
+        """Use the mailbox as a context manager to close it."""
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        """Close the connections."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def profile(self) -> Profile:
+        """Whose mailbox it is and its current history id."""
+        return self._call(self._users.getProfile(userId=ME), answers.profile)
+
+    def history(self, start: int, page: str | None = None) -> HistoryPage:
+        """One page of changes since `start`, oldest first; `Gone` when the id is too old."""
+        request = self._users.history().list(
+            userId=ME,
+            startHistoryId=str(start),
+            # The client repeats the parameter for a list only; another sequence becomes one text.
+            historyTypes=list(HISTORY_TYPES),
+            maxResults=PAGE_SIZE,
+            pageToken=page,
+        )
+        return self._call(request, answers.history_page)
+
+    def search(self, query: str, *, label_ids: Sequence[str] = (), page: str | None = None) -> MessagePage:
+        """One page of messages that match Gmail's search words and carry all the labels."""
+        request = self._users.messages().list(
+            userId=ME, q=query or None, labelIds=list(label_ids) or None, maxResults=PAGE_SIZE, pageToken=page
+        )
+        return self._call(request, answers.message_page)
+
+    def message(self, message_id: str) -> RawMessage:
+        """The whole message."""
+        request = self._users.messages().get(userId=ME, id=message_id, format="raw")
+        return self._call(request, answers.raw_message)
+
+    def message_facts(self, message_id: str) -> MessageFacts:
+        """Labels and headers of a message."""
+        request = self._users.messages().get(userId=ME, id=message_id, format="metadata")
+        return self._call(request, answers.message_facts)
+
+    def thread(self, thread_id: str) -> ThreadFacts:
+        """A thread with labels and headers of its messages."""
+        request = self._users.threads().get(userId=ME, id=thread_id, format="metadata")
+        return self._call(request, answers.thread_facts)
+
+    def labels(self) -> tuple[MailboxLabel, ...]:
+        """All labels, system and user."""
+        return self._call(self._users.labels().list(userId=ME), answers.labels)
+
+    def create_label(self, name: str) -> MailboxLabel:
+        """Make a visible label; `Conflict` when the name, or one Gmail takes for the same, exists."""
+        body = {"name": name, "labelListVisibility": "labelShow", "messageListVisibility": "show"}
+        return self._call(self._users.labels().create(userId=ME, body=body), answers.label)
+
+    def modify_message(self, message_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> frozenset[str]:
+        """Add and remove at most 100 labels each; returns the labels the message carries afterwards."""
+        body = {"addLabelIds": list(add), "removeLabelIds": list(remove)}
+        return self._call(self._users.messages().modify(userId=ME, id=message_id, body=body), answers.label_ids)
+
+    def modify_thread(self, thread_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
+        """Add and remove at most 100 labels each on every message that the thread has now."""
+        body = {"addLabelIds": list(add), "removeLabelIds": list(remove)}
+        self._call(self._users.threads().modify(userId=ME, id=thread_id, body=body), _nothing)
+
+    def create_draft(self, raw: bytes, *, thread_id: str | None) -> Draft:
+        """Make a draft from RFC 822 bytes, which must hold the thread's headers too."""
+        return self._call(self._users.drafts().create(userId=ME, body=_draft_body(raw, thread_id)), answers.draft)
+
+    def update_draft(self, draft_id: str, raw: bytes, *, thread_id: str | None) -> Draft:
+        """Replace a draft's message, which gets a new message id."""
+        body = _draft_body(raw, thread_id)
+        return self._call(self._users.drafts().update(userId=ME, id=draft_id, body=body), answers.draft)
+
+    def draft(self, draft_id: str) -> Draft:
+        """A draft by its id; `Gone` when sent or discarded."""
+        return self._call(self._users.drafts().get(userId=ME, id=draft_id, format="minimal"), answers.draft)
+
+    def drafts(self, page: str | None = None) -> tuple[tuple[Draft, ...], str | None]:
+        """One page of drafts and the next page's token."""
+        request = self._users.drafts().list(userId=ME, maxResults=PAGE_SIZE, pageToken=page)
+        return self._call(request, answers.draft_page)
+
+    def delete_draft(self, draft_id: str) -> None:
+        """Discard a draft for good."""
+        self._call(self._users.drafts().delete(userId=ME, id=draft_id), _nothing)
+
+    def send_draft(self, draft_id: str) -> MessageFacts:
+        """Send a draft in one call; `Gone` the second time.
+
+        The facts have no headers: Gmail gives the message a new Message-ID, to be read with `message_facts`.
+        `history_id` is 0 where Gmail's answer has none.
+        """
+        request = self._users.drafts().send(userId=ME, body={"id": draft_id})
+        return self._call(request, lambda answer: answers.sent_message(answer, self._clock()))
+
+    def watch(self, topic: str) -> Watch:
+        """Start or renew push for every label; `Conflict` (`gmail.otherPushClient`): stop, then watch again."""
+        return self._call(self._users.watch(userId=ME, body={"topicName": topic}), answers.watch)
+
+    def stop_watch(self) -> None:
+        """Stop push notifications."""
+        self._call(self._users.stop(userId=ME), _nothing)
+
+    def _call(self, request: HttpRequest, read: Callable[[Any], Result]) -> Result:
+        """Send a prepared request once and read its answer; raises nothing but failures."""
+        self._meter(request.methodId, units(request.methodId))
+        writes = request.method not in REPEATABLE
+        try:
+            return read(request.execute(num_retries=0))
+        except ERRORS as error:
+            failure = failure_of(error, Call("gmail", request.methodId, self._account, writes, self._clock()))
+        # Outside the handler, so that no traceback shows the vendor's error with its address and text.
+        raise failure
+
+
+def _nothing(_answer: object) -> None:
+    return None
+
+
+def _draft_body(raw: bytes, thread_id: str | None) -> dict[str, Any]:
+    message = {"raw": answers.encoded(raw)}
+    return {"message": message if thread_id is None else {**message, "threadId": thread_id}}

@@ -1,0 +1,1 @@
+"""The Anthropic emulator with its scripted model."""

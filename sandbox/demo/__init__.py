@@ -1,0 +1,1 @@
+"""The demo: a mailbox of real mail on the whole fleet."""

@@ -1,0 +1,86 @@
+"""`make demo`: a mailbox of real mail on the whole fleet, from the first sync to the person who sends the drafts."""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from sandbox.demo.endings import Busy, Stopped, alone_in, forget_settings, stopped_by_signals
+from sandbox.demo.fleet import CommandRefused, Fleet
+from sandbox.demo.processes import ROOT, Died
+from sandbox.demo.report import find_problems, make_report
+from sandbox.demo.screen import Screen, relative
+from sandbox.demo.show import Late, Show
+from sandbox.emulator.control import ControlRefused
+
+FOLDER = ROOT / "build" / "demo"
+WITHIN_S = 110.0
+"""The issue allows two minutes; the end needs some of them."""
+MOST_COMPLAINTS = 20
+TROUBLE = (
+    Busy, CommandRefused, ControlRefused, Died, Late, OSError, RuntimeError, TimeoutError, psycopg.Error,
+    subprocess.TimeoutExpired,
+)  # fmt: skip
+"""What can go wrong without being a mistake of this script: told in a line, without a traceback."""
+
+
+def main() -> int:
+    """Run the demo; the exit status is 0 only when everything came to its end, once."""
+    options = _options()
+    forget_settings()
+    screen = Screen()
+    try:
+        with stopped_by_signals(), alone_in(options.folder):
+            return show(options.folder, screen, within_s=options.within)
+    except Stopped as stopped:
+        screen.complain(f"stopped by {stopped}; everything is cleaned up")
+        return stopped.exit_status
+    except TROUBLE as trouble:
+        screen.complain(f"{type(trouble).__name__}: {trouble}")
+        screen.tell(f"Logs: {relative(options.folder / 'logs')}")
+        return 1
+
+
+def show(folder: Path, screen: Screen, *, within_s: float) -> int:
+    """Start the box, tell the story, count, and say what came of it."""
+    deadline = time.monotonic() + within_s
+    with Fleet(folder, screen.tell) as fleet, psycopg.connect(fleet.addresses.database, autocommit=True) as connection:
+        play = Show(fleet, screen, connection, deadline=deadline)
+        late = None
+        try:
+            play.run()
+        except Late as trouble:
+            late = str(trouble)
+        ledger, outside = play.evidence()
+        report = make_report(ledger, outside) | {"seconds": round(screen.seconds(), 1)}
+        problems = [late] if late else []
+        problems += find_problems(report, ledger)
+        _write(folder / "report.json", report | {"problems": problems})
+        screen.show_messages(ledger)
+    screen.show_sums(report, [("report", relative(folder / "report.json")), ("logs", relative(folder / "logs"))])
+    for problem in problems[:MOST_COMPLAINTS]:
+        screen.complain(problem)
+    screen.tell("Everything is stopped" + ("; the demo FAILED" if problems else ""))
+    return 1 if problems else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Run the whole fleet on a mailbox of real mail, start to end.")
+    parser.add_argument(
+        "--folder", type=Path, default=FOLDER, help="where databases, logs and report go; emptied first"
+    )
+    parser.add_argument("--within", type=float, default=WITHIN_S, help="seconds that the story may take")
+    return parser.parse_args()
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    path.write_text(json.dumps(document, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+"""What a box shows of itself: rows of its database, its mailbox as the emulator holds it, the emulators' journals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import dict_row
+
+from sandbox.emulator.client import EmulatorControl
+from sandbox.emulator.control import GmailAccount, JournalledCall, MailboxState
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message in the database with its latest decision, if it has one."""
+
+    message_id: str
+    thread_id: str
+    direction: str
+    received_at: datetime
+    sender: str | None
+    subject: str
+    classification: str | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EmailRecord:
+    """A thread's record: where it stands, and the draft and the sent message it knows."""
+
+    thread_id: str
+    message_id: str
+    state: str
+    draft_id: str | None = None
+    draft_message_id: str | None = None
+    sent_message_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A job; `scheduled` when it was enqueued for later and nothing has touched it since.
+
+    `thread_id` is the thread that its payload names, `output` what its handler returned.
+    """
+
+    job_id: UUID
+    job_type: str
+    state: str
+    scheduled: bool = False
+    reason: str | None = None
+    thread_id: str | None = None
+    output: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A guarded effect by its key; that of a draft with the draft's id and thread."""
+
+    key: str
+    status: str
+    draft_id: str | None = None
+    thread_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """A model call that was billed."""
+
+    job_id: UUID | None
+    purpose: str
+    cost_microcents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Everything of the database that the report counts."""
+
+    messages: Sequence[StoredMessage] = ()
+    emails: Sequence[EmailRecord] = ()
+    jobs: Sequence[JobRow] = ()
+    effects: Sequence[Effect] = ()
+    model_calls: Sequence[ModelCall] = ()
+    audit_events: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """Everything outside of the database that the report counts: the mailbox and what the emulators journalled."""
+
+    mailbox: MailboxState
+    gmail_calls: Sequence[JournalledCall] = ()
+    model_answers: Sequence[JournalledCall] = ()
+
+
+MESSAGES = """
+select m.gmail_message_id as message_id, m.gmail_thread_id as thread_id, m.direction, m.received_at, m.sender,
+       m.subject, d.classification, d.source
+from messages m
+left join lateral (
+  select classification, source from decisions d
+  where (d.org_id, d.account_id, d.gmail_message_id) = (m.org_id, m.account_id, m.gmail_message_id)
+  order by d.at desc, d.id desc limit 1
+) d on true
+order by m.received_at, m.gmail_message_id
+"""
+EMAILS = """
+select gmail_thread_id as thread_id, gmail_message_id as message_id, state, draft_id, draft_message_id, sent_message_id
+from emails order by created_at, id
+"""
+JOBS = """
+select j.id as job_id, j.job_type, j.state, coalesce(j.cancel_reason, j.error ->> 'reason') as reason,
+       j.payload ->> 'thread_id' as thread_id, j.output,
+       j.state = 'queued' and j.run_at > now() and not exists (
+         select from audit_log a where a.job_id = j.id and a.event <> 'job.enqueued') as scheduled
+from jobs j order by j.created_at, j.id
+"""
+EFFECTS = """
+select key, status, result_ref ->> 'draft_id' as draft_id, result_ref ->> 'thread_id' as thread_id
+from idempotency_keys where kind = 'effect' order by first_seen_at, key
+"""
+MODEL_CALLS = "select job_id, purpose, cost_microcents from llm_calls order by at, id"
+AUDIT_EVENTS = "select count(*) as audit_events from audit_log"
+
+
+def read_ledger(connection: psycopg.Connection[Any]) -> Ledger:
+    """Read the whole database of a box at one moment; for the owner's connection, which sees every org."""
+    with connection.transaction(), connection.cursor(row_factory=dict_row) as cursor:
+        cursor.execute("set transaction isolation level repeatable read, read only")
+        counted = cursor.execute(AUDIT_EVENTS).fetchone() or {}
+        return Ledger(
+            messages=_read(cursor, MESSAGES, StoredMessage),
+            emails=_read(cursor, EMAILS, EmailRecord),
+            jobs=_read(cursor, JOBS, JobRow),
+            effects=_read(cursor, EFFECTS, Effect),
+            model_calls=_read(cursor, MODEL_CALLS, ModelCall),
+            audit_events=int(counted["audit_events"]),
+        )
+
+
+def read_outside(mailbox: GmailAccount, gmail: EmulatorControl, anthropic: EmulatorControl) -> Outside:
+    """Ask both emulators for what they hold and what they recorded."""
+    return Outside(mailbox.state(), gmail.journal(), anthropic.journal("messages.create"))
+
+
+def _read(cursor: psycopg.Cursor[dict[str, Any]], query: str, kind: type[Row]) -> tuple[Row, ...]:
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type] # every kind here is a dataclass
+    return tuple(kind(**{name: row[name] for name in names}) for row in cursor.execute(query.encode()))

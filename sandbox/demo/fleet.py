@@ -1,0 +1,139 @@
+"""The whole box: two servers, two emulators and the fleet as processes that end with the one who started them."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import psycopg
+from psycopg import sql
+
+from sandbox.demo.addresses import PUSHER, Addresses
+from sandbox.demo.endings import undisturbed
+from sandbox.demo.processes import ROOT, WORKERS, Member, emulators, onlookers, workers
+from sandbox.emulator.client import EmulatorControl
+from sandbox.emulator.control import GmailControl
+from sandbox.servers.servers import run_servers
+from sandbox.servers.waiting import wait_until
+
+DATABASE = "postroom"
+PATIENCE_S = 90.0
+"""How long everything together may take to be ready, on a slow and busy machine."""
+STOP_WITHIN_S = 15.0
+
+Tell = Callable[[str], None]
+
+
+class CommandRefused(Exception):
+    """A command of the fleet's own command line ended badly; the message is what it said."""
+
+
+class Fleet:
+    """A context manager: on the way in everything is started afresh and ready, on the way out all of it is gone.
+
+    `folder` holds databases and logs and is emptied first. The processes also end when this one dies, however it dies.
+    """
+
+    addresses: Addresses
+    gmail: GmailControl
+    anthropic: EmulatorControl
+
+    def __init__(self, folder: Path, tell: Tell) -> None:
+        """Remember where; `tell` hears a short line about each stage."""
+        self.folder = folder.absolute()
+        self.members: list[Member] = []
+        self._tell = tell
+        self._stack = ExitStack()
+
+    @property
+    def logs(self) -> Path:
+        """Where each process writes its log."""
+        return self.folder / "logs"
+
+    def __enter__(self) -> Self:
+        """Start everything and wait until it is ready."""
+        with ExitStack() as failed:
+            failed.callback(self._stack.close)
+            self._start()
+            failed.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop everything, the fleet before what it stands on."""
+        self._stack.close()
+
+    def check(self) -> None:
+        """Raise `Died` when a process has ended although nobody asked it to."""
+        for member in self.members:
+            member.check()
+
+    def celery(self, *words: str, secrets: dict[str, str] | None = None) -> Any:  # noqa: ANN401  # any JSON value
+        """Run one `celery -A tasks …` command to its end and read the JSON it answers; `secrets` go by environment."""
+        done = subprocess.run(  # noqa: S603  # our own command line
+            [sys.executable, "-m", "celery", "-A", "tasks", *words, "--json"],
+            cwd=ROOT,
+            env=os.environ | self.addresses.environment() | (secrets or {}),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        with (self.logs / "commands.log").open("a") as log:
+            log.write(f"$ celery -A tasks {' '.join(words)}\n{done.stdout}{done.stderr}")
+        if done.returncode != 0:
+            said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+            raise CommandRefused(f"celery -A tasks {words[0]} {words[1]}: {said[-1] if said else 'said nothing'}")
+        return json.loads(done.stdout)
+
+    def _start(self) -> None:
+        empty(self.folder)
+        with undisturbed():
+            servers = self._stack.enter_context(run_servers(self.folder))
+        with psycopg.connect(servers.postgres.url(), autocommit=True) as connection:
+            connection.execute(sql.SQL("create database {}").format(sql.Identifier(DATABASE)))
+        self.addresses = Addresses.choose(database=servers.postgres.url(DATABASE), broker=servers.valkey.url())
+        self._tell("PostgreSQL and Valkey answer")
+        self._launch([*emulators(self.addresses, self.logs), *onlookers(self.addresses, self.logs)])
+        self.celery("database", "migrate")
+        self._tell("The database is migrated")
+        self._launch(workers(self.addresses, self.logs))
+        for member in self.members:
+            wait_until(member.ready, within=PATIENCE_S, describe=f"{member.name} to be ready")
+        self.gmail, self.anthropic = GmailControl(self.addresses.gmail), EmulatorControl(self.addresses.anthropic)
+        self.gmail.configure_push(self.addresses.webhook, self.addresses.webhook, service_account=PUSHER)
+        self._tell(f"Emulators, gateway, {len(WORKERS)} workers, beat and Flower are ready")
+
+    def _launch(self, members: Iterable[Member]) -> None:
+        started: list[Member] = []
+        self._stack.callback(stop_together, started)
+        for member in members:
+            with undisturbed():
+                started.append(member)
+                member.process.start()
+            self.members.append(member)
+
+
+def stop_together(members: Iterable[Member]) -> None:
+    """Ask all to end before waiting for any, so that their grace runs side by side."""
+    asked = list(members)
+    for member in asked:
+        if member.process.running:
+            member.process.send(signal.SIGTERM)
+    for member in asked:
+        member.process.stop(within=STOP_WITHIN_S)
+
+
+def empty(folder: Path) -> None:
+    """Throw away what a former run left, and make the folder anew."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    (folder / "logs").mkdir(parents=True)

@@ -1,0 +1,162 @@
+"""What a run came to, counted from the database, the mailbox and the emulators' journals; never from the script."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+from sandbox.demo.evidence import Effect, JobRow, Ledger, Outside
+from sandbox.emulator.control import JournalledCall
+
+FINAL = frozenset({"succeeded", "failed", "dead", "canceled"})
+MICROCENTS = 1_000_000
+"""One cent."""
+DRAFT_EFFECT = "draft:"
+"""How the key of a draft's effect begins (tasks/drafts.py)."""
+TOKEN_HEADER = "x-postroom-token:"  # noqa: S105  # the name of a header, no secret
+
+Findings = dict[str, list[str]]
+"""What is wrong, by kind; a kind without findings is there with an empty list."""
+
+
+def make_report(ledger: Ledger, outside: Outside) -> dict[str, Any]:
+    """The content of `report.json`; the fields that the issue names, and beside each sum what it was made of."""
+    lost, duplicates = find_lost(ledger, outside), find_duplicates(ledger, outside)
+    return {
+        "messages": sum(message.direction == "incoming" for message in ledger.messages),
+        "classified": count_classified(ledger),
+        "drafts": len(recorded_drafts(ledger)),
+        "sent": count_sent(ledger, outside),
+        "jobs": count_jobs(ledger.jobs),
+        "effects": dict(sorted(Counter(effect.status for effect in ledger.effects).items())),
+        "audit_events": ledger.audit_events,
+        "llm_cost_cents": round(sum(call.cost_microcents for call in ledger.model_calls) / MICROCENTS, 4),
+        "lost": count(lost),
+        "duplicates": count(duplicates),
+        "lost_by_kind": lost,
+        "duplicates_by_kind": duplicates,
+        "pushes": count_pushes(outside.gmail_calls),
+        "model_calls": len(ledger.model_calls),
+    }
+
+
+def find_lost(ledger: Ledger, outside: Outside) -> Findings:
+    """What came in and did not come to its end.
+
+    `undecided`: messages in the emulator's inbox that are not stored with a decision. `unrecorded`: messages delivered
+    to the mailbox, wherever they lie now, whose thread has no record. `unseen`: messages that the person sent and no
+    record knows. `unfinished`: jobs in no final state, but for those enqueued for later that nothing has touched yet.
+    `undrafted`: threads for which a draft was ordered and none was made, and the job does not say why not.
+    """
+    decided = {message.message_id for message in ledger.messages if message.classification is not None}
+    recorded = {email.thread_id for email in ledger.emails}
+    known_sent = {email.sent_message_id for email in ledger.emails}
+    delivered = [one for one in outside.mailbox.messages if not {"SENT", "DRAFT"} & set(one["label_ids"])]
+    sent = [one for one in outside.mailbox.messages if "SENT" in one["label_ids"]]
+    unfinished = [job for job in ledger.jobs if job.state not in FINAL and not job.scheduled]
+    return {
+        "undecided": [
+            one["message_id"] for one in delivered if "INBOX" in one["label_ids"] and one["message_id"] not in decided
+        ],
+        "unrecorded": [one["message_id"] for one in delivered if one["thread_id"] not in recorded],
+        "unseen": [one["message_id"] for one in sent if one["message_id"] not in known_sent],
+        "unfinished": [f"{job.job_type} {job.job_id}: {job.state}" for job in unfinished],
+        "undrafted": find_undrafted(ledger),
+    }
+
+
+def find_duplicates(ledger: Ledger, outside: Outside) -> Findings:
+    """What happened more often than it should.
+
+    `drafts_in_thread`: drafts standing in one thread beyond the first. `drafts_unrecorded`: drafts that the emulator
+    journalled as made, also when the answer was lost, and that no effect in the ledger knows. `sent_in_thread`:
+    messages sent in one thread beyond the first. `sends_of_draft`: sends by the fleet of one draft beyond the first.
+    `effects_twice`: messages in the mailbox that carry one draft token (and so one effect key) beyond the first.
+    `model_calls_twice`: calls billed for one job and purpose beyond the first. `model_calls_unrecorded`: answers that
+    the emulator gave beyond the calls that were billed.
+    """
+    drafts, calls = outside.mailbox.drafts, outside.gmail_calls
+    sent = [one for one in outside.mailbox.messages if "SENT" in one["label_ids"]]
+    recorded = {effect.draft_id for effect in recorded_drafts(ledger)}
+    made = [str(call.summary["draft_id"]) for call in calls if _deed(call, "drafts.create")]
+    answered = sum(call.status == 200 for call in outside.model_answers)  # noqa: PLR2004  # an HTTP status
+    return {
+        "drafts_in_thread": repeated(one["thread_id"] for one in drafts),
+        "drafts_unrecorded": [draft_id for draft_id in made if draft_id not in recorded],
+        "sent_in_thread": repeated(one["thread_id"] for one in sent),
+        "sends_of_draft": repeated(call.summary["draft_id"] for call in calls if _deed(call, "drafts.send")),
+        "effects_twice": repeated(token for one in drafts for token in tokens_in(str(one["raw"]))),
+        "model_calls_twice": repeated((str(call.job_id), call.purpose) for call in ledger.model_calls),
+        "model_calls_unrecorded": ["a call"] * max(0, answered - len(ledger.model_calls)),
+    }
+
+
+def find_problems(report: dict[str, Any], ledger: Ledger) -> list[str]:
+    """Why a run was not good, a sentence each: something lost or doubled, a job that failed, an effect in doubt."""
+    problems = [f"lost, {kind}: {one}" for kind, found in report["lost_by_kind"].items() for one in found]
+    problems += [f"double, {kind}: {one}" for kind, found in report["duplicates_by_kind"].items() for one in found]
+    bad = [job for job in ledger.jobs if job.state in {"failed", "dead"}]
+    problems += [f"{job.job_type} {job.job_id} is {job.state}: {job.reason}" for job in bad]
+    doubtful = [effect for effect in ledger.effects if effect.status != "succeeded"]
+    return problems + [f"the effect {effect.key} is {effect.status}" for effect in doubtful]
+
+
+def find_undrafted(ledger: Ledger) -> list[str]:
+    """Threads that ended without the draft that was ordered; a job that gave it up says `why` (tasks/drafts.py)."""
+    drafted = {effect.thread_id for effect in recorded_drafts(ledger)}
+    ended = [job for job in ledger.jobs if job.job_type == "drafts.write" and job.state in FINAL]
+    given_up = {job.thread_id for job in ended if "why" in (job.output or {})}
+    return sorted({str(job.thread_id) for job in ended if job.thread_id not in drafted | given_up})
+
+
+def recorded_drafts(ledger: Ledger) -> list[Effect]:
+    """The effects of the drafts that the ledger recorded as made."""
+    return [one for one in ledger.effects if one.key.startswith(DRAFT_EFFECT) and one.status == "succeeded"]
+
+
+def count_classified(ledger: Ledger) -> dict[str, dict[str, int]]:
+    """Messages by the class and by the source of their latest decision."""
+    decided = [message for message in ledger.messages if message.classification is not None]
+    return {
+        "by_class": dict(sorted(Counter(str(message.classification) for message in decided).items())),
+        "by_source": dict(sorted(Counter(str(message.source) for message in decided).items())),
+    }
+
+
+def count_sent(ledger: Ledger, outside: Outside) -> int:
+    """Threads recorded as sent whose sent message lies in the mailbox."""
+    lying = {one["message_id"] for one in outside.mailbox.messages if "SENT" in one["label_ids"]}
+    return sum(email.state == "sent" and email.sent_message_id in lying for email in ledger.emails)
+
+
+def count_jobs(jobs: Sequence[JobRow]) -> dict[str, dict[str, int]]:
+    """Jobs by type and state."""
+    kinds = sorted({job.job_type for job in jobs})
+    return {kind: dict(sorted(Counter(job.state for job in jobs if job.job_type == kind).items())) for kind in kinds}
+
+
+def count_pushes(calls: Sequence[JournalledCall]) -> dict[str, int]:
+    """Pushes by the gateway's answer; `none` where nobody answered."""
+    answers = Counter(str(call.status or "none") for call in calls if call.operation == "push.deliver")
+    return dict(sorted(answers.items()))
+
+
+def count(findings: Findings) -> int:
+    """How many findings there are of all kinds."""
+    return sum(map(len, findings.values()))
+
+
+def repeated(values: Iterable[Hashable]) -> list[str]:
+    """Every value beyond its first occurrence, as text."""
+    return [str(value) for value, times in Counter(values).items() for _ in range(times - 1)]
+
+
+def tokens_in(raw: str) -> list[str]:
+    """The draft tokens in the head of a message."""
+    head = raw.replace("\r\n", "\n").partition("\n\n")[0]
+    lines = (line for line in head.split("\n") if line.lower().startswith(TOKEN_HEADER))
+    return [line.partition(":")[2].strip() for line in lines]
+
+
+def _deed(call: JournalledCall, operation: str) -> bool:
+    """Whether a call did its deed, its answer lost or not: only then does the emulator know which draft it was."""
+    return call.operation == operation and "draft_id" in call.summary

@@ -1,0 +1,99 @@
+"""The demo's story: mail that lies there, mail that comes live, and a person who works with the drafts."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from sandbox.demo.evidence import EmailRecord, Ledger
+from sandbox.demo.mailbox_story import OWNER, Delivery, tell_story
+from sandbox.emulator.control import GmailAccount, GmailControl, MailboxState
+
+ORG = "The Example Org"
+ACCESS_TOKEN = "box-access-token"  # noqa: S105  # the emulator's own, good for nothing else
+REFRESH_TOKEN = "box-refresh-token"  # noqa: S105  # as above
+FIRST_SYNC = 36
+"""How many of the 60 messages lie in the mailbox before it is connected."""
+WAVE = 6
+"""How many come together afterwards."""
+DONE = "Postroom/Done"
+SENDS = 4
+EDITED_TEXT = "Hello,\r\n\r\nthank you. I have rewritten this draft myself and will send it tomorrow.\r\n"
+
+What = Literal["sent", "edited", "discarded", "done"]
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """Something that the person did with a thread; `message_id` is the message that came of it."""
+
+    what: What
+    thread_id: str
+    message_id: str | None = None
+
+
+def make_mailbox(gmail: GmailControl) -> GmailAccount:
+    """The owner's mailbox at the emulator, empty; the fleet makes its labels there when it is connected."""
+    return gmail.create_account(OWNER, ACCESS_TOKEN, REFRESH_TOKEN)
+
+
+def deliver(mailbox: GmailAccount, deliveries: Sequence[Delivery]) -> None:
+    """Let messages arrive, each at the time it says."""
+    for one in deliveries:
+        at = int(one.at.timestamp() * 1000)
+        mailbox.deliver(one.raw, label_ids=list(one.story.labels), internal_date=at)
+
+
+def whole_story() -> Sequence[Delivery]:
+    """All 60 messages as of now, the oldest first."""
+    return list(tell_story(datetime.now(UTC)))
+
+
+def split_story() -> tuple[Sequence[Delivery], Iterator[Sequence[Delivery]]]:
+    """The messages that are there at the first sync, and the waves that come after it."""
+    told = whole_story()
+    waves = (told[start : start + WAVE] for start in range(FIRST_SYNC, len(told), WAVE))
+    return told[:FIRST_SYNC], waves
+
+
+def work_through_drafts(mailbox: GmailAccount, ledger: Ledger) -> list[Deed]:
+    """Discard one draft, edit another, send the next ones, and put Done on a thread without a draft.
+
+    The person sees the drafts of the mailbox; the ledger only tells which thread has settled without one.
+    """
+    drafts = mailbox.state().drafts
+    deeds: list[Deed] = []
+    for place, draft in enumerate(drafts[: SENDS + 2]):
+        draft_id, thread_id = draft["draft_id"], draft["thread_id"]
+        if place == 0:
+            mailbox.discard_draft(draft_id)
+            deeds.append(Deed("discarded", thread_id))
+        elif place == 1:
+            edited = mailbox.edit_draft(draft_id, text=EDITED_TEXT)
+            deeds.append(Deed("edited", thread_id, edited.message_id))
+        else:
+            deeds.append(Deed("sent", thread_id, mailbox.send_draft(draft_id).message_id))
+    read = next(email for email in ledger.emails if email.state == "skipped" and email.draft_id is None)
+    mailbox.label_thread(read.thread_id, add=(DONE,))
+    return [*deeds, Deed("done", read.thread_id)]
+
+
+def unseen(deeds: Sequence[Deed], ledger: Ledger, state: MailboxState) -> list[Deed]:
+    """The deeds that the fleet has not understood yet, by its records and by what it did to the mailbox."""
+    records = {email.thread_id: email for email in ledger.emails}
+    return [deed for deed in deeds if not _is_seen(deed, records.get(deed.thread_id), state)]
+
+
+def _is_seen(deed: Deed, record: EmailRecord | None, state: MailboxState) -> bool:
+    if record is None:
+        return False
+    match deed.what:
+        case "sent":
+            return record.state == "sent" and record.sent_message_id == deed.message_id
+        case "edited":
+            return record.state == "drafted" and record.draft_message_id == deed.message_id
+        case "discarded":
+            return record.state == "skipped"
+        case "done":
+            lying = [one for one in state.labelled("INBOX") if one["thread_id"] == deed.thread_id]
+            return record.state == "archived" and not lying

@@ -1,0 +1,1 @@
+"""The chassis of an emulator: an HTTP server with a journal and faults on order."""

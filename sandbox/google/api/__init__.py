@@ -1,0 +1,1 @@
+"""The emulated HTTP interface of Gmail, Google's OAuth and Pub/Sub."""

@@ -1,0 +1,152 @@
+"""Google's token endpoint and its signing certificates: who may call, and who signs Pub/Sub's pushes."""
+
+import base64
+import json
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from threading import Lock
+from urllib.parse import parse_qs
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
+
+from sandbox.emulator.clock import EmulatorClock
+from sandbox.emulator.exchange import Answer, ApiFailure, Call, Json
+
+SCOPE = "https://www.googleapis.com/auth/gmail.modify"
+LIFETIME_S = 3_599
+
+
+@dataclass(slots=True)
+class Grant:
+    """One account's consent."""
+
+    email: str
+    refresh_token: str
+    expires_in_s: int = LIFETIME_S
+    rotate: bool = False
+    """Whether each refresh replaces the refresh token, and kills the old one."""
+    revoked: bool = False
+    scope: str = SCOPE
+
+
+class TokenBook:
+    """Access tokens, refresh tokens and whose they are."""
+
+    def __init__(self, clock: EmulatorClock) -> None:
+        """Nobody consented yet."""
+        self._clock = clock
+        self._access: dict[str, tuple[str, float]] = {}
+        self._grants: dict[str, Grant] = {}
+        self._lock = Lock()
+
+    def grant(self, email: str, access_token: str, refresh_token: str, expires_in_s: int = LIFETIME_S) -> None:
+        """Consent, or consent again: the refresh token is good and the access token lives from now."""
+        with self._lock:
+            self._grants[email] = Grant(email, refresh_token, expires_in_s)
+            self._access[access_token] = (email, self._clock.now() + expires_in_s)
+
+    def whose(self, access_token: str) -> str | None:
+        """The account of a living access token."""
+        with self._lock:
+            email, expires_at = self._access.get(access_token, ("", 0.0))
+            return email if expires_at > self._clock.now() else None
+
+    def grant_of(self, email: str) -> Grant:
+        """An account's consent, to be changed by tests; 404 when there is none."""
+        try:
+            return self._grants[email]
+        except KeyError:
+            raise ApiFailure(404, "notFound", f"no account {email}") from None
+
+    def expire_access(self, email: str) -> None:
+        """Every access token of the account is dead from now."""
+        with self._lock:
+            self._access = {token: entry for token, entry in self._access.items() if entry[0] != email}
+
+    def revoke(self, email: str) -> None:
+        """The consent is gone: access tokens die and a refresh answers `invalid_grant`."""
+        self.grant_of(email).revoked = True
+        self.expire_access(email)
+
+    def refresh(self, refresh_token: str) -> Json:
+        """Another access token for a refresh token that is good."""
+        with self._lock:
+            grant = next((each for each in self._grants.values() if each.refresh_token == refresh_token), None)
+            if grant is None or grant.revoked:
+                raise ApiFailure(400, "invalid_grant", "Token has been expired or revoked.")
+            access_token = f"ya29.{secrets.token_urlsafe(24)}"
+            self._access[access_token] = (grant.email, self._clock.now() + grant.expires_in_s)
+            answer: Json = {
+                "access_token": access_token,
+                "expires_in": grant.expires_in_s,
+                "scope": grant.scope,
+                "token_type": "Bearer",
+            }
+            if grant.rotate:
+                grant.refresh_token = answer["refresh_token"] = f"1//{secrets.token_urlsafe(24)}"
+            return answer
+
+    def account_of(self, body: bytes) -> str | None:
+        """Whose refresh token a token request carries, for the journal."""
+        token = parse_qs(body.decode(errors="replace")).get("refresh_token", [""])[0]
+        return next((each.email for each in self._grants.values() if each.refresh_token == token), None)
+
+    def answer(self, call: Call) -> Answer:
+        """`POST /token` with `grant_type=refresh_token`, form-encoded."""
+        form = {name: values[0] for name, values in parse_qs(call.body.decode(errors="replace")).items()}
+        if form.get("grant_type") != "refresh_token":
+            raise ApiFailure(400, "unsupported_grant_type", f"Invalid grant_type: {form.get('grant_type', '')}")
+        answer = self.refresh(form.get("refresh_token", ""))
+        return Answer(body=answer, summary={"expires_in": answer["expires_in"], "rotated": "refresh_token" in answer})
+
+    def reset(self) -> None:
+        """Nobody consented."""
+        with self._lock:
+            self._access.clear()
+            self._grants.clear()
+
+
+class Signer:
+    """A key pair whose certificate is published as `{kid: PEM}`, and the JWTs it signs."""
+
+    def __init__(self) -> None:
+        """The key is made when first needed."""
+        self.kid = secrets.token_hex(20)
+        self._lock = Lock()
+        self._key: rsa.RSAPrivateKey | None = None
+
+    def _private_key(self) -> rsa.RSAPrivateKey:
+        with self._lock:
+            if self._key is None:
+                self._key = rsa.generate_private_key(public_exponent=65_537, key_size=2048)
+            return self._key
+
+    def certificates(self) -> dict[str, str]:
+        """What `/certs` answers: `{kid: PEM}`."""
+        key = self._private_key()
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "federated-signon.emulator")])
+        now = datetime.now(UTC)
+        builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+        builder = builder.serial_number(x509.random_serial_number())
+        builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=30))
+        return {self.kid: builder.sign(key, SHA256()).public_bytes(Encoding.PEM).decode()}
+
+    def sign(self, claims: Json, kid: str | None = None) -> str:
+        """A JWT signed with RS256; another `kid` names a key that nobody publishes."""
+        parts = ({"alg": "RS256", "kid": kid or self.kid, "typ": "JWT"}, claims)
+        signing_input = b".".join(_segment(json.dumps(part).encode()) for part in parts)
+        signature = self._private_key().sign(signing_input, padding.PKCS1v15(), SHA256())
+        return (signing_input + b"." + _segment(signature)).decode()
+
+    def answer(self, _call: Call) -> Answer:
+        """`GET /certs`, with the caching header that Google sends."""
+        return Answer(body=dict(self.certificates()), headers={"Cache-Control": "public, max-age=19000"})
+
+
+def _segment(data: bytes) -> bytes:
+    return base64.urlsafe_b64encode(data).rstrip(b"=")

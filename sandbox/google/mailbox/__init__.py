@@ -1,0 +1,1 @@
+"""The emulated mailbox: messages, drafts, labels, history, search, and its owner."""

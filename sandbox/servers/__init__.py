@@ -1,0 +1,1 @@
+"""PostgreSQL, Valkey and RabbitMQ as local processes."""

@@ -1,0 +1,146 @@
+"""PostgreSQL 18 from the wheel as a child process on a loopback port that survives restarts."""
+
+import contextlib
+import signal
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import psutil
+import psycopg
+
+from sandbox.servers.child_process import ChildProcess, Command
+from sandbox.servers.free_port import LOOPBACK, find_free_port
+from sandbox.servers.unprivileged import UNPRIVILEGED, give, make_reachable, may_become
+from sandbox.servers.waiting import wait_until
+from sandbox.servers.wheel_binaries import find_postgres_programs
+
+OWNER = "postgres"
+"""The superuser that initdb makes; it owns the databases of the box."""
+
+
+class PostgresServer:
+    """A PostgreSQL on the loopback that trusts whoever connects (a password in the URL is ignored).
+
+    It has no unix socket, so the length of its folder's path does not matter. PostgreSQL refuses to run as root;
+    started by root it runs as the machine's `nobody`.
+    """
+
+    def __init__(self, folder: Path, *, durable: bool = True, port: int | None = None) -> None:
+        """Keep data and log in `folder`, choose a free port unless one is given.
+
+        `durable=False` gives up safety against a crash of the machine (not of the server) for speed: for tests.
+        """
+        self.folder = folder.absolute()
+        self.port = find_free_port() if port is None else port
+        self._user = UNPRIVILEGED if may_become() else None
+        # SIGINT is PostgreSQL's "fast" shutdown: it ends sessions instead of waiting for them.
+        self.process = ChildProcess(
+            Command(arguments=self._arguments(durable=durable), user=self._user),
+            log=self.folder / "postgres.log",
+            stop_signal=signal.SIGINT,
+        )
+
+    @property
+    def data(self) -> Path:
+        """The data directory (PGDATA)."""
+        return self.folder / "data"
+
+    def url(self, database: str = "postgres") -> str:
+        """The owner's connection to one database, as libpq takes it."""
+        return f"postgresql://{OWNER}@{LOOPBACK}:{self.port}/{database}"
+
+    def start(self, *, within: float = 30.0) -> None:
+        """Make the data directory if there is none, start, and wait until a query is answered.
+
+        `TimeoutError` when it does not answer in time, `RuntimeError` with the log's end when it died.
+        """
+        if not (self.data / "PG_VERSION").exists():
+            self._initialise()
+        self.process.start()
+        with contextlib.ExitStack() as failed:
+            failed.callback(self.process.stop)
+            wait_until(self._answers, within=within, describe=f"PostgreSQL on port {self.port}")
+            failed.pop_all()
+
+    def stop(self) -> None:
+        """Shut down in good order, ending all sessions; every committed transaction is kept."""
+        self.process.stop(within=30.0)
+
+    def kill(self) -> None:
+        """End it and all its backends with SIGKILL; the next `start` recovers from the write-ahead log."""
+        self.process.kill()
+        wait_until(self._end_backends, within=10, describe="the end of PostgreSQL's backends")
+
+    def restart(self) -> None:
+        """Stop and start again at the same address."""
+        self.stop()
+        self.start()
+
+    def __enter__(self) -> Self:
+        """Start."""
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop."""
+        self.stop()
+
+    def _initialise(self) -> None:
+        self.data.mkdir(parents=True, exist_ok=True)
+        if self._user is not None:
+            make_reachable(find_postgres_programs() / "postgres")
+            make_reachable(self.data)
+            give(self.data, self._user)
+        arguments = [str(find_postgres_programs() / "initdb"), "-D", str(self.data), "-U", OWNER, "--auth=trust"]
+        arguments += ["--no-sync", "--encoding=UTF8", "--locale=C"]
+        arguments += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        command = Command(arguments=arguments, folder=self.folder, user=self._user)
+        initdb = ChildProcess(command, log=self.folder / "initdb.log")
+        initdb.start()
+        if (status := initdb.wait(within=60)) != 0:
+            raise RuntimeError(f"initdb ended with status {status}: {initdb.read_log()}")
+        initdb.stop()
+
+    def _end_backends(self) -> bool:
+        """Kill what is left; true when nothing is.
+
+        A backend in the middle of a query notices its postmaster's death late, and no other server may start before its
+        end. One that was just being forked is nobody's child any more: each is known by its folder, the data directory.
+        """
+        folder = str(self.data.resolve())
+        backends = [process for process in psutil.process_iter(["cwd"]) if process.info["cwd"] == folder]
+        for backend in backends:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                backend.kill()
+        return not backends
+
+    def _answers(self) -> bool:
+        if not self.process.running:
+            status, log = self.process.exit_status, self.process.read_log()[-2000:]
+            raise RuntimeError(f"PostgreSQL ended with status {status}: {log}")
+        try:
+            with psycopg.connect(self.url(), connect_timeout=2) as connection:
+                # Another server may hold the port until ours notices that it cannot have it.
+                return connection.execute("SHOW data_directory").fetchone() == (str(self.data),)
+        except psycopg.OperationalError:
+            return False
+
+    def _arguments(self, *, durable: bool) -> list[str]:
+        settings = {
+            "listen_addresses": LOOPBACK,
+            "port": str(self.port),
+            "unix_socket_directories": "",
+            "max_connections": "300",
+            "shared_buffers": "128MB",
+            "timezone": "UTC",
+            "log_timezone": "UTC",
+            "fsync": "on" if durable else "off",
+            "full_page_writes": "on" if durable else "off",
+            # Nothing copies or archives the log, so a bulk load or a new index need not be in it.
+            **({} if durable else {"wal_level": "minimal", "max_wal_senders": "0"}),
+        }
+        options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        return [str(find_postgres_programs() / "postgres"), "-D", str(self.data), *options]

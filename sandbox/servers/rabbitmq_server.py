@@ -1,0 +1,123 @@
+"""RabbitMQ as a child process, where the machine has it installed: the other broker that the fleet can be run on."""
+
+import shutil
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sandbox.servers.child_process import ChildProcess, Command
+from sandbox.servers.free_port import LOOPBACK, find_free_port
+from sandbox.servers.waiting import wait_until
+
+PLACES = ("/usr/lib/rabbitmq/bin", "/usr/local/sbin", "/opt/homebrew/sbin")
+"""Where packages put the programs themselves; what they put on the path may be a wrapper that changes the user."""
+COMMAND_WITHIN_S = 60.0
+
+
+class RabbitServer:
+    """A node of its own on the loopback with durable data, and its own port mapper, which would else outlive it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Keep data, log and cookie in `folder`; `LookupError` when RabbitMQ is not installed."""
+        self.folder = folder.absolute()
+        self.port = find_free_port()
+        self._mapper_port, distribution = find_free_port(), find_free_port()
+        # A node's name is part of the names of its files, and the cookie must be the reader's alone.
+        self._environment = {
+            "HOME": str(self.folder),
+            "ERL_EPMD_PORT": str(self._mapper_port),
+            "ERL_EPMD_ADDRESS": LOOPBACK,
+            "RABBITMQ_NODENAME": f"box{self.port}@localhost",
+            "RABBITMQ_NODE_IP_ADDRESS": LOOPBACK,
+            "RABBITMQ_NODE_PORT": str(self.port),
+            "RABBITMQ_DIST_PORT": str(distribution),
+            "RABBITMQ_MNESIA_BASE": str(self.folder / "data"),
+            "RABBITMQ_LOG_BASE": str(self.folder / "log"),
+            "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+            "RABBITMQ_CONFIG_FILE": str(self.folder / "none"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.folder / "plugins"),
+            "RABBITMQ_LOGS": "-",
+        }
+        self._mapper = ChildProcess(
+            Command([find_program("epmd"), "-port", str(self._mapper_port)], self._environment, self.folder),
+            log=self.folder / "epmd.log",
+        )
+        self.process = ChildProcess(
+            Command([find_program("rabbitmq-server")], self._environment, self.folder), log=self.folder / "rabbit.log"
+        )
+
+    def url(self, port: int | None = None) -> str:
+        """Its address as Celery takes it, or the same at the port of a proxy."""
+        return f"amqp://guest:guest@{LOOPBACK}:{port or self.port}//"
+
+    def start(self, *, within: float = 120.0) -> None:
+        """Start and wait until it takes connections."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "plugins").write_text("[].\n")
+        if not self._mapper.running:
+            self._mapper.start()
+        self.process.start()
+        wait_until(self._answers, within=within, describe=f"RabbitMQ on port {self.port}")
+
+    def wipe(self) -> None:
+        """Let it forget everything, queues too, while it goes on running; its clients are disconnected for a moment."""
+        for word in ("stop_app", "reset", "start_app"):
+            self._control(word)
+
+    def kill(self, *, data: bool) -> None:
+        """End it with SIGKILL; without `data` the next start finds nothing."""
+        self.process.sweep()
+        self.process.wait(within=10.0)
+        if not data:
+            shutil.rmtree(self.folder / "data", ignore_errors=True)
+
+    def stop(self) -> None:
+        """End it and its port mapper, quickly: nobody needs its data any more."""
+        if self.process.running:
+            self.kill(data=True)
+        self._mapper.stop()
+
+    def __enter__(self) -> Self:
+        """Start."""
+        try:
+            self.start()
+        except (OSError, RuntimeError, TimeoutError):
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop."""
+        self.stop()
+
+    def _answers(self) -> bool:
+        if not self.process.running:
+            raise RuntimeError(f"RabbitMQ ended: {self.process.read_log()[-2000:]}")
+        return self._run("rabbitmq-diagnostics", "check_port_listener", str(self.port)).returncode == 0
+
+    def _control(self, word: str) -> None:
+        done = self._run("rabbitmqctl", word)
+        if done.returncode != 0:
+            raise RuntimeError(f"rabbitmqctl {word}: {done.stderr.strip()}")
+
+    def _run(self, program: str, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(  # noqa: S603  # RabbitMQ's own command line
+            [find_program(program), "-q", *words],
+            env={"PATH": f"{PLACES[0]}:/usr/bin:/bin", "LANG": "C.UTF-8", **self._environment},
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_WITHIN_S,
+            check=False,
+        )
+
+
+def find_program(name: str) -> str:
+    """The path of one of RabbitMQ's or Erlang's programs; `LookupError` when it is not installed."""
+    places = [str(Path(place)) for place in PLACES]
+    found = next((path for place in places if (path := shutil.which(name, path=place))), None) or shutil.which(name)
+    if found is None:
+        raise LookupError(f"{name} is not installed")
+    return found

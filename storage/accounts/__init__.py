@@ -1,0 +1,1 @@
+"""The SQL of connected mailboxes: accounts, tokens, cursors, labels, pushes."""

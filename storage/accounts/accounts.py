@@ -1,0 +1,168 @@
+"""The mailboxes: who owns them, whether they may be used, and their settings."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+from pydantic import SecretStr
+
+from domain.jobs.failures import Gone
+from domain.jobs.job import JsonObject
+from domain.mail.correspondence import DEFAULT_PARENT
+from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
+from storage.secrets.sealing import Place, Sealer
+
+Status = Literal["active", "needs_reconsent", "disconnected"]
+
+
+@dataclass(frozen=True, slots=True)
+class AccountSettings:
+    """What the owner allows; whatever is missing or odd in the database counts as off."""
+
+    label_parent: str = DEFAULT_PARENT
+    send_allowed: bool = False
+    agent_enabled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One mailbox, without its tokens."""
+
+    account_id: UUID
+    org_id: UUID
+    user_id: UUID
+    email: str
+    status: Status
+    status_reason: str | None
+    status_changed_at: datetime
+    scopes: tuple[str, ...]
+    token_version: int
+    history_id: int | None
+    full_synced_at: datetime | None
+    watch_expires_at: datetime | None
+    watch_renewed_at: datetime | None
+    own_addresses: tuple[str, ...]
+    settings: AccountSettings
+    created_at: datetime
+
+    @property
+    def addresses(self) -> frozenset[str]:
+        """Every address that is the account's own, in lower case."""
+        return frozenset({self.email, *self.own_addresses})
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What an owner's consent gave us."""
+
+    access_token: SecretStr
+    refresh_token: SecretStr
+    access_expires_at: datetime
+    scopes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """The account that was asked for, and whether it is new."""
+
+    account: Account
+    created: bool
+
+
+def add(tx: Transaction, sealer: Sealer, *, org: str, email: str, consent: Consent, owner: str | None = None) -> Added:
+    """Connect a mailbox: makes the org, its owner and the account if new, and stores the tokens. Ledger role only.
+
+    `org` is the org's name; `owner` the owner's address, by default the mailbox's. Connecting again is re-consent.
+    """
+    tx.raw("select pg_advisory_xact_lock(hashtextextended('postroom org: ' || %(name)s, 0))", {"name": org})
+    org_id = tx.run("ensure_org", name=org)[0].id
+    row = tx.run("ensure_account", org_id=org_id, email=email.lower(), owner=(owner or email).lower())[0]
+    connect(tx, sealer, row.id, consent)
+    return Added(get(tx, row.id), row.created)
+
+
+def connect(tx: Transaction, sealer: Sealer, account_id: UUID, consent: Consent) -> None:
+    """Store an owner's consent; the account is active again. Its gates are the caller's to open."""
+    rows = tx.run(
+        "connect_account",
+        account_id=account_id,
+        access=sealer.seal(consent.access_token, Place(account_id, "access_token")).data,
+        refresh=sealer.seal(consent.refresh_token, Place(account_id, "refresh_token")).data,
+        access_expires_at=consent.access_expires_at,
+        scopes=list(consent.scopes),
+    )
+    _found(rows, account_id)
+
+
+def disconnect(tx: Transaction, account_id: UUID, reason: str) -> bool:
+    """Forget the tokens and the watch; false when they were forgotten before."""
+    return bool(tx.run("disconnect_account", account_id=account_id, reason=reason))
+
+
+def get(tx: Transaction, account_id: UUID) -> Account:
+    """One account; raises `Gone` when there is none that this transaction may see."""
+    rows = tx.run("get_account", account_id=account_id)
+    _found(rows, account_id)
+    return _account(rows[0])
+
+
+def list_all(tx: Transaction, org_id: UUID | None = None) -> tuple[Account, ...]:
+    """The accounts this transaction may see, of one org or all, ordered by org and address."""
+    return tuple(_account(row) for row in tx.run("list_accounts", org_id=org_id))
+
+
+def by_email(tx: Transaction, email: str) -> tuple[Account, ...]:
+    """The accounts of a mailbox in all orgs; for the ledger role, since a push names only the address."""
+    return tuple(_account(row) for row in tx.run("find_accounts_by_email", email=email))
+
+
+def mark_needs_reconsent(tx: Transaction, account_id: UUID, *, version: int, reason: str) -> bool:
+    """Park an account whose consent is gone; true only the first time, so that its owner is told once.
+
+    Nothing happens when the tokens are newer than `version`: somebody else refreshed them meanwhile.
+    """
+    return bool(tx.run("park_account", account_id=account_id, version=version, reason=reason[:500]))
+
+
+def record_watch(tx: Transaction, account_id: UUID, *, expires_at: datetime) -> None:
+    """Remember a push watch that was made or renewed just now."""
+    _found(tx.run("record_watch", account_id=account_id, expires_at=expires_at), account_id)
+
+
+def without_watch(tx: Transaction, *, since: datetime, limit: int = 1000) -> tuple[Account, ...]:
+    """Active accounts whose watch was not renewed since then, or has run out: an alarm (providers.md 1.2)."""
+    return tuple(_account(row) for row in tx.run("find_unwatched_accounts", since=since, limit=limit))
+
+
+def save_settings(tx: Transaction, account_id: UUID, changes: JsonObject) -> None:
+    """Change some settings (`label_parent`, `send_allowed`, `agent_enabled`, …) and keep the others."""
+    _found(tx.run("save_account_settings", account_id=account_id, settings=Jsonb(changes)), account_id)
+
+
+def save_own_addresses(tx: Transaction, account_id: UUID, addresses: Sequence[str]) -> None:
+    """The accepted aliases that the account may send as; the same list again changes nothing."""
+    _found(tx.run("save_own_addresses", account_id=account_id, addresses=list(addresses)), account_id)
+
+
+def _account(row: Row) -> Account:
+    given = row.settings
+    fields: dict[str, Any] = row._asdict() | {
+        "scopes": tuple(row.scopes),
+        "own_addresses": tuple(row.own_addresses),
+        "history_id": None if row.history_id is None else int(row.history_id),
+        "settings": AccountSettings(
+            label_parent=given.get("label_parent", DEFAULT_PARENT),
+            send_allowed=given.get("send_allowed") is True,
+            agent_enabled=given.get("agent_enabled") is True,
+        ),
+    }
+    return Account(**fields)
+
+
+def _found(rows: Sequence[Row], account_id: UUID) -> None:
+    if not rows:
+        raise Gone(f"there is no account {account_id}")

@@ -1,0 +1,40 @@
+"""How far each mailbox's history has been read; the cursor only ever moves forward (providers.md 1.1)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from domain.jobs.failures import Gone
+from storage.postgres.database import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where history was read to, as an unsigned 64-bit number, and when the whole mailbox was last looked through."""
+
+    history_id: int | None
+    full_synced_at: datetime | None
+
+
+def current(tx: Transaction, account_id: UUID) -> Cursor:
+    """The stored cursor; raises `Gone` without the account."""
+    rows = tx.run("read_cursor", account_id=account_id)
+    if not rows:
+        raise Gone(f"there is no account {account_id}")
+    history_id = rows[0].history_id
+    return Cursor(None if history_id is None else int(history_id), rows[0].full_synced_at)
+
+
+def advance_cursor(tx: Transaction, account_id: UUID, history_id: int) -> bool:
+    """Move the cursor forward, in the transaction that stores what it passes; false when it is as far already."""
+    return bool(tx.run("advance_cursor", account_id=account_id, history_id=history_id))
+
+
+def set_first_cursor(tx: Transaction, account_id: UUID, history_id: int) -> bool:
+    """Where history begins; false when the account has a cursor."""
+    return bool(tx.run("set_first_cursor", account_id=account_id, history_id=history_id))
+
+
+def mark_full_sync(tx: Transaction, account_id: UUID, at: datetime) -> None:
+    """The whole mailbox was looked through as it stood then."""
+    tx.run("mark_full_sync", account_id=account_id, at=at)

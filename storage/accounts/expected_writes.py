@@ -1,0 +1,75 @@
+"""Our own writes on their way back: expected before the call, recognised in the history that follows.
+
+An expectation about one message answers one history record, and the same record when history is read again; somebody
+else doing the same later is news. An expectation about a thread answers one record for each message until it expires.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from uuid import UUID
+
+from domain.mail.mailbox import Change, ChangeKind
+from storage.postgres.database import Transaction
+
+KEEP = timedelta(hours=1)
+"""History comes within seconds; after an hour a like change is more likely a person's."""
+
+_LABEL_CHANGES = frozenset({"labels_added", "labels_removed"})
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedWrite:
+    """One change that a call of ours will cause, in a thread or in one message; label changes name the label."""
+
+    change: ChangeKind
+    thread_id: str | None = None
+    message_id: str | None = None
+    label_id: str | None = None
+
+
+def expect(tx: Transaction, account_id: UUID, writes: Sequence[ExpectedWrite], *, keep: timedelta = KEEP) -> None:
+    """Write down what a call will cause; commit it before the call."""
+    tx.run(
+        "expect_writes",
+        account_id=account_id,
+        keep=keep,
+        changes=[write.change for write in writes],
+        threads=[write.thread_id for write in writes],
+        messages=[write.message_id for write in writes],
+        labels=[write.label_id for write in writes],
+    )
+
+
+def unexpected(tx: Transaction, account_id: UUID, changes: Sequence[Change]) -> tuple[Change, ...]:
+    """The changes that are not our own; a label change keeps only the labels that others touched."""
+    told = [(place, label) for place, change in enumerate(changes) for label in _labels(change)]
+    rows = tx.run(
+        "match_expected_writes",
+        account_id=account_id,
+        places=[place for place, _ in told],
+        history_ids=[changes[place].history_id for place, _ in told],
+        changes=[changes[place].kind for place, _ in told],
+        threads=[changes[place].thread_id for place, _ in told],
+        messages=[changes[place].message_id for place, _ in told],
+        labels=[label for _, label in told],
+    )
+    ours = {(row.place, row.label_id) for row in rows}
+    left = (_without(change, place, ours) for place, change in enumerate(changes))
+    return tuple(change for change in left if change is not None)
+
+
+def purge(tx: Transaction, *, limit: int = 5000) -> int:
+    """Remove expectations whose time is over; for the ledger role."""
+    return len(tx.run("purge_expected_writes", limit=limit))
+
+
+def _labels(change: Change) -> list[str | None]:
+    return [*sorted(change.label_ids)] if change.kind in _LABEL_CHANGES else [None]
+
+
+def _without(change: Change, place: int, ours: set[tuple[int, str | None]]) -> Change | None:
+    if change.kind not in _LABEL_CHANGES:
+        return None if (place, None) in ours else change
+    left = frozenset(label for label in change.label_ids if (place, label) not in ours)
+    return replace(change, label_ids=left) if left else None

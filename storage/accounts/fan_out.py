@@ -1,0 +1,51 @@
+"""Enqueues one job per account, a part of the fleet in one statement."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from domain.jobs.job import ClaimedJob, JsonObject
+from storage.postgres.database import Transaction
+
+FIRST, LAST = UUID(int=0), UUID(int=2**128 - 1)
+
+
+class Part(NamedTuple):
+    """Accounts by their ids: those after the one and up to the other; by default the whole fleet."""
+
+    after: UUID = FIRST
+    upto: UUID = LAST
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """How many accounts were seen, and how many jobs are new."""
+
+    accounts: int
+    created: int
+
+
+def parts(tx: Transaction, batch: int) -> Sequence[Part]:
+    """The fleet in parts of so many active accounts; one that becomes active meanwhile belongs to one of them too."""
+    bounds = [row.id for row in tx.run("list_account_bounds", batch=batch)]
+    return [Part(after, upto) for after, upto in pairwise([FIRST, *bounds, LAST])]
+
+
+def to_accounts(tx: Transaction, parent: ClaimedJob, job_type: str, payload: JsonObject, part: Part) -> Batch:
+    """Enqueue a job for each active account of a part; the relay publishes them at its pace. Ledger role only."""
+    row = tx.run(
+        "fan_out_to_accounts",
+        job_type=job_type,
+        payload=Jsonb(payload),
+        after=part.after,
+        upto=part.upto,
+        parent_id=parent.job_id,
+        actor_id=parent.origin.actor_id,
+        request_id=parent.origin.request_id,
+        correlation_id=parent.origin.correlation_id,
+    )[0]
+    return Batch(row.accounts, row.created)

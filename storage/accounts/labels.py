@@ -1,0 +1,96 @@
+"""The mailboxes' labels: ids are stable, names are not, and a few of them have a role."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from domain.mail.correspondence import LabelRole
+from domain.mail.mailbox import MailboxLabel
+from storage.postgres.database import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLabel:
+    """A label as Gmail listed it, with what we and the user know of it."""
+
+    label: MailboxLabel
+    role: LabelRole | None
+    description: str
+    for_classifier: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What a label sync found: labels that vanished, and the rules that were disabled because they name one."""
+
+    vanished: frozenset[str]
+    disabled_rules: frozenset[UUID]
+
+
+def sync(tx: Transaction, account_id: UUID, labels: Sequence[MailboxLabel]) -> Synced:
+    """Store the labels that Gmail lists now, all of them; user fields and roles are kept.
+
+    A vanished label keeps its row, and the rules that name it are disabled with the reason (seed 001, labels.sync).
+    """
+    rows = tx.run("retire_labels", account_id=account_id, ids=[label.label_id for label in labels])
+    add(tx, account_id, labels)
+    return Synced(frozenset(rows[0].labels), frozenset(rows[0].disabled_rules))
+
+
+def add(tx: Transaction, account_id: UUID, labels: Sequence[MailboxLabel]) -> None:
+    """Store some labels, for instance one just made; nothing else is taken to have vanished."""
+    tx.run(
+        "upsert_labels",
+        account_id=account_id,
+        ids=[label.label_id for label in labels],
+        names=[label.name for label in labels],
+        kinds=[label.kind for label in labels],
+    )
+
+
+def list_all(tx: Transaction, account_id: UUID) -> tuple[StoredLabel, ...]:
+    """An account's labels, by id."""
+    return tuple(
+        StoredLabel(
+            MailboxLabel(row.label_id, row.name, row.kind),
+            None if row.role is None else _role(row.role),
+            row.description,
+            row.for_classifier,
+        )
+        for row in tx.run("list_labels", account_id=account_id)
+    )
+
+
+def ids_by_role(tx: Transaction, account_id: UUID) -> dict[LabelRole, str]:
+    """Which label has which role."""
+    return {one.role: one.label.label_id for one in list_all(tx, account_id) if one.role is not None}
+
+
+def roles_by_id(tx: Transaction, account_id: UUID) -> dict[str, LabelRole]:
+    """Which role a label has, for the labels that have one."""
+    return {label_id: role for role, label_id in ids_by_role(tx, account_id).items()}
+
+
+def assign_role(tx: Transaction, account_id: UUID, label_id: str, role: LabelRole) -> bool:
+    """Give a live label its role, taking it from any other; false when there is no such label."""
+    return bool(tx.run("assign_label_role", account_id=account_id, label_id=label_id, role=_stored(role)))
+
+
+def describe(tx: Transaction, account_id: UUID, label_id: str, *, description: str, for_classifier: bool) -> bool:
+    """What the user says of a label; false when there is no such label."""
+    given = {"description": description, "for_classifier": for_classifier}
+    return bool(tx.run("describe_label", account_id=account_id, label_id=label_id, **given))
+
+
+def translate(tx: Transaction, account_id: UUID, label_ids: Collection[str]) -> dict[str, str | None]:
+    """For each known id the id that stands for it now: a label deleted and made again has another; None when gone."""
+    rows = tx.run("translate_labels", account_id=account_id, ids=list(label_ids))
+    return {row.old_id: row.new_id for row in rows}
+
+
+def _stored(role: LabelRole) -> str:
+    return role.name.lower()
+
+
+def _role(stored: str) -> LabelRole:
+    return LabelRole[stored.upper()]

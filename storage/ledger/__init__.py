@@ -1,0 +1,1 @@
+"""The SQL of the ledger: jobs, claims, settlements, audit log, dead letters, gates."""

@@ -1,0 +1,68 @@
+"""Jobs as an operator looks at them: lists, and the whole story of one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from domain.jobs.job import JsonObject
+from storage.postgres.database import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class JobLine:
+    """One job in a list; `reason` is its error, or why it was canceled."""
+
+    job_id: UUID
+    job_type: str
+    queue: str
+    state: str
+    org_id: UUID
+    attempt: int
+    max_attempts: int
+    priority: int
+    created_at: datetime
+    run_at: datetime
+    finished_at: datetime | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobStory:
+    """Everything that the ledger knows of one job; `job` is None when its row is past its retention."""
+
+    job: JsonObject | None
+    events: list[JsonObject]
+    steps: list[JsonObject]
+    effects: list[JsonObject]
+    children: list[JsonObject]
+    dead_letter: JsonObject | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Which jobs to list; what is None or empty does not narrow the list."""
+
+    states: Sequence[str] = ()
+    job_type: str | None = None
+    queue: str | None = None
+    org_id: UUID | None = None
+
+
+def listed(tx: Transaction, wanted: JobFilter, *, limit: int) -> tuple[JobLine, ...]:
+    """Jobs, the newest first."""
+    rows = tx.run(
+        "list_jobs",
+        states=list(wanted.states) or None,
+        job_type=wanted.job_type,
+        queue=wanted.queue,
+        org_id=wanted.org_id,
+        limit=limit,
+    )
+    return tuple(JobLine(**row._asdict()) for row in rows)
+
+
+def story(tx: Transaction, job_id: UUID) -> JobStory | None:
+    """One job with its timeline, steps, effects, children and dead letter; None when nothing is known of it."""
+    found = JobStory(**tx.run("tell_job", job_id=job_id)[0]._asdict())
+    return found if found.job or found.events or found.dead_letter else None

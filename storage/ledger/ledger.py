@@ -1,0 +1,239 @@
+"""The ledger's verbs: enqueue, claim, settle, heartbeat, rescue and their kin, each one statement over a list."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from psycopg.types.json import Jsonb
+
+from domain.jobs.job import ActorType, ClaimedJob, Enqueued, Hint, JsonObject, NewJob, Origin, State
+from domain.jobs.lifecycle import Settlement
+from domain.scheduling.backlog_demand import Floors, Tickets
+from storage.ledger.requests import Requests, as_requests
+from storage.postgres.arrays import array, column
+from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
+
+NO_TICKETS: Tickets = {}
+NO_FLOORS: Floors = {}
+
+NO_OUTPUT: JsonObject = {}
+
+ACTORS = {kind.value: kind for kind in ActorType}
+"""Looked up once per claimed job; the enumeration itself takes ten times as long to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One process that runs jobs: its row holds the lease of all its claims."""
+
+    worker_id: UUID
+    node_id: UUID
+    hostname: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What became of a list of hints."""
+
+    jobs: tuple[ClaimedJob, ...]
+    refused: Mapping[UUID, str]
+    """Jobs that were queued and not claimed: early, gated, serial, expired or canceled."""
+    floors: Floors
+    """How far each backlog was drawn from, for the next draws of this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of settlements."""
+
+    refused: tuple[UUID, ...]
+    """The job of each settlement whose claim was lost, and of which nothing was written."""
+    hints: tuple[Hint, ...]
+    """Jobs that waited for a concurrency key, to be published."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Jobs that moved, and hints to publish because a concurrency key became free."""
+
+    job_ids: frozenset[UUID]
+    hints: tuple[Hint, ...]
+
+
+def enqueue(
+    tx: Transaction,
+    jobs: Sequence[NewJob],
+    *,
+    publisher: bool,
+    patience: timedelta,
+    burst: int = 20,
+    job_ids: Sequence[UUID] = (),
+) -> tuple[Enqueued, ...]:
+    """Insert jobs in the caller's transaction, in the given order; those with a taken key name the job that has it.
+
+    At most `burst` due jobs of an org and queue are for the caller to publish; the others wait for the relay. `job_ids`
+    are for jobs that bring none.
+    """
+    if not jobs:
+        return ()
+    return enqueue_requests(tx, as_requests(jobs, job_ids), publisher=publisher, patience=patience, burst=burst)
+
+
+def enqueue_requests(
+    tx: Transaction, asked: Requests, *, publisher: bool, patience: timedelta, burst: int
+) -> tuple[Enqueued, ...]:
+    """Insert the jobs that these requests are for; see `enqueue`."""
+    rows = tx.raw(
+        "select place, job_id, job_type, queue, light, created, publish"
+        " from postroom.enqueue_jobs(%(requests)s::jsonb, %(publisher)s, %(patience)s::interval, %(burst)s)"
+        " order by place",
+        {
+            "requests": asked,
+            "publisher": publisher,
+            "patience": patience,
+            "burst": burst,
+        },
+    )
+    return tuple(
+        Enqueued(Hint(job_id, job_type, queue, light), created, publish)
+        for _, job_id, job_type, queue, light, created, publish in rows
+    )
+
+
+def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
+    tx: Transaction,
+    job_ids: Sequence[UUID],
+    worker_id: UUID,
+    *,
+    lease: timedelta,
+    starts: Sequence[bool] | None = None,
+    tickets: Tickets = NO_TICKETS,
+    floors: Floors = NO_FLOORS,
+    token: UUID | None = None,
+) -> Claims:
+    """Take queued jobs for a process; those that `starts` begin with their claim, by default all of them.
+
+    Tickets bring light jobs from backlogs along, as many as there are, from the `floors` on; only suspects begin.
+
+    With the job's id, `token` names each claim, so that who lost the answer can still give them back; by default a
+    fresh one.
+    """
+    token = token or uuid4()
+    rows = tx.tuples(
+        "claim_jobs",
+        job_ids=array(job_ids),
+        starts=array([True] * len(job_ids) if starts is None else starts),
+        queues=array(ticket.queue for ticket in tickets),
+        priorities=array(ticket.priority for ticket in tickets),
+        org_ids=array(ticket.org_id for ticket in tickets),
+        counts=array(tickets.values()),
+        floors=column(floors.get(ticket) for ticket in tickets),
+        token=token,
+        worker_id=worker_id,
+        lease=lease,
+    )
+    jobs = tuple(_claimed(row, token) for row in rows if row[0] == "claimed")
+    kinds, others = list(tickets), [row for row in rows if row[0] != "claimed"]
+    # What was drawn has its ticket's place in the second column, and its time in that of `created_at`.
+    reached = {kinds[row[1] - 1]: row[13] for row in others if row[0] == "drawn"}
+    return Claims(jobs, {row[2]: row[0] for row in others if row[0] != "drawn"}, reached)
+
+
+def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
+    """Write what became of jobs, of those whose claims still hold."""
+    rows = tx.tuples(
+        "settle_jobs",
+        job_ids=array([s.job_id for s in settlements]),
+        tokens=array([s.token for s in settlements]),
+        states=column([s.state for s in settlements], State.SUCCEEDED),
+        run_ats=column([s.run_at for s in settlements]),
+        attempt_deltas=column([s.attempt_delta for s in settlements], 0),
+        loss_deltas=column([s.loss_delta for s in settlements], 0),
+        started_ats=column([s.started_at for s in settlements]),
+        outputs=column([s.output for s in settlements], NO_OUTPUT),
+        errors=column([s.error for s in settlements]),
+        costs=column([s.cost_microcents for s in settlements], 0),
+        reasons=column([s.reason for s in settlements]),
+        details=column([s.detail or None for s in settlements]),
+    )
+    refused = tuple(job_id for what, job_id, *_ in rows if what == "refused")
+    return Settled(refused, tuple(Hint(*named) for what, *named in rows if what == "woken"))
+
+
+def record_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]) -> None:
+    """Write when claimed jobs began (id, token, time); one that has ended meanwhile is passed over."""
+    tx.run(
+        "start_jobs",
+        job_ids=array(job_id for job_id, _, _ in starts),
+        tokens=array(token for _, token, _ in starts),
+        started_ats=array(at for _, _, at in starts),
+    )
+
+
+def renew_lease(tx: Transaction, worker: Worker, lease: timedelta) -> None:
+    """Register a process, or renew its lease."""
+    tx.run("renew_lease", **asdict(worker), lease=lease)
+
+
+def cancel(
+    tx: Transaction, job_ids: Sequence[UUID], reason: str, *, by: Origin, org_id: UUID | None = None
+) -> dict[UUID, str]:
+    """Ask for jobs to be canceled; returns the state of each that was not final yet."""
+    rows = tx.run(
+        "cancel_jobs",
+        job_ids=list(job_ids),
+        reason=reason,
+        org_id=org_id,
+        actor_type=by.actor_type.value,
+        actor_id=by.actor_id,
+    )
+    return {row.id: row.state for row in rows}
+
+
+def cancel_requested(tx: Transaction, job_id: UUID, token: UUID) -> str | None:
+    """Why a held job should stop, or None; raises `ClaimLost` when it is not held any more."""
+    tx.raw("select postroom.hold_claim(%(job)s, %(token)s)", {"job": job_id, "token": token})
+    row = tx.raw("select cancel_requested_at, cancel_reason from jobs where id = %(job)s", {"job": job_id})[0]
+    return (row.cancel_reason or "canceled") if row.cancel_requested_at else None
+
+
+def settle_held(
+    tx: Transaction, job: ClaimedJob, output: JsonObject, cost_microcents: int, *, began_at: datetime
+) -> tuple[Hint, ...]:
+    """Make a held job succeeded in the caller's transaction; returns hints of jobs that waited for its key."""
+    rows = tx.raw(
+        "select job_id, job_type, queue, light"
+        " from postroom.settle_held(%(job)s, %(token)s, %(output)s, %(cost)s, %(began_at)s)",
+        {
+            "job": job.job_id,
+            "token": job.token,
+            "output": Jsonb(output),
+            "cost": cost_microcents,
+            "began_at": began_at,
+        },
+    )
+    return tuple(Hint(row.job_id, row.job_type, row.queue, row.light) for row in rows)
+
+
+def record_progress(tx: Transaction, job: ClaimedJob, document: JsonObject) -> bool:
+    """Keep how far a job is; false when its claim is lost."""
+    rows = tx.raw(
+        "update jobs set progress = %(progress)s where id = %(job)s and claim_token = %(token)s returning id",
+        {"progress": Jsonb(document), "job": job.job_id, "token": job.token},
+    )
+    return bool(rows)
+
+
+def _claimed(row: tuple[Any, ...], token: UUID) -> ClaimedJob:
+    """One row of claim_jobs, whose columns come in the order of a claimed job's fields, its origin's last."""
+    origin = Origin(ACTORS[row[16]], *row[17:])
+    return ClaimedJob._make((row[2], token, *row[3:13], origin, *row[13:16]))
+
+
+def woken(rows: Sequence[Row]) -> tuple[Hint, ...]:
+    """Of a statement's rows, those of jobs that waited for a concurrency key."""
+    return tuple(Hint(row.id, row.job_type, row.queue, row.light) for row in rows if row.what == "woken")

@@ -1,0 +1,204 @@
+"""What the relay asks of the ledger: due jobs, lost hints, and whether the broker still holds its data."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import psycopg
+
+from domain.jobs.job import Hint
+from domain.scheduling.backlog_demand import Tickets
+from domain.scheduling.fairness import Tenant
+from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
+
+LEADER_KEY = 0x706F7374_726F6F6D
+"""The advisory lock of the relay's leadership: "postroom" in ASCII."""
+
+LAST_ID = UUID(int=2**128 - 1)
+
+Session = psycopg.Connection[Any]
+"""A connection of the relay's own: it holds the lock of leadership and hears the notifications."""
+
+GATE = "gate"
+"""What the notification says when a gate was opened."""
+
+CHANNEL = "postroom_due"
+"""The notification that wakes the relay when a job was enqueued by a door that cannot publish."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What came of looking at jobs: hints to publish after the commit, and how many jobs were moved in all."""
+
+    hints: tuple[Hint, ...]
+    moved: int
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """What holds jobs back, and for how many of them there is room now."""
+
+    name: str
+    room: int
+
+
+class Level(NamedTuple):
+    """One kind of jobs in a backlog, at one priority."""
+
+    priority: int
+    light: bool
+
+
+Backlog = Mapping[str, Sequence[Level]]
+"""What waits in each queue that has a backlog, the highest priority first."""
+
+
+def publish_due(tx: Transaction, *, batch: int, patience: timedelta, burst: int) -> Due:
+    """Move jobs whose time has come: to the broker, to the backlog, or behind a gate."""
+    return _due(tx.run("publish_due", batch=batch, patience=patience, burst=burst))
+
+
+def backlog(tx: Transaction, queues: Sequence[str]) -> Backlog:
+    """Which of these queues have a backlog, at which priorities and of which kinds."""
+    found: dict[str, list[Level]] = {}
+    for row in tx.run("list_backlog", queues=list(queues)):
+        found.setdefault(row.queue, []).append(Level(row.priority, row.light))
+    return found
+
+
+def waiting_tenants(tx: Transaction, queue: str, level: Level, *, start: UUID, most: int) -> Sequence[Tenant]:
+    """Orgs with a backlog, beginning with `start` or the next after it, and from the first one on after the last."""
+    asked = {"queue": queue, "priority": level.priority, "light": level.light}
+    rows = list(tx.run("list_waiting_orgs", **asked, start=start, last=LAST_ID, most=most))
+    if len(rows) < most and start.int:
+        rows += tx.run(
+            "list_waiting_orgs", **asked, start=UUID(int=0), last=UUID(int=start.int - 1), most=most - len(rows)
+        )
+    return [Tenant(row.org_id, row.weight) for row in rows]
+
+
+def publish_backlog(
+    tx: Transaction,
+    queue: str,
+    priority: int,
+    *,
+    tenants: Sequence[Tenant],
+    quotas: Mapping[UUID, int],
+    patience: timedelta,
+) -> Due:
+    """Move the oldest ordinary jobs of each tenant from the backlog to the broker, as many as its quota."""
+    asked = [tenant for tenant in tenants if quotas[tenant.org_id]]
+    return _due(
+        tx.run(
+            "publish_backlog",
+            queue=queue,
+            priority=priority,
+            org_ids=[tenant.org_id for tenant in asked],
+            quotas=[quotas[tenant.org_id] for tenant in asked],
+            weights=[tenant.weight for tenant in asked],
+            patience=patience,
+        )
+    )
+
+
+def count_light_backlog(tx: Transaction, tickets: Tickets) -> Tickets:
+    """How many light jobs wait where tickets of one queue and priority lead, counted up to the given numbers."""
+    first = next(iter(tickets))
+    rows = tx.run(
+        "count_light_backlog",
+        queue=first.queue,
+        priority=first.priority,
+        org_ids=[ticket.org_id for ticket in tickets],
+        mosts=list(tickets.values()),
+    )
+    return {first._replace(org_id=row.org_id): row.jobs for row in rows}
+
+
+def parks(tx: Transaction, *, after: str, most: int, batch: int) -> Sequence[Park]:
+    """What holds jobs back, `most` names after a given one; `batch` stands for room without end."""
+    return [Park(row.name, row.room) for row in tx.run("list_parks", after=after, most=most, batch=batch)]
+
+
+def unpark(tx: Transaction, found: Sequence[Park]) -> int:
+    """Move parked jobs to the backlog, for each name as many as it has room for; returns how many moved."""
+    return len(tx.run("unpark_jobs", names=[park.name for park in found], rooms=[park.room for park in found]))
+
+
+def mark_crowds(tx: Transaction, queue: str, *, burst: int, newest: int) -> int:
+    """Mark tenants that have more hints out than their burst; returns how many are new."""
+    return len(tx.run("mark_crowds", queue=queue, burst=burst, newest=newest))
+
+
+def clear_crowds(tx: Transaction, waiting: Backlog) -> None:
+    """Let tenants without a backlog publish at once again."""
+    levels = {(queue, level.priority) for queue, levels in waiting.items() for level in levels}
+    tx.run("clear_crowds", queues=[queue for queue, _ in levels], priorities=[priority for _, priority in levels])
+
+
+def close_queue(tx: Transaction, queue: str) -> None:
+    """Let every new job of a queue wait for the relay."""
+    tx.raw("insert into crowds (queue) values (%(queue)s)", {"queue": queue})
+
+
+def open_queue(tx: Transaction, queue: str) -> None:
+    """Let the doors publish into a queue again."""
+    tx.raw("delete from crowds where queue = %(queue)s and org_id is null", {"queue": queue})
+
+
+def recall_hints(tx: Transaction, *, batch: int) -> int:
+    """Put jobs whose hints are out back into the backlog, because the broker lost its data; returns how many."""
+    return len(tx.run("recall_hints", batch=batch))
+
+
+def known_epoch(tx: Transaction) -> str | None:
+    """The broker's data set that the fleet last saw."""
+    rows = tx.raw("select epoch from broker_epochs")
+    return rows[0].epoch if rows else None
+
+
+def remember_epoch(tx: Transaction, epoch: str) -> None:
+    """Keep which data set the broker holds now."""
+    tx.raw(
+        "insert into broker_epochs (epoch) values (%(epoch)s)"
+        " on conflict (only_row) do update set epoch = excluded.epoch, seen_at = now()",
+        {"epoch": epoch},
+    )
+
+
+def lead(session: Session) -> bool:
+    """Try to become the one active relay; held until the session ends."""
+    row = session.execute("select pg_try_advisory_lock(%s)", (LEADER_KEY,)).fetchone()
+    return bool(row and row[0])
+
+
+def depose(session: Session, silent_for: timedelta) -> bool:
+    """End the session of a leader that has said nothing for so long: it hangs, and would hold the lock for ever."""
+    row = session.execute(
+        "select pg_terminate_backend(a.pid) from pg_locks l join pg_stat_activity a on a.pid = l.pid"
+        " where l.locktype = 'advisory' and l.granted and l.objsubid = 1"
+        " and l.database = (select oid from pg_database where datname = current_database())"
+        " and (l.classid::bigint << 32) + l.objid::bigint = %s"
+        " and a.usename = session_user and a.state_change < clock_timestamp() - %s",
+        (LEADER_KEY, silent_for),
+    ).fetchone()
+    return bool(row and row[0])
+
+
+def listen(session: Session) -> None:
+    """Subscribe to the wake-up notification."""
+    session.execute(f"listen {CHANNEL}")
+
+
+def wait(session: Session, seconds: float) -> frozenset[str]:
+    """Wait for notifications and return what they said, `GATE` for one; also a check that the session lives."""
+    session.execute("select 1")
+    heard = {notice.payload for notice in session.notifies(timeout=seconds, stop_after=1)}
+    # All that came meanwhile is heard at once: one look at the backlog answers every caller.
+    return frozenset(heard | {notice.payload for notice in session.notifies(timeout=0)}) if heard else frozenset()
+
+
+def _due(rows: Sequence[Row]) -> Due:
+    return Due(tuple(Hint(*row[:4]) for row in map(tuple, rows) if row[4]), len(rows))

@@ -1,0 +1,55 @@
+"""Jobs to be enqueued, as the function `postroom.enqueue_jobs` reads them."""
+
+import json
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import NewType
+from uuid import UUID
+
+from domain.jobs.failures import Invalid
+from domain.jobs.job import JsonObject, NewJob
+
+Requests = NewType("Requests", str)
+"""A JSON array with an object for each job."""
+
+
+def as_requests(jobs: Sequence[NewJob], job_ids: Sequence[UUID] = ()) -> Requests:
+    """What to say of jobs; ids are for those that bring none. Can be made while another statement runs.
+
+    Raises `Invalid` for a payload that is too deep to be written; for one that is too deep to be read, the ledger does.
+    """
+    try:
+        return Requests(json.dumps([_request(job, job_id) for job, job_id in zip_longest(jobs, job_ids)]))
+    except RecursionError:
+        raise Invalid("payload", "nests too deep") from None
+
+
+def _request(job: NewJob, job_id: UUID | None) -> JsonObject:
+    """One job, without what it does not say; by hand, for this is made for every job."""
+    request: JsonObject = {"job_type": job.job_type, "org_id": f"{job.org_id.int:032x}", "payload": job.payload}
+    for name, plain in (
+        ("payload_version", job.payload_version),
+        ("priority", job.priority),
+        ("idempotency_key", job.idempotency_key),
+        ("actor_type", job.origin.actor_type),
+        ("actor_id", job.origin.actor_id),
+        ("request_id", job.origin.request_id),
+        ("correlation_id", job.origin.correlation_id),
+        ("traceparent", job.origin.traceparent),
+    ):
+        if plain is not None:
+            request[name] = plain
+    for name, one in (
+        ("job_id", job.job_id or job_id),
+        ("project_id", job.project_id),
+        ("parent_id", job.parent_id),
+        ("replay_of", job.replay_of),
+    ):
+        if one is not None:
+            request[name] = f"{one.int:032x}"
+    for name, at in (("run_at", job.run_at), ("expires_at", job.expires_at), ("created_at", job.created_at)):
+        if at is not None:
+            if at.utcoffset() is None:
+                raise Invalid(name, "has no time zone")
+            request[name] = at.isoformat()
+    return request

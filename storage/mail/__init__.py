@@ -1,0 +1,1 @@
+"""The SQL of mail: messages, threads' records, decisions, rules."""

@@ -1,0 +1,167 @@
+"""What was decided about each message, and the actions that followed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from domain.jobs.failures import Gone
+from domain.jobs.job import JsonObject
+from domain.mail.actions.requested_action import ActionKind
+from domain.mail.triage.classification import Classification, Decision, DecisionSource
+from domain.mail.triage.safety import Danger, SafetyVerdict
+from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
+
+ActionState = Literal["queued", "approved_pending", "running", "succeeded", "failed", "undone", "canceled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A decision's id and those of its actions; `created` is false when the job had decided before."""
+
+    decision_id: UUID
+    action_ids: tuple[UUID, ...]
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PastDecision:
+    """A decision as it was recorded."""
+
+    decision_id: UUID
+    source: DecisionSource
+    classification: Classification
+    confidence: float
+    rationale: str
+    needs_reply: bool
+    needs_review: bool
+    caution: bool
+    label_ids: tuple[str, ...]
+    rule_ids: tuple[str, ...]
+    model: str | None
+    job_id: UUID | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One action on a message; `undo_hint` says how to take it back, once it succeeded."""
+
+    action_id: UUID
+    account_id: UUID
+    message_id: str
+    decision_id: UUID | None
+    undo_of: UUID | None
+    kind: ActionKind
+    parameters: JsonObject
+    danger: Danger
+    reasons: tuple[str, ...]
+    state: ActionState
+    undo_hint: JsonObject | None
+    error: JsonObject | None
+
+
+@dataclass(frozen=True, slots=True)
+class ActionMove:
+    """An action's new state with what it must tell: success how to undo it, failure its error."""
+
+    to: ActionState
+    undo_hint: JsonObject | None = None
+    error: JsonObject | None = None
+    job_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """What led to a decision: the job that made it, the model that was asked, the rules that matched."""
+
+    job_id: UUID | None = None
+    model: str | None = None
+    rule_ids: tuple[str, ...] = ()
+
+
+def record(
+    tx: Transaction,
+    account_id: UUID,
+    message_id: str,
+    decision: Decision,
+    *,
+    verdicts: Sequence[SafetyVerdict] = (),
+    origins: Origins = Origins(),
+) -> Recorded:
+    """Keep a decision about a stored message with its judged actions; once per message and job."""
+    rows = tx.run(
+        "record_decision",
+        account_id=account_id,
+        message_id=message_id,
+        job_id=origins.job_id,
+        model=origins.model,
+        rule_ids=list(origins.rule_ids),
+        actions=Jsonb([_asked(verdict) for verdict in verdicts]),
+        **_judgement(decision),
+    )
+    if not rows:
+        raise Gone(f"message {message_id} is not stored")
+    return Recorded(rows[0].decision_id, tuple(rows[0].action_ids), rows[0].created)
+
+
+def of_message(tx: Transaction, account_id: UUID, message_id: str, *, limit: int = 50) -> tuple[PastDecision, ...]:
+    """What was decided about a message, the latest first."""
+    rows = tx.run("list_decisions", account_id=account_id, message_id=message_id, limit=limit)
+    return tuple(_decision(row) for row in rows)
+
+
+def actions_of(tx: Transaction, account_id: UUID, message_id: str) -> tuple[Action, ...]:
+    """The actions on a message, in the order they were asked for."""
+    return tuple(_action(row) for row in tx.run("list_actions", account_id=account_id, message_id=message_id))
+
+
+def move_action(tx: Transaction, action_id: UUID, *, expected: ActionState, move: ActionMove) -> bool:
+    """Move an action; false when it is not where the caller thought."""
+    rows = tx.run(
+        "move_action",
+        action_id=action_id,
+        job_id=move.job_id,
+        undo_hint=None if move.undo_hint is None else Jsonb(move.undo_hint),
+        error=None if move.error is None else Jsonb(move.error),
+        **{"from": expected, "to": move.to},
+    )
+    return bool(rows)
+
+
+def _judgement(decision: Decision) -> dict[str, Any]:
+    return {
+        "source": str(decision.source),
+        "classification": str(decision.classification),
+        "confidence": decision.confidence,
+        "rationale": decision.rationale,
+        "needs_reply": decision.needs_reply,
+        "needs_review": decision.needs_review,
+        "caution": decision.caution,
+        "label_ids": list(decision.labels),
+    }
+
+
+def _asked(verdict: SafetyVerdict) -> JsonObject:
+    return {
+        "kind": str(verdict.action.kind),
+        "parameters": verdict.action.model_dump(mode="json", exclude={"kind"}, exclude_none=True),
+        "danger": str(verdict.danger),
+        "reasons": list(verdict.reasons),
+        "state": str(verdict.status),
+    }
+
+
+def _decision(row: Row) -> PastDecision:
+    words = {"source": DecisionSource(row.source), "classification": Classification(row.classification)}
+    lists = {"label_ids": tuple(row.label_ids), "rule_ids": tuple(row.rule_ids)}
+    return PastDecision(**(row._asdict() | words | lists))
+
+
+def _action(row: Row) -> Action:
+    words = {"kind": ActionKind(row.kind), "danger": Danger(row.danger), "reasons": tuple(row.reasons)}
+    return Action(**(row._asdict() | words))

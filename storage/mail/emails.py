@@ -1,0 +1,165 @@
+"""The life of each thread that wants an answer; every move names the state it starts from."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from domain.mail.correspondence import EmailState
+from domain.mail.triage.classification import Classification, Decision, DecisionSource
+from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Email:
+    """One thread's record; the draft's fields are all there or all missing."""
+
+    email_id: UUID
+    account_id: UUID
+    thread_id: str
+    message_id: str
+    state: EmailState
+    state_changed_at: datetime
+    classification: Classification | None
+    decision_source: DecisionSource | None
+    confidence: float | None
+    needs_review: bool
+    draft_token: str | None
+    draft_id: str | None
+    draft_message_id: str | None
+    draft_fingerprint: str | None
+    drafted_at: datetime | None
+    rework_count: int
+    sent_message_id: str | None
+    sent_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class MadeDraft:
+    """A draft as Gmail made it; the fingerprint is that of the text we wrote."""
+
+    draft_id: str
+    message_id: str
+    fingerprint: str
+
+
+def open_email(
+    tx: Transaction,
+    account_id: UUID,
+    *,
+    thread_id: str,
+    message_id: str,
+    decision: Decision | None = None,
+    state: EmailState = EmailState.PENDING,
+) -> bool:
+    """Begin a stored thread's record, pending or skipped; false when it has one, which is left alone."""
+    rows = tx.run(
+        "open_email",
+        account_id=account_id,
+        thread_id=thread_id,
+        message_id=message_id,
+        state=str(state),
+        **_judgement(decision),
+    )
+    return bool(rows[0].created)
+
+
+def get(tx: Transaction, account_id: UUID, thread_id: str) -> Email | None:
+    """A thread's record, if it has one."""
+    rows = tx.run("get_email", account_id=account_id, thread_id=thread_id)
+    return _email(rows[0]) if rows else None
+
+
+def by_draft_message(tx: Transaction, account_id: UUID, message_id: str) -> Email | None:
+    """The record whose draft consists of this message now."""
+    rows = tx.run("find_email_by_draft_message", account_id=account_id, message_id=message_id)
+    return _email(rows[0]) if rows else None
+
+
+def list_all(
+    tx: Transaction, account_id: UUID, *, state: EmailState | None = None, limit: int = 500
+) -> tuple[Email, ...]:
+    """An account's records, the latest change first."""
+    wanted = None if state is None else str(state)
+    return tuple(_email(row) for row in tx.run("list_emails", account_id=account_id, state=wanted, limit=limit))
+
+
+def judge(tx: Transaction, account_id: UUID, *, thread_id: str, message_id: str, decision: Decision) -> bool:
+    """Put a newer message's decision on a record that is still pending."""
+    judgement = _judgement(decision)
+    return bool(tx.run("judge_email", account_id=account_id, thread_id=thread_id, message_id=message_id, **judgement))
+
+
+def move(tx: Transaction, account_id: UUID, thread_id: str, *, expected: EmailState, to: EmailState) -> bool:
+    """Move a record; false when it is not where the caller thought. Drafts, sending and reopening have their own."""
+    states = {"from": str(expected), "to": str(to)}
+    return bool(tx.run("move_email", account_id=account_id, thread_id=thread_id, **states))
+
+
+def reopen(tx: Transaction, account_id: UUID, thread_id: str, *, expected: EmailState, message_id: str) -> bool:
+    """Begin a settled record's life anew: no draft, no reworks. Deal with a draft that is still there first."""
+    values = {"from": str(expected), "message_id": message_id}
+    return bool(tx.run("reopen_email", account_id=account_id, thread_id=thread_id, **values))
+
+
+def plan_draft(tx: Transaction, account_id: UUID, thread_id: str, *, token: str) -> str | None:
+    """Write down the token before a draft is made; returns the token to use, which is the first that was planned.
+
+    None when the record is not pending.
+    """
+    rows = tx.run("plan_draft", account_id=account_id, thread_id=thread_id, token=token)
+    return rows[0].draft_token if rows else None
+
+
+def record_draft(
+    tx: Transaction, account_id: UUID, thread_id: str, *, expected: EmailState, draft: MadeDraft
+) -> int | None:
+    """The draft was made: the record is drafted. Returns the reworks so far, or None when it was in another state."""
+    values = {"draft_id": draft.draft_id, "draft_message_id": draft.message_id, "fingerprint": draft.fingerprint}
+    rows = tx.run("record_draft", account_id=account_id, thread_id=thread_id, **values, **{"from": str(expected)})
+    return int(rows[0].rework_count) if rows else None
+
+
+def replace_draft_message(tx: Transaction, account_id: UUID, *, draft_id: str, message_id: str) -> bool:
+    """A person edited the draft, which gave it another message; the fingerprint stays that of our text."""
+    values = {"draft_id": draft_id, "draft_message_id": message_id}
+    return bool(tx.run("replace_draft_message", account_id=account_id, **values))
+
+
+def forget_draft(tx: Transaction, account_id: UUID, thread_id: str) -> bool:
+    """The draft of a settled record is gone from the mailbox."""
+    return bool(tx.run("forget_draft", account_id=account_id, thread_id=thread_id))
+
+
+def record_sent(
+    tx: Transaction, account_id: UUID, thread_id: str, *, expected: EmailState, message_id: str, at: datetime
+) -> bool:
+    """The person sent the draft as this message; false when the record was in another state."""
+    values = {"from": str(expected), "sent_message_id": message_id, "sent_at": at}
+    return bool(tx.run("record_sent", account_id=account_id, thread_id=thread_id, **values))
+
+
+def known_draft_tokens(tx: Transaction, account_id: UUID, tokens: frozenset[str]) -> dict[str, str]:
+    """Which of these tokens drafts of this account were made with, and in which threads: our own mail coming back."""
+    rows = tx.run("find_draft_tokens", account_id=account_id, tokens=sorted(tokens))
+    return {row.token: row.thread_id for row in rows}
+
+
+def _judgement(decision: Decision | None) -> dict[str, object]:
+    if decision is None:
+        return {"classification": None, "source": None, "confidence": None, "needs_review": False}
+    return {
+        "classification": str(decision.classification),
+        "source": str(decision.source),
+        "confidence": decision.confidence,
+        "needs_review": decision.needs_review,
+    }
+
+
+def _email(row: Row) -> Email:
+    words = {
+        "state": EmailState(row.state),
+        "classification": None if row.classification is None else Classification(row.classification),
+        "decision_source": None if row.decision_source is None else DecisionSource(row.decision_source),
+    }
+    return Email(**(row._asdict() | words))

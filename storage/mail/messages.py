@@ -1,0 +1,142 @@
+"""The messages that were seen, their threads, and whom the account has had to do with."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from domain.jobs.failures import Gone
+from domain.mail.mailbox import MessageRef
+from domain.mail.parsing.parsed_message import Address, ParsedMessage
+from domain.mail.triage.automation import Automation
+from domain.mail.triage.automation_signals import AutomationKind, Weight
+from storage.mail.message_documents import document_of, parsed
+from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
+
+Direction = Literal["incoming", "outgoing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message as it is stored: what the mailbox says of it, what it says itself, how it was made."""
+
+    message_id: str
+    thread_id: str
+    direction: Direction
+    received_at: datetime
+    label_ids: frozenset[str]
+    parsed: ParsedMessage
+    automation: Automation | None = None
+
+
+def upsert(tx: Transaction, account_id: UUID, message: Message) -> bool:
+    """Store a message with its thread and correspondents; true when it is new. Again, only its labels change."""
+    content = message.parsed
+    rows = tx.run(
+        "upsert_message",
+        account_id=account_id,
+        message_id=message.message_id,
+        thread_id=message.thread_id,
+        direction=message.direction,
+        received_at=message.received_at,
+        size=content.size,
+        labels=sorted(message.label_ids),
+        sender=None if content.from_ is None else content.from_.key[:320],
+        others=[address.key for address in _others(message) if 0 < len(address.key) <= 320],  # noqa: PLR2004 -- RFC 5321
+        subject=content.subject,
+        body=content.text,
+        document=Jsonb(document_of(content)),
+        rfc_message_id=content.message_id,
+        defects=[str(defect) for defect in content.defects],
+        **_automation_columns(message.automation),
+    )
+    if not rows:
+        raise Gone(f"there is no account {account_id}")
+    return bool(rows[0].created)
+
+
+def get(tx: Transaction, account_id: UUID, message_id: str) -> Message:
+    """One message by its Gmail id; raises `Gone` when it is not stored, or deleted."""
+    rows = tx.run("get_message", account_id=account_id, message_id=message_id)
+    if not rows:
+        raise Gone(f"message {message_id} is not stored")
+    return _message(rows[0])
+
+
+def of_thread(tx: Transaction, account_id: UUID, thread_id: str, *, limit: int = 20) -> tuple[Message, ...]:
+    """The latest messages of a thread, oldest first."""
+    rows = tx.run("list_thread_messages", account_id=account_id, thread_id=thread_id, limit=limit)
+    return tuple(_message(row) for row in rows)
+
+
+def unknown_of(tx: Transaction, account_id: UUID, message_ids: Sequence[str]) -> tuple[str, ...]:
+    """Which of these were never stored, in the given order."""
+    return tuple(row.id for row in tx.run("find_unknown_messages", account_id=account_id, ids=list(message_ids)))
+
+
+def unclassified(tx: Transaction, account_id: UUID, *, since: datetime, limit: int = 500) -> tuple[MessageRef, ...]:
+    """Inbox messages received since then about which nobody has decided anything, oldest first."""
+    rows = tx.run("find_unclassified_messages", account_id=account_id, since=since, limit=limit)
+    return tuple(MessageRef(row.message_id, row.thread_id) for row in rows)
+
+
+def known_correspondents(
+    tx: Transaction, account_id: UUID, addresses: Collection[str], *, before: datetime
+) -> Mapping[str, bool]:
+    """Which of these addresses the account had to do with before then; true for those it has written to."""
+    folded = sorted({address.casefold() for address in addresses})
+    rows = tx.run("find_correspondents", account_id=account_id, addresses=folded, before=before)
+    return {row.address: row.written_to for row in rows}
+
+
+def change_labels(
+    tx: Transaction, account_id: UUID, message_ids: Collection[str], *, add: Collection[str], remove: Collection[str]
+) -> Mapping[str, frozenset[str]]:
+    """Add and remove labels as the mailbox did; the labels each stored message carries now."""
+    changes = {"added": list(add), "removed": list(remove)}
+    rows = tx.run("change_message_labels", account_id=account_id, ids=sorted(message_ids), **changes)
+    return {row.message_id: frozenset(row.labels) for row in rows}
+
+
+def mark_deleted(tx: Transaction, account_id: UUID, message_ids: Collection[str]) -> frozenset[str]:
+    """Messages that are gone for good; returns those that were here."""
+    rows = tx.run("mark_messages_deleted", account_id=account_id, ids=sorted(message_ids))
+    return frozenset(row.gmail_message_id for row in rows)
+
+
+def _others(message: Message) -> tuple[Address, ...]:
+    """Whom the account heard from, or wrote to."""
+    content = message.parsed
+    if message.direction == "incoming":
+        return () if content.from_ is None else (content.from_,)
+    return (*content.to, *content.cc, *content.bcc)
+
+
+def _automation_columns(automation: Automation | None) -> dict[str, Any]:
+    if automation is None:
+        return {"automation_kind": None, "automation_weight": None, "automation_evidence": None}
+    return {
+        "automation_kind": str(automation.kind),
+        "automation_weight": str(automation.weight),
+        "automation_evidence": list(automation.evidence),
+    }
+
+
+def _message(row: Row) -> Message:
+    automation = None
+    if row.automation_kind is not None:
+        kind, weight = AutomationKind(row.automation_kind), Weight(row.automation_weight)
+        automation = Automation(kind, weight, tuple(row.automation_evidence))
+    return Message(
+        message_id=row.message_id,
+        thread_id=row.thread_id,
+        direction=row.direction,
+        received_at=row.received_at,
+        label_ids=frozenset(row.label_ids),
+        parsed=parsed(row.document, subject=row.subject, body=row.body),
+        automation=automation,
+    )

@@ -1,0 +1,1 @@
+"""The SQL of money: budgets, reservations, paid model calls."""

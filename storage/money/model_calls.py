@@ -1,0 +1,44 @@
+"""What the language model was paid for, recorded call by call whatever became of the answer."""
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from uuid import UUID
+
+from storage.postgres.database import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One paid call: tokens as billed, cost in millionths of a US cent, and why the answer was refused, if it was."""
+
+    purpose: str
+    model: str
+    stop_reason: str
+    cost_microcents: int
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_creation_5m_tokens: int = 0
+    cache_creation_1h_tokens: int = 0
+    cache_read_tokens: int = 0
+    request_id: str | None = None
+    refusal: str | None = None
+    job_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What an org has spent."""
+
+    cost_microcents: int
+    calls: int
+
+
+def record(tx: Transaction, account_id: UUID, call: ModelCall) -> bool:
+    """Keep one call; false when its request id was recorded before, for it was paid once."""
+    return bool(tx.run("record_model_call", account_id=account_id, **asdict(call)))
+
+
+def spent_since(tx: Transaction, org_id: UUID, since: datetime) -> Spent:
+    """What an org has spent on the model since then."""
+    row = tx.run("sum_model_cost", org_id=org_id, since=since)[0]
+    return Spent(row.cost_microcents, row.calls)

@@ -1,0 +1,140 @@
+"""What orgs spend on the model: money set aside before a call, settled after it, and a gate for who has none left."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from uuid import UUID
+
+from domain.jobs.failures import ClaimLost
+from domain.jobs.job import ClaimedJob
+from domain.scheduling.money import Purse
+from storage.ledger import gates
+from storage.ledger.gates import Gate
+from storage.postgres.database import Transaction
+
+UNDER_WAY = timedelta(seconds=5)
+"""How long an org's jobs wait when calls under way may yet cost less than was set aside for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """No call for this org now. `parked` is for the rest of the day; `first` when nobody has been told of it today."""
+
+    day: str
+    purse: Purse
+    until: datetime
+    parked: bool
+    first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OrgBudget:
+    """One org's budget and its day, in microcents; `own` when the figure is not the installation's."""
+
+    org_id: UUID
+    name: str
+    daily_microcents: int
+    own: bool
+    spent_microcents: int
+    reserved_microcents: int
+    left_microcents: int
+    exhausted_at: datetime | None
+    parked_until: datetime | None
+
+
+def reserve(tx: Transaction, job: ClaimedJob, microcents: int, *, default_daily: int) -> UUID | None:
+    """Set money aside for one call of a held job; None when its org has not that much left. Raises `ClaimLost`."""
+    rows = tx.run(
+        "reserve_budget", job_id=job.job_id, token=job.token, microcents=microcents, default_daily=default_daily
+    )
+    if not rows:
+        raise ClaimLost("the claim was lost before money was set aside")
+    return None if rows[0].id is None else UUID(str(rows[0].id))
+
+
+def settle(tx: Transaction, reservation_id: UUID, cost_microcents: int) -> bool:
+    """Turn a reservation into what the call cost; false when it was settled or forgotten before. Needs no claim."""
+    return bool(tx.run("settle_reservation", reservation_id=reservation_id, cost=cost_microcents))
+
+
+def charge_lost(tx: Transaction, *, org_id: UUID | None = None, batch: int = 1000) -> int:
+    """Charge what was set aside for calls whose claim is gone, of one org or of all; returns how many."""
+    charged: int = tx.run("charge_lost_reservations", org_id=org_id, batch=batch)[0].charged
+    return charged
+
+
+def refuse(tx: Transaction, job: ClaimedJob, microcents: int, provider: str, *, default_daily: int) -> Refusal | None:
+    """Close the gate of an org that cannot pay for a call; None when it can after all, for the budget was raised.
+
+    It is closed until the day's end in UTC when the money is gone, for seconds when calls under way still hold it. In
+    a transaction of the ledger: the org's day stays locked until its end.
+    """
+    charge_lost(tx, org_id=job.org_id)
+    day = tx.run("hold_budget_day", org_id=job.org_id)[0]
+    purse = Purse(_daily(tx, job.org_id, default_daily), day.spent_microcents, day.reserved_microcents)
+    if purse.grants(microcents):
+        return None
+    parked = purse.gone(microcents)
+    until = day.ends_at if parked else day.now + UNDER_WAY
+    reason = "the org's budget of the day is spent" if parked else "calls under way hold the rest of the org's budget"
+    gates.close(tx, Gate("org_provider", gate_key(job.org_id, provider), reason, until, "postroom"))
+    first = parked and day.exhausted_at is None
+    if first:
+        tx.raw(
+            "update budget_days set exhausted_at = now() where org_id = %(org)s and day = %(day)s",
+            {"org": job.org_id, "day": day.day},
+        )
+    return Refusal(day.day.isoformat(), purse, until, parked, first)
+
+
+def exhausted_on(tx: Transaction, day: date) -> bool:
+    """Whether the tenant's own org ran out of money on that day."""
+    query = "select 1 from budget_days where day = %(day)s and exhausted_at is not null"
+    return bool(tx.raw(query, {"day": day}))
+
+
+def set_daily(tx: Transaction, org_id: UUID, daily_microcents: int | None, provider: str, *, by: str) -> None:
+    """Give an org a budget of its own, or the installation's again with None; its parked jobs go on."""
+    tx.run("hold_budget_day", org_id=org_id)
+    if daily_microcents is None:
+        tx.raw("delete from org_budgets where org_id = %(org)s", {"org": org_id})
+    else:
+        tx.raw(
+            "insert into org_budgets (org_id, daily_microcents, set_by) values (%(org)s, %(daily)s, %(by)s)"
+            " on conflict (org_id) do update"
+            " set daily_microcents = excluded.daily_microcents, set_by = excluded.set_by, set_at = now()",
+            {"org": org_id, "daily": daily_microcents, "by": by},
+        )
+    # Whoever finds the money gone again closes it again.
+    gates.open_gate(tx, "org_provider", gate_key(org_id, provider))
+
+
+def budgets(
+    tx: Transaction, provider: str, *, default_daily: int, org_id: UUID | None = None, limit: int = 100
+) -> Sequence[OrgBudget]:
+    """Orgs and their day, who has spent most first; or one org's."""
+    rows = tx.run("list_budgets", provider=provider, default_daily=default_daily, org_id=org_id, limit=limit)
+    return [
+        OrgBudget(
+            row.org_id,
+            row.name,
+            row.daily_microcents,
+            row.own,
+            row.spent_microcents,
+            row.reserved_microcents,
+            Purse(row.daily_microcents, row.spent_microcents, row.reserved_microcents).left,
+            row.exhausted_at,
+            row.parked_until,
+        )
+        for row in rows
+    ]
+
+
+def gate_key(org_id: UUID, provider: str) -> str:
+    """The key of a gate of scope `org_provider`."""
+    return f"{org_id}:{provider}"
+
+
+def _daily(tx: Transaction, org_id: UUID, default_daily: int) -> int:
+    rows = tx.raw("select daily_microcents from org_budgets where org_id = %(org)s", {"org": org_id})
+    return int(rows[0].daily_microcents) if rows else default_daily

@@ -1,0 +1,1 @@
+"""PostgreSQL itself: connections, transactions, statements, migrations, readiness."""

@@ -1,0 +1,237 @@
+"""Connections and transactions: the ledger role for the frame, the tenant role with its org sealed in for handlers."""
+
+import hashlib
+import hmac
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from pydantic_core import from_json
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+
+from settings import Settings
+from storage.postgres.execution import Row, fetch, prepare_connection, translated
+from storage.postgres.queries import statement
+
+LEDGER_ROLE = "postroom_ledger"
+TENANT_ROLE = "postroom_tenant"
+SESSION = "postroom:session"
+"""What the name of a session of its own begins with: the relay's, whose leader an operator wants to find."""
+
+
+class Transaction:
+    """One open transaction; what must wait for its commit is called after it."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Wrap a connection that is inside a transaction."""
+        self._connection = connection
+        self._after_commit: list[Callable[[], object]] = []
+
+    def run(self, name: str, /, **parameters: object) -> Sequence[Row]:
+        """Run a statement of `storage/sql` and return its rows."""
+        return fetch(self._connection, statement(name), parameters)
+
+    def tuples(self, name: str, /, **parameters: object) -> Sequence[tuple[Any, ...]]:
+        """The same, with rows as plain tuples: where they are many, each name costs more than its value."""
+        return fetch(self._connection, statement(name), parameters, named=False)
+
+    def raw(self, sql: str, parameters: Mapping[str, object] | None = None) -> Sequence[Row]:
+        """Run SQL text with `%(name)s` parameters; row-level security is what keeps a handler's inside its org."""
+        return fetch(self._connection, sql, parameters or {})
+
+    def after_commit(self, call: Callable[[], object]) -> None:
+        """Call this once the transaction has committed; never when it is rolled back (promise P5)."""
+        self._after_commit.append(call)
+
+    def committed(self) -> None:
+        """Make the calls that waited for the commit."""
+        for call in self._after_commit:
+            call()
+
+
+class Lane:
+    """A connection that is kept for statements that commit by themselves, and taken anew when it was lost.
+
+    To borrow one from the pool and to give it back costs as much as a short statement, for who runs hundreds a second.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        """Nothing connects yet."""
+        self._engine = engine
+        self._kept: Connection | None = None
+
+    @contextmanager
+    def statements(self) -> Iterator[Transaction]:
+        """Use the connection; each statement commits by itself. Whatever goes wrong gives the connection up."""
+        if self._kept is None:
+            with translated():
+                self._kept = self._engine.connect()
+        transaction, well = Transaction(self._kept), False
+        try:
+            yield transaction
+            well = True
+        finally:
+            if not well:  # a statement may still be under way on it
+                self.close()
+        transaction.committed()
+
+    def close(self) -> None:
+        """Give the connection up."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.close()
+        self._engine.dispose()
+
+
+class Database:
+    """The two engines of a process. Build it after any fork; a forked child must not use its parent's."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Prepare the engines; nothing connects yet."""
+        self._ledger = _engine(role_url(settings, LEDGER_ROLE), settings, settings.database_pool_size)
+        self._tenants = _engine(role_url(settings, TENANT_ROLE), settings, settings.database_pool_size)
+        self._statements = self._ledger.execution_options(isolation_level="AUTOCOMMIT")
+        self._lane = Lane(_engine(self._ledger.url, settings, 1).execution_options(isolation_level="AUTOCOMMIT"))
+        self._seal_key: str | None = None
+
+    @contextmanager
+    def ledger(self) -> Iterator[Transaction]:
+        """Open a transaction of the frame, which sees every org."""
+        with _transaction(self._ledger) as transaction:
+            yield transaction
+
+    @contextmanager
+    def statements(self) -> Iterator[Transaction]:
+        """Lend a connection of the frame on which each statement commits by itself: one round trip instead of three."""
+        with _connected(self._statements) as connection:
+            transaction = Transaction(connection)
+            yield transaction
+        transaction.committed()
+
+    def lane(self) -> AbstractContextManager[Transaction]:
+        """As `statements`, by a connection beside the pool's that is kept; for the process's main thread alone."""
+        return self._lane.statements()
+
+    @contextmanager
+    def tenant(self, org_id: UUID) -> Iterator[Transaction]:
+        """Open a transaction that can see and touch one org's rows and no others (promise P6)."""
+        seal = self._seal(org_id)
+        with _transaction(self._tenants) as transaction:
+            transaction.raw(
+                "select set_config('postroom.org', %(org)s, true), set_config('postroom.org_seal', %(seal)s, true)",
+                {"org": str(org_id), "seal": seal},
+            )
+            yield transaction
+
+    @contextmanager
+    def claimed(self, org_id: UUID, job_id: UUID, token: UUID) -> Iterator[Transaction]:
+        """Open a tenant's transaction that holds a job's claim until its end; raises `ClaimLost` (promise P4)."""
+        with self.tenant(org_id) as transaction:
+            transaction.raw("select postroom.hold_claim(%(job)s, %(token)s)", {"job": job_id, "token": token})
+            yield transaction
+
+    @contextmanager
+    def session(self) -> Iterator[psycopg.Connection[Any]]:
+        """Lend a ledger connection in autocommit for advisory locks and notifications; closed afterwards.
+
+        `pg_stat_activity` shows whose it is: `postroom:session:<host>:<process id>`.
+        """
+        url = self._ledger.url.set(drivername="postgresql").render_as_string(hide_password=False)
+        name = f"{SESSION}:{socket.gethostname()}:{os.getpid()}"
+        with (
+            translated(),
+            psycopg.connect(url, autocommit=True, connect_timeout=5, application_name=name) as connection,
+        ):
+            yield connection
+
+    def dispose(self, *, close: bool = True) -> None:
+        """Drop all connections; without closing them after a fork, for they are the parent's."""
+        self._ledger.dispose(close=close)
+        self._tenants.dispose(close=close)
+        if close:
+            self._lane.close()
+
+    def _seal(self, org_id: UUID) -> str:
+        if self._seal_key is None:
+            with self.ledger() as transaction:
+                self._seal_key = transaction.raw("select secret from tenant_seal")[0][0]
+        key = self._seal_key
+        inner = hashlib.sha256(f"{key}{org_id}".encode()).hexdigest()
+        return hashlib.sha256(f"{key}{inner}".encode()).hexdigest()
+
+
+def role_url(settings: Settings, role: str) -> URL:
+    """The URL by which a role logs in: its own setting, or the owner's URL with the role's name and password."""
+    given = settings.ledger_database_url if role == LEDGER_ROLE else settings.tenant_database_url
+    if given is not None:
+        return make_url(given.get_secret_value()).set(drivername="postgresql+psycopg")
+    owner = make_url(settings.database_url.get_secret_value())
+    return owner.set(drivername="postgresql+psycopg", username=role, password=role_password(settings, role))
+
+
+def role_password(settings: Settings, role: str) -> str:
+    """The password that migrations give a role whose URL is derived; follows from the sealing key."""
+    key = settings.sealing_keys.get_secret_value().split(",")[0]
+    return hmac.new(key.encode(), role.encode(), hashlib.sha256).hexdigest()
+
+
+@contextmanager
+def _transaction(engine: Engine) -> Iterator[Transaction]:
+    with _connected(engine) as connection:
+        begun = connection.begin()
+        transaction = Transaction(connection)
+        with begun:
+            yield transaction
+            with translated():
+                begun.commit()
+    transaction.committed()
+
+
+@contextmanager
+def _connected(engine: Engine) -> Iterator[Connection]:
+    with translated():
+        connection = engine.connect()
+    with connection:
+        yield connection
+
+
+def _document(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON says
+    """Read a JSON column; what is too deep for the quick parser, 200 levels, Python's own still reads.
+
+    Texts are not kept for the next document: they may be mail.
+    """
+    try:
+        return from_json(text, cache_strings="keys")
+    except ValueError:
+        return json.loads(text, parse_int=_whole)
+
+
+def _whole(digits: str) -> float:
+    """A whole number; one with more digits than Python reads, 4,300, is infinite, as 1e5000 is."""
+    try:
+        return int(digits)
+    except ValueError:
+        return float(digits)
+
+
+def _engine(url: URL, settings: Settings, connections: int) -> Engine:
+    milliseconds = int(settings.statement_timeout_s * 1000)
+    options = f"-c statement_timeout={milliseconds} -c idle_in_transaction_session_timeout={milliseconds * 2}"
+    engine = create_engine(
+        url,
+        pool_size=connections,
+        max_overflow=0,
+        pool_timeout=settings.statement_timeout_s,
+        pool_use_lifo=True,
+        json_deserializer=_document,
+        hide_parameters=True,  # an error's text reaches logs, and a parameter may be mail or a secret
+        connect_args={"options": options, "connect_timeout": 5, "application_name": f"postroom:{url.username}"},
+    )
+    event.listen(engine, "connect", prepare_connection)
+    return engine

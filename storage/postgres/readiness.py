@@ -1,0 +1,80 @@
+"""Whether the database can serve this release: both roles, the schema, the catalogue; each answer says what to do."""
+
+import importlib
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from domain.jobs.failures import Failure
+from domain.jobs.job import SYSTEM_ORG
+from settings import Settings
+from storage.postgres.database import LEDGER_ROLE, TENANT_ROLE, Database, Transaction
+
+MIGRATE = "run `celery -A tasks database migrate`"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that must be so. `finding` tells what was seen, without a secret; `remedy` what to do about it."""
+
+    name: str
+    ok: bool
+    finding: str
+    remedy: str = ""
+
+
+def database_checks(database: Database, settings: Settings, job_types: Collection[str]) -> tuple[Check, ...]:
+    """Examine everything that a process needs of PostgreSQL; never raises because something is wrong."""
+    return (
+        _guarded("ledger role", lambda: _logged_in(database.ledger(), LEDGER_ROLE)),
+        _guarded("tenant role", lambda: _logged_in(database.tenant(SYSTEM_ORG), TENANT_ROLE)),
+        _guarded("migrations", lambda: _migrations(database, settings)),
+        _guarded("catalogue", lambda: _catalogue(database, job_types)),
+    )
+
+
+def newest_revision(settings: Settings) -> str | None:
+    """The migration that this release ends with."""
+    # Every worker loads its commands, and this with them; Alembic is loaded by who asks, for it would cost each 8 MiB.
+    head: str | None = importlib.import_module("storage.postgres.migrate").newest_revision(settings)
+    return head
+
+
+def _guarded(name: str, check: Callable[[], Check]) -> Check:
+    try:
+        return check()
+    except Failure as failure:
+        remedy = "start PostgreSQL and see that the database URL is right; if it is new, " + MIGRATE
+        return Check(name, ok=False, finding=f"PostgreSQL did not answer: {failure.reason}", remedy=remedy)
+
+
+def _logged_in(transaction: AbstractContextManager[Transaction], role: str) -> Check:
+    with transaction as tx:
+        row = tx.raw(
+            "select session_user::text as name, rolsuper or rolbypassrls as sees_all"
+            " from pg_roles where rolname = session_user"
+        )[0]
+    name = role.removeprefix("postroom_") + " role"
+    if row.sees_all:
+        return Check(name, ok=False, finding=f"{row.name} is above row-level security", remedy=f"log in as {role}")
+    return Check(name, ok=True, finding=f"logged in as {row.name}")
+
+
+def _migrations(database: Database, settings: Settings) -> Check:
+    newest = newest_revision(settings)
+    with database.ledger() as tx:
+        found = [row.version_num for row in tx.raw("select version_num from alembic_version")]
+    if found == [newest]:
+        return Check("migrations", ok=True, finding=f"at {newest}")
+    finding = f"the database is at {', '.join(found) or 'nothing'}, this release needs {newest}"
+    return Check("migrations", ok=False, finding=finding, remedy=MIGRATE)
+
+
+def _catalogue(database: Database, job_types: Collection[str]) -> Check:
+    with database.ledger() as tx:
+        known = {row.name for row in tx.raw("select name from job_types")}
+    missing = sorted(set(job_types) - known)
+    if missing:
+        remedy = f"start a worker of this release, or {MIGRATE}"
+        return Check("catalogue", ok=False, finding=f"not published: {', '.join(missing)}", remedy=remedy)
+    return Check("catalogue", ok=True, finding=f"{len(known)} job types")

@@ -1,0 +1,1 @@
+"""Secrets at rest: sealing, and the ciphers it uses."""

@@ -1,0 +1,150 @@
+"""Opens an account's mailbox for one job: a fresh token, refreshed by one process at a time (providers.md 2.2)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from uuid import UUID
+
+from pydantic import SecretStr
+
+from domain.jobs.failures import Failure, Permanent, Scope, Throttled, Unauthorised
+from engine.context import JobContext
+from engine.interrupts import Interrupted
+from providers.on_demand import on_demand
+from providers.ports import Mailbox
+from storage.accounts import accounts, tokens
+from storage.accounts.tokens import Refreshed, Tokens
+from storage.ledger import audit
+
+REFRESH_EARLY = timedelta(minutes=5)
+"""So that those who do not get the lease can go on with the old token."""
+
+WHILE_ANOTHER_REFRESHES = timedelta(seconds=2)
+"""A refresh takes less; until then no job of the account can do anything with the dead token."""
+
+
+@contextmanager
+def open_mailbox(ctx: JobContext, account_id: UUID) -> Iterator[Mailbox]:
+    """Open a mailbox of the org's; marks the account when its consent is gone.
+
+    Raises `Interrupted` when the job should simply be tried again with a newer token, `Throttled` for a moment while
+    another process refreshes a dead one, `Unauthorised` when the account must be connected again, and whatever the
+    calls inside raise.
+    """
+    held = _fresh_tokens(ctx, account_id)
+    if held.access_token is None:
+        raise Unauthorised("the account has no access token", account=str(account_id))
+    settings = ctx.runtime.settings
+    try:
+        with on_demand("providers.google.gmail:GmailMailbox")(
+            account=str(account_id),
+            access_token=held.access_token.get_secret_value(),
+            timeout_s=settings.google_request_timeout_s,
+            meter=ctx.runtime.meters.meter("gmail", str(account_id)),
+            endpoint=settings.gmail_endpoint,
+            clock=ctx.runtime.clock,
+        ) as mailbox:
+            yield mailbox
+    except Unauthorised as refusal:
+        _answer_refusal(ctx, held, refusal)
+        raise
+
+
+def _fresh_tokens(ctx: JobContext, account_id: UUID) -> Tokens:
+    held = _read(ctx, account_id)
+    if held.status == "disconnected":
+        raise Permanent("the account was disconnected", code="account.disconnected")
+    if held.status == "needs_reconsent":
+        raise Unauthorised("the account must be connected again", account=str(account_id))
+    if held.access_expires_at is None or held.access_expires_at - ctx.now() < REFRESH_EARLY:
+        return _refresh(ctx, held)
+    return held
+
+
+def _refresh(ctx: JobContext, held: Tokens) -> Tokens:
+    account_id, owner = held.account_id, ctx.job.token
+    with ctx.tx() as tx:
+        leads = tokens.take_refresh_lease(tx, account_id, owner=owner, version=held.version)
+    if not leads:
+        return _wait_for_other(ctx, held)
+    try:
+        fresh = _ask_google(ctx, held)
+    except Failure as failure:
+        with ctx.tx() as tx:
+            tokens.release(tx, account_id, owner=owner)
+        if isinstance(failure, Unauthorised):
+            _mark(ctx, held, failure)
+        raise
+    # Storing ends the lease; given back any sooner, another process would refresh a second time.
+    with ctx.tx() as tx:
+        tokens.store_refreshed(tx, ctx.runtime.sealer, account_id, version=held.version, refreshed=fresh)
+    return _read(ctx, account_id)
+
+
+def _wait_for_other(ctx: JobContext, held: Tokens) -> Tokens:
+    """Another process refreshes: go on with the old token while it lives, else all of the account wait for it."""
+    now = _read(ctx, held.account_id)
+    if now.access_expires_at is not None and now.access_expires_at > ctx.now():
+        return now
+    raise _another_refreshes()
+
+
+def _another_refreshes() -> Throttled:
+    return Throttled(
+        "another process refreshes the account's token",
+        retry_after=WHILE_ANOTHER_REFRESHES,
+        scope=Scope.ACCOUNT,
+        provider="google",
+        code="google.refreshing",
+    )
+
+
+def _ask_google(ctx: JobContext, held: Tokens) -> Refreshed:
+    settings = ctx.runtime.settings
+    if held.refresh_token is None:
+        raise Unauthorised("the account has no refresh token", account=str(held.account_id))
+    fresh = on_demand("providers.google.oauth:refresh")(
+        held.refresh_token.get_secret_value(),
+        account=str(held.account_id),
+        client_id=settings.google_client_id,
+        client_secret=settings.google_client_secret.get_secret_value(),
+        token_uri=settings.google_token_uri,
+        timeout_s=settings.google_request_timeout_s,
+        clock=ctx.runtime.clock,
+    )
+    replaced = None if fresh.refresh_token is None else SecretStr(fresh.refresh_token)
+    return Refreshed(SecretStr(fresh.access_token), fresh.expires_at, replaced)
+
+
+def _answer_refusal(ctx: JobContext, held: Tokens, refusal: Unauthorised) -> None:
+    """A refused token is refreshed once per attempt; when its successor is refused too, the account is marked."""
+    if refusal.code != "gmail.authError":
+        _mark(ctx, held, refusal)
+        return
+    # An interrupted attempt is given back and keeps its number, so the step spans the refusal and what followed.
+    first = ctx.step(f"token_refused:{ctx.job.attempt}", lambda: {"version": held.version})
+    if _read(ctx, held.account_id).version != held.version:
+        raise Interrupted("the token was refreshed meanwhile") from None
+    if held.version > first["version"]:
+        _mark(ctx, held, refusal)
+        return
+    if _refresh(ctx, held).version == held.version:
+        raise _another_refreshes() from None
+    raise Interrupted("the token was refused and has been refreshed") from None
+
+
+def _mark(ctx: JobContext, held: Tokens, refusal: Unauthorised) -> None:
+    """Park the account, and tell of it the first time only; a newer token means that the refusal is out of date."""
+    with ctx.tx() as tx:
+        first = accounts.mark_needs_reconsent(tx, held.account_id, version=held.version, reason=refusal.reason)
+        if first:
+            audit.append(tx, ctx.job, "account.needs_reconsent", {"account_id": str(held.account_id)})
+    if first:
+        ctx.log.error("account_needs_reconsent", account_id=str(held.account_id), code=refusal.code)
+    elif _read(ctx, held.account_id).version != held.version:
+        raise Interrupted("the token was refreshed meanwhile") from None
+
+
+def _read(ctx: JobContext, account_id: UUID) -> Tokens:
+    with ctx.tx() as tx:
+        return tokens.current(tx, ctx.runtime.sealer, account_id)

@@ -1,0 +1,143 @@
+"""One run of a mailbox's sync: through history page by page, or through all of the last days (providers.md 1.1)."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from domain.jobs.job import JsonObject, NewJob
+from domain.mail.correspondence import EmailState, LabelRole
+from domain.mail.mailbox import INBOX, SENT, Change, HistoryPage, MessageRef
+from domain.mail.routing import CheckSent, Cleanup, Ingest, Intent, next_cursor, route
+from engine.context import JobContext
+from providers.ports import Mailbox
+from storage.accounts import cursors, expected_writes, labels
+from storage.accounts.accounts import Account
+from storage.mail import emails, messages
+from storage.postgres.database import Transaction
+
+LOOK_BACK = timedelta(days=10)
+"""How far a full sync looks (seed 000); longer when the last one was longer ago."""
+
+MARGIN = timedelta(days=1)
+
+DRAFT_OUT = (EmailState.DRAFTED, EmailState.REWORK_REQUESTED)
+
+Classify = Callable[[str], NewJob]
+JobsFor = Callable[[Iterable[Intent], Mapping[str, str]], list[NewJob]]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One attempt at one mailbox.
+
+    `jobs_for` turns intents into jobs, given the thread of record of each draft message; `classify` asks for a stored
+    message's class.
+    """
+
+    ctx: JobContext
+    account: Account
+    jobs_for: JobsFor
+    classify: Classify
+
+    def incremental(self, mailbox: Mailbox, cursor: int) -> JsonObject:
+        """Follow history from the stored cursor; each page's jobs and the new cursor commit together.
+
+        Raises `Gone` when the cursor is too old.
+        """
+        page_token, stored, found, pages = None, cursor, 0, 0
+        while True:
+            page = mailbox.history(cursor, page_token)
+            with self.ctx.tx() as tx:
+                jobs = self._take(tx, page)
+                found += len(self.ctx.enqueue(tx, jobs))
+                stored = next_cursor(stored, page)
+                cursors.advance_cursor(tx, self.account.account_id, stored)
+            pages += 1
+            if page.next_page is None:
+                return {"how": "history", "pages": pages, "jobs": found, "cursor": str(stored)}
+            page_token = page.next_page
+            self.ctx.check()
+
+    def full(self, mailbox: Mailbox) -> JsonObject:
+        """Look through the last days for what was never taken in, then move the cursor.
+
+        The mailbox's history id is read first: what comes in meanwhile is in the history after it (the 404 rule).
+        """
+        here = self.account.account_id
+        profile = mailbox.profile()
+        since = self._since()
+        found = 0
+        for label_id in (INBOX, SENT):
+            found += self._ingest_unknown(mailbox, label_id, since)
+        found += self._catch_up_labels(mailbox, since)
+        with self.ctx.tx() as tx:
+            waiting = messages.unclassified(tx, here, since=since)
+            drafted = [one for state in DRAFT_OUT for one in emails.list_all(tx, here, state=state)]
+            missed: list[Intent] = [CheckSent(one.thread_id, one.draft_message_id or "") for one in drafted]
+            jobs = [self.classify(one.message_id) for one in waiting] + self.jobs_for(missed, {})
+            found += len(self.ctx.enqueue(tx, jobs))
+            if not cursors.set_first_cursor(tx, here, profile.history_id):
+                cursors.advance_cursor(tx, here, profile.history_id)
+            cursors.mark_full_sync(tx, here, self.ctx.now())
+        return {"how": "full", "jobs": found, "since": since.isoformat(), "cursor": str(profile.history_id)}
+
+    def _take(self, tx: Transaction, page: HistoryPage) -> list[NewJob]:
+        """Bring the stored messages in line with a page of history, and say which jobs it asks for."""
+        here = self.account.account_id
+        for change in page.changes:
+            self._mirror(tx, change)
+        others = expected_writes.unexpected(tx, here, page.changes)
+        deleted = [change.message_id for change in page.changes if change.kind == "message_deleted"]
+        records = {one: emails.by_draft_message(tx, here, one) for one in deleted}
+        homes = {one: email.thread_id for one, email in records.items() if email is not None}
+        return self.jobs_for(route(others, labels.roles_by_id(tx, here), frozenset(homes)), homes)
+
+    def _mirror(self, tx: Transaction, change: Change) -> None:
+        here, message = self.account.account_id, {change.message_id}
+        match change.kind:
+            case "labels_added":
+                messages.change_labels(tx, here, message, add=change.label_ids, remove=())
+            case "labels_removed":
+                messages.change_labels(tx, here, message, add=(), remove=change.label_ids)
+            case "message_deleted":
+                messages.mark_deleted(tx, here, message)
+            case "message_added":
+                pass
+
+    def _since(self) -> datetime:
+        last = self.account.full_synced_at
+        usual = self.ctx.now() - LOOK_BACK
+        return usual if last is None else min(usual, last - MARGIN)
+
+    def _ingest_unknown(self, mailbox: Mailbox, label_id: str, since: datetime) -> int:
+        found = 0
+        for refs in self._pages(mailbox, label_id, since):
+            with self.ctx.tx() as tx:
+                unknown = set(messages.unknown_of(tx, self.account.account_id, [ref.message_id for ref in refs]))
+                wanted = [Ingest(ref.message_id, ref.thread_id) for ref in refs if ref.message_id in unknown]
+                found += len(self.ctx.enqueue(tx, self.jobs_for(wanted, {})))
+        return found
+
+    def _catch_up_labels(self, mailbox: Mailbox, since: datetime) -> int:
+        """Act on the labels that a person put on while history could not be read."""
+        with self.ctx.tx() as tx:
+            done = labels.ids_by_role(tx, self.account.account_id).get(LabelRole.DONE)
+        if done is None:
+            return 0
+        found = 0
+        for refs in self._pages(mailbox, done, since):
+            wanted = dict.fromkeys(Cleanup(ref.thread_id) for ref in refs)
+            with self.ctx.tx() as tx:
+                found += len(self.ctx.enqueue(tx, self.jobs_for(wanted, {})))
+        return found
+
+    def _pages(self, mailbox: Mailbox, label_id: str, since: datetime) -> Iterable[Sequence[MessageRef]]:
+        query = f"after:{int(since.timestamp())}"
+        page_token = None
+        while True:
+            page = mailbox.search(query, label_ids=[label_id], page=page_token)
+            yield page.messages
+            if page.next_page is None:
+                return
+            page_token = page.next_page
+            self.ctx.check()

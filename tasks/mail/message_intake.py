@@ -1,0 +1,48 @@
+"""Turns what a mailbox holds into what is kept: parsed, judged for automation, with its direction."""
+
+import re
+
+from domain.mail.mailbox import SENT, RawMessage
+from domain.mail.parsing.mime import parse_message
+from domain.mail.parsing.parsed_message import ParsedMessage
+from domain.mail.replies.replies import TOKEN_HEADER
+from domain.mail.triage.automation import detect_automation
+from domain.mail.triage.automation_signals import Owner
+from storage.accounts.accounts import Account
+from storage.mail import emails, messages
+from storage.mail.messages import Message
+from storage.postgres.database import Transaction
+
+TOKEN_REFERENCE = re.compile(r"<([A-Za-z0-9_-]{8,64})@draft\.postroom\.invalid>")
+
+
+def read(tx: Transaction, account: Account, raw: RawMessage) -> Message:
+    """Parse a message and gather what only this account can know of its sender."""
+    parsed = parse_message(raw.raw)
+    outgoing = SENT in raw.label_ids
+    automation = None if outgoing else detect_automation(parsed, raw.label_ids, _owner(tx, account, parsed, raw))
+    return Message(
+        message_id=raw.message_id,
+        thread_id=raw.thread_id,
+        direction="outgoing" if outgoing else "incoming",
+        received_at=raw.received_at,
+        label_ids=raw.label_ids,
+        parsed=parsed,
+        automation=automation,
+    )
+
+
+def _owner(tx: Transaction, account: Account, parsed: ParsedMessage, raw: RawMessage) -> Owner:
+    sender = frozenset() if parsed.from_ is None else frozenset({parsed.from_.key})
+    known = messages.known_correspondents(tx, account.account_id, sender, before=raw.received_at)
+    return Owner(
+        addresses=account.addresses,
+        correspondents=frozenset(address for address, written_to in known.items() if written_to),
+        draft_tokens=frozenset(emails.known_draft_tokens(tx, account.account_id, tokens_of(parsed))),
+    )
+
+
+def tokens_of(parsed: ParsedMessage) -> frozenset[str]:
+    """The tokens of drafts of ours that a message shows."""
+    named = {value.strip() for value in parsed.header_values(TOKEN_HEADER.lower())}
+    return frozenset(named | {found for one in parsed.references for found in TOKEN_REFERENCE.findall(one)})

@@ -1,0 +1,117 @@
+"""Mailboxes are connected from the command line, their tokens sealed and shown to nobody."""
+
+from uuid import UUID
+
+import pytest
+from psycopg import Connection
+
+from commands import accounts
+from engine.process.runtime import Runtime
+from storage.accounts import tokens
+from storage.ledger import gates
+from storage.ledger.gates import Gate
+from storage.secrets.sealing import Sealer
+from tests.commands.calling import answer, call, refusal
+
+EMAIL = "reader@example.com"
+ACCESS, REFRESH = "ya29.access-token-of-the-test", "1//refresh-token-of-the-test"
+GIVEN = ("--access-token", ACCESS, "--refresh-token", REFRESH)
+ADD = ("add", "--org", "acme", "--email", EMAIL)
+pytestmark = pytest.mark.usefixtures("process")
+
+
+def token_of(process: Runtime, account_id: str) -> str:
+    with process.database.ledger() as tx:
+        held = tokens.current(tx, Sealer.of(process.settings), UUID(account_id))
+    assert held.refresh_token is not None
+    return held.refresh_token.get_secret_value()
+
+
+def test_a_mailbox_is_connected_with_its_org_and_owner(process: Runtime, database: Connection) -> None:
+    made = answer(accounts, *ADD, *GIVEN, "--as", "ada")
+    assert made["created"]
+    found = database.execute(
+        "select o.name, u.email, u.role, a.email, a.status from accounts a join orgs o on o.id = a.org_id"
+        " join users u on u.id = a.user_id"
+    ).fetchall()
+    assert found == [("acme", EMAIL, "owner", EMAIL, "active")]
+    assert token_of(process, made["account_id"]) == REFRESH
+    told = database.execute("select actor_id, org_id::text from audit_log where event = 'account.connected'").fetchall()
+    assert told == [("operator:ada", made["org_id"])]
+
+
+def test_connecting_starts_label_sync_watch_and_sync(database: Connection) -> None:
+    made = answer(accounts, *ADD, *GIVEN, "--as", "ada")
+    names = ["gmail.sync_labels", "gmail.renew_watch", "gmail.sync"]
+    assert [job["job_type"] for job in made["jobs"]] == names
+    found = database.execute("select job_type, payload ->> 'account_id', actor_id from jobs").fetchall()
+    assert set(found) == {(name, made["account_id"], "operator:ada") for name in names}
+    reason = database.execute("select payload ->> 'reason' from jobs where job_type = 'gmail.sync'").fetchone()
+    assert reason == ("connected",)
+
+
+def test_connecting_again_renews_the_consent_of_the_same_account(process: Runtime) -> None:
+    first = answer(accounts, *ADD, *GIVEN)
+    again = answer(accounts, *ADD, "--access-token", "other", "--refresh-token", "renewed")
+    assert (again["account_id"], again["created"]) == (first["account_id"], False)
+    assert token_of(process, first["account_id"]) == "renewed"
+
+
+def test_renewed_consent_opens_the_frames_gate_and_no_persons(process: Runtime) -> None:
+    account = answer(accounts, *ADD, *GIVEN)["account_id"]
+    paused = answer(accounts, "add", "--org", "acme", "--email", "paused@example.com", *GIVEN)["account_id"]
+    with process.database.ledger() as tx:
+        gates.close(tx, Gate("account", account, "consent is gone", None, "postroom"))
+        gates.close(tx, Gate("account", paused, "under repair", None, "operator:ada"))
+    answer(accounts, *ADD, *GIVEN)
+    answer(accounts, "add", "--org", "acme", "--email", "paused@example.com", *GIVEN)
+    with process.database.ledger() as tx:
+        assert [gate.key for gate in gates.closed(tx)] == [paused]
+
+
+def test_tokens_may_come_by_standard_input(process: Runtime) -> None:
+    made = answer(accounts, *ADD, typed=f"{ACCESS}\n{REFRESH}\n")
+    assert token_of(process, made["account_id"]) == REFRESH
+
+
+def test_tokens_may_come_by_the_environment(process: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POSTROOM_ACCOUNT_ACCESS_TOKEN", ACCESS)
+    monkeypatch.setenv("POSTROOM_ACCOUNT_REFRESH_TOKEN", REFRESH)
+    assert token_of(process, answer(accounts, *ADD)["account_id"]) == REFRESH
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((*ADD, "--access-token", ACCESS), "refresh_token: is missing"),
+        (("add", "--org", "acme", "--email", "no address", *GIVEN), "email: is no address"),
+        ((*ADD, "--owner", "nobody", *GIVEN), "owner: is no address"),
+    ],
+)
+def test_a_bad_order_connects_nothing(arguments: tuple[str, ...], words: str) -> None:
+    assert words in refusal(accounts, *arguments, typed="")
+    assert answer(accounts, "list") == []
+
+
+def test_a_list_shows_no_token(process: Runtime) -> None:
+    answer(accounts, *ADD, *GIVEN)
+    answer(accounts, "add", "--org", "other", "--email", EMAIL, *GIVEN)
+    assert process
+    listed = answer(accounts, "list", "--org", "acme")
+    assert [(account["email"], account["status"]) for account in listed] == [(EMAIL, "active")]
+    for output in (call(accounts, "list").output, call(accounts, "list", "--json").output):
+        assert output.count(EMAIL) >= 2
+        assert ACCESS not in output
+        assert REFRESH not in output
+
+
+def test_resealing_puts_every_token_under_the_first_key(process: Runtime) -> None:
+    made = answer(accounts, *ADD, *GIVEN, "--as", "ada")
+    old = process.settings.sealing_keys.get_secret_value()
+    process.sealer = Sealer(["a new key", old])
+    assert answer(accounts, "reseal") == {"accounts": 1}
+    assert answer(accounts, "reseal") == {"accounts": 0}
+    with process.database.ledger() as tx:
+        held = tokens.current(tx, Sealer(["a new key"]), UUID(made["account_id"]))
+    assert held.refresh_token is not None
+    assert held.refresh_token.get_secret_value() == REFRESH

@@ -1,0 +1,137 @@
+"""The doctor finds what is wrong, says what to do about it, and ends with status 1."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from psycopg import Connection
+from pydantic import SecretStr
+
+from commands import doctor
+from commands.doctor import (
+    broker_check,
+    clock_check,
+    examine,
+    limits_check,
+    queue_checks,
+    settings_checks,
+    watch_check,
+)
+from engine.process.runtime import Runtime
+from sandbox.servers.free_port import find_free_port
+from sandbox.servers.valkey_server import ValkeyServer
+from settings import Settings
+from storage.accounts import accounts
+from storage.accounts.accounts import Consent
+from storage.postgres.readiness import Check
+from storage.secrets.sealing import Sealer
+from tests.commands.calling import answer, call
+from tests.waiting import eventually
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def wrong(checks: Sequence[Check]) -> set[str]:
+    assert all(check.remedy for check in checks if not check.ok)
+    return {check.name for check in checks if not check.ok}
+
+
+def test_a_fleet_without_workers_is_ill_and_told_what_to_start(process: Runtime) -> None:
+    assert process
+    rows = answer(doctor, status=1)
+    ill = {row["name"] for row in rows if not row["ok"]}
+    assert ill == {f"queue {queue}" for queue in (
+        "critical", "default", "notifications", "planning", "exports", "maintenance", "deadletter")}  # fmt: skip
+    assert "celery -A tasks worker -Q critical" in call(doctor).output
+
+
+def test_a_broker_that_is_too_old_is_told(settings: Settings, tmp_path: Path) -> None:
+    # It does not know the command under its own name, as a Redis before 7.
+    with ValkeyServer(tmp_path, options=["--rename-command", "BLMPOP", ""]) as old:
+        found = broker_check(settings.model_copy(update={"broker_url": SecretStr(old.url())}))
+    assert (found.ok, found.remedy) == (False, "use Valkey, or Redis 7 or newer")
+
+
+def test_a_missing_database_and_broker_are_named_without_their_passwords(settings: Settings) -> None:
+    away = settings.model_copy(
+        update={
+            "database_url": SecretStr(f"postgresql://postgres:hunter2@127.0.0.1:{find_free_port()}/none"),
+            "broker_url": SecretStr(f"redis://:hunter2@127.0.0.1:{find_free_port()}/0"),
+        }
+    )
+    found = examine(Runtime(away))
+    assert wrong(found) == {
+        "broker", "rate limits", "workers", "ledger role", "tenant role", "migrations", "catalogue", "clock", "watches"
+    }  # fmt: skip
+    assert "hunter2" not in str(found)
+
+
+def test_an_unpublished_catalogue_and_an_old_schema_are_found(process: Runtime, database: Connection) -> None:
+    database.execute("delete from job_types")
+    database.execute("update alembic_version set version_num = '0000'")
+    assert {"catalogue", "migrations"} <= wrong(examine(process))
+
+
+def test_the_development_key_is_wrong_in_production_only(settings: Settings) -> None:
+    production = settings.model_copy(update={"environment": "production"})
+    assert wrong(settings_checks(settings)) == set()
+    assert wrong(settings_checks(production)) == {"sealing key", "push settings"}
+    set_up = {"sealing_keys": SecretStr("a secret"), "pubsub_audience": "a", "pubsub_service_account": "b"}
+    assert wrong(settings_checks(production.model_copy(update=set_up))) == set()
+
+
+def test_a_clock_that_is_off_is_found(process: Runtime, settings: Settings) -> None:
+    assert clock_check(process).ok
+    late = Runtime(settings, clock=lambda: datetime.now(UTC) - timedelta(seconds=30))
+    assert not clock_check(late).ok
+    late.close()
+
+
+@pytest.mark.parametrize(("renewed_ago", "ok"), [(timedelta(hours=1), True), (timedelta(days=3), False), (None, False)])
+def test_a_mailbox_that_no_longer_pushes_is_named(
+    process: Runtime, database: Connection, renewed_ago: timedelta | None, ok: bool
+) -> None:
+    consent = Consent(SecretStr("access"), SecretStr("refresh"), datetime.now(UTC) + timedelta(hours=1))
+    with process.database.ledger() as tx:
+        made = accounts.add(tx, Sealer(["a key"]), org="acme", email="reader@example.com", consent=consent).account
+        if renewed_ago is not None:
+            accounts.record_watch(tx, made.account_id, expires_at=datetime.now(UTC) + timedelta(days=5))
+    if renewed_ago is not None:
+        database.execute("update accounts set watch_renewed_at = now() - %s", (renewed_ago,))
+    check = watch_check(process)
+    assert check.ok == ok
+    assert ("reader@example.com" in check.finding) != ok
+
+
+def test_a_worker_makes_its_queues_well(settings: Settings, tmp_path: Path) -> None:
+    assert broker_check(settings).ok
+    assert len(wrong(queue_checks(settings))) == 7
+    environment = os.environ | {
+        "POSTROOM_DATABASE_URL": settings.database_url.get_secret_value(),
+        "POSTROOM_BROKER_URL": settings.broker_url.get_secret_value(),
+    }
+    command = [sys.executable, "-m", "celery", "-A", "tasks", "worker", "-Q", "critical,planning", "-P", "solo"]
+    with (
+        (tmp_path / "log").open("wb") as log,
+        subprocess.Popen(command, cwd=ROOT, env=environment, stderr=log) as worker,  # noqa: S603  # our own command
+    ):
+        try:
+            left = {f"queue {name}" for name in ("default", "notifications", "exports", "maintenance", "deadletter")}
+            eventually(lambda: wrong(queue_checks(settings)) == left, within=40, describe="no worker was seen")
+        finally:
+            worker.terminate()
+
+
+def test_calls_that_are_counted_per_process_only_are_told_and_wrong_in_production(settings: Settings) -> None:
+    without = settings.model_copy(update={"broker_url": SecretStr("amqp://127.0.0.1")})
+    told = limits_check(Runtime(without))
+    assert told.ok
+    assert "each process counts its calls for itself" in told.finding
+    strict = limits_check(Runtime(without.model_copy(update={"environment": "production"})))
+    assert wrong([strict]) == {"rate limits"}
+    assert "POSTROOM_LIMITS_URL" in strict.remedy
+    assert limits_check(Runtime(without.model_copy(update={"limits_url": settings.broker_url}))).ok

@@ -1,0 +1,160 @@
+"""Operators enqueue, list, understand and cancel jobs from the command line."""
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from psycopg import Connection
+
+from commands import jobs
+from engine.process.runtime import Runtime
+from engine.worker import runner
+from tests.commands.calling import answer, call, refusal
+from tests.doubles import probe_jobs
+from tests.doubles.factories import enqueue_one, make_org
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.usefixtures("process")
+
+
+def enqueued(org: object, *options: object, job_type: str = "probe_jobs.ending") -> UUID:
+    return UUID(answer(jobs, "enqueue", job_type, "--org", org, *options)["job_id"])
+
+
+def test_an_enqueued_job_stands_in_the_ledger_as_it_was_ordered(org: UUID, database: Connection) -> None:
+    due = datetime.now(UTC) + timedelta(hours=1)
+    job_id = enqueued(
+        org, "--payload", '{"word": "hello"}', "--run-at", due.isoformat(), "--priority", 7, "--key", "k", "--as", "ada"
+    )
+    row = database.execute(
+        "select payload, run_at, priority, idempotency_key, actor_type, actor_id from jobs where id = %s", (job_id,)
+    ).fetchone()
+    assert row == ({"word": "hello", "account_id": "a"}, due, 7, "k", "user", "operator:ada")
+
+
+def test_an_enqueued_job_runs(process: Runtime, org: UUID, database: Connection) -> None:
+    job_id = enqueued(org)
+    assert runner.run(process, probe_jobs.ending, job_id) == "succeeded"
+    assert database.execute("select state from jobs where id = %s", (job_id,)).fetchone() == ("succeeded",)
+
+
+def test_a_payload_may_come_on_standard_input(org: UUID, database: Connection) -> None:
+    made = answer(jobs, "enqueue", "probe_jobs.ending", "--org", org, "--payload", "-", typed='{"word": "piped"}')
+    found = database.execute("select payload ->> 'word' from jobs where id = %s", (made["job_id"],)).fetchone()
+    assert found == ("piped",)
+
+
+def test_an_org_goes_by_its_name_unless_several_have_it(database: Connection) -> None:
+    org = make_org(database, "acme")
+    job_id = enqueued("acme")
+    assert database.execute("select org_id from jobs where id = %s", (job_id,)).fetchone() == (org,)
+    make_org(database, "acme")
+    assert "several orgs" in refusal(jobs, "enqueue", "probe_jobs.ending", "--org", "acme")
+    assert "no org" in refusal(jobs, "enqueue", "probe_jobs.ending", "--org", "nobody")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--payload", '{"word": 5}'), "payload.word"),
+        (("--payload", '{"wrod": "x"}'), "payload.wrod"),
+        (("--payload", "[]"), "payload: is no JSON object"),
+        (("--payload", "{"), "payload: is no JSON"),
+        (("--payload", '{"word": "\\u0000"}'), "character that PostgreSQL cannot store"),
+        (("--run-at", "tomorrow"), "run_at: is no RFC 3339 time"),
+        (("--run-at", "2026-01-01T00:00:00"), "run_at: has no time zone"),
+    ],
+)
+def test_a_bad_order_is_refused_with_its_field(org: UUID, options: tuple[str, ...], words: str) -> None:
+    assert words in refusal(jobs, "enqueue", "probe_jobs.ending", "--org", org, *options)
+    assert answer(jobs, "list") == []
+
+
+def test_an_unknown_type_is_refused_with_the_known_ones(org: UUID) -> None:
+    assert "probe_jobs.noop" in refusal(jobs, "enqueue", "probe_jobs.nope", "--org", org)
+
+
+def test_a_taken_key_names_the_job_that_has_it(org: UUID) -> None:
+    first = answer(jobs, "enqueue", "probe_jobs.noop", "--org", org, "--key", "k")
+    second = answer(jobs, "enqueue", "probe_jobs.noop", "--org", org, "--key", "k")
+    assert (first["created"], second["created"]) == (True, False)
+    assert first["job_id"] == second["job_id"]
+
+
+def test_a_list_is_narrowed_by_every_filter(process: Runtime, org: UUID, database: Connection) -> None:
+    done, waiting = enqueued(org), enqueued(org, job_type="probe_jobs.noop")
+    elsewhere = enqueued(make_org(database, "other"))
+    runner.run(process, probe_jobs.ending, done)
+
+    def ids(*options: object) -> list[UUID]:
+        return [UUID(line["job_id"]) for line in answer(jobs, "list", *options)]
+
+    assert ids() == [elsewhere, waiting, done]
+    assert ids("--limit", 1) == [elsewhere]
+    assert ids("--state", "succeeded") == [done]
+    assert ids("--state", "succeeded", "--state", "queued", "--org", org) == [waiting, done]
+    assert ids("--type", "probe_jobs.noop") == [waiting]
+    assert ids("--org", "other") == [elsewhere]
+    assert ids("--queue", "critical") == []
+
+
+def test_a_story_tells_timeline_steps_effects_and_children(process: Runtime, org: UUID) -> None:
+    parent = enqueue_one(process.database, org, "probe_jobs.parent", payload={})
+    runner.run(process, probe_jobs.parent, parent)
+    chatty = enqueue_one(process.database, org, "probe_jobs.chatty", payload={})
+    runner.run(process, probe_jobs.chatty, chatty)
+    deed = enqueue_one(process.database, org, "probe_jobs.deed", payload={"key": "d", "goes": ["ok"]})
+    runner.run(process, probe_jobs.deed, deed)
+
+    family = answer(jobs, "show", parent)
+    assert [event["event"] for event in family["events"]] == ["job.enqueued", "job.started", "job.succeeded"]
+    assert [child["job_type"] for child in family["children"]] == ["probe_jobs.noop"]
+    assert family["job"]["state"] == "succeeded"
+    assert "claim_token" not in family["job"]
+    assert [(s["name"], s["result"]) for s in answer(jobs, "show", chatty)["steps"]] == [("count", {"attempt": 1})]
+    assert [(e["key"], e["status"]) for e in answer(jobs, "show", deed)["effects"]] == [("d", "succeeded")]
+    text = call(jobs, "show", parent).output
+    assert all(word in text for word in (str(parent), "job.started", "probe_jobs.noop", "children"))
+    assert "no job" in refusal(jobs, "show", uuid4())
+
+
+def test_what_is_shown_is_redacted_and_cannot_command_the_terminal(
+    process: Runtime, org: UUID, database: Connection
+) -> None:
+    job_id = enqueue_one(process.database, org, "probe_jobs.ending", payload={"word": "Bearer abcdefghijklmnop"})
+    runner.run(process, probe_jobs.ending, job_id)
+    database.execute("update jobs set cancel_reason = %s where id = %s", ("\x1b[2J[red]gone", job_id))
+    for output in (call(jobs, "show", job_id).output, call(jobs, "show", job_id, "--json").output):
+        assert "abcdefghijklmnop" not in output
+        assert "\x1b" not in output
+    assert "[red]gone" in call(jobs, "show", job_id).output
+
+
+def test_canceling_tells_what_became_of_each(process: Runtime, org: UUID, database: Connection) -> None:
+    queued, done, unknown = enqueued(org), enqueued(org), uuid4()
+    runner.run(process, probe_jobs.ending, done)
+    rows = answer(jobs, "cancel", queued, done, unknown, "--reason", "not needed", "--as", "ada", status=1)
+    ended = "ended before, or unknown"
+    states = {UUID(row["job_id"]): row["state"] for row in rows}
+    assert states == {queued: "canceled", done: ended, unknown: ended}
+    told = database.execute("select actor_id, data from audit_log where event = 'job.canceled'").fetchall()
+    assert told == [("operator:ada", {"reason": "not needed"})]
+    assert answer(jobs, "cancel", enqueued(org), "--reason", "not needed")[0]["state"] == "canceled"
+
+
+def test_celery_itself_finds_the_command_and_answers_clean_json(process: Runtime, org: UUID) -> None:
+    job_id = enqueued(org)
+    settings = process.settings
+    environment = os.environ | {
+        "POSTROOM_DATABASE_URL": settings.database_url.get_secret_value(),
+        "POSTROOM_BROKER_URL": settings.broker_url.get_secret_value(),
+    }
+    command = [sys.executable, "-m", "celery", "-A", "tasks", "jobs", "list", "--json"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False, timeout=60)  # noqa: S603  # our own command
+    assert done.returncode == 0, done.stderr
+    assert [line["job_id"] for line in json.loads(done.stdout)] == [str(job_id)]

@@ -1,0 +1,32 @@
+"""Ids that are made by who enqueues."""
+
+import os
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.jobs.job_ids import MOST, NOISE, make_job_ids
+
+times = st.integers(1_600_000_000_000, 4_000_000_000_000).map(lambda ms: datetime.fromtimestamp(ms / 1000, UTC))
+
+
+@given(st.integers(0, 300), times)
+def test_ids_are_of_version_7_stand_in_order_and_tell_their_time(count: int, at: datetime) -> None:
+    made = make_job_ids(count, at, os.urandom(NOISE * count))
+    assert list(made) == sorted(made)
+    assert len(set(made)) == count
+    for job_id in made:
+        assert (job_id.version, job_id.variant) == (7, "specified in RFC 4122")
+        assert job_id.int >> 80 == int(at.timestamp() * 1000)
+
+
+def test_the_largest_call_still_counts_up_and_a_larger_one_is_refused() -> None:
+    at = datetime(2026, 11, 22, tzinfo=UTC)
+    noise = bytes(NOISE * (MOST + 1))
+    made = make_job_ids(MOST, at, noise)
+    assert (list(made), len(set(made))) == (sorted(made), MOST)
+    assert {job_id.version for job_id in made} == {7}
+    with pytest.raises(ValueError, match="at most 4096 ids"):
+        make_job_ids(MOST + 1, at, noise)

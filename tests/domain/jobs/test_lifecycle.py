@@ -1,0 +1,178 @@
+"""What becomes of a job: properties over every state, outcome and failure."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.jobs.failures import (
+    ClaimLost,
+    Conflict,
+    Failure,
+    Forbidden,
+    Gone,
+    Invalid,
+    Permanent,
+    Scope,
+    Throttled,
+    Transient,
+    Unauthorised,
+    Uncertain,
+)
+from domain.jobs.job import FINAL, Cancel, ClaimedJob, Done, Origin, Outcome, Snooze, State
+from domain.jobs.lifecycle import MOVES, settle
+from domain.jobs.retry import POLICIES, RetryPolicy
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+LATER = NOW + timedelta(minutes=3)
+
+dice = st.floats(0, 1, exclude_max=True)
+policies = st.sampled_from(sorted(POLICIES.values(), key=lambda policy: policy.name))
+failures = st.sampled_from(
+    [
+        Transient("passing"),
+        Throttled("slow down", retry_after=timedelta(minutes=2), scope=Scope.ACCOUNT, provider="gmail"),
+        Throttled("slow down", retry_after=timedelta(hours=2), scope=Scope.PROVIDER, provider="anthropic"),
+        Permanent("no use"),
+        Gone("gone"),
+        Conflict("there"),
+        Forbidden("not yours"),
+        Invalid("field", "reason"),
+        Uncertain("who knows"),
+        Unauthorised("consent gone", account="an-account"),
+        Failure("unnamed"),
+    ]
+)
+outcomes = st.one_of(st.just(Done({"n": 1})), st.just(Snooze(LATER, "later")), st.just(Cancel("pointless")), failures)
+attempts = st.integers(1, 12)
+
+
+def held(attempt: int, most: int = 5) -> ClaimedJob:
+    return ClaimedJob(
+        job_id=uuid4(),
+        token=uuid4(),
+        job_type="probe.run",
+        queue="default",
+        org_id=uuid4(),
+        project_id=None,
+        payload={"account_id": "an-account"},
+        payload_version=1,
+        attempt=attempt,
+        max_attempts=most,
+        losses=0,
+        deadline=timedelta(minutes=5),
+        origin=Origin(),
+        created_at=NOW,
+    )
+
+
+@given(outcomes, policies, attempts, dice)
+def test_every_settlement_is_a_move_of_the_table_and_names_its_claim(
+    outcome: Outcome | Failure, policy: RetryPolicy, attempt: int, throw: float
+) -> None:
+    job = held(attempt, policy.attempts)
+    settlement = settle(job, outcome, policy, NOW, throw)
+    assert (settlement.job_id, settlement.token) == (job.job_id, job.token)
+    assert (State.RUNNING, settlement.state) in MOVES
+
+
+@given(outcomes, policies, attempts, dice)
+def test_a_requeued_job_has_a_time_and_a_final_one_has_none(
+    outcome: Outcome | Failure, policy: RetryPolicy, attempt: int, throw: float
+) -> None:
+    settlement = settle(held(attempt, policy.attempts), outcome, policy, NOW, throw)
+    if settlement.state is State.QUEUED:
+        assert settlement.run_at is not None
+        assert settlement.run_at >= NOW
+    else:
+        assert settlement.state in FINAL
+        assert settlement.run_at is None
+
+
+@given(outcomes, policies, attempts, dice)
+def test_attempts_only_fall_when_the_attempt_did_not_count(
+    outcome: Outcome | Failure, policy: RetryPolicy, attempt: int, throw: float
+) -> None:
+    settlement = settle(held(attempt, policy.attempts), outcome, policy, NOW, throw)
+    excused = isinstance(outcome, Snooze | Throttled | Unauthorised)
+    assert settlement.attempt_delta == (-1 if excused else 0)
+
+
+@given(policies, dice)
+def test_a_passing_failure_is_retried_until_the_attempts_are_used_up(policy: RetryPolicy, throw: float) -> None:
+    states = [
+        settle(held(attempt, policy.attempts), Transient("x"), policy, NOW, throw).state
+        for attempt in range(1, policy.attempts + 1)
+    ]
+    assert states == [State.QUEUED] * (policy.attempts - 1) + [State.DEAD]
+
+
+@pytest.mark.parametrize(
+    ("failure", "state"),
+    [
+        (Permanent("x"), State.FAILED),
+        (Gone("x"), State.FAILED),
+        (Forbidden("x"), State.FAILED),
+        (Invalid("f", "x"), State.DEAD),
+        (Uncertain("x"), State.DEAD),
+    ],
+)
+def test_what_no_retry_can_help_ends_at_once(failure: Failure, state: State) -> None:
+    settlement = settle(held(1), failure, POLICIES["standard"], NOW, 0.5)
+    assert settlement.state is state
+    assert settlement.error is not None
+
+
+def test_a_lost_claim_is_given_back_under_its_token() -> None:
+    job = held(1)
+    settlement = settle(job, ClaimLost("lost"), POLICIES["standard"], NOW, 0.5)
+    assert (settlement.state, settlement.attempt_delta, settlement.token) == (State.QUEUED, -1, job.token)
+    assert settlement.detail["cause"] == "margin"
+
+
+@given(dice)
+def test_a_throttled_job_waits_at_least_as_long_as_it_was_told_behind_a_gate(throw: float) -> None:
+    failure = Throttled("slow", retry_after=timedelta(minutes=2), scope=Scope.ACCOUNT, provider="gmail")
+    settlement = settle(held(1), failure, POLICIES["standard"], NOW, throw)
+    assert settlement.run_at is not None
+    assert settlement.run_at >= NOW + timedelta(minutes=2)
+    assert settlement.gate is not None
+    assert (settlement.gate.scope, settlement.gate.key) == (Scope.ACCOUNT, "an-account")
+    assert settlement.gate.until == NOW + timedelta(minutes=2)
+
+
+def test_lost_consent_parks_the_account_until_somebody_opens_it() -> None:
+    settlement = settle(held(1), Unauthorised("gone", account="acc"), POLICIES["standard"], NOW, 0.5)
+    assert settlement.gate is not None
+    assert (settlement.gate.key, settlement.gate.until) == ("acc", None)
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Cancel("a\0b \udc80"),
+        Snooze(LATER, "a\0b \udc80"),
+        Permanent("a\0b \udc80", code="\udc80"),
+        Throttled("a\0b \udc80", retry_after=timedelta(minutes=2), scope=Scope.ORG, provider="gmail"),
+        Unauthorised("a\0b \udc80", account="an-account"),
+    ],
+    ids=lambda outcome: type(outcome).__name__,
+)
+def test_whatever_a_reason_says_it_can_be_kept(outcome: Outcome | Failure) -> None:
+    settlement = settle(held(1), outcome, POLICIES["standard"], NOW, 0.5)
+    written = f"{settlement.reason}{settlement.detail}{settlement.error}{settlement.gate}"
+    assert "ab \ufffd" in written
+    assert written.isprintable()
+
+
+def test_a_snooze_until_a_time_of_no_zone_is_refused() -> None:
+    with pytest.raises(Invalid, match="until: has no time zone"):
+        settle(held(1), Snooze(LATER.replace(tzinfo=None), "later"), POLICIES["standard"], NOW, 0.5)
+
+
+def test_no_move_leaves_a_final_state_and_every_open_state_can_end() -> None:
+    assert not [(before, after) for before, after in MOVES if before in FINAL]
+    for state in set(State) - FINAL - {State.QUEUED}:
+        assert {after for before, after in MOVES if before is state} >= FINAL - {State.SUCCEEDED}

@@ -1,0 +1,45 @@
+"""Retry is arithmetic: bounded, growing, and spread by the dice."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.jobs.retry import POLICIES, RetryPolicy
+
+policies = st.sampled_from(sorted(POLICIES.values(), key=lambda policy: policy.name))
+
+
+@given(policies, st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))
+def test_a_delay_is_never_negative_and_never_past_the_cap(policy: RetryPolicy, attempt: int, dice: float) -> None:
+    assert timedelta(0) <= policy.delay(attempt, dice) <= policy.cap
+
+
+@given(policies, st.integers(1, 40), st.floats(0.01, 1, exclude_max=True))
+def test_a_later_attempt_never_waits_less_for_the_same_dice(policy: RetryPolicy, attempt: int, dice: float) -> None:
+    assert policy.delay(attempt, dice) <= policy.delay(attempt + 1, dice)
+
+
+@given(policies, st.integers(1, 40), st.floats(0, 0.5), st.floats(0.5, 1, exclude_max=True))
+def test_the_dice_spread_the_crowd(policy: RetryPolicy, attempt: int, low: float, high: float) -> None:
+    assert policy.delay(attempt, low) <= policy.delay(attempt, high)
+
+
+@pytest.mark.parametrize(
+    ("name", "attempts", "base", "cap"),
+    [
+        ("standard", 5, 5, 300),
+        ("notifications", 10, 5, 1800),
+        ("planning", 3, 5, 120),
+        ("exports", 5, 5, 600),
+        ("engine", 4, 10, 900),
+        ("patient", 4, 30, 900),
+        ("pipeline", 3, 5, 300),
+    ],
+)
+def test_the_policies_are_those_of_the_specification(name: str, attempts: int, base: int, cap: int) -> None:
+    policy = POLICIES[name]
+    assert (policy.attempts, policy.base, policy.cap) == (attempts, timedelta(seconds=base), timedelta(seconds=cap))
+    nearly_all = policy.delay(1, 1 - 1e-9)
+    assert timedelta(seconds=base * 0.99) < nearly_all <= timedelta(seconds=base)

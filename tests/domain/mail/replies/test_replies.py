@@ -1,0 +1,129 @@
+from datetime import UTC, datetime
+from email import message_from_bytes, policy
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from domain.jobs.failures import Invalid
+from domain.mail.parsing.mime import parse_message
+from domain.mail.parsing.parsed_message import Address
+from domain.mail.replies.replies import LONGEST_REFERENCES, Original, reply_message, thread_references
+from tests.domain.mail.corpus_report import corpus_files
+from tests.domain.mail.messages import make_message
+
+OWNER = Address("Öwner", "owner@example.com")
+ORIGINAL = Original("Meeting", Address("Ada", "ada@example.org"), (), "<two@example.org>", ("<one@example.org>",))
+
+
+def test_a_reply_lands_in_its_thread() -> None:
+    raw = reply_message(ORIGINAL, OWNER, "Grüße\nOwner", token="token-12345", date=datetime(2026, 11, 3, tzinfo=UTC))
+    reply = parse_message(raw)
+    assert reply.subject == "Re: Meeting"
+    assert reply.in_reply_to == "<two@example.org>"
+    assert reply.references == ("<one@example.org>", "<token-12345@draft.postroom.invalid>", "<two@example.org>")
+    assert reply.header("x-postroom-token") == "token-12345"
+    assert [one.address for one in reply.to] == ["ada@example.org"]
+    assert reply.from_ == OWNER
+    assert reply.text == "Grüße\nOwner"
+    assert reply.message_id is None
+    assert raw.isascii()
+
+
+def test_reply_to_goes_before_from() -> None:
+    original = Original.of(make_message(reply_to="desk@example.org", message_id="<a@example.org>"))
+    assert [one.address for one in parse_message(reply_message(original, OWNER, "x")).to] == ["desk@example.org"]
+
+
+@pytest.mark.parametrize("subject", ["Re: Meeting", "RE: Meeting", "re : Meeting", "Re[2]: Meeting"])
+def test_a_reply_keeps_the_subject_of_a_reply(subject: str) -> None:
+    original = Original(subject, ORIGINAL.from_)
+    assert parse_message(reply_message(original, OWNER, "x")).subject == subject
+
+
+@given(st.text(max_size=40), st.sampled_from(["\r", "\n", "\r\n", "\x00", "\u2028", "\x0b"]), st.text(max_size=40))
+def test_line_breaks_are_refused_in_every_header(before: str, line_break: str, after: str) -> None:
+    bad = f"{before}{line_break}Bcc: victim@example.net{after}"
+    with pytest.raises(Invalid, match="subject"):
+        reply_message(Original(bad, ORIGINAL.from_), OWNER, "x")
+    with pytest.raises(Invalid, match="to"):
+        reply_message(Original("s", Address(bad, "ada@example.org")), OWNER, "x")
+    with pytest.raises(Invalid, match="from"):
+        reply_message(ORIGINAL, Address("n", f"owner@example.com{line_break}"), "x")
+    with pytest.raises(Invalid, match="token"):
+        reply_message(ORIGINAL, OWNER, "x", token=bad)
+
+
+@given(st.text(max_size=80), st.text(max_size=80), st.text(min_size=1, max_size=300))
+@settings(deadline=None)
+def test_whatever_is_accepted_has_no_header_but_ours(subject: str, name: str, body: str) -> None:
+    original = Original(subject, Address(name, "ada@example.org"), (), "<a@example.org>")
+    try:
+        raw = reply_message(original, OWNER, body)
+    except Invalid:
+        return
+    headers = {key.lower() for key, _ in parse_message(raw).headers}
+    assert headers <= {
+        "from",
+        "to",
+        "subject",
+        "in-reply-to",
+        "references",
+        "content-type",
+        "content-transfer-encoding",
+        "mime-version",
+    }
+    assert [one.address for one in parse_message(raw).to] == ["ada@example.org"]
+
+
+@pytest.mark.parametrize("address", ["", "nobody", "a@b@c.example", "a b@example.org", "jörg@example.org", "a@", ".@."])
+def test_addresses_that_cannot_get_mail_are_refused(address: str) -> None:
+    with pytest.raises(Invalid, match="to"):
+        reply_message(Original("s", Address("", address)), OWNER, "x")
+
+
+@pytest.mark.parametrize("body", ["", " \n ", "x" * 100_001])
+def test_bodies_are_bounded(body: str) -> None:
+    with pytest.raises(Invalid, match="body"):
+        reply_message(ORIGINAL, OWNER, body)
+
+
+IDS = st.integers(1, 10_000).map("<{}@example.org>".format)
+
+
+@given(st.lists(IDS, max_size=300, unique=True), IDS)
+def test_references_are_bounded_and_keep_root_and_parent(references: list[str], parent: str) -> None:
+    original = Original("s", ORIGINAL.from_, (), parent, tuple(references))
+    chosen = thread_references(original, "token-12345")
+    assert chosen[-1] == parent
+    assert len(" ".join(chosen)) <= LONGEST_REFERENCES
+    assert len(set(chosen)) == len(chosen)
+    earlier = [one for one in references if one != parent]
+    assert not earlier or chosen[0] == earlier[0]
+
+
+def test_long_ids_are_not_turned_into_encoded_words() -> None:
+    long_id = f"<{'x' * 200}@example.org>"
+    raw = reply_message(Original("s", ORIGINAL.from_, (), long_id, (f"<{'y' * 200}@example.org>",)), OWNER, "x")
+    assert f"In-Reply-To: {long_id}\r\n".encode() in raw
+    assert f" {long_id}\r\n".encode() in raw.partition(b"References:")[2]
+    assert message_from_bytes(raw, policy=policy.default)["In-Reply-To"] == long_id
+
+
+def test_every_real_message_can_be_answered_or_is_refused() -> None:
+    answered = 0
+    for path in corpus_files():
+        message = parse_message(path.read_bytes())
+        if message.from_ is None:
+            continue
+        original = Original.of(message)
+        reply = parse_message(reply_message(original, OWNER, "Thank you."))
+        assert reply.to[0].key == (original.reply_to or (original.from_,))[0].key
+        assert message.message_id is None or reply.in_reply_to == message.message_id
+        answered += 1
+    assert answered >= 285
+
+
+def test_nobody_cannot_be_answered() -> None:
+    with pytest.raises(Invalid, match="from"):
+        Original.of(parse_message(b"Subject: x\n\ny"))

@@ -1,0 +1,128 @@
+"""Makes the things that tests need, with every field that does not matter filled in."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from psycopg import Connection
+
+from domain.jobs.job import ClaimedJob, Hint, NewJob
+from domain.jobs.queues import Queue
+from domain.scheduling.fairness import share
+from settings import Settings
+from storage.ledger import gates, job_types, ledger, relay
+from storage.ledger.job_types import JobType
+from storage.ledger.ledger import Worker
+from storage.postgres.database import Database
+
+LEASE = timedelta(seconds=60)
+PATIENCE = timedelta(seconds=30)
+
+
+def unmetered(_method: str, _units: int) -> None:
+    """Count nothing: a client's meter where the fleet's limits do not matter."""
+
+
+def make_settings(**given: Any) -> Settings:  # noqa: ANN401 - any setting's value
+    """Settings with the given values, the rest by default; URLs may be plain text."""
+    return Settings.model_validate(given)
+
+
+def make_org(database: Connection, name: str = "an org") -> UUID:
+    """An org, made as the owner."""
+    row = database.execute("insert into orgs (name) values (%s) returning id", (name,)).fetchone()
+    assert row is not None
+    return UUID(str(row[0]))
+
+
+def make_job_type(store: Database, name: str = "probe.run", **given: Any) -> JobType:  # noqa: ANN401 - any field's value
+    """A line of the catalogue."""
+    fields: dict[str, Any] = {
+        "aliases": (),
+        "queue": "default",
+        "payload_version": 1,
+        "payload_schema": {},
+        "max_attempts": 5,
+        "deadline": timedelta(minutes=30),
+        "unique_mode": None,
+        "unique_fields": None,
+        "keep_key_for": timedelta(days=30),
+        "serial_field": None,
+        "serial_limit": 1,
+        "light": False,
+        "providers": (),
+    }
+    kind = JobType(name=name, **(fields | given))
+    with store.ledger() as tx:
+        job_types.publish(tx, [kind])
+    return kind
+
+
+def make_worker(store: Database, *, pid: int = 1, node_id: UUID | None = None) -> Worker:
+    """A registered worker process."""
+    worker = Worker(uuid4(), node_id or uuid4(), "host", pid)
+    with store.ledger() as tx:
+        ledger.renew_lease(tx, worker, LEASE)
+    return worker
+
+
+def enqueue_one(store: Database, org_id: UUID, job_type: str = "probe.run", **given: Any) -> UUID:  # noqa: ANN401 - any field
+    """A queued job; returns its id."""
+    with store.ledger() as tx:
+        job = NewJob(job_type=job_type, org_id=org_id, payload=given.pop("payload", {}), **given)
+        return ledger.enqueue(tx, [job], publisher=True, patience=PATIENCE)[0].job_id
+
+
+def relay_once(store: Database, *, burst: int = 20, room: int = 1000) -> list[Hint]:
+    """All hints that one round of the relay would publish, given so much room in each queue; light jobs wait."""
+    queues = [queue.value for queue in Queue]
+    with store.ledger() as tx:
+        gates.forget_ended(tx)
+        relay.unpark(tx, [park for park in relay.parks(tx, after="", most=1000, batch=1000) if park.room])
+        hints = [*relay.publish_due(tx, batch=1000, patience=PATIENCE, burst=burst).hints]
+        for queue, levels in relay.backlog(tx, queues).items():
+            for level in levels:
+                if level.light:
+                    continue
+                tenants = relay.waiting_tenants(tx, queue, level, start=UUID(int=0), most=1000)
+                quotas, _ = share(room, tenants, None)
+                due = relay.publish_backlog(
+                    tx, queue, level.priority, tenants=tenants, quotas=quotas, patience=PATIENCE
+                )
+                hints += due.hints
+                room -= len(due.hints)
+    return hints
+
+
+def claim_one(store: Database, job_id: UUID, worker: Worker | None = None) -> ClaimedJob:
+    """A job in the hands of a worker; fails when it could not be claimed."""
+    worker = worker or make_worker(store)
+    with store.ledger() as tx:
+        claims = ledger.claim(tx, [job_id], worker.worker_id, lease=LEASE)
+    assert claims.jobs, f"not claimed: {claims.refused}"
+    return claims.jobs[0]
+
+
+def pass_time(database: Connection, span: timedelta) -> None:
+    """Let time go by for everything that the ledger holds, by moving its times into the past."""
+    columns = {
+        "jobs": (
+            "created_at",
+            "run_at",
+            "expires_at",
+            "published_at",
+            "attention_at",
+            "backlog_since",
+            "claimed_at",
+            "started_at",
+            "finished_at",
+        ),
+        "workers": ("lease_until", "started_at"),
+        "idempotency_keys": ("first_seen_at", "last_seen_at", "expires_at"),
+        "gates": ("until", "closed_at"),
+        "serial_slots": ("taken_at",),
+        "crowds": ("since",),
+    }
+    for table, names in columns.items():
+        moves = ", ".join(f"{name} = {name} - %(span)s" for name in names)
+        database.execute(f"update {table} set {moves}", {"span": span})

@@ -1,0 +1,69 @@
+"""Makes the mail that tests need: accounts with tokens, parsed messages, records."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from pydantic import SecretStr
+
+from domain.mail.parsing.mime import parse_message
+from domain.mail.triage.automation import Automation
+from domain.mail.triage.automation_signals import AutomationKind, Weight
+from domain.mail.triage.classification import Classification, Decision, DecisionSource
+from storage.accounts import accounts
+from storage.accounts.accounts import Account, Consent
+from storage.mail import messages
+from storage.mail.messages import Direction, Message
+from storage.postgres.database import Database
+from storage.secrets.sealing import Sealer
+
+SEALER = Sealer(["a key for tests"])
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+RAW = (
+    b"From: Ada <ada@example.org>\r\nTo: Me <me@example.com>, you@example.com\r\nSubject: Lunch?\r\n"
+    b"Message-ID: <one@example.org>\r\nDate: Sun, 1 Mar 2026 11:59:00 +0000\r\n\r\nAre you free at one?\r\n"
+)
+WANTS_ANSWER = Decision(DecisionSource.LLM, Classification.NEEDS_RESPONSE, 0.9, "a question", needs_reply=True)
+
+
+def make_consent(access: str = "access-1", refresh: str = "refresh-1") -> Consent:
+    """Tokens as an owner's consent gives them."""
+    return Consent(SecretStr(access), SecretStr(refresh), NOON + timedelta(hours=1), ("gmail.modify",))
+
+
+def make_account(store: Database, *, org: str = "an org", email: str = "me@example.com") -> Account:
+    """A connected mailbox; its org and owner are made if new."""
+    with store.ledger() as tx:
+        return accounts.add(tx, SEALER, org=org, email=email, consent=make_consent()).account
+
+
+def make_message(
+    message_id: str = "m1",
+    thread_id: str = "t1",
+    *,
+    raw: bytes = RAW,
+    direction: Direction = "incoming",
+    minutes: int = 0,
+) -> Message:
+    """A message in the inbox, received some minutes after noon."""
+    return Message(
+        message_id=message_id,
+        thread_id=thread_id,
+        direction=direction,
+        received_at=NOON + timedelta(minutes=minutes),
+        label_ids=frozenset({"INBOX", "UNREAD"}),
+        parsed=parse_message(raw),
+        automation=Automation(AutomationKind.HUMAN, Weight.NONE),
+    )
+
+
+def store_message(store: Database, account: Account, message: Message | None = None) -> Message:
+    """A message that is stored."""
+    message = message or make_message()
+    with store.tenant(account.org_id) as tx:
+        messages.upsert(tx, account.account_id, message)
+    return message
+
+
+def token_of(version: int) -> UUID:
+    """A recognisable owner of a refresh lease."""
+    return UUID(int=version)

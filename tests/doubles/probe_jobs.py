@@ -1,0 +1,307 @@
+"""Job types that exist for the tests of the frame: loaded into a worker with `--include tests.doubles.probe_jobs`."""
+
+import os
+import signal
+import threading
+from datetime import timedelta
+from functools import partial
+
+from kombu.asynchronous import get_event_loop
+
+from domain.jobs.effects import CannotTell, Finding, Found, NotFound, Strategy
+from domain.jobs.failures import ClaimLost, Deed, Permanent, Transient
+from domain.jobs.job import Cancel, Done, JsonObject, NewJob, Outcome, Snooze
+from domain.jobs.nesting import MOST_LEVELS
+from domain.jobs.queues import Queue
+from domain.jobs.retry import RetryPolicy
+from domain.jobs.uniqueness import while_queued
+from domain.payloads.payload import Payload
+from engine.app import register
+from engine.catalogue import job
+from engine.context import JobContext
+from engine.model_budget import ask_model
+from providers.ports import ModelRequest
+from storage.ledger import audit
+from tests.doubles.probe_outside import Outside
+
+AT_ONCE = RetryPolicy("at_once", 3, timedelta(0), timedelta(0))
+
+
+class Nothing(Payload):
+    """No words."""
+
+
+class Word(Payload):
+    """One word, which tells the probe what to do."""
+
+    word: str = ""
+    account_id: str = "a"
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def noop(_ctx: JobContext, _payload: Nothing) -> Outcome:
+    """Do nothing."""
+    return Done({"done": True})
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def ending(ctx: JobContext, payload: Word) -> Outcome:
+    """End in the way that the word says."""
+    match payload.word:
+        case "snooze":
+            return Snooze(ctx.now() + timedelta(hours=1), "not yet")
+        case "cancel":
+            return Cancel("pointless")
+        case "transient":
+            raise Transient("a passing trouble")
+        case "permanent":
+            raise Permanent("no use")
+        case "bug":
+            raise ZeroDivisionError("a bug with Bearer abcdefghijklmnop in it")
+        case "leak":
+            raise RuntimeError(
+                "Authorization: Bearer abcdefghijklmnop, ya29.a0AfH6SMBx1234567890 and sk-ant-api03-AAAABBBBCCCC"
+                " at postgresql://me:hunter2hunter2@db.example.com/mail"
+            )
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+    return Done({"word": payload.word})
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def chatty(ctx: JobContext, payload: Word) -> Outcome:
+    """Take a step, then fail once."""
+    counted = ctx.step("count", lambda: {"attempt": ctx.job.attempt})
+    if ctx.job.attempt == 1:
+        raise Transient("after the step")
+    return Done(counted | {"word": payload.word})
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def parent(ctx: JobContext, _payload: Word) -> Outcome:
+    """Have a child."""
+    return Done(children=(noop.new(Nothing(), org_id=ctx.org_id),))
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE, unique=while_queued("account_id"), serial_by="account_id")
+def serial(_ctx: JobContext, payload: Word) -> Outcome:
+    """One at a time per account."""
+    return Done({"word": payload.word})
+
+
+class EffectOrder(Payload):
+    """How an effect goes, attempt by attempt: ok, refused, doubt; and what a search would find."""
+
+    key: str
+    goes: list[str]
+    found: str = "no"
+    strategy: Strategy = Strategy.FIND
+
+
+DEEDS: list[str] = []
+"""What was done to the outside world in this process."""
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def deed(ctx: JobContext, payload: EffectOrder) -> Outcome:
+    """Cause an effect that goes as ordered."""
+
+    def call() -> JsonObject:
+        how = payload.goes[min(ctx.job.attempt, len(payload.goes)) - 1]
+        if how == "refused":
+            raise Transient("refused")
+        DEEDS.append(payload.key)
+        if how == "doubt":
+            raise Transient("no answer", deed=Deed.IN_DOUBT)
+        return {"key": payload.key}
+
+    def find() -> Finding:
+        findings: dict[str, Finding] = {"yes": Found({"found": True}), "no": NotFound(), "unclear": CannotTell("lag")}
+        return findings[payload.found]
+
+    return Done(ctx.effect(payload.key, call, find=find, strategy=payload.strategy))
+
+
+class Visit(Payload):
+    """A job that a test can hold: at which gate it waits, in its first attempt or in each, and what it does then."""
+
+    gate: str = ""
+    each_time: bool = False
+    then: str = "end"
+    account_id: str = "a"
+
+    def begin(self, ctx: JobContext) -> Outside:
+        """Note the attempt and wait at the gate."""
+        outside = Outside.here()
+        outside.note("began", ctx.job.job_id, ctx.job.attempt, os.getpid())
+        if self.gate and (self.each_time or not outside.lines(f"waits {ctx.job.job_id}")):
+            outside.note("waits", ctx.job.job_id)
+            outside.wait_at(self.gate)
+        return outside
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def visit(ctx: JobContext, payload: Visit) -> Outcome:
+    """Wait at the gate, then write in the way that is ordered; note a refusal."""
+    outside = payload.begin(ctx)
+    try:
+        return _write(ctx, payload.then)
+    except ClaimLost:
+        outside.note("refused", payload.then)
+        raise
+
+
+def _write(ctx: JobContext, how: str) -> Outcome:
+    done = Done({"attempt": ctx.job.attempt, "pid": os.getpid()})
+    match how:
+        case "step":
+            ctx.step("kept", lambda: done.output)
+        case "progress":
+            ctx.progress(done.output)
+        case "transaction":
+            with ctx.tx() as tx:
+                audit.append(tx, ctx.job, "probe.wrote", done.output)
+        case "settling":
+            with ctx.settling(done) as tx:
+                audit.append(tx, ctx.job, "probe.wrote", done.output)
+        case "child":
+            return Done(done.output, children=(noop.new(Nothing(), org_id=ctx.org_id),))
+    return done
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def stepping(ctx: JobContext, payload: Visit) -> Outcome:
+    """Take three steps and wait at the gate inside the second."""
+
+    def step(name: str) -> JsonObject:
+        outside.note("step", name, ctx.job.job_id)
+        if name == "second":
+            payload.begin(ctx)
+        return {"attempt": ctx.job.attempt}
+
+    outside = Outside.here()
+    return Done({name: ctx.step(name, partial(step, name)) for name in ("first", "second", "third")})
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE, deadline=timedelta(seconds=1))
+def overdue(ctx: JobContext, payload: Visit) -> Outcome:
+    """Wait at the gate, for longer than allowed."""
+    payload.begin(ctx)
+    return Done()
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE, serial_by="account_id")
+def turn(ctx: JobContext, payload: Visit) -> Outcome:
+    """Take a moment that must not overlap another's of the same account."""
+    outside = Outside.here()
+    outside.note("enters", payload.account_id, ctx.job.job_id)
+    threading.Event().wait(0.02)
+    outside.note("leaves", payload.account_id, ctx.job.job_id)
+    return Done()
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE, serial_by="account_id", serial_limit=2)
+def pair(ctx: JobContext, payload: Visit) -> Outcome:
+    """Be one of at most two of the same account; wait at the gate meanwhile."""
+    outside = Outside.here()
+    outside.note("enters", payload.account_id, ctx.job.job_id)
+    payload.begin(ctx)
+    outside.note("leaves", payload.account_id, ctx.job.job_id)
+    return Done()
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE, providers=("probe",))
+def served(_ctx: JobContext, payload: Word) -> Outcome:
+    """Need a provider and an account."""
+    return Done({"word": payload.word})
+
+
+class Fate(Payload):
+    """What befalls the process between its deed and the record of it."""
+
+    key: str
+    fate: str = "none"
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def perilous(ctx: JobContext, payload: Fate) -> Outcome:
+    """Cause an effect in the outside world, and meet the fate right after it."""
+    outside = Outside.here()
+
+    def call() -> JsonObject:
+        outside.note("deed", payload.key)
+        if payload.fate == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if payload.fate == "wait":
+            outside.wait_at(payload.key)
+        return {"key": payload.key}
+
+    def find() -> Finding:
+        return Found({"key": payload.key, "found": True}) if outside.lines(f"deed {payload.key}") else NotFound()
+
+    return Done(ctx.effect(payload.key, call, find=find))
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def rambling(_ctx: JobContext, _payload: Nothing) -> Outcome:
+    """Give a reason that is too long for the ledger."""
+    return Cancel("pointless " * 1000)
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def abysmal(_ctx: JobContext, _payload: Nothing) -> Outcome:
+    """Put out what nobody could read again."""
+    output: JsonObject = {}
+    for _ in range(MOST_LEVELS + 1):
+        output = {"a": output}
+    return Done(output)
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def loop_breaker(_ctx: JobContext, _payload: Nothing) -> Outcome:
+    """Break the event loop of a worker whose jobs are threads, as a mistake in Celery or kombu would."""
+
+    def mistake() -> None:
+        raise AssertionError("the event loop broke")
+
+    get_event_loop().call_soon(mistake)
+    return Done()
+
+
+QUESTION = ModelRequest(
+    model="claude-haiku-5-5",
+    system="Say what the mail is.",
+    mail="Dear Ada, lunch?",
+    tool_name="classify",
+    tool_description="Say what the mail is.",
+    tool_schema={"type": "object", "properties": {"label": {"type": "string"}}, "required": ["label"]},
+    max_tokens=500,
+    cache=None,
+)
+"""Costs the same whenever it is asked."""
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE, providers=("anthropic",))
+def asking(ctx: JobContext, _payload: Word) -> Outcome:
+    """Ask the model once per job."""
+    return Done(ctx.step("ask", lambda: {"cost": ask_model(ctx, QUESTION).cost_microcents}))
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def undeclared(ctx: JobContext, _payload: Nothing) -> Outcome:
+    """Ask the model without saying so in its providers."""
+    return Done({"cost": ask_model(ctx, QUESTION).cost_microcents})
+
+
+PROBES = (noop, ending, chatty, parent, serial, deed, visit, stepping, overdue, turn, pair, served, perilous, asking)
+for probe in (*PROBES, undeclared, rambling, abysmal, loop_breaker):
+    register(probe)
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def unruly(ctx: JobContext, _payload: Word) -> Outcome:
+    """Ask for a child of a type that nobody knows."""
+    return Done(children=(NewJob("nobody.knows", ctx.org_id, {}),))
+
+
+register(unruly)

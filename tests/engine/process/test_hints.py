@@ -1,0 +1,110 @@
+"""Hints on their way: ordinary ones one to a message, light ones many."""
+
+import json
+from itertools import chain
+from uuid import uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.jobs.job import Hint
+from domain.scheduling.backlog_demand import HAND, Ticket
+from engine.process.hints import (
+    BUNDLE,
+    DRAW,
+    TICKETS,
+    TOGETHER,
+    Unreadable,
+    bundles,
+    hint_message,
+    is_ours,
+    read_message,
+    ticket_message,
+)
+
+hints = st.builds(
+    Hint,
+    job_id=st.builds(uuid4),
+    job_type=st.sampled_from(["probe.a", "probe.b"]),
+    queue=st.sampled_from(["default", "exports"]),
+    light=st.booleans(),
+)
+
+
+@given(st.lists(hints, max_size=3 * BUNDLE))
+def test_each_hint_travels_once_and_only_with_its_like(given_hints: list[Hint]) -> None:
+    sent = list(bundles(given_hints))
+    assert sorted(chain.from_iterable(sent), key=lambda hint: hint.job_id) == sorted(
+        given_hints, key=lambda hint: hint.job_id
+    )
+    for bundle in sent:
+        assert 1 <= len(bundle) <= BUNDLE
+        assert len({(hint.job_type, hint.queue) for hint in bundle}) == 1
+        assert len(bundle) == 1 or all(hint.light for hint in bundle)
+
+
+def test_a_message_about_one_job_carries_its_id_alone() -> None:
+    job_id = uuid4()
+    headers = hint_message([Hint(job_id, "probe.a", "default")])
+    assert (headers["id"], TOGETHER in headers) == (str(job_id), False)
+
+
+def test_a_message_about_several_names_them_all() -> None:
+    job_ids = [uuid4() for _ in range(3)]
+    headers = hint_message([Hint(job_id, "probe.a", "default", light=True) for job_id in job_ids])
+    assert headers["id"] == str(job_ids[0])
+    assert read_message("default", headers) == [(job_id, 1) for job_id in job_ids]
+
+
+@pytest.mark.parametrize(
+    ("headers", "ours"),
+    [
+        (hint_message([Hint(uuid4(), "probe.a", "default")]), True),
+        (ticket_message({Ticket("default", 0, uuid4()): 1}), True),
+        ({"id": "1", "task": "probe.a", "origin": "gen1@host"}, False),
+        ({}, False),
+        (["origin"], False),
+        (None, False),
+    ],
+    ids=["a hint", "tickets", "a client's", "no headers", "a list", "nothing"],
+)
+def test_a_message_is_ours_when_its_headers_say_so(headers: object, ours: bool) -> None:
+    assert is_ours(headers) is ours
+
+
+def test_tickets_arrive_as_they_were_sent() -> None:
+    tickets = {Ticket("exports", 5, uuid4()): 3, Ticket("exports", -1, uuid4()): 1}
+    headers = json.loads(json.dumps(ticket_message(tickets)))
+    assert headers["task"] == DRAW
+    assert read_message("exports", headers) == list(tickets.items())
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        None,
+        7,
+        [7],
+        [[0, "0"]],
+        [[0, str(uuid4()), 0]],
+        [[0, str(uuid4()), HAND + 1]],
+        [[0, str(uuid4()), "many"]],
+        [["high", str(uuid4()), 1]],
+        [[0, "nobody", 1]],
+        [[0, 5, 1]],
+        [[0, str(uuid4()), 1, 1]],
+    ],
+)
+def test_tickets_that_cannot_be_read_are_refused_by_their_field(listed: object) -> None:
+    with pytest.raises(Unreadable) as refusal:
+        read_message("default", ticket_message({}) | {TICKETS: listed})
+    assert refusal.value.field == TICKETS
+
+
+@pytest.mark.parametrize("changed", [{"id": "seven"}, {"id": 7}, {TOGETHER: "seven"}, {TOGETHER: [7]}, {TOGETHER: 7}])
+def test_a_hint_that_names_no_job_is_refused_by_its_field(changed: dict[str, object]) -> None:
+    headers = hint_message([Hint(uuid4(), "probe.a", "default")])
+    with pytest.raises(Unreadable) as refusal:
+        read_message("default", headers | changed)
+    assert refusal.value.field == "id"

@@ -1,0 +1,44 @@
+"""What the relay learns from brokers: how much each queue holds, also from those that only declare."""
+
+from uuid import UUID, uuid4
+
+import pytest
+from kombu import Connection
+from pydantic import SecretStr
+
+from domain.jobs.job import Hint
+from engine.process.runtime import Runtime
+from engine.relay.broker import Broker, BrokerAway
+from settings import Settings
+
+
+def hints(count: int, queue: str) -> list[Hint]:
+    return [Hint(uuid4(), "probe.run", queue) for _ in range(count)]
+
+
+def test_the_depth_of_each_queue_in_redis(settings: Settings) -> None:
+    process = Runtime(settings)
+    process.publisher.publish([*hints(3, "default"), *hints(1, "exports")])
+    assert Broker(process).depths(["default", "exports", "critical"]) == {"default": 3, "exports": 1, "critical": 0}
+    process.close()
+
+
+def test_the_depth_of_each_queue_where_it_must_be_declared() -> None:
+    """The same verb of the protocol that RabbitMQ answers; a queue that nobody has declared is empty."""
+    name = f"queue-{UUID(int=1)}"
+    with Connection("memory://") as connection:
+        queue = connection.SimpleQueue(name)
+        for _ in range(2):
+            queue.put({})
+        broker = Broker(Runtime(Settings(broker_url=SecretStr("memory://"))))
+        assert broker.depths([name, "nobody"]) == {name: 2, "nobody": 0}
+        queue.clear()
+        assert broker.depths([name]) == {name: 0}
+
+
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:1/0", "amqp://127.0.0.1:1//"])
+def test_a_broker_that_is_away_says_so(url: str) -> None:
+    broker = Broker(Runtime(Settings(broker_url=SecretStr(url))))
+    for _ in range(2):
+        with pytest.raises(BrokerAway):
+            broker.depths(["default"])

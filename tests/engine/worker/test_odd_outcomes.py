@@ -1,0 +1,141 @@
+"""What a handler may return or raise that nobody expects: it ends its own job, and keeps no other from its end."""
+
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+from psycopg import Connection
+
+from domain.jobs.failures import Permanent, Transient
+from domain.jobs.job import Cancel, ClaimedJob, Done, Outcome, Snooze, State
+from domain.jobs.lifecycle import Settlement
+from domain.scheduling.backlog_demand import Ticket
+from engine.catalogue import catalogue
+from engine.process.hints import ticket_message
+from engine.process.runtime import Runtime
+from engine.worker import runner
+from engine.worker.execution import Report
+from engine.worker.loop import LedgerLoop
+from storage.ledger import ledger
+from tests.domain.text.test_clean_text import Why
+from tests.doubles.factories import make_job_type, make_org
+from tests.engine.worker.test_loop import Broker, fill, make_loop
+
+TYPE = "probe_jobs.noop"
+ODD = "subject \0 \udce4"
+"""Half of a pair, as Python makes of a letter that it cannot decode, and what PostgreSQL never stores."""
+
+
+@pytest.fixture
+def org(database: Connection, process: Runtime) -> UUID:
+    make_job_type(process.database, TYPE, light=True)
+    return make_org(database)
+
+
+def claim(process: Runtime, org: UUID, count: int) -> tuple[LedgerLoop, list[ClaimedJob]]:
+    """A loop that has claimed so many jobs, and handed them to its pool."""
+    fill(process, org, count)
+    loop, consumer = make_loop(process)
+    loop.received(Broker().message(ticket_message({Ticket("default", 0, org): count})))
+    loop.turn()
+    return loop, consumer.pool.taken
+
+
+def attempt(process: Runtime, job: ClaimedJob, outcome: Outcome | Exception) -> Report:
+    """What the pool reports of a handler that returns or raises this."""
+    job_type = catalogue.find(TYPE)
+    assert job_type is not None
+
+    def handle(*_: object) -> Outcome:
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    verdict = runner.attempt(process, replace(job_type, handler=handle), job, process.clock())
+    return Report(job.job_id, job.token, verdict.word, verdict.settlement, 0.1)
+
+
+def ends(database: Connection) -> dict[UUID, tuple[str, str | None]]:
+    """How each of the jobs stands, and why."""
+    rows = database.execute("select id, state, error ->> 'reason' from jobs where job_type = %s", (TYPE,))
+    return {job_id: (state, reason) for job_id, state, reason in rows}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state", "told"),
+    [
+        (Done(Counter(a=1)), "succeeded", None),
+        (Done([1]), "dead", "output: is no JSON object"),  # type: ignore[arg-type] # what mypy would refuse
+        (Done({"a": ODD}), "dead", "output: carries a NUL, which PostgreSQL cannot store"),
+        (Done({"a": "\udce4"}), "dead", None),
+        (Cancel(Why.OLD), "canceled", None),
+        (Cancel(ODD), "canceled", None),
+        (Snooze(datetime(2099, 1, 1), "later"), "dead", "until: has no time zone"),  # noqa: DTZ001 - the point
+        (Permanent(ODD), "failed", "subject  \ufffd"),
+        (Transient(ODD), "queued", "subject  \ufffd"),
+        (ValueError(ODD), "queued", None),
+    ],
+    ids=lambda given: f"{type(given).__name__}" if isinstance(given, Done | Cancel | Snooze | Exception) else None,
+)
+def test_an_odd_outcome_ends_its_own_job_and_no_other_s(
+    process: Runtime, org: UUID, database: Connection, outcome: Outcome | Exception, state: str, told: str | None
+) -> None:
+    loop, (odd, *others) = claim(process, org, 3)
+    loop.deliver([attempt(process, odd, outcome)])
+    loop.deliver([attempt(process, other, Done()) for other in others])
+    loop.turn()
+    assert loop.idle
+    ended = ends(database)
+    assert [ended[other.job_id] for other in others] == [("succeeded", None)] * 2
+    assert ended[odd.job_id][0] == state
+    assert told is None or str(ended[odd.job_id][1]).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        ({"reason": "\udce4", "state": "canceled"}, "text: carries a character that PostgreSQL cannot store"),
+        ({"run_at": datetime(2099, 1, 1), "state": "queued"}, "outcome: cannot be written: TypeError"),  # noqa: DTZ001 - the point
+        ({"error": {"reason": "\0"}, "state": "failed"}, "text: carries a character that PostgreSQL cannot store"),
+    ],
+    ids=["Python cannot", "a time of no zone", "PostgreSQL cannot"],
+)
+def test_a_settlement_that_cannot_be_written_becomes_a_failure_that_can(
+    process: Runtime, org: UUID, database: Connection, broken: dict[str, Any], told: str
+) -> None:
+    """Whatever slipped past the pool."""
+    loop, jobs = claim(process, org, 3)
+    done = [Settlement(job.job_id, job.token, State.SUCCEEDED, output={}) for job in jobs]
+    done[1] = done[1]._replace(output=None, **(broken | {"state": State(broken["state"])}))
+    loop.deliver([Report(one.job_id, one.token, "x", one, 0.1) for one in done])
+    loop.turn()
+    assert loop.idle
+    assert ends(database) == {
+        jobs[0].job_id: ("succeeded", None),
+        jobs[1].job_id: ("dead", told),
+        jobs[2].job_id: ("succeeded", None),
+    }
+
+
+def test_a_claim_whose_answer_cannot_be_read_is_given_back(
+    process: Runtime, org: UUID, database: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim_whole = ledger.claim
+
+    def unreadable(*given: Any, **options: Any) -> Any:  # noqa: ANN401 - the ledger's own
+        claim_whole(*given, **options)
+        raise ValueError("no such year")
+
+    fill(process, org, 2)
+    loop, consumer = make_loop(process)
+    loop.received(Broker().message(ticket_message({Ticket("default", 0, org): 2})))
+    with monkeypatch.context() as broken:
+        broken.setattr(ledger, "claim", unreadable)
+        with pytest.raises(ValueError, match="no such year"):
+            loop.turn()
+    loop.turn()
+    assert len(consumer.pool.jobs) == 2
+    assert database.execute("select state, attempt from jobs").fetchall() == [("claimed", 0)] * 2

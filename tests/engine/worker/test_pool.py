@@ -1,0 +1,88 @@
+"""The door to the pool: what becomes of units that the pool was told to forget."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from domain.jobs.job import ClaimedJob, Origin
+from engine.worker import execution
+from engine.worker import pool as pool_module
+from engine.worker.execution import OVERTIME, Markers, Report
+from engine.worker.pool import PoolDoor
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+JOB = ClaimedJob(
+    job_id=uuid4(), token=uuid4(), job_type="probe.run", queue="default", org_id=uuid4(), project_id=None, payload={},
+    payload_version=1, attempt=1, max_attempts=5, losses=0, deadline=timedelta(seconds=10), origin=Origin(),
+    created_at=NOW, started=False,
+)  # fmt: skip
+
+
+class Clock:
+    """A monotonic clock that tests set."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+class Pool:
+    """Takes units and never begins them."""
+
+    uses_semaphore, num_processes = False, 2
+
+    def __init__(self) -> None:
+        self.taken: list[dict[str, Any]] = []
+
+    def apply_async(self, _target: object, **options: Any) -> None:  # noqa: ANN401 - what Celery's pools take
+        self.taken.append(options)
+
+
+@pytest.fixture
+def markers(monkeypatch: pytest.MonkeyPatch) -> Markers:
+    few = Markers(2)
+    monkeypatch.setattr(execution, "MARKERS", few)
+    monkeypatch.setattr(pool_module, "MARKERS", few)
+    return few
+
+
+def test_a_place_is_used_again_when_no_child_can_write_to_it_any_more(
+    markers: Markers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reports: list[Report] = []
+
+    def deliver(given: Sequence[Report]) -> None:
+        reports.extend(given)
+
+    clock, pool = Clock(), Pool()
+    monkeypatch.setattr(pool_module, "time", clock)
+    door = PoolDoor(deliver, lambda: NOW)
+    door.attach(SimpleNamespace(pool=pool))
+    for _ in range(2):
+        door.send([(JOB._replace(job_id=uuid4()), None)], 0.001)
+    door.take_back_unsent()
+    assert [report.word for report in reports] == ["returned", "returned"]
+    with pytest.raises(IndexError):
+        markers.take()
+    clock.now += (JOB.deadline + OVERTIME).total_seconds() + 1
+    for _ in range(2):
+        door.send([(JOB._replace(job_id=uuid4()), None)], 0.001)
+    assert {options["args"][1] for options in pool.taken[2:]} == {0, 1}
+
+
+def test_a_unit_that_a_child_has_accepted_is_not_taken_back(markers: Markers) -> None:
+    reports: list[Report] = []
+    pool = Pool()
+    door = PoolDoor(reports.extend, lambda: NOW)
+    door.attach(SimpleNamespace(pool=pool))
+    door.send([(JOB, None)], 0.001)
+    pool.taken[0]["accept_callback"](1, 0.0)
+    door.take_back_unsent()
+    assert (reports, len(door.under_way)) == ([], 1)
+    assert markers.read(0) == Markers.WAITING or markers.read(1) == Markers.WAITING

@@ -1,0 +1,234 @@
+"""Running one job: what the handler returns or raises is what the ledger shows."""
+
+import time
+from typing import Any
+from uuid import UUID
+
+import pytest
+from psycopg import Connection
+
+from domain.jobs.job import NewJob
+from engine.catalogue import Job, catalogue
+from engine.context import JobContext
+from engine.process.runtime import Runtime
+from engine.worker import runner
+from engine.worker.lease import renew
+from tests.doubles import probe_jobs
+from tests.doubles.factories import enqueue_one, relay_once
+
+
+def run(process: Runtime, org: UUID, job_type: Job[Any], **payload: object) -> tuple[UUID, str]:
+    job_id = enqueue_one(process.database, org, job_type.name, payload=payload)
+    return job_id, runner.run(process, job_type, job_id)
+
+
+def again(process: Runtime, job_id: UUID) -> str:
+    """Run a job again that was put back for a retry."""
+    with process.database.ledger() as tx:
+        job_type = tx.raw("select job_type from jobs where id = %(id)s", {"id": job_id})[0][0]
+    found = catalogue.find(job_type)
+    assert found is not None
+    return runner.run(process, found, job_id)
+
+
+def row(database: Connection, job_id: UUID) -> dict[str, object]:
+    cursor = database.execute(
+        "select state, attempt, output, error, cancel_reason, cost_microcents from jobs where id = %s", (job_id,)
+    )
+    values = cursor.fetchone()
+    assert values is not None
+    assert cursor.description is not None
+    return dict(zip([c.name for c in cursor.description], values, strict=True))
+
+
+def test_done_succeeds_with_its_output(process: Runtime, database: Connection, org: UUID) -> None:
+    job_id, end = run(process, org, probe_jobs.noop)
+    assert end == "succeeded"
+    assert row(database, job_id)["output"] == {"done": True}
+
+
+def test_a_hint_for_a_finished_job_changes_nothing(process: Runtime, org: UUID) -> None:
+    job_id, _ = run(process, org, probe_jobs.noop)
+    assert again(process, job_id) == "not_claimed"
+
+
+@pytest.mark.parametrize(
+    ("word", "end", "attempt"),
+    [("snooze", "queued", 0), ("cancel", "canceled", 1), ("transient", "queued", 1), ("permanent", "failed", 1)],
+)
+def test_each_outcome_ends_as_the_table_says(
+    process: Runtime, database: Connection, org: UUID, word: str, end: str, attempt: int
+) -> None:
+    job_id, state = run(process, org, probe_jobs.ending, word=word)
+    assert state == end
+    assert (row(database, job_id)["state"], row(database, job_id)["attempt"]) == (end, attempt)
+
+
+def test_a_bug_is_retried_and_then_dead_with_its_story_and_without_secrets(
+    process: Runtime, database: Connection, org: UUID
+) -> None:
+    job_id, first = run(process, org, probe_jobs.ending, word="bug")
+    assert [first, again(process, job_id), again(process, job_id)] == ["queued", "queued", "dead"]
+    letter = database.execute("select error, history from dead_letters where job_id = %s", (job_id,)).fetchone()
+    assert letter is not None
+    assert letter[0]["code"] == "bug"
+    assert "ZeroDivisionError" in letter[0]["reason"]
+    assert "abcdefghijklmnop" not in str(letter)
+    assert len([event for event in letter[1] if event["event"] == "job.retried"]) == 2
+    assert database.execute("select count(*) from jobs where job_type = 'deadletter.quarantine'").fetchone() == (1,)
+
+
+def test_a_payload_that_does_not_fit_is_a_dead_letter_that_names_the_field(
+    process: Runtime, database: Connection, org: UUID
+) -> None:
+    job_id, end = run(process, org, probe_jobs.ending, word=["not", "a", "word"])
+    assert end == "dead"
+    error = row(database, job_id)["error"]
+    assert isinstance(error, dict)
+    assert error["reason"].startswith("payload.word: ")
+
+
+def test_a_step_is_not_done_twice(process: Runtime, database: Connection, org: UUID) -> None:
+    job_id, end = run(process, org, probe_jobs.chatty, word="x")
+    assert (end, again(process, job_id)) == ("queued", "succeeded")
+    assert row(database, job_id)["output"] == {"attempt": 1, "word": "x"}
+
+
+def test_children_come_with_the_settlement_and_inherit(process: Runtime, database: Connection, org: UUID) -> None:
+    job_id, _ = run(process, org, probe_jobs.parent)
+    child = database.execute(
+        "select org_id, correlation_id, state from jobs where parent_id = %s", (job_id,)
+    ).fetchone()
+    assert child is not None
+    mother = database.execute("select correlation_id from jobs where id = %s", (job_id,)).fetchone()
+    assert mother is not None
+    assert (child[0], child[1], child[2]) == (org, mother[0], "queued")
+
+
+def test_the_quarantine_job_raises_the_alert(process: Runtime, database: Connection, org: UUID) -> None:
+    job_id, _ = run(process, org, probe_jobs.ending, word=3)
+    alert = database.execute("select id from jobs where parent_id = %s", (job_id,)).fetchone()
+    assert alert is not None
+    assert again(process, alert[0]) == "succeeded"
+    event = database.execute("select data from audit_log where event = 'deadletter.raised'").fetchone()
+    assert event is not None
+    assert "mended payload" in event[0]["plan"]
+
+
+def test_an_effect_that_went_well_is_not_repeated(process: Runtime, org: UUID) -> None:
+    before = len(probe_jobs.DEEDS)
+    key = f"deed:{org}"
+    for _ in range(2):
+        _, end = run(process, org, probe_jobs.deed, key=key, goes=["ok"])
+        assert end == "succeeded"
+    assert len(probe_jobs.DEEDS) == before + 1
+
+
+@pytest.mark.parametrize(
+    ("goes", "found", "strategy", "ends", "deeds"),
+    [
+        (["refused", "ok"], "no", "find", ["queued", "succeeded"], 1),
+        (["doubt", "ok"], "yes", "find", ["queued", "succeeded"], 1),
+        (["doubt", "ok"], "no", "find", ["queued", "succeeded"], 2),
+        (["doubt", "ok"], "unclear", "find", ["queued", "dead"], 1),
+        (["doubt", "ok"], "no", "idempotent", ["queued", "succeeded"], 2),
+        (["doubt", "ok"], "no", "native_key", ["queued", "succeeded"], 2),
+        (["doubt"], "no", "at_most_once", ["dead"], 1),
+    ],
+)
+def test_doubt_is_resolved_as_the_strategy_says(
+    process: Runtime,
+    database: Connection,
+    org: UUID,
+    goes: list[str],
+    found: str,
+    strategy: str,
+    ends: list[str],
+    deeds: int,
+) -> None:
+    before = len(probe_jobs.DEEDS)
+    order = {"key": f"deed:{org}", "goes": goes, "found": found, "strategy": strategy}
+    job_id, end = run(process, org, probe_jobs.deed, **order)
+    seen = [end, *(again(process, job_id) for _ in ends[1:])]
+    assert seen == ends
+    assert len(probe_jobs.DEEDS) - before == deeds
+    status = database.execute("select status from idempotency_keys where kind = 'effect'").fetchone()
+    assert status == (("succeeded" if ends[-1] == "succeeded" else "unknown"),)
+
+
+def test_a_canceled_job_stops_at_its_next_step(process: Runtime, database: Connection, org: UUID) -> None:
+    job_id = enqueue_one(process.database, org, "probe_jobs.chatty", payload={"word": "x"})
+    job = runner.claim(process, job_id)
+    assert job is not None
+    with process.database.ledger() as tx:
+        tx.raw(
+            "update jobs set cancel_requested_at = now(), cancel_reason = 'enough' where id = %(id)s", {"id": job_id}
+        )
+    context = JobContext(process, job)
+    assert runner.conclude(context, probe_jobs.chatty, runner.execute(context, probe_jobs.chatty)) == "canceled"
+    assert row(database, job_id)["cancel_reason"] == "enough"
+
+
+def test_a_stopping_process_gives_the_attempt_back(process: Runtime, database: Connection, org: UUID) -> None:
+    process.stopping.set()
+    job_id, end = run(process, org, probe_jobs.chatty, word="x")
+    assert end == "returned"
+    assert (row(database, job_id)["state"], row(database, job_id)["attempt"]) == ("queued", 0)
+
+
+@pytest.mark.parametrize("strategy", ["find", "at_most_once"])
+def test_without_margin_no_effect_begins_and_the_job_goes_back(
+    process: Runtime, database: Connection, org: UUID, strategy: str
+) -> None:
+    before = len(probe_jobs.DEEDS)
+    process.lease.renewed_at -= process.lease.length.total_seconds()
+    job_id, end = run(process, org, probe_jobs.deed, key="k", goes=["ok"], found="unclear", strategy=strategy)
+    assert end == "returned"
+    assert len(probe_jobs.DEEDS) == before
+    assert (row(database, job_id)["state"], row(database, job_id)["attempt"]) == ("queued", 0)
+    # The ledger saw no lapse: without its return the job would be held until its deadline.
+    renew(process)
+    process.lease.renewed(time.monotonic())
+    assert again(process, job_id) == "succeeded"
+    assert len(probe_jobs.DEEDS) == before + 1
+
+
+def test_a_hint_is_published_only_after_the_commit(process: Runtime, org: UUID) -> None:
+    sent: list[int] = []
+
+    class Spy:
+        def publish(self, hints: list[object]) -> bool:
+            sent.append(len(hints))
+            return True
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    process.publisher = Spy()  # type: ignore[assignment] # a stand-in with the one method
+    with process.database.ledger() as tx:
+        probe_jobs.noop.enqueue(tx, org_id=org, payload=probe_jobs.Nothing())
+        assert sent == []
+    assert sent == [1]
+    with pytest.raises(ZeroDivisionError), process.database.ledger() as tx:
+        probe_jobs.noop.enqueue(tx, org_id=org, payload=probe_jobs.Nothing())
+        raise ZeroDivisionError
+    assert sent == [1]
+
+
+def test_many_jobs_are_enqueued_at_once(process: Runtime, org: UUID) -> None:
+    jobs = [NewJob("probe_jobs.noop", org, {}) for _ in range(1000)]
+    with process.database.ledger() as tx:
+        answers = probe_jobs.noop.enqueue_many(tx, jobs)
+    assert len({answer.job_id for answer in answers}) == 1000
+    assert sum(answer.publish for answer in answers) == process.settings.burst
+    assert len(relay_once(process.database, room=2000)) == 1000 - process.settings.burst
+
+
+def test_an_outcome_that_cannot_be_written_ends_the_job_with_the_reason(
+    process: Runtime, database: Connection, org: UUID
+) -> None:
+    job_id, end = run(process, org, probe_jobs.unruly, word="x")
+    assert end == "dead"
+    error = row(database, job_id)["error"]
+    assert isinstance(error, dict)
+    assert error["reason"].startswith("job_type: nobody.knows")

@@ -1,0 +1,76 @@
+"""Real workers under a flood: other tenants' jobs and urgent ones come through (promise P7); orders, not durations."""
+
+from uuid import UUID
+
+import psycopg
+
+from domain.jobs.job import Origin
+from storage.ledger import ledger
+from tests.doubles.factories import make_org
+from tests.doubles.probe_jobs import Nothing, noop
+from tests.fleet.fleet import PATIENT_S, Fleet
+from tests.waiting import eventually
+
+FLOOD = 3000
+OVERTAKEN = 500
+"""So many jobs of a flood may begin before a job that comes later and has the right to overtake it: the window that two
+slots deserve, a burst, and what the worker had in its hands. A queue in order would let nearly all go first."""
+
+
+def another_org(fleet: Fleet) -> UUID:
+    with psycopg.connect(fleet.database_url, autocommit=True) as owner:
+        return make_org(owner, "another org")
+
+
+def flood(fleet: Fleet) -> None:
+    """Fill the queue by one tenant, and see the worker at it."""
+    fleet.enqueue_many([noop.new(Nothing(), org_id=fleet.org) for _ in range(FLOOD)])
+    eventually(lambda: started(fleet) >= 40, within=PATIENT_S, describe="the flood to be worked at")
+
+
+def started(fleet: Fleet) -> int:
+    return int(fleet.ask("select count(*) from audit_log where event = 'job.started'")[0][0])
+
+
+def overtaken_by(fleet: Fleet, job_id: UUID) -> int:
+    """How many other jobs began between the enqueueing of this one and its beginning."""
+    query = (
+        "select count(*) from audit_log where event = 'job.started' and job_id <> %s"
+        " and id > (select id from audit_log where job_id = %s and event = 'job.enqueued')"
+        " and id < (select id from audit_log where job_id = %s and event = 'job.started')"
+    )
+    return int(fleet.ask(query, job_id, job_id, job_id)[0][0])
+
+
+def end_the_flood(fleet: Fleet) -> None:
+    """Nobody needs the rest of it: it is canceled, which a backlog must allow."""
+    rest = [row[0] for row in fleet.ask("select id from jobs where state = 'queued'")]
+    with fleet.client.database.ledger() as tx:
+        ledger.cancel(tx, rest, "the test has seen enough", by=Origin())
+    assert len(rest) > FLOOD / 4, "the flood was over before it could be overtaken"
+    fleet.check()
+
+
+def test_a_tenants_flood_delays_another_tenants_job_by_a_window_only(fleet: Fleet) -> None:
+    fleet.worker().ready()
+    other = another_org(fleet)
+    flood(fleet)
+    waiting = int(fleet.ask("select count(*) from jobs where backlog_since is not null")[0][0])
+    assert waiting > FLOOD / 2, "the backlog lives in the ledger, not in the broker"
+    [alone] = fleet.enqueue_many([noop.new(Nothing(), org_id=other)])
+    assert fleet.wait_for_end([alone]) == {"succeeded": 1}
+    assert overtaken_by(fleet, alone) <= OVERTAKEN
+    # A tenant with a small backlog of its own takes turns with the flood.
+    several = fleet.enqueue_many([noop.new(Nothing(), org_id=other) for _ in range(40)])
+    assert fleet.wait_for_end(several) == {"succeeded": 40}
+    assert max(overtaken_by(fleet, job_id) for job_id in several) <= OVERTAKEN
+    end_the_flood(fleet)
+
+
+def test_the_higher_priority_overtakes_a_backlog_of_the_same_tenant(fleet: Fleet) -> None:
+    fleet.worker().ready()
+    flood(fleet)
+    urgent = fleet.enqueue_many([noop.new(Nothing(), org_id=fleet.org, priority=50) for _ in range(10)])
+    assert fleet.wait_for_end(urgent) == {"succeeded": 10}
+    assert max(overtaken_by(fleet, job_id) for job_id in urgent) <= OVERTAKEN
+    end_the_flood(fleet)

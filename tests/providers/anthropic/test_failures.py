@@ -1,0 +1,138 @@
+"""Every error of the anthropic package, and every silence, as one request and one of our failures."""
+
+import socket
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from domain.jobs.failures import Deed, Failure, Permanent, Scope, Throttled, Transient
+from providers.anthropic.failures import month_turn
+from providers.anthropic.language_model import AnthropicModel
+from providers.ports import ModelRequest
+from tests.doubles.factories import unmetered
+from tests.providers.wire import Conduct, Wire, cut_short, drop, hang, reply
+
+NOW = datetime(2026, 11, 30, 18, tzinfo=UTC)
+QUESTION = ModelRequest(
+    model="claude-haiku-5-5",
+    system="Sort the mail.",
+    mail="Dear Ada, lunch?",
+    tool_name="classify",
+    tool_description="Say what the mail is.",
+    tool_schema={"type": "object"},
+)
+
+
+def opened(url: str, timeout_s: float = 5) -> AnthropicModel:
+    return AnthropicModel(api_key="sk-secret", base_url=url, timeout_s=timeout_s, meter=unmetered, clock=lambda: NOW)
+
+
+def failed(conduct: Conduct, timeout_s: float = 5) -> Failure:
+    with Wire(conduct) as wire, opened(wire.url, timeout_s) as model:
+        with pytest.raises(Failure) as caught:
+            model.ask(QUESTION)
+        assert len(wire.seen) == 1
+    told = f"{caught.value!r}{caught.value.__cause__}{caught.value.__context__}"
+    assert "lunch" not in told
+    assert "sk-secret" not in told
+    return caught.value
+
+
+def refusal(status: int, kind: str, error_code: str | None = None, **headers: str) -> Conduct:
+    error: dict[str, object] = {"type": kind, "message": "your prompt said: lunch?"}
+    if error_code is not None:
+        error["details"] = {"error_code": error_code}
+    fields = {name.replace("_", "-"): value for name, value in headers.items()}
+    return reply(status, {"type": "error", "error": error}, {"request-id": "req_9", **fields})
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"usage": {}}', b"[" * 100_000, b'{"model": "x"}'])
+def test_an_unreadable_answer_may_have_been_billed(body: bytes) -> None:
+    failure = failed(reply(200, body))
+    assert (type(failure), failure.code, failure.deed) == (Transient, "anthropic.unreadable", Deed.IN_DOUBT)
+
+
+REFUSALS = [
+    (refusal(400, "invalid_request_error"), Permanent, "anthropic.invalid_request_error"),
+    (refusal(401, "authentication_error"), Permanent, "anthropic.unauthorised"),
+    (refusal(403, "permission_error"), Permanent, "anthropic.unauthorised"),
+    (refusal(404, "not_found_error"), Permanent, "anthropic.not_found_error"),
+    (refusal(413, "invalid_request_error"), Permanent, "anthropic.invalid_request_error"),
+    (refusal(422, "invalid_request_error"), Permanent, "anthropic.invalid_request_error"),
+    (reply(307, headers={"Location": "http://127.0.0.1:1/"}), Permanent, "anthropic.http_307"),
+    (refusal(408, "timeout_error"), Transient, "anthropic.timeout_error"),
+    (refusal(409, "conflict_error"), Transient, "anthropic.conflict_error"),
+    (refusal(500, "api_error"), Transient, "anthropic.api_error"),
+    (refusal(503, "api_error"), Transient, "anthropic.api_error"),
+    (refusal(504, "timeout_error"), Transient, "anthropic.timeout_error"),
+    (refusal(529, "overloaded_error"), Transient, "anthropic.overloaded_error"),
+    (reply(529, b"<html>"), Transient, "anthropic.http_529"),
+    (refusal(529, "overloaded_error", retry_after="9"), Throttled, "anthropic.overloaded_error"),
+    (refusal(429, "rate_limit_error"), Throttled, "anthropic.rate_limit"),
+    (refusal(429, "rate_limit_error", "ramp_limit_exceeded"), Throttled, "anthropic.rate_limit"),
+    (refusal(429, "rate_limit_error", "enforced_spend_limit_reached"), Throttled, "anthropic.spend_limit"),
+    (refusal(429, "rate_limit_error", "contract_spend_limit_reached"), Throttled, "anthropic.spend_limit"),
+    (refusal(402, "billing_error", "linked_organization_spend_limit_reached"), Throttled, "anthropic.spend_limit"),
+    (refusal(402, "billing_error"), Throttled, "anthropic.payment_required"),
+]
+
+
+@pytest.mark.parametrize(("conduct", "kind", "code"), REFUSALS)
+def test_each_refusal_is_one_request_and_one_failure(conduct: Conduct, kind: type[Failure], code: str) -> None:
+    failure = failed(conduct)
+    assert (type(failure), failure.code) == (kind, code)
+
+
+@pytest.mark.parametrize(
+    ("conduct", "wait"),
+    [
+        (refusal(429, "rate_limit_error"), timedelta(minutes=1)),
+        (refusal(429, "rate_limit_error", retry_after="7200"), timedelta(hours=2)),
+        (refusal(529, "overloaded_error", retry_after="9"), timedelta(seconds=9)),
+        (refusal(429, "rate_limit_error", "enforced_spend_limit_reached", retry_after="5"), timedelta(hours=6)),
+        (refusal(402, "billing_error"), timedelta(hours=1)),
+    ],
+)
+def test_a_limit_parks_the_provider_as_long_as_it_says(conduct: Conduct, wait: timedelta) -> None:
+    failure = failed(conduct)
+    assert isinstance(failure, Throttled)
+    assert (failure.retry_after, failure.scope, failure.provider) == (wait, Scope.PROVIDER, "anthropic")
+
+
+def test_the_reason_names_the_request_for_the_vendors_support() -> None:
+    assert failed(refusal(400, "invalid_request_error")).reason == (
+        "messages: status 400, invalid_request_error, request req_9"
+    )
+
+
+@pytest.mark.parametrize(
+    ("conduct", "code"),
+    [
+        (drop, "anthropic.connection_lost"),
+        (cut_short, "anthropic.connection_lost"),
+        (hang, "anthropic.timeout"),
+    ],
+)
+def test_a_lost_answer_may_have_been_billed(conduct: Conduct, code: str) -> None:
+    failure = failed(conduct, timeout_s=0.3)
+    assert (type(failure), failure.code, failure.deed) == (Transient, code, Deed.IN_DOUBT)
+
+
+def test_a_server_that_is_not_there_was_never_asked() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        port = gone.getsockname()[1]
+    with opened(f"http://127.0.0.1:{port}") as model, pytest.raises(Transient) as caught:
+        model.ask(QUESTION)
+    assert (caught.value.code, caught.value.deed) == ("anthropic.unreachable", Deed.NOT_DONE)
+
+
+@pytest.mark.parametrize(
+    ("now", "turn"),
+    [
+        (datetime(2026, 12, 31, 23, 59, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)),
+        (datetime(2028, 2, 1, tzinfo=UTC), datetime(2028, 3, 1, tzinfo=UTC)),
+        (datetime(2026, 1, 31, 12, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)),
+    ],
+)
+def test_the_month_turns(now: datetime, turn: datetime) -> None:
+    assert month_turn(now) == turn

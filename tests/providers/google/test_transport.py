@@ -1,0 +1,116 @@
+"""One request is one request, whatever the connection does."""
+
+import socket
+
+import pytest
+
+from domain.jobs.failures import Deed, Transient
+from providers.google.gmail import GmailMailbox
+from tests.doubles.factories import unmetered
+from tests.providers.wire import Wire, cut_short, drop, hang, reply
+
+MESSAGE = {"id": "m2", "threadId": "t1", "labelIds": ["SENT"]}
+PROFILE = {"emailAddress": "ada@example.com", "historyId": "7"}
+
+
+def mailbox(endpoint: str, timeout_s: float = 5) -> GmailMailbox:
+    return GmailMailbox(
+        account="account-1", access_token="ya29.secret", timeout_s=timeout_s, meter=unmetered, endpoint=endpoint
+    )
+
+
+def test_a_post_whose_answer_is_dropped_is_sent_once_and_in_doubt() -> None:
+    with Wire(drop) as wire, mailbox(wire.url) as gmail:
+        with pytest.raises(Transient) as caught:
+            gmail.send_draft("r1")
+        assert [(seen.method, seen.json) for seen in wire.seen] == [("POST", {"id": "r1"})]
+    assert caught.value.deed is Deed.IN_DOUBT
+    assert caught.value.code == "gmail.connection_lost"
+
+
+def test_a_get_whose_answer_is_dropped_is_asked_again() -> None:
+    with Wire(drop, reply(200, PROFILE)) as wire, mailbox(wire.url) as gmail:
+        assert gmail.profile().history_id == 7
+        assert len(wire.seen) == 2
+
+
+def test_a_get_that_is_dropped_for_good_changed_nothing() -> None:
+    with Wire(drop) as wire, mailbox(wire.url) as gmail, pytest.raises(Transient) as caught:
+        gmail.profile()
+    assert caught.value.deed is Deed.NOT_DONE
+
+
+def test_a_post_after_a_get_does_not_use_the_connection_that_the_server_may_have_left() -> None:
+    """The server closes the kept connection after its first answer; the POST must neither fail nor double."""
+
+    def answer_and_close(connection: socket.socket) -> bool:
+        reply(200, PROFILE)(connection)
+        return False
+
+    with Wire(answer_and_close, reply(200, MESSAGE)) as wire, mailbox(wire.url) as gmail:
+        gmail.profile()
+        assert gmail.send_draft("r1").message_id == "m2"
+        assert [seen.method for seen in wire.seen] == ["GET", "POST"]
+
+
+@pytest.mark.parametrize("conduct", [drop, cut_short], ids=["dropped", "cut short"])
+@pytest.mark.parametrize("verb", ["POST", "PUT", "DELETE"])
+def test_every_changing_verb_is_sent_once(conduct: object, verb: str) -> None:
+    calls = {
+        "POST": lambda gmail: gmail.create_draft(b"Subject: x\r\n\r\n", thread_id=None),
+        "PUT": lambda gmail: gmail.update_draft("r1", b"Subject: x\r\n\r\n", thread_id="t1"),
+        "DELETE": lambda gmail: gmail.delete_draft("r1"),
+    }
+    with Wire(conduct) as wire, mailbox(wire.url) as gmail:  # type: ignore[arg-type]  # one of the two above
+        with pytest.raises(Transient) as caught:
+            calls[verb](gmail)
+        assert [seen.method for seen in wire.seen] == [verb]
+    assert caught.value.deed is Deed.IN_DOUBT
+
+
+def test_a_post_without_an_answer_in_time_is_in_doubt() -> None:
+    with Wire(hang) as wire, mailbox(wire.url, timeout_s=0.2) as gmail:
+        with pytest.raises(Transient) as caught:
+            gmail.send_draft("r1")
+        assert len(wire.seen) == 1
+    assert (caught.value.deed, caught.value.code) == (Deed.IN_DOUBT, "gmail.timeout")
+
+
+def test_a_get_without_an_answer_in_time_changed_nothing() -> None:
+    with Wire(hang) as wire, mailbox(wire.url, timeout_s=0.2) as gmail, pytest.raises(Transient) as caught:
+        gmail.profile()
+    assert (caught.value.deed, caught.value.code) == (Deed.NOT_DONE, "gmail.timeout")
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_a_server_that_is_not_there_was_never_asked(*, writes: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        port = gone.getsockname()[1]
+    with mailbox(f"http://127.0.0.1:{port}") as gmail, pytest.raises(Transient) as caught:
+        gmail.send_draft("r1") if writes else gmail.profile()
+    assert (caught.value.deed, caught.value.code) == (Deed.NOT_DONE, "gmail.unreachable")
+
+
+def test_a_redirect_is_not_followed_with_the_token() -> None:
+    with Wire(reply(200, PROFILE)) as elsewhere:
+        moved = reply(307, headers={"Location": f"{elsewhere.url}/away"})
+        with Wire(moved) as wire, mailbox(wire.url) as gmail, pytest.raises(Exception, match="status 307"):
+            gmail.profile()
+        assert elsewhere.seen == []
+
+
+def test_a_401_is_not_refreshed_behind_our_back() -> None:
+    with Wire(reply(401, {"error": {"errors": [{"reason": "authError"}]}})) as wire, mailbox(wire.url) as gmail:
+        with pytest.raises(Exception, match="authError"):
+            gmail.profile()
+        assert len(wire.seen) == 1
+
+
+def test_the_token_is_sent_and_appears_in_no_failure() -> None:
+    with Wire(reply(500, b"ya29.secret")) as wire, mailbox(wire.url) as gmail:
+        with pytest.raises(Transient) as caught:
+            gmail.search("from:bob@example.org salary")
+        assert wire.seen[0].headers["authorization"] == "Bearer ya29.secret"
+    told = f"{caught.value!r} {caught.value.reason} {caught.value.__cause__} {caught.value.__context__}"
+    assert "secret" not in told
+    assert "salary" not in told

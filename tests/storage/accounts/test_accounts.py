@@ -1,0 +1,127 @@
+"""Mailboxes: connecting, parking, watching, and what they may do."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from psycopg import Connection
+from psycopg.errors import CheckViolation
+
+from domain.jobs.failures import Gone
+from storage.accounts import accounts, tokens
+from storage.accounts.accounts import AccountSettings
+from storage.postgres.database import Database
+from tests.doubles.mail_factories import SEALER, make_account, make_consent
+
+
+def test_connecting_makes_org_owner_and_account_once(store: Database, database: Connection) -> None:
+    with store.ledger() as tx:
+        first = accounts.add(tx, SEALER, org="Acme", email="Me@Example.com", consent=make_consent())
+        again = accounts.add(tx, SEALER, org="Acme", email="me@example.com", consent=make_consent("access-2"))
+        other = accounts.add(
+            tx, SEALER, org="Acme", email="you@example.com", owner="me@example.com", consent=make_consent()
+        )
+    assert (first.created, again.created, other.created) == (True, False, True)
+    assert first.account.account_id == again.account.account_id
+    assert (first.account.email, first.account.status) == ("me@example.com", "active")
+    assert again.account.token_version == first.account.token_version + 1
+    assert other.account.org_id == first.account.org_id
+    owners = database.execute("select email, role from users").fetchall()
+    assert owners == [("me@example.com", "owner")]
+
+
+def test_a_mailbox_is_found_in_every_org_by_any_case(store: Database) -> None:
+    here, there = make_account(store, org="one"), make_account(store, org="two")
+    make_account(store, org="two", email="you@example.com")
+    with store.ledger() as tx:
+        found = accounts.by_email(tx, "ME@example.com")
+    assert {one.account_id for one in found} == {here.account_id, there.account_id}
+    with store.tenant(here.org_id) as tx:
+        assert [one.account_id for one in accounts.list_all(tx)] == [here.account_id]
+        with pytest.raises(Gone):
+            accounts.get(tx, there.account_id)
+
+
+def test_lost_consent_is_told_once_and_not_for_newer_tokens(store: Database) -> None:
+    account = make_account(store)
+    with store.tenant(account.org_id) as tx:
+        stale = account.token_version - 1
+        assert not accounts.mark_needs_reconsent(tx, account.account_id, version=stale, reason="invalid_grant")
+        told = [
+            accounts.mark_needs_reconsent(tx, account.account_id, version=account.token_version, reason="invalid_grant")
+            for _ in range(2)
+        ]
+        assert told == [True, False]
+        parked = accounts.get(tx, account.account_id)
+        assert (parked.status, parked.status_reason) == ("needs_reconsent", "invalid_grant")
+        accounts.connect(tx, SEALER, account.account_id, make_consent())
+        assert accounts.get(tx, account.account_id).status == "active"
+
+
+def test_disconnecting_forgets_the_tokens(store: Database) -> None:
+    account = make_account(store)
+    with store.ledger() as tx:
+        assert accounts.disconnect(tx, account.account_id, "the owner asked")
+        assert not accounts.disconnect(tx, account.account_id, "again")
+        left = tokens.current(tx, SEALER, account.account_id)
+    assert (left.status, left.access_token, left.refresh_token) == ("disconnected", None, None)
+
+
+def test_an_account_without_a_fresh_watch_is_found(store: Database, database: Connection) -> None:
+    never, fresh, old, lapsed, parked = (make_account(store, email=f"{name}@example.com") for name in "abcde")
+    now = datetime.now(UTC)
+    with store.ledger() as tx:
+        for account in (fresh, old, lapsed, parked):
+            accounts.record_watch(tx, account.account_id, expires_at=now + timedelta(days=7))
+        accounts.mark_needs_reconsent(tx, parked.account_id, version=parked.token_version, reason="invalid_grant")
+    database.execute(
+        "update accounts set watch_renewed_at = now() - interval '25 hours' where id = any (%s)",
+        ([old.account_id, parked.account_id],),
+    )
+    database.execute("update accounts set watch_expires_at = now() where id = %s", (lapsed.account_id,))
+    with store.ledger() as tx:
+        found = accounts.without_watch(tx, since=now - timedelta(hours=24))
+    assert {one.account_id for one in found} == {never.account_id, old.account_id, lapsed.account_id}
+
+
+def test_everything_is_off_until_the_owner_turns_it_on(store: Database) -> None:
+    account = make_account(store)
+    assert account.settings == AccountSettings(label_parent="Postroom", send_allowed=False, agent_enabled=False)
+    with store.tenant(account.org_id) as tx:
+        accounts.save_settings(tx, account.account_id, {"send_allowed": True})
+        accounts.save_settings(tx, account.account_id, {"label_parent": "Mail"})
+        accounts.save_own_addresses(tx, account.account_id, ["B@example.com", "a@example.com", "b@example.com"])
+        changed = accounts.get(tx, account.account_id)
+    assert changed.settings == AccountSettings(label_parent="Mail", send_allowed=True, agent_enabled=False)
+    assert changed.own_addresses == ("a@example.com", "b@example.com")
+    assert changed.addresses == {"me@example.com", "a@example.com", "b@example.com"}
+
+
+HALF_ACCOUNTS = (
+    "status = 'disconnected'",
+    "sealed_refresh_token = null",
+    "status = 'needs_reconsent', status_reason = null",
+    "access_expires_at = null",
+    "refresh_owner = gen_random_uuid()",
+    "history_id = 0",
+    "history_id = 18446744073709551616",
+    "email = 'Upper@example.com'",
+    "own_addresses = '{Upper@example.com}'",
+    "watch_expires_at = now()",
+    """settings = '{"send_allowed": "yes"}'""",
+    """settings = '{"label_parent": ""}'""",
+    """settings = '{"refresh_token": "x"}'""",
+    "status = 'asleep'",
+)
+
+
+def test_no_account_is_half_of_something(store: Database, database: Connection) -> None:
+    account = make_account(store)
+    for change in HALF_ACCOUNTS:
+        with pytest.raises(CheckViolation):
+            database.execute(f"update accounts set {change} where id = %s", (account.account_id,))
+
+
+def test_what_is_not_there_is_gone(store: Database) -> None:
+    with store.ledger() as tx, pytest.raises(Gone):
+        accounts.record_watch(tx, uuid4(), expires_at=datetime.now(UTC))

@@ -1,0 +1,95 @@
+"""A ledger with a million jobs, filled once for the whole session, to see how statements find their rows."""
+
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from bench.stores import bulk_sql
+from tests.servers.servers import TEMPLATE, SessionServers, create_database
+
+NAME = "postroom_million"
+JOBS, GUARDS, ACCOUNTS = 1_000_000, 200_000, 5_000
+LOCK = 1_000_000
+
+INDEXES = "select indexname, indexdef from pg_indexes where tablename = 'jobs' and indexname <> 'jobs_pkey'"
+
+FILL_JOBS = """
+insert into jobs (id, org_id, job_type, queue, payload, payload_version, idempotency_key, guarded, light,
+  serial_key, actor_type, actor_id, request_id, correlation_id, max_attempts, deadline,
+  state, attempt, created_at, run_at,
+  published_at, attention_at, backlog_since, parked_by, claim_token, worker_id, claimed_at, started_at, finished_at)
+select uuidv7(at - now()), orgs.ids[1 + n % 50], 'probe.run', 'default', '{}', 1, 'k' || n, n % 5 = 0, n % 3 = 0,
+  case when shelf in (3, 4) then 'probe.run:' || n / 20 end, 'system', 'x', 'r', 'c', 5, interval '5 minutes',
+  case when shelf = 0 then 'succeeded' when shelf = 4 then 'running' else 'queued' end, (shelf in (0, 4))::int, at,
+  case shelf when 1 then now() + n * interval '1 second' else at end,
+  case shelf when 5 then now() end,
+  case shelf when 1 then now() + n * interval '1 second' when 4 then now() + interval '60 s'
+    when 5 then now() + interval '30 s' end,
+  case shelf when 2 then at end,
+  case shelf when 3 then case n % 2 when 0 then 'gate:queue:default' else 'key:probe.run:' || n / 20 end end,
+  case shelf when 4 then uuidv4() end, case shelf when 4 then workers.ids[1 + n % 20] end,
+  case shelf when 4 then now() end, case shelf when 4 then now() end, case shelf when 0 then at end
+from (
+  select n, now() - interval '7 days' * (1 - n / 1000000.0) as at,
+    case when n <= 900000 then 0 when n <= 950000 then 1 when n <= 975000 then 2 when n <= 990000 then 3
+      when n <= 995000 then 4 else 5 end as shelf
+  from generate_series(1, 1000000) n) as j,
+  (select array_agg(id) as ids from orgs where name like 'tenant %') as orgs,
+  (select array_agg(id) as ids from workers) as workers
+"""
+"""Nine of ten are finished; the others: 1 scheduled, 2 backlog, 3 parked, 4 running, 5 published."""
+
+FILL_REST = """
+insert into serial_slots (serial_key, slot, job_id)
+select distinct on (serial_key) serial_key, 1, id from jobs where state = 'running';
+insert into idempotency_keys (org_id, key, kind, mode, status, job_id, expires_at)
+select org_id, idempotency_key, 'job', 'for_ttl', case when finished_at is null then 'pending' else 'succeeded' end, id,
+  now() + interval '30 days' from jobs where guarded;
+insert into audit_entries (event, org_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt)
+select 'job.enqueued', org_id, 'system', 'x', 'r', 'c', id, job_type, 0 from jobs
+"""
+
+
+def million_url(servers: SessionServers) -> str:
+    """The owner's URL of the filled database; of all test processes the first fills it, and the others wait."""
+    with psycopg.connect(servers.database_url("postgres"), autocommit=True) as owner:
+        owner.execute("select pg_advisory_lock(%s)", (LOCK,))
+        if owner.execute("select from pg_database where datname = %s", (NAME,)).fetchone() is None:
+            create_database(servers, NAME + "_half", template=TEMPLATE)
+            _fill(servers.database_url(NAME + "_half"))
+            rename = sql.SQL("alter database {} rename to {}")
+            owner.execute(rename.format(sql.Identifier(NAME + "_half"), sql.Identifier(NAME)))
+    return servers.database_url(NAME)
+
+
+def _fill(url: str) -> None:
+    """What no door would do: indexes after the rows, no look for secrets, and none for the org of each of a million."""
+    with psycopg.connect(url, autocommit=True) as owner:
+        _prepare(owner)
+        owner.execute(bulk_sql("spare_scans"))
+        indexes = owner.execute(INDEXES).fetchall()
+        for name, _ in indexes:
+            owner.execute(sql.SQL("drop index {}").format(sql.Identifier(name)))
+        owner.execute("set session_replication_role = replica")  # triggers and foreign keys; the checks remain
+        owner.execute(FILL_JOBS.encode())
+        for _, definition in indexes:
+            owner.execute(definition)
+        owner.execute(FILL_REST.encode())
+        owner.execute(bulk_sql("restore_scans"))
+        owner.execute("vacuum analyze")
+
+
+def _prepare(owner: psycopg.Connection[Any]) -> None:
+    owner.execute(bulk_sql("add_accounts"), {"accounts": ACCOUNTS})
+    owner.execute("insert into orgs (name) select 'tenant ' || n from generate_series(1, 50) n")
+    owner.execute(
+        "insert into workers (id, node_id, hostname, pid, lease_until)"
+        " select uuidv4(), uuidv4(), 'host', n, now() + interval '1 minute' from generate_series(1, 20) n"
+    )
+    owner.execute(
+        "insert into job_types (name, queue, payload_version, payload_schema, max_attempts, deadline, keep_key_for,"
+        " serial_field, unique_mode) values ('probe.run', 'default', 1, '{}', 5, '5 minutes', '30 days', 'account_id',"
+        " 'while_active')"
+    )
+    owner.execute("insert into gates (scope, key, reason, actor) values ('queue', 'exports', 'a pause', 'ada')")

@@ -1,0 +1,72 @@
+"""The statements over batches keep their plans: PostgreSQL plans each a few times per connection, and never again."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+from psycopg import Connection
+
+from domain.jobs.job import NewJob
+from domain.jobs.lifecycle import Settlement
+from domain.scheduling.backlog_demand import Ticket
+from storage.ledger import ledger
+from storage.ledger import relay as relay_statements
+from storage.ledger.ledger import Worker
+from storage.ledger.relay import Level
+from storage.postgres.database import Database, Transaction
+from tests.doubles.factories import LEASE, PATIENCE, enqueue_one, make_job_type, make_org, make_worker
+
+TRIED = 5
+"""How often PostgreSQL plans a prepared statement anew before it compares what a kept plan would cost."""
+
+
+@pytest.fixture
+def org(database: Connection, store: Database) -> UUID:
+    make_job_type(store, "probe.light", light=True)
+    make_job_type(store, "probe.run")
+    return make_org(database)
+
+
+def claim_by_hints(tx: Transaction, store: Database, org: UUID, worker: Worker) -> None:
+    ledger.claim(tx, [enqueue_one(store, org) for _ in range(5)], worker.worker_id, lease=LEASE)
+
+
+def claim_by_tickets(tx: Transaction, store: Database, org: UUID, worker: Worker) -> None:
+    light = [NewJob("probe.light", org, {}) for _ in range(20)]
+    with store.ledger() as other:
+        ledger.enqueue(other, light, publisher=True, patience=PATIENCE, burst=0)
+    claims = ledger.claim(tx, [], worker.worker_id, lease=LEASE, tickets={Ticket("default", 0, org): 20})
+    assert len(claims.jobs) == 20
+
+
+def settle(tx: Transaction, store: Database, org: UUID, worker: Worker) -> None:
+    claims = ledger.claim(tx, [enqueue_one(store, org) for _ in range(5)], worker.worker_id, lease=LEASE)
+    ledger.settle(tx, [Settlement.unstarted(job, "shutdown", datetime.now(UTC)) for job in claims.jobs])
+
+
+def relay(tx: Transaction, store: Database, org: UUID, _: Worker) -> None:
+    enqueue_one(store, org, "probe.light")
+    relay_statements.publish_due(tx, batch=100, patience=PATIENCE, burst=20)
+    relay_statements.waiting_tenants(tx, "default", Level(0, light=True), start=UUID(int=0), most=100)
+    relay_statements.count_light_backlog(tx, {Ticket("default", 0, org): 100})
+
+
+DEEDS = {
+    "claim by hints": (claim_by_hints, 1),
+    "claim by tickets": (claim_by_tickets, 1),
+    "settle": (settle, 2),
+    "relay": (relay, 3),
+}
+"""And how many statements each runs on the connection."""
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_a_plan_is_kept(store: Database, org: UUID, deed: str) -> None:
+    (act, statements), worker = DEEDS[deed], make_worker(store)
+    with store.statements() as tx:
+        for _ in range(4 * TRIED):
+            act(tx, store, org, worker)
+        told = tx.raw(
+            "select statement, custom_plans from pg_prepared_statements where not from_sql and generic_plans > 0"
+        )
+    assert [row.custom_plans for row in told] == [TRIED] * statements, told

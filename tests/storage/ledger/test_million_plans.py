@@ -1,0 +1,225 @@
+"""Every hot statement finds its rows by an index in a ledger with a million jobs, with all that its functions look up.
+
+The statements are run for real and rolled back; PostgreSQL tells the plans of the nested ones too (auto_explain).
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+from psycopg import Connection
+from psycopg.errors import Diagnostic
+from psycopg.types.json import Jsonb
+
+from storage.ledger.relay import LAST_ID
+from storage.postgres.queries import statement
+from tests.servers.servers import SessionServers
+from tests.storage.ledger.million import JOBS, million_url
+
+BIG = {"jobs", "audit_entries", "idempotency_keys"}
+LEASE, PATIENCE = timedelta(seconds=60), timedelta(seconds=30)
+NOBODY = UUID(int=0)
+
+TELL_PLANS = (
+    "load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on;"
+    " set auto_explain.log_format = json; set client_min_messages = log"
+)
+
+
+@pytest.fixture(scope="module")
+def million(servers: SessionServers) -> Iterator[Connection]:
+    with psycopg.connect(million_url(servers)) as owner:
+        yield owner
+
+
+@pytest.fixture(autouse=True)
+def rolled_back(million: Connection) -> Iterator[None]:
+    yield
+    million.rollback()
+
+
+@contextmanager
+def plans_of(connection: Connection) -> Iterator[list[dict[str, Any]]]:
+    """Collects the plans of all that is run inside."""
+    told: list[dict[str, Any]] = []
+
+    def hear(notice: Diagnostic) -> None:
+        _, _, plan = (notice.message_primary or "").partition("plan:\n")
+        if plan:
+            told.append(json.loads(plan))
+
+    connection.execute(TELL_PLANS)
+    connection.add_notice_handler(hear)
+    try:
+        yield told
+        connection.execute("select 1")  # the plan of a query is told when its portal closes
+    finally:
+        connection.remove_notice_handler(hear)
+        connection.execute("set auto_explain.log_min_duration = -1")
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for child in plan.get("Plans", []):
+        yield from nodes(child)
+
+
+def whole_reads(told: list[dict[str, Any]]) -> set[str]:
+    """The big tables that were read from end to end, by themselves or by a whole index."""
+    return {
+        f"{node['Node Type']} of {node.get('Relation Name')} in {one['Query Text'][:60]}"
+        for one in told
+        for node in nodes(one["Plan"])
+        if node.get("Relation Name") in BIG and "Seq Scan" in node["Node Type"]
+    }
+
+
+def indexes(told: list[dict[str, Any]]) -> set[str]:
+    return {node["Index Name"] for one in told for node in nodes(one["Plan"]) if "Index Name" in node}
+
+
+def column(connection: Connection, name: str, where: str) -> list[Any]:
+    query = f"select {name} from jobs where {where} order by id limit 100"
+    return [row[0] for row in connection.execute(query.encode())]
+
+
+HELD, PUBLISHED = "state = 'running'", "published_at is not null and state = 'queued'"
+
+
+def claiming(million: Connection) -> dict[str, Any]:
+    ids = column(million, "id", PUBLISHED)
+    return {
+        "job_ids": ids, "starts": [True] * len(ids), "token": uuid4(), "worker_id": uuid4(), "lease": LEASE,
+    } | tickets(million)  # fmt: skip
+
+
+def tickets(million: Connection) -> dict[str, Any]:
+    orgs = sorted(set(column(million, "org_id", "backlog_since is not null and light")))
+    each = len(orgs)
+    return {"queues": ["default"] * each, "priorities": [0] * each, "org_ids": orgs, "counts": [5] * each, "floors": []}
+
+
+def counting(million: Connection) -> dict[str, Any]:
+    given = tickets(million)
+    return {"queue": "default", "priority": 0, "org_ids": given["org_ids"], "mosts": given["counts"]}
+
+
+def starting(million: Connection) -> dict[str, Any]:
+    ids, tokens = column(million, "id", HELD), column(million, "claim_token", HELD)
+    return {"job_ids": ids, "tokens": tokens, "started_ats": [datetime.now(UTC)] * len(ids)}
+
+
+def settling(million: Connection) -> dict[str, Any]:
+    ids, tokens = column(million, "id", HELD), column(million, "claim_token", HELD)
+    each: dict[str, Any] = {
+        "states": "succeeded", "run_ats": None, "attempt_deltas": 0, "loss_deltas": 0, "started_ats": None,
+        "outputs": None, "errors": None, "costs": 0, "reasons": None, "details": None,
+    }  # fmt: skip
+    return {"job_ids": ids, "tokens": tokens} | {name: [value] * len(ids) for name, value in each.items()}
+
+
+def feeding(million: Connection) -> dict[str, Any]:
+    orgs = sorted(set(column(million, "org_id", "backlog_since is not null")))
+    given = {"org_ids": orgs, "quotas": [10] * len(orgs), "weights": [1] * len(orgs)}
+    return {"queue": "default", "priority": 0, "patience": PATIENCE} | given
+
+
+def canceling(million: Connection) -> dict[str, Any]:
+    who = {"actor_type": "system", "actor_id": "x"}
+    return {"job_ids": column(million, "id", PUBLISHED), "reason": "x", "org_id": None} | who
+
+
+def one_held(million: Connection) -> dict[str, Any]:
+    job_id, token = column(million, "id", HELD)[0], column(million, "claim_token", HELD)[0]
+    return {"job_id": job_id, "token": token, "key": "send"}
+
+
+def a_node(million: Connection) -> dict[str, Any]:
+    row = million.execute("select node_id from workers order by pid limit 1").fetchone()
+    assert row is not None
+    return {"node_id": row[0], "lease": LEASE, "tokens": [uuid4()], "cause": "shutdown"}
+
+
+def asking_accounts(million: Connection) -> dict[str, Any]:
+    row = million.execute("select id from accounts order by id offset 500 limit 1").fetchone()
+    assert row is not None
+    given = {"actor_id": "x", "request_id": "r", "correlation_id": "c", "parent_id": uuid4()}
+    return {"job_type": "probe.run", "payload": Jsonb({}), "after": NOBODY, "upto": row[0]} | given
+
+
+HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], str]] = {
+    "claim_jobs": (claiming, "jobs_backlog"),
+    "start_jobs": (starting, "jobs_pkey"),
+    "settle_jobs": (settling, "jobs_pkey"),
+    "cancel_jobs": (
+        canceling,
+        "jobs_pkey",
+    ),
+    "publish_due": ({"batch": 1000, "patience": PATIENCE, "burst": 20}, "jobs_attention"),
+    "list_backlog": ({"queues": ["default", "exports"]}, "jobs_backlog"),
+    "list_waiting_orgs": (
+        {"queue": "default", "priority": 0, "light": True, "start": NOBODY, "last": LAST_ID, "most": 500},
+        "jobs_backlog",
+    ),
+    "count_light_backlog": (counting, "jobs_backlog"),
+    "publish_backlog": (feeding, "jobs_backlog"),
+    "list_parks": ({"after": "", "most": 500, "batch": 1000}, "jobs_parked"),
+    "unpark_jobs": ({"names": ["gate:queue:default"], "rooms": [1000]}, "jobs_parked"),
+    "mark_crowds": ({"queue": "default", "burst": 20, "newest": 2000}, "jobs_pkey"),
+    "clear_crowds": ({"queues": ["default"], "priorities": [0]}, "jobs_backlog"),
+    "rescue_jobs": ({"batch": 500, "max_losses": 3}, "jobs_attention"),
+    "return_claims": (a_node, "jobs_attention"),
+    "recall_hints": ({"batch": 1000}, "jobs_attention"),
+    "renew_lease": (
+        lambda m: {"worker_id": uuid4(), "hostname": "host", "pid": 1} | a_node(m),
+        "",
+    ),
+    "begin_effect": (lambda m: one_held(m) | {"strategy": "find", "keep_for": LEASE}, "jobs_pkey"),
+    "finish_effect": (lambda m: one_held(m) | {"status": "unknown", "result": None, "error": None}, "jobs_pkey"),
+    "save_step": (lambda m: one_held(m) | {"name": "step", "result": Jsonb({}), "cost": 0}, "jobs_pkey"),
+    "delete_finished_jobs": ({"keep_for": timedelta(days=6, hours=23), "batch": 1000}, "jobs_finished"),
+    "purge_expired_keys": ({"batch": 1000}, "idempotency_keys_expiry"),
+    "fan_out_to_accounts": (asking_accounts, "accounts_pkey"),
+}
+
+
+@pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
+@pytest.mark.parametrize("name", HOT)
+def test_a_hot_statement_reads_no_big_table_from_end_to_end(million: Connection, name: str, mode: str) -> None:
+    given, index = HOT[name]
+    parameters = given if isinstance(given, dict) else given(million)
+    million.execute(f"set local plan_cache_mode = {mode}".encode())
+    with plans_of(million) as told:
+        million.execute(statement(name).encode(), parameters, prepare=True)
+    assert told
+    assert whole_reads(told) == set()
+    assert index in indexes(told) | {""}, indexes(told)
+
+
+def test_the_doors_and_the_fence_look_up_by_indexes(million: Connection) -> None:
+    held = one_held(million)
+    org = column(million, "org_id", HELD)[0]
+    given = {"job_type": "probe.run", "org_id": str(org)}
+    requests = [given | {"payload": {"n": n}, "idempotency_key": f"new{n}"} for n in range(50)]
+    with plans_of(million) as told:
+        million.execute("select postroom.hold_claim(%(job_id)s, %(token)s)", held)
+        million.execute("select * from postroom.enqueue_jobs(%s)", (Jsonb(requests),))
+        million.execute("select * from postroom.settle_held(%(job_id)s, %(token)s, '{}', 0, now())", held)
+    assert len(told) > len(("hold", "enqueue", "settle")), "the functions' own statements are told too"
+    assert whole_reads(told) == set()
+    assert {"jobs_pkey", "jobs_parked"} <= indexes(told)
+
+
+def test_there_are_a_million(million: Connection) -> None:
+    assert million.execute("select count(*) from jobs").fetchone() == (JOBS,)
+
+
+def test_reading_a_big_table_from_end_to_end_is_found(million: Connection) -> None:
+    with plans_of(million) as told:
+        million.execute("select count(*) from jobs where payload ->> 'n' = '7'")
+    assert len(whole_reads(told)) == 1

@@ -1,0 +1,56 @@
+"""While a token is being refreshed nobody else may refresh it: the lease lasts until the new one is stored."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+from sandbox.emulator.control import FaultOrder
+from storage.accounts import tokens
+from storage.postgres.database import Database, Transaction
+from tests.doubles.worlds import World
+
+
+class Rival(Database):
+    """After each transaction of a job, another process tries to take the account's refresh lease."""
+
+    def __init__(self, world: World, version: int) -> None:
+        super().__init__(world.process.settings)
+        self._world = world
+        self._version = version
+        self.won: list[int] = []
+
+    @contextmanager
+    def claimed(self, org_id: UUID, job_id: UUID, token: UUID) -> Iterator[Transaction]:
+        with super().claimed(org_id, job_id, token) as transaction:
+            yield transaction
+        if not self._world.gmail.journal("oauth.token"):
+            return
+        with self.ledger() as tx:
+            here, rival = self._world.account.account_id, uuid4()
+            if tokens.take_refresh_lease(tx, here, owner=rival, version=self._version):
+                self.won.append(len(self._world.gmail.journal("oauth.token")))
+                tokens.release(tx, here, owner=rival)
+
+
+def expiring(world: World) -> Rival:
+    """A token that has to be refreshed, and the rival who waits for its chance."""
+    world.database.execute("update accounts set access_expires_at = now() + %s", (timedelta(minutes=1),))
+    rival = Rival(world, world.account.token_version)
+    world.process.database.dispose()
+    world.process.database = rival
+    return rival
+
+
+def test_the_lease_lasts_until_the_new_token_is_stored(world: World) -> None:
+    rival = expiring(world)
+    assert world.run(world.enqueue("gmail.sync_labels")) == "succeeded"
+    assert rival.won == []
+    assert len(world.gmail.journal("oauth.token")) == 1
+
+
+def test_a_refresh_that_failed_lets_another_try(world: World) -> None:
+    world.gmail.order(FaultOrder(operation="oauth.token", status=400, reason="temporarily_unavailable"))
+    rival = expiring(world)
+    world.run(world.enqueue("gmail.sync_labels"))
+    assert rival.won

@@ -1,0 +1,165 @@
+"""The shape of the folders: few siblings, few floors, no circles between sub-rooms, no import by string."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from tests.house import ROOT, Module, dotted, read_house
+
+MOST_SIBLINGS, MOST_STATEMENTS, MOST_FLOORS = 20, 40, 6
+
+FREE_OF_SIBLINGS = ("tasks", "domain/payloads", "storage/migrations/sql", "storage/migrations/versions", "tests/golden")
+"""Folders whose files are a list that grows: families, payloads, migrations, goldens. Mail corpora are no modules."""
+MANY_FLOORS = ("bench", "tests")
+"""Programs and proofs of their own, which nobody imports: the bound is about what is built upon."""
+
+BY_STRING = {
+    "tasks.__init__": "the walk that finds the families",
+    "providers.on_demand": "a vendor's package costs tens of MiB, and most processes need none",
+    "storage.secrets.sealing": "the ciphers' package costs 6 MiB, and most processes seal nothing",
+    "storage.postgres.readiness": "Alembic costs 10 MiB, and only readiness and migrations need it",
+    "sandbox.servers.wheel_binaries": "looks for an installed package, and imports nothing of ours",
+    "bench.peers.with_huey": "its own program finds its tasks by a module's name",
+}
+"""Who may import by a string, and why."""
+
+House = list[Module]
+
+
+@pytest.fixture(scope="module")
+def house() -> House:
+    return read_house()
+
+
+def crowded(files: Iterable[Path]) -> list[str]:
+    """Folders with more modules or statements than a person sees at once."""
+    siblings: dict[Path, list[Path]] = defaultdict(list)
+    for path in files:
+        if path.name != "__init__.py":
+            siblings[path.parent].append(path)
+    complaints = []
+    for folder, inside in siblings.items():
+        bound = MOST_STATEMENTS if folder.name == "sql" else MOST_SIBLINGS
+        if len(inside) > bound and not folder.as_posix().startswith(FREE_OF_SIBLINGS):
+            complaints.append(f"{folder}/ has {len(inside)} files, {bound} at most: give some a room of their own")
+    return complaints
+
+
+def child_of(folder: str, name: str) -> str | None:
+    """The direct child of a folder in which a module stands; None for one outside, and for the folder itself."""
+    inside = name.removeprefix(f"{folder}.")
+    return None if inside in {name, "__init__"} else inside.partition(".")[0]
+
+
+def arrows_inside(folder: str, house: House) -> dict[str, set[str]]:
+    """Who imports whom among a folder's direct children, files and folders alike."""
+    arrows: dict[str, set[str]] = {}
+    for module in house:
+        own = child_of(folder, module.name)
+        if own is None:
+            continue
+        met = {child_of(folder, found.target) for found in module.imports()}
+        arrows.setdefault(own, set()).update(one for one in met if one is not None and one != own)
+    return {name: {one for one in met if one in arrows} for name, met in arrows.items()}
+
+
+def floors(arrows: Mapping[str, set[str]]) -> int:
+    """The length of the longest chain of imports; raises `CycleError`."""
+    height: dict[str, int] = {}
+    for name in TopologicalSorter(arrows).static_order():
+        height[name] = 1 + max((height[below] for below in arrows.get(name, ())), default=0)
+    return max(height.values(), default=0)
+
+
+def folders_of(house: House) -> list[str]:
+    """Every folder, each with those that it lies in."""
+    parts = [module.name.split(".") for module in house]
+    return sorted({".".join(names[:depth]) for names in parts for depth in range(1, len(names))})
+
+
+def tall_or_circular(house: House) -> list[str]:
+    complaints = []
+    for folder in folders_of(house):
+        if folder.partition(".")[0] in MANY_FLOORS:
+            continue
+        try:
+            height = floors(arrows_inside(folder, house))
+        except CycleError as error:
+            complaints.append(f"{folder}: {' -> '.join(error.args[1])} is a circle: move what both need below them")
+            continue
+        if height > MOST_FLOORS:
+            complaints.append(f"{folder} has {height} floors, {MOST_FLOORS} at most: give the lower ones a room")
+    return complaints
+
+
+def imports_by_string(house: House) -> list[str]:
+    found = []
+    for module in house:
+        if module.name in BY_STRING or module.room == "tests":
+            continue
+        found += [
+            f"{module.at(node)} imports by string: import it, or say in BY_STRING why not"
+            for node in module.nodes()
+            if isinstance(node, ast.Call) and dotted(node.func).endswith(("import_module", "__import__"))
+        ]
+    return found
+
+
+def test_no_folder_is_crowded() -> None:
+    files = [path.relative_to(ROOT) for module in read_house() if (path := ROOT / module.path).exists()]
+    files += [path.relative_to(ROOT) for path in (ROOT / "storage").rglob("*.sql")]
+    complaints = crowded(path for path in files if path.parent != Path())
+    assert not complaints, "\n" + "\n".join(complaints)
+
+
+def test_folders_are_low_and_free_of_circles(house: House) -> None:
+    complaints = tall_or_circular(house)
+    assert not complaints, "\n" + "\n".join(complaints)
+
+
+def test_nothing_is_imported_by_string_without_a_reason(house: House) -> None:
+    complaints = imports_by_string(house)
+    assert not complaints, "\n" + "\n".join(complaints)
+
+
+def test_each_reason_for_an_import_by_string_is_needed(house: House) -> None:
+    users = {module.name for module in house if "import_module" in module.source or "importlib.util" in module.source}
+    assert set(BY_STRING) <= users
+
+
+def test_a_crowded_folder_is_found() -> None:
+    many = [Path(f"engine/m{n}.py") for n in range(MOST_SIBLINGS + 1)]
+    assert len(crowded(many)) == 1
+    assert crowded(many[1:]) == []
+    assert crowded(Path(f"tasks/m{n}.py") for n in range(99)) == []
+    assert len(crowded(Path(f"storage/ledger/sql/s{n}.sql") for n in range(MOST_STATEMENTS + 1))) == 1
+
+
+def test_a_tall_folder_is_found() -> None:
+    tower = [Module(f"engine.f{n}", f"from engine.f{n - 1} import x") for n in range(1, MOST_FLOORS + 1)]
+    ground = Module("engine.f0", "")
+    assert tall_or_circular([ground, *tower[:-1]]) == []
+    assert tall_or_circular([ground, *tower]) == [
+        "engine has 7 floors, 6 at most: give the lower ones a room",
+    ]
+
+
+def test_a_circle_between_sub_rooms_is_found() -> None:
+    around = [
+        Module("storage.ledger.a", "from storage.money.b import x"),
+        Module("storage.money.b", ""),
+        Module("storage.money.c", "from storage.ledger.d import y"),
+        Module("storage.ledger.d", ""),
+    ]
+    (complaint,) = tall_or_circular(around)
+    assert "is a circle" in complaint
+
+
+def test_an_import_by_string_is_found() -> None:
+    assert imports_by_string([Module("tasks.gmail", "import importlib\nimportlib.import_module('a')")]) == [
+        "tasks/gmail.py:2 imports by string: import it, or say in BY_STRING why not",
+    ]

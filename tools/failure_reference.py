@@ -1,0 +1,101 @@
+"""The reference page of failures: what each means, and what becomes of its job, asked of the rule itself."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from domain.jobs.failures import (
+    ClaimLost,
+    Conflict,
+    Failure,
+    Forbidden,
+    Gone,
+    Invalid,
+    OverBudget,
+    Permanent,
+    Scope,
+    Throttled,
+    Transient,
+    Unauthorised,
+    Uncertain,
+)
+from domain.jobs.job import ClaimedJob, Origin, State
+from domain.jobs.lifecycle import settle
+from domain.jobs.retry import STANDARD
+from engine.interrupts import Canceled, Interrupted
+from engine.worker.runner import Bug
+from storage.postgres.execution import DatabaseUnavailable
+from storage.secrets.sealing import SealBroken
+from tools.reference_text import page, phrase, table
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+NOBODY = UUID(int=0)
+
+RAISED: tuple[Failure, ...] = (
+    Transient("-"),
+    DatabaseUnavailable("-"),
+    Bug("-"),
+    Throttled("-", retry_after=timedelta(minutes=1), scope=Scope.ACCOUNT, provider="-"),
+    Unauthorised("-", account="-"),
+    OverBudget("-"),
+    Permanent("-"),
+    Gone("-"),
+    Conflict("-"),
+    Forbidden("-"),
+    SealBroken("-"),
+    Invalid("-", "-"),
+    Uncertain("-"),
+    ClaimLost("-"),
+)
+"""One of each kind that `domain.jobs.lifecycle.settle` judges."""
+
+BY_THE_RUNNER = ((Canceled("-"), "`canceled`"), (Interrupted("-"), "`queued`, the attempt given back"))
+"""Those that the runner answers itself, before the rule is asked."""
+
+
+def failures_page() -> str:
+    """Every failure with its fate at the first and at the last attempt."""
+    rows = [(*_named(one), _fate(one, 1), _fate(one, STANDARD.attempts)) for one in RAISED]
+    rows += [(*_named(one), fate, fate) for one, fate in BY_THE_RUNNER]
+    return page(
+        "Failures",
+        "A handler raises one of these, and the frame decides what becomes of the job. The code is what the ledger"
+        " keeps; a provider may put a narrower one in its place, such as `gmail.authError`.",
+        table(("failure", "code", "meaning", "at an early attempt", "at the last attempt"), rows),
+        "Anything else that escapes a handler is a bug: it is logged with a fingerprint and treated as `Bug`.",
+    )
+
+
+def _named(failure: Failure) -> tuple[str, str, str]:
+    kind = type(failure)
+    return f"`{kind.__name__}`", f"`{kind.code}`", phrase(kind.__doc__)
+
+
+def _fate(failure: Failure, attempt: int) -> str:
+    settlement = settle(_attempt(attempt), failure, STANDARD, NOW, 0.0)
+    if isinstance(failure, ClaimLost):
+        return "nothing is written, or the attempt given back if the claim stands after all"
+    told = f"`{settlement.state.value}`"
+    if settlement.state is not State.QUEUED:
+        return told
+    kept = "the attempt given back" if settlement.attempt_delta < 0 else "by its retry policy"
+    gate = f", a gate closed for the {settlement.gate.scope.value}" if settlement.gate else ""
+    return f"{told}, {kept}{gate}"
+
+
+def _attempt(number: int) -> ClaimedJob:
+    return ClaimedJob(
+        job_id=NOBODY,
+        token=NOBODY,
+        job_type="-",
+        queue="-",
+        org_id=NOBODY,
+        project_id=None,
+        payload={},
+        payload_version=1,
+        attempt=number,
+        max_attempts=STANDARD.attempts,
+        losses=0,
+        deadline=timedelta(minutes=1),
+        origin=Origin(),
+        created_at=NOW,
+    )
