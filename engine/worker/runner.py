@@ -19,7 +19,7 @@ from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
 from domain.text.redaction import redact_text
 from engine.catalogue import Job, catalogue
 from engine.context import JobContext
-from engine.enqueue import enqueue
+from engine.enqueue import enqueue_jobs
 from engine.interrupts import Canceled, Interrupted
 from engine.process.database_away import patiently
 from engine.process.runtime import Runtime
@@ -210,7 +210,7 @@ def _follow_up(tx: Transaction, job: ClaimedJob, settlement: Settlement) -> None
     if settlement.gate is not None:
         _close_gate(tx, settlement.gate)
     if settlement.children:
-        enqueue(tx, [job.child(child) for child in settlement.children])
+        enqueue_jobs(tx, [job.child(child) for child in settlement.children])
 
 
 def _close_gate(tx: Transaction, gate: CloseGate) -> None:

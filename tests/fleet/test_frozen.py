@@ -1,6 +1,6 @@
 """A worker frozen past its lease and woken finds its claims gone: nothing that it writes counts (P4)."""
 
-from tests.doubles.probe_jobs import Fate, Visit, perilous, visit
+from tests.doubles.probe_jobs import Perilous, Visit
 from tests.fleet.fleet import Fleet, refused_settlements
 from tests.invariants import check_deeds
 from tests.waiting import eventually
@@ -11,8 +11,8 @@ WRITES = ("step", "progress", "transaction", "settling", "child")
 def test_a_woken_workers_writes_are_refused(fleet: Fleet) -> None:
     sleeper = fleet.worker("sleeper", concurrency=7)
     sleeper.ready()
-    jobs = {how: fleet.enqueue(visit, Visit(gate="morning", then=how, account_id=how)) for how in (*WRITES, "settle")}
-    deed = fleet.enqueue(perilous, Fate(key="morning", fate="wait"))
+    jobs = {how: fleet.enqueue(Visit(gate="morning", then=how, account_id=how)) for how in (*WRITES, "settle")}
+    deed = fleet.enqueue(Perilous(key="morning", fate="wait"))
     fleet.wait_for_line("waits", times=6)
     fleet.wait_for_line("deed morning")
     sleeper.freeze()
