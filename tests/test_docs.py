@@ -25,7 +25,8 @@ LIFE = Page(DOCS / "explanation" / "life-of-a-job.md")
 EFFECTS = Page(DOCS / "explanation" / "effects.md")
 INDEX = Page(DOCS / "README.md")
 README = Page(ROOT / "README.md")
-BY_HAND = [page for page in PAGES if "reference" not in page.path.parts]
+GENERATED = {reference.FOLDER / name for name in reference.PAGES}
+BY_HAND = [page for page in PAGES if page.path not in GENERATED]
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 CELERYS_OWN = {"worker", "beat", "flower"}
@@ -57,7 +58,8 @@ def test_a_generated_page_is_what_the_code_says(name: str) -> None:
 
 
 def test_nothing_else_stands_among_the_generated_pages() -> None:
-    assert {path.name for path in reference.FOLDER.iterdir()} == set(reference.PAGES)
+    by_hand = {reference.FOLDER / "seeds.md"}
+    assert set(reference.FOLDER.iterdir()) - GENERATED == by_hand
 
 
 def test_the_page_of_tables_names_every_column_of_a_migrated_database(database: Connection) -> None:
