@@ -23,7 +23,7 @@ from tasks.mail import mailbox_sync, message_intake, thread_labels
 from tasks.mail.mailbox_session import open_mailbox
 
 NOT_YET_VISIBLE_FOR = timedelta(seconds=30)
-"""A message that history just told of can be missing for some seconds (providers.md 1.1); later it is gone."""
+"""A message that history just told of can be missing for some seconds (docs: gmail.md#history); later it is gone."""
 
 LOOK_AGAIN_AFTER = timedelta(seconds=3)
 
@@ -194,7 +194,7 @@ def renew_watch(ctx: JobContext, payload: AccountPayload) -> Outcome:
         try:
             watch = mailbox.watch(topic)
         except Conflict:
-            # Gmail allows one push client per developer; the old one has to go first (providers.md 1.2).
+            # Gmail allows one push client per developer, so stop the old one first (docs: gmail-push.md#watch).
             mailbox.stop_watch()
             watch = mailbox.watch(topic)
     with ctx.tx() as tx:

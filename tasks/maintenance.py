@@ -23,10 +23,10 @@ MOST_BATCHES = 100
 """What one run does at the most; the next tick goes on."""
 
 KEEP_FINISHED_JOBS = timedelta(days=7)
-"""Seed 000's retention."""
+"""How long finished jobs are kept (docs: seeds.md#000-maintenance)."""
 
 WATCH_MUST_BE_YOUNGER_THAN = timedelta(hours=24)
-"""An account whose watch was not renewed within a day must alarm (providers.md 1.2)."""
+"""An account whose watch was not renewed within a day must alarm (docs: gmail-push.md#watch)."""
 
 
 class Tick(Payload):
