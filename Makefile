@@ -73,8 +73,9 @@ new-job: $(INSTALLED)  ## begin a job type: make new-job F=family J=name
 golden: $(INSTALLED)  ## write the golden payloads that are missing, for a person to read
 	@$(RUN) -m tools.golden
 
-docs: $(INSTALLED)  ## write docs/reference anew from the code
+docs: $(INSTALLED)  ## write docs/reference and the README's picture of the rooms anew from the code
 	@$(RUN) -m tools.reference
+	@$(RUN) -m tools.house_picture
 
 lock:  ## resolve pyproject.toml anew into requirements.lock (needs uv)
 	@uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 \

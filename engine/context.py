@@ -11,7 +11,7 @@ import structlog
 
 from domain.jobs.effects import Finding, Strategy
 from domain.jobs.failures import ClaimLost, Forbidden
-from domain.jobs.job import SYSTEM_ORG, ClaimedJob, Done, Enqueued, Hint, JsonObject
+from domain.jobs.job import SYSTEM_ORG, ClaimedJob, Enqueued, JsonObject
 from domain.payloads.payload import JobOptions, Payload, jobs_of
 from engine.effects import Once
 from engine.enqueue import enqueue_jobs
@@ -29,8 +29,6 @@ class JobContext:
         self.runtime = runtime
         self.job = job
         self.began_at = began_at or runtime.clock()
-        self.settled = False
-        self.woken: tuple[Hint, ...] = ()
         self.cost_microcents = 0
 
     @cached_property
@@ -73,17 +71,6 @@ class JobContext:
                 "select postroom.hold_claim(%(job)s, %(token)s)", {"job": self.job.job_id, "token": self.job.token}
             )
             yield transaction
-
-    @contextmanager
-    def settling(self, outcome: Done) -> Iterator[Transaction]:
-        """Open a transaction whose commit also makes the job succeeded: domain rows and settlement together."""
-        job = self.job
-        with self.runtime.database.claimed(job.org_id, job.job_id, job.token) as transaction:
-            yield transaction
-            self.woken = ledger.settle_held(
-                transaction, job, outcome.output, self.cost_microcents, began_at=self.began_at
-            )
-        self.settled = True
 
     def enqueue(self, tx: Transaction, *payloads: Payload, **options: Unpack[JobOptions]) -> tuple[Enqueued, ...]:
         """Enqueue a child per payload in this job's own transaction.
