@@ -76,6 +76,8 @@ class LedgerLoop:
         self._next_turn = 0.0
         self._timer: Any = None
         self._attached = False
+        self._refused = 0
+        """Settlements whose claims were lost, since this worker began."""
         self.database_away = False
 
     def attach(self, consumer: Any) -> None:  # noqa: ANN401 - Celery ships no types
@@ -161,6 +163,7 @@ class LedgerLoop:
             "held": len(self._held),
             "waiting": len(self._ready),
             "slots": self._door.slots,
+            "settlements_refused": self._refused,
             "lease_left_s": round(self._process.lease.margin().total_seconds(), 1),
         }
 
@@ -217,6 +220,7 @@ class LedgerLoop:
             return
         self._process.publisher.publish(settled.hints)
         if settled.refused:
+            self._refused += len(settled.refused)
             log.warning("settlements_refused", jobs=len(settled.refused), reason="their claims were lost")
 
     def _write_apart(self, settlements: Sequence[Settlement], failure: Failure, *, last: bool) -> None:
@@ -229,8 +233,8 @@ class LedgerLoop:
         if held is None or last:
             log.error("settlement_unwritable", job_id=str(settlements[0].job_id), reason=failure.reason)
             return
-        verdict = runner.unwritable(self._process, held[0], failure, settlements[0].started_at)
-        self._write([verdict.settlement] if verdict.settlement else [], last=True)
+        result = runner.unwritable(self._process, held[0], failure, settlements[0].started_at)
+        self._write([result.settlement] if result.settlement else [], last=True)
 
     def _claim(self) -> None:
         slots, taken = self._door.slots, len(self._held) - len(self._reports)

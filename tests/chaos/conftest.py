@@ -12,13 +12,13 @@ from engine.app import publish_catalogue
 from engine.catalogue import catalogue
 from engine.enqueue import enqueue
 from engine.process.runtime import Runtime, install
-from engine.worker import runner
 from engine.worker.lease import renew
 from settings import Settings
 from tests.chaos import chaos_jobs as kinds
 from tests.chaos.deeds import FOLDER, Outside
 from tests.chaos.verdict import Verdict, judge
 from tests.doubles.factories import make_org
+from tests.doubles.inline_worker import run_job
 
 
 @dataclass
@@ -70,4 +70,4 @@ def drain(process: Runtime, database: Connection) -> None:
     while row := database.execute("select id, job_type from jobs where state = 'queued' limit 1").fetchone():
         job_type = catalogue.find(row[1])
         assert job_type is not None
-        assert runner.run(process, job_type, row[0]) != "not_claimed"
+        assert run_job(process, job_type, row[0]) != "not_claimed"

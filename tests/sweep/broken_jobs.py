@@ -7,6 +7,7 @@ from domain.jobs.job import Done, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import RetryPolicy
 from domain.payloads.payload import Payload
+from engine.app import register
 from engine.catalogue import job
 from engine.context import JobContext
 from providers.ports import ModelRequest
@@ -81,3 +82,7 @@ def garrulous(ctx: JobContext, _payload: ThreadPayload) -> Outcome:
     with ctx.runtime.database.ledger() as tx:
         audit.append(tx, ctx.job, "job.started", {})
     return Done()
+
+
+for broken in (unguarded, hasty, chattering, unfenced, spendthrift, garrulous):
+    register(broken)

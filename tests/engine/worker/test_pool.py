@@ -67,7 +67,7 @@ def test_a_place_is_used_again_when_no_child_can_write_to_it_any_more(
     for _ in range(2):
         door.send([(JOB._replace(job_id=uuid4()), None)], 0.001)
     door.take_back_unsent()
-    assert [report.word for report in reports] == ["returned", "returned"]
+    assert [report.status for report in reports] == ["returned", "returned"]
     with pytest.raises(IndexError):
         markers.take()
     clock.now += (JOB.deadline + OVERTIME).total_seconds() + 1
