@@ -1,4 +1,4 @@
-"""The world outside the ledger during a chaos run: a journal of deeds that outlives whoever did them."""
+"""The external system of a chaos run: a journal of effects on disk, which survives the process that performed them."""
 
 import os
 from collections import Counter
@@ -13,33 +13,33 @@ FOLDER = "POSTROOM_CHAOS_FOLDER"
 
 @dataclass(frozen=True)
 class Outside:
-    """One run's outside world, shared by all its workers and the checker."""
+    """One run's external system, shared by all its workers and the checker."""
 
     folder: Path
 
     @classmethod
     def here(cls) -> Self:
-        """The world of this worker."""
+        """The external system that this worker's environment names."""
         return cls(Path(os.environ[FOLDER]))
 
-    def do(self, key: str) -> None:
-        """Do the deed: it is on the disk before this returns, and no other process's line can mix with it."""
-        self._append("deeds", key, sync=True)
+    def perform(self, key: str) -> None:
+        """Perform an effect: one line, on disk before this returns and never mixed with another process's line."""
+        self._append("effects", key, sync=True)
 
-    def was_done(self, key: str) -> bool:
-        """Whether it was done, as a provider answers who asks."""
-        return f"{key}\n" in self._read("deeds")
+    def was_performed(self, key: str) -> bool:
+        """Whether the effect was performed, as a provider would answer."""
+        return f"{key}\n" in self._read("effects")
 
-    def deeds(self) -> Counter[str]:
-        """How often each deed was done."""
-        return Counter(self._read("deeds").splitlines())
+    def performed(self) -> Counter[str]:
+        """How often each effect was performed."""
+        return Counter(self._read("effects").splitlines())
 
     def begin(self, job_id: UUID, attempt: int) -> None:
-        """Note which process began an attempt, so that the checker knows whose death orphaned it."""
+        """Record which process began an attempt, so that the checker knows which death orphaned it."""
         self._append("begun", f"{job_id} {attempt} {os.getpid()}", sync=False)
 
     def begun(self) -> dict[tuple[UUID, int], list[int]]:
-        """The processes that began each attempt; one given back by a shutdown or a snooze is begun again."""
+        """The processes that began each attempt; an attempt that is returned or snoozed begins again."""
         begun: dict[tuple[UUID, int], list[int]] = {}
         for line in self._read("begun").splitlines():
             job_id, attempt, pid = line.split()
