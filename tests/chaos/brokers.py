@@ -1,19 +1,18 @@
 """The broker of a chaos run: one that can be wiped while it runs, and killed and started empty."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import redis
 
 from sandbox.servers.free_port import LOOPBACK
 from sandbox.servers.rabbitmq_server import RabbitServer
+from sandbox.servers.startable import Startable
 from sandbox.servers.valkey_server import ValkeyServer
 
 
-class Broker(ABC):
+class Broker(Startable):
     """A broker as a context manager: started on the way in, stopped on the way out."""
 
     name: str
@@ -35,16 +34,13 @@ class Broker(ABC):
     def restart_empty(self) -> None:
         """Kill the broker and start it without its data."""
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
         """Start the server."""
-        self._server.__enter__()
-        return self
+        self._server.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def stop(self) -> None:
         """Stop the server."""
-        self._server.__exit__(kind, error, trace)
+        self._server.stop()
 
 
 class ValkeyBroker(Broker):
