@@ -1,4 +1,4 @@
-"""Job types that exist for the tests of the frame: loaded into a worker with `--include tests.doubles.probe_jobs`."""
+"""Job types for the tests of the engine, loaded into a worker with `--include tests.doubles.probe_jobs`."""
 
 import os
 import signal
@@ -29,11 +29,11 @@ AT_ONCE = RetryPolicy("at_once", 3, timedelta(0), timedelta(0))
 
 
 class Nothing(Payload):
-    """No words."""
+    """No fields."""
 
 
 class Word(Payload):
-    """One word, which tells the probe what to do."""
+    """One word, which says what the job does."""
 
     word: str = ""
     account_id: str = "a"
@@ -47,7 +47,7 @@ def noop(_ctx: JobContext, _payload: Nothing) -> Outcome:
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def ending(ctx: JobContext, payload: Word) -> Outcome:
-    """End in the way that the word says."""
+    """End as the word says."""
     match payload.word:
         case "snooze":
             return Snooze(ctx.now() + timedelta(hours=1), "not yet")
@@ -80,13 +80,13 @@ def chatty(ctx: JobContext, payload: Word) -> Outcome:
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def parent(ctx: JobContext, _payload: Word) -> Outcome:
-    """Have a child."""
+    """Enqueue a child."""
     return Done(children=(noop.new(Nothing(), org_id=ctx.org_id),))
 
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE, unique=while_queued("account_id"), serial_by="account_id")
 def serial(_ctx: JobContext, payload: Word) -> Outcome:
-    """One at a time per account."""
+    """Run one at a time per account."""
     return Done({"word": payload.word})
 
 
@@ -100,12 +100,12 @@ class EffectOrder(Payload):
 
 
 DEEDS: list[str] = []
-"""What was done to the outside world in this process."""
+"""The effects performed in this process."""
 
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def deed(ctx: JobContext, payload: EffectOrder) -> Outcome:
-    """Cause an effect that goes as ordered."""
+    """Perform an effect that ends as the payload says."""
 
     def call() -> JsonObject:
         how = payload.goes[min(ctx.job.attempt, len(payload.goes)) - 1]
@@ -124,7 +124,7 @@ def deed(ctx: JobContext, payload: EffectOrder) -> Outcome:
 
 
 class Visit(Payload):
-    """A job that a test can hold: at which gate it waits, in its first attempt or in each, and what it does then."""
+    """At which gate the job waits, in its first attempt or in each, and what it does then."""
 
     gate: str = ""
     each_time: bool = False
@@ -143,7 +143,7 @@ class Visit(Payload):
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def visit(ctx: JobContext, payload: Visit) -> Outcome:
-    """Wait at the gate, then write in the way that is ordered; note a refusal."""
+    """Wait at the gate, then write as the payload says; note a refusal in the journal."""
     outside = payload.begin(ctx)
     try:
         return _write(ctx, payload.then)
@@ -201,14 +201,14 @@ def stepping(ctx: JobContext, payload: Visit) -> Outcome:
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE, deadline=timedelta(seconds=1))
 def overdue(ctx: JobContext, payload: Visit) -> Outcome:
-    """Wait at the gate, for longer than allowed."""
+    """Wait at the gate, for longer than the deadline allows."""
     payload.begin(ctx)
     return Done()
 
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE, serial_by="account_id")
 def turn(ctx: JobContext, payload: Visit) -> Outcome:
-    """Take a moment that must not overlap another's of the same account."""
+    """Run for a moment, never at the same time as another job of the same account."""
     outside = Outside.here()
     outside.note("enters", payload.account_id, ctx.job.job_id)
     threading.Event().wait(0.02)
@@ -218,7 +218,7 @@ def turn(ctx: JobContext, payload: Visit) -> Outcome:
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE, serial_by="account_id", serial_limit=2)
 def pair(ctx: JobContext, payload: Visit) -> Outcome:
-    """Be one of at most two of the same account; wait at the gate meanwhile."""
+    """Wait at the gate; at most two jobs of an account may run at once."""
     outside = Outside.here()
     outside.note("enters", payload.account_id, ctx.job.job_id)
     payload.begin(ctx)
@@ -228,12 +228,12 @@ def pair(ctx: JobContext, payload: Visit) -> Outcome:
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE, providers=("probe",))
 def served(_ctx: JobContext, payload: Word) -> Outcome:
-    """Need a provider and an account."""
+    """Declare a provider and an account."""
     return Done({"word": payload.word})
 
 
 class Fate(Payload):
-    """What befalls the process between its deed and the record of it."""
+    """What happens to the process between its effect and the record of it."""
 
     key: str
     fate: str = "none"
@@ -241,7 +241,7 @@ class Fate(Payload):
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def perilous(ctx: JobContext, payload: Fate) -> Outcome:
-    """Cause an effect in the outside world, and meet the fate right after it."""
+    """Perform an effect; the process is killed or stopped right after it, as the payload says."""
     outside = Outside.here()
 
     def call() -> JsonObject:
@@ -266,7 +266,7 @@ def rambling(_ctx: JobContext, _payload: Nothing) -> Outcome:
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def abysmal(_ctx: JobContext, _payload: Nothing) -> Outcome:
-    """Put out what nobody could read again."""
+    """Return an output that cannot be stored."""
     output: JsonObject = {}
     for _ in range(MOST_LEVELS + 1):
         output = {"a": output}
@@ -275,7 +275,7 @@ def abysmal(_ctx: JobContext, _payload: Nothing) -> Outcome:
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def loop_breaker(_ctx: JobContext, _payload: Nothing) -> Outcome:
-    """Break the event loop of a worker whose jobs are threads, as a mistake in Celery or kombu would."""
+    """Break the event loop of a worker with threads, as an error in Celery or kombu would."""
 
     def mistake() -> None:
         raise AssertionError("the event loop broke")
@@ -294,7 +294,7 @@ QUESTION = ModelRequest(
     max_tokens=500,
     cache=None,
 )
-"""Costs the same whenever it is asked."""
+"""A question that always costs the same."""
 
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE, providers=("anthropic",))
@@ -305,7 +305,7 @@ def asking(ctx: JobContext, _payload: Word) -> Outcome:
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def undeclared(ctx: JobContext, _payload: Nothing) -> Outcome:
-    """Ask the model without saying so in its providers."""
+    """Ask the model without declaring it as a provider."""
     return Done({"cost": ask_model(ctx, QUESTION).cost_microcents})
 
 
@@ -316,7 +316,7 @@ for probe in (*PROBES, writing, undeclared, rambling, abysmal, loop_breaker):
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def unruly(ctx: JobContext, _payload: Word) -> Outcome:
-    """Ask for a child of a type that nobody knows."""
+    """Enqueue a child of an unknown type."""
     return Done(children=(NewJob("nobody.knows", ctx.org_id, {}),))
 
 
