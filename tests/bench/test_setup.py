@@ -1,4 +1,4 @@
-"""The mechanism on real servers with a handful of jobs: what is restored, drained and filled; nothing is timed."""
+"""Restoring, filling and draining on real servers with a handful of jobs; nothing is timed."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The Anthropic emulator through the vendor's own SDK: tool calls, usage with cache, misbehaviour on order."""
+"""The Anthropic emulator through the vendor's own SDK: tool calls, usage with cache, ordered faults."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""One run per folder, signals as exceptions, and no settings of the caller's."""
+"""One run per folder, signals as exceptions, and no settings inherited from the caller."""
 
 import os
 import signal
