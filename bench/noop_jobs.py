@@ -17,42 +17,58 @@ class Nothing(Payload):
     """No fields."""
 
 
-class Sent(Payload):
+class Note(Payload, job_type="noop_jobs.note"):
     """When the job was enqueued, in nanoseconds of the machine's monotonic clock."""
 
     sent_ns: int
 
 
+class Noop(Nothing, job_type="noop_jobs.noop"):
+    """The payload of `noop`."""
+
+
 @job(queue=Queue.DEFAULT)
-def noop(_ctx: JobContext, _payload: Nothing) -> Outcome:
+def noop(_ctx: JobContext, _payload: Noop) -> Outcome:
     """Count one job."""
     measured_job.count()
     return Done()
 
 
+class LightNoop(Nothing, job_type="noop_jobs.light_noop"):
+    """The payload of `light_noop`."""
+
+
 @job(queue=Queue.DEFAULT, light=True)
-def light_noop(_ctx: JobContext, _payload: Nothing) -> Outcome:
+def light_noop(_ctx: JobContext, _payload: LightNoop) -> Outcome:
     """Count one job, as a light one."""
     measured_job.count()
     return Done()
 
 
+class IoBound(Nothing, job_type="noop_jobs.io_bound"):
+    """The payload of `io_bound`."""
+
+
 @job(queue=Queue.DEFAULT)
-def io_bound(_ctx: JobContext, _payload: Nothing) -> Outcome:
+def io_bound(_ctx: JobContext, _payload: IoBound) -> Outcome:
     """Wait, then count one job."""
     measured_job.wait(WAIT_S)
     return Done()
 
 
+class LightIoBound(Nothing, job_type="noop_jobs.light_io_bound"):
+    """The payload of `light_io_bound`."""
+
+
 @job(queue=Queue.DEFAULT, light=True)
-def light_io_bound(_ctx: JobContext, _payload: Nothing) -> Outcome:
+def light_io_bound(_ctx: JobContext, _payload: LightIoBound) -> Outcome:
     """Wait, then count one job, without a Celery request."""
     measured_job.wait(WAIT_S)
     return Done()
 
 
 @job(queue=Queue.DEFAULT)
-def note(_ctx: JobContext, payload: Sent) -> Outcome:
+def note(_ctx: JobContext, payload: Note) -> Outcome:
     """Record the latency."""
     measured_job.record_latency(payload.sent_ns)
     return Done()

@@ -11,7 +11,7 @@ from domain.jobs.failures import Permanent, Transient
 from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import RetryPolicy
-from domain.jobs.uniqueness import Unique, while_queued
+from domain.jobs.uniqueness import while_queued
 from domain.payloads.payload import Payload
 from engine.app import register
 from engine.catalogue import Handler, Job, catalogue, job
@@ -36,7 +36,7 @@ class Nothing(Payload):
     """No fields."""
 
 
-class Wait(Payload):
+class Duration(Payload):
     """How many milliseconds to wait."""
 
     ms: int
@@ -55,7 +55,7 @@ class Account(Payload):
     ms: int = 0
 
 
-class Effect(Payload):
+class Order(Payload):
     """The key of the effect, how many milliseconds its answer takes, and how many attempts are refused first."""
 
     key: str
@@ -63,7 +63,7 @@ class Effect(Payload):
     refusals: int = 0
 
 
-class Appointment(Payload):
+class Snoozer(Payload, job_type="chaos_jobs.snoozer"):
     """When to end."""
 
     until: datetime
@@ -85,39 +85,47 @@ def recorded(handler: Handler[P]) -> Handler[P]:
     return record_begin
 
 
-def chaos_job(
-    queue: Queue, *, unique: Unique | None = None, serial_by: str | None = None, light: bool = False
-) -> Callable[[Handler[P]], Job[P]]:
+def chaos_job(queue: Queue, *, light: bool = False) -> Callable[[Handler[P]], Job[P]]:
     """Make a job type as `@job` does, with this run's retry policy and deadline, and record each begin."""
 
     def make(handler: Handler[P]) -> Job[P]:
-        common: dict[str, Any] = {"retry": MANY_ATTEMPTS, "deadline": DEADLINE}
-        register_as = job(queue=queue, unique=unique, serial_by=serial_by, light=light, **common)
-        return register_as(recorded(handler))
+        return job(queue=queue, retry=MANY_ATTEMPTS, deadline=DEADLINE, light=light)(recorded(handler))
 
     return make
 
 
+class Noop(Nothing, job_type="chaos_jobs.noop"): ...
+
+
 @chaos_job(Queue.DEFAULT)
-def noop(_ctx: JobContext, _payload: Nothing) -> Outcome:
+def noop(_ctx: JobContext, _payload: Noop) -> Outcome:
     """Do nothing."""
     return Done()
 
 
+class LightNoop(Nothing, job_type="chaos_jobs.light_noop"): ...
+
+
 @chaos_job(Queue.DEFAULT, light=True)
-def light_noop(_ctx: JobContext, _payload: Nothing) -> Outcome:
+def light_noop(_ctx: JobContext, _payload: LightNoop) -> Outcome:
     """Do nothing, as a light job."""
     return Done()
 
 
+class Tick(Nothing, job_type="chaos_jobs.tick"): ...
+
+
 @chaos_job(Queue.MAINTENANCE)
-def tick(_ctx: JobContext, _payload: Nothing) -> Outcome:
+def tick(_ctx: JobContext, _payload: Tick) -> Outcome:
     """Do nothing; enqueued by beat."""
     return Done()
 
 
+class IoBound(Duration, job_type="chaos_jobs.io_bound"): ...
+
+
 @chaos_job(Queue.PLANNING)
-def io_bound(ctx: JobContext, payload: Wait) -> Outcome:
+def io_bound(ctx: JobContext, payload: IoBound) -> Outcome:
     """Wait, and check for a cancel request half-way."""
     wait(payload.ms // 2)
     ctx.check()
@@ -125,39 +133,57 @@ def io_bound(ctx: JobContext, payload: Wait) -> Outcome:
     return Done()
 
 
+class Flaky(Trouble, job_type="chaos_jobs.flaky"): ...
+
+
 @chaos_job(Queue.NOTIFICATIONS)
-def flaky(ctx: JobContext, payload: Trouble) -> Outcome:
+def flaky(ctx: JobContext, payload: Flaky) -> Outcome:
     """Fail in the first attempts."""
     if ctx.job.attempt <= payload.failures:
         raise Transient("a transient failure")
     return Done()
 
 
+class Doomed(Trouble, job_type="chaos_jobs.doomed"): ...
+
+
 @chaos_job(Queue.NOTIFICATIONS)
-def doomed(_ctx: JobContext, payload: Trouble) -> Outcome:
+def doomed(_ctx: JobContext, payload: Doomed) -> Outcome:
     """Fail permanently; with `failures=0` by an unexpected exception, which ends in a dead letter."""
     if payload.failures:
         raise Permanent("no use")
     raise ZeroDivisionError("a bug")
 
 
-@chaos_job(Queue.DEFAULT, serial_by="account_id")
-def turn(_ctx: JobContext, payload: Account) -> Outcome:
+class Turn(Account, job_type="chaos_jobs.turn", serial_by="account_id"): ...
+
+
+@chaos_job(Queue.DEFAULT)
+def turn(_ctx: JobContext, payload: Turn) -> Outcome:
     """Run one at a time per account."""
     wait(payload.ms)
     return Done()
 
 
-@chaos_job(Queue.DEFAULT, unique=while_queued("account_id"))
-def single(_ctx: JobContext, _payload: Account) -> Outcome:
+class Single(Account, job_type="chaos_jobs.single", unique=while_queued("account_id")): ...
+
+
+@chaos_job(Queue.DEFAULT)
+def single(_ctx: JobContext, _payload: Single) -> Outcome:
     """Be queued once per account."""
     return Done()
 
 
+class Parent(Nothing, job_type="chaos_jobs.parent"): ...
+
+
 @chaos_job(Queue.EXPORTS)
-def parent(ctx: JobContext, _payload: Nothing) -> Outcome:
+def parent(ctx: JobContext, _payload: Parent) -> Outcome:
     """Enqueue children."""
-    return Done(children=tuple(noop.new(Nothing(), org_id=ctx.org_id) for _ in range(CHILDREN)))
+    return Done(children=tuple(Noop().job(org_id=ctx.org_id) for _ in range(CHILDREN)))
+
+
+class Effect(Order, job_type="chaos_jobs.effect"): ...
 
 
 @chaos_job(Queue.CRITICAL)
@@ -166,13 +192,16 @@ def effect(ctx: JobContext, payload: Effect) -> Outcome:
     return perform_effect(ctx, payload)
 
 
+class LightEffect(Order, job_type="chaos_jobs.light_effect"): ...
+
+
 @chaos_job(Queue.CRITICAL, light=True)
-def light_effect(ctx: JobContext, payload: Effect) -> Outcome:
+def light_effect(ctx: JobContext, payload: LightEffect) -> Outcome:
     """Perform an external effect once as a light job, in a batch with others that a kill ends too."""
     return perform_effect(ctx, payload)
 
 
-def perform_effect(ctx: JobContext, payload: Effect) -> Outcome:
+def perform_effect(ctx: JobContext, payload: Order) -> Outcome:
     """Perform the effect by `ctx.effect`, with the payload's key."""
     outside = Outside.here()
 
@@ -189,8 +218,11 @@ def perform_effect(ctx: JobContext, payload: Effect) -> Outcome:
     return Done(ctx.effect(payload.key, call, find=find))
 
 
+class Posting(Duration, job_type="chaos_jobs.posting"): ...
+
+
 @chaos_job(Queue.MAINTENANCE)
-def posting(ctx: JobContext, payload: Wait) -> Outcome:
+def posting(ctx: JobContext, payload: Posting) -> Outcome:
     """Write a row in the transaction that settles the job."""
 
     def write(tx: Transaction) -> None:
@@ -201,7 +233,7 @@ def posting(ctx: JobContext, payload: Wait) -> Outcome:
 
 
 @chaos_job(Queue.PLANNING)
-def snoozer(ctx: JobContext, payload: Appointment) -> Outcome:
+def snoozer(ctx: JobContext, payload: Snoozer) -> Outcome:
     """Snooze until the given time."""
     return Done() if ctx.now() >= payload.until else Snooze(payload.until, "not yet")
 

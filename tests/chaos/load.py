@@ -21,7 +21,7 @@ from psycopg.types.json import Jsonb
 
 from domain.jobs.failures import Failure
 from domain.jobs.job import NewJob, Origin
-from engine.enqueue import enqueue
+from engine.enqueue import enqueue_jobs
 from engine.process.runtime import Runtime
 from storage.ledger import ledger
 from tests.chaos import chaos_jobs as kinds
@@ -43,27 +43,27 @@ BULK = 30
 """Light jobs that one org enqueues at once: more than its burst, so that some go through the backlog."""
 
 RECIPES: tuple[tuple[int, int, Recipe], ...] = (
-    (20, 1, lambda _, org: kinds.noop.new(kinds.Nothing(), org_id=org)),
-    (10, 1, lambda _, org: kinds.light_noop.new(kinds.Nothing(), org_id=org)),
-    (1, BULK, lambda _, org: kinds.light_noop.new(kinds.Nothing(), org_id=org)),
-    (8, 1, lambda rng, org: kinds.io_bound.new(kinds.Wait(ms=rng.randint(50, 500)), org_id=org)),
-    (7, 1, lambda rng, org: kinds.flaky.new(kinds.Trouble(failures=rng.randint(1, 2)), org_id=org)),
-    (8, 1, lambda rng, org: kinds.turn.new(kinds.Account(account_id=f"{rng.randint(1, 6)}", ms=10), org_id=org)),
-    (6, 1, lambda rng, org: kinds.single.new(kinds.Account(account_id=f"{rng.randint(1, 50)}"), org_id=org)),
-    (5, 1, lambda _, org: kinds.parent.new(kinds.Nothing(), org_id=org)),
-    (14, 1, lambda rng, org: kinds.effect.new(some_effect(rng, 10, 250), org_id=org)),
-    (8, 1, lambda rng, org: kinds.light_effect.new(some_effect(rng, 0, 30), org_id=org)),
-    (5, 1, lambda rng, org: kinds.posting.new(kinds.Wait(ms=rng.randint(0, 20)), org_id=org)),
-    (2, 1, lambda rng, org: kinds.snoozer.new(kinds.Appointment(until=soon(rng)), org_id=org)),
-    (2, 1, lambda rng, org: kinds.noop.new(kinds.Nothing(), org_id=org, run_at=soon(rng))),
-    (1, 1, lambda rng, org: kinds.doomed.new(kinds.Trouble(failures=rng.randint(0, 4)), org_id=org)),
+    (20, 1, lambda _, org: kinds.Noop().job(org_id=org)),
+    (10, 1, lambda _, org: kinds.LightNoop().job(org_id=org)),
+    (1, BULK, lambda _, org: kinds.LightNoop().job(org_id=org)),
+    (8, 1, lambda rng, org: kinds.IoBound(ms=rng.randint(50, 500)).job(org_id=org)),
+    (7, 1, lambda rng, org: kinds.Flaky(failures=rng.randint(1, 2)).job(org_id=org)),
+    (8, 1, lambda rng, org: kinds.Turn(account_id=f"{rng.randint(1, 6)}", ms=10).job(org_id=org)),
+    (6, 1, lambda rng, org: kinds.Single(account_id=f"{rng.randint(1, 50)}").job(org_id=org)),
+    (5, 1, lambda _, org: kinds.Parent().job(org_id=org)),
+    (14, 1, lambda rng, org: some_effect(kinds.Effect, rng, 10, 250).job(org_id=org)),
+    (8, 1, lambda rng, org: some_effect(kinds.LightEffect, rng, 0, 30).job(org_id=org)),
+    (5, 1, lambda rng, org: kinds.Posting(ms=rng.randint(0, 20)).job(org_id=org)),
+    (2, 1, lambda rng, org: kinds.Snoozer(until=soon(rng)).job(org_id=org)),
+    (2, 1, lambda rng, org: kinds.Noop().job(org_id=org, run_at=soon(rng))),
+    (1, 1, lambda rng, org: kinds.Doomed(failures=rng.randint(0, 4)).job(org_id=org)),
 )
 """Weight of each recipe, how many such jobs come at once (of one org and priority), and the recipe."""
 
 
-def some_effect(rng: random.Random, least_ms: int, most_ms: int) -> kinds.Effect:
+def some_effect(kind: type[kinds.Order], rng: random.Random, least_ms: int, most_ms: int) -> kinds.Order:
     """An effect with a key of its own, mostly long enough to be interrupted by a kill; some are refused at first."""
-    return kinds.Effect(key=f"effect:{uuid4()}", ms=rng.randint(least_ms, most_ms), refusals=rng.random() < 0.1)
+    return kind(key=f"effect:{uuid4()}", ms=rng.randint(least_ms, most_ms), refusals=rng.random() < 0.1)
 
 
 def soon(rng: random.Random) -> datetime:
@@ -165,7 +165,7 @@ class Producer(threading.Thread, ABC):
 class PythonProducer(Producer):
     """Enqueues in Python in a transaction of the caller's, and sometimes asks for a cancel."""
 
-    def __init__(self, runtime: Runtime, *place: Any) -> None:  # noqa: ANN401 - as `Producer`
+    def __init__(self, runtime: Runtime, *place: Any) -> None:  # noqa: ANN401 - as `Door`
         """Enqueue with this runtime."""
         super().__init__("python", *place)
         self._runtime = runtime
@@ -173,7 +173,7 @@ class PythonProducer(Producer):
 
     def enqueue_batch(self, jobs: Sequence[NewJob]) -> Sequence[UUID]:
         with self._runtime.database.ledger() as tx:
-            answers = enqueue(tx, jobs)
+            answers = enqueue_jobs(tx, jobs)
         self.accepted.folded += sum(not answer.created for answer in answers)
         self._recent = [answer.job_id for answer in answers]
         return self._recent
@@ -189,7 +189,7 @@ class PythonProducer(Producer):
 class SqlProducer(Producer):
     """Enqueues by `select postroom.enqueue(…)`, as a client in any language does."""
 
-    def __init__(self, url: str, *place: Any) -> None:  # noqa: ANN401 - as `Producer`
+    def __init__(self, url: str, *place: Any) -> None:  # noqa: ANN401 - as `Door`
         """Log in as the owner of the database."""
         super().__init__("sql", *place)
         self._url = url
@@ -209,7 +209,7 @@ class SqlProducer(Producer):
 class CeleryProducer(Producer):
     """Enqueues by `send_task` of a foreign Celery client, and sends again until the ledger has the job."""
 
-    def __init__(self, broker_url: str, database_url: str, *place: Any) -> None:  # noqa: ANN401 - as `Producer`
+    def __init__(self, broker_url: str, database_url: str, *place: Any) -> None:  # noqa: ANN401 - as `Door`
         """Send to this broker, and read arrivals from this database."""
         super().__init__("celery", *place)
         self._app: Any = Celery("foreign", broker=broker_url, set_as_current=False)

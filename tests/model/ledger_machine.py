@@ -45,7 +45,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.fixture, self.verbs, self.store = fixture, verbs, fixture.store
         self.model = LedgerModel()
         self.hints: list[UUID] = []
-        self.handed_out: list[ClaimedJob] = []
+        self.claimed: list[ClaimedJob] = []
         """All claims ever handed out; most of them are lost meanwhile."""
         self.unanswered: list[tuple[UUID, UUID]] = []
         """Claims whose answer was lost: ids and tokens."""
@@ -159,7 +159,7 @@ class LedgerMachine(RuleBasedStateMachine):
             counted = self.model.jobs[job_id].attempt + (not job.started)
             assert job.attempt == counted, f"{job} is not attempt {counted}"
         if answered:
-            self.handed_out += [claimed[job_id] for job_id in verdicts if job_id in claimed]
+            self.claimed += [claimed[job_id] for job_id in verdicts if job_id in claimed]
         else:
             self.unanswered += [(job_id, token) for job_id in job_ids]
 
@@ -189,7 +189,7 @@ class LedgerMachine(RuleBasedStateMachine):
         for priority in (0, 5):
             assert sum(self.model.jobs[job_id].priority == priority for job_id in told) <= count
         if answered:
-            self.handed_out += sorted(claims.jobs, key=lambda job: list(self.model.jobs).index(job.job_id))
+            self.claimed += sorted(claims.jobs, key=lambda job: list(self.model.jobs).index(job.job_id))
         else:
             self.doubts.append(token)
 
@@ -211,37 +211,33 @@ class LedgerMachine(RuleBasedStateMachine):
         self.unanswered.clear()
 
     @rule(data=st.data())
-    @precondition(lambda self: self.handed_out)
+    @precondition(lambda self: self.claimed)
     def start(self, data: st.DataObject) -> None:
         """A process writes that some of its jobs run."""
-        handed_out = data.draw(st.lists(st.sampled_from(self.handed_out), min_size=1, max_size=4), label="claims")
+        claimed = data.draw(st.lists(st.sampled_from(self.claimed), min_size=1, max_size=4), label="claims")
         with self.store.ledger() as tx:
-            self.verbs.record_starts(tx, [(job.job_id, job.token, datetime.now(UTC)) for job in handed_out])
-        for job in handed_out:
+            self.verbs.record_starts(tx, [(job.job_id, job.token, datetime.now(UTC)) for job in claimed])
+        for job in claimed:
             self.model.start(job.job_id, job.token)
 
     @rule(data=st.data())
-    @precondition(lambda self: self.handed_out)
+    @precondition(lambda self: self.claimed)
     def settle(self, data: st.DataObject) -> None:
         """A process writes what became of some of its jobs; some claims are lost, and others have the job."""
-        own = [job for job in self.handed_out if self.model.jobs[job.job_id].token == job.token]
-        lost = [job for job in self.handed_out if self.model.jobs[job.job_id].token not in {None, job.token}]
-        some_claim = (
-            st.sampled_from(own or self.handed_out)
-            | st.sampled_from(lost or self.handed_out)
-            | st.sampled_from(self.handed_out)
-        )
+        own = [job for job in self.claimed if self.model.jobs[job.job_id].token == job.token]
+        lost = [job for job in self.claimed if self.model.jobs[job.job_id].token not in {None, job.token}]
+        one = st.one_of([st.sampled_from(claims or self.claimed) for claims in (own, lost, self.claimed)])
         named = data.draw(
-            st.lists(some_claim, min_size=1, max_size=5, unique_by=lambda job: (job.job_id, job.token)), label="claims"
+            st.lists(one, min_size=1, max_size=5, unique_by=lambda job: (job.job_id, job.token)), label="claims"
         )
         outcomes = [data.draw(st.sampled_from([o for o in ENDS if o != "held"]), label="outcome") for _ in named]
         self._write([(settlement(job, said), said) for job, said in zip(named, outcomes, strict=True)])
 
     @rule(data=st.data())
-    @precondition(lambda self: self.handed_out)
+    @precondition(lambda self: self.claimed)
     def settle_held(self, data: st.DataObject) -> None:
         """A handler ends well in a transaction of its own."""
-        job = data.draw(st.sampled_from(self.handed_out), label="claim")
+        job = data.draw(st.sampled_from(self.claimed), label="claim")
         held = self.model.jobs[job.job_id].token == job.token
         try:
             with self.store.ledger() as tx:
@@ -282,10 +278,10 @@ class LedgerMachine(RuleBasedStateMachine):
         name=st.sampled_from(["send", "label"]),
         status=EFFECT_ENDS,
     )
-    @precondition(lambda self: self.handed_out)
+    @precondition(lambda self: self.claimed)
     def act(self, data: st.DataObject, name: str, status: str | None) -> None:
         """A handler begins an external effect, and may end it."""
-        job = data.draw(st.sampled_from(self.handed_out), label="claim")
+        job = data.draw(st.sampled_from(self.claimed), label="claim")
         expected = self.model.begin_effect(job.job_id, job.token, name)
         try:
             with self.store.ledger() as tx:
@@ -396,7 +392,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.claim_all(0, start=False)
         for org in range(len(self.fixture.orgs)):
             self.draw(0, org, 100)
-        held = [job for job in self.handed_out if self.model.jobs[job.job_id].state in HELD]
+        held = [job for job in self.claimed if self.model.jobs[job.job_id].state in HELD]
         self._write([(settlement(job, "done"), "done") for job in held])
 
 
