@@ -1,4 +1,4 @@
-"""What the random steps are drawn from."""
+"""The Hypothesis strategies from which the random steps are drawn."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.model.ledger_model import KINDS, LEASE, JobModel
 
-PATIENCE = timedelta(seconds=50)
+HINT_TIMEOUT = timedelta(seconds=50)
 LEASE_SPAN = timedelta(seconds=LEASE)
 MOST_JOBS = 14
 MOST_ROUNDS = 60

@@ -1,4 +1,4 @@
-"""The ledger's own figures: the fan-out to every account, and what claim and settle allow without Celery."""
+"""The ledger's own figures: the fan-out to every account, and the rate of claim and settle without Celery."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -8,13 +8,14 @@ from uuid import UUID
 
 import psycopg
 
-from bench.arena import Arena, Stage
 from bench.contest import Contest, Target, take_turns
-from bench.contests.growth_contests import work
-from bench.drain import Heat, drain
+from bench.contests.growth import work
+from bench.drain import DrainRun, drain
 from bench.ours import TEMPLATE, THREADS
-from bench.stores import PLAY, bulk_sql
-from domain.jobs.job import SYSTEM_ORG, NewJob
+from bench.setup import ContestGroup, Setup
+from bench.stores import RUN_DATABASE, bulk_sql
+from domain.jobs.job import SYSTEM_ORG
+from domain.payloads.maintenance import FallbackSyncPayload
 from engine.app import publish_catalogue
 from engine.process.runtime import Runtime
 from engine.worker.execution import MARKERS, perform
@@ -27,11 +28,11 @@ LIMIT_JOBS, AT_ONCE, PROCESSES = 20_000, 200, 2
 FAN_OUT, LIMIT = "fan_out_100k_accounts_s", "limit_claim_and_settle"
 
 
-def fan_out(arena: Arena) -> Iterable[Contest]:
+def fan_out(setup: Setup) -> Iterable[Contest]:
     """Seconds of the job that enqueues a sync for every account, from its claim to its settlement."""
-    accounts = arena.sizes.accounts
-    rounds = take_turns({"postroom": lambda: _fan_out_once(arena, accounts)}, arena.sizes.rounds, arena.tell)
-    arena.dropped("fan_out", dict(rounds.dropped))
+    accounts = setup.sizes.accounts
+    rounds = take_turns({"postroom": lambda: _fan_out_once(setup, accounts)}, setup.sizes.rounds, setup.tell)
+    setup.note_dropped("fan_out", dict(rounds.dropped))
     if figures := rounds.figures.get("postroom"):
         limit = (Target("ours", "at most", 5),)
         facts = {
@@ -41,38 +42,38 @@ def fan_out(arena: Arena) -> Iterable[Contest]:
         yield Contest(FAN_OUT, figures, unit="s", better="lower", targets=limit, facts=facts)
 
 
-def limit(arena: Arena) -> Iterable[Contest]:
-    """Our light drain against the ledger's claim and settle alone, from as many processes and with no Celery at all."""
-    jobs = min(LIMIT_JOBS, arena.sizes.jobs)
-    heat = Heat(arena.ours, THREADS, "light_noop", jobs, arena.sizes.box_s)
+def limit(setup: Setup) -> Iterable[Contest]:
+    """Our light drain against claim and settle alone, from as many processes and without Celery."""
+    jobs = min(LIMIT_JOBS, setup.sizes.jobs)
+    run = DrainRun(setup.ours, THREADS, "light_noop", jobs, setup.sizes.time_limit_s)
     runners: dict[str, Callable[[], float]] = {
-        "postroom": lambda: drain(heat, arena.folder).rate,
-        "the ledger alone": lambda: _raw_rate(arena, jobs),
+        "postroom": lambda: drain(run, setup.folder).rate,
+        "the ledger alone": lambda: _raw_rate(setup, jobs),
     }
-    rounds = take_turns(runners, arena.sizes.rounds, lambda told: arena.tell(f"limit, {told}"))
-    arena.dropped("limit", dict(rounds.dropped))
+    rounds = take_turns(runners, setup.sizes.rounds, lambda line: setup.tell(f"limit, {line}"))
+    setup.note_dropped("limit", dict(rounds.dropped))
     ours, raw = (rounds.figures.get(name) for name in runners)
     if ours and raw:
-        told = f"{PROCESSES} processes, {AT_ONCE} jobs per statement, claim and settle only"
-        facts = {"jobs": jobs, "ours_setting": THREADS.label, "peer_setting": told}
+        label = f"{PROCESSES} processes, {AT_ONCE} jobs per statement, claim and settle only"
+        facts = {"jobs": jobs, "ours_setting": THREADS.label, "peer_setting": label}
         yield Contest(LIMIT, ours, raw, facts=facts)
 
 
-STAGES = (Stage("fan_out", lambda _: [FAN_OUT], fan_out), Stage("limit", lambda _: [LIMIT], limit))
+GROUPS = (ContestGroup("fan_out", lambda _: [FAN_OUT], fan_out), ContestGroup("limit", lambda _: [LIMIT], limit))
 
 
-def _fan_out_once(arena: Arena, accounts: int) -> float:
-    arena.ours  # noqa: B018  # the template must stand
-    arena.stores.make_database(PLAY, TEMPLATE)
-    with psycopg.connect(arena.stores.database_url(), autocommit=True) as owner:
+def _fan_out_once(setup: Setup, accounts: int) -> float:
+    setup.ours  # noqa: B018  # the template must stand
+    setup.stores.make_database(RUN_DATABASE, TEMPLATE)
+    with psycopg.connect(setup.stores.database_url(), autocommit=True) as owner:
         owner.execute(bulk_sql("add_accounts"), {"accounts": accounts})
-    with arena.ours.runtime() as runtime:
+    with setup.ours.runtime() as runtime:
         job_id = _prepare(runtime)
-        arena.stores.settle()
+        setup.stores.settle()
         began = time.perf_counter()
         status = _run_one(runtime, job_id)
         seconds = time.perf_counter() - began
-    made = arena.stores.scalar("select count(*) from jobs where job_type = 'gmail.sync'")
+    made = setup.stores.scalar("select count(*) from jobs where job_type = 'gmail.sync'")
     if status != "succeeded" or made != accounts:
         raise RuntimeError(f"the fan-out {status} with {made} of {accounts} jobs")
     return seconds
@@ -95,19 +96,19 @@ def _prepare(runtime: Runtime) -> UUID:
     publish_catalogue()
     renew(runtime)
     with runtime.database.ledger() as tx:
-        new = NewJob(fallback_sync.name, SYSTEM_ORG, {})
+        new = FallbackSyncPayload().job(org_id=SYSTEM_ORG)
         return ledger.enqueue(tx, [new], publisher=False, patience=runtime.patience)[0].hint.job_id
 
 
-def _raw_rate(arena: Arena, jobs: int) -> float:
-    arena.ours.restore("light_noop", jobs)
-    with psycopg.connect(arena.stores.database_url()) as owner:
+def _raw_rate(setup: Setup, jobs: int) -> float:
+    setup.ours.restore("light_noop", jobs)
+    with psycopg.connect(setup.stores.database_url()) as owner:
         job_ids = [row[0] for row in owner.execute("select id from jobs order by id")]
     shares = [job_ids[place::PROCESSES] for place in range(PROCESSES)]
     with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
-        list(pool.map(_work_all, [arena.ours.settings()] * PROCESSES, [share[:0] for share in shares]))
+        list(pool.map(_work_all, [setup.ours.settings()] * PROCESSES, [share[:0] for share in shares]))
         began = time.perf_counter()
-        list(pool.map(_work_all, [arena.ours.settings()] * PROCESSES, shares))
+        list(pool.map(_work_all, [setup.ours.settings()] * PROCESSES, shares))
         return jobs / (time.perf_counter() - began)
 
 

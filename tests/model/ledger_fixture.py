@@ -1,4 +1,4 @@
-"""Where the model is held against the real ledger: a PostgreSQL database that is emptied between two examples."""
+"""The real ledger that the model is compared with: a PostgreSQL database, emptied before each example."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ EMPTY = (
     " delete from serial_slots; delete from idempotency_keys; delete from gates; delete from crowds;"
     " delete from workers; delete from jobs; set session_replication_role = default"
 )
-"""Without triggers, for the trail lets nobody delete; a truncation of so many tables takes far longer."""
+"""Without triggers, because the audit log refuses deletes. Truncating so many tables takes far longer."""
 
 WAIT = timedelta(seconds=DELAY)
 POLICY = RetryPolicy("model", 3, WAIT, WAIT)
@@ -32,7 +32,7 @@ POLICY = RetryPolicy("model", 3, WAIT, WAIT)
 
 @dataclass(frozen=True)
 class Verbs:
-    """The product's own verbs, one of which a test may replace to see whether the model finds it out."""
+    """The ledger's functions; a test replaces one by a broken one, which the model must find."""
 
     claim: Callable[..., Any] = ledger.claim
     settle: Callable[..., Any] = ledger.settle
@@ -45,11 +45,11 @@ class Verbs:
     relay: Callable[..., Any] = relay_once
 
 
-class Stage:
+class LedgerFixture:
     """The database, with two orgs, two processes and the model's job types."""
 
     def __init__(self, store: Database, owner: Connection) -> None:
-        """Prepare once; `empty` before each example."""
+        """Prepare once; call `empty` before each example."""
         self.store, self.owner = store, owner
         self.orgs = [make_org(owner, "one org"), make_org(owner, "another org")]
         self.workers = [Worker(uuid4(), uuid4(), "host", pid) for pid in (1, 2)]
@@ -69,7 +69,7 @@ class Stage:
             )
 
     def empty(self) -> None:
-        """Forget every job."""
+        """Delete every job."""
         self.owner.execute(EMPTY)
 
     def rows(self) -> dict[UUID, tuple[Any, ...]]:
@@ -82,7 +82,7 @@ class Stage:
 
 
 def settlement(job: ClaimedJob, outcome: str) -> Settlement:
-    """What a worker writes about an attempt that ended so."""
+    """The settlement that a worker writes for this outcome of an attempt."""
     now = datetime.now(UTC)
     match outcome:
         case "unstarted":

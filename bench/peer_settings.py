@@ -1,4 +1,4 @@
-"""The peers and the settings found good for each; a heat decides which is a peer's best on this machine."""
+"""The peers and the settings found good for each; a tuning round decides which is best on this machine."""
 
 from bench.contender import Setting, processes
 from bench.peer import Kind
@@ -21,7 +21,7 @@ PLAIN_CELERY = Kind(
     "celery",
     None,
     drain=(_celery("prefork 2, late acks", "-P", "prefork", "-c", "2"),),
-    nap=_celery("threads 200, late acks", "-P", "threads", "-c", "200", ready=1, prefetch=2),
+    io_bound=_celery("threads 200, late acks", "-P", "threads", "-c", "200", ready=1, prefetch=2),
     idle=_celery("prefork 2, late acks", "-P", "prefork", "-c", "2"),
 )
 
@@ -41,7 +41,7 @@ SAFE_CELERY = Kind(
     ),
 )
 
-# Without the emulation of acknowledgements a killed worker's messages are lost.
+# Without kombu's emulation of acknowledgements a killed worker loses its messages.
 UNSAFE_CELERY = Kind(
     "celery",
     None,
@@ -65,7 +65,7 @@ DURABLE = (
             _program("pgqueuer", "400", count=3),
             _program("pgqueuer", "800"),
         ),
-        nap=_program("pgqueuer", "100", "200", count=1),
+        io_bound=_program("pgqueuer", "100", "200", count=1),
         idle=_program("pgqueuer", "10", count=1),
     ),
     Kind(
@@ -77,27 +77,27 @@ DURABLE = (
             _program("oban", "400"),
             _program("oban", "200", count=3),
         ),
-        nap=_program("oban", "200", count=1),
+        io_bound=_program("oban", "200", count=1),
         idle=_program("oban", "10", count=1),
     ),
     Kind(
         "dbos",
         "select count(*) from dbos.workflow_status where status <> 'SUCCESS'",
         drain=(_program("dbos", "100", "0.05"), _program("dbos", "400", "0.05"), _program("dbos", "100", "0.01")),
-        nap=_program("dbos", "200", "0.05", count=1),
+        io_bound=_program("dbos", "200", "0.05", count=1),
     ),
     Kind(
         "procrastinate",
         "select count(*) from procrastinate_jobs where status <> 'succeeded'",
         drain=(_program("procrastinate", "10"), _program("procrastinate", "20")),
-        nap=_program("procrastinate", "200", count=1),
+        io_bound=_program("procrastinate", "200", count=1),
         idle=_program("procrastinate", "10", count=1),
     ),
     Kind(
         "chancy",
         "select count(*) from chancy_jobs where state <> 'succeeded'",
         drain=(_program("chancy", "100"), _program("chancy", "500")),
-        nap=_program("chancy", "200", count=1),
+        io_bound=_program("chancy", "200", count=1),
     ),
 )
 
@@ -132,15 +132,15 @@ OTHERS = (
         "dramatiq",
         None,
         drain=(_dramatiq("2 x 4 threads", 2, 4), _dramatiq("2 x 1 thread", 2, 1)),
-        nap=_dramatiq("1 x 200 threads", 1, 200),
+        io_bound=_dramatiq("1 x 200 threads", 1, 200),
     ),
-    Kind("taskiq", None, drain=(_taskiq(2, 200), _taskiq(2, 50)), nap=_taskiq(1, 200)),
-    Kind("huey", None, drain=(_huey(2, "process", 2), _huey(4, "process", 4)), nap=_huey(200, "thread", 1)),
+    Kind("taskiq", None, drain=(_taskiq(2, 200), _taskiq(2, 50)), io_bound=_taskiq(1, 200)),
+    Kind("huey", None, drain=(_huey(2, "process", 2), _huey(4, "process", 4)), io_bound=_huey(200, "thread", 1)),
     Kind(
         "arq",
         None,
         drain=(_program("arq", "100", "0.01"), _program("arq", "500", "0.01")),
-        nap=_program("arq", "200", "0.01", count=1),
+        io_bound=_program("arq", "200", "0.01", count=1),
     ),
     Kind("rq", None, drain=(_program("rq"),)),
 )

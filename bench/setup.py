@@ -1,4 +1,4 @@
-"""What a bench run has: servers of its own, the peers that were built, sizes, and the report that grows."""
+"""The setup of a bench run: its servers, the peers that were built, the sizes, and what is noted for the report."""
 
 import fnmatch
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,13 +17,13 @@ from sandbox.servers.servers import run_servers
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is done; the defaults are what the published figures are measured with."""
+    """How much work each contest does; the published figures are measured with the defaults."""
 
     jobs: int = 60_000
     rounds: int = 3
-    heat_jobs: int = 10_000
-    box_s: float = 20.0
-    """A peer that has not emptied the backlog after so many seconds is rated by what it did in them."""
+    tuning_jobs: int = 10_000
+    time_limit_s: float = 20.0
+    """A contender that has not emptied the backlog after so many seconds is rated by what it did until then."""
     samples: int = 500
     finished_rows: tuple[int, ...] = (10_000, 1_000_000, 10_000_000)
     scheduled_rows: int = 1_000_000
@@ -32,8 +32,8 @@ class Sizes:
 
 
 @dataclass
-class Arena:
-    """One run."""
+class Setup:
+    """The setup of one run."""
 
     folder: Path
     stores: Stores
@@ -42,10 +42,10 @@ class Arena:
     only: Sequence[str] = ()
     tell: Callable[[str], object] = print
     skipped: dict[str, str] = field(default_factory=dict)
-    heats: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Jobs per second of every setting that was tried, by the heat or final in which it was."""
+    tuning_rounds: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Jobs per second of every setting that was tried, by tuning round."""
     minutes: dict[str, float] = field(default_factory=dict)
-    """How long each stage took."""
+    """How long each group of contests took."""
     best_settings: dict[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -59,37 +59,37 @@ class Arena:
         return None if python is None else Peer(kind, python, self.stores)
 
     def peers(self, kinds: Iterable[Kind]) -> Iterator[Peer]:
-        """Those that were built."""
+        """The peers of these kinds that were built."""
         return (peer for kind in kinds if (peer := self.peer(kind)))
 
     def wants(self, name: str) -> bool:
         """Whether this contest was asked for."""
         return not self.only or any(fnmatch.fnmatch(name, pattern) for pattern in self.only)
 
-    def dropped(self, stage: str, reasons: dict[str, str]) -> None:
-        """Note who failed in a stage, and why."""
-        self.skipped |= {f"{stage}: {name}": reason for name, reason in reasons.items()}
+    def note_dropped(self, group: str, reasons: dict[str, str]) -> None:
+        """Note which contenders failed in a group of contests, and why."""
+        self.skipped |= {f"{group}: {name}": reason for name, reason in reasons.items()}
 
 
 @dataclass(frozen=True)
-class Stage:
-    """Contests that are held together; `names` tells all that it can hold at some sizes."""
+class ContestGroup:
+    """Contests that run together; `names` lists all that the group can run at given sizes."""
 
     title: str
     names: Callable[[Sizes], Iterable[str]]
-    hold: Callable[[Arena], Iterable[Contest]]
+    run: Callable[[Setup], Iterable[Contest]]
 
-    def wanted(self, arena: Arena) -> list[str]:
-        """Those of its contests that were asked for."""
-        return [name for name in self.names(arena.sizes) if arena.wants(name)]
+    def wanted(self, setup: Setup) -> list[str]:
+        """The contests of this group that were asked for."""
+        return [name for name in self.names(setup.sizes) if setup.wants(name)]
 
 
 @contextmanager
-def open_arena(
+def open_setup(
     folder: Path, environments: Environments, sizes: Sizes, only: Sequence[str], tell: Callable[[str], object]
-) -> Iterator[Arena]:
+) -> Iterator[Setup]:
     """Start PostgreSQL, which syncs to disk, and Valkey."""
     with run_servers(folder / "servers", durable=True) as servers:
         stores = Stores(servers)
         stores.spread_checkpoints()
-        yield Arena(folder, stores, environments, sizes, only, tell)
+        yield Setup(folder, stores, environments, sizes, only, tell)

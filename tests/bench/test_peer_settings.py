@@ -5,9 +5,9 @@ from subprocess import CalledProcessError
 import pytest
 
 from bench import __main__
-from bench.contests import drain_contests
-from bench.lineup import DURABLE, OTHERS, PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY
+from bench.contests import drain
 from bench.peer_environments import LIST, Line, find_python, read_lines, reason_of
+from bench.peer_settings import DURABLE, OTHERS, PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY
 from tests.house import ROOT
 
 KINDS = (PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY, *DURABLE, *OTHERS)
@@ -50,45 +50,50 @@ def test_a_line_that_is_none_is_named(row: str) -> None:
         read_lines(row)
 
 
-def test_a_python_that_nobody_has_is_areason_of_to_leave_a_peer_out() -> None:
+def test_a_python_that_nobody_has_is_a_reason_to_leave_a_peer_out() -> None:
     with pytest.raises(LookupError, match=r"needs Python 9\.9 or newer"):
         find_python((9, 9))
     assert find_python((3, 11)).exists()
 
 
 def test_the_reason_is_pip_s_last_error() -> None:
-    told = "WARNING: slow mirror\nERROR: Could not find it\nERROR: No matching distribution\n[notice] newer pip\n"
-    assert reason_of(CalledProcessError(1, ["pip"], stderr=told)) == "ERROR: No matching distribution"
+    output = "WARNING: slow mirror\nERROR: Could not find it\nERROR: No matching distribution\n[notice] newer pip\n"
+    assert reason_of(CalledProcessError(1, ["pip"], stderr=output)) == "ERROR: No matching distribution"
     assert reason_of(LookupError("no such Python")) == "no such Python"
 
 
 def test_every_setting_says_how_many_processes_run_jobs() -> None:
     for kind in KINDS:
-        for setting in (*kind.drain, *filter(None, (kind.nap, kind.idle))):
+        for setting in (*kind.drain, *filter(None, (kind.io_bound, kind.idle))):
             assert setting.ready >= len(setting.workers) >= 1
         labels = [setting.label for setting in kind.drain]
         assert len(labels) == len(set(labels)), f"{kind.name}: two settings look the same in the report"
 
 
 def test_the_drains_have_the_promised_names_and_each_peer_its_own() -> None:
-    names = [match.name for match in drain_contests.matches()]
+    names = [match.name for match in drain.comparisons()]
     assert len(names) == len(set(names))
     assert set(names) >= PROMISED
-    known = set(drain_contests.FAMILIES) | {"ours_light", "ours_threads", "ours_prefork"}
-    assert {one for match in drain_contests.matches() for one in (*match.ours, *match.peers)} <= known
+    known = set(drain.FAMILIES) | {"ours_light", "ours_threads", "ours_prefork"}
+    assert {one for match in drain.comparisons() for one in (*match.ours, *match.peers)} <= known
 
 
 def test_unsafe_celery_never_counts_as_safe() -> None:
     safe = {setting.environment["BENCH_ACK_EMULATION"] for setting in (*PLAIN_CELERY.drain, *SAFE_CELERY.drain)}
     assert safe == {"1"}
     assert {setting.environment["BENCH_ACK_EMULATION"] for setting in UNSAFE_CELERY.drain} == {"0"}
-    for match in drain_contests.matches():
+    for match in drain.comparisons():
         assert "celery_unsafe" not in match.peers or match.name == "drain_light_vs_celery_unsafe"
 
 
 def test_the_command_line_has_every_size() -> None:
     asked = __main__.options().parse_args(["--only", "growth_*", "--jobs", "20", "--finished-rows", "1", "2"])
     assert (asked.only, asked.jobs, asked.rounds, asked.finished_rows) == (["growth_*"], 20, 3, [1, 2])
+
+
+def test_the_flags_of_earlier_versions_are_accepted() -> None:
+    asked = __main__.options().parse_args(["--heat-jobs", "20", "--box-s", "1.5"])
+    assert (asked.tuning_jobs, asked.time_limit_s) == (20, 1.5)
 
 
 def test_the_statements_are_packed_with_the_room() -> None:

@@ -1,4 +1,4 @@
-"""What a chaos run has to answer for: read from the ledger, the journal of deeds and the doors' promises alone."""
+"""Checks a finished chaos run: reads the ledger, the journal of effects and the accepted job ids, and nothing else."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -9,23 +9,23 @@ from uuid import UUID
 from psycopg import Connection
 
 from tests.chaos.chaos_jobs import CHILDREN, WROTE
-from tests.chaos.deeds import Outside
-from tests.chaos.recovery import Orphan, Silences, Step, find_orphans
+from tests.chaos.outside import Outside
+from tests.chaos.recovery import AuditedEvent, Orphan, Silences, find_orphans
 from tests.invariants import find_gaps
 
 MAY_END = {
     "chaos_jobs.doomed": {"failed", "dead"},
     "deadletter.quarantine": {"succeeded"},
 }
-"""How jobs of a type may end when nothing else is said."""
+"""How jobs of a type may end; other types must succeed."""
 
-EXCUSES = frozenset({"poison", "lost", "deadline"})
-"""Codes of a dead job that died of its workers' deaths alone."""
+LOSSES = frozenset({"poison", "lost", "deadline"})
+"""Error codes of dead jobs whose workers were killed; such a death is no error of the job."""
 
 
 @dataclass
-class Verdict:
-    """Everything that was counted; each list names what is wrong."""
+class Findings:
+    """Everything that was counted; each list names problems."""
 
     states: dict[str, int]
     ends_by_type: dict[str, dict[str, int]]
@@ -41,18 +41,20 @@ class Verdict:
 
     @property
     def problems(self) -> list[str]:
-        """All that is wrong, in words."""
+        """All problems, a sentence each."""
         return [*self.lost, *self.duplicate_effects, *self.missing_effects, *self.audit_gaps, *self.other]
 
     @property
     def longest_recovery_s(self) -> float:
-        """The longest wait of an orphan."""
+        """The longest time that an orphan waited for its rescue."""
         return max((orphan.waited.total_seconds() for orphan in self.orphans), default=0.0)
 
 
-def judge(connection: Connection[Any], outside: Outside, accepted: Collection[UUID], silences: Silences) -> Verdict:
-    """Read everything and judge it; the fleet must have come to rest."""
-    verdict = Verdict(
+def check_run(
+    connection: Connection[Any], outside: Outside, accepted: Collection[UUID], silences: Silences
+) -> Findings:
+    """Read and check everything; the fleet must be at rest."""
+    findings = Findings(
         states=_counts(connection, "select state, count(*) from jobs group by state"),
         ends_by_type=_ends(connection),
         events=_counts(connection, "select event, count(*) from audit_log group by event"),
@@ -60,12 +62,17 @@ def judge(connection: Connection[Any], outside: Outside, accepted: Collection[UU
             connection, "select data ->> 'cause', count(*) from audit_log where event = 'job.retried' group by 1"
         ),
     )
-    verdict.lost = [*_missing(connection, accepted), *_unfinished(connection)]
-    _judge_effects(connection, outside, verdict)
-    verdict.audit_gaps = find_gaps(connection)
-    verdict.other = [*_ends_badly(connection), *_families(connection), *_writings(connection), *_overlaps(connection)]
-    verdict.orphans = find_orphans(_trails(connection), silences, _pids(connection), outside.begun())
-    return verdict
+    findings.lost = [*_missing(connection, accepted), *_unfinished(connection)]
+    _check_effects(connection, outside, findings)
+    findings.audit_gaps = find_gaps(connection)
+    findings.other = [
+        *_wrong_ends(connection),
+        *_children(connection),
+        *_settlement_rows(connection),
+        *_concurrent_holders(connection),
+    ]
+    findings.orphans = find_orphans(_timelines(connection), silences, _pids(connection), outside.begun())
+    return findings
 
 
 def _missing(connection: Connection[Any], accepted: Collection[UUID]) -> Iterator[str]:
@@ -89,25 +96,25 @@ def _unfinished(connection: Connection[Any]) -> Iterator[str]:
         )
 
 
-def _judge_effects(connection: Connection[Any], outside: Outside, verdict: Verdict) -> None:
-    deeds = outside.deeds()
-    verdict.effects_per_key = dict(sorted(Counter(deeds.values()).items()))
-    verdict.duplicate_effects = [f"{key} was done {times} times" for key, times in deeds.items() if times > 1]
+def _check_effects(connection: Connection[Any], outside: Outside, findings: Findings) -> None:
+    performed = outside.performed()
+    findings.effects_per_key = dict(sorted(Counter(performed.values()).items()))
+    findings.duplicate_effects = [f"{key} was done {times} times" for key, times in performed.items() if times > 1]
     rows = connection.execute(
         "select j.id, j.state, j.payload ->> 'key', k.status from jobs j"
         " left join idempotency_keys k on k.kind = 'effect' and k.org_id = j.org_id and k.key = j.payload ->> 'key'"
-        " where j.job_type in ('chaos_jobs.deed', 'chaos_jobs.light_deed')"
+        " where j.job_type in ('chaos_jobs.effect', 'chaos_jobs.light_effect')"
     )
     for job_id, state, key, status in rows:
-        if state == "succeeded" and deeds[key] == 0:
-            verdict.missing_effects.append(f"job {job_id} succeeded, but {key} was never done")
+        if state == "succeeded" and performed[key] == 0:
+            findings.missing_effects.append(f"job {job_id} succeeded, but {key} was never done")
         if state == "succeeded" and status != "succeeded":
-            verdict.missing_effects.append(f"job {job_id} succeeded, but the ledger says of {key}: {status}")
-        if status == "succeeded" and deeds[key] == 0:
-            verdict.missing_effects.append(f"the ledger says that {key} was done, and it was not")
+            findings.missing_effects.append(f"job {job_id} succeeded, but the ledger says of {key}: {status}")
+        if status == "succeeded" and performed[key] == 0:
+            findings.missing_effects.append(f"the ledger says that {key} was done, and it was not")
 
 
-def _ends_badly(connection: Connection[Any]) -> Iterator[str]:
+def _wrong_ends(connection: Connection[Any]) -> Iterator[str]:
     rows = connection.execute(
         "select id, job_type, state, error ->> 'code',"
         " cancel_requested_at is not null or (cancel_reason = 'expired' and expires_at <= finished_at)"
@@ -115,11 +122,11 @@ def _ends_badly(connection: Connection[Any]) -> Iterator[str]:
     )
     for job_id, job_type, state, code, asked in rows:
         fine = state in MAY_END.get(job_type, {"succeeded"})
-        if not (fine or (state == "canceled" and asked) or (state == "dead" and code in EXCUSES)):
+        if not (fine or (state == "canceled" and asked) or (state == "dead" and code in LOSSES)):
             yield f"job {job_id} ({job_type}) ended {state} ({code})"
 
 
-def _families(connection: Connection[Any]) -> Iterator[str]:
+def _children(connection: Connection[Any]) -> Iterator[str]:
     rows = connection.execute(
         "select p.id, p.state, count(c.id) from jobs p"
         " left join jobs c on c.parent_id = p.id and c.job_type = 'chaos_jobs.noop'"
@@ -130,7 +137,7 @@ def _families(connection: Connection[Any]) -> Iterator[str]:
             yield f"the parent {job_id} ({state}) has {children} children"
 
 
-def _writings(connection: Connection[Any]) -> Iterator[str]:
+def _settlement_rows(connection: Connection[Any]) -> Iterator[str]:
     rows = connection.execute(
         "select j.id, j.state, count(a.id) from jobs j left join audit_log a on a.job_id = j.id and a.event = %s"
         " where j.job_type = 'chaos_jobs.posting' group by j.id, j.state",
@@ -141,8 +148,8 @@ def _writings(connection: Connection[Any]) -> Iterator[str]:
             yield f"job {job_id} ({state}) wrote its row {times} times, which is one commit with its success"
 
 
-def _overlaps(connection: Connection[Any]) -> Iterator[str]:
-    """Two jobs of one concurrency key that were held at the same time, by the trail."""
+def _concurrent_holders(connection: Connection[Any]) -> Iterator[str]:
+    """Jobs of one concurrency key that were held at the same time, by the audit log."""
     rows = connection.execute(
         "select j.serial_key, a.job_id, a.event, a.at from audit_log a join jobs j on j.id = a.job_id"
         " where j.serial_key is not null and a.event like 'job.%' order by j.serial_key, a.at, a.id"
@@ -157,7 +164,7 @@ def _overlaps(connection: Connection[Any]) -> Iterator[str]:
             del holder[key]
 
 
-def _trails(connection: Connection[Any]) -> list[Sequence[Step]]:
+def _timelines(connection: Connection[Any]) -> list[Sequence[AuditedEvent]]:
     cause = "coalesce(data ->> 'cause', data #>> '{error,code}')"
     query = (
         f"select job_id, event, attempt, at, worker_id, {cause} from audit_log"
@@ -165,10 +172,10 @@ def _trails(connection: Connection[Any]) -> list[Sequence[Step]]:
         f" (select job_id from audit_log where {cause} in ('lost', 'deadline', 'poison')) order by id"
     )
     rows = connection.execute(query.encode())
-    trails: dict[UUID, list[Step]] = defaultdict(list)
+    timelines: dict[UUID, list[AuditedEvent]] = defaultdict(list)
     for row in rows:
-        trails[row[0]].append(Step(*row))
-    return list(trails.values())
+        timelines[row[0]].append(AuditedEvent(*row))
+    return list(timelines.values())
 
 
 def _pids(connection: Connection[Any]) -> dict[UUID, int]:

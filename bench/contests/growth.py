@@ -1,4 +1,4 @@
-"""Growth: what a job costs in the database when it holds few finished rows, very many, and very many scheduled ones."""
+"""Growth: a job's cost in a database with few finished rows, with millions, and with a million scheduled ones."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -7,9 +7,9 @@ from uuid import UUID
 
 import psycopg
 
-from bench.arena import Arena, Sizes, Stage
 from bench.contest import Contest, Target, take_turns
 from bench.ours import TEMPLATE
+from bench.setup import ContestGroup, Setup, Sizes
 from bench.stores import bulk_sql
 from domain.jobs.job import NewJob, State
 from domain.jobs.lifecycle import Settlement
@@ -24,20 +24,20 @@ CHUNK = 250_000
 BASE, SCHEDULED = "growth_base", "growth_scheduled"
 
 
-def hold(arena: Arena) -> Iterable[Contest]:
-    """Microseconds per job for enqueue, relay, claim and settle by a hundred, on all the databases in turns."""
-    few = arena.sizes.finished_rows[0]
-    wanted = {name: rows for name, rows in databases(arena.sizes).items() if arena.wants(name)}
+def run_contests(setup: Setup) -> Iterable[Contest]:
+    """Microseconds per job for enqueue, relay, claim and settle in batches of 100, on all databases in turns."""
+    few = setup.sizes.finished_rows[0]
+    wanted = {name: rows for name, rows in databases(setup.sizes).items() if setup.wants(name)}
     cases = {BASE: (few, 0)} | wanted
     for name, (finished, scheduled) in cases.items():
         began = time.perf_counter()
-        fill(arena, name, finished, scheduled)
-        arena.tell(
+        fill(setup, name, finished, scheduled)
+        setup.tell(
             f"{name}: {finished:,} finished and {scheduled:,} scheduled rows in {time.perf_counter() - began:.0f} s"
         )
-    runners: dict[str, Callable[[], float]] = {name: _runner(arena, name) for name in cases}
-    rounds = take_turns(runners, 2 * arena.sizes.rounds, lambda told: arena.tell(f"microseconds per job, {told}"))
-    arena.dropped("growth", dict(rounds.dropped))
+    runners: dict[str, Callable[[], float]] = {name: _runner(setup, name) for name in cases}
+    rounds = take_turns(runners, 2 * setup.sizes.rounds, lambda line: setup.tell(f"microseconds per job, {line}"))
+    setup.note_dropped("growth", dict(rounds.dropped))
     for name, (finished, scheduled) in cases.items():
         if name != BASE and name in rounds.figures:
             facts = {"finished_rows": finished, "scheduled_rows": scheduled, "peer_setting": f"{few:,} finished rows"}
@@ -52,15 +52,15 @@ def databases(sizes: Sizes) -> dict[str, tuple[int, int]]:
     return finished | {f"growth_{_short(sizes.scheduled_rows)}_scheduled": (few, sizes.scheduled_rows)}
 
 
-STAGE = Stage("growth", databases, hold)
+GROUP = ContestGroup("growth", databases, run_contests)
 
 
-def fill(arena: Arena, database: str, finished: int, scheduled: int) -> None:
-    """Make a copy of the migrated database and fill it in bulk; the secret scan of those rows alone is spared."""
-    arena.ours  # noqa: B018  # the template must stand
-    arena.stores.make_database(database, TEMPLATE)
-    words = {"org": arena.ours.org, "job_type": "noop_jobs.noop", "span": timedelta(days=7)}
-    with psycopg.connect(arena.stores.database_url(database), autocommit=True) as owner:
+def fill(setup: Setup, database: str, finished: int, scheduled: int) -> None:
+    """Copy the migrated database and fill the copy in bulk; only for these rows the check for secrets is dropped."""
+    setup.ours  # noqa: B018  # the template must stand
+    setup.stores.make_database(database, TEMPLATE)
+    words = {"org": setup.ours.org, "job_type": "noop_jobs.noop", "span": timedelta(days=7)}
+    with psycopg.connect(setup.stores.database_url(database), autocommit=True) as owner:
         owner.execute("set synchronous_commit = off")  # of the fill, not of what is measured
         owner.execute(bulk_sql("spare_scans"))
         for start in range(0, finished, CHUNK):
@@ -70,11 +70,11 @@ def fill(arena: Arena, database: str, finished: int, scheduled: int) -> None:
             part = {"start": start, "rows": min(CHUNK, scheduled - start), "total": scheduled}
             owner.execute(bulk_sql("fill_scheduled"), {**words, **part})
         owner.execute(bulk_sql("restore_scans"))
-    arena.stores.settle(database)
+    setup.stores.settle(database)
 
 
 def cost(runtime: Runtime, org: UUID) -> float:
-    """Microseconds per job for its whole way through the database, a hundred per statement."""
+    """Microseconds per job from enqueue to settlement, 100 jobs per statement."""
     began = time.perf_counter()
     for _ in range(BATCHES):
         with runtime.database.ledger() as tx:
@@ -90,7 +90,7 @@ def cost(runtime: Runtime, org: UUID) -> float:
 
 
 def work(runtime: Runtime, job_ids: list[UUID]) -> None:
-    """Claim and settle."""
+    """Claim and settle these jobs; `RuntimeError` when not all of them could be claimed."""
     with runtime.database.statements() as tx:
         claims = ledger.claim(tx, job_ids, runtime.worker.worker_id, lease=runtime.lease.length)
     if len(claims.jobs) != len(job_ids):
@@ -99,12 +99,12 @@ def work(runtime: Runtime, job_ids: list[UUID]) -> None:
         ledger.settle(tx, [Settlement(job.job_id, job.token, State.SUCCEEDED, output={}) for job in claims.jobs])
 
 
-def _runner(arena: Arena, database: str) -> Callable[[], float]:
+def _runner(setup: Setup, database: str) -> Callable[[], float]:
     def run() -> float:
-        with arena.ours.runtime(database) as runtime:
+        with setup.ours.runtime(database) as runtime:
             renew(runtime)
-            cost_of_first = cost(runtime, arena.ours.org)  # what fills caches and prepares statements
-            return min(cost_of_first, cost(runtime, arena.ours.org))
+            cost_of_first = cost(runtime, setup.ours.org)  # what fills caches and prepares statements
+            return min(cost_of_first, cost(runtime, setup.ours.org))
 
     return run
 
