@@ -16,9 +16,11 @@ WORD = re.compile(r"QoS|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 
 PLAIN = """
 account action actor added address age alert all any app attachment auth automated automation away batch block body
-broken bug call canceled capacity change channel check choice claimed classification classify cleanup client close
+broken buffered bug call canceled capacity change channel check choice claimed classification classify cleanup
+client close
 column command condition conflict connection consent consumer contact context contract count danger database decision
-declaration defect demand dispatcher document domain draft due dumper email end ended enforcer enqueued entry envelope
+declaration defect demand dispatcher document domain draft draining due dumper email end ended enforcer enqueued entry
+envelope
 error evaluation event expected facts failure field filter first for forbidden from frozen function gone group
 guidance handle has header held history in inbox index ingest input interrupted invalid is item job keeper key kind
 label language limit line link list logging loop lost made mail mailbox manual marker match mended message mode model
