@@ -14,7 +14,8 @@ from bench.drain import DrainRun, drain
 from bench.ours import TEMPLATE, THREADS
 from bench.setup import ContestGroup, Setup
 from bench.stores import RUN_DATABASE, bulk_sql
-from domain.jobs.job import SYSTEM_ORG, NewJob
+from domain.jobs.job import SYSTEM_ORG
+from domain.payloads.maintenance import FallbackSyncPayload
 from engine.app import publish_catalogue
 from engine.process.runtime import Runtime
 from engine.worker.execution import MARKERS, perform
@@ -95,7 +96,7 @@ def _prepare(runtime: Runtime) -> UUID:
     publish_catalogue()
     renew(runtime)
     with runtime.database.ledger() as tx:
-        new = NewJob(fallback_sync.name, SYSTEM_ORG, {})
+        new = FallbackSyncPayload().job(org_id=SYSTEM_ORG)
         return ledger.enqueue(tx, [new], publisher=False, patience=runtime.patience)[0].hint.job_id
 
 

@@ -17,10 +17,10 @@ from kombu import Queue as BrokerQueue
 from psycopg import Connection as Database
 
 from domain.jobs.job import Hint
+from engine.celery_patches.redis_transport import AT_ONCE
 from engine.process.publisher import Publisher
 from engine.process.runtime import Runtime
 from engine.worker.consumer import FleetConsumer
-from engine.worker.transport import AT_ONCE
 from sandbox.servers.valkey_server import ValkeyServer
 
 QUEUE = BrokerQueue("default", Exchange(""), routing_key="default")
@@ -68,7 +68,8 @@ class Worker:
 
 @contextmanager
 def worker(broker_url: str, **options: Any) -> Iterator[Worker]:  # noqa: ANN401 - kombu's options
-    with Connection(broker_url, transport="engine.worker.transport:Transport", transport_options=options) as connection:
+    transport = "engine.celery_patches.redis_transport:Transport"
+    with Connection(broker_url, transport=transport, transport_options=options) as connection:
         made = Worker(connection, connection.channel())
         consumer = Consumer(made.channel, [QUEUE], accept=["json"], on_message=made.messages.append)
         made.ask_for(0)

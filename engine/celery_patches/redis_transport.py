@@ -19,6 +19,22 @@ from observability.logs import sanitise
 MISSHAPEN = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
 """What Celery and kombu stumble over in a message of a shape that they do not expect, or too deep for JSON's parser."""
 
+PRIVATE = (
+    "kombu.transport.virtual.base:QoS._delivered",
+    "kombu.transport.virtual.base:QoS._dirty",
+    "kombu.transport.virtual.base:QoS._flush",
+    "kombu.transport.redis:Channel._brpop_start",
+    "kombu.transport.redis:Channel._brpop_read",
+    "kombu.transport.redis:Channel._brpop_sent_at",
+    "kombu.transport.redis:Channel._do_restore_message",
+    "kombu.transport.redis:Channel._flush_brpop_reauth",
+    "kombu.transport.redis:Channel._in_poll",
+    "kombu.transport.redis:Channel._q_for_pri",
+    "kombu.transport.redis:Channel._queue_cycle",
+    "kombu.transport.redis:Channel._restore",
+    "kombu.transport.virtual.base:Transport._deliver",
+)
+
 AT_ONCE = 128
 """Messages taken in one round trip, at most."""
 
