@@ -159,6 +159,7 @@ def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
         costs=column([s.cost_microcents for s in settlements], 0),
         reasons=column([s.reason for s in settlements]),
         details=column([s.detail or None for s in settlements]),
+        suspects=column([s.suspect for s in settlements], absent=False),
     )
     refused = tuple(job_id for what, job_id, *_ in rows if what == "refused")
     return Settled(refused, tuple(Hint(*named) for what, *named in rows if what == "woken"))

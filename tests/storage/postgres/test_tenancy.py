@@ -284,6 +284,7 @@ FOR_TENANTS = {
     "enqueue_jobs",
     "hold_claim",
     "named_labels",  # pure
+    "repeat_end_hook",
     "settle_held",
 }
 """What a handler's role may call: pure functions, and those that look at the caller's org before they act."""
