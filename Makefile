@@ -67,8 +67,9 @@ bench: $(INSTALLED)  ## ours beside its peers in one run, as ratios; B='--only d
 chaos: $(INSTALLED)  ## load while everything breaks, three minutes of it: make chaos CHAOS='--seconds 60 --seed 7'
 	@$(RUN) -m tests.chaos $(CHAOS)
 
-docs: $(INSTALLED)  ## write docs/reference anew from the code
+docs: $(INSTALLED)  ## write docs/reference and the README's picture of the rooms anew from the code
 	@$(RUN) -m tools.reference
+	@$(RUN) -m tools.house_picture
 
 lock:  ## resolve pyproject.toml anew into requirements.lock (needs uv)
 	@uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 \

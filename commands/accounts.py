@@ -119,7 +119,7 @@ def reseal(as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
 
 
 def first_jobs(account: Account, by: Origin) -> Sequence[NewJob]:
-    """What connecting a mailbox starts (spec section 4): label sync, watch, and the first sync."""
+    """What connecting a mailbox starts: label sync, watch, and the first sync."""
     mailbox = AccountPayload(account_id=account.account_id)
     news = SyncPayload(account_id=account.account_id, reason="connected")
     return (

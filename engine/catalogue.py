@@ -19,7 +19,7 @@ from storage.ledger.job_types import JobType
 from storage.postgres.database import Transaction
 
 DEADLINE = timedelta(minutes=30)
-"""SPEC-026's stale claim: how long an attempt may take when its type says nothing."""
+"""How long an attempt may take when its type says nothing (docs: seeds.md#003-ac-03)."""
 
 P = TypeVar("P", bound=Payload)
 Handler = Callable[[JobContext, P], Outcome]

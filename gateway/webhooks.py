@@ -39,7 +39,7 @@ class Verdict(StrEnum):
 
 
 POISON = frozenset({Verdict.UNPARSABLE, Verdict.UNKNOWN_ACCOUNT, Verdict.INACTIVE_ACCOUNT})
-"""Acknowledged and counted, or Pub/Sub would bring them again for seven days (providers.md 1.2)."""
+"""Acknowledged and counted, or Pub/Sub would send them again for seven days (docs: gmail-push.md#acknowledgement)."""
 
 
 @router.post("/webhooks/gmail", status_code=status.HTTP_204_NO_CONTENT)

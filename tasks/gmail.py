@@ -23,7 +23,7 @@ from tasks.mail import mailbox_sync, message_intake, thread_labels
 from tasks.mail.mailbox_session import open_mailbox
 
 NOT_YET_VISIBLE_FOR = timedelta(seconds=30)
-"""A message that history just told of can be missing for some seconds (providers.md 1.1); later it is gone."""
+"""A message that history just told of can be missing for some seconds (docs: gmail.md#history); later it is gone."""
 
 LOOK_AGAIN_AFTER = timedelta(seconds=3)
 
@@ -158,11 +158,9 @@ def _keep(ctx: JobContext, account: Account, raw: RawMessage) -> Outcome:
     with ctx.tx() as tx:
         message = message_intake.read(tx, account, raw)
     output: JsonObject = {"kept": True, "defects": [str(one) for one in message.parsed.defects]}
-    with ctx.settling(Done(output)) as tx:
-        messages.upsert(tx, account.account_id, message)
-        if INBOX in raw.label_ids and message.direction == "incoming":
-            ctx.enqueue(tx, [_classify(account)(raw.message_id)])
-    return Done(output)
+    wanted = INBOX in raw.label_ids and message.direction == "incoming"
+    children = (_classify(account)(raw.message_id),) if wanted else ()
+    return Done(output, children, writes=lambda tx: messages.upsert(tx, account.account_id, message))
 
 
 @job(
@@ -196,7 +194,7 @@ def renew_watch(ctx: JobContext, payload: AccountPayload) -> Outcome:
         try:
             watch = mailbox.watch(topic)
         except Conflict:
-            # Gmail allows one push client per developer; the old one has to go first (providers.md 1.2).
+            # Gmail allows one push client per developer, so stop the old one first (docs: gmail-push.md#watch).
             mailbox.stop_watch()
             watch = mailbox.watch(topic)
     with ctx.tx() as tx:

@@ -21,7 +21,7 @@ from tools.reference import FOLDER, fleet
 
 GOLDEN = ROOT / "tests" / "golden"
 LONGEST_DEADLINE = timedelta(minutes=30)
-"""SPEC-026's stale claim is the upper bound."""
+"""The upper bound for an attempt (docs: seeds.md#003-ac-03)."""
 NOT_A_TEST_OF_A_JOB = {"test_catalogue.py", "test_docs.py", "test_deploy.py"}
 
 JOBS = fleet()

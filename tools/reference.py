@@ -105,9 +105,9 @@ def tables_page() -> str:
 
 
 def statements_page() -> str:
-    """Every statement of `storage/sql`."""
+    """Every statement file of `storage`."""
     rows = [(f"`{one.name}`", one.purpose) for one in schema_notes.statements()]
-    opening = "Every statement that the code runs by name; each is a file `storage/sql/<name>.sql`."
+    opening = "Every statement that the code runs by name; each is a file `storage/<area>/sql/<name>.sql`."
     return page("Statements", opening, table(("statement", "what it does"), rows))
 
 

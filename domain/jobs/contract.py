@@ -1,4 +1,4 @@
-"""The job contract: what any service must say when it hands over a job (seed 004; spec section 2)."""
+"""The job contract: what any service must say when it hands over a job (docs: seeds.md#004-contract)."""
 
 from datetime import datetime
 from typing import Annotated, Any, Self

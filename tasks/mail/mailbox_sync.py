@@ -1,4 +1,4 @@
-"""One run of a mailbox's sync: through history page by page, or through all of the last days (providers.md 1.1)."""
+"""One run of a mailbox's sync: its history by pages, or all mail of the last days (docs: gmail.md#history)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from storage.mail import emails, messages
 from storage.postgres.database import Transaction
 
 LOOK_BACK = timedelta(days=10)
-"""How far a full sync looks (seed 000); longer when the last one was longer ago."""
+"""How far a full sync looks (docs: seeds.md#000-periodic); longer when the last one was longer ago."""
 
 MARGIN = timedelta(days=1)
 

@@ -24,7 +24,7 @@ INVALID_LABEL = "gmail.invalidArgument"
 def show(ctx: JobContext, mailbox: Mailbox, account_id: UUID, thread_id: str, plan: LabelPlan) -> JsonObject:
     """Make a thread carry exactly what the plan says; doing it again changes nothing.
 
-    Labels go on the thread's messages one by one, because a draft message can carry none (providers.md 1.6).
+    Labels go on the thread's messages one by one, because a draft message can carry none (docs: gmail.md#drafts).
     """
     ids = _label_ids(ctx, mailbox, account_id, plan.add)
     with ctx.tx() as tx:
@@ -150,7 +150,7 @@ def _make(
 
 
 def _look_alikes(listed: Sequence[MailboxLabel], roles: Collection[LabelRole], parent: str) -> dict[LabelRole, str]:
-    """Labels that Gmail takes for ours although a hyphen stands for the slash; it makes no other (providers.md 1.8)."""
+    """Labels that Gmail takes for ours because a hyphen stands for the slash (docs: gmail.md#labels)."""
     wanted = {_as_gmail_compares(label_name(role, parent)): role for role in roles}
     found = {wanted.get(_as_gmail_compares(one.name)): one.label_id for one in listed if one.kind == "user"}
     return {role: label_id for role, label_id in found.items() if role is not None}
