@@ -43,6 +43,7 @@ class Job(Generic[P]):
     aliases: tuple[str, ...]
     version: int
     upcasts: Mapping[int, Upcast] = field(default_factory=dict)
+    on_end: str | None = None
 
     def new(  # noqa: PLR0913 - the fields of the job contract, by keyword
         self,
@@ -100,6 +101,7 @@ class Job(Generic[P]):
             serial_limit=self.serial_limit,
             light=self.light,
             providers=self.providers,
+            on_end=self.on_end,
         )
 
 
@@ -144,11 +146,13 @@ def job(  # noqa: PLR0913 - one keyword per fact about a job type
     aliases: tuple[str, ...] = (),
     version: int = 1,
     upcasts: Mapping[int, Upcast] | None = None,
+    on_end: str | None = None,
 ) -> Callable[[Handler[P]], Job[P]]:
     """Make a function a job type; its name is `<file>.<function>`, its payload the second parameter's annotation.
 
     At most `serial_limit` jobs with one value of the payload's field `serial_by` are held at once.
     `light` is for jobs of milliseconds: they travel in batches, without a Celery request each.
+    `on_end` names the SQL function `postroom.<on_end>(jsonb)` of a migration that is told when a job of this type ends.
     """
 
     def register(handler: Handler[P]) -> Job[P]:
@@ -167,6 +171,7 @@ def job(  # noqa: PLR0913 - one keyword per fact about a job type
             aliases=aliases,
             version=version,
             upcasts=upcasts or {},
+            on_end=on_end,
         )
         _check_fields(made)
         catalogue.add(made)

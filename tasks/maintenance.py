@@ -1,6 +1,8 @@
 """The maintenance family: bounded, set-based housekeeping of the whole fleet, run by the system org."""
 
 from datetime import timedelta
+from typing import Literal
+from uuid import UUID
 
 from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
@@ -9,7 +11,7 @@ from engine.catalogue import job
 from engine.context import JobContext
 from engine.process.map_in_threads import in_lanes
 from storage.accounts import accounts, expected_writes, fan_out
-from storage.ledger import audit, retention
+from storage.ledger import audit, end_hooks, retention
 from storage.money import spending
 from storage.postgres.database import Transaction
 
@@ -27,6 +29,13 @@ KEEP_FINISHED_JOBS = timedelta(days=7)
 
 WATCH_MUST_BE_YOUNGER_THAN = timedelta(hours=24)
 """An account whose watch was not renewed within a day must alarm (docs: gmail-push.md#watch)."""
+
+
+class RunEndHookPayload(Payload):
+    """Which job ended without its end-of-job hook, and why: the hook raised, waited, timed out or was deferred."""
+
+    job_id: UUID
+    cause: Literal["raised", "waited", "timed_out", "deferred"]
 
 
 class Tick(Payload):
@@ -113,6 +122,20 @@ def charge_lost_reservations(ctx: JobContext, _payload: Tick) -> Outcome:
             break
         ctx.check()
     return Done({"charged": charged})
+
+
+@job(queue=Queue.MAINTENANCE)
+def run_end_hook(ctx: JobContext, payload: RunEndHookPayload) -> Outcome:
+    """Call an end-of-job hook that could not run when its job ended, in one transaction with this job's success.
+
+    The ledger enqueues this job in the org of the ended one. Whatever the hook raises is retried.
+    """
+
+    def call(tx: Transaction) -> None:
+        if not end_hooks.repeat(tx, ctx.job):
+            ctx.log.warning("no_end_hook_to_run", ended_job=str(payload.job_id))
+
+    return Done({"job_id": str(payload.job_id), "cause": payload.cause}, writes=call)
 
 
 def _each_account(ctx: JobContext, job_type: str, payload: JsonObject) -> Outcome:

@@ -2,9 +2,11 @@
 -- transaction that ends the job. docs/explanation/life-of-a-job.md#end-of-job-hooks says what a hook may do.
 
 -- Hooks run as postroom_hooks: under the tenants' policies and grants, for the org of the job, and with no login.
-grant postroom_tenant to postroom_hooks;
 do $$
 begin
+  if not pg_has_role('postroom_hooks', 'postroom_tenant', 'member') then
+    grant postroom_tenant to postroom_hooks;
+  end if;
   -- The owner hands hooks over to that role, but does not act under its policies.
   if not pg_has_role(current_user, 'postroom_hooks', 'set') then
     execute format('grant postroom_hooks to %I with inherit false, set true', current_user);
@@ -43,8 +45,7 @@ begin
   end if;
   select p.prosecdef, p.prorettype, p.proconfig, p.prosrc, pg_get_userbyid(p.proowner) as owner into found
   from pg_proc p
-  where p.pronamespace = 'postroom'::regnamespace and p.proname = hook and p.prokind = 'f'
-    and p.proargtypes = array['jsonb'::regtype]::oid[]::oidvector;
+  where p.oid = to_regprocedure(format('postroom.%I(jsonb)', hook)) and p.prokind = 'f';
   reason := case
     when found.owner is null then 'there is no such function'
     when found.prorettype <> 'void'::regtype then 'it does not return void'
