@@ -3,11 +3,9 @@
 from uuid import UUID
 
 from domain.jobs.failures import Deed, Failure, OverBudget
-from domain.jobs.job import NewJob
 from domain.payloads.budgets import AlertPayload
 from engine.catalogue import catalogue
 from engine.context import JobContext
-from engine.enqueue import enqueue
 from engine.process.database_away import patiently
 from providers.anthropic.models import PROVIDER
 from providers.ports import ModelAnswer, ModelRequest
@@ -67,8 +65,7 @@ def _refuse(ctx: JobContext, most: int, default_daily: int) -> Refusal | None:
             purse = refusal.purse
             facts = {"day": refusal.day, "daily_microcents": purse.daily}
             audit.append(tx, ctx.job, "budget.exhausted", facts | {"spent_microcents": purse.spent})
-            order = AlertPayload.model_validate(facts)
-            enqueue(tx, [ctx.job.child(NewJob("budgets.alert", ctx.org_id, order.document(), payload_version=1))])
+            ctx.enqueue(tx, AlertPayload.model_validate(facts))
     return refusal
 
 

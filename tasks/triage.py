@@ -7,7 +7,6 @@ from uuid import UUID
 from domain.jobs.failures import Gone, Invalid, Transient
 from domain.jobs.job import Done, Outcome
 from domain.jobs.queues import Queue
-from domain.jobs.uniqueness import while_active
 from domain.mail.correspondence import EmailEvent, EmailState, label_plan
 from domain.mail.replies.drafting import DraftDecision, draft_wanted
 from domain.mail.triage.automation import Automation
@@ -24,7 +23,8 @@ from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.prompts import LabelChoice, classification_prompt
 from domain.mail.triage.rules import RuleMatch, evaluate_all
 from domain.mail.triage.safety import SafetyEnforcer
-from domain.payloads.payload import Payload
+from domain.payloads.drafts import WritePayload
+from domain.payloads.triage import ClassifyPayload
 from engine.catalogue import job
 from engine.context import JobContext
 from providers.ports import Mailbox
@@ -35,7 +35,6 @@ from storage.mail.decisions import Origins
 from storage.mail.emails import Email
 from storage.mail.messages import Message
 from storage.postgres.database import Transaction
-from tasks import drafts
 from tasks.mail import machine_drafts, thread_labels
 from tasks.mail.language_model import ask, boundary
 from tasks.mail.mailbox_session import open_mailbox
@@ -43,20 +42,10 @@ from tasks.mail.mailbox_session import open_mailbox
 HUMAN = Automation(AutomationKind.HUMAN, Weight.NONE)
 
 
-class ClassifyPayload(Payload):
-    """Which message; `force` decides again although it was decided."""
-
-    account_id: UUID
-    message_id: str
-    force: bool = False
-
-
 @job(
     queue=Queue.DEFAULT,
     deadline=timedelta(minutes=5),
-    unique=while_active("account_id", "message_id"),
     providers=("gmail", "anthropic"),
-    aliases=("classify",),
 )
 def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
     """Decide what a message asks for, show it on the thread, and have a reply drafted when a person waits for one."""
@@ -162,8 +151,8 @@ def _carry_out(
         decisions.record(tx, here, message.message_id, decision, verdicts=verdicts, origins=origins)
         _keep_record(tx, here, message, before, decision, wanted=wanted.wanted)
 
-    order = drafts.WritePayload(account_id=here, thread_id=thread_id, message_id=message.message_id)
-    children = (drafts.write.new(order, org_id=account.org_id),) if wanted.wanted else ()
+    write_draft = WritePayload(account_id=here, thread_id=thread_id, message_id=message.message_id)
+    children = (write_draft.job(org_id=ctx.org_id),) if wanted.wanted else ()
     return Done(output, children, writes=write)
 
 

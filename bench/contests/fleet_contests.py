@@ -16,8 +16,8 @@ from bench.ours import TEMPLATE, THREADS
 from bench.stores import PLAY, bulk_sql
 from domain.jobs.job import SYSTEM_ORG, NewJob
 from engine.app import publish_catalogue
-from engine.process.runtime import Runtime, install
-from engine.worker import runner
+from engine.process.runtime import Runtime
+from engine.worker.execution import MARKERS, perform
 from engine.worker.lease import renew
 from settings import Settings
 from storage.ledger import ledger
@@ -70,24 +70,33 @@ def _fan_out_once(arena: Arena, accounts: int) -> float:
         job_id = _prepare(runtime)
         arena.stores.settle()
         began = time.perf_counter()
-        ending = runner.run(runtime, fallback_sync, job_id)
+        status = _run_one(runtime, job_id)
         seconds = time.perf_counter() - began
     made = arena.stores.scalar("select count(*) from jobs where job_type = 'gmail.sync'")
-    if ending != "succeeded" or made != accounts:
-        raise RuntimeError(f"the fan-out {ending} with {made} of {accounts} jobs")
+    if status != "succeeded" or made != accounts:
+        raise RuntimeError(f"the fan-out {status} with {made} of {accounts} jobs")
     return seconds
 
 
+def _run_one(runtime: Runtime, job_id: UUID) -> str:
+    """Claim a job, run it as a pool's slot does, and settle it; returns what became of it."""
+    with runtime.database.lane() as tx:
+        (job,) = ledger.claim(tx, [job_id], runtime.worker.worker_id, lease=runtime.lease.length).jobs
+    place = MARKERS.take()
+    (report,) = perform([job], place)
+    MARKERS.free(place)
+    if report.settlement is not None:
+        with runtime.database.lane() as tx:
+            ledger.settle(tx, [report.settlement])
+    return report.status
+
+
 def _prepare(runtime: Runtime) -> UUID:
-    install(runtime)
-    try:
-        publish_catalogue()
-        renew(runtime)
-        with runtime.database.ledger() as tx:
-            new = NewJob(fallback_sync.name, SYSTEM_ORG, {})
-            return ledger.enqueue(tx, [new], publisher=False, patience=runtime.patience)[0].hint.job_id
-    finally:
-        install(None)
+    publish_catalogue()
+    renew(runtime)
+    with runtime.database.ledger() as tx:
+        new = NewJob(fallback_sync.name, SYSTEM_ORG, {})
+        return ledger.enqueue(tx, [new], publisher=False, patience=runtime.patience)[0].hint.job_id
 
 
 def _raw_rate(arena: Arena, jobs: int) -> float:

@@ -10,6 +10,10 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, JsonObject, NewJob, Origin
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
 
+JOB_TYPE_PATTERN = r"[A-Za-z_]+(\.[A-Za-z_]+){0,3}"
+"""A name or an alias of a job type: up to four words with dots between them."""
+LONGEST_JOB_TYPE = 100
+
 Text = Field(min_length=1, max_length=200)
 
 
@@ -25,7 +29,7 @@ class JobContract(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     job_id: UUID
-    job_type: str = Field(pattern=r"^[A-Za-z_]+(\.[A-Za-z_]+){0,3}$", max_length=100)
+    job_type: str = Field(pattern=f"^{JOB_TYPE_PATTERN}$", max_length=LONGEST_JOB_TYPE)
     org_id: UUID
     project_id: UUID | None = None
     actor_type: ActorType

@@ -37,9 +37,9 @@ class JobRequest(Request):  # type: ignore[misc] # Celery ships no types
     def tell(self, report: Report) -> None:
         """Tell Celery's listings and events what became of the job."""
         state.task_ready(self)  # not "successful": that is remembered for requests that are not acknowledged
-        match report.word:
+        match report.status:
             case "succeeded" | "canceled":
-                self.send_event("task-succeeded", result=report.word, runtime=report.seconds)
+                self.send_event("task-succeeded", result=report.status, runtime=report.seconds)
             case "queued" | "returned":
                 self.send_event("task-retried", exception=report.reason, traceback="")
             case _:

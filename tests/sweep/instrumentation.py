@@ -17,7 +17,7 @@ from engine.process.publisher import Publisher
 from sandbox.emulator.exchange import Answer, Call
 from storage.postgres.execution import numbered
 from storage.postgres.queries import statement_files
-from tests.sweep.boundaries import Boundary, Died, Fate, Kind, Watch
+from tests.sweep.boundaries import Boundary, Died, Fault, Kind, Watch
 
 LONGEST_LABEL = 80
 READS = re.compile(r"\s*select\s+(?!postroom\.)", re.IGNORECASE)
@@ -30,14 +30,14 @@ def _names() -> dict[str, str]:
     return {numbered(path.read_text())[0].decode(): name for name, path in statement_files().items()}
 
 
-class DatabaseSeam:
+class WatchedDatabase:
     """Watches the connections that SQLAlchemy's pools lend while one process runs a job, and breaks them."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self._names = _names()
         self._open: list[Raw] = []
-        self._ending: Fate | None = None
+        self._ending: Fault | None = None
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -66,7 +66,7 @@ class DatabaseSeam:
 
     def _lent(self, raw: Raw, *_rest: object) -> None:
         assert isinstance(raw, psycopg.Connection)
-        raw.cursor_factory = partial(WatchedCursor, seam=self)  # type: ignore[assignment]  # psycopg only calls it
+        raw.cursor_factory = partial(WatchedCursor, told=self)  # type: ignore[assignment]  # psycopg only calls it
         if raw not in self._open:
             self._open.append(raw)
 
@@ -81,23 +81,23 @@ class DatabaseSeam:
         """A statement is about to be sent."""
         if self._watch.resting:
             return
-        fate = self._watch.cross(self._boundary(raw, statement))
-        match fate:
-            case Fate.DEATH:
+        fault = self._watch.cross(self._boundary(raw, statement))
+        match fault:
+            case Fault.DEATH:
                 self._watch.end()
-            case Fate.REFUSED:
+            case Fault.REFUSED:
                 raw.pgconn.finish()
-            case Fate.FROZEN:
+            case Fault.FROZEN:
                 self._watch.stand_still()
             case _:
-                self._ending = fate
+                self._ending = fault
 
     def after(self, raw: Raw) -> None:
         """It was answered."""
         ending, self._ending = self._ending, None
         if self._watch.resting or ending is None:
             return
-        if ending is Fate.DEATH_AFTER:
+        if ending is Fault.DEATH_AFTER:
             self._watch.end()
         raw.pgconn.finish()
         raise psycopg.OperationalError("the answer was lost")
@@ -109,16 +109,16 @@ class DatabaseSeam:
         assert isinstance(raw, psycopg.Connection)
         if raw.autocommit:
             return
-        fate = self._watch.cross(Boundary(Kind.COMMIT, "commit", unbound=False))
-        match fate:
-            case Fate.DEATH:
+        fault = self._watch.cross(Boundary(Kind.COMMIT, "commit", unbound=False))
+        match fault:
+            case Fault.DEATH:
                 self._watch.end()
-            case Fate.REFUSED:
+            case Fault.REFUSED:
                 raw.pgconn.finish()
-            case Fate.DEATH_AFTER:
+            case Fault.DEATH_AFTER:
                 raw.commit()
                 self._watch.end()
-            case Fate.LOST:
+            case Fault.LOST:
                 # SQLAlchemy's own commit then meets the broken connection, as it would in life.
                 raw.commit()
                 raw.pgconn.finish()
@@ -136,9 +136,9 @@ class DatabaseSeam:
 class WatchedCursor(psycopg.RawCursor[Any]):
     """Tells of each statement before it is sent and after it was answered."""
 
-    def __init__(self, raw: Raw, *, seam: DatabaseSeam, row_factory: RowFactory[Any] | None = None) -> None:
+    def __init__(self, raw: Raw, *, told: WatchedDatabase, row_factory: RowFactory[Any] | None = None) -> None:
         super().__init__(raw, row_factory=row_factory or raw.row_factory)
-        self._seam = seam
+        self._told = told
 
     def execute(
         self,
@@ -148,9 +148,9 @@ class WatchedCursor(psycopg.RawCursor[Any]):
         prepare: bool | None = None,
         binary: bool | None = None,
     ) -> "WatchedCursor":
-        self._seam.before(self.connection, query.decode() if isinstance(query, bytes) else query)
+        self._told.before(self.connection, query.decode() if isinstance(query, bytes) else query)
         super().execute(query, params, prepare=prepare, binary=binary)
-        self._seam.after(self.connection)
+        self._told.after(self.connection)
         return self
 
 
@@ -166,36 +166,36 @@ class WatchedPublisher(Publisher):
         if not hints:
             return True
         label = ", ".join(sorted({hint.job_type for hint in hints}))
-        fate = self._watch.cross(Boundary(Kind.HINTS, label)) if not self._watch.resting else None
-        if fate is Fate.DEATH:
+        fault = self._watch.cross(Boundary(Kind.HINTS, label)) if not self._watch.resting else None
+        if fault is Fault.DEATH:
             self._watch.end()
-        if fate is Fate.REFUSED:
+        if fault is Fault.REFUSED:
             return False
         self._told(hints)
         published = super().publish(hints)
-        if fate is Fate.DEATH_AFTER:
+        if fault is Fault.DEATH_AFTER:
             self._watch.end()
-        return published and fate is not Fate.LOST
+        return published and fault is not Fault.LOST
 
 
 def tap(watch: Callable[[], Watch | None], respond: Respond, provider: str) -> Respond:
-    """A provider's door as the process sees it: calls pass through to the emulator unless fate strikes."""
+    """A provider's door as the process sees it: calls pass through to the emulator unless fault strikes."""
 
     def answer(call: Call) -> Answer | None:
         now = watch()
         if now is None or now.resting:
             return respond(call)
         try:
-            fate = now.cross(Boundary(Kind.CALL, f"{provider} {call.method} {call.path}"))
-            if fate is Fate.DEATH:
+            fault = now.cross(Boundary(Kind.CALL, f"{provider} {call.method} {call.path}"))
+            if fault is Fault.DEATH:
                 now.end()
-            if fate is Fate.REFUSED:
+            if fault is Fault.REFUSED:
                 return None
             given = respond(call)
-            if fate is Fate.DEATH_AFTER:
+            if fault is Fault.DEATH_AFTER:
                 now.end()
         except Died:
             return None  # the caller is no more; whoever answers it finds a closed connection
-        return None if fate is Fate.LOST else given
+        return None if fault is Fault.LOST else given
 
     return answer

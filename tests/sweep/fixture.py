@@ -1,4 +1,4 @@
-"""A scenario prepared once and played many times, each time in a world of its own: run, strike, recover."""
+"""A scenario prepared once and run many times, each time in a database and mailboxes as they were before."""
 
 import time
 from collections import deque
@@ -25,13 +25,13 @@ from engine.relay.relay import Relay
 from engine.worker.lease import renew
 from settings import Settings
 from tests.doubles.factories import pass_time
+from tests.doubles.inline_worker import InlineWorker, Station
 from tests.doubles.worlds import OWNER, world_at
 from tests.servers.servers import TEMPLATE, SessionServers, temporary_database
 from tests.sweep.boundaries import DEADLY, Died, Point, Watch
-from tests.sweep.drivers import Driver
+from tests.sweep.instrumentation import WatchedDatabase, WatchedPublisher
 from tests.sweep.outside import Outside
 from tests.sweep.scenarios import Scenario
-from tests.sweep.seams import DatabaseSeam, WatchedPublisher
 from tests.sweep.snapshot import Snapshot, keep
 
 ROUND = timedelta(seconds=61)
@@ -49,32 +49,33 @@ def job_type_of(name: str) -> Job[Any]:
 
 
 @dataclass
-class Scene:
-    """One play of a scenario, in a database and a mailbox that nothing was done to before."""
+class Trial:
+    """One run of a scenario, in a database and a mailbox that nothing was done to before."""
 
     outside: Outside
     settings: Settings
     database: Connection[Any]
     job_id: UUID
     job_type: Job[Any]
-    driver: Driver
     hints: deque[Hint] = field(default_factory=deque)
     premature: list[Hint] = field(default_factory=list)
     """Hints of jobs that nobody else could see when they were published."""
     end: str = ""
-    """What became of the struck attempt."""
+    """What became of the disturbed attempt."""
+    stations: set[Station] = field(default_factory=set)
+    """What the job went through, in the disturbed attempt or in the recovery."""
 
-    def play(self, point: Point | None = None) -> Watch:
-        """Run the job in a process of its own until its end, or until fate strikes."""
+    def run(self, point: Point | None = None) -> Watch:
+        """Run the job in a process until its end, or until it goes wrong at the point."""
         watch = Watch(point)
-        seam = DatabaseSeam(watch)
+        instrumentation = WatchedDatabase(watch)
         process = self.process(watch)
-        watch.die = seam.cut
+        watch.die = instrumentation.cut
         watch.freeze = lambda: self._others_finish(process)
         self.outside.watch = watch
         try:
-            with seam.watching():
-                self.end = self.driver(process, self.job_type, self.job_id)
+            with instrumentation.watching():
+                self.end = self._run_hint(process, self.hint, watch)
         except Died:
             self.end = "died"
         except (SQLAlchemyError, psycopg.Error, Failure) as error:
@@ -82,13 +83,13 @@ class Scene:
         finally:
             self.outside.watch = None
             process.close()
-        if point is None or point.fate not in DEADLY:
+        if point is None or point.fault not in DEADLY:
             self._check_that_nothing_is_held(process)
         return watch
 
     def recover(self) -> None:
         """What the rest of the fleet does: hints come, time goes by, the relay rescues and publishes."""
-        self.hints.append(Hint(self.job_id, self.job_type.name, self.job_type.queue.value))
+        self.hints.append(self.hint)
         survivor = self.process(Watch(resting=True))
         relay = Relay(survivor)
         try:
@@ -117,6 +118,22 @@ class Scene:
         renew(made)
         return made
 
+    @property
+    def hint(self) -> Hint:
+        """What the broker says of the job."""
+        return Hint(self.job_id, self.job_type.name, self.job_type.queue.value, self.job_type.light)
+
+    def _run_hint(self, process: Runtime, hint: Hint, watch: Watch | None = None) -> str:
+        """Run the job that a hint names as a worker does, and note what the trial's own job goes through."""
+
+        def passed(station: Station) -> None:
+            if hint.job_id == self.job_id:
+                self.stations.add(station)
+            if watch is not None:
+                watch.station = station
+
+        return InlineWorker(process, deadly=(Died,), passed=passed).run(hint)
+
     def open_jobs(self) -> int:
         """How many jobs have no final state."""
         row = self.database.execute("select count(*) from jobs where finished_at is null").fetchone()
@@ -139,7 +156,7 @@ class Scene:
     def _deliver(self, survivor: Runtime) -> None:
         while self.hints:
             hint = self.hints.popleft()
-            self.driver(survivor, job_type_of(hint.job_type), hint.job_id)
+            self._run_hint(survivor, hint)
 
     def _told(self, hints: Sequence[Hint]) -> None:
         ids = [hint.job_id for hint in hints]
@@ -149,7 +166,7 @@ class Scene:
 
 
 @dataclass
-class Stage:
+class Fixture:
     """A scenario, prepared: the rows and the mailboxes to bring back, the job to run."""
 
     outside: Outside
@@ -157,15 +174,14 @@ class Stage:
     snapshot: Snapshot
     job_id: UUID
     job_type: Job[Any]
-    driver: Driver
 
     @contextmanager
-    def scene(self) -> Iterator[Scene]:
+    def trial(self) -> Iterator[Trial]:
         """The world as it was when the scenario was prepared."""
         self.snapshot.put_back()
         self.outside.bring_back(TOKENS)
         empty_broker(self.settings.broker_url.get_secret_value())
-        yield Scene(self.outside, self.settings, self.snapshot.owner, self.job_id, self.job_type, self.driver)
+        yield Trial(self.outside, self.settings, self.snapshot.owner, self.job_id, self.job_type)
 
 
 def empty_broker(broker_url: str) -> None:
@@ -176,9 +192,7 @@ def empty_broker(broker_url: str) -> None:
 
 
 @contextmanager
-def prepared(
-    servers: SessionServers, outside: Outside, broker_url: str, scenario: Scenario, driver: Driver
-) -> Iterator[Stage]:
+def prepared(servers: SessionServers, outside: Outside, broker_url: str, scenario: Scenario) -> Iterator[Fixture]:
     """Prepare a scenario once: its job is queued and its hint is out."""
     job_type = job_type_of(scenario.job_type)
     empty_broker(broker_url)
@@ -195,4 +209,4 @@ def prepared(
             relay.turn()
             relay.feed()
         outside.keep()
-        yield Stage(outside, settings, keep(database), job_id, job_type, driver)
+        yield Fixture(outside, settings, keep(database), job_id, job_type)

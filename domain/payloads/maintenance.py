@@ -1,0 +1,45 @@
+"""The payloads of the maintenance family: periodic jobs have no fields, for the schedule says what and when."""
+
+from typing import Literal
+from uuid import UUID
+
+from domain.payloads.payload import Payload
+
+
+class FallbackSyncPayload(Payload, job_type="maintenance.fallback_sync"):
+    """Nothing: the schedule says what and when."""
+
+
+class FullSyncPayload(Payload, job_type="maintenance.full_sync"):
+    """Nothing: the schedule says what and when."""
+
+
+class RenewWatchesPayload(Payload, job_type="maintenance.renew_watches"):
+    """Nothing: the schedule says what and when."""
+
+
+class SyncLabelsPayload(Payload, job_type="maintenance.sync_labels"):
+    """Nothing: the schedule says what and when."""
+
+
+class CheckWatchesPayload(Payload, job_type="maintenance.check_watches"):
+    """Nothing: the schedule says what and when."""
+
+
+class DeleteFinishedJobsPayload(Payload, job_type="maintenance.delete_finished_jobs"):
+    """Nothing: the schedule says what and when."""
+
+
+class PurgeExpiredKeysPayload(Payload, job_type="maintenance.purge_expired_keys"):
+    """Nothing: the schedule says what and when."""
+
+
+class ChargeLostReservationsPayload(Payload, job_type="maintenance.charge_lost_reservations"):
+    """Nothing: the schedule says what and when."""
+
+
+class RunEndHookPayload(Payload, job_type="maintenance.run_end_hook"):
+    """Which job ended without its end-of-job hook, and why: the hook raised, waited, timed out or was deferred."""
+
+    job_id: UUID
+    cause: Literal["raised", "waited", "timed_out", "deferred"]
