@@ -94,7 +94,7 @@ taken as (
     state = 'claimed', claim_token = %(token)s, worker_id = %(worker_id)s, claimed_at = now(),
     backlog_since = null, attention_at = now() + least(%(lease)s::interval, j.deadline)
   where j.ctid = any (array(select unnest(plain) from drawn))
-  returning 'claimed', 0, j.id, j.job_type, j.queue, j.org_id, j.project_id, j.payload, j.payload_version, j.attempt + 1, j.max_attempts,
+  returning j.id, j.job_type, j.queue, j.org_id, j.project_id, j.payload, j.payload_version, j.attempt + 1, j.max_attempts,
     j.losses, j.deadline, j.created_at, false, j.suspect, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent
 ),
 kept as (
@@ -126,20 +126,24 @@ ended as materialized (
   ) as q
   cross join lateral postroom.leave_claims(q.ids, '{}', states => array_fill('canceled'::text, array[q.jobs]), reasons => q.reasons,
     details => q.details, besides => %(job_ids)s::uuid[]) as l
+),
+granted as (
+  select id as job_id, job_type, queue, org_id, project_id, payload, payload_version, attempt + (state = 'claimed')::int as attempt,
+    max_attempts, losses, deadline, created_at, state = 'running' as started, suspect, actor_type, actor_id, request_id, correlation_id,
+    traceparent
+  from claimed
+  union all
+  select * from taken
+),
+others as (
+  select f.verdict, f.id as refused_id, null::int as place, null::timestamptz as since,
+    -- A job that could have had a slot of its key and does not take it: another one may.
+    case when f.serial_key is not null and f.verdict in ('early', 'gated')
+      then postroom.call_waiters(array[f.serial_key], %(job_ids)s::uuid[]) end as called
+  from final_say f cross join (select count(*) from ended) as all_ended where f.verdict <> 'claimed'
+  union all
+  select 'drawn', null, place::int, since, null from drawn where since is not null
 )
-select 'claimed' as verdict, 0 as called, id, job_type, queue, org_id, project_id, payload, payload_version,
-  attempt + (state = 'claimed')::int as attempt, max_attempts, losses, deadline, created_at, state = 'running' as started, suspect,
-  actor_type, actor_id, request_id, correlation_id, traceparent
-from claimed
-union all
-select * from taken
-union all
-select f.verdict,
-  -- A job that could have had a slot of its key and does not take it: another one may.
-  case when f.serial_key is not null and f.verdict in ('early', 'gated')
-    then postroom.call_waiters(array[f.serial_key], %(job_ids)s::uuid[]) end,
-  f.id, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null
-from final_say f cross join (select count(*) from ended) as all_ended where f.verdict <> 'claimed'
-union all
-select 'drawn', place::int, null, null, null, null, null, null, null, null, null, null, null, since, null, null, null, null, null, null, null
-from drawn where since is not null
+-- A row of either kind, and NULL in the columns of the other.
+select coalesce(o.verdict, 'claimed') as verdict, o.refused_id, o.place, o.since, g.*, o.called
+from granted g full join others o on false
