@@ -2,20 +2,19 @@
 
 import mmap
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from celery import Celery, Task, current_app
-from celery._state import _task_stack
 from celery.app.trace import trace_task
 
 from domain.jobs.job import ClaimedJob
 from domain.jobs.lifecycle import Settlement
 from engine.catalogue import Job
+from engine.celery_patches.task_stack import kept_task_stack
 from engine.process.runtime import runtime
 from engine.worker import runner
 from engine.worker.runner import AttemptResult
@@ -97,7 +96,7 @@ def perform(jobs: Sequence[ClaimedJob], place: int) -> list[Report]:
     tasks = [known[job.job_type] for job in jobs]
     app = tasks[0].app
     reports = []
-    with _kept_stack(tasks[0]):
+    with kept_task_stack(tasks[0]):
         for index, (job, task) in enumerate(zip(jobs, tasks, strict=True)):
             MARKERS.move(place, index)
             if process.stopping.is_set():
@@ -108,16 +107,6 @@ def perform(jobs: Sequence[ClaimedJob], place: int) -> list[Report]:
             reports.append(Report(job.job_id, job.token, result.status, result.settlement, time.monotonic() - began))
     MARKERS.move(place, Markers.ENDED)
     return reports
-
-
-@contextmanager
-def _kept_stack(task: Task) -> Iterator[None]:
-    """Keep Celery's stack of this thread's tasks from running empty between jobs: it would throw it away each time."""
-    _task_stack.push(task)
-    try:
-        yield
-    finally:
-        _task_stack.pop()
 
 
 def _traced(task: Task, job: ClaimedJob, began_at: datetime, app: Celery) -> AttemptResult:
