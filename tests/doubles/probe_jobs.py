@@ -284,13 +284,13 @@ QUESTION = ModelRequest(
 @job(queue=Queue.DEFAULT, retry=AT_ONCE, providers=("anthropic",))
 def asking(ctx: JobContext, _payload: Word) -> Outcome:
     """Ask the model once per job."""
-    return Done(ctx.step("ask", lambda: {"cost": ask_model(ctx, QUESTION).cost_microcents}))
+    return Done({"cost": ask_model(ctx, "ask", QUESTION)["cost"]})
 
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def undeclared(ctx: JobContext, _payload: Nothing) -> Outcome:
     """Ask the model without saying so in its providers."""
-    return Done({"cost": ask_model(ctx, QUESTION).cost_microcents})
+    return Done({"cost": ask_model(ctx, "ask", QUESTION)["cost"]})
 
 
 PROBES = (noop, ending, chatty, parent, serial, deed, visit, stepping, overdue, turn, pair, served, perilous, asking)
