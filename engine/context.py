@@ -11,7 +11,7 @@ import structlog
 
 from domain.jobs.effects import Finding, Strategy
 from domain.jobs.failures import ClaimLost, Forbidden
-from domain.jobs.job import SYSTEM_ORG, ClaimedJob, Done, Enqueued, Hint, JsonObject, NewJob
+from domain.jobs.job import SYSTEM_ORG, ClaimedJob, Enqueued, JsonObject, NewJob
 from engine.effects import EffectGuard
 from engine.enqueue import enqueue
 from engine.interrupts import Canceled, Interrupted
@@ -28,8 +28,6 @@ class JobContext:
         self.runtime = runtime
         self.job = job
         self.began_at = began_at or runtime.clock()
-        self.settled = False
-        self.woken: tuple[Hint, ...] = ()
         self.cost_microcents = 0
 
     @cached_property
@@ -72,17 +70,6 @@ class JobContext:
                 "select postroom.hold_claim(%(job)s, %(token)s)", {"job": self.job.job_id, "token": self.job.token}
             )
             yield transaction
-
-    @contextmanager
-    def settling(self, outcome: Done) -> Iterator[Transaction]:
-        """Open a transaction whose commit also makes the job succeeded: domain rows and settlement together."""
-        job = self.job
-        with self.runtime.database.claimed(job.org_id, job.job_id, job.token) as transaction:
-            yield transaction
-            self.woken = ledger.settle_held(
-                transaction, job, outcome.output, self.cost_microcents, began_at=self.began_at
-            )
-        self.settled = True
 
     def enqueue(self, tx: Transaction, jobs: Sequence[NewJob]) -> tuple[Enqueued, ...]:
         """Enqueue children in this job's own transaction; they inherit its org, actor, request and trace."""

@@ -10,6 +10,7 @@ from engine.catalogue import job
 from engine.context import JobContext
 from storage.ledger import audit
 from storage.money import spending
+from storage.postgres.database import Transaction
 
 
 @job(queue=Queue.NOTIFICATIONS, retry=NOTIFICATIONS, unique=for_ttl("day"))
@@ -20,7 +21,9 @@ def alert(ctx: JobContext, payload: AlertPayload) -> Outcome:
     if not exhausted:
         return Cancel("the day was not exhausted")
     story = {"day": payload.day.isoformat(), "daily_cents": payload.daily_microcents / MICROCENTS_PER_CENT}
-    with ctx.settling(Done(story)) as tx:
+
+    def write(tx: Transaction) -> None:
         audit.append(tx, ctx.job, "budget.told", story)
-    ctx.log.error("budget_exhausted", **story)
-    return Done(story)
+        tx.after_commit(lambda: ctx.log.error("budget_exhausted", **story))
+
+    return Done(story, writes=write)

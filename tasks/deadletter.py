@@ -9,6 +9,7 @@ from domain.payloads.payload import Payload
 from engine.catalogue import job
 from engine.context import JobContext
 from storage.ledger import audit, dead_letters
+from storage.postgres.database import Transaction
 
 
 class QuarantinePayload(Payload):
@@ -25,7 +26,9 @@ def quarantine(ctx: JobContext, payload: QuarantinePayload) -> Outcome:
     if letter is None or letter.state != "open":
         return Cancel("the dead letter is closed already")
     story = {"dead_letter_id": str(letter.letter_id), "job_type": letter.job_type, "reason": letter.reason}
-    with ctx.settling(Done(story)) as tx:
+
+    def write(tx: Transaction) -> None:
         audit.append(tx, ctx.job, "deadletter.raised", story | {"plan": letter.plan})
-    ctx.log.error("deadletter_raised", **story)
-    return Done(story)
+        tx.after_commit(lambda: ctx.log.error("deadletter_raised", **story))
+
+    return Done(story, writes=write)

@@ -22,6 +22,7 @@ from storage.accounts.accounts import Account
 from storage.mail import emails, messages, rules
 from storage.mail.emails import Email, MadeDraft
 from storage.mail.messages import Message
+from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts, thread_labels
 from tasks.mail.language_model import ask, boundary
 from tasks.mail.mailbox_session import open_mailbox
@@ -58,7 +59,7 @@ def write(ctx: JobContext, payload: WritePayload) -> Outcome:
         try:
             return _answer(ctx, mailbox, account, email, thread)
         except Gone:
-            return _settle(ctx, email, "the thread is gone")
+            return _skipped(email, "the thread is gone")
 
 
 def _answer(ctx: JobContext, mailbox: Mailbox, account: Account, email: Email, thread: tuple[Message, ...]) -> Outcome:
@@ -123,23 +124,24 @@ def _recorded(ctx: JobContext, mailbox: Mailbox, email: Email, made: JsonObject)
 def _sent_already(ctx: JobContext, mailbox: Mailbox, email: Email, made: JsonObject) -> Outcome:
     """An earlier attempt made the draft, its record was lost, and the person has sent it since."""
     thread_labels.show(ctx, mailbox, email.account_id, email.thread_id, label_plan(EmailEvent.DRAFT_SENT))
-    outcome = Done({"drafted": True, "sent": made["sent"]})
     at = datetime.fromisoformat(made["sent_at"])
-    with ctx.settling(outcome) as tx:
+
+    def write(tx: Transaction) -> None:
         emails.record_sent(
             tx, email.account_id, email.thread_id, expected=EmailState.PENDING, message_id=made["sent"], at=at
         )
-    return outcome
+
+    return Done({"drafted": True, "sent": made["sent"]}, writes=write)
 
 
 def _close(ctx: JobContext, mailbox: Mailbox, email: Email, event: EmailEvent, why: str) -> Outcome:
     """No draft of ours: show on the thread what that means for the person, and put the record to rest."""
     thread_labels.show(ctx, mailbox, email.account_id, email.thread_id, label_plan(event))
-    return _settle(ctx, email, why)
+    return _skipped(email, why)
 
 
-def _settle(ctx: JobContext, email: Email, why: str) -> Outcome:
-    outcome = Done({"drafted": False, "why": why})
-    with ctx.settling(outcome) as tx:
+def _skipped(email: Email, why: str) -> Outcome:
+    def write(tx: Transaction) -> None:
         emails.move(tx, email.account_id, email.thread_id, expected=email.state, to=EmailState.SKIPPED)
-    return outcome
+
+    return Done({"drafted": False, "why": why}, writes=write)

@@ -158,11 +158,9 @@ def _keep(ctx: JobContext, account: Account, raw: RawMessage) -> Outcome:
     with ctx.tx() as tx:
         message = message_intake.read(tx, account, raw)
     output: JsonObject = {"kept": True, "defects": [str(one) for one in message.parsed.defects]}
-    with ctx.settling(Done(output)) as tx:
-        messages.upsert(tx, account.account_id, message)
-        if INBOX in raw.label_ids and message.direction == "incoming":
-            ctx.enqueue(tx, [_classify(account)(raw.message_id)])
-    return Done(output)
+    wanted = INBOX in raw.label_ids and message.direction == "incoming"
+    children = (_classify(account)(raw.message_id),) if wanted else ()
+    return Done(output, children, writes=lambda tx: messages.upsert(tx, account.account_id, message))
 
 
 @job(

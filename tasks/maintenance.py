@@ -11,6 +11,7 @@ from engine.process.map_in_threads import in_lanes
 from storage.accounts import accounts, expected_writes, fan_out
 from storage.ledger import audit, retention
 from storage.money import spending
+from storage.postgres.database import Transaction
 
 BATCH = 1000
 """Rows per transaction: a second's work at most, so that no lock is held for long."""
@@ -61,14 +62,15 @@ def check_watches(ctx: JobContext, _payload: Tick) -> Outcome:
     """Raise the alarm for accounts whose watch has lapsed or was not renewed: they get no pushes."""
     with ctx.fleet() as tx:
         lapsed = accounts.without_watch(tx, since=ctx.now() - WATCH_MUST_BE_YOUNGER_THAN, limit=BATCH)
-    outcome = Done({"lapsed": len(lapsed)})
-    # With the end of the job, so that an attempt that dies has not told of anything yet.
-    with ctx.settling(outcome) as tx:
+
+    # With the end of the job: an attempt that dies has raised no alarm.
+    def write(tx: Transaction) -> None:
         for account in lapsed:
             audit.append(tx, ctx.job, "watch.lapsed", {"account_id": str(account.account_id)})
-    if lapsed:
-        ctx.log.error("watches_lapsed", accounts=len(lapsed))
-    return outcome
+        if lapsed:
+            tx.after_commit(lambda: ctx.log.error("watches_lapsed", accounts=len(lapsed)))
+
+    return Done({"lapsed": len(lapsed)}, writes=write)
 
 
 @job(queue=Queue.MAINTENANCE)

@@ -17,6 +17,7 @@ from engine.context import JobContext
 from providers.ports import Mailbox
 from storage.mail import emails
 from storage.mail.emails import Email
+from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts, thread_labels
 from tasks.mail.mailbox_session import open_mailbox
 
@@ -64,11 +65,12 @@ def _put_away(ctx: JobContext, mailbox: Mailbox, payload: CleanupPayload, email:
         thread_labels.show(ctx, mailbox, payload.account_id, payload.thread_id, label_plan(EmailEvent.DONE))
     except Gone:
         ctx.log.info("thread_gone", thread_id=payload.thread_id)
-    outcome = Done({"archived": True})
-    with ctx.settling(outcome) as tx:
+
+    def write(tx: Transaction) -> None:
         if email is not None and email.state is not EmailState.ARCHIVED:
             emails.move(tx, payload.account_id, payload.thread_id, expected=email.state, to=EmailState.ARCHIVED)
-    return outcome
+
+    return Done({"archived": True}, writes=write)
 
 
 def _check_sent(ctx: JobContext, mailbox: Mailbox, payload: CleanupPayload, email: Email) -> Outcome:
@@ -89,7 +91,7 @@ def _check_sent(ctx: JobContext, mailbox: Mailbox, payload: CleanupPayload, emai
         thread_labels.show(ctx, mailbox, payload.account_id, payload.thread_id, label_plan(event))
     except Gone:
         ctx.log.info("thread_gone", thread_id=payload.thread_id)
-    return _conclude(ctx, payload, email, sent)
+    return _concluded(payload, email, sent)
 
 
 def _sent_since(mailbox: Mailbox, email: Email, thread_id: str) -> MessageFacts | None:
@@ -108,14 +110,17 @@ def _sent_since(mailbox: Mailbox, email: Email, thread_id: str) -> MessageFacts 
     return found[-1] if found else None
 
 
-def _conclude(ctx: JobContext, payload: CleanupPayload, email: Email, sent: MessageFacts | None) -> Outcome:
-    outcome = Done({"found": "discarded"} if sent is None else {"found": "sent", "message_id": sent.message_id})
+def _concluded(payload: CleanupPayload, email: Email, sent: MessageFacts | None) -> Outcome:
     here, thread_id = payload.account_id, payload.thread_id
-    with ctx.settling(outcome) as tx:
+
+    def write(tx: Transaction) -> None:
         if sent is None:
             emails.move(tx, here, thread_id, expected=email.state, to=EmailState.SKIPPED)
         else:
             emails.record_sent(
                 tx, here, thread_id, expected=email.state, message_id=sent.message_id, at=sent.received_at
             )
-    return outcome
+
+    return Done(
+        {"found": "discarded"} if sent is None else {"found": "sent", "message_id": sent.message_id}, writes=write
+    )

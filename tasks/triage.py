@@ -149,23 +149,22 @@ def _carry_out(
             wanted = _make_ready(ctx, here, thread_id, before, wanted)
         except Gone:
             return Done({"gone": True})
-    outcome = Done(
-        {"classification": str(decision.classification), "source": str(decision.source), "draft": wanted.reason}
-    )
+    output = {"classification": str(decision.classification), "source": str(decision.source), "draft": wanted.reason}
     origins = Origins(
         job_id=ctx.job.job_id,
         model=ctx.runtime.settings.classify_model if decision.source == "llm" else None,
         # The database lets only a deterministic decision name rules; a model's names them in its rationale.
         rule_ids=match.rule_ids if match and decision.source == "deterministic" else (),
     )
-    with ctx.settling(outcome) as tx:
-        verdicts = SafetyEnforcer().judge(decision)
+    verdicts = SafetyEnforcer().judge(decision)
+
+    def write(tx: Transaction) -> None:
         decisions.record(tx, here, message.message_id, decision, verdicts=verdicts, origins=origins)
         _keep_record(tx, here, message, before, decision, wanted=wanted.wanted)
-        if wanted.wanted:
-            order = drafts.WritePayload(account_id=here, thread_id=thread_id, message_id=message.message_id)
-            ctx.enqueue(tx, [drafts.write.new(order, org_id=account.org_id)])
-    return outcome
+
+    order = drafts.WritePayload(account_id=here, thread_id=thread_id, message_id=message.message_id)
+    children = (drafts.write.new(order, org_id=account.org_id),) if wanted.wanted else ()
+    return Done(output, children, writes=write)
 
 
 def _make_ready(

@@ -3,6 +3,7 @@
 What is made for every single job is a named tuple: a frozen dataclass takes six times as long to make.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -136,12 +137,22 @@ class ClaimedJob(NamedTuple):
         )
 
 
+Writes = Callable[[Any], object]
+"""Called with the transaction that settles the job (a `Transaction` of the storage), to write domain rows in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The job did its work. `output` is kept with the job; `children` are enqueued with the settlement."""
+    """The job did its work. `output` is kept with the job; `children` are enqueued with the settlement.
+
+    `writes` gets the transaction of the settlement, after the handler has returned and in the same process. Its rows,
+    the children and the settlement commit together, or none of them does. What it raises counts as if the handler had
+    raised it. Without `writes` and children the settlement shares its statement with those of other jobs.
+    """
 
     output: JsonObject = field(default_factory=dict)
     children: tuple[NewJob, ...] = ()
+    writes: Writes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,17 @@ import hashlib
 import json
 import logging
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID, uuid4
 
 import structlog
 
 from domain.jobs.failures import ClaimLost, Failure, Invalid, Transient
-from domain.jobs.job import Cancel, ClaimedJob, Hint, Outcome
+from domain.jobs.job import Cancel, ClaimedJob, Done, Hint, JsonObject, Outcome
 from domain.jobs.lifecycle import CloseGate, Settlement, settle
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
 from domain.text.redaction import redact_text
@@ -31,6 +32,7 @@ from storage.postgres.database import Transaction
 from storage.postgres.execution import DatabaseUnavailable
 
 log = structlog.get_logger(__name__)
+T = TypeVar("T")
 RECORDS = logging.getLogger("job")
 """Asked before a record of every job is made: what is not logged must cost nothing."""
 
@@ -51,13 +53,16 @@ class Verdict(NamedTuple):
 def attempt(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: datetime) -> Verdict:
     """Run one claimed job up to its settlement, which the ledger loop writes together with others'.
 
-    A settlement that takes more than a row (children, a gate) is written here, in a transaction of its own.
+    A settlement that takes more than a row (domain rows, children, a gate) is written here, in a transaction of its
+    own.
     """
     context = JobContext(runtime, job, began_at)
     outcome = execute(context, job_type)
-    if context.settled:
-        runtime.publisher.publish(context.woken)
-        return Verdict("succeeded")
+    if isinstance(outcome, Done) and outcome.writes is not None:
+        written = _outcome_of(context, partial(_commit, context, outcome))
+        if written is None:
+            return Verdict("succeeded")
+        outcome = written
     try:
         settlement = decide(context, job_type, outcome)
         if settlement.gate is not None or settlement.children:
@@ -89,15 +94,21 @@ def unwritable(runtime: Runtime, job: ClaimedJob, failure: Failure, began_at: da
 
 def storable(settlement: Settlement) -> Settlement:
     """The same settlement; raises when its output is no JSON, or `Invalid` when nobody could keep or read it."""
-    if settlement.output is None or settlement.output == {}:
-        return settlement
-    if not isinstance(settlement.output, dict):
-        raise Invalid("output", "is no JSON object")
-    if nests_too_deep(settlement.output):
-        raise Invalid("output", f"nests more than {MOST_LEVELS} levels deep")
-    if "\\u0000" in json.dumps(settlement.output, allow_nan=False):
-        raise Invalid("output", "carries a NUL, which PostgreSQL cannot store")
+    if settlement.output is not None:
+        check_output(settlement.output)
     return settlement
+
+
+def check_output(output: JsonObject) -> None:
+    """Raise when a job's output is no JSON, or `Invalid` when nobody could keep or read it."""
+    if output == {}:
+        return
+    if not isinstance(output, dict):
+        raise Invalid("output", "is no JSON object")
+    if nests_too_deep(output):
+        raise Invalid("output", f"nests more than {MOST_LEVELS} levels deep")
+    if "\\u0000" in json.dumps(output, allow_nan=False):
+        raise Invalid("output", "carries a NUL, which PostgreSQL cannot store")
 
 
 def run(runtime: Runtime, job_type: Job[Any], job_id: UUID) -> str:
@@ -108,9 +119,11 @@ def run(runtime: Runtime, job_type: Job[Any], job_id: UUID) -> str:
     context = JobContext(runtime, job)
     with structlog.contextvars.bound_contextvars(job_id=str(job.job_id), job_type=job.job_type):
         outcome = execute(context, job_type)
-        if context.settled:
-            runtime.publisher.publish(context.woken)
-            return "succeeded"
+        if isinstance(outcome, Done) and outcome.writes is not None:
+            written = _outcome_of(context, partial(_commit, context, outcome))
+            if written is None:
+                return "succeeded"
+            outcome = written
         return finish(context, job_type, outcome)
 
 
@@ -148,11 +161,35 @@ def claim(runtime: Runtime, job_id: UUID) -> ClaimedJob | None:
 
 def execute(context: JobContext, job_type: Job[Any]) -> Outcome | Failure:
     """Call the handler and return what it returned or raised; whatever escapes it is a bug of ours."""
+    return _outcome_of(context, partial(_call, context, job_type))
+
+
+def _call(context: JobContext, job_type: Job[Any]) -> Outcome:
     job = context.job
+    if RECORDS.isEnabledFor(logging.INFO):
+        context.log.info("job_started")
+    return job_type.handler(context, job_type.read(job.payload, job.payload_version))
+
+
+def _commit(context: JobContext, done: Done) -> None:
+    """Write the outcome's domain rows, its children and the settlement in one transaction, which holds the claim.
+
+    Raises `ClaimLost`, and whatever the outcome's `writes` raises; nothing is written then.
+    """
+    check_output(done.output)
+    runtime, job = context.runtime, context.job
+    with runtime.database.claimed(job.org_id, job.job_id, job.token) as tx:
+        if done.writes is not None:
+            done.writes(tx)
+        context.enqueue(tx, done.children)
+        woken = ledger.settle_held(tx, job, done.output, context.cost_microcents, began_at=context.began_at)
+        tx.after_commit(lambda: runtime.publisher.publish(woken))
+
+
+def _outcome_of(context: JobContext, call: Callable[[], T]) -> T | Cancel | Failure:
+    """What the call returned or raised."""
     try:
-        if RECORDS.isEnabledFor(logging.INFO):
-            context.log.info("job_started")
-        return job_type.handler(context, job_type.read(job.payload, job.payload_version))
+        return call()
     except Canceled as canceled:
         return Cancel(canceled.reason)
     except Failure as failure:

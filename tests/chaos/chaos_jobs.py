@@ -17,6 +17,7 @@ from engine.app import register
 from engine.catalogue import Handler, Job, catalogue, job
 from engine.context import JobContext
 from storage.ledger import audit
+from storage.postgres.database import Transaction
 from tests.chaos.deeds import Outside
 
 STUBBORN = RetryPolicy("stubborn", 8, timedelta(seconds=0.5), timedelta(seconds=2))
@@ -191,11 +192,12 @@ def change_outside(ctx: JobContext, payload: Deed) -> Outcome:
 @chaotic(Queue.MAINTENANCE)
 def posting(ctx: JobContext, payload: Nap) -> Outcome:
     """Write a row in the transaction that settles the job."""
-    done = Done()
-    with ctx.settling(done) as tx:
+
+    def write(tx: Transaction) -> None:
         audit.append(tx, ctx.job, WROTE, {})
         wait(payload.ms)
-    return done
+
+    return Done(writes=write)
 
 
 @chaotic(Queue.PLANNING)

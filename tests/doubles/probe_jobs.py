@@ -22,6 +22,7 @@ from engine.context import JobContext
 from engine.model_budget import ask_model
 from providers.ports import ModelRequest
 from storage.ledger import audit
+from storage.postgres.database import Transaction
 from tests.doubles.probe_outside import Outside
 
 AT_ONCE = RetryPolicy("at_once", 3, timedelta(0), timedelta(0))
@@ -161,12 +162,27 @@ def _write(ctx: JobContext, how: str) -> Outcome:
         case "transaction":
             with ctx.tx() as tx:
                 audit.append(tx, ctx.job, "probe.wrote", done.output)
-        case "settling":
-            with ctx.settling(done) as tx:
-                audit.append(tx, ctx.job, "probe.wrote", done.output)
+        case "writes":
+            return Done(done.output, writes=lambda tx: audit.append(tx, ctx.job, "probe.wrote", done.output))
         case "child":
             return Done(done.output, children=(noop.new(Nothing(), org_id=ctx.org_id),))
     return done
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def writing(ctx: JobContext, payload: Word) -> Outcome:
+    """Write a row and a child with the settlement; the word says what goes wrong with them."""
+
+    def write(tx: Transaction) -> None:
+        audit.append(tx, ctx.job, "probe.wrote", {})
+        if payload.word == "transient":
+            raise Transient("a passing trouble")
+        if payload.word == "bug":
+            raise ZeroDivisionError("a bug with Bearer abcdefghijklmnop in it")
+
+    child = NewJob("nobody.knows" if payload.word == "unknown child" else noop.name, ctx.org_id, {})
+    output: JsonObject = {"done": "\0" if payload.word == "unkept" else True}
+    return Done(output, children=(child,), writes=write)
 
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
@@ -294,7 +310,7 @@ def undeclared(ctx: JobContext, _payload: Nothing) -> Outcome:
 
 
 PROBES = (noop, ending, chatty, parent, serial, deed, visit, stepping, overdue, turn, pair, served, perilous, asking)
-for probe in (*PROBES, undeclared, rambling, abysmal, loop_breaker):
+for probe in (*PROBES, writing, undeclared, rambling, abysmal, loop_breaker):
     register(probe)
 
 

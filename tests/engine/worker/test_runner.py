@@ -105,6 +105,42 @@ def test_children_come_with_the_settlement_and_inherit(process: Runtime, databas
     assert (child[0], child[1], child[2]) == (org, mother[0], "queued")
 
 
+def test_writes_children_and_settlement_commit_together(process: Runtime, database: Connection, org: UUID) -> None:
+    job_id, end = run(process, org, probe_jobs.writing)
+    assert (end, row(database, job_id)["output"]) == ("succeeded", {"done": True})
+    assert written(database, job_id) == (1, ["queued"])
+
+
+@pytest.mark.parametrize(
+    ("word", "end", "reason"),
+    [
+        ("transient", "queued", "a passing trouble"),
+        ("bug", "queued", "ZeroDivisionError"),
+        ("unknown child", "dead", "job_type: nobody.knows"),
+        ("unkept", "dead", "output: carries a NUL"),
+    ],
+)
+def test_when_one_of_them_cannot_be_written_none_is(
+    process: Runtime, database: Connection, org: UUID, word: str, end: str, reason: str
+) -> None:
+    job_id, state = run(process, org, probe_jobs.writing, word=word)
+    assert state == end
+    assert written(database, job_id) == (0, [])
+    error = row(database, job_id)["error"]
+    assert isinstance(error, dict)
+    assert error["reason"].startswith(reason)
+    assert "abcdefghijklmnop" not in error["reason"]
+
+
+def written(database: Connection, job_id: UUID) -> tuple[int, list[str]]:
+    """How many rows the job `writing` wrote, and the states of its children."""
+    rows = database.execute("select from audit_log where event = 'probe.wrote' and job_id = %s", (job_id,)).rowcount
+    children = database.execute(
+        "select state from jobs where parent_id = %s and job_type <> 'deadletter.quarantine'", (job_id,)
+    )
+    return rows, [state for (state,) in children]
+
+
 def test_the_quarantine_job_raises_the_alert(process: Runtime, database: Connection, org: UUID) -> None:
     job_id, _ = run(process, org, probe_jobs.ending, word=3)
     alert = database.execute("select id from jobs where parent_id = %s", (job_id,)).fetchone()
