@@ -35,8 +35,8 @@ T = TypeVar("T")
 class EffectGuard:
     """One effect of one attempt, in three parts: the intent, the call, the result.
 
-    `once` does all three, and commits the intent and the result by themselves. A handler that has rows to commit together with one
-    of them uses the parts: `begin` and `record` work in its own transaction, `record_with` opens one.
+    `once` does all three, and commits the intent and the result by themselves. A handler that has rows to commit with
+    one of them uses the parts: `begin` and `record` work in its own transaction, `record_with` opens one.
     """
 
     def __init__(self, runtime: Runtime, job: ClaimedJob, log: BoundLogger, key: str, strategy: Strategy) -> None:
@@ -83,7 +83,7 @@ class EffectGuard:
     def record(self, tx: Transaction) -> None:
         """Write the result in a transaction that holds the claim.
 
-        For an idempotent effect this may be the transaction that settles the job: when it fails, the effect is repeated.
+        An idempotent effect may be recorded where the job is settled: when that fails, the effect is repeated.
         """
         if self._standing is Standing.DONE:
             return

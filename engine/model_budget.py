@@ -23,13 +23,11 @@ MOST_TRIES = 5
 """How often money may turn up between the refusal and the look at the org's day before the job goes round the queue."""
 
 
-def ask_model(
-    ctx: JobContext, purpose: str, request: ModelRequest, *, account_id: UUID | None = None
-) -> JsonObject:
+def ask_model(ctx: JobContext, purpose: str, request: ModelRequest, *, account_id: UUID | None = None) -> JsonObject:
     """Make one call per job and purpose that the job's org can pay for; a later attempt gets the kept answer.
 
-    Returns `arguments` (those of the tool call, or None), `stop_reason` and `cost` in microcents. The cost is booked whatever
-    becomes of the claim or the answer; with an account the call is listed among its model calls.
+    Returns `arguments` (those of the tool call, or None), `stop_reason` and `cost` in microcents. The cost is booked
+    whatever becomes of the claim or the answer; with an account the call is listed among its model calls.
 
     Raises `OverBudget` after closing the org's gate at the provider: no attempt is used, the org's other jobs that need
     the model stay queued, and the operator is told once a day. Raises what the call raises; one that may have been
@@ -80,11 +78,12 @@ def _keep(
 
     The cost stays booked when the answer cannot be kept, because the claim is lost or the answer is not storable.
     """
-    kept: JsonObject = {"arguments": answer.arguments, "stop_reason": answer.stop_reason, "cost": answer.cost_microcents}
-    ctx.cost_microcents += answer.cost_microcents
+    cost = answer.cost_microcents
+    kept: JsonObject = {"arguments": answer.arguments, "stop_reason": answer.stop_reason, "cost": cost}
+    ctx.cost_microcents += cost
 
     def book(tx: Transaction) -> None:
-        spending.settle(tx, reservation_id, answer.cost_microcents)
+        spending.settle(tx, reservation_id, cost)
         if account_id is not None:
             model_calls.record(tx, ctx.org_id, account_id, _listed(ctx, purpose, answer))
 
@@ -92,7 +91,7 @@ def _keep(
         with ctx.runtime.database.ledger() as tx:
             book(tx)
             try:
-                effects.save_step(tx, ctx.job, purpose, kept, answer.cost_microcents)
+                effects.save_step(tx, ctx.job, purpose, kept, cost)
             except ClaimLost as lost:
                 return lost
         return None

@@ -7,13 +7,15 @@ writes anything, so every rule about drafts and people's words can be tested as 
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from domain.mail.correspondence import EmailEvent, EmailState, LabelPlan, label_plan, move
 from domain.mail.triage.automation import Automation, replies_allowed
 from domain.mail.triage.automation_signals import AutomationKind
 from domain.mail.triage.classification import Decision
-from domain.mail.correspondence import EmailEvent, EmailState, LabelPlan, label_plan, move
 from domain.mail.triage.safety import SafetyEnforcer, SafetyVerdict
 
 NO_LABELS = LabelPlan()
+DEFAULT_SAFETY = SafetyEnforcer()
+"""Judges by the default policy; nobody stores another one yet."""
 
 
 class DraftStanding(StrEnum):
@@ -59,14 +61,14 @@ class ThreadPlan:
 
 
 def plan_thread(
-    before: ThreadBefore, decision: Decision, automation: Automation, enforcer: SafetyEnforcer = SafetyEnforcer()
+    before: ThreadBefore, decision: Decision, automation: Automation, safety: SafetyEnforcer = DEFAULT_SAFETY
 ) -> ThreadPlan:
     """Plan what a decision about a new message does to its thread.
 
-    A draft is ordered where the decision wants one, replies are allowed, and no other draft is in the way. The untouched
-    draft of a settled thread makes way for the new one; a draft that nobody has read counts as a person's.
+    A draft is ordered where the decision wants one, replies are allowed, and no other draft is in the way. The
+    untouched draft of a settled thread makes way for the new one; a draft that nobody has read counts as a person's.
     """
-    actions = enforcer.judge(decision)
+    actions = safety.judge(decision)
     obstacle = _why_no_draft(before, decision, automation)
     if obstacle is not None:
         record = EmailState.SKIPPED if before.state is None else None

@@ -10,6 +10,7 @@ from domain.payloads.payload import Payload
 from engine.catalogue import job
 from engine.context import JobContext
 from providers.ports import ModelRequest
+from storage.accounts import accounts
 from storage.ledger import audit
 from tasks import triage
 from tasks.mail.mailbox_session import open_mailbox
@@ -29,7 +30,9 @@ class ThreadPayload(Payload):
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def unguarded(ctx: JobContext, payload: ThreadPayload) -> Outcome:
     """Make a draft outside of any effect (P3)."""
-    with open_mailbox(ctx, payload.account_id) as mailbox:
+    with ctx.tx() as tx:
+        account = accounts.get(tx, payload.account_id)
+    with open_mailbox(ctx, account) as mailbox:
         mailbox.create_draft(letter("Re: Lunch?", "Noon is fine."), thread_id=payload.thread_id)
     return Done()
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.mail.actions.requested_action import ActionKind, RequestedAction
+from domain.mail.correspondence import EmailEvent, EmailState, label_plan, move
+from domain.mail.thread_plan import DraftStanding, ThreadBefore, depends_on_draft, plan_event, plan_thread
 from domain.mail.triage.automation import Automation, replies_allowed
 from domain.mail.triage.automation_signals import AutomationKind, Weight
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
-from domain.mail.correspondence import EmailEvent, EmailState, label_plan, move
-from domain.mail.actions.requested_action import ActionKind, RequestedAction
 from domain.mail.triage.safety import ActionStatus, Danger, SafetyEnforcer
-from domain.mail.thread_plan import DraftStanding, ThreadBefore, depends_on_draft, plan_event, plan_thread
 
 ACTIONS = st.sampled_from(
     [
@@ -151,7 +151,9 @@ def test_a_draft_that_nobody_waits_for_is_taken_back(state: EmailState) -> None:
     before = ThreadBefore(state, DraftStanding.UNTOUCHED)
     plan = plan_event(before, EmailEvent.DRAFT_WRITTEN, "written")
     assert (plan.discard_draft, plan.record) == (True, None)
-    assert not plan_event(replace(before, draft=DraftStanding.EDITED), EmailEvent.DRAFT_WRITTEN, "written").discard_draft
+    assert not plan_event(
+        replace(before, draft=DraftStanding.EDITED), EmailEvent.DRAFT_WRITTEN, "written"
+    ).discard_draft
 
 
 def test_a_question_in_a_settled_thread_replaces_the_untouched_draft() -> None:

@@ -19,7 +19,8 @@ def test_a_call_that_is_told_twice_was_paid_once(store: Database) -> None:
     without_id = replace(CALL, request_id=None, cost_microcents=1)
     with store.tenant(account.org_id) as tx:
         kept = [
-            model_calls.record(tx, account.org_id, account.account_id, one) for one in (CALL, CALL, refused, without_id, without_id)
+            model_calls.record(tx, account.org_id, account.account_id, one)
+            for one in (CALL, CALL, refused, without_id, without_id)
         ]
         spent = model_calls.spent_since(tx, account.org_id, NOON - timedelta(days=365))
     assert kept == [True, False, True, True, True]
