@@ -73,13 +73,15 @@ def sync(ctx: JobContext, payload: SyncPayload) -> Outcome:
         if account.history_id is None or payload.force_full:
             return Done(run.full(mailbox))
         try:
-            report = run.incremental(mailbox, account.history_id)
+            report, write = run.incremental(mailbox, account.history_id)
         except Gone:
             ctx.log.warning("history_expired", account_id=str(account.account_id))
             return Done(run.full(mailbox) | {"why": "history expired"})
     if payload.history_id is not None and int(report["cursor"]) < payload.history_id and _is_young(ctx):
+        with ctx.tx() as tx:
+            write(tx)
         return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "history does not show yet what the push told of")
-    return Done(report)
+    return Done(report, writes=write)
 
 
 def _is_young(ctx: JobContext) -> bool:
