@@ -12,7 +12,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up down test sweep one check format bench chaos docs lock clean
+.PHONY: help install demo up down test sweep one check format bench chaos new-job golden docs lock clean
 
 help:  ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,8 +67,15 @@ bench: $(INSTALLED)  ## ours beside its peers in one run, as ratios; B='--only d
 chaos: $(INSTALLED)  ## load while everything breaks, three minutes of it: make chaos CHAOS='--seconds 60 --seed 7'
 	@$(RUN) -m tests.chaos $(CHAOS)
 
-docs: $(INSTALLED)  ## write docs/reference anew from the code
+new-job: $(INSTALLED)  ## begin a job type: make new-job F=family J=name
+	@$(RUN) -m tools.new_job "$(F)" "$(J)"
+
+golden: $(INSTALLED)  ## write the golden payloads that are missing, for a person to read
+	@$(RUN) -m tools.golden
+
+docs: $(INSTALLED)  ## write docs/reference and the README's picture of the rooms anew from the code
 	@$(RUN) -m tools.reference
+	@$(RUN) -m tools.house_picture
 
 lock:  ## resolve pyproject.toml anew into requirements.lock (needs uv)
 	@uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 \

@@ -6,6 +6,7 @@
 import json
 import math
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -15,10 +16,9 @@ from typing import Any
 Result = Mapping[str, Any]
 Results = Mapping[str, Result]
 
-WIDTH, LABEL, PAD, ROW, BAR = 880, 300, 20, 24, 14
-FIGURES = 190
-"""Room for the figures to the right of the bars."""
-SPAN = WIDTH - LABEL - FIGURES - 2 * PAD
+PAD, GAP, ROW, BAR, SPAN = 20, 8, 24, 14, 340
+CHARACTER, SMALL_CHARACTER = 7.5, 6.4
+"""Generous widths of a character, in the two sizes of text: the reader's font is not known here."""
 REACH = 8.0
 """The targets' axis goes from an eighth of a target to eight times it."""
 
@@ -57,19 +57,43 @@ def write(results: Results, machine: Mapping[str, Any], path: Path) -> None:
     path.write_text(render(results, machine))
 
 
+@dataclass(frozen=True)
+class Columns:
+    """Where the bars begin, and how wide the picture is: no label and no figure is cut."""
+
+    bars: int
+    width: int
+
+
+def columns(bars: Sequence[Bar]) -> Columns:
+    """The columns for these rows: as wide as the longest label and the longest figure."""
+    label = max((len(bar.label) for bar in bars), default=0) * CHARACTER
+    figures = max((len(bar.figures) for bar in bars), default=0) * CHARACTER
+    left = PAD + math.ceil(label) + GAP
+    return Columns(left, left + SPAN + GAP + math.ceil(figures) + PAD)
+
+
 def render(results: Results, machine: Mapping[str, Any]) -> str:
     """The whole picture; a part for which nothing was measured is left out."""
-    rows: list[str] = []
     drains, targets = list(drain_bars(results)), list(target_bars(results))
+    return draw(f"No-op jobs drained per second{_backlog(results)}", drains, targets, _caption(results, machine))
+
+
+def draw(title: str, drains: list[Bar], targets: list[Bar], caption: str) -> str:
+    """The picture of two panels and a caption below them; an empty panel is left out."""
+    rows: list[str] = []
+    at = columns([*drains, *targets])
     y = PAD + 4
     if drains:
-        rows += _panel(y, f"No-op jobs drained per second{_backlog(results)}", drains, mark=None)
+        rows += _panel(at, y, title, drains, mark=None)
         y += (len(drains) + 2) * ROW
     if targets:
-        rows += _panel(y, "What was measured against its target (the mark; logarithmic)", targets, mark=0.5)
+        rows += _panel(at, y, "What was measured against its target (the mark; logarithmic)", targets, mark=0.5)
         y += (len(targets) + 2) * ROW
-    rows.append(_text(PAD, y, _caption(results, machine), "small"))
-    picture = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y + PAD}" role="img">'
+    for line in textwrap.wrap(caption, int((at.width - 2 * PAD) / SMALL_CHARACTER)):
+        rows.append(_text(PAD, y, line, "small"))
+        y += ROW - GAP
+    picture = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {at.width} {y + PAD}" role="img">'
     return "\n".join([picture, f"<style>{STYLE}</style>", *rows, "</svg>"]) + "\n"
 
 
@@ -113,15 +137,15 @@ def verdict(result: Result) -> str:
     return ", ".join(f"{told(result, target)}: {kept[target['met']]}" for target in result["targets"])
 
 
-def _panel(y: int, title: str, bars: list[Bar], mark: float | None) -> list[str]:
+def _panel(at: Columns, y: int, title: str, bars: list[Bar], mark: float | None) -> list[str]:
     rows = [_text(PAD, y, title, "title")]
-    left = PAD + LABEL
+    left = at.bars
     for place, bar in enumerate(bars, start=1):
         top = y + place * ROW - BAR + 4
         width = max(bar.share * SPAN, 1.0)
-        rows.append(_text(PAD, top + BAR - 3, _cut(bar.label)))
+        rows.append(_text(PAD, top + BAR - 3, bar.label))
         rows.append(f'<rect class="{bar.kind}" x="{left}" y="{top}" width="{width:.1f}" height="{BAR}" rx="2"/>')
-        rows.append(_text(left + SPAN + 8, top + BAR - 3, bar.figures))
+        rows.append(_text(left + SPAN + GAP, top + BAR - 3, bar.figures))
     bottom = y + len(bars) * ROW + 8
     rows.append(_line(left, y + 6, bottom, "line"))
     if mark is not None:
@@ -135,10 +159,6 @@ def _line(x: int, top: int, bottom: int, kind: str) -> str:
 
 def _text(x: int, y: int, words: str, kind: str = "") -> str:
     return f'<text x="{x}" y="{y}" class="{kind}">{escape(words)}</text>'
-
-
-def _cut(label: str, most: int = 41) -> str:
-    return label if len(label) <= most else f"{label[: most - 1]}…"
 
 
 def _backlog(results: Results) -> str:

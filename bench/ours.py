@@ -90,7 +90,7 @@ class Ours:
     def enqueue_one(self, runtime: Runtime, job: str, payload: JsonObject | None = None) -> None:
         """One per transaction."""
         with runtime.database.ledger() as tx:
-            enqueue.enqueue(tx, [self._new(job, payload)])
+            enqueue.enqueue_jobs(tx, [self._new(job, payload)])
 
     def environment(self) -> Mapping[str, str]:
         """The settings that a worker needs."""

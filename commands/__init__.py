@@ -1,5 +1,6 @@
 """The operators' command line: sub-commands of `celery -A tasks`, named as entry points in pyproject.toml."""
 
+import tasks  # noqa: F401 - fills the catalogue, in which the commands look job types up
 from commands.accounts import accounts
 from commands.budgets import budgets
 from commands.database import database

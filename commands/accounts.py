@@ -11,17 +11,16 @@ from pydantic import SecretStr
 
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
 from domain.jobs.failures import Invalid
-from domain.jobs.job import NewJob, Origin
+from domain.payloads.gmail import RenewWatchPayload, SyncLabelsPayload, SyncPayload
+from domain.payloads.payload import Payload
 from engine.enqueue import enqueue
 from engine.process.runtime import runtime
 from storage.accounts import accounts as stored
 from storage.accounts import tokens
-from storage.accounts.accounts import Account, Consent
+from storage.accounts.accounts import Consent
 from storage.ledger import gates, operator_actions, orgs
 from storage.postgres.database import Transaction
 from storage.secrets.sealing import Sealer
-from tasks import gmail
-from tasks.gmail import AccountPayload, SyncPayload
 
 ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
 COLUMNS = (
@@ -83,7 +82,8 @@ def add_account(  # noqa: PLR0913, PLR0917 - one parameter per option
         _open_gate(tx, added.account.account_id)
         story = {"account_id": str(added.account.account_id), "created": added.created}
         operator_actions.record(tx, "account.connected", story, by=by, org_id=added.account.org_id)
-        answers = enqueue(tx, first_jobs(added.account, by))
+        first = first_jobs(added.account.account_id)
+        answers = enqueue(tx, *first, org_id=added.account.org_id, origin=by)
     document = {
         "account_id": added.account.account_id,
         "org_id": added.account.org_id,
@@ -118,14 +118,12 @@ def reseal(as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     show_document("resealed", {"accounts": resealed}, as_json=as_json)
 
 
-def first_jobs(account: Account, by: Origin) -> Sequence[NewJob]:
-    """What connecting a mailbox starts (spec section 4): label sync, watch, and the first sync."""
-    mailbox = AccountPayload(account_id=account.account_id)
-    news = SyncPayload(account_id=account.account_id, reason="connected")
+def first_jobs(account_id: UUID) -> Sequence[Payload]:
+    """What connecting a mailbox starts: label sync, watch, and the first sync."""
     return (
-        gmail.sync_labels.new(mailbox, org_id=account.org_id, origin=by),
-        gmail.renew_watch.new(mailbox, org_id=account.org_id, origin=by),
-        gmail.sync.new(news, org_id=account.org_id, origin=by),
+        SyncLabelsPayload(account_id=account_id),
+        RenewWatchPayload(account_id=account_id),
+        SyncPayload(account_id=account_id, reason="connected"),
     )
 
 

@@ -124,7 +124,8 @@ def check_payload(tx: Transaction, letter_id: UUID, given: JsonObject | None) ->
     if given is None:
         job_type.read(letter.payload, letter.payload_version)
         return None
-    return Mended(job_type.read(given, job_type.version).document(), job_type.version)
+    version = job_type.declared.version
+    return Mended(job_type.read(given, version).document(), version)
 
 
 def rulings_of(

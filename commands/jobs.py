@@ -16,7 +16,7 @@ from commands.answers import (
 )
 from domain.jobs.contract import parse_time
 from domain.jobs.failures import Gone, Invalid
-from domain.jobs.job import NewJob, State
+from domain.jobs.job import State
 from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
 from engine.enqueue import enqueue
@@ -61,20 +61,18 @@ def enqueue_job(  # noqa: PLR0913, PLR0917 - one parameter per option
     known = catalogue.find(job_type)
     if known is None:
         raise Invalid("type", f"{job_type} is no known job type; known are {', '.join(k.name for k in catalogue)}")
-    given = known.read(json_object(payload, "payload"), known.version).document()
+    given = known.read(json_object(payload, "payload"), known.declared.version)
     due = parse_time(run_at, "run_at") if run_at else None
     with runtime().database.ledger() as tx:
-        job = NewJob(
-            job_type=known.name,
+        answer = enqueue(
+            tx,
+            given,
             org_id=orgs.find(tx, org),
-            payload=given,
-            payload_version=known.version,
             origin=operator(operator_name),
             idempotency_key=key,
             run_at=due,
             priority=priority,
-        )
-        answer = enqueue(tx, [job])[0]
+        )[0]
     document = {"job_id": answer.job_id, "job_type": known.name, "created": answer.created}
     show_document("job", document, as_json=as_json)
 

@@ -80,12 +80,20 @@ class DrawTask(Task):  # type: ignore[misc] # Celery ships no types
 
 def register(job_type: Job[Any]) -> None:
     """Make a job type a task of the app, under its name and its aliases."""
-    for name in (job_type.name, *job_type.aliases):
+    for name in (job_type.name, *job_type.declared.aliases):
         facts: dict[str, Any] = {"name": name, "job_type": job_type, "__doc__": job_type.handler.__doc__}
         # A prefork child past its deadline has lost its claim and still holds its slot of the pool.
         facts["time_limit"] = (job_type.deadline + execution.OVERTIME).total_seconds()
         task = app.register_task(type(job_type.name, (JobTask,), facts)())
         type(task).request_stack = RequestStack()
+
+
+def register_all() -> None:
+    """Make every job type a task of the app; raises `ImportError` when the walk over the families found none."""
+    if not len(catalogue):
+        raise ImportError("no job type was found: the files of tasks/ hold no function with @job")
+    for known in catalogue:
+        register(known)
 
 
 class FleetStep(StartStopStep):  # type: ignore[misc] # Celery ships no types

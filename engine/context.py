@@ -1,19 +1,20 @@
 """What a handler may do: touch its org's rows under its claim, keep steps, cause effects once, stop when asked."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 from uuid import UUID
 
 import structlog
 
 from domain.jobs.effects import Finding, Strategy
 from domain.jobs.failures import ClaimLost, Forbidden
-from domain.jobs.job import SYSTEM_ORG, ClaimedJob, Enqueued, JsonObject, NewJob
+from domain.jobs.job import SYSTEM_ORG, ClaimedJob, Enqueued, JsonObject
+from domain.payloads.payload import JobOptions, Payload, jobs_of
 from engine.effects import EffectGuard
-from engine.enqueue import enqueue
+from engine.enqueue import enqueue_jobs
 from engine.interrupts import Canceled, Interrupted
 from engine.process.runtime import Runtime
 from storage.ledger import effects, ledger
@@ -71,9 +72,12 @@ class JobContext:
             )
             yield transaction
 
-    def enqueue(self, tx: Transaction, jobs: Sequence[NewJob]) -> tuple[Enqueued, ...]:
-        """Enqueue children in this job's own transaction; they inherit its org, actor, request and trace."""
-        return enqueue(tx, [self.job.child(job) for job in jobs])
+    def enqueue(self, tx: Transaction, *payloads: Payload, **options: Unpack[JobOptions]) -> tuple[Enqueued, ...]:
+        """Enqueue a child per payload in this job's own transaction.
+
+        They inherit its org, actor, request and trace. Raises `ValueError` for several under one idempotency key.
+        """
+        return enqueue_jobs(tx, [self.job.child(job) for job in jobs_of(payloads, org_id=self.org_id, **options)])
 
     def step(
         self, name: str, work: Callable[[], JsonObject], *, cost: Callable[[JsonObject], int] | None = None

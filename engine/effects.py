@@ -1,4 +1,4 @@
-"""An outside effect, once: intent committed, one call, result committed (spec section 2, effects; promise P3)."""
+"""An outside effect, once: intent committed, one call, result committed (docs: effects.md, docs: promises.md#p3)."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager

@@ -7,9 +7,12 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
+from typing import Unpack
+from uuid import UUID
 
-from domain.jobs.job import Enqueued, NewJob
+from domain.jobs.job import Enqueued, NewJob, Origin
 from domain.jobs.job_ids import NOISE, make_job_ids
+from domain.payloads.payload import JobOptions, Payload, jobs_of
 from engine.process.database_away import patiently
 from engine.process.runtime import Runtime, runtime
 from storage.ledger import ledger
@@ -20,7 +23,14 @@ BULK = 1000
 """Jobs per statement: twice as many are hardly cheaper each, and its locks on unique keys would be held for longer."""
 
 
-def enqueue(tx: Transaction, jobs: Sequence[NewJob]) -> tuple[Enqueued, ...]:
+def enqueue(
+    tx: Transaction, *payloads: Payload, org_id: UUID, origin: Origin | None = None, **options: Unpack[JobOptions]
+) -> tuple[Enqueued, ...]:
+    """Enqueue a job per payload for one org; raises `ValueError` for several under one idempotency key."""
+    return enqueue_jobs(tx, jobs_of(payloads, org_id=org_id, origin=origin, **options))
+
+
+def enqueue_jobs(tx: Transaction, jobs: Sequence[NewJob]) -> tuple[Enqueued, ...]:
     """Enqueue jobs of any types in one statement; those whose key is taken name the job that has it."""
     return _enqueue(runtime(), tx, as_requests(jobs)) if jobs else ()
 

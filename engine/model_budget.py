@@ -4,11 +4,10 @@ from dataclasses import asdict
 from uuid import UUID
 
 from domain.jobs.failures import ClaimLost, Deed, Failure, Invalid, OverBudget
-from domain.jobs.job import JsonObject, NewJob
+from domain.jobs.job import JsonObject
 from domain.payloads.budgets import AlertPayload
 from engine.catalogue import catalogue
 from engine.context import JobContext
-from engine.enqueue import enqueue
 from engine.interrupts import Canceled
 from engine.process.database_away import patiently
 from providers.anthropic.models import PROVIDER
@@ -132,8 +131,7 @@ def _refuse(ctx: JobContext, most: int, default_daily: int) -> Refusal | None:
             purse = refusal.purse
             facts = {"day": refusal.day, "daily_microcents": purse.daily}
             audit.append(tx, ctx.job, "budget.exhausted", facts | {"spent_microcents": purse.spent})
-            order = AlertPayload.model_validate(facts)
-            enqueue(tx, [ctx.job.child(NewJob("budgets.alert", ctx.org_id, order.document(), payload_version=1))])
+            ctx.enqueue(tx, AlertPayload.model_validate(facts))
     return refusal
 
 

@@ -3,13 +3,13 @@
 from fastapi import APIRouter, Request, Response, status
 
 from domain.jobs.job import JsonObject
+from domain.payloads.gmail import SyncPayload
 from gateway.resources import resources_of
-from gateway.webhooks import SYNC
 from storage.postgres.readiness import database_checks
 
 router = APIRouter()
 
-NEEDED_JOB_TYPES = (SYNC,)
+NEEDED_JOB_TYPES = (SyncPayload.declaration.job_type,)
 """What the gateway enqueues; a catalogue without it would make every push come again."""
 
 

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response, status
 
 from domain.jobs.failures import Invalid, Transient
 from domain.jobs.job import NewJob, Origin
+from domain.payloads.gmail import SyncPayload
 from gateway.bodies import BoundedBody
 from gateway.callers import PubsubCaller
 from gateway.request_ids import origin_of
@@ -20,10 +21,6 @@ from storage.postgres.database import Transaction
 
 log = structlog.get_logger(__name__)
 router = APIRouter()
-
-SYNC = "gmail.sync"
-SYNC_VERSION = 1
-"""The shape of the payload below; newer workers upcast it."""
 
 
 class Verdict(StrEnum):
@@ -39,7 +36,7 @@ class Verdict(StrEnum):
 
 
 POISON = frozenset({Verdict.UNPARSABLE, Verdict.UNKNOWN_ACCOUNT, Verdict.INACTIVE_ACCOUNT})
-"""Acknowledged and counted, or Pub/Sub would bring them again for seven days (providers.md 1.2)."""
+"""Acknowledged and counted, or Pub/Sub would send them again for seven days (docs: gmail-push.md#acknowledgement)."""
 
 
 @router.post("/webhooks/gmail", status_code=status.HTTP_204_NO_CONTENT)
@@ -88,19 +85,5 @@ def _store(tx: Transaction, resources: Resources, push: PushNotification, origin
 
 
 def _sync(account: Account, push: PushNotification, origin: Origin) -> NewJob:
-    """The id travels as text: 64 bits are more than a JSON number can carry safely.
-
-    Every field of the job's key is there, as the workers write it, or a sync of theirs would not count as the same.
-    """
-    return NewJob(
-        job_type=SYNC,
-        org_id=account.org_id,
-        payload={
-            "account_id": str(account.account_id),
-            "history_id": str(push.history_id),
-            "force_full": False,
-            "reason": "push",
-        },
-        payload_version=SYNC_VERSION,
-        origin=origin,
-    )
+    payload = SyncPayload(account_id=account.account_id, history_id=push.history_id, reason="push")
+    return payload.job(org_id=account.org_id, origin=origin)

@@ -1,17 +1,14 @@
 """What jobs do: the job families, one file each. `celery -A tasks …` finds the app here."""
 
 import importlib
+import pkgutil
 
 from engine.app import app as celery
-from engine.app import register
-from engine.catalogue import catalogue
+from engine.app import register_all
 
 __all__ = ["celery"]
 
-FAMILIES = ("budgets", "deadletter", "drafts", "gmail", "maintenance", "threads", "triage")
-"""The files of job types; adding a family adds its name here (a test compares it with the folder)."""
-
-for family in FAMILIES:
-    importlib.import_module(f"tasks.{family}")
-for known in catalogue:
-    register(known)
+for family in pkgutil.iter_modules(__path__):
+    if not family.ispkg:  # tasks/mail holds steps that several families share, and no family
+        importlib.import_module(f"{__name__}.{family.name}")  # by string: this walk is what finds the families
+register_all()

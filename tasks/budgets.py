@@ -3,7 +3,6 @@
 from domain.jobs.job import Cancel, Done, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import NOTIFICATIONS
-from domain.jobs.uniqueness import for_ttl
 from domain.payloads.budgets import AlertPayload
 from domain.scheduling.money import MICROCENTS_PER_CENT
 from engine.catalogue import job
@@ -13,7 +12,7 @@ from storage.money import spending
 from storage.postgres.database import Transaction
 
 
-@job(queue=Queue.NOTIFICATIONS, retry=NOTIFICATIONS, unique=for_ttl("day"))
+@job(queue=Queue.NOTIFICATIONS, retry=NOTIFICATIONS)
 def alert(ctx: JobContext, payload: AlertPayload) -> Outcome:
     """Tell once per org and day that its budget is gone: an audit event and a log record that monitoring watches."""
     with ctx.tx() as tx:

@@ -1,24 +1,15 @@
 """The dead-letter family: the task that raises the alert when a job has died."""
 
-from uuid import UUID
-
 from domain.jobs.job import Cancel, Done, Outcome
 from domain.jobs.queues import Queue
-from domain.jobs.uniqueness import for_ttl
-from domain.payloads.payload import Payload
+from domain.payloads.deadletter import QuarantinePayload
 from engine.catalogue import job
 from engine.context import JobContext
 from storage.ledger import audit, dead_letters
 from storage.postgres.database import Transaction
 
 
-class QuarantinePayload(Payload):
-    """Which job died."""
-
-    job_id: UUID
-
-
-@job(queue=Queue.DEADLETTER, unique=for_ttl("job_id"))
+@job(queue=Queue.DEADLETTER)
 def quarantine(ctx: JobContext, payload: QuarantinePayload) -> Outcome:
     """Raise the alert for a dead job: an audit event and a log record that monitoring watches."""
     with ctx.tx() as tx:

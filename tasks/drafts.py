@@ -10,14 +10,13 @@ from domain.jobs.failures import Gone, Invalid, Transient
 from domain.jobs.job import Cancel, Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
-from domain.jobs.uniqueness import while_active
 from domain.mail.correspondence import EmailEvent, EmailState, LabelRole
 from domain.mail.parsing.parsed_message import Address
 from domain.mail.replies.drafting import DraftText, accept_draft, draft_prompt, fingerprint
 from domain.mail.replies.replies import Original, reply_message
 from domain.mail.thread_plan import ThreadBefore, plan_event
 from domain.mail.triage.prompts import Guidance
-from domain.payloads.payload import Payload
+from domain.payloads.drafts import WritePayload
 from engine.catalogue import job
 from engine.context import JobContext
 from engine.effects import EffectGuard
@@ -34,21 +33,11 @@ from tasks.mail.thread_handle import ThreadHandle, open_thread
 MOVED = "the e-mail was moved while its draft was made"
 
 
-class WritePayload(Payload):
-    """Which thread, and the message that asked for an answer."""
-
-    account_id: UUID
-    thread_id: str
-    message_id: str
-
-
 @job(
     queue=Queue.DEFAULT,
     retry=PIPELINE,
     deadline=timedelta(minutes=5),
-    unique=while_active("account_id", "thread_id"),
     providers=("gmail", "anthropic"),
-    aliases=("draft",),
 )
 def write(ctx: JobContext, payload: WritePayload) -> Outcome:
     """Draft a reply to a thread that waits for one: context, model, one Gmail draft, Outbox label."""

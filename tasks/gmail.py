@@ -1,65 +1,35 @@
 """The Gmail family: bring a mailbox up to date, take messages in, keep labels and the push watch."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Literal
-from uuid import UUID
 
 from domain.jobs.failures import Conflict, Gone
-from domain.jobs.job import Cancel, Done, JsonObject, NewJob, Outcome, Snooze
+from domain.jobs.job import Cancel, Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
-from domain.jobs.uniqueness import while_active, while_queued
 from domain.mail.correspondence import LabelRole, match_roles
 from domain.mail.mailbox import DRAFT, INBOX, SENT, SPAM, TRASH, MailboxLabel, RawMessage
 from domain.mail.parsing.mime import parse_message
-from domain.mail.routing import CheckSent, Cleanup, Ingest, Intent, Sent
-from domain.payloads.payload import Payload
+from domain.payloads.gmail import IngestPayload, RenewWatchPayload, SyncLabelsPayload, SyncPayload
+from domain.payloads.triage import ClassifyPayload
 from engine.catalogue import job
 from engine.context import JobContext
 from storage.accounts import accounts, labels
 from storage.accounts.accounts import Account
-from tasks import threads, triage
 from tasks.mail import mailbox_labels, mailbox_sync, message_intake
 from tasks.mail.mailbox_session import open_mailbox
 
 NOT_YET_VISIBLE_FOR = timedelta(seconds=30)
-"""A message that history just told of can be missing for some seconds (providers.md 1.1); later it is gone."""
+"""A message that history just told of can be missing for some seconds (docs: gmail.md#history); later it is gone."""
 
 LOOK_AGAIN_AFTER = timedelta(seconds=3)
-
-
-class SyncPayload(Payload):
-    """Which mailbox, and what made us look; `history_id` is the push's, never a starting point."""
-
-    account_id: UUID
-    history_id: int | None = None
-    force_full: bool = False
-    reason: Literal["push", "fallback", "full", "connected", "admin"] = "admin"
-
-
-class MessagePayload(Payload):
-    """One message of one mailbox."""
-
-    account_id: UUID
-    message_id: str
-    thread_id: str
-
-
-class AccountPayload(Payload):
-    """One mailbox."""
-
-    account_id: UUID
 
 
 @job(
     queue=Queue.DEFAULT,
     retry=PIPELINE,
     deadline=timedelta(minutes=5),
-    unique=while_queued("account_id", "force_full"),
-    serial_by="account_id",
     providers=("gmail",),
-    aliases=("sync", "history.sync.gmail"),
 )
 def sync(ctx: JobContext, payload: SyncPayload) -> Outcome:
     """Bring one mailbox up to date through Gmail's history, or wholly where history cannot tell."""
@@ -68,7 +38,7 @@ def sync(ctx: JobContext, payload: SyncPayload) -> Outcome:
     if account.status == "disconnected":
         return Cancel("the account was disconnected")
     # The push's id is no reason to look away: a later push may have been folded into this job while it was queued.
-    run = mailbox_sync.Run(ctx, account, _jobs_for(account), _classify(account))
+    run = mailbox_sync.Run(ctx, account)
     with open_mailbox(ctx, account) as mailbox:
         if account.history_id is None or payload.force_full:
             return Done(run.full(mailbox))
@@ -88,59 +58,12 @@ def _is_young(ctx: JobContext) -> bool:
     return ctx.now() - ctx.job.created_at < NOT_YET_VISIBLE_FOR
 
 
-def _jobs_for(account: Account) -> mailbox_sync.JobsFor:
-    """What turns intents into jobs of this account; `homes` names the thread that each draft message belongs to."""
-
-    def jobs(intents: Iterable[Intent], homes: Mapping[str, str]) -> list[NewJob]:
-        return [made for intent in intents for made in _jobs(account, intent, homes)]
-
-    return jobs
-
-
-def _jobs(account: Account, intent: Intent, homes: Mapping[str, str]) -> Iterator[NewJob]:
-    here = account.account_id
-
-    def checked(thread_id: str, draft_thread_id: str | None = None) -> NewJob:
-        order = threads.CleanupPayload(
-            account_id=here, thread_id=thread_id, action="check_sent", draft_thread_id=draft_thread_id
-        )
-        return threads.cleanup.new(order, org_id=account.org_id)
-
-    match intent:
-        case Ingest(message_id=message_id, thread_id=thread_id):
-            yield _ingest(account, message_id, thread_id)
-        case Cleanup(thread_id=thread_id):
-            order = threads.CleanupPayload(account_id=here, thread_id=thread_id, action="done")
-            yield threads.cleanup.new(order, org_id=account.org_id)
-        case CheckSent(thread_id=thread_id, draft_message_id=message_id):
-            # A person who edits a draft's subject moves it to another thread; the record stays where the mail is.
-            yield checked(homes.get(message_id, thread_id), thread_id)
-        case Sent(message_id=message_id, thread_id=thread_id):
-            yield _ingest(account, message_id, thread_id)
-            yield checked(thread_id)
-
-
-def _ingest(account: Account, message_id: str, thread_id: str) -> NewJob:
-    order = MessagePayload(account_id=account.account_id, message_id=message_id, thread_id=thread_id)
-    return ingest.new(order, org_id=account.org_id)
-
-
-def _classify(account: Account) -> mailbox_sync.Classify:
-    def one(message_id: str) -> NewJob:
-        order = triage.ClassifyPayload(account_id=account.account_id, message_id=message_id)
-        return triage.classify.new(order, org_id=account.org_id)
-
-    return one
-
-
 @job(
     queue=Queue.DEFAULT,
     deadline=timedelta(minutes=3),
-    unique=while_active("account_id", "message_id"),
     providers=("gmail",),
-    aliases=("ingest.gmail",),
 )
-def ingest(ctx: JobContext, payload: MessagePayload) -> Outcome:
+def ingest(ctx: JobContext, payload: IngestPayload) -> Outcome:
     """Fetch one message, parse whatever it is, keep it, and have it classified when it lies in the inbox."""
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
@@ -160,18 +83,17 @@ def _keep(account: Account, raw: RawMessage) -> Outcome:
     parsed = parse_message(raw.raw)
     output: JsonObject = {"kept": True, "defects": [str(one) for one in parsed.defects]}
     wanted = INBOX in raw.label_ids and SENT not in raw.label_ids
-    children = (_classify(account)(raw.message_id),) if wanted else ()
+    classify = ClassifyPayload(account_id=account.account_id, message_id=raw.message_id)
+    children = (classify.job(org_id=account.org_id),) if wanted else ()
     return Done(output, children, writes=lambda tx: message_intake.store(tx, account, raw, parsed))
 
 
 @job(
     queue=Queue.DEFAULT,
     deadline=timedelta(minutes=3),
-    unique=while_queued("account_id"),
     providers=("gmail",),
-    aliases=("labels.sync.gmail",),
 )
-def sync_labels(ctx: JobContext, payload: AccountPayload) -> Outcome:
+def sync_labels(ctx: JobContext, payload: SyncLabelsPayload) -> Outcome:
     """Bring the labels up to date, keeping what the user said of them; rules that name a vanished one are disabled."""
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
@@ -199,10 +121,9 @@ def _has_some_of_ours(ctx: JobContext, account: Account, listed: Sequence[Mailbo
 @job(
     queue=Queue.MAINTENANCE,
     deadline=timedelta(minutes=2),
-    unique=while_queued("account_id"),
     providers=("gmail",),
 )
-def renew_watch(ctx: JobContext, payload: AccountPayload) -> Outcome:
+def renew_watch(ctx: JobContext, payload: RenewWatchPayload) -> Outcome:
     """Keep Gmail's push watch alive; it lapses after seven days, and the cursor is none of its business."""
     topic = ctx.runtime.settings.pubsub_topic
     with ctx.tx() as tx:
@@ -211,7 +132,7 @@ def renew_watch(ctx: JobContext, payload: AccountPayload) -> Outcome:
         try:
             watch = mailbox.watch(topic)
         except Conflict:
-            # Gmail allows one push client per developer; the old one has to go first (providers.md 1.2).
+            # Gmail allows one push client per developer, so stop the old one first (docs: gmail-push.md#watch).
             mailbox.stop_watch()
             watch = mailbox.watch(topic)
     return Done(

@@ -2,8 +2,19 @@
 
 from datetime import timedelta
 
-from domain.jobs.job import Done, JsonObject, Outcome
+from domain.jobs.job import Done, Outcome
 from domain.jobs.queues import Queue
+from domain.payloads import gmail
+from domain.payloads.maintenance import (
+    ChargeLostReservationsPayload,
+    CheckWatchesPayload,
+    DeleteFinishedJobsPayload,
+    FallbackSyncPayload,
+    FullSyncPayload,
+    PurgeExpiredKeysPayload,
+    RenewWatchesPayload,
+    SyncLabelsPayload,
+)
 from domain.payloads.payload import Payload
 from engine.catalogue import job
 from engine.context import JobContext
@@ -23,42 +34,38 @@ MOST_BATCHES = 100
 """What one run does at the most; the next tick goes on."""
 
 KEEP_FINISHED_JOBS = timedelta(days=7)
-"""Seed 000's retention."""
+"""How long finished jobs are kept (docs: seeds.md#000-maintenance)."""
 
 WATCH_MUST_BE_YOUNGER_THAN = timedelta(hours=24)
-"""An account whose watch was not renewed within a day must alarm (providers.md 1.2)."""
-
-
-class Tick(Payload):
-    """Nothing: the schedule says what and when."""
+"""An account whose watch was not renewed within a day must alarm (docs: gmail-push.md#watch)."""
 
 
 @job(queue=Queue.MAINTENANCE)
-def fallback_sync(ctx: JobContext, _payload: Tick) -> Outcome:
+def fallback_sync(ctx: JobContext, _payload: FallbackSyncPayload) -> Outcome:
     """Sync every account through history: pushes get lost without a trace."""
-    return _each_account(ctx, "gmail.sync", {"reason": "fallback"})
+    return _each_account(ctx, gmail.SyncPayload, reason="fallback")
 
 
 @job(queue=Queue.MAINTENANCE)
-def full_sync(ctx: JobContext, _payload: Tick) -> Outcome:
+def full_sync(ctx: JobContext, _payload: FullSyncPayload) -> Outcome:
     """Look through the last days of every inbox for what was never classified."""
-    return _each_account(ctx, "gmail.sync", {"reason": "full", "force_full": True})
+    return _each_account(ctx, gmail.SyncPayload, reason="full", force_full=True)
 
 
 @job(queue=Queue.MAINTENANCE)
-def renew_watches(ctx: JobContext, _payload: Tick) -> Outcome:
+def renew_watches(ctx: JobContext, _payload: RenewWatchesPayload) -> Outcome:
     """Renew every account's push watch."""
-    return _each_account(ctx, "gmail.renew_watch", {})
+    return _each_account(ctx, gmail.RenewWatchPayload)
 
 
 @job(queue=Queue.MAINTENANCE)
-def sync_labels(ctx: JobContext, _payload: Tick) -> Outcome:
+def sync_labels(ctx: JobContext, _payload: SyncLabelsPayload) -> Outcome:
     """Bring every account's labels up to date."""
-    return _each_account(ctx, "gmail.sync_labels", {})
+    return _each_account(ctx, gmail.SyncLabelsPayload)
 
 
 @job(queue=Queue.MAINTENANCE)
-def check_watches(ctx: JobContext, _payload: Tick) -> Outcome:
+def check_watches(ctx: JobContext, _payload: CheckWatchesPayload) -> Outcome:
     """Raise the alarm for accounts whose watch has lapsed or was not renewed: they get no pushes."""
     with ctx.fleet() as tx:
         lapsed = accounts.without_watch(tx, since=ctx.now() - WATCH_MUST_BE_YOUNGER_THAN, limit=BATCH)
@@ -74,7 +81,7 @@ def check_watches(ctx: JobContext, _payload: Tick) -> Outcome:
 
 
 @job(queue=Queue.MAINTENANCE)
-def delete_finished_jobs(ctx: JobContext, _payload: Tick) -> Outcome:
+def delete_finished_jobs(ctx: JobContext, _payload: DeleteFinishedJobsPayload) -> Outcome:
     """Delete finished jobs past their retention; their audit trail stays."""
     deleted = 0
     for _ in range(MOST_BATCHES):
@@ -88,7 +95,7 @@ def delete_finished_jobs(ctx: JobContext, _payload: Tick) -> Outcome:
 
 
 @job(queue=Queue.MAINTENANCE)
-def purge_expired_keys(ctx: JobContext, _payload: Tick) -> Outcome:
+def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Outcome:
     """Delete guards and expectations past their time; what is in doubt stays."""
     purged = 0
     for _ in range(MOST_BATCHES):
@@ -102,7 +109,7 @@ def purge_expired_keys(ctx: JobContext, _payload: Tick) -> Outcome:
 
 
 @job(queue=Queue.MAINTENANCE)
-def charge_lost_reservations(ctx: JobContext, _payload: Tick) -> Outcome:
+def charge_lost_reservations(ctx: JobContext, _payload: ChargeLostReservationsPayload) -> Outcome:
     """Charge what was set aside for model calls whose worker died: nobody knows whether they were billed."""
     charged = 0
     for _ in range(MOST_BATCHES):
@@ -115,7 +122,7 @@ def charge_lost_reservations(ctx: JobContext, _payload: Tick) -> Outcome:
     return Done({"charged": charged})
 
 
-def _each_account(ctx: JobContext, job_type: str, payload: JsonObject) -> Outcome:
+def _each_account(ctx: JobContext, payload: type[Payload], **fixed: object) -> Outcome:
     """Enqueue a job for every active account, a part of the fleet per statement."""
     with ctx.fleet() as tx:
         parts = fan_out.parts(tx, BATCH)
@@ -123,7 +130,7 @@ def _each_account(ctx: JobContext, job_type: str, payload: JsonObject) -> Outcom
     def reach(part: fan_out.Part) -> fan_out.Batch:
         ctx.check()
         with ctx.fleet() as tx:
-            return fan_out.to_accounts(tx, ctx.job, job_type, payload, part)
+            return fan_out.to_accounts(tx, ctx.job, payload, fixed, part)
 
     batches = in_lanes(reach, parts, LANES)
     created = sum(batch.created for batch in batches)

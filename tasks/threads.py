@@ -1,18 +1,15 @@
 """The threads family: put a thread to rest when its person is done with it, or its draft was sent or thrown away."""
 
 from datetime import timedelta
-from typing import Literal
-from uuid import UUID
 
 from domain.jobs.failures import Gone
 from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
-from domain.jobs.uniqueness import while_queued
 from domain.mail.correspondence import EmailEvent, EmailState
 from domain.mail.mailbox import SENT, MessageFacts
 from domain.mail.thread_plan import ThreadBefore, ThreadPlan, plan_event
-from domain.payloads.payload import Payload
+from domain.payloads.threads import CleanupPayload
 from engine.catalogue import job
 from engine.context import JobContext
 from providers.ports import Mailbox
@@ -31,23 +28,11 @@ LOOK_AGAIN_AFTER = timedelta(seconds=2)
 DRAFT_OUT = frozenset({EmailState.DRAFTED, EmailState.REWORK_REQUESTED})
 
 
-class CleanupPayload(Payload):
-    """Which thread, and why it is looked at."""
-
-    account_id: UUID
-    thread_id: str
-    action: Literal["done", "check_sent"]
-    draft_thread_id: str | None = None
-    """Where the draft was last seen, when a person's edit of its subject has moved it to another thread."""
-
-
 @job(
     queue=Queue.DEFAULT,
     retry=PIPELINE,
     deadline=timedelta(minutes=3),
-    unique=while_queued("account_id", "thread_id", "action"),
     providers=("gmail",),
-    aliases=("cleanup",),
 )
 def cleanup(ctx: JobContext, payload: CleanupPayload) -> Outcome:
     """Archive a thread that is done; find out whether a vanished draft was sent, discarded or merely edited."""

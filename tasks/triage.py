@@ -7,7 +7,6 @@ from uuid import UUID
 from domain.jobs.failures import Gone, Invalid, Transient
 from domain.jobs.job import Done, Outcome
 from domain.jobs.queues import Queue
-from domain.jobs.uniqueness import while_active
 from domain.mail.correspondence import SETTLED
 from domain.mail.thread_plan import ThreadBefore, ThreadPlan, depends_on_draft, plan_thread
 from domain.mail.triage.automation import Automation
@@ -23,7 +22,8 @@ from domain.mail.triage.classification import (
 from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, LabelChoice, classification_prompt
 from domain.mail.triage.rules import RuleMatch, evaluate_all
-from domain.payloads.payload import Payload
+from domain.payloads.drafts import WritePayload
+from domain.payloads.triage import ClassifyPayload
 from engine.catalogue import job
 from engine.context import JobContext
 from storage.accounts import accounts, labels
@@ -35,7 +35,6 @@ from storage.mail.emails import Email, MadeDraft
 from storage.mail.messages import Message
 from storage.mail.rules import StoredRules
 from storage.postgres.database import Transaction
-from tasks import drafts
 from tasks.mail import machine_drafts
 from tasks.mail.language_model import ask, boundary
 from tasks.mail.thread_handle import ThreadHandle, open_thread
@@ -43,20 +42,10 @@ from tasks.mail.thread_handle import ThreadHandle, open_thread
 HUMAN = Automation(AutomationKind.HUMAN, Weight.NONE)
 
 
-class ClassifyPayload(Payload):
-    """Which message; `force` decides again although it was decided."""
-
-    account_id: UUID
-    message_id: str
-    force: bool = False
-
-
 @job(
     queue=Queue.DEFAULT,
     deadline=timedelta(minutes=5),
-    unique=while_active("account_id", "message_id"),
     providers=("gmail", "anthropic"),
-    aliases=("classify",),
 )
 def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
     """Decide what a message asks for, show it on the thread, and have a reply drafted when a person waits for one."""
@@ -86,8 +75,8 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
         _put_record(tx, here, message, case.email, decision, plan)
 
     output = {"classification": str(decision.classification), "source": str(decision.source), "draft": plan.reason}
-    order = drafts.WritePayload(account_id=here, thread_id=message.thread_id, message_id=message.message_id)
-    children = (drafts.write.new(order, org_id=case.account.org_id),) if plan.order_draft else ()
+    write_draft = WritePayload(account_id=here, thread_id=message.thread_id, message_id=message.message_id)
+    children = (write_draft.job(org_id=ctx.org_id),) if plan.order_draft else ()
     return Done(output, children, writes=write)
 
 

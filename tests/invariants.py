@@ -1,4 +1,4 @@
-"""What must hold in every ledger, whatever happened to its processes (spec section 1): read from its rows alone."""
+"""What must hold in every ledger, whatever happened to its processes (docs: promises.md): read from its rows alone."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator

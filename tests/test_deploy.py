@@ -1,6 +1,7 @@
 """The deployment files: a worker for every queue, only settings that exist, no secrets, queries that run."""
 
 import re
+import tomllib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,14 @@ import pytest
 from psycopg import Connection
 from pydantic import SecretStr
 
+import commands
 from domain.jobs.queues import Queue
 from domain.text.redaction import redact_text
 from settings import Settings
 from storage.postgres.database import Database
 from tests.deployment import ALL_FILES, COMPOSE, DEPLOY, EXAMPLE, VARIABLE, WAYS, objects, processes, services
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
-from tests.house import ROOT
+from tests.house import ROOMS, ROOT, SINGLE_FILES
 
 QUEUES = {queue.value for queue in Queue}
 SETTINGS = {f"POSTROOM_{name.upper()}" for name in Settings.model_fields}
@@ -161,3 +163,32 @@ def query_of(scaled: dict[str, Any]) -> str:
     trigger = scaled["spec"]["triggers"][0]
     assert trigger["type"] == "postgresql"
     return str(trigger["metadata"]["query"])
+
+
+SHIPPED = set(ROOMS) - {"sandbox", "bench", "tools", "tests"}
+"""The rooms that production runs; the others are for developers."""
+
+
+def test_the_image_holds_every_room_that_production_runs() -> None:
+    dockerfile = (ROOT / "deploy" / "Dockerfile").read_text()
+    copied = re.findall(r"^COPY (\w+) \./(\w+)$", dockerfile, re.MULTILINE)
+    assert {source for source, _ in copied} == {target for _, target in copied} == SHIPPED
+    assert all(f"{name}.py" in dockerfile for name in SINGLE_FILES)
+
+
+def test_the_project_file_packages_every_room() -> None:
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    packaged = {pattern.removesuffix("*") for pattern in setuptools["packages"]["find"]["include"]}
+    assert packaged == set(ROOMS) - {"tools", "tests"}
+    assert set(setuptools["py-modules"]) == set(SINGLE_FILES)
+
+
+def test_the_package_holds_every_file_that_the_code_reads() -> None:
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    kept = {path for room, globs in patterns.items() for one in globs for path in (ROOT / room).glob(one)}
+    assert set((ROOT / "storage").rglob("*.sql")) - kept == set()
+
+
+def test_each_group_of_commands_is_an_entry_point() -> None:
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["celery.commands"]
+    assert points == {name: f"commands.{name}:{name}" for name in commands.__all__}

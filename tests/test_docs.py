@@ -17,15 +17,20 @@ from domain.jobs.lifecycle import MOVES
 from domain.jobs.queues import Queue
 from storage.postgres.queries import statement_files
 from tests.house import ROOT
+from tests.test_house import MAY_IMPORT
 from tests.written_pages import DOCS, Page, all_pages, broken_links
 from tools import reference, schema_notes
 
 PAGES = all_pages()
 LIFE = Page(DOCS / "explanation" / "life-of-a-job.md")
 EFFECTS = Page(DOCS / "explanation" / "effects.md")
+HOUSE = Page(DOCS / "explanation" / "the-house.md")
+PROMISES = Page(DOCS / "explanation" / "promises.md")
+SEEDS = Page(DOCS / "reference" / "seeds.md")
 INDEX = Page(DOCS / "README.md")
 README = Page(ROOT / "README.md")
-BY_HAND = [page for page in PAGES if "reference" not in page.path.parts]
+GENERATED = {reference.FOLDER / name for name in reference.PAGES}
+BY_HAND = [page for page in PAGES if page.path not in GENERATED]
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 CELERYS_OWN = {"worker", "beat", "flower"}
@@ -44,6 +49,56 @@ def test_a_broken_link_would_be_found(tmp_path: Path) -> None:
     assert len(list(broken_links(Page(page)))) == 2
 
 
+@pytest.mark.parametrize(
+    "page", [page for page in BY_HAND if page.path.parent.name != "tutorial"], ids=lambda page: page.name
+)
+def test_every_path_that_a_page_names_exists(page: Page) -> None:
+    gone = {path for path in page.paths() if not (ROOT / path).exists()}
+    assert gone == set()
+
+
+def test_a_path_that_is_gone_would_be_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "`tests/nowhere.py` `tests/test_docs.py` `tests/test_<family>.py` `gateway`\n```sh\n`tests/a`\n```\n"
+    )
+    assert Page(page).paths() == ["tests/nowhere.py", "tests/test_docs.py"]
+
+
+@pytest.mark.parametrize("promise", [f"P{number}" for number in range(1, 12)])
+def test_every_promise_names_the_tests_that_show_it(promise: str) -> None:
+    section = re.split(r"^## ", PROMISES.text, flags=re.MULTILINE)[int(promise[1:])]
+    assert section.startswith(f"{promise}\n")
+    assert re.findall(r"^\| `(tests/\S+)` \| \w", section, re.MULTILINE), "name the tests that show it"
+
+
+def statements_of_the_sources() -> list[dict[str, str]]:
+    """The rows of reference/seeds.md that stand for a statement of a source document."""
+    rows = [
+        re.split(r"(?<!\\) ?\| ?", line)[1:-1] for line in SEEDS.text.splitlines() if re.match(r"\| \d{3}-\d", line)
+    ]
+    return [dict(zip(("id", "asks", "today", "by", "test"), row, strict=True)) for row in rows]
+
+
+def test_every_statement_that_works_names_its_code_and_its_test() -> None:
+    sql = "\n".join(f"{path.stem} {path.read_text()}" for path in (ROOT / "storage").rglob("*.sql"))
+    for row in statements_of_the_sources():
+        files = re.findall(r"`([^`]+)`", row["test"])
+        assert files or not row["today"].startswith("works"), f"{row['id']}: a test shows what works"
+        assert [file for file in files if not (ROOT / file).exists()] == [], row["id"]
+        named = re.findall(r"`([a-z]+_[a-z_]+)`", row["by"])
+        assert [name for name in named if name not in sql] == [], row["id"]
+
+
+def test_the_counts_of_the_source_documents_are_those_of_their_rows() -> None:
+    rows = statements_of_the_sources()
+    counted = re.findall(r"^\| (?:\[(\d{3}) |all).*? \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", SEEDS.text, re.MULTILINE)
+    assert len(counted) == len({row["id"][:3] for row in rows}) + 1
+    for seed, *figures in counted:
+        states = [row["today"].partition(":")[0] for row in rows if row["id"].startswith(seed)]
+        assert [int(figure) for figure in figures] == [len(states), *map(states.count, ("works", "partly", "not yet"))]
+
+
 def test_the_index_names_every_page() -> None:
     linked = {(INDEX.path.parent / target.partition("#")[0]).resolve() for target in INDEX.links()}
     missing = {path for path in DOCS.rglob("*.md") if path != INDEX.path} - linked
@@ -57,7 +112,8 @@ def test_a_generated_page_is_what_the_code_says(name: str) -> None:
 
 
 def test_nothing_else_stands_among_the_generated_pages() -> None:
-    assert {path.name for path in reference.FOLDER.iterdir()} == set(reference.PAGES)
+    by_hand = {reference.FOLDER / "seeds.md"}
+    assert set(reference.FOLDER.iterdir()) - GENERATED == by_hand
 
 
 def test_the_page_of_tables_names_every_column_of_a_migrated_database(database: Connection) -> None:
@@ -122,6 +178,12 @@ def test_the_life_of_a_job_names_every_audit_event() -> None:
 
 def test_the_effects_name_every_strategy() -> None:
     assert {one.value for one in Strategy if f"| `{one.value}` |" not in EFFECTS.text} == set()
+
+
+def test_the_house_page_has_every_room_of_the_import_table() -> None:
+    rooms = {name.partition(".")[0] for name in MAY_IMPORT}
+    named = {span.removesuffix(".py").removesuffix("/") for span in HOUSE.spans()}
+    assert rooms - named == set()
 
 
 def test_the_readme_names_every_queue() -> None:

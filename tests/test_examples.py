@@ -12,10 +12,9 @@ from psycopg.conninfo import make_conninfo
 
 from domain.jobs.contract import JobContract
 from domain.jobs.uniqueness import UniqueMode
+from domain.payloads.gmail import SyncPayload
 from engine.app import publish_catalogue
 from engine.catalogue import Job, catalogue
-from tasks import FAMILIES
-from tasks.gmail import SyncPayload
 from tests.doubles.worlds import World
 from tests.house import ROOT
 from tests.written_pages import DOCS, Page
@@ -29,13 +28,25 @@ OF_THE_READER = "documented"
 """Where the examples' modules stand, so that nobody takes them for families of the fleet."""
 
 
-def load(family: str, code: str) -> ModuleType:
-    """Run an example as the family file that it is; once, for a job type can be registered only once."""
+def load(family: str, payload: str, handler: str) -> ModuleType:
+    """Run an example as the two files of its family; once, for a job type can be registered only once.
+
+    The handler finds its payload class where it would stand, for as long as it takes to import it.
+    """
     name = f"{OF_THE_READER}.{family}"
     if name not in sys.modules:
-        sys.modules[name] = module = ModuleType(name)
-        exec(compile(code, f"<{name}>", "exec"), vars(module))  # noqa: S102 - the page's own code is what is tested
+        payloads = run_module(f"{OF_THE_READER}.payloads.{family}", payload)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(sys.modules, f"domain.payloads.{family}", payloads)
+            sys.modules[name] = run_module(name, handler)
     return sys.modules[name]
+
+
+def run_module(name: str, code: str) -> ModuleType:
+    """Run code as the module of that name; classes look for it there."""
+    sys.modules[name] = module = ModuleType(name)
+    exec(compile(code, f"<{name}>", "exec"), vars(module))  # noqa: S102 - the page's own code is what is tested
+    return module
 
 
 def run_plain(code: str) -> dict[str, Any]:
@@ -54,29 +65,30 @@ def test_the_python_in_the_pages_compiles(page: Page) -> None:
 
 
 def test_the_tutorials_job_counts_what_waits(world: World) -> None:
-    family, families, test = TUTORIAL.code("python")
-    module = load("digests", family)
+    payload, handler, test = TUTORIAL.code("python")
+    module = load("digests", payload, handler)
     assert isinstance(module.count_waiting, Job)
     assert module.count_waiting.name == "digests.count_waiting"
-    assert run_plain(families)["FAMILIES"] == tuple(sorted({*FAMILIES, "digests"}))
     publish_catalogue()
     its_test: Callable[[World], None] = run_plain(test)["test_a_draft_that_waits_is_counted"]
     its_test(world)
 
 
 def test_the_tutorials_job_refuses_a_second_one_while_the_first_is_queued(world: World) -> None:
-    module = load("digests", TUTORIAL.code("python")[0])
+    payload, handler, _ = TUTORIAL.code("python")
+    module = load("digests", payload, handler)
     publish_catalogue()
     assert world.enqueue("digests.count_waiting") == world.enqueue("digests.count_waiting")
-    assert module.count_waiting.unique.mode is UniqueMode.WHILE_QUEUED
+    assert module.count_waiting.declared.unique.mode is UniqueMode.WHILE_QUEUED
 
 
 def test_the_readmes_job_archives_a_thread(world: World) -> None:
-    load("put_aways", README.code("python")[0])
-    assert catalogue.find("put_aways.put_away") is not None
+    payload, handler = README.code("python")
+    load("threads", payload, handler)
+    assert catalogue.find("threads.put_away") is not None
     publish_catalogue()
     place = world.deliver("Lunch", "See you at noon.")
-    job_id = world.enqueue("put_aways.put_away", {"thread_id": place.thread_id})
+    job_id = world.enqueue("threads.put_away", {"thread_id": place.thread_id})
     assert world.run(job_id) == "succeeded"
     assert "INBOX" not in world.mailbox.state().label_names(place.message_id)
     assert world.count("select count(*) from idempotency_keys where kind = 'effect' and status = 'succeeded'") == 1

@@ -119,6 +119,23 @@ def is_log_setup(call: ast.Call) -> bool:
     return dotted(call.func) == "structlog.configure"
 
 
+def families_that_know_families(module: Module) -> Iterator[str]:
+    if module.room != "tasks" or module.name in {"tasks", "tasks.__init__"}:
+        return
+    for found in module.imports():
+        if belongs(found.target, ["tasks"]) and not belongs(found.target, ["tasks.mail", module.name]):
+            yield (
+                f"{module.at(found)} imports {found.target}: a family imports no family; name the payload class of the"
+                " job in domain.payloads, and put a step that several share into tasks/mail/"
+            )
+
+
+def payloads_that_know_more_than_jobs(module: Module) -> Iterator[str]:
+    for found in module.imports() if belongs(module.name, ["domain.payloads"]) else ():
+        if belongs(found.target, OURS) and not belongs(found.target, ["domain.jobs", "domain.payloads"]):
+            yield f"{module.at(found)} imports {found.target}: payload classes stand on domain.jobs alone"
+
+
 def hidden_imports(module: Module) -> Iterator[str]:
     for function in module.functions():
         for node in ast.walk(function):
@@ -163,6 +180,8 @@ CHECKS = (
     strangers,
     readers_of_the_environment,
     log_setups,
+    families_that_know_families,
+    payloads_that_know_more_than_jobs,
     hidden_imports,
     impurities_of_the_domain,
 )
@@ -211,6 +230,9 @@ def test_the_house_has_no_room_that_the_table_forgets(house: House) -> None:
         ),
         (readers_of_the_environment, "engine.app", "from os import getenv", "reads the environment"),
         (log_setups, "engine.app", "structlog.configure()", "sets up logging"),
+        (families_that_know_families, "tasks.gmail", "from tasks import triage", "a family imports no family"),
+        (families_that_know_families, "tasks.mail.labels", "from tasks.gmail import sync", "imports tasks.gmail.sync"),
+        (payloads_that_know_more_than_jobs, "domain.payloads.gmail", "from domain.mail import rules", "domain.mail"),
         (hidden_imports, "tests.test_x", "def f():\n    import json", "tests/test_x.py:2 imports inside f"),
         (hidden_imports, "engine.app", "async def f():\n    if 1:\n        from a import b", "imports inside f"),
         (impurities_of_the_domain, "domain.jobs.retry", "import random", "imports random"),

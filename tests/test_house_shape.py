@@ -18,6 +18,7 @@ MANY_FLOORS = ("bench", "tests")
 """Programs and proofs of their own, which nobody imports: the bound is about what is built upon."""
 
 BY_STRING = {
+    "domain.payloads.__init__": "the walk that finds the payload classes",
     "tasks.__init__": "the walk that finds the families",
     "providers.on_demand": "a vendor's package costs tens of MiB, and most processes need none",
     "storage.secrets.sealing": "the ciphers' package costs 6 MiB, and most processes seal nothing",

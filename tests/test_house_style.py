@@ -1,4 +1,4 @@
-"""How the house's code looks: sizes, names, excepts, and the manners of its tests (style.md, spec section 3)."""
+"""How the house's code looks: sizes, names, excepts, and the manners of its tests (docs: the-house.md)."""
 
 import ast
 import io

@@ -12,6 +12,7 @@ from tests.house import ROOT
 DOCS = ROOT / "docs"
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<code>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+CODE = re.compile(r"`([^`\n]+)`")
 HEADING = re.compile(r"^#+ (?P<text>.+)$", re.MULTILINE)
 
 
@@ -38,6 +39,16 @@ class Page:
         """The targets of its links, code left out; those that lead out of the repository are left out, too."""
         found = [link["target"] for link in LINK.finditer(FENCE.sub("", self.text))]
         return [target for target in found if "://" not in target and not target.startswith("mailto:")]
+
+    def spans(self) -> list[str]:
+        """What stands in backticks in its text, its blocks of code left out."""
+        return CODE.findall(FENCE.sub("", self.text))
+
+    def paths(self) -> list[str]:
+        """The spans that are paths inside the repository, those with a placeholder left out."""
+        tops = {path.name for path in ROOT.iterdir() if path.is_dir()} - {"build"}
+        found = [span for span in self.spans() if "/" in span and span.partition("/")[0] in tops]
+        return [span for span in found if not re.search(r"[<*…\s]", span)]
 
     def anchors(self) -> set[str]:
         """What a link to a heading of the page may name, as GitHub makes it."""

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
+import tasks  # noqa: F401 - fills the catalogue, of which the pages tell
 from beat_schedule import EVERY
 from domain.jobs.queues import Queue
 from domain.jobs.retry import POLICIES
@@ -105,9 +106,9 @@ def tables_page() -> str:
 
 
 def statements_page() -> str:
-    """Every statement of `storage/sql`."""
+    """Every statement file of `storage`."""
     rows = [(f"`{one.name}`", one.purpose) for one in schema_notes.statements()]
-    opening = "Every statement that the code runs by name; each is a file `storage/sql/<name>.sql`."
+    opening = "Every statement that the code runs by name; each is a file `storage/<area>/sql/<name>.sql`."
     return page("Statements", opening, table(("statement", "what it does"), rows))
 
 
@@ -131,15 +132,16 @@ def write(folder: Path) -> None:
 
 
 def _job_type(job_type: Job[Any]) -> str:
+    declared = job_type.declared
     facts = [
         ("queue", f"`{job_type.queue.value}`"),
         ("retry", f"`{job_type.retry.name}`: {job_type.retry.attempts} attempts"),
         ("deadline of an attempt", span(job_type.deadline)),
-        ("unique", _unique(job_type.unique, job_type.queue)),
-        ("at once per key", f"{job_type.serial_limit} per `{job_type.serial_by}`" if job_type.serial_by else "-"),
+        ("unique", _unique(declared.unique, job_type.queue)),
+        ("at once per key", f"{declared.serial_limit} per `{declared.serial_by}`" if declared.serial_by else "-"),
         ("providers", ", ".join(job_type.providers) or "-"),
-        ("also known as", ", ".join(f"`{alias}`" for alias in job_type.aliases) or "-"),
-        ("payload version", job_type.version),
+        ("also known as", ", ".join(f"`{alias}`" for alias in declared.aliases) or "-"),
+        ("payload version", declared.version),
     ]
     return "\n\n".join(
         (f"## {job_type.name}", phrase(job_type.handler.__doc__), table(("", ""), facts), _payload(job_type))

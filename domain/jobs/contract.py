@@ -1,4 +1,4 @@
-"""The job contract: what any service must say when it hands over a job (seed 004; spec section 2)."""
+"""The job contract: what any service must say when it hands over a job (docs: seeds.md#004-contract)."""
 
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -9,6 +9,10 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, JsonObject, NewJob, Origin
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
+
+JOB_TYPE_PATTERN = r"[A-Za-z_]+(\.[A-Za-z_]+){0,3}"
+"""A name or an alias of a job type: up to four words with dots between them."""
+LONGEST_JOB_TYPE = 100
 
 Text = Field(min_length=1, max_length=200)
 
@@ -25,7 +29,7 @@ class JobContract(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     job_id: UUID
-    job_type: str = Field(pattern=r"^[A-Za-z_]+(\.[A-Za-z_]+){0,3}$", max_length=100)
+    job_type: str = Field(pattern=f"^{JOB_TYPE_PATTERN}$", max_length=LONGEST_JOB_TYPE)
     org_id: UUID
     project_id: UUID | None = None
     actor_type: ActorType

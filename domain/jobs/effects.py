@@ -1,4 +1,4 @@
-"""What to do with an outside effect that an earlier attempt began (spec section 2, effects; promise P3)."""
+"""What to do with an outside effect that an earlier attempt began (docs: effects.md, docs: promises.md#p3)."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What can go wrong, in the few kinds that decide what happens next (spec section 2, failures and retry).
+"""What can go wrong, in the few kinds that decide what happens next (docs: failures.md).
 
 Providers translate every vendor's error into one of these at the border; nothing else crosses it.
 """

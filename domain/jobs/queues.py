@@ -1,4 +1,4 @@
-"""The seven named queues, and what each is for (seed 004, queue topology)."""
+"""The seven named queues, and what each is for (docs: seeds.md#004-queues)."""
 
 from enum import StrEnum
 

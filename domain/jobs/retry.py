@@ -1,4 +1,4 @@
-"""Retry is arithmetic over (policy, attempt, dice); the reason stands beside each number (spec section 2)."""
+"""Retry is arithmetic over policy, attempt and a random number (docs: queues.md#retry-policies)."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -31,18 +31,18 @@ def _policy(name: str, attempts: int, base_s: float, cap_s: float) -> RetryPolic
 
 
 STANDARD = _policy("standard", 5, 5, 300)
-"""Seed 004's default: rides out a provider's bad five minutes."""
+"""The default: long enough for a provider's bad five minutes (docs: seeds.md#004-default-retry)."""
 NOTIFICATIONS = _policy("notifications", 10, 5, 1800)
-"""Seed 004: telling somebody late beats not telling; ten tries span hours."""
+"""A late message is better than none; ten attempts span hours (docs: seeds.md#004-retry)."""
 PLANNING = _policy("planning", 3, 5, 120)
-"""Seed 004: a computation that fails thrice fails for its input, and a person waits for it."""
+"""A computation that fails three times fails for its input, and a person waits for it (docs: seeds.md#004-retry)."""
 EXPORTS = _policy("exports", 5, 5, 600)
-"""Seed 004: long file work; ten minutes let a store recover."""
+"""Long work on files; ten minutes let a store recover (docs: seeds.md#004-retry)."""
 ENGINE = _policy("engine", 4, 10, 900)
-"""Seed 002: 10 s doubled, three retries."""
+"""10 s doubled, three retries (docs: seeds.md#002-retry)."""
 PATIENT = _policy("patient", 4, 30, 900)
-"""Seed 003: 30 s doubled, capped; onboarding and scheduled agents are in no hurry."""
+"""30 s doubled, capped; onboarding and scheduled agents can wait (docs: seeds.md#003-ac-12)."""
 PIPELINE = _policy("pipeline", 3, 5, 300)
-"""Seed 000: three attempts; the fallback sync comes round anyway."""
+"""Three attempts; the fallback sync runs anyway (docs: seeds.md#000-retry)."""
 
 POLICIES = {p.name: p for p in (STANDARD, NOTIFICATIONS, PLANNING, EXPORTS, ENGINE, PATIENT, PIPELINE)}

@@ -1,4 +1,4 @@
-"""When a second job of the same key is refused, and how long a key is remembered (spec section 2, unique jobs)."""
+"""When a second job of the same key is refused, and how long a key is remembered (docs: life-of-a-job.md#enqueue)."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -47,7 +47,7 @@ KEEP_KEY_FOR = {
     Queue.NOTIFICATIONS: timedelta(days=7),
     Queue.MAINTENANCE: timedelta(days=7),
 }
-"""Seed 004's table. Everything that is not in it is remembered for 30 days."""
+"""Anything else is remembered for 30 days (docs: seeds.md#004-key-lifetimes)."""
 
 KEEP_KEY_BY_DEFAULT = timedelta(days=30)
 

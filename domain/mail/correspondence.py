@@ -1,4 +1,4 @@
-"""The life of an e-mail that wants an answer: one table, and the labels that show it (spec section 4)."""
+"""The life of an e-mail that wants an answer: one table, and the labels that show it (docs: mail.md#drafts)."""
 
 import re
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ class EmailEvent(StrEnum):
     SKIPPED = "skipped"
     """No response needed, answered without our draft, or draft thrown away."""
     REWORKS_EXHAUSTED = "reworks_exhausted"
-    """After the third rework a person takes over (seed 000)."""
+    """After the third rework a person takes over (docs: seeds.md#000-rework-limit)."""
     REOPENED = "reopened"
     """A person asked for a draft by hand, or a new message came into a settled thread."""
 
@@ -75,7 +75,7 @@ _MOVES: dict[tuple[EmailState, EmailEvent], EmailState] = {
     (EmailState.REWORK_REQUESTED, EmailEvent.DRAFT_WRITTEN): EmailState.DRAFTED,
     (EmailState.DRAFTED, EmailEvent.DRAFT_SENT): EmailState.SENT,
     (EmailState.REWORK_REQUESTED, EmailEvent.DRAFT_SENT): EmailState.SENT,
-    # Seed 000, manual_draft: Needs Response put on a settled thread by hand must lead to a draft.
+    # Needs Response put on a settled thread by hand must lead to a draft (docs: seeds.md#000-triggering).
     (EmailState.SENT, EmailEvent.REOPENED): EmailState.PENDING,
     (EmailState.ARCHIVED, EmailEvent.REOPENED): EmailState.PENDING,
     (EmailState.SKIPPED, EmailEvent.REOPENED): EmailState.PENDING,
@@ -107,7 +107,7 @@ def move(state: EmailState, event: EmailEvent) -> EmailState | None:
 
 
 def label_plan(event: EmailEvent) -> LabelPlan:
-    """The labels that show an event on its thread; never put them on a draft message (providers.md 1.6)."""
+    """The labels that show an event on its thread; never put them on a draft message (docs: gmail.md#drafts)."""
     return _PLANS[event]
 
 
@@ -117,7 +117,7 @@ def may_rework(reworks_done: int) -> bool:
 
 
 def label_name(role: LabelRole, parent: str = DEFAULT_PARENT) -> str:
-    """The full name of a label; make its parent first (providers.md 1.8)."""
+    """The full name of a label; make its parent first (docs: gmail.md#labels)."""
     return f"{parent}/{role.value}"
 
 

@@ -106,7 +106,7 @@ class Draft:
 
     @property
     def is_draft(self) -> bool:
-        """False for the wrapper that Gmail may return for a while around a sent message (providers.md 1.6)."""
+        """False for the wrapper that Gmail may return for a while around a sent message (docs: gmail.md#drafts)."""
         return DRAFT in self.label_ids and SENT not in self.label_ids
 
 

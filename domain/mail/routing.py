@@ -1,4 +1,4 @@
-"""What a mailbox's changes ask for: changes in, intents out (spec section 4, sync).
+"""What a mailbox's changes ask for: changes in, intents out (docs: mail.md#sync).
 
 Each change is judged by itself and the result is only de-duplicated, so that replayed history, changes told
 twice and any cut into pages lead to the same intents.
@@ -44,7 +44,7 @@ class WriteManual:
 
 @dataclass(frozen=True, slots=True)
 class CheckSent:
-    """A message that was our draft is gone: sent, thrown away, or merely edited (providers.md 1.1)."""
+    """A message that was our draft is gone: sent, thrown away, or merely edited (docs: gmail.md#history)."""
 
     thread_id: str
     draft_message_id: str
@@ -98,7 +98,7 @@ def next_cursor(stored: int, page: HistoryPage) -> int:
     """The cursor to store with a page's intents; it never goes back.
 
     With pages left it is the newest change that is now stored, not the mailbox's current id, which would jump over
-    the pages to come (providers.md 1.1).
+    the pages to come (docs: gmail.md#history).
     """
     if page.next_page is None:
         return max(stored, page.history_id)

@@ -1,41 +1,142 @@
-"""Typed payloads: validated on the way in, upcast on read, never rewritten in place."""
+"""Typed payloads: what a job works on, the job type it belongs to, and how it is stored and read."""
 
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, ClassVar, Self, TypedDict, Unpack
+from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from domain.jobs.contract import first_problem
 from domain.jobs.failures import Invalid
-from domain.jobs.job import JsonObject
-
-Upcast = Callable[[JsonObject], JsonObject]
-"""Turns a stored payload of one version into the next; pure and total."""
-
-
-AnyPayload = TypeVar("AnyPayload", bound="Payload")
+from domain.jobs.job import SYSTEM_ORG, JsonObject, NewJob, Origin
+from domain.jobs.uniqueness import Unique
+from domain.payloads.declaration import Declaration, Upcast
+from domain.payloads.registry import Registry
 
 
 class Payload(BaseModel):
-    """What a job type works on: ids and plain values, no secrets, no mail."""
+    """What a job works on: ids and plain values, no secrets, no mail.
+
+    A class that names a `job_type` is the payload of that type, and takes the facts of `Declaration` as keywords.
+    A class that names none only shares its fields with others.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    declaration: ClassVar[Declaration]
+
+    def __init_subclass__(cls, **facts: Unpack["Facts"]) -> None:
+        """Take the keywords; `__pydantic_init_subclass__` reads them, for the fields are not known yet."""
+        super().__init_subclass__()
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **facts: Any) -> None:  # noqa: ANN401 - pydantic's signature
+        """Check and register the class; raises `ValueError` that names the job type and the reason."""
+        registry = facts.pop("registry", payload_types)
+        hidden = sorted(set(cls.model_fields) & set(dir(Payload)))
+        if hidden:
+            raise ValueError(f"{cls.__name__}: a field may not be named {hidden[0]}, which every payload has")
+        if "job_type" not in facts:
+            if facts or hasattr(cls, "declaration"):
+                raise ValueError(f"{cls.__name__} names no job_type")
+            return
+        declaration = Declaration(**facts)
+        declaration.check(cls.model_fields)
+        registry.add(declaration.job_type, declaration.aliases, cls)
+        cls.declaration = declaration
+
+    @classmethod
+    def read(cls, stored: JsonObject, stored_version: int) -> Self:
+        """Upcast a stored payload step by step and validate it; raises `Invalid` with the field and the reason."""
+        declared = cls.declaration
+        if stored_version > declared.version:
+            raise Invalid("payload_version", f"{stored_version} is newer than this worker knows ({declared.version})")
+        if stored_version < 1:
+            raise Invalid("payload_version", f"{stored_version} is none: versions are counted from 1")
+        document = stored
+        for step in range(stored_version, declared.version):
+            document = declared.upcasts[step](document)
+        try:
+            return cls.model_validate(document)
+        except ValidationError as error:
+            raise first_problem(error, under="payload.") from None
+
+    @classmethod
+    def template(cls, varying: str, fixed: Mapping[str, object]) -> JsonObject:
+        """The stored payload without the UUID field `varying`, which SQL fills in row by row.
+
+        Raises `ValueError` that names the class and the field when `fixed` and `varying` do not make a payload.
+        """
+        if varying not in cls.model_fields or varying in fixed:
+            raise ValueError(f"{cls.__name__}: {varying} must be a field that is not among the fixed ones")
+        try:
+            document = cls.model_validate({**fixed, varying: SYSTEM_ORG}).document()
+        except ValidationError as error:
+            raise ValueError(f"{cls.__name__}: {first_problem(error).reason}") from None
+        del document[varying]
+        return document
 
     def document(self) -> JsonObject:
         """The payload as it is stored."""
         return self.model_dump(mode="json")
 
+    def job(  # noqa: PLR0913 - the fields of the job contract, by keyword
+        self,
+        *,
+        org_id: UUID,
+        origin: Origin | None = None,
+        run_at: datetime | None = None,
+        priority: int = 0,
+        idempotency_key: str | None = None,
+        expires_at: datetime | None = None,
+        project_id: UUID | None = None,
+    ) -> NewJob:
+        """A job of this payload's type, to be enqueued or returned as a child (which inherits org and origin)."""
+        declared = self.declaration
+        return NewJob(
+            job_type=declared.job_type,
+            org_id=org_id,
+            payload=self.document(),
+            payload_version=declared.version,
+            project_id=project_id,
+            origin=origin or Origin(),
+            idempotency_key=idempotency_key,
+            run_at=run_at,
+            expires_at=expires_at,
+            priority=priority,
+        )
 
-def read_payload(
-    model: type[AnyPayload], stored: JsonObject, stored_version: int, *, version: int, upcasts: Mapping[int, Upcast]
-) -> AnyPayload:
-    """Upcast a stored payload step by step and validate it; raises `Invalid` with the field and the reason."""
-    if stored_version > version:
-        raise Invalid("payload_version", f"{stored_version} is newer than this worker knows ({version})")
-    document = stored
-    for step in range(stored_version, version):
-        document = upcasts[step](document)
-    try:
-        return model.model_validate(document)
-    except ValidationError as error:
-        raise first_problem(error, under="payload.") from None
+
+class JobOptions(TypedDict, total=False):
+    """What a caller may add to a job of its own org."""
+
+    run_at: datetime | None
+    priority: int
+    idempotency_key: str | None
+
+
+def jobs_of(
+    payloads: Sequence[Payload], *, org_id: UUID, origin: Origin | None = None, **options: Unpack[JobOptions]
+) -> list[NewJob]:
+    """A job per payload; raises `ValueError` for an idempotency key with several, for it names one job."""
+    if options.get("idempotency_key") is not None and len(payloads) > 1:
+        raise ValueError(f"one idempotency_key cannot name {len(payloads)} jobs")
+    return [payload.job(org_id=org_id, origin=origin, **options) for payload in payloads]
+
+
+class Facts(TypedDict, total=False):
+    """The keywords of a payload class: the fields of `Declaration`, and the registry, for tests of their own."""
+
+    job_type: str
+    aliases: tuple[str, ...]
+    version: int
+    upcasts: Mapping[int, Upcast]
+    unique: Unique
+    serial_by: str
+    serial_limit: int
+    registry: "Registry[type[Payload]]"
+
+
+payload_types: Registry[type[Payload]] = Registry()
+"""The payload classes of this process, by the name and the aliases of their job types."""

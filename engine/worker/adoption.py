@@ -10,7 +10,7 @@ from domain.jobs.contract import JobContract
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.job import Hint
 from engine.catalogue import Job
-from engine.enqueue import enqueue
+from engine.enqueue import enqueue_jobs
 from engine.process.database_away import patiently
 from engine.process.runtime import Runtime
 from storage.ledger import refusals
@@ -78,12 +78,12 @@ def _arguments(body: object) -> object:
 
 def _adopt(runtime: Runtime, job_type: Job[Any], arguments: Mapping[str, Any]) -> None:
     contract = JobContract.parse(dict(arguments))
-    if contract.job_type != job_type.name and contract.job_type not in job_type.aliases:
+    if contract.job_type != job_type.name and contract.job_type not in job_type.declared.aliases:
         raise Invalid("job_type", f"the message is addressed to {job_type.name}")
     job_type.read(contract.payload, contract.payload_version)
 
     def attempt() -> None:
         with runtime.database.ledger() as tx:
-            enqueue(tx, [contract.new_job()])
+            enqueue_jobs(tx, [contract.new_job()])
 
     patiently(runtime, attempt)

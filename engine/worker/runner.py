@@ -20,7 +20,7 @@ from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
 from domain.text.redaction import redact_text
 from engine.catalogue import Job, catalogue
 from engine.context import JobContext
-from engine.enqueue import enqueue
+from engine.enqueue import enqueue_jobs
 from engine.interrupts import Canceled, Interrupted
 from engine.process.database_away import patiently
 from engine.process.runtime import Runtime
@@ -181,7 +181,7 @@ def _commit(context: JobContext, done: Done) -> None:
     with runtime.database.claimed(job.org_id, job.job_id, job.token) as tx:
         if done.writes is not None:
             done.writes(tx)
-        context.enqueue(tx, done.children)
+        enqueue_jobs(tx, [job.child(child) for child in done.children])
         woken = ledger.settle_held(tx, job, done.output, context.cost_microcents, began_at=context.began_at)
         tx.after_commit(lambda: runtime.publisher.publish(woken))
 
@@ -247,7 +247,7 @@ def _follow_up(tx: Transaction, job: ClaimedJob, settlement: Settlement) -> None
     if settlement.gate is not None:
         _close_gate(tx, settlement.gate)
     if settlement.children:
-        enqueue(tx, [job.child(child) for child in settlement.children])
+        enqueue_jobs(tx, [job.child(child) for child in settlement.children])
 
 
 def _close_gate(tx: Transaction, gate: CloseGate) -> None:

@@ -1,4 +1,4 @@
-"""The table that turns the anthropic package's errors into our failures (providers.md section 5).
+"""The table that turns the anthropic package's errors into our failures (docs: anthropic.md#errors).
 
 Pure: the time is an argument. No reason carries the vendor's text, which may quote the prompt.
 """

@@ -1,4 +1,4 @@
-"""The table that turns every error of Google's client libraries into one of our failures (providers.md 1.4).
+"""The table that turns every error of Google's client libraries into one of our failures (docs: gmail.md#errors).
 
 Pure: the time is an argument. No reason carries the vendor's text, an address, a query or a token,
 because all of them may hold secrets or mail content; the vendor's reason words are enough to look it up.

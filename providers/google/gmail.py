@@ -44,7 +44,7 @@ class GmailMailbox:
     It takes an access token as it is and never refreshes it: a 401 is `Unauthorised` with the code
     `gmail.authError`, upon which the caller refreshes once and builds another mailbox. A missing scope is
     `Unauthorised` with `gmail.insufficientPermissions`; no refresh helps there. Nothing is repeated, uploaded
-    as media or batched (the last two leave `endpoint` for Google's own hosts, providers.md 2.1).
+    as media or batched (the last two leave `endpoint` for Google's own hosts, docs: google-client.md#endpoints).
     """
 
     def __init__(

@@ -40,7 +40,7 @@ def profile(answer: Answer) -> Profile:
 
 
 def history_page(answer: Answer) -> HistoryPage:
-    """A page may have no `history` and yet a next page (providers.md 1.1)."""
+    """A page may have no `history` and yet a next page (docs: gmail.md#history)."""
     changes = tuple(change for record in answer.get("history", ()) for change in _changes(record))
     return HistoryPage(changes, answer.get("nextPageToken"), int(answer["historyId"]))
 

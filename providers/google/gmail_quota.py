@@ -1,6 +1,6 @@
 """What each Gmail method costs in quota units, 2026; how many there are stands in `domain/scheduling/limits.py`.
 
-Source: https://developers.google.com/workspace/gmail/api/reference/quota (providers.md 1.3).
+Source: https://developers.google.com/workspace/gmail/api/reference/quota (docs: gmail.md#quotas).
 """
 
 from collections.abc import Mapping

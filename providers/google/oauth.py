@@ -45,7 +45,7 @@ def refresh(  # noqa: PLR0913  # each is a setting or a fact of the account, by 
     timeout_s: float,
     clock: Callable[[], datetime] = utc_now,
 ) -> FreshToken:
-    """Refresh once. Only one worker per account may do this at a time (providers.md 2.2).
+    """Refresh once. Only one worker per account may do this at a time (docs: google-oauth.md#refreshing).
 
     Raises `Unauthorised` (`google.invalid_grant`) when the consent is gone: re-read the stored token first, another
     worker may have replaced it. `Permanent` (`google.invalid_client`, …) is the operator's to mend; the rest passes.

@@ -1,4 +1,4 @@
-"""Gmail's push notifications through Pub/Sub: who sent one, and what it says (providers.md 1.2)."""
+"""Gmail's push notifications through Pub/Sub: who sent one, and what it says (docs: gmail-push.md)."""
 
 import base64
 import binascii

@@ -137,7 +137,7 @@ def record_watch(tx: Transaction, account_id: UUID, *, expires_at: datetime) -> 
 
 
 def without_watch(tx: Transaction, *, since: datetime, limit: int = 1000) -> tuple[Account, ...]:
-    """Active accounts whose watch was not renewed since then, or has run out: an alarm (providers.md 1.2)."""
+    """Active accounts whose watch was not renewed since then, or has run out: an alarm (docs: gmail-push.md#watch)."""
     return tuple(_account(row) for row in tx.run("find_unwatched_accounts", since=since, limit=limit))
 
 

@@ -1,4 +1,4 @@
-"""How far each mailbox's history has been read; the cursor only ever moves forward (providers.md 1.1)."""
+"""How far each mailbox's history has been read; the cursor only ever moves forward (docs: gmail.md#history)."""
 
 from dataclasses import dataclass
 from datetime import datetime

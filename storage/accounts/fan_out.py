@@ -1,6 +1,6 @@
 """Enqueues one job per account, a part of the fleet in one statement."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -8,7 +8,8 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from domain.jobs.job import ClaimedJob, JsonObject
+from domain.jobs.job import ClaimedJob
+from domain.payloads.payload import Payload
 from storage.postgres.database import Transaction
 
 FIRST, LAST = UUID(int=0), UUID(int=2**128 - 1)
@@ -35,12 +36,18 @@ def parts(tx: Transaction, batch: int) -> Sequence[Part]:
     return [Part(after, upto) for after, upto in pairwise([FIRST, *bounds, LAST])]
 
 
-def to_accounts(tx: Transaction, parent: ClaimedJob, job_type: str, payload: JsonObject, part: Part) -> Batch:
-    """Enqueue a job for each active account of a part; the relay publishes them at its pace. Ledger role only."""
+def to_accounts(
+    tx: Transaction, parent: ClaimedJob, payload: type[Payload], fixed: Mapping[str, object], part: Part
+) -> Batch:
+    """Enqueue a job for each active account of a part; the relay publishes them at its pace. Ledger role only.
+
+    `fixed` holds the payload's fields other than `account_id`; raises `ValueError` when they do not make a payload.
+    """
     row = tx.run(
         "fan_out_to_accounts",
-        job_type=job_type,
-        payload=Jsonb(payload),
+        job_type=payload.declaration.job_type,
+        payload=Jsonb(payload.template("account_id", fixed)),
+        payload_version=payload.declaration.version,
         after=part.after,
         upto=part.upto,
         parent_id=parent.job_id,

@@ -30,7 +30,7 @@ class Synced:
 def sync(tx: Transaction, account_id: UUID, labels: Sequence[MailboxLabel]) -> Synced:
     """Store the labels that Gmail lists now, all of them; user fields and roles are kept.
 
-    A vanished label keeps its row, and the rules that name it are disabled with the reason (seed 001, labels.sync).
+    A vanished label keeps its row, and the rules that name it are disabled with the reason (docs: gmail.md#labels).
     """
     rows = tx.run("retire_labels", account_id=account_id, ids=[label.label_id for label in labels])
     add(tx, account_id, labels)

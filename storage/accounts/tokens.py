@@ -1,4 +1,4 @@
-"""An account's tokens, and the lease by which one process at a time refreshes them (providers.md 2.2).
+"""An account's tokens, and the lease under which one process refreshes them (docs: google-oauth.md#refreshing).
 
 Refresh about five minutes early: `take_refresh_lease` from the version that was read; the winner refreshes without a
 transaction and calls `store_refreshed`, or `release` when it failed; a loser goes on with the old token, or reads

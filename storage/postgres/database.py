@@ -34,7 +34,7 @@ class Transaction:
         self._after_commit: list[Callable[[], object]] = []
 
     def run(self, name: str, /, **parameters: object) -> Sequence[Row]:
-        """Run a statement of `storage/sql` and return its rows."""
+        """Run a statement file of `storage` and return its rows."""
         return fetch(self._connection, statement(name), parameters)
 
     def tuples(self, name: str, /, **parameters: object) -> Sequence[tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""Finds the drafts that we made, and takes them away unless a person has worked on them (providers.md 1.6)."""
+"""Finds the drafts that we made, and takes them away unless a person has worked on them (docs: gmail.md#drafts)."""
 
 from collections.abc import Iterator
 

@@ -55,7 +55,7 @@ def have_changed(ctx: JobContext, mailbox: Mailbox, account: Account, used: froz
 
 
 def _look_alikes(listed: Sequence[MailboxLabel], roles: Collection[LabelRole], parent: str) -> dict[LabelRole, str]:
-    """Labels that Gmail takes for ours although a hyphen stands for the slash; it makes no other (providers.md 1.8)."""
+    """Labels that Gmail takes for ours because a hyphen stands for the slash (docs: gmail.md#labels)."""
     wanted = {_as_gmail_compares(label_name(role, parent)): role for role in roles}
     found = {wanted.get(_as_gmail_compares(one.name)): one.label_id for one in listed if one.kind == "user"}
     return {role: label_id for role, label_id in found.items() if role is not None}

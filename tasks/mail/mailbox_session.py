@@ -1,4 +1,4 @@
-"""Opens an account's mailbox for one job: a fresh token, refreshed by one process at a time (providers.md 2.2)."""
+"""Opens an account's mailbox for one job, with a fresh token (docs: google-oauth.md#refreshing)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,14 +1,19 @@
-"""One run of a mailbox's sync: through history page by page, or through all of the last days (providers.md 1.1)."""
+"""One run of a mailbox's sync: its history by pages, or all mail of the last days (docs: gmail.md#history)."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from uuid import UUID
 
-from domain.jobs.job import JsonObject, NewJob, Writes
+from domain.jobs.job import JsonObject, Writes
 from domain.mail.correspondence import EmailState, LabelRole
 from domain.mail.mailbox import INBOX, SENT, Change, HistoryPage, MessageRef
-from domain.mail.routing import CheckSent, Cleanup, Ingest, Intent, next_cursor, route
+from domain.mail.routing import CheckSent, Cleanup, Ingest, Intent, Sent, next_cursor, route
+from domain.payloads.gmail import IngestPayload
+from domain.payloads.payload import Payload
+from domain.payloads.threads import CleanupPayload
+from domain.payloads.triage import ClassifyPayload
 from engine.context import JobContext
 from providers.ports import Mailbox
 from storage.accounts import cursors, expected_writes, labels
@@ -17,28 +22,21 @@ from storage.mail import emails, messages
 from storage.postgres.database import Transaction
 
 LOOK_BACK = timedelta(days=10)
-"""How far a full sync looks (seed 000); longer when the last one was longer ago."""
+"""How far a full sync looks (docs: seeds.md#000-periodic); longer when the last one was longer ago."""
 
 MARGIN = timedelta(days=1)
 
 DRAFT_OUT = (EmailState.DRAFTED, EmailState.REWORK_REQUESTED)
 
-Classify = Callable[[str], NewJob]
-JobsFor = Callable[[Iterable[Intent], Mapping[str, str]], list[NewJob]]
+NO_HOMES: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One attempt at one mailbox.
-
-    `jobs_for` turns intents into jobs, given the thread of record of each draft message; `classify` asks for a stored
-    message's class.
-    """
+    """One attempt at one mailbox."""
 
     ctx: JobContext
     account: Account
-    jobs_for: JobsFor
-    classify: Classify
 
     def incremental(self, mailbox: Mailbox, cursor: int) -> tuple[JsonObject, Writes]:
         """Follow history from the stored cursor; each page's jobs and the new cursor commit together.
@@ -62,7 +60,7 @@ class Run:
             self.ctx.check()
 
     def _store_page(self, report: JsonObject, page: HistoryPage, cursor: int, tx: Transaction) -> None:
-        report["jobs"] += len(self.ctx.enqueue(tx, self._take(tx, page)))
+        report["jobs"] += len(self.ctx.enqueue(tx, *self._take(tx, page)))
         cursors.advance_cursor(tx, self.account.account_id, cursor)
 
     def full(self, mailbox: Mailbox) -> JsonObject:
@@ -81,14 +79,14 @@ class Run:
             waiting = messages.unclassified(tx, here, since=since)
             drafted = [one for state in DRAFT_OUT for one in emails.list_all(tx, here, state=state)]
             missed: list[Intent] = [CheckSent(one.thread_id, one.draft_message_id or "") for one in drafted]
-            jobs = [self.classify(one.message_id) for one in waiting] + self.jobs_for(missed, {})
-            found += len(self.ctx.enqueue(tx, jobs))
+            classify = [ClassifyPayload(account_id=here, message_id=one.message_id) for one in waiting]
+            found += len(self.ctx.enqueue(tx, *classify, *payloads_for(here, missed)))
             if not cursors.set_first_cursor(tx, here, profile.history_id):
                 cursors.advance_cursor(tx, here, profile.history_id)
             cursors.mark_full_sync(tx, here, self.ctx.now())
         return {"how": "full", "jobs": found, "since": since.isoformat(), "cursor": str(profile.history_id)}
 
-    def _take(self, tx: Transaction, page: HistoryPage) -> list[NewJob]:
+    def _take(self, tx: Transaction, page: HistoryPage) -> list[Payload]:
         """Bring the stored messages in line with a page of history, and say which jobs it asks for."""
         here = self.account.account_id
         for change in page.changes:
@@ -97,7 +95,7 @@ class Run:
         deleted = [change.message_id for change in page.changes if change.kind == "message_deleted"]
         records = {one: emails.by_draft_message(tx, here, one) for one in deleted}
         homes = {one: email.thread_id for one, email in records.items() if email is not None}
-        return self.jobs_for(route(others, labels.roles_by_id(tx, here), frozenset(homes)), homes)
+        return payloads_for(here, route(others, labels.roles_by_id(tx, here), frozenset(homes)), homes)
 
     def _mirror(self, tx: Transaction, change: Change) -> None:
         here, message = self.account.account_id, {change.message_id}
@@ -122,7 +120,7 @@ class Run:
             with self.ctx.tx() as tx:
                 unknown = set(messages.unknown_of(tx, self.account.account_id, [ref.message_id for ref in refs]))
                 wanted = [Ingest(ref.message_id, ref.thread_id) for ref in refs if ref.message_id in unknown]
-                found += len(self.ctx.enqueue(tx, self.jobs_for(wanted, {})))
+                found += len(self.ctx.enqueue(tx, *payloads_for(self.account.account_id, wanted)))
         return found
 
     def _catch_up_labels(self, mailbox: Mailbox, since: datetime) -> int:
@@ -135,7 +133,7 @@ class Run:
         for refs in self._pages(mailbox, done, since):
             wanted = dict.fromkeys(Cleanup(ref.thread_id) for ref in refs)
             with self.ctx.tx() as tx:
-                found += len(self.ctx.enqueue(tx, self.jobs_for(wanted, {})))
+                found += len(self.ctx.enqueue(tx, *payloads_for(self.account.account_id, wanted)))
         return found
 
     def _pages(self, mailbox: Mailbox, label_id: str, since: datetime) -> Iterable[Sequence[MessageRef]]:
@@ -148,3 +146,23 @@ class Run:
                 return
             page_token = page.next_page
             self.ctx.check()
+
+
+def payloads_for(account_id: UUID, intents: Iterable[Intent], homes: Mapping[str, str] = NO_HOMES) -> list[Payload]:
+    """The jobs that intents ask for; `homes` names the thread of record of each draft message."""
+    return [payload for intent in intents for payload in _payloads_for(account_id, intent, homes)]
+
+
+def _payloads_for(account_id: UUID, intent: Intent, homes: Mapping[str, str]) -> Iterator[Payload]:
+    match intent:
+        case Ingest(message_id=message_id, thread_id=thread_id):
+            yield IngestPayload(account_id=account_id, message_id=message_id, thread_id=thread_id)
+        case Cleanup(thread_id=thread_id):
+            yield CleanupPayload(account_id=account_id, thread_id=thread_id, action="done")
+        case CheckSent(thread_id=thread_id, draft_message_id=message_id):
+            # A person who edits a draft's subject moves it to another thread; the record stays where the mail is.
+            home = homes.get(message_id, thread_id)
+            yield CleanupPayload(account_id=account_id, thread_id=home, action="check_sent", draft_thread_id=thread_id)
+        case Sent(message_id=message_id, thread_id=thread_id):
+            yield IngestPayload(account_id=account_id, message_id=message_id, thread_id=thread_id)
+            yield CleanupPayload(account_id=account_id, thread_id=thread_id, action="check_sent")

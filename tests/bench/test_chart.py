@@ -36,6 +36,28 @@ def texts(picture: str) -> list[str]:
     return [element.text or "" for element in ET.fromstring(picture).iter() if element.tag.endswith("text")]  # noqa: S314  # our own picture
 
 
+def caption(picture: str) -> str:
+    """The lines below the panels, as one."""
+    small = (one for one in ET.fromstring(picture).iter() if one.get("class") == "small")  # noqa: S314  # our own picture
+    return " ".join(element.text or "" for element in small)
+
+
+def test_no_text_reaches_beyond_the_picture() -> None:
+    long = {"ours_setting": "2 processes of 4 threads, and a setting with a long name", "jobs": 60_000}
+    contest = Contest(
+        "drain_ordinary_vs_celery", (23_230.0,), targets=(Target("ours", "at least", 20_000),), facts=long
+    )
+    picture = ET.fromstring(chart.render({contest.name: contest.result()}, MACHINE))  # noqa: S314  # our own picture
+    width = int(picture.attrib["viewBox"].split()[2])
+    ends = {
+        one.text: int(one.attrib["x"]) + len(one.text or "") * (6 if one.get("class") == "small" else 7)
+        for one in picture.iter()
+        if one.tag.endswith("text")
+    }
+    assert any("…" in (text or "") for text in ends) is False
+    assert {text: end for text, end in ends.items() if end > width} == {}
+
+
 def test_ours_stands_once_beside_every_peer_fastest_first() -> None:
     bars = list(chart.drain_bars(drains()))
     assert [bar.label for bar in bars] == ["Postroom, light: 2 processes", "oban (y)", "celery (x)"]
@@ -60,8 +82,8 @@ def test_less_is_better_where_the_target_is_a_limit() -> None:
 def test_the_picture_is_xml_for_light_and_dark_pages_with_machine_and_date() -> None:
     picture = chart.render(drains(), MACHINE)
     assert "prefers-color-scheme: dark" in picture
+    assert "2026-11-22, A & B <C>" in caption(picture)
     said = texts(picture)
-    assert any("2026-11-22" in text and "A & B <C>" in text for text in said)
     assert "No-op jobs drained per second, backlog of 60,000" in said
     assert "10.0x (at least 10)" in said
 
@@ -70,17 +92,18 @@ def test_the_caption_tells_of_results_of_several_runs() -> None:
     here = {"at": "2026-11-20T10:00:00+00:00", "processor": MACHINE["processor"], "cores": 2, "rounds": 1}
     light, durable, _ = drains()
     results = drains() | {light: drains()[light] | {"measured": here}}
-    (caption,) = (text for text in texts(chart.render(results, MACHINE)) if "PostgreSQL" in text)
-    assert caption.startswith("2026-11-20 to 2026-11-22, A & B <C>, 2 cores")
-    assert caption.endswith("medians of 1 to 3 rounds in turns")
+    said = caption(chart.render(results, MACHINE))
+    assert said.startswith("2026-11-20 to 2026-11-22, A & B <C>, 2 cores")
+    assert said.endswith("medians of 1 to 3 rounds in turns")
     strange = drains()[durable] | {"measured": here | {"cores": 64}}
-    (caption,) = (text for text in texts(chart.render(results | {durable: strange}, MACHINE)) if "PostgreSQL" in text)
-    assert caption.endswith("; 1 contests were held on another machine")
+    assert caption(chart.render(results | {durable: strange}, MACHINE)).endswith(
+        "; 1 contests were held on another machine"
+    )
 
 
 def test_what_was_not_measured_is_not_drawn() -> None:
     picture = chart.render({}, MACHINE)
-    assert len(texts(picture)) == 1
+    assert " ".join(texts(picture)) == caption(picture)
 
 
 def test_the_command_draws_from_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

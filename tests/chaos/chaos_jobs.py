@@ -11,7 +11,7 @@ from domain.jobs.failures import Permanent, Transient
 from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import RetryPolicy
-from domain.jobs.uniqueness import Unique, while_queued
+from domain.jobs.uniqueness import while_queued
 from domain.payloads.payload import Payload
 from engine.app import register
 from engine.catalogue import Handler, Job, catalogue, job
@@ -36,7 +36,7 @@ class Nothing(Payload):
     """No words."""
 
 
-class Nap(Payload):
+class Duration(Payload):
     """How long to do nothing."""
 
     ms: int
@@ -55,7 +55,7 @@ class Account(Payload):
     ms: int = 0
 
 
-class Deed(Payload):
+class Order(Payload):
     """What to do outside, how long its answer takes, and how many attempts are refused before."""
 
     key: str
@@ -63,7 +63,7 @@ class Deed(Payload):
     refusals: int = 0
 
 
-class Appointment(Payload):
+class Snoozer(Payload, job_type="chaos_jobs.snoozer"):
     """Until when to wait."""
 
     until: datetime
@@ -85,35 +85,43 @@ def witnessed(handler: Handler[P]) -> Handler[P]:
     return witness
 
 
-def chaotic(
-    queue: Queue, *, unique: Unique | None = None, serial_by: str | None = None, light: bool = False
-) -> Callable[[Handler[P]], Job[P]]:
+def chaotic(queue: Queue, *, light: bool = False) -> Callable[[Handler[P]], Job[P]]:
     """Make a job type as `@job` does, with this run's policy and a witness."""
 
     def make(handler: Handler[P]) -> Job[P]:
-        common: dict[str, Any] = {"retry": STUBBORN, "deadline": DEADLINE}
-        register_as = job(queue=queue, unique=unique, serial_by=serial_by, light=light, **common)
-        return register_as(witnessed(handler))
+        return job(queue=queue, retry=STUBBORN, deadline=DEADLINE, light=light)(witnessed(handler))
 
     return make
 
 
+class Noop(Nothing, job_type="chaos_jobs.noop"): ...
+
+
 @chaotic(Queue.DEFAULT)
-def noop(_ctx: JobContext, _payload: Nothing) -> Outcome:
+def noop(_ctx: JobContext, _payload: Noop) -> Outcome:
     """Do nothing."""
     return Done()
 
 
+class LightNoop(Nothing, job_type="chaos_jobs.light_noop"): ...
+
+
 @chaotic(Queue.DEFAULT, light=True)
-def light_noop(_ctx: JobContext, _payload: Nothing) -> Outcome:
+def light_noop(_ctx: JobContext, _payload: LightNoop) -> Outcome:
     """Do nothing, in the company of others."""
     return Done()
 
 
+class Tick(Nothing, job_type="chaos_jobs.tick"): ...
+
+
 @chaotic(Queue.MAINTENANCE)
-def tick(_ctx: JobContext, _payload: Nothing) -> Outcome:
+def tick(_ctx: JobContext, _payload: Tick) -> Outcome:
     """What beat enqueues."""
     return Done()
+
+
+class Nap(Duration, job_type="chaos_jobs.nap"): ...
 
 
 @chaotic(Queue.PLANNING)
@@ -125,39 +133,57 @@ def nap(ctx: JobContext, payload: Nap) -> Outcome:
     return Done()
 
 
+class Flaky(Trouble, job_type="chaos_jobs.flaky"): ...
+
+
 @chaotic(Queue.NOTIFICATIONS)
-def flaky(ctx: JobContext, payload: Trouble) -> Outcome:
+def flaky(ctx: JobContext, payload: Flaky) -> Outcome:
     """Fail in the first attempts."""
     if ctx.job.attempt <= payload.failures:
         raise Transient("a passing trouble")
     return Done()
 
 
+class Doomed(Trouble, job_type="chaos_jobs.doomed"): ...
+
+
 @chaotic(Queue.NOTIFICATIONS)
-def doomed(_ctx: JobContext, payload: Trouble) -> Outcome:
+def doomed(_ctx: JobContext, payload: Doomed) -> Outcome:
     """Fail for good; without failures to count, by a bug, which ends in the dead letters."""
     if payload.failures:
         raise Permanent("no use")
     raise ZeroDivisionError("a bug")
 
 
-@chaotic(Queue.DEFAULT, serial_by="account_id")
-def turn(_ctx: JobContext, payload: Account) -> Outcome:
+class Turn(Account, job_type="chaos_jobs.turn", serial_by="account_id"): ...
+
+
+@chaotic(Queue.DEFAULT)
+def turn(_ctx: JobContext, payload: Turn) -> Outcome:
     """One at a time per account."""
     wait(payload.ms)
     return Done()
 
 
-@chaotic(Queue.DEFAULT, unique=while_queued("account_id"))
-def single(_ctx: JobContext, _payload: Account) -> Outcome:
+class Single(Account, job_type="chaos_jobs.single", unique=while_queued("account_id")): ...
+
+
+@chaotic(Queue.DEFAULT)
+def single(_ctx: JobContext, _payload: Single) -> Outcome:
     """One in the queue per account."""
     return Done()
 
 
+class Parent(Nothing, job_type="chaos_jobs.parent"): ...
+
+
 @chaotic(Queue.EXPORTS)
-def parent(ctx: JobContext, _payload: Nothing) -> Outcome:
+def parent(ctx: JobContext, _payload: Parent) -> Outcome:
     """Have children."""
-    return Done(children=tuple(noop.new(Nothing(), org_id=ctx.org_id) for _ in range(CHILDREN)))
+    return Done(children=tuple(Noop().job(org_id=ctx.org_id) for _ in range(CHILDREN)))
+
+
+class Deed(Order, job_type="chaos_jobs.deed"): ...
 
 
 @chaotic(Queue.CRITICAL)
@@ -166,13 +192,16 @@ def deed(ctx: JobContext, payload: Deed) -> Outcome:
     return change_outside(ctx, payload)
 
 
+class LightDeed(Order, job_type="chaos_jobs.light_deed"): ...
+
+
 @chaotic(Queue.CRITICAL, light=True)
-def light_deed(ctx: JobContext, payload: Deed) -> Outcome:
+def light_deed(ctx: JobContext, payload: LightDeed) -> Outcome:
     """Change the outside world once, in the company of others that die with it."""
     return change_outside(ctx, payload)
 
 
-def change_outside(ctx: JobContext, payload: Deed) -> Outcome:
+def change_outside(ctx: JobContext, payload: Order) -> Outcome:
     """Do the deed by an effect with a key of its own."""
     outside = Outside.here()
 
@@ -189,8 +218,11 @@ def change_outside(ctx: JobContext, payload: Deed) -> Outcome:
     return Done(ctx.effect(payload.key, call, find=find))
 
 
+class Posting(Duration, job_type="chaos_jobs.posting"): ...
+
+
 @chaotic(Queue.MAINTENANCE)
-def posting(ctx: JobContext, payload: Nap) -> Outcome:
+def posting(ctx: JobContext, payload: Posting) -> Outcome:
     """Write a row in the transaction that settles the job."""
 
     def write(tx: Transaction) -> None:
@@ -201,7 +233,7 @@ def posting(ctx: JobContext, payload: Nap) -> Outcome:
 
 
 @chaotic(Queue.PLANNING)
-def snoozer(ctx: JobContext, payload: Appointment) -> Outcome:
+def snoozer(ctx: JobContext, payload: Snoozer) -> Outcome:
     """Wait for the appointment without holding a slot."""
     return Done() if ctx.now() >= payload.until else Snooze(payload.until, "not yet")
 

@@ -10,7 +10,7 @@ from psycopg import Connection
 
 from engine.app import publish_catalogue
 from engine.catalogue import catalogue
-from engine.enqueue import enqueue
+from engine.enqueue import enqueue_jobs
 from engine.process.runtime import Runtime, install
 from engine.worker import runner
 from engine.worker.lease import renew
@@ -48,15 +48,15 @@ def aftermath(
         renew(process)
         org = make_org(database)
         jobs = [
-            kinds.deed.new(kinds.Deed(key="deed:one", ms=0), org_id=org),
-            kinds.light_deed.new(kinds.Deed(key="deed:light", ms=0), org_id=org),
-            kinds.parent.new(kinds.Nothing(), org_id=org),
-            kinds.posting.new(kinds.Nap(ms=0), org_id=org),
-            kinds.turn.new(kinds.Account(account_id="a"), org_id=org),
-            kinds.doomed.new(kinds.Trouble(failures=1), org_id=org),
+            kinds.Deed(key="deed:one", ms=0).job(org_id=org),
+            kinds.LightDeed(key="deed:light", ms=0).job(org_id=org),
+            kinds.Parent().job(org_id=org),
+            kinds.Posting(ms=0).job(org_id=org),
+            kinds.Turn(account_id="a").job(org_id=org),
+            kinds.Doomed(failures=1).job(org_id=org),
         ]
         with process.database.ledger() as tx:
-            accepted = {answer.job_id for answer in enqueue(tx, jobs)}
+            accepted = {answer.job_id for answer in enqueue_jobs(tx, jobs)}
         drain(process, database)
         by_type = {row[1]: row[0] for row in database.execute("select id, job_type from jobs")}
         yield Aftermath(database, Outside(tmp_path), accepted, by_type)

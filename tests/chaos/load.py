@@ -21,7 +21,7 @@ from psycopg.types.json import Jsonb
 
 from domain.jobs.failures import Failure
 from domain.jobs.job import NewJob, Origin
-from engine.enqueue import enqueue
+from engine.enqueue import enqueue_jobs
 from engine.process.runtime import Runtime
 from storage.ledger import ledger
 from tests.chaos import chaos_jobs as kinds
@@ -43,27 +43,27 @@ BULK = 30
 """Light jobs that one org hands over at once: more than its burst, so that the relay publishes some, in bundles."""
 
 RECIPES: tuple[tuple[int, int, Recipe], ...] = (
-    (20, 1, lambda _, org: kinds.noop.new(kinds.Nothing(), org_id=org)),
-    (10, 1, lambda _, org: kinds.light_noop.new(kinds.Nothing(), org_id=org)),
-    (1, BULK, lambda _, org: kinds.light_noop.new(kinds.Nothing(), org_id=org)),
-    (8, 1, lambda dice, org: kinds.nap.new(kinds.Nap(ms=dice.randint(50, 500)), org_id=org)),
-    (7, 1, lambda dice, org: kinds.flaky.new(kinds.Trouble(failures=dice.randint(1, 2)), org_id=org)),
-    (8, 1, lambda dice, org: kinds.turn.new(kinds.Account(account_id=f"{dice.randint(1, 6)}", ms=10), org_id=org)),
-    (6, 1, lambda dice, org: kinds.single.new(kinds.Account(account_id=f"{dice.randint(1, 50)}"), org_id=org)),
-    (5, 1, lambda _, org: kinds.parent.new(kinds.Nothing(), org_id=org)),
-    (14, 1, lambda dice, org: kinds.deed.new(some_deed(dice, 10, 250), org_id=org)),
-    (8, 1, lambda dice, org: kinds.light_deed.new(some_deed(dice, 0, 30), org_id=org)),
-    (5, 1, lambda dice, org: kinds.posting.new(kinds.Nap(ms=dice.randint(0, 20)), org_id=org)),
-    (2, 1, lambda dice, org: kinds.snoozer.new(kinds.Appointment(until=soon(dice)), org_id=org)),
-    (2, 1, lambda dice, org: kinds.noop.new(kinds.Nothing(), org_id=org, run_at=soon(dice))),
-    (1, 1, lambda dice, org: kinds.doomed.new(kinds.Trouble(failures=dice.randint(0, 4)), org_id=org)),
+    (20, 1, lambda _, org: kinds.Noop().job(org_id=org)),
+    (10, 1, lambda _, org: kinds.LightNoop().job(org_id=org)),
+    (1, BULK, lambda _, org: kinds.LightNoop().job(org_id=org)),
+    (8, 1, lambda dice, org: kinds.Nap(ms=dice.randint(50, 500)).job(org_id=org)),
+    (7, 1, lambda dice, org: kinds.Flaky(failures=dice.randint(1, 2)).job(org_id=org)),
+    (8, 1, lambda dice, org: kinds.Turn(account_id=f"{dice.randint(1, 6)}", ms=10).job(org_id=org)),
+    (6, 1, lambda dice, org: kinds.Single(account_id=f"{dice.randint(1, 50)}").job(org_id=org)),
+    (5, 1, lambda _, org: kinds.Parent().job(org_id=org)),
+    (14, 1, lambda dice, org: some_deed(kinds.Deed, dice, 10, 250).job(org_id=org)),
+    (8, 1, lambda dice, org: some_deed(kinds.LightDeed, dice, 0, 30).job(org_id=org)),
+    (5, 1, lambda dice, org: kinds.Posting(ms=dice.randint(0, 20)).job(org_id=org)),
+    (2, 1, lambda dice, org: kinds.Snoozer(until=soon(dice)).job(org_id=org)),
+    (2, 1, lambda dice, org: kinds.Noop().job(org_id=org, run_at=soon(dice))),
+    (1, 1, lambda dice, org: kinds.Doomed(failures=dice.randint(0, 4)).job(org_id=org)),
 )
 """The mixture, by weight; and how many such jobs come at once, all of one org and priority."""
 
 
-def some_deed(dice: random.Random, least_ms: int, most_ms: int) -> kinds.Deed:
+def some_deed(kind: type[kinds.Order], dice: random.Random, least_ms: int, most_ms: int) -> kinds.Order:
     """A deed of its own, mostly long enough for its worker to die within; some are refused at first."""
-    return kinds.Deed(key=f"deed:{uuid4()}", ms=dice.randint(least_ms, most_ms), refusals=dice.random() < 0.1)
+    return kind(key=f"deed:{uuid4()}", ms=dice.randint(least_ms, most_ms), refusals=dice.random() < 0.1)
 
 
 def soon(dice: random.Random) -> datetime:
@@ -173,7 +173,7 @@ class PythonDoor(Door):
 
     def hand_over(self, jobs: Sequence[NewJob]) -> Sequence[UUID]:
         with self._runtime.database.ledger() as tx:
-            answers = enqueue(tx, jobs)
+            answers = enqueue_jobs(tx, jobs)
         self.accepted.folded += sum(not answer.created for answer in answers)
         self._recent = [answer.job_id for answer in answers]
         return self._recent

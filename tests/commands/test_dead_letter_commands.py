@@ -14,7 +14,7 @@ from tests.commands.calling import answer, call, refusal
 from tests.doubles import probe_jobs
 from tests.doubles.factories import enqueue_one
 
-AnyJob = Job[probe_jobs.Word] | Job[probe_jobs.EffectOrder]
+AnyJob = Job[probe_jobs.Ending] | Job[probe_jobs.EffectOrder]
 DOUBT = {"key": "deed", "goes": ["doubt"], "strategy": Strategy.AT_MOST_ONCE.value}
 
 

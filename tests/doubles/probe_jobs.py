@@ -39,14 +39,20 @@ class Word(Payload):
     account_id: str = "a"
 
 
+class Noop(Nothing, job_type="probe_jobs.noop"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def noop(_ctx: JobContext, _payload: Nothing) -> Outcome:
+def noop(_ctx: JobContext, _payload: Noop) -> Outcome:
     """Do nothing."""
     return Done({"done": True})
 
 
+class Ending(Word, job_type="probe_jobs.ending"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def ending(ctx: JobContext, payload: Word) -> Outcome:
+def ending(ctx: JobContext, payload: Ending) -> Outcome:
     """End in the way that the word says."""
     match payload.word:
         case "snooze":
@@ -69,8 +75,11 @@ def ending(ctx: JobContext, payload: Word) -> Outcome:
     return Done({"word": payload.word})
 
 
+class Chatty(Word, job_type="probe_jobs.chatty"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def chatty(ctx: JobContext, payload: Word) -> Outcome:
+def chatty(ctx: JobContext, payload: Chatty) -> Outcome:
     """Take a step, then fail once."""
     counted = ctx.step("count", lambda: {"attempt": ctx.job.attempt})
     if ctx.job.attempt == 1:
@@ -78,19 +87,25 @@ def chatty(ctx: JobContext, payload: Word) -> Outcome:
     return Done(counted | {"word": payload.word})
 
 
+class Parent(Word, job_type="probe_jobs.parent"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def parent(ctx: JobContext, _payload: Word) -> Outcome:
+def parent(ctx: JobContext, _payload: Parent) -> Outcome:
     """Have a child."""
-    return Done(children=(noop.new(Nothing(), org_id=ctx.org_id),))
+    return Done(children=(Noop().job(org_id=ctx.org_id),))
 
 
-@job(queue=Queue.DEFAULT, retry=AT_ONCE, unique=while_queued("account_id"), serial_by="account_id")
-def serial(_ctx: JobContext, payload: Word) -> Outcome:
+class Serial(Word, job_type="probe_jobs.serial", unique=while_queued("account_id"), serial_by="account_id"): ...
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def serial(_ctx: JobContext, payload: Serial) -> Outcome:
     """One at a time per account."""
     return Done({"word": payload.word})
 
 
-class EffectOrder(Payload):
+class EffectOrder(Payload, job_type="probe_jobs.deed"):
     """How an effect goes, attempt by attempt: ok, refused, doubt; and what a search would find."""
 
     key: str
@@ -123,7 +138,7 @@ def deed(ctx: JobContext, payload: EffectOrder) -> Outcome:
     return Done(ctx.effect(payload.key, call, find=find, strategy=payload.strategy))
 
 
-class Visit(Payload):
+class Held(Payload):
     """A job that a test can hold: at which gate it waits, in its first attempt or in each, and what it does then."""
 
     gate: str = ""
@@ -139,6 +154,9 @@ class Visit(Payload):
             outside.note("waits", ctx.job.job_id)
             outside.wait_at(self.gate)
         return outside
+
+
+class Visit(Held, job_type="probe_jobs.visit"): ...
 
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
@@ -165,12 +183,15 @@ def _write(ctx: JobContext, how: str) -> Outcome:
         case "writes":
             return Done(done.output, writes=lambda tx: audit.append(tx, ctx.job, "probe.wrote", done.output))
         case "child":
-            return Done(done.output, children=(noop.new(Nothing(), org_id=ctx.org_id),))
+            return Done(done.output, children=(Noop().job(org_id=ctx.org_id),))
     return done
 
 
+class Writing(Word, job_type="probe_jobs.writing"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def writing(ctx: JobContext, payload: Word) -> Outcome:
+def writing(ctx: JobContext, payload: Writing) -> Outcome:
     """Write a row and a child with the settlement; the word says what goes wrong with them."""
 
     def write(tx: Transaction) -> None:
@@ -185,8 +206,11 @@ def writing(ctx: JobContext, payload: Word) -> Outcome:
     return Done(output, children=(child,), writes=write)
 
 
+class Stepping(Held, job_type="probe_jobs.stepping"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def stepping(ctx: JobContext, payload: Visit) -> Outcome:
+def stepping(ctx: JobContext, payload: Stepping) -> Outcome:
     """Take three steps and wait at the gate inside the second."""
 
     def step(name: str) -> JsonObject:
@@ -199,15 +223,21 @@ def stepping(ctx: JobContext, payload: Visit) -> Outcome:
     return Done({name: ctx.step(name, partial(step, name)) for name in ("first", "second", "third")})
 
 
+class Overdue(Held, job_type="probe_jobs.overdue"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE, deadline=timedelta(seconds=1))
-def overdue(ctx: JobContext, payload: Visit) -> Outcome:
+def overdue(ctx: JobContext, payload: Overdue) -> Outcome:
     """Wait at the gate, for longer than allowed."""
     payload.begin(ctx)
     return Done()
 
 
-@job(queue=Queue.DEFAULT, retry=AT_ONCE, serial_by="account_id")
-def turn(ctx: JobContext, payload: Visit) -> Outcome:
+class Turn(Held, job_type="probe_jobs.turn", serial_by="account_id"): ...
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def turn(ctx: JobContext, payload: Turn) -> Outcome:
     """Take a moment that must not overlap another's of the same account."""
     outside = Outside.here()
     outside.note("enters", payload.account_id, ctx.job.job_id)
@@ -216,8 +246,11 @@ def turn(ctx: JobContext, payload: Visit) -> Outcome:
     return Done()
 
 
-@job(queue=Queue.DEFAULT, retry=AT_ONCE, serial_by="account_id", serial_limit=2)
-def pair(ctx: JobContext, payload: Visit) -> Outcome:
+class Pair(Held, job_type="probe_jobs.pair", serial_by="account_id", serial_limit=2): ...
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def pair(ctx: JobContext, payload: Pair) -> Outcome:
     """Be one of at most two of the same account; wait at the gate meanwhile."""
     outside = Outside.here()
     outside.note("enters", payload.account_id, ctx.job.job_id)
@@ -226,13 +259,16 @@ def pair(ctx: JobContext, payload: Visit) -> Outcome:
     return Done()
 
 
+class Served(Word, job_type="probe_jobs.served"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE, providers=("probe",))
-def served(_ctx: JobContext, payload: Word) -> Outcome:
+def served(_ctx: JobContext, payload: Served) -> Outcome:
     """Need a provider and an account."""
     return Done({"word": payload.word})
 
 
-class Fate(Payload):
+class Perilous(Payload, job_type="probe_jobs.perilous"):
     """What befalls the process between its deed and the record of it."""
 
     key: str
@@ -240,7 +276,7 @@ class Fate(Payload):
 
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def perilous(ctx: JobContext, payload: Fate) -> Outcome:
+def perilous(ctx: JobContext, payload: Perilous) -> Outcome:
     """Cause an effect in the outside world, and meet the fate right after it."""
     outside = Outside.here()
 
@@ -258,14 +294,20 @@ def perilous(ctx: JobContext, payload: Fate) -> Outcome:
     return Done(ctx.effect(payload.key, call, find=find))
 
 
+class Rambling(Nothing, job_type="probe_jobs.rambling"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def rambling(_ctx: JobContext, _payload: Nothing) -> Outcome:
+def rambling(_ctx: JobContext, _payload: Rambling) -> Outcome:
     """Give a reason that is too long for the ledger."""
     return Cancel("pointless " * 1000)
 
 
+class Abysmal(Nothing, job_type="probe_jobs.abysmal"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def abysmal(_ctx: JobContext, _payload: Nothing) -> Outcome:
+def abysmal(_ctx: JobContext, _payload: Abysmal) -> Outcome:
     """Put out what nobody could read again."""
     output: JsonObject = {}
     for _ in range(MOST_LEVELS + 1):
@@ -273,8 +315,11 @@ def abysmal(_ctx: JobContext, _payload: Nothing) -> Outcome:
     return Done(output)
 
 
+class LoopBreaker(Nothing, job_type="probe_jobs.loop_breaker"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def loop_breaker(_ctx: JobContext, _payload: Nothing) -> Outcome:
+def loop_breaker(_ctx: JobContext, _payload: LoopBreaker) -> Outcome:
     """Break the event loop of a worker whose jobs are threads, as a mistake in Celery or kombu would."""
 
     def mistake() -> None:
@@ -297,14 +342,20 @@ QUESTION = ModelRequest(
 """Costs the same whenever it is asked."""
 
 
+class Asking(Word, job_type="probe_jobs.asking"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE, providers=("anthropic",))
-def asking(ctx: JobContext, _payload: Word) -> Outcome:
+def asking(ctx: JobContext, _payload: Asking) -> Outcome:
     """Ask the model once per job."""
     return Done({"cost": ask_model(ctx, "ask", QUESTION)["cost"]})
 
 
+class Undeclared(Nothing, job_type="probe_jobs.undeclared"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def undeclared(ctx: JobContext, _payload: Nothing) -> Outcome:
+def undeclared(ctx: JobContext, _payload: Undeclared) -> Outcome:
     """Ask the model without saying so in its providers."""
     return Done({"cost": ask_model(ctx, "ask", QUESTION)["cost"]})
 
@@ -314,8 +365,11 @@ for probe in (*PROBES, writing, undeclared, rambling, abysmal, loop_breaker):
     register(probe)
 
 
+class Unruly(Word, job_type="probe_jobs.unruly"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def unruly(ctx: JobContext, _payload: Word) -> Outcome:
+def unruly(ctx: JobContext, _payload: Unruly) -> Outcome:
     """Ask for a child of a type that nobody knows."""
     return Done(children=(NewJob("nobody.knows", ctx.org_id, {}),))
 

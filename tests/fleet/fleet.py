@@ -14,8 +14,7 @@ from pydantic import SecretStr
 from domain.jobs.job import FINAL, NewJob
 from domain.payloads.payload import Payload
 from engine.app import publish_catalogue
-from engine.catalogue import Job
-from engine.enqueue import enqueue
+from engine.enqueue import enqueue_jobs
 from engine.process.runtime import Runtime, install
 from settings import Settings
 from tests.cluster.nodes import WorkerCommand, WorkerNode, run_worker
@@ -90,14 +89,14 @@ class Fleet:
         servers = {"POSTROOM_DATABASE_URL": self.database_url, "POSTROOM_BROKER_URL": self.broker_url}
         return QUICK | servers | {FOLDER: str(self.outside.folder)}
 
-    def enqueue(self, job_type: Job[Any], payload: Payload, **options: Any) -> UUID:  # noqa: ANN401 - as `Job.new`
+    def enqueue(self, payload: Payload) -> UUID:
         """Hand over one job by the Python door."""
-        return self.enqueue_many([job_type.new(payload, org_id=self.org, **options)])[0]
+        return self.enqueue_many([payload.job(org_id=self.org)])[0]
 
     def enqueue_many(self, jobs: Sequence[NewJob]) -> list[UUID]:
         """Hand over many jobs by the Python door."""
         with self.client.database.ledger() as tx:
-            return [answer.job_id for answer in enqueue(tx, jobs)]
+            return [answer.job_id for answer in enqueue_jobs(tx, jobs)]
 
     def ask(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
         """Ask the ledger as its owner, who is connected anew when the server was restarted since.

@@ -8,7 +8,7 @@ import redis
 from celery import Celery
 
 from sandbox.servers.valkey_server import ValkeyServer
-from tests.doubles.probe_jobs import Nothing, Visit, noop, visit
+from tests.doubles.probe_jobs import Noop, Visit
 from tests.fleet.fleet import Fleet
 from tests.fleet.test_doors import contract
 from tests.waiting import eventually
@@ -20,10 +20,10 @@ def test_a_flushed_broker_with_200_queued_jobs_loses_none(
     fleet = fleet_with_own_broker
     worker = fleet.worker(POSTROOM_HINT_PATIENCE_S="300")
     worker.ready()
-    fleet.wait_for_end([fleet.enqueue(noop, Nothing())])
+    fleet.wait_for_end([fleet.enqueue(Noop())])
     worker.freeze()
     # Few at a time: each call stays under its burst and publishes at once, while the relay is frozen with its worker.
-    jobs = [noop.new(Nothing(), org_id=fleet.org) for _ in range(200)]
+    jobs = [Noop().job(org_id=fleet.org) for _ in range(200)]
     job_ids = [job_id for start in range(0, 200, 20) for job_id in fleet.enqueue_many(jobs[start : start + 20])]
     with redis.Redis.from_url(own_valkey.url()) as broker:
         assert broker.llen("default") >= 190
@@ -42,16 +42,16 @@ def test_a_broker_that_stops_and_comes_back_empty_loses_nothing(
     workers = [fleet.worker("one"), fleet.worker("two", pool="prefork")]
     for worker in workers:
         worker.ready()
-    running = [fleet.enqueue(visit, Visit(gate="later")) for _ in range(2)]
+    running = [fleet.enqueue(Visit(gate="later")) for _ in range(2)]
     fleet.wait_for_line("waits", times=2)
-    before = fleet.enqueue_many([noop.new(Nothing(), org_id=fleet.org) for _ in range(50)])
+    before = fleet.enqueue_many([Noop().job(org_id=fleet.org) for _ in range(50)])
     own_valkey.stop()
-    during = fleet.enqueue_many([noop.new(Nothing(), org_id=fleet.org) for _ in range(50)])
+    during = fleet.enqueue_many([Noop().job(org_id=fleet.org) for _ in range(50)])
     fleet.outside.open_gate("later")
     assert fleet.wait_for_end(running) == {"succeeded": 2}
     own_valkey.start()
     assert fleet.wait_for_end([*before, *during], within=60) == {"succeeded": 100}
-    after = fleet.enqueue(noop, Nothing())
+    after = fleet.enqueue(Noop())
     assert fleet.wait_for_end([after]) == {"succeeded": 1}
     assert all(worker.alive for worker in workers)
     fleet.check()
@@ -64,7 +64,7 @@ def test_a_worker_outlives_a_connection_that_is_lost_while_a_foreign_job_is_take
     fleet = fleet_with_own_broker
     worker = fleet.worker(pool=pool)
     worker.ready()
-    fleet.wait_for_end([fleet.enqueue(noop, Nothing())])
+    fleet.wait_for_end([fleet.enqueue(Noop())])
     sent = contract(fleet.org)
     # The relay's statements wait for the table too.
     waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'enqueue_jobs'"
@@ -82,6 +82,6 @@ def test_a_worker_outlives_a_connection_that_is_lost_while_a_foreign_job_is_take
             )
     # Its message is acknowledged only now, by a connection that is no more.
     assert fleet.wait_for_end([UUID(sent["job_id"])]) == {"succeeded": 1}
-    assert fleet.wait_for_end([fleet.enqueue(noop, Nothing())]) == {"succeeded": 1}
+    assert fleet.wait_for_end([fleet.enqueue(Noop())]) == {"succeeded": 1}
     assert worker.alive
     fleet.check()

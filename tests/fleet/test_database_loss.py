@@ -5,7 +5,7 @@ from uuid import UUID
 from celery import Celery
 
 from sandbox.servers.postgres_server import PostgresServer
-from tests.doubles.probe_jobs import Visit, turn, visit
+from tests.doubles.probe_jobs import Turn, Visit
 from tests.fleet.fleet import Fleet
 from tests.fleet.test_doors import contract
 from tests.waiting import eventually
@@ -18,7 +18,7 @@ def test_postgres_restarted_under_load_loses_nothing(
     workers = [fleet.worker("one", concurrency=4), fleet.worker("two", pool="prefork")]
     for worker in workers:
         worker.ready()
-    jobs = [turn.new(Visit(account_id=str(n)), org_id=fleet.org) for n in range(200)]
+    jobs = [Turn(account_id=str(n)).job(org_id=fleet.org) for n in range(200)]
     job_ids = fleet.enqueue_many(jobs)
     eventually(lambda: len(fleet.outside.lines("leaves")) > 20, within=30, describe="the work to be under way")
     own_postgres.restart()
@@ -31,7 +31,7 @@ def test_postgres_killed_under_load_loses_nothing(fleet_with_own_postgres: Fleet
     fleet = fleet_with_own_postgres
     worker = fleet.worker(concurrency=4)
     worker.ready()
-    job_ids = fleet.enqueue_many([turn.new(Visit(account_id=str(n)), org_id=fleet.org) for n in range(100)])
+    job_ids = fleet.enqueue_many([Turn(account_id=str(n)).job(org_id=fleet.org) for n in range(100)])
     eventually(lambda: len(fleet.outside.lines("leaves")) > 10, within=30, describe="the work to be under way")
     own_postgres.kill()
     own_postgres.start()
@@ -69,7 +69,7 @@ def test_an_absence_of_postgres_longer_than_a_lease_leaves_no_job_behind(
     fleet = fleet_with_own_postgres
     worker = fleet.worker(concurrency=4, POSTROOM_LEASE_S="1", POSTROOM_HEARTBEAT_S="0.3")
     worker.ready()
-    job_ids = [fleet.enqueue(visit, Visit(gate="go", account_id=str(n))) for n in range(3)]
+    job_ids = [fleet.enqueue(Visit(gate="go", account_id=str(n))) for n in range(3)]
     fleet.wait_for_line("waits", times=3)
     own_postgres.stop()
     fleet.outside.open_gate("go")

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 from celery import Celery
 
-from tests.doubles.probe_jobs import Nothing, noop
+from tests.doubles.probe_jobs import Noop
 from tests.fleet.fleet import Fleet
 
 
@@ -35,8 +35,8 @@ def test_jobs_from_every_door_succeed_once(fleet: Fleet, pool: str) -> None:
     foreign = Celery("billing", broker=fleet.broker_url)
     sent = contract(fleet.org)
     job_ids = [
-        fleet.enqueue(noop, Nothing()),
-        *fleet.enqueue_many([noop.new(Nothing(), org_id=fleet.org) for _ in range(50)]),
+        fleet.enqueue(Noop()),
+        *fleet.enqueue_many([Noop().job(org_id=fleet.org) for _ in range(50)]),
         fleet.ask("select postroom.enqueue('probe_jobs.noop', %s)", fleet.org)[0][0],
         UUID(sent["job_id"]),
     ]

@@ -1,6 +1,6 @@
 """A worker frozen past its lease and woken finds its claims gone: nothing that it writes counts (P4)."""
 
-from tests.doubles.probe_jobs import Fate, Visit, perilous, visit
+from tests.doubles.probe_jobs import Perilous, Visit
 from tests.fleet.fleet import Fleet, refused_settlements
 from tests.invariants import check_deeds
 from tests.waiting import eventually
@@ -15,8 +15,8 @@ OUTCOMES = ("writes", "child", "settle")
 def test_a_woken_workers_writes_are_refused(fleet: Fleet) -> None:
     sleeper = fleet.worker("sleeper", concurrency=7)
     sleeper.ready()
-    jobs = {how: fleet.enqueue(visit, Visit(gate="morning", then=how, account_id=how)) for how in (*WRITES, *OUTCOMES)}
-    deed = fleet.enqueue(perilous, Fate(key="morning", fate="wait"))
+    jobs = {how: fleet.enqueue(Visit(gate="morning", then=how, account_id=how)) for how in (*WRITES, *OUTCOMES)}
+    deed = fleet.enqueue(Perilous(key="morning", fate="wait"))
     fleet.wait_for_line("waits", times=6)
     fleet.wait_for_line("deed morning")
     sleeper.freeze()

@@ -6,7 +6,7 @@ import signal
 import psutil
 import pytest
 
-from tests.doubles.probe_jobs import Fate, Visit, Word, ending, perilous, visit
+from tests.doubles.probe_jobs import Ending, Perilous, Visit
 from tests.fleet.fleet import Fleet
 from tests.invariants import check_deeds
 from tests.waiting import eventually
@@ -16,7 +16,7 @@ from tests.waiting import eventually
 def test_a_killed_workers_jobs_are_finished_by_another(fleet: Fleet, pool: str) -> None:
     killed = fleet.worker("killed", pool=pool)
     killed.ready()
-    job_ids = [fleet.enqueue(visit, Visit(gate="never", account_id=str(n))) for n in range(2)]
+    job_ids = [fleet.enqueue(Visit(gate="never", account_id=str(n))) for n in range(2)]
     fleet.wait_for_line("waits", times=2)
     killed.kill_all()
     fleet.worker("heir").ready()
@@ -30,7 +30,7 @@ def test_a_killed_workers_jobs_are_finished_by_another(fleet: Fleet, pool: str) 
 def test_when_the_main_process_dies_no_child_goes_on_alone(fleet: Fleet) -> None:
     killed = fleet.worker("killed", pool="prefork")
     killed.ready()
-    job_id = fleet.enqueue(visit, Visit(gate="never"))
+    job_id = fleet.enqueue(Visit(gate="never"))
     fleet.wait_for_line("waits")
     child = psutil.Process(int(fleet.outside.lines("began")[0][3]))
     killed.kill()
@@ -44,7 +44,7 @@ def test_when_the_main_process_dies_no_child_goes_on_alone(fleet: Fleet) -> None
 @pytest.mark.parametrize("pool", ["threads", "prefork"])
 def test_a_death_between_the_deed_and_its_record_leaves_one_deed(fleet: Fleet, pool: str) -> None:
     fleet.worker("mortal", pool=pool).ready()
-    job_id = fleet.enqueue(perilous, Fate(key="draft", fate="die"))
+    job_id = fleet.enqueue(Perilous(key="draft", fate="die"))
     fleet.wait_for_line("deed draft")
     if pool == "threads":
         fleet.worker("heir").ready()
@@ -59,14 +59,14 @@ def test_a_death_between_the_deed_and_its_record_leaves_one_deed(fleet: Fleet, p
 def test_a_job_that_kills_its_child_each_time_is_poison_and_the_worker_lives(fleet: Fleet) -> None:
     worker = fleet.worker(pool="prefork", POSTROOM_LEASE_S="30")
     worker.ready()
-    poison = fleet.enqueue(ending, Word(word="kill"))
-    good = [fleet.enqueue(ending, Word(word=str(n))) for n in range(5)]
+    poison = fleet.enqueue(Ending(word="kill"))
+    good = [fleet.enqueue(Ending(word=str(n))) for n in range(5)]
     # Far sooner than the lease of 30 s: the main process reports each loss.
     assert fleet.wait_for_end([poison, *good], within=20) == {"dead": 1, "succeeded": 5}
     code, plan = fleet.ask("select error ->> 'code', plan from dead_letters where job_id = %s", poison)[0]
     assert (code, plan.split(".")[0]) == ("poison", "The job took its worker process down each time")
     assert fleet.events(poison).count("started") == 3
-    later = fleet.enqueue(ending, Word(word="later"))
+    later = fleet.enqueue(Ending(word="later"))
     assert fleet.wait_for_end([later]) == {"succeeded": 1}
     assert worker.alive
     fleet.check()
@@ -75,7 +75,7 @@ def test_a_job_that_kills_its_child_each_time_is_poison_and_the_worker_lives(fle
 def test_a_child_killed_from_outside_costs_its_job_one_attempt(fleet: Fleet) -> None:
     worker = fleet.worker(pool="prefork", POSTROOM_LEASE_S="30")
     worker.ready()
-    job_id = fleet.enqueue(visit, Visit(gate="never"))
+    job_id = fleet.enqueue(Visit(gate="never"))
     fleet.wait_for_line("waits")
     child = int(fleet.outside.lines("began")[0][3])
     os.kill(child, signal.SIGKILL)
@@ -85,7 +85,7 @@ def test_a_child_killed_from_outside_costs_its_job_one_attempt(fleet: Fleet) -> 
 
 
 def test_three_different_workers_lost_make_a_job_poison_with_threads_too(fleet: Fleet) -> None:
-    poison = fleet.enqueue(ending, Word(word="kill"))
+    poison = fleet.enqueue(Ending(word="kill"))
     # Each takes the job once and dies of it; the fourth lives to see it dead, and raises the alert.
     workers = [fleet.worker(name) for name in ("first", "second", "third", "fourth")]
     assert fleet.wait_for_end([poison], within=40) == {"dead": 1}

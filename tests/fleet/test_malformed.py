@@ -10,7 +10,7 @@ import pytest
 import redis
 from celery import Celery
 
-from tests.doubles.probe_jobs import Nothing, noop
+from tests.doubles.probe_jobs import Noop
 from tests.fleet.fleet import Fleet
 from tests.fleet.test_doors import contract
 from tests.waiting import eventually
@@ -52,7 +52,7 @@ def recorded(fleet: Fleet, many: int) -> list[tuple[Any, ...]]:
 
 
 def run_a_good_job(fleet: Fleet) -> None:
-    assert fleet.wait_for_end([fleet.enqueue(noop, Nothing())]) == {"succeeded": 1}
+    assert fleet.wait_for_end([fleet.enqueue(Noop())]) == {"succeeded": 1}
 
 
 def test_contracts_that_cannot_be_understood_are_refused_by_field(fleet: Fleet) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.catalogue import Job
-from tests.doubles.probe_jobs import Nothing, abysmal, noop, rambling
+from tests.doubles.probe_jobs import Noop, Nothing, abysmal, rambling
 from tests.fleet.fleet import Fleet
 
 REFUSED = {
@@ -16,8 +16,8 @@ REFUSED = {
 @pytest.mark.parametrize("job_type", REFUSED, ids=["rambling", "abysmal"])
 def test_one_job_whose_settlement_is_refused_keeps_no_other(fleet: Fleet, pool: str, job_type: Job[Nothing]) -> None:
     worker = fleet.worker(pool=pool)
-    others = [noop.new(Nothing(), org_id=fleet.org) for _ in range(40)]
-    (refused,) = fleet.enqueue_many([job_type.new(Nothing(), org_id=fleet.org)])
+    others = [Noop().job(org_id=fleet.org) for _ in range(40)]
+    (refused,) = fleet.enqueue_many([job_type.payload().job(org_id=fleet.org)])
     job_ids = fleet.enqueue_many(others)
     worker.ready()
     assert fleet.wait_for_end([refused, *job_ids]) == {"succeeded": 40, "dead": 1}

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import redis
 
-from tests.doubles.probe_jobs import Nothing, Visit, noop, turn
+from tests.doubles.probe_jobs import Noop, Turn
 from tests.fleet.fleet import Fleet, wait_until_ready
 
 
@@ -16,7 +16,7 @@ def test_another_worker_leads_when_the_leader_dies(fleet: Fleet) -> None:
     second.ready()
     assert "relay_leads" not in second.logs()
     due = datetime.now(UTC) + timedelta(seconds=2)
-    job_ids = fleet.enqueue_many([noop.new(Nothing(), org_id=fleet.org, run_at=due) for _ in range(20)])
+    job_ids = fleet.enqueue_many([Noop().job(org_id=fleet.org, run_at=due) for _ in range(20)])
     leader.kill()
     second.wait_for_log("relay_leads", timeout=5)
     assert fleet.wait_for_end(job_ids, within=15) == {"succeeded": 20}
@@ -26,7 +26,7 @@ def test_another_worker_leads_when_the_leader_dies(fleet: Fleet) -> None:
 
 
 def test_a_lost_hint_comes_again_after_the_patience(fleet: Fleet) -> None:
-    job_ids = fleet.enqueue_many([noop.new(Nothing(), org_id=fleet.org) for _ in range(5)])
+    job_ids = fleet.enqueue_many([Noop().job(org_id=fleet.org) for _ in range(5)])
     with redis.Redis.from_url(fleet.broker_url) as broker:
         assert broker.llen("default") == 5
         # An epoch that was there before keeps the relay from noticing; only the patience can help.
@@ -44,7 +44,7 @@ def test_a_lost_hint_comes_again_after_the_patience(fleet: Fleet) -> None:
 
 def test_serial_jobs_never_overlap_and_follow_at_once(fleet: Fleet) -> None:
     wait_until_ready(*[fleet.worker(name, concurrency=4) for name in ("one", "two")])
-    jobs = [turn.new(Visit(account_id=account), org_id=fleet.org) for account in ["a"] * 20 + ["b"] * 5]
+    jobs = [Turn(account_id=account).job(org_id=fleet.org) for account in ["a"] * 20 + ["b"] * 5]
     before = datetime.now(UTC)
     job_ids = fleet.enqueue_many(jobs)
     assert fleet.wait_for_end(job_ids) == {"succeeded": 25}

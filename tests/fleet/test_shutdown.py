@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.doubles.probe_jobs import Nothing, Visit, loop_breaker, stepping, visit
+from tests.doubles.probe_jobs import LoopBreaker, Stepping, Visit
 from tests.fleet.fleet import Fleet
 from tests.waiting import eventually
 
@@ -13,8 +13,8 @@ POOLS = pytest.mark.parametrize("pool", ["threads", "prefork"])
 def test_a_warm_shutdown_lets_short_jobs_end_and_stops_long_ones_at_a_step(fleet: Fleet, pool: str) -> None:
     worker = fleet.worker("leaver", pool=pool)
     worker.ready()
-    short = fleet.enqueue(visit, Visit(gate="go"))
-    stepped = fleet.enqueue(stepping, Visit(gate="go"))
+    short = fleet.enqueue(Visit(gate="go"))
+    stepped = fleet.enqueue(Stepping(gate="go"))
     fleet.wait_for_line("waits", times=2)
     worker.kill("SIGTERM")
     worker.wait_for_log("Warm shutdown")
@@ -35,7 +35,7 @@ def test_a_warm_shutdown_lets_short_jobs_end_and_stops_long_ones_at_a_step(fleet
 def test_a_soft_shutdown_gives_back_what_outlasts_the_grace(fleet: Fleet, pool: str) -> None:
     worker = fleet.worker("leaver", pool=pool, POSTROOM_SHUTDOWN_GRACE_S="1", POSTROOM_LEASE_S="60")
     worker.ready()
-    endless = [fleet.enqueue(visit, Visit(gate="never", account_id=str(n))) for n in range(2)]
+    endless = [fleet.enqueue(Visit(gate="never", account_id=str(n))) for n in range(2)]
     fleet.wait_for_line("waits", times=2)
     worker.kill("SIGQUIT")
     eventually(lambda: not worker.alive, within=15, describe="the end of the worker")
@@ -54,7 +54,7 @@ def test_a_soft_shutdown_lets_jobs_end_within_the_grace_and_no_longer_waits_than
 ) -> None:
     worker = fleet.worker("leaver", pool=pool, POSTROOM_SHUTDOWN_GRACE_S="60")
     worker.ready()
-    job_id = fleet.enqueue(visit, Visit(gate="go"))
+    job_id = fleet.enqueue(Visit(gate="go"))
     fleet.wait_for_line("waits")
     worker.kill("SIGQUIT")
     worker.wait_for_log("Hitting Ctrl+C again")
@@ -68,7 +68,7 @@ def test_a_soft_shutdown_lets_jobs_end_within_the_grace_and_no_longer_waits_than
 def test_a_second_signal_ends_the_grace(fleet: Fleet, pool: str) -> None:
     worker = fleet.worker("leaver", pool=pool, POSTROOM_SHUTDOWN_GRACE_S="60", POSTROOM_LEASE_S="60")
     worker.ready()
-    endless = fleet.enqueue(visit, Visit(gate="never"))
+    endless = fleet.enqueue(Visit(gate="never"))
     fleet.wait_for_line("waits")
     worker.kill("SIGQUIT")
     worker.wait_for_log("Hitting Ctrl+C again")
@@ -81,9 +81,9 @@ def test_a_second_signal_ends_the_grace(fleet: Fleet, pool: str) -> None:
 def test_a_worker_whose_event_loop_broke_ends_within_the_grace_and_gives_back_its_jobs(fleet: Fleet) -> None:
     worker = fleet.worker("leaver", POSTROOM_SHUTDOWN_GRACE_S="1", POSTROOM_LEASE_S="60")
     worker.ready()
-    endless = fleet.enqueue(visit, Visit(gate="never"))
+    endless = fleet.enqueue(Visit(gate="never"))
     fleet.wait_for_line("waits")
-    fleet.enqueue(loop_breaker, Nothing())
+    fleet.enqueue(LoopBreaker())
     eventually(lambda: not worker.alive, within=15, describe="the end of the worker")
     assert fleet.states([endless]) == {"queued": 1}
     assert fleet.causes(endless) == ["shutdown"]
@@ -95,7 +95,7 @@ def test_a_worker_that_cannot_give_its_jobs_back_ends_all_the_same(fleet: Fleet)
     """An endless thread would keep the process, and with it the lease, for ever."""
     worker = fleet.worker("leaver", POSTROOM_SHUTDOWN_GRACE_S="1", POSTROOM_LEASE_S="60")
     worker.ready()
-    endless = fleet.enqueue(visit, Visit(gate="never"))
+    endless = fleet.enqueue(Visit(gate="never"))
     fleet.wait_for_line("waits")
     fleet.ask("alter table workers rename column node_id to node")
     worker.kill("SIGQUIT")

@@ -2,7 +2,7 @@
 
 from domain.jobs.job import Origin
 from storage.ledger import ledger
-from tests.doubles.probe_jobs import Visit, Word, ending, overdue, stepping
+from tests.doubles.probe_jobs import Ending, Overdue, Stepping
 from tests.fleet.fleet import Fleet, refused_settlements
 from tests.waiting import eventually
 
@@ -11,7 +11,7 @@ SECRETS = ("abcdefghijklmnop", "ya29.a0AfH6SMBx1234567890", "sk-ant-api03-AAAABB
 
 def test_a_running_job_sees_its_cancellation_at_the_next_step(fleet: Fleet) -> None:
     fleet.worker().ready()
-    job_id = fleet.enqueue(stepping, Visit(gate="go"))
+    job_id = fleet.enqueue(Stepping(gate="go"))
     fleet.wait_for_line("waits")
     with fleet.client.database.ledger() as tx:
         assert ledger.cancel(tx, [job_id], "no longer wanted", by=Origin(actor_id="operator")) == {job_id: "running"}
@@ -26,7 +26,7 @@ def test_a_running_job_sees_its_cancellation_at_the_next_step(fleet: Fleet) -> N
 def test_an_attempt_past_its_deadline_loses_its_claim_and_ends_dead(fleet: Fleet) -> None:
     worker = fleet.worker(concurrency=4)
     worker.ready()
-    job_id = fleet.enqueue(overdue, Visit(gate="late", each_time=True))
+    job_id = fleet.enqueue(Overdue(gate="late", each_time=True))
     assert fleet.wait_for_end([job_id]) == {"dead": 1}
     assert fleet.causes(job_id) == ["deadline", "deadline"]
     assert fleet.ask("select error ->> 'code' from dead_letters where job_id = %s", job_id) == [("deadline",)]
@@ -39,7 +39,7 @@ def test_no_trace_of_a_secret_stays_behind(fleet: Fleet) -> None:
     workers = [fleet.worker("one"), fleet.worker("two", pool="prefork")]
     for worker in workers:
         worker.ready()
-    job_ids = [fleet.enqueue(ending, Word(word="leak")) for _ in range(4)]
+    job_ids = [fleet.enqueue(Ending(word="leak")) for _ in range(4)]
     assert fleet.wait_for_end(job_ids) == {"dead": 4}
     fleet.check()
     kept = "".join(worker.logs() for worker in workers)

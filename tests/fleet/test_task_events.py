@@ -8,7 +8,7 @@ from typing import Any
 from celery import Celery
 from celery.events import EventReceiver
 
-from tests.doubles.probe_jobs import Nothing, noop
+from tests.doubles.probe_jobs import Noop
 from tests.fleet.fleet import PATIENT_S, SPARTAN, Fleet
 from tests.waiting import eventually
 
@@ -53,6 +53,6 @@ def test_a_worker_sends_events_of_tasks_once_somebody_asks_for_them(fleet: Fleet
 
 def run_one(fleet: Fleet) -> object:
     """An ordinary job that has ended; returns its id, which is its task's."""
-    job_id = fleet.enqueue(noop, Nothing())
+    job_id = fleet.enqueue(Noop())
     assert fleet.wait_for_end([job_id]) == {"succeeded": 1}
     return job_id

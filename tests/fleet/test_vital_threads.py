@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.doubles.probe_jobs import Visit, visit
+from tests.doubles.probe_jobs import Visit
 from tests.fleet.fleet import Fleet
 from tests.waiting import eventually
 
@@ -11,7 +11,7 @@ from tests.waiting import eventually
 def test_a_worker_whose_threads_end_ends_and_loses_nothing(fleet: Fleet, pool: str) -> None:
     worker = fleet.worker("leaver", pool=pool, POSTROOM_SHUTDOWN_GRACE_S="1")
     worker.ready()
-    held = fleet.enqueue(visit, Visit(gate="never"))
+    held = fleet.enqueue(Visit(gate="never"))
     fleet.wait_for_line("waits")
     # As a migration that this version does not know would: no failure of ours, and nothing that passes.
     fleet.ask("alter table workers rename column lease_until to valid_until")

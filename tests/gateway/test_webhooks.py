@@ -7,6 +7,7 @@ import pytest
 from psycopg import Connection
 from pydantic import SecretStr
 
+from domain.payloads.gmail import SyncPayload
 from sandbox.emulator.control import FaultOrder, GmailControl
 from sandbox.servers.postgres_server import PostgresServer
 from settings import Settings
@@ -14,7 +15,6 @@ from storage.accounts import accounts
 from storage.ledger import relay
 from storage.postgres.database import Database
 from storage.postgres.migrate import upgrade
-from tasks.gmail import SyncPayload, sync
 from tests.doubles.factories import enqueue_one, make_job_type
 from tests.gateway.mailboxes import AUDIENCE, CURSOR, EMAIL, PUSHER, connect, refused, syncs
 from tests.gateway.serving import ask, serve
@@ -38,7 +38,7 @@ def test_a_push_is_stored_as_one_sync_job(gmail: GmailControl, store: Database) 
     assert gmail.push(EMAIL, history_id=NEWER) == [204]
     (job,) = syncs(store)
     assert job[:2] == (account.org_id, "queued")
-    understood = sync.read(job[2], 1)
+    understood = SyncPayload.read(job[2], 1)
     assert understood == SyncPayload(account_id=account.account_id, history_id=NEWER, reason="push")
     assert refused(store) == {}
 
@@ -150,7 +150,7 @@ def test_two_pushes_at_once_make_one_queued_sync(gmail: GmailControl, store: Dat
 def test_a_push_and_a_workers_own_sync_count_as_the_same(gmail: GmailControl, store: Database) -> None:
     account = connect(store)
     payload = SyncPayload(account_id=account.account_id, reason="fallback").document()
-    enqueue_one(store, account.org_id, sync.name, payload=payload)
+    enqueue_one(store, account.org_id, SyncPayload.declaration.job_type, payload=payload)
     assert gmail.push(EMAIL, history_id=NEWER) == [204]
     assert len(syncs(store)) == 1
 

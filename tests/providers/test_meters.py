@@ -96,6 +96,6 @@ def test_only_the_payer_asks_the_model() -> None:
     users = {
         module.name
         for module in read_house()
-        if module.room in {"engine", "tasks", "gateway"} and ".runtime.model" in module.source
+        if module.room in {"engine", "tasks", "commands", "gateway"} and ".runtime.model" in module.source
     }
     assert users == {"engine.model_budget"}

@@ -7,12 +7,12 @@ from domain.jobs.job import Done, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import RetryPolicy
 from domain.payloads.payload import Payload
+from domain.payloads.triage import ClassifyPayload
 from engine.catalogue import job
 from engine.context import JobContext
 from providers.ports import ModelRequest
 from storage.accounts import accounts
 from storage.ledger import audit
-from tasks import triage
 from tasks.mail.mailbox_session import open_mailbox
 from tests.doubles.worlds import letter
 
@@ -27,8 +27,11 @@ class ThreadPayload(Payload):
     thread_id: str
 
 
+class Unguarded(ThreadPayload, job_type="broken_jobs.unguarded"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def unguarded(ctx: JobContext, payload: ThreadPayload) -> Outcome:
+def unguarded(ctx: JobContext, payload: Unguarded) -> Outcome:
     """Make a draft outside of any effect (P3)."""
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
@@ -37,34 +40,45 @@ def unguarded(ctx: JobContext, payload: ThreadPayload) -> Outcome:
     return Done()
 
 
+class Hasty(ThreadPayload, job_type="broken_jobs.hasty"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def hasty(ctx: JobContext, payload: ThreadPayload) -> Outcome:
+def hasty(ctx: JobContext, payload: Hasty) -> Outcome:
     """Tell of a child before it is committed (P5)."""
-    order = triage.ClassifyPayload(account_id=payload.account_id, message_id=payload.message_id)
     with ctx.tx() as tx:
-        made = ctx.enqueue(tx, [triage.classify.new(order, org_id=ctx.org_id)])
+        made = ctx.enqueue(tx, ClassifyPayload(account_id=payload.account_id, message_id=payload.message_id))
         ctx.runtime.publisher.publish([one.hint for one in made])
     return Done()
 
 
+class Chattering(ThreadPayload, job_type="broken_jobs.chattering"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def chattering(ctx: JobContext, _payload: ThreadPayload) -> Outcome:
+def chattering(ctx: JobContext, _payload: Chattering) -> Outcome:
     """Write what a second attempt writes again."""
     with ctx.tx() as tx:
         audit.append(tx, ctx.job, "probe.told", {})
     return Done()
 
 
+class Unfenced(ThreadPayload, job_type="broken_jobs.unfenced"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def unfenced(ctx: JobContext, _payload: ThreadPayload) -> Outcome:
+def unfenced(ctx: JobContext, _payload: Unfenced) -> Outcome:
     """Write without asking whether the claim still holds (P4)."""
     with ctx.runtime.database.tenant(ctx.org_id) as tx:
         audit.append(tx, ctx.job, "probe.told", {})
     return Done()
 
 
+class Spendthrift(ThreadPayload, job_type="broken_jobs.spendthrift"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def spendthrift(ctx: JobContext, _payload: ThreadPayload) -> Outcome:
+def spendthrift(ctx: JobContext, _payload: Spendthrift) -> Outcome:
     """Ask the model outside of any step, so that a second attempt pays again."""
     request = ModelRequest(
         model=ctx.runtime.settings.draft_model,
@@ -78,8 +92,11 @@ def spendthrift(ctx: JobContext, _payload: ThreadPayload) -> Outcome:
     return Done({"cost": ctx.runtime.model.ask(request).cost_microcents})
 
 
+class Garrulous(ThreadPayload, job_type="broken_jobs.garrulous"): ...
+
+
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def garrulous(ctx: JobContext, _payload: ThreadPayload) -> Outcome:
+def garrulous(ctx: JobContext, _payload: Garrulous) -> Outcome:
     """Tell of a step that was not taken (P2)."""
     with ctx.runtime.database.ledger() as tx:
         audit.append(tx, ctx.job, "job.started", {})

@@ -56,7 +56,7 @@ def by_golden_payload(job_type: Job[Any]) -> Prepare:
     """Enqueue the golden payload, with the world's own account, message and thread in the place of the made-up ones."""
 
     def prepare(world: World) -> UUID:
-        golden: dict[str, Any] = json.loads((GOLDEN / f"{job_type.name}.v{job_type.version}.json").read_text())
+        golden: dict[str, Any] = json.loads((GOLDEN / f"{job_type.name}.v{job_type.declared.version}.json").read_text())
         place = stored_question(world)
         own = {
             "account_id": str(world.account.account_id),

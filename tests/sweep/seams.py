@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -17,7 +16,7 @@ from domain.jobs.job import Hint
 from engine.process.publisher import Publisher
 from sandbox.emulator.exchange import Answer, Call
 from storage.postgres.execution import numbered
-from tests.house import ROOT
+from storage.postgres.queries import statement_files
 from tests.sweep.boundaries import Boundary, Died, Fate, Kind, Watch
 
 LONGEST_LABEL = 80
@@ -28,8 +27,7 @@ Respond = Callable[[Call], Answer | None]
 
 
 def _names() -> dict[str, str]:
-    folder: Path = ROOT / "storage" / "sql"
-    return {numbered(path.read_text())[0].decode(): path.stem for path in folder.glob("*.sql")}
+    return {numbered(path.read_text())[0].decode(): name for name, path in statement_files().items()}
 
 
 class DatabaseSeam:

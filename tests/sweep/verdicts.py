@@ -1,4 +1,4 @@
-"""What must hold after a recovery (spec section 1), read from the ledger, the audit trail and the journals."""
+"""What must hold after a recovery (docs: promises.md), read from the ledger, the audit trail and the journals."""
 
 import json
 import re
@@ -165,8 +165,9 @@ def _asked_again() -> set[str]:
 
     Such a type refuses a second job only while the first is under way; it is made to find nothing left to do.
     """
-    unique = (one for one in catalogue if one.unique is not None and one.unique.mode is not UniqueMode.FOR_TTL)
-    return {f"{one.name} succeeded" for one in unique}
+    declared = (known.declared for known in catalogue)
+    lasting = (one for one in declared if one.unique is not None and one.unique.mode is not UniqueMode.FOR_TTL)
+    return {f"{one.job_type} succeeded" for one in lasting}
 
 
 def _difference(found: str, wanted: str) -> str:

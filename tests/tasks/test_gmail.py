@@ -1,4 +1,4 @@
-"""Syncing a mailbox against the emulator, with Gmail's own traps (providers.md 1.1)."""
+"""Syncing a mailbox against the emulator, with Gmail's own traps (docs: gmail.md#history)."""
 
 from domain.mail.correspondence import EmailState
 from tests.doubles.worlds import World

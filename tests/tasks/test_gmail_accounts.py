@@ -1,4 +1,4 @@
-"""Tokens: one refresh per account, a refused token, consent that is gone and comes back (providers.md 1.5 and 2.2)."""
+"""Tokens: one refresh per account, a refused token, consent that is gone and comes back (docs: google-oauth.md)."""
 
 from collections.abc import Iterator
 from datetime import timedelta

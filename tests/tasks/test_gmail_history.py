@@ -1,4 +1,4 @@
-"""Gmail's history and its traps (providers.md 1.1), each against the emulator."""
+"""Gmail's history and its traps (docs: gmail.md#history), each against the emulator."""
 
 from sandbox.emulator.control import MessagePlace
 from tests.doubles.worlds import World, taken_in

@@ -7,6 +7,8 @@ from uuid import UUID
 import pytest
 
 from domain.jobs.job import SYSTEM_ORG
+from domain.payloads import payload_types
+from domain.payloads.maintenance import FallbackSyncPayload, FullSyncPayload
 from engine.beat import tick
 from storage.accounts import accounts
 from storage.accounts.accounts import Account
@@ -45,10 +47,14 @@ def more_accounts(world: World) -> list[Account]:
 def test_one_job_per_active_account(world: World, name: str, job_type: str, payload: dict[str, object]) -> None:
     active = more_accounts(world)[:2]
     assert keep_house(world, name)["output"] == {"accounts": 2, "enqueued": 2}
-    rows = world.database.execute("select payload, org_id from jobs where job_type = %s", (job_type,)).fetchall()
+    query = "select payload, org_id, payload_version from jobs where job_type = %s"
+    rows = world.database.execute(query, (job_type,)).fetchall()
     assert sorted(row[0]["account_id"] for row in rows) == sorted(str(one.account_id) for one in active)
     assert {row[1] for row in rows} == {world.account.org_id}
     assert all(row[0].items() >= payload.items() for row in rows)
+    known = payload_types.find(job_type)
+    assert known is not None
+    assert [row[0] for row in rows] == [known.read(row[0], row[2]).document() for row in rows], "every field, as stored"
     assert keep_house(world, name)["output"] == {"accounts": 2, "enqueued": 0}, "they are queued already"
 
 
@@ -73,12 +79,12 @@ def test_no_tenant_may_keep_the_fleets_house(world: World, name: str) -> None:
 
 def test_a_window_has_one_tick(world: World) -> None:
     every = timedelta(minutes=15)
-    assert tick("maintenance.fallback_sync", every, NOW)
-    assert not tick("maintenance.fallback_sync", every, NOW + timedelta(minutes=5))
+    assert tick(FallbackSyncPayload(), every, NOW)
+    assert not tick(FallbackSyncPayload(), every, NOW + timedelta(minutes=5))
     world.drain()
-    assert not tick("maintenance.fallback_sync", every, NOW + timedelta(minutes=7)), "also when its job is done"
-    assert tick("maintenance.fallback_sync", every, NOW + timedelta(minutes=10))
-    assert tick("maintenance.full_sync", every, NOW)
+    assert not tick(FallbackSyncPayload(), every, NOW + timedelta(minutes=7)), "also when its job is done"
+    assert tick(FallbackSyncPayload(), every, NOW + timedelta(minutes=10))
+    assert tick(FullSyncPayload(), every, NOW)
 
 
 def test_an_account_whose_watch_was_not_renewed_raises_the_alarm(world: World) -> None:

@@ -1,4 +1,4 @@
-"""What a person does with a draft or a thread, and what the record makes of it (providers.md 1.6)."""
+"""What a person does with a draft or a thread, and what the record makes of it (docs: gmail.md#drafts)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Slowing down: a provider's word closes a gate for whom it concerns, and for nobody else (providers.md 1.4 and 5)."""
+"""Slowing down: a provider's refusal closes a gate for whom it concerns (docs: gmail.md#errors, anthropic.md)."""
 
 from datetime import UTC, datetime
 from uuid import UUID

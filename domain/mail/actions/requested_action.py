@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
 
 
 class ActionKind(StrEnum):
-    """The thirteen actions of spec section 4."""
+    """The thirteen actions (docs: seeds.md#001-57-actiongmail)."""
 
     ARCHIVE = "archive"
     APPLY_LABEL = "apply_label"

@@ -106,7 +106,7 @@ class ParsedMessage:
         return tuple(value for key, value in self.headers if key == name)
 
     def dmarc_passed(self, trusted_hosts: frozenset[str]) -> bool:
-        """Whether the receiving host vouches for the From domain (providers.md 6.1).
+        """Whether the receiving host vouches for the From domain (docs: automated-mail.md#conditions).
 
         Only the topmost result counts, and only from a trusted host: a sender can write such headers too, but
         cannot put them above the receiver's. A message with several From addresses is never vouched for.

@@ -14,7 +14,7 @@ from domain.mail.parsing.parsed_message import Address, ParsedMessage
 from domain.text.clean_text import clean_text
 
 TOKEN_HEADER = "X-Postroom-Token"  # noqa: S105 -- the name of a header, no secret
-"""Names the draft we made, so that a draft whose record was lost is found again (providers.md 4.1)."""
+"""Names the draft we made, so that a draft whose record was lost is found again (docs: gmail.md#lost-drafts)."""
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _MESSAGE_ID = re.compile(r"<[!-;=?-~]{1,250}>")
 _ADDR_SPEC = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}")
@@ -51,7 +51,7 @@ def reply_message(
 ) -> bytes:
     """RFC 5322 bytes, CRLF line ends, of a reply to Reply-To or else From.
 
-    Subject, In-Reply-To and References keep it in its thread (providers.md 1.6). `token` is written to
+    Subject, In-Reply-To and References keep it in its thread (docs: gmail.md#drafts). `token` is written to
     `X-Postroom-Token` and as a made-up entry into References, one of which survives Gmail. No Message-ID is set,
     because Gmail replaces it. Raises `Invalid(field, reason)` for anything that would break a header.
     """

@@ -1,4 +1,4 @@
-"""Whether a mail is automated, and whether a reply may be written (providers.md 6.2)."""
+"""Whether a mail is automated, and whether a reply may be written (docs: automated-mail.md#signals)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The signs by which automated mail is known, each with its class and weight (providers.md 6.2)."""
+"""The signs by which automated mail is known, each with its class and weight (docs: automated-mail.md#signals)."""
 
 import re
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""What a rule can ask of a message; each kind of condition knows how to answer for itself (providers.md 6.1)."""
+"""The conditions of a mail rule; each evaluates itself (docs: automated-mail.md#conditions)."""
 
 from datetime import timedelta
 from typing import Annotated, Literal

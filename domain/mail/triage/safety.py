@@ -1,4 +1,4 @@
-"""Which actions go ahead and which wait for a person (spec section 4, SafetyEnforcer)."""
+"""Which actions go ahead and which wait for a person (docs: mail.md#triage)."""
 
 from dataclasses import dataclass
 from enum import StrEnum

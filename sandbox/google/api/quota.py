@@ -11,7 +11,7 @@ from sandbox.emulator.exchange import ApiFailure
 from sandbox.google.mailbox.mailbox import Knobs
 
 UNITS = {
-    # stated by Google (providers.md 1.3)
+    # stated by Google (docs: gmail.md#quotas)
     "attachments.get": 20, "drafts.create": 10, "drafts.send": 100, "drafts.update": 15, "getProfile": 1,
     "history.list": 2, "labels.create": 5, "labels.delete": 5, "labels.get": 1, "labels.list": 1, "labels.update": 5,
     "messages.batchModify": 50, "messages.get": 20, "messages.list": 5, "messages.modify": 5, "messages.send": 100,

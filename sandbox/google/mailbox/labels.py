@@ -11,7 +11,7 @@ SYSTEM_LABELS = (
     "CATEGORY_PERSONAL", "CATEGORY_SOCIAL", "CATEGORY_PROMOTIONS", "CATEGORY_UPDATES", "CATEGORY_FORUMS",
 )  # fmt: skip
 FIXED_LABELS = frozenset({"SENT", "DRAFT"})
-"""Neither added nor removed by anyone (providers.md 1.6)."""
+"""Neither added nor removed by anyone (docs: gmail.md#drafts)."""
 RESERVED_NAMES = frozenset(
     {"all mail", "bin", "chats", "drafts", "muted", "scheduled", "snoozed"}
     | {name.casefold() for name in SYSTEM_LABELS}
@@ -85,7 +85,7 @@ class LabelBook:
     def check_change(self, add: Iterable[str], remove: Iterable[str]) -> None:
         """Refuse with 400 what Gmail refuses: unknown ids, SENT and DRAFT, more than 100 of either."""
         for label_ids in (list(add), list(remove)):
-            if len(label_ids) > 100:  # noqa: PLR2004  # Gmail's own number, providers.md 1.8
+            if len(label_ids) > 100:  # noqa: PLR2004  # Gmail's own number, docs: gmail.md#labels
                 raise ApiFailure(400, "invalidArgument", "Too many labels: at most 100 may be given")
             for label_id in label_ids:
                 if label_id not in self._labels or label_id in FIXED_LABELS:
@@ -106,7 +106,7 @@ class LabelBook:
 
 
 def look_alike(name: str) -> str:
-    """What Gmail takes for the same name: case, and `/` for `-` (providers.md 1.8)."""
+    """What Gmail takes for the same name: case, and `/` for `-` (docs: gmail.md#labels)."""
     return name.casefold().replace("/", "-")
 
 

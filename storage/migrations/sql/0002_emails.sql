@@ -1,5 +1,5 @@
 -- A thread that wants an answer, through its life (domain/mail/correspondence.py). One row per thread, and so at most one
--- draft of ours in it (providers.md 1.6).
+-- draft of ours in it (docs: gmail.md#drafts).
 create table emails (
   id uuid primary key default uuidv7(),
   org_id uuid not null,

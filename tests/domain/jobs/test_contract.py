@@ -1,4 +1,4 @@
-"""The job contract and typed payloads: bad input is refused with its field and the reason, never echoed."""
+"""The job contract: bad input is refused with its field and the reason, never echoed."""
 
 from typing import Any
 from uuid import uuid4
@@ -7,7 +7,6 @@ import pytest
 
 from domain.jobs.contract import JobContract, parse_time
 from domain.jobs.failures import Invalid
-from domain.payloads.payload import Payload, read_payload
 
 
 def contract(**changes: object) -> dict[str, Any]:
@@ -61,30 +60,6 @@ def test_the_offending_value_is_never_repeated() -> None:
     assert "secret" not in str(caught.value)
     with pytest.raises(Invalid):
         JobContract.parse("no object at all")
-
-
-class Old(Payload):
-    """A payload whose second version renamed its field."""
-
-    name: str
-
-
-UPCASTS = {1: lambda stored: {"name": stored["title"]}}
-
-
-def test_a_stored_payload_is_upcast_step_by_step() -> None:
-    assert read_payload(Old, {"title": "x"}, 1, version=2, upcasts=UPCASTS) == Old(name="x")
-    assert read_payload(Old, {"name": "x"}, 2, version=2, upcasts=UPCASTS) == Old(name="x")
-
-
-def test_a_payload_of_a_newer_worker_is_refused_by_an_older_one() -> None:
-    with pytest.raises(Invalid, match="payload_version"):
-        read_payload(Old, {"name": "x"}, 3, version=2, upcasts=UPCASTS)
-
-
-def test_an_unknown_field_is_refused() -> None:
-    with pytest.raises(Invalid, match=r"payload\.extra"):
-        read_payload(Old, {"name": "x", "extra": 1}, 2, version=2, upcasts=UPCASTS)
 
 
 @pytest.mark.parametrize("text", ["yesterday", "2026-11-21T12:00:00"])

@@ -10,6 +10,7 @@ from psycopg import Connection
 from domain.jobs.job import NewJob
 from engine.catalogue import Job, catalogue
 from engine.context import JobContext
+from engine.enqueue import enqueue, enqueue_jobs
 from engine.process.runtime import Runtime
 from engine.worker import runner
 from engine.worker.lease import renew
@@ -242,11 +243,11 @@ def test_a_hint_is_published_only_after_the_commit(process: Runtime, org: UUID) 
 
     process.publisher = Spy()  # type: ignore[assignment] # a stand-in with the one method
     with process.database.ledger() as tx:
-        probe_jobs.noop.enqueue(tx, org_id=org, payload=probe_jobs.Nothing())
+        enqueue(tx, probe_jobs.Noop(), org_id=org)
         assert sent == []
     assert sent == [1]
     with pytest.raises(ZeroDivisionError), process.database.ledger() as tx:
-        probe_jobs.noop.enqueue(tx, org_id=org, payload=probe_jobs.Nothing())
+        enqueue(tx, probe_jobs.Noop(), org_id=org)
         raise ZeroDivisionError
     assert sent == [1]
 
@@ -254,7 +255,7 @@ def test_a_hint_is_published_only_after_the_commit(process: Runtime, org: UUID) 
 def test_many_jobs_are_enqueued_at_once(process: Runtime, org: UUID) -> None:
     jobs = [NewJob("probe_jobs.noop", org, {}) for _ in range(1000)]
     with process.database.ledger() as tx:
-        answers = probe_jobs.noop.enqueue_many(tx, jobs)
+        answers = enqueue_jobs(tx, jobs)
     assert len({answer.job_id for answer in answers}) == 1000
     assert sum(answer.publish for answer in answers) == process.settings.burst
     assert len(relay_once(process.database, room=2000)) == 1000 - process.settings.burst

@@ -7,7 +7,7 @@ import psycopg
 from domain.jobs.job import Origin
 from storage.ledger import ledger
 from tests.doubles.factories import make_org
-from tests.doubles.probe_jobs import Nothing, noop
+from tests.doubles.probe_jobs import Noop
 from tests.fleet.fleet import PATIENT_S, Fleet
 from tests.waiting import eventually
 
@@ -24,7 +24,7 @@ def another_org(fleet: Fleet) -> UUID:
 
 def flood(fleet: Fleet) -> None:
     """Fill the queue by one tenant, and see the worker at it."""
-    fleet.enqueue_many([noop.new(Nothing(), org_id=fleet.org) for _ in range(FLOOD)])
+    fleet.enqueue_many([Noop().job(org_id=fleet.org) for _ in range(FLOOD)])
     eventually(lambda: started(fleet) >= 40, within=PATIENT_S, describe="the flood to be worked at")
 
 
@@ -57,11 +57,11 @@ def test_a_tenants_flood_delays_another_tenants_job_by_a_window_only(fleet: Flee
     flood(fleet)
     waiting = int(fleet.ask("select count(*) from jobs where backlog_since is not null")[0][0])
     assert waiting > FLOOD / 2, "the backlog lives in the ledger, not in the broker"
-    [alone] = fleet.enqueue_many([noop.new(Nothing(), org_id=other)])
+    [alone] = fleet.enqueue_many([Noop().job(org_id=other)])
     assert fleet.wait_for_end([alone]) == {"succeeded": 1}
     assert overtaken_by(fleet, alone) <= OVERTAKEN
     # A tenant with a small backlog of its own takes turns with the flood.
-    several = fleet.enqueue_many([noop.new(Nothing(), org_id=other) for _ in range(40)])
+    several = fleet.enqueue_many([Noop().job(org_id=other) for _ in range(40)])
     assert fleet.wait_for_end(several) == {"succeeded": 40}
     assert max(overtaken_by(fleet, job_id) for job_id in several) <= OVERTAKEN
     end_the_flood(fleet)
@@ -70,7 +70,7 @@ def test_a_tenants_flood_delays_another_tenants_job_by_a_window_only(fleet: Flee
 def test_the_higher_priority_overtakes_a_backlog_of_the_same_tenant(fleet: Fleet) -> None:
     fleet.worker().ready()
     flood(fleet)
-    urgent = fleet.enqueue_many([noop.new(Nothing(), org_id=fleet.org, priority=50) for _ in range(10)])
+    urgent = fleet.enqueue_many([Noop().job(org_id=fleet.org, priority=50) for _ in range(10)])
     assert fleet.wait_for_end(urgent) == {"succeeded": 10}
     assert max(overtaken_by(fleet, job_id) for job_id in urgent) <= OVERTAKEN
     end_the_flood(fleet)

@@ -15,7 +15,7 @@ from storage.money.spending import OrgBudget
 from tests.cluster.nodes import WorkerNode
 from tests.commands.calling import answer
 from tests.doubles.factories import make_org, unmetered
-from tests.doubles.probe_jobs import QUESTION, Word, asking
+from tests.doubles.probe_jobs import QUESTION, Asking
 from tests.fleet.fleet import PATIENT_S, Fleet, wait_until_ready
 from tests.waiting import eventually
 
@@ -67,17 +67,17 @@ def test_an_org_that_spent_its_day_parks_and_goes_on_when_it_is_given_more(
     fleet: Fleet, model: EmulatorControl
 ) -> None:
     wait_until_ready(asking_worker(fleet, model, "one"), asking_worker(fleet, model, "two"))
-    first = fleet.enqueue(asking, Word())
+    first = fleet.enqueue(Asking())
     assert fleet.wait_for_end([first]) == {"succeeded": 1}
     cost = day_of(fleet).spent_microcents
     daily = cost + 3 * cost + most()
     with fleet.client.database.ledger() as tx:
         spending.set_daily(tx, fleet.org, daily, "anthropic", by="test")
-    jobs = fleet.enqueue_many([asking.new(Word(), org_id=fleet.org) for _ in range(MANY)])
+    jobs = fleet.enqueue_many([Asking().job(org_id=fleet.org) for _ in range(MANY)])
     eventually(lambda: told(fleet, "budget.told") == 1, within=PATIENT_S, describe="the operator to be told")
     with psycopg.connect(fleet.database_url, autocommit=True) as owner:
         other = make_org(owner, "another org")
-    passing = fleet.enqueue_many([asking.new(Word(), org_id=other) for _ in range(3)])
+    passing = fleet.enqueue_many([Asking().job(org_id=other) for _ in range(3)])
     assert fleet.wait_for_end(passing) == {"succeeded": 3}
     eventually(
         lambda: parked(fleet, jobs) + fleet.states(jobs)["succeeded"] == MANY,
@@ -107,7 +107,7 @@ def test_what_a_killed_worker_had_set_aside_is_charged_and_no_longer_reserved(
     model.order(FaultOrder(operation="messages.create", hang_s=120, times=1))
     doomed = asking_worker(fleet, model, "doomed")
     doomed.ready()
-    job_id = fleet.enqueue(asking, Word())
+    job_id = fleet.enqueue(Asking())
     model.wait_for("messages.create", count=1, timeout_s=PATIENT_S)
     assert day_of(fleet).reserved_microcents == most()
     doomed.kill()

@@ -9,7 +9,7 @@ import psycopg
 from storage.ledger import gates
 from storage.ledger.gates import Gate
 from tests.doubles.factories import make_org
-from tests.doubles.probe_jobs import Nothing, Visit, Word, noop, pair, served
+from tests.doubles.probe_jobs import Noop, Pair, Served
 from tests.fleet.fleet import PATIENT_S, Fleet, wait_until_ready
 from tests.waiting import eventually
 
@@ -40,17 +40,17 @@ def see_a_few_rounds(fleet: Fleet) -> None:
     with psycopg.connect(fleet.database_url, autocommit=True) as owner:
         other = make_org(owner, "another org")
     due = datetime.now(UTC) + timedelta(seconds=2)
-    assert fleet.wait_for_end(fleet.enqueue_many([noop.new(Nothing(), org_id=other, run_at=due)])) == {"succeeded": 1}
+    assert fleet.wait_for_end(fleet.enqueue_many([Noop().job(org_id=other, run_at=due)])) == {"succeeded": 1}
 
 
 def test_a_key_of_two_lets_two_run_and_leaves_the_other_slots_free(fleet: Fleet) -> None:
     wait_until_ready(*[fleet.worker(name, concurrency=2) for name in ("one", "two")])
-    job_ids = fleet.enqueue_many([pair.new(Visit(account_id="a", gate="open"), org_id=fleet.org) for _ in range(10)])
+    job_ids = fleet.enqueue_many([Pair(account_id="a", gate="open").job(org_id=fleet.org) for _ in range(10)])
     fleet.wait_for_line("waits", times=2)
     wait_until_parked(fleet, f"key:probe_jobs.pair:{fleet.org}:a", 8)
     before = versions(fleet)
-    others = [pair.new(Visit(account_id="b"), org_id=fleet.org) for _ in range(6)]
-    assert fleet.wait_for_end(fleet.enqueue_many([*others, noop.new(Nothing(), org_id=fleet.org)])) == {"succeeded": 7}
+    others = [Pair(account_id="b").job(org_id=fleet.org) for _ in range(6)]
+    assert fleet.wait_for_end(fleet.enqueue_many([*others, Noop().job(org_id=fleet.org)])) == {"succeeded": 7}
     see_a_few_rounds(fleet)
     assert versions(fleet) == before
     assert fleet.ask("select sum(attempt) from jobs where state = 'queued'") == [(0,)]
@@ -75,10 +75,10 @@ def test_a_closed_gate_of_any_scope_keeps_a_job_and_no_slot(fleet: Fleet) -> Non
     for scope, key in scopes.items():
         with fleet.client.database.ledger() as tx:
             gates.close(tx, Gate(scope, key, "a test", None, "an operator"))
-        kept = fleet.enqueue(served, Word(account_id="a1"))
+        kept = fleet.enqueue(Served(account_id="a1"))
         wait_until_parked(fleet, f"gate:{scope}:{key}", 1)
         if scope in {"job_type", "account", "provider"}:
-            assert fleet.wait_for_end([fleet.enqueue(noop, Nothing())]) == {"succeeded": 1}
+            assert fleet.wait_for_end([fleet.enqueue(Noop())]) == {"succeeded": 1}
         assert fleet.events(kept) == ["enqueued"]
         with fleet.client.database.ledger() as tx:
             assert gates.open_gate(tx, scope, key)
@@ -90,10 +90,10 @@ def test_a_closed_gate_of_any_scope_keeps_a_job_and_no_slot(fleet: Fleet) -> Non
 def test_two_thousand_jobs_behind_one_gate_cost_nothing_until_it_opens(fleet: Fleet) -> None:
     fleet.worker(concurrency=4).ready()
     gate = Gate("org", str(fleet.org), "a test", None, "an operator")
-    early: list[UUID] = fleet.enqueue_many([noop.new(Nothing(), org_id=fleet.org) for _ in range(1000)])
+    early: list[UUID] = fleet.enqueue_many([Noop().job(org_id=fleet.org) for _ in range(1000)])
     with fleet.client.database.ledger() as tx:
         gates.close(tx, gate)
-    late = fleet.enqueue_many([noop.new(Nothing(), org_id=fleet.org) for _ in range(1000)])
+    late = fleet.enqueue_many([Noop().job(org_id=fleet.org) for _ in range(1000)])
     query = "select count(*) from jobs where finished_at is null and parked_by is distinct from %s"
     name = f"gate:org:{fleet.org}"
     eventually(lambda: fleet.ask(query, name) == [(0,)], within=PATIENT_S, describe="all jobs to be parked or ended")

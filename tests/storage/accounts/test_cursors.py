@@ -1,4 +1,4 @@
-"""The cursor only moves forward, as a number (providers.md 1.1)."""
+"""The cursor only moves forward, as a number (docs: gmail.md#history)."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta

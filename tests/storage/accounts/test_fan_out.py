@@ -8,6 +8,8 @@ from psycopg import Connection
 
 from bench.stores import bulk_sql
 from domain.jobs.job import ClaimedJob
+from domain.payloads.payload import Payload
+from domain.payloads.registry import Registry
 from storage.accounts import fan_out
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
@@ -28,6 +30,10 @@ def reached(database: Connection) -> list[str]:
     return [row[0] for row in rows]
 
 
+class Each(Payload, job_type="probe.each", registry=Registry()):
+    account_id: UUID
+
+
 def active(database: Connection) -> list[str]:
     return [row[0] for row in database.execute("select id::text from accounts where status = 'active' order by 1")]
 
@@ -43,8 +49,8 @@ def test_the_parts_reach_each_active_account_once(
     with store.ledger() as tx:
         parts = fan_out.parts(tx, batch)
         assert all(one.upto == next_one.after for one, next_one in pairwise(parts))
-        batches = [fan_out.to_accounts(tx, parent, "probe.each", {}, part) for part in parts]
-        again = [fan_out.to_accounts(tx, parent, "probe.each", {}, part) for part in parts]
+        batches = [fan_out.to_accounts(tx, parent, Each, {}, part) for part in parts]
+        again = [fan_out.to_accounts(tx, parent, Each, {}, part) for part in parts]
     assert reached(database) == active(database)
     assert sum(one.created for one in batches) == sum(one.accounts for one in batches) == ACCOUNTS - 3
     assert all(one.accounts <= batch for one in batches)
@@ -63,7 +69,7 @@ def test_an_account_that_becomes_active_meanwhile_is_reached_too(
     database.execute("update accounts set status = 'active', status_reason = null where id = any (%s)", (late,))
     with store.ledger() as tx:
         for part in parts:
-            fan_out.to_accounts(tx, parent, "probe.each", {}, part)
+            fan_out.to_accounts(tx, parent, Each, {}, part)
     assert reached(database) == active(database)
     assert {str(one) for one in late} <= set(reached(database))
 
@@ -75,4 +81,4 @@ def test_without_accounts_there_is_one_part_and_nothing_to_do(store: Database, d
     with store.ledger() as tx:
         (part,) = fan_out.parts(tx, 10)
         assert part == (UUID(int=0), UUID(int=2**128 - 1))
-        assert fan_out.to_accounts(tx, parent, "probe.each", {}, part) == fan_out.Batch(0, 0)
+        assert fan_out.to_accounts(tx, parent, Each, {}, part) == fan_out.Batch(0, 0)

@@ -1,4 +1,4 @@
-"""One refresh per account, whoever else tries at the same moment (providers.md 2.2)."""
+"""One refresh per account, whoever else tries at the same moment (docs: google-oauth.md#refreshing)."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta

@@ -12,6 +12,8 @@ from bench.stores import bulk_sql
 from domain.jobs.failures import Failure
 from domain.jobs.job import Done, State
 from domain.jobs.lifecycle import Settlement
+from domain.payloads.payload import Payload
+from domain.payloads.registry import Registry
 from storage.accounts import fan_out
 from storage.ledger import ledger, retention
 from storage.postgres.database import Database, Transaction
@@ -78,6 +80,10 @@ def test_retention_keeps_nobody_waiting(store: Database, database: Connection, o
     assert database.execute("select count(*) from jobs").fetchone() == (0,)
 
 
+class Run(Payload, job_type="probe.run", registry=Registry()):
+    account_id: UUID
+
+
 def test_a_fan_out_keeps_nobody_waiting(store: Database, database: Connection, org: UUID) -> None:
     parent = claim_one(store, enqueue_one(store, org, payload={"account_id": "parent"}))
     orgs = [row[0] for row in database.execute("select distinct org_id from accounts")]
@@ -87,7 +93,7 @@ def test_a_fan_out_keeps_nobody_waiting(store: Database, database: Connection, o
         for job_type in ("probe.run", "probe.serial")
     ]
     with store.ledger() as fanning:
-        batch = fan_out.to_accounts(fanning, parent, "probe.run", {}, fan_out.Part())
+        batch = fan_out.to_accounts(fanning, parent, Run, {}, fan_out.Part())
         assert batch.created == batch.accounts
         work(store, others)
         added = [enqueue_one(store, tenant, payload={"account_id": "added meanwhile"}) for tenant in orgs]

@@ -149,7 +149,13 @@ def asking_accounts(million: Connection) -> dict[str, Any]:
     row = million.execute("select id from accounts order by id offset 500 limit 1").fetchone()
     assert row is not None
     given = {"actor_id": "x", "request_id": "r", "correlation_id": "c", "parent_id": uuid4()}
-    return {"job_type": "probe.run", "payload": Jsonb({}), "after": NOBODY, "upto": row[0]} | given
+    return {
+        "job_type": "probe.run",
+        "payload": Jsonb({}),
+        "payload_version": 1,
+        "after": NOBODY,
+        "upto": row[0],
+    } | given
 
 
 HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], str]] = {

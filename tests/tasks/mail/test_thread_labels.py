@@ -1,4 +1,4 @@
-"""Our labels and the user's: made on demand, deleted, renamed, and looked for under their ids (providers.md 1.8)."""
+"""Our labels and the user's: made on demand, deleted, renamed, and found by their ids (docs: gmail.md#labels)."""
 
 import pytest
 

@@ -9,7 +9,7 @@ from tests.domain.mail.messages import make_message, raw_message
 
 OWNER = Owner(frozenset({"Owner@Example.com"}), frozenset({"Known@example.org"}), frozenset({"token-12345"}))
 
-# One row of providers.md 6.2 each: headers, kind, weight.
+# One row of docs: automated-mail.md#signals each: headers, kind, weight.
 TABLE = [
     ({"auto_submitted": "auto-replied (vacation)"}, "auto_reply", "certain"),
     ({"auto_submitted": "auto-generated; type=report"}, "automated", "certain"),

@@ -1,0 +1,60 @@
+"""What a payload class declares of its job type, checked when the class is defined."""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from domain.jobs.contract import JOB_TYPE_PATTERN, LONGEST_JOB_TYPE
+from domain.jobs.job import JsonObject
+from domain.jobs.uniqueness import Unique
+
+Upcast = Callable[[JsonObject], JsonObject]
+"""Turns a stored payload of one version into the next. It leaves its argument alone and never raises."""
+
+JOB_TYPE = re.compile(r"[a-z_]+\.[a-z_]+")
+"""The file of the handler, a dot, and the handler's own name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """The facts of a job type that its payload class holds; where a job runs and how often stands at its handler."""
+
+    job_type: str
+    aliases: tuple[str, ...] = ()
+    """Other names under which the job type is accepted."""
+    version: int = 1
+    """The version of the payload's shape."""
+    upcasts: Mapping[int, Upcast] = field(default_factory=dict)
+    """By version: the function that leads from it to the next."""
+    unique: Unique | None = None
+    """When a second job is refused; by default never."""
+    serial_by: str | None = None
+    """The field of whose values each has at most `serial_limit` jobs running at once."""
+    serial_limit: int = 1
+
+    def check(self, fields: Collection[str]) -> None:
+        """Raise `ValueError` with the job type and the reason when the facts do not fit the payload's fields."""
+        self._check_names()
+        if self.serial_limit < 1 or (self.serial_limit > 1 and self.serial_by is None):
+            raise ValueError(f"{self.job_type}: a serial_limit needs serial_by and is at least 1")
+        for option, named in (("unique", (self.unique and self.unique.fields) or ()), ("serial_by", (self.serial_by,))):
+            for name in named:
+                if name is not None and name not in fields:
+                    raise ValueError(f"{self.job_type}: {option} names {name}, which is no field of the payload")
+        self._check_upcasts()
+
+    def _check_names(self) -> None:
+        if not JOB_TYPE.fullmatch(self.job_type):
+            raise ValueError(f"{self.job_type!r} is no name of a job type: write <file>.<function>, in lower case")
+        for name in (self.job_type, *self.aliases):
+            if not re.fullmatch(JOB_TYPE_PATTERN, name) or len(name) > LONGEST_JOB_TYPE:
+                raise ValueError(f"{self.job_type}: {name!r} is refused by the job contract as a name of a job type")
+
+    def _check_upcasts(self) -> None:
+        if self.version < 1:
+            raise ValueError(f"{self.job_type}: versions are counted from 1, and {self.version} is given")
+        needed, given = set(range(1, self.version)), set(self.upcasts)
+        if needed - given:
+            raise ValueError(f"{self.job_type}: no upcast from version {min(needed - given)}")
+        if given - needed:
+            raise ValueError(f"{self.job_type}: an upcast from version {max(given - needed)} leads nowhere")

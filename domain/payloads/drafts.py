@@ -1,0 +1,19 @@
+"""The payloads of the drafts family."""
+
+from uuid import UUID
+
+from domain.jobs.uniqueness import while_active
+from domain.payloads.payload import Payload
+
+
+class WritePayload(
+    Payload,
+    job_type="drafts.write",
+    aliases=("draft",),
+    unique=while_active("account_id", "thread_id"),
+):
+    """Which thread, and the message that asked for an answer."""
+
+    account_id: UUID
+    thread_id: str
+    message_id: str

@@ -1,0 +1,35 @@
+"""The payloads of the maintenance family: none has fields, for the schedule says what and when."""
+
+from domain.payloads.payload import Payload
+
+
+class FallbackSyncPayload(Payload, job_type="maintenance.fallback_sync"):
+    """Nothing: the schedule says what and when."""
+
+
+class FullSyncPayload(Payload, job_type="maintenance.full_sync"):
+    """Nothing: the schedule says what and when."""
+
+
+class RenewWatchesPayload(Payload, job_type="maintenance.renew_watches"):
+    """Nothing: the schedule says what and when."""
+
+
+class SyncLabelsPayload(Payload, job_type="maintenance.sync_labels"):
+    """Nothing: the schedule says what and when."""
+
+
+class CheckWatchesPayload(Payload, job_type="maintenance.check_watches"):
+    """Nothing: the schedule says what and when."""
+
+
+class DeleteFinishedJobsPayload(Payload, job_type="maintenance.delete_finished_jobs"):
+    """Nothing: the schedule says what and when."""
+
+
+class PurgeExpiredKeysPayload(Payload, job_type="maintenance.purge_expired_keys"):
+    """Nothing: the schedule says what and when."""
+
+
+class ChargeLostReservationsPayload(Payload, job_type="maintenance.charge_lost_reservations"):
+    """Nothing: the schedule says what and when."""

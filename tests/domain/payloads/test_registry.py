@@ -1,0 +1,104 @@
+"""The registry of payload classes: every class can be stored and read, and no two names clash."""
+
+from collections import Counter
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic.fields import FieldInfo
+
+from domain.jobs.uniqueness import UniqueMode
+from domain.payloads import payload_types
+from domain.payloads.payload import Payload
+from domain.payloads.registry import Registry
+
+FLEET = [payload for payload in payload_types if payload.__module__.startswith("domain.payloads.")]
+by_class = pytest.mark.parametrize("payload", FLEET, ids=lambda payload: payload.declaration.job_type)
+
+NAMES = st.sampled_from([f"{family}.{name}" for family in "abc" for name in "xyz"])
+TYPES = st.lists(st.tuples(NAMES, st.lists(NAMES, max_size=3)), max_size=8)
+"""Job types as they might be named: a name and aliases each, with clashes."""
+
+
+def field_values(field: FieldInfo) -> st.SearchStrategy[Any]:
+    kind = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+    return st.from_type(kind)  # type: ignore[arg-type]  # hypothesis takes annotations that are no classes
+
+
+def payloads(payload: type[Payload]) -> st.SearchStrategy[Payload]:
+    """Any payload of a class."""
+    return st.builds(payload, **{name: field_values(field) for name, field in payload.model_fields.items()})
+
+
+def test_the_walk_finds_the_families() -> None:
+    assert {payload.__module__.rpartition(".")[2] for payload in FLEET} >= {"gmail", "triage", "drafts", "maintenance"}
+
+
+@by_class
+def test_it_stands_in_the_file_of_its_family_and_says_what_it_names(payload: type[Payload]) -> None:
+    assert payload.declaration.job_type.partition(".")[0] == payload.__module__.rpartition(".")[2]
+    assert payload.__doc__
+
+
+@by_class
+def test_it_is_found_under_its_name_and_its_aliases(payload: type[Payload]) -> None:
+    for name in (payload.declaration.job_type, *payload.declaration.aliases):
+        assert payload_types.find(name) is payload
+
+
+@by_class
+@settings(deadline=None)
+@given(data=st.data())
+def test_any_payload_is_read_as_it_was_stored(payload: type[Payload], data: st.DataObject) -> None:
+    given_payload = data.draw(payloads(payload))
+    stored = given_payload.document()
+    assert payload.read(stored, payload.declaration.version) == given_payload
+    assert payload.read(stored, payload.declaration.version).document() == stored
+
+
+@by_class
+@settings(deadline=None)
+@given(data=st.data())
+def test_its_key_is_made_of_plain_values(payload: type[Payload], data: st.DataObject) -> None:
+    """A key of unique jobs or of jobs in a row is compared as text: an object or a list has no fixed spelling."""
+    declared = payload.declaration
+    named = [*((declared.unique.fields or ()) if declared.unique else ()), *filter(None, [declared.serial_by])]
+    stored = data.draw(payloads(payload)).document()
+    assert all(isinstance(stored[name], str | int | None) for name in named)
+
+
+@by_class
+def test_every_older_version_leads_to_the_newest(payload: type[Payload]) -> None:
+    declared = payload.declaration
+    assert set(declared.upcasts) == set(range(1, declared.version))
+
+
+def test_no_two_names_of_the_fleet_are_the_same() -> None:
+    counted = Counter(name for one in FLEET for name in (one.declaration.job_type, *one.declaration.aliases))
+    assert [name for name, times in counted.items() if times > 1] == []
+
+
+def test_keys_that_outlive_their_job_name_their_fields() -> None:
+    """Once per window means once per named thing: a whole payload as the key would change with each new field."""
+    for payload in FLEET:
+        unique = payload.declaration.unique
+        assert unique is None or unique.mode is not UniqueMode.FOR_TTL or unique.fields
+
+
+@given(TYPES)
+def test_every_name_leads_to_one_value_and_a_clash_changes_nothing(types: list[tuple[str, list[str]]]) -> None:
+    registry: Registry[int] = Registry()
+    owners: dict[str, int] = {}
+    for number, (name, aliases) in enumerate(types):
+        names = [name, *aliases]
+        if len(set(names)) == len(names) and not set(names) & set(owners):
+            registry.add(name, aliases, number)
+            owners |= dict.fromkeys(names, number)
+        else:
+            with pytest.raises(ValueError, match=f"^{name}: the name"):
+                registry.add(name, aliases, number)
+    assert {name: registry.find(name) for name in owners} == owners
+    assert registry.find("nobody.knows") is None
+    assert sorted(registry) == sorted(set(owners.values()))
+    assert len(registry) == len(set(owners.values()))

@@ -1,0 +1,97 @@
+"""Names of public classes consist of plain words, or of words that the glossary explains."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from tests.house import Module, read_house
+from tests.written_pages import DOCS, Page
+
+READ_BY_ALL = frozenset({"domain", "engine", "storage"})
+GLOSSARY = Page(DOCS / "glossary.md")
+ROW = re.compile(r"^\| (?!word \|)(?P<word>[^|]+?) +\| (?P<meaning>[^|]+?) \|$", re.MULTILINE)
+WORD = re.compile(r"QoS|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
+
+PLAIN = """
+account action actor added address age alert all any app attachment auth automated automation away batch block body
+broken bug call canceled change channel check choice claimed classification classify cleanup close column condition
+conflict consent consumer contact context contract count danger database decision defect demand document domain draft
+due dumper email end ended enforcer enqueued envelope error evaluation event expected facts failure filter first for
+forbidden from frozen gone group guidance handle has header history in inbox index ingest interrupted invalid is job
+keeper kind label language limit line link list logging loop lost made mail mailbox manual marker match mended message
+mode model move moved my name new not of or original own owner packed page park parsed part past permanent place plan
+policy pool profile prompt publisher push qos queue raw recipient record recorded ref refreshed refused registry reply
+request requested result retry role row rule run runtime safety scheduler scope sealed sealer sender sent service
+setting settled signal size source spec spent stack standing state statement status stored story strategy subject sync
+synced table task tenant text thread to transaction transient transport turn type unauthorised unavailable uncertain
+unique unreadable used value verb version view wait watch weight with worker write
+"""
+# English, and terms of mail, queues, databases, Python and Celery.
+LEAVING = "book deed door draw feeder hand lane level once purse sounding stopping ticket unit verdict warden"
+"""Words of names that are about to be replaced; take a word out when the last class with it is gone."""
+
+
+def explained(page: Page) -> dict[str, str]:
+    """The words of the glossary with their meanings."""
+    return {row["word"]: row["meaning"] for row in ROW.finditer(page.text)}
+
+
+def singular(word: str) -> str:
+    """The word in lower case, without the s of a plural."""
+    return re.sub(r"(?<=sh)es$|(?<=[^s])s$", "", word.lower())
+
+
+def known_words(terms: Iterable[str]) -> set[str]:
+    """Every single word of the terms, as `singular` makes them."""
+    return {singular(part) for term in terms for part in WORD.findall(term)}
+
+
+def public_classes(house: Iterable[Module]) -> Iterator[tuple[str, str]]:
+    """Place and name of each class that other modules may name."""
+    for module in house:
+        if module.room in READ_BY_ALL:
+            yield from (
+                (module.at(node), node.name)
+                for node in module.nodes()
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+            )
+
+
+def unexplained(house: Iterable[Module], known: set[str]) -> list[str]:
+    """Complaints about names with a word that nobody outside this house can know."""
+    return [
+        f"{place} {name}: `{word}` is neither a plain word nor in docs/glossary.md; use the field's term, or explain it"
+        for place, name in public_classes(house)
+        for word in map(singular, WORD.findall(name))
+        if word not in known
+    ]
+
+
+@pytest.fixture(scope="module")
+def known() -> set[str]:
+    return known_words(explained(GLOSSARY)) | {singular(word) for word in (PLAIN + LEAVING).split()}
+
+
+def test_every_word_in_a_public_class_is_plain_or_explained(known: set[str]) -> None:
+    complaints = unexplained(read_house(), known)
+    assert not complaints, "\n" + "\n".join(complaints)
+
+
+def test_no_word_waits_for_a_name_that_is_gone() -> None:
+    used = {singular(word) for _, name in public_classes(read_house()) for word in WORD.findall(name)}
+    assert set(LEAVING.split()) - used == set(), "take them out of LEAVING"
+
+
+def test_a_private_word_is_found(known: set[str]) -> None:
+    house = [Module("engine.relay.relay", "class Sextant:\n    pass\n\nclass _Purse:\n    pass\n")]
+    assert [line.split(":")[2] for line in unexplained(house, known)] == [
+        " `sextant` is neither a plain word nor in docs/glossary.md; use the field's term, or explain it"
+    ]
+
+
+def test_the_glossary_is_in_order_and_each_entry_is_one_sentence() -> None:
+    words = explained(GLOSSARY)
+    assert list(words) == sorted(words, key=str.lower)
+    assert [word for word, meaning in words.items() if ". " in meaning or meaning.endswith(".")] == []
