@@ -1,4 +1,4 @@
-# Everything a developer does, one word each. Needs Python >= 3.11 (with venv) and make, nothing else.
+# The developer's commands. Needs Python >= 3.11 (with venv) and make, nothing else.
 
 PYTHON ?= python3
 # Three test processes keep two cores busy: tests of whole fleets wait a lot. The servers are shared.
@@ -19,7 +19,7 @@ help:  ## list the targets
 
 install: $(INSTALLED)  ## build .venv from requirements.lock
 
-# The lock's hashes decide what is installed; a changed lock builds the environment anew.
+# Packages are installed by the hashes in the lock; a changed lock builds the environment anew.
 $(LOCKED): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
 	@echo "Building $(VENV) from requirements.lock ..."
@@ -27,22 +27,21 @@ $(LOCKED): requirements.lock
 	@$(PIP) install --require-hashes -r requirements.lock
 	@touch $@
 
-# Our own package is linked in, for its `celery` sub-commands, without asking any index.
+# Our own package is installed editable, for its `celery` sub-commands, without a package index.
 $(INSTALLED): $(LOCKED) pyproject.toml
 	@$(PIP) install --no-deps --no-build-isolation --no-index -e .
 	@touch $@
 
-demo: $(INSTALLED)  ## a mailbox of real mail on the whole fleet, start to end, in about a minute
+demo: $(INSTALLED)  ## run the whole fleet on a mailbox of real mail, in about a minute
 	@$(RUN) -m sandbox.demo.demo
 
-up: $(INSTALLED)  ## start the whole fleet in the box and leave it running
+up: $(INSTALLED)  ## start the local stack with the whole fleet and leave it running
 	@$(RUN) -m sandbox.up
 
-down: $(INSTALLED)  ## stop what `make up` started
+down: $(INSTALLED)  ## stop the local stack
 	@$(RUN) -m sandbox.up --down
 
-# It starts a hundred processes of the fleet: each would compile every module anew where the environment forbids to keep
-# what was compiled.
+# The tests start a hundred processes. Where PYTHONDONTWRITEBYTECODE is set, each would compile every module anew.
 test: $(INSTALLED)  ## the whole suite, on embedded servers
 	@PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal
 
@@ -57,14 +56,14 @@ check: $(INSTALLED)  ## linter, formatter and type checker; changes nothing
 	@$(RUN) -m ruff format --check .
 	@$(RUN) -m mypy .
 
-format: $(INSTALLED)  ## format, and mend what the linter can mend
+format: $(INSTALLED)  ## format, and fix what the linter can fix
 	@$(RUN) -m ruff format .
 	@$(RUN) -m ruff check --fix .
 
-bench: $(INSTALLED)  ## ours beside its peers in one run, as ratios; B='--only drain_light_vs_celery' for some
+bench: $(INSTALLED)  ## compare Postroom with its peers in one run; B='--only drain_light_vs_celery' for some
 	@$(RUN) -m bench $(B)
 
-chaos: $(INSTALLED)  ## load while everything breaks, three minutes of it: make chaos CHAOS='--seconds 60 --seed 7'
+chaos: $(INSTALLED)  ## three minutes of load with faults injected: make chaos CHAOS='--seconds 60 --seed 7'
 	@$(RUN) -m tests.chaos $(CHAOS)
 
 new-job: $(INSTALLED)  ## begin a job type: make new-job F=family J=name

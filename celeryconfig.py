@@ -18,12 +18,13 @@ broker_connection_retry_on_startup = True
 broker_connection_max_retries = None  # a worker outlives any outage of its broker
 broker_connection_timeout = 5
 if broker_url.startswith(("redis://", "rediss://")):
-    broker_transport = "engine.worker.transport:Transport"
+    broker_transport = "engine.celery_patches.redis_transport:Transport"
 broker_transport_options = {
     "socket_connect_timeout": 5,
     "socket_timeout": 10,
     "health_check_interval": 10,
-    # Of a foreign client's job, until the ledger has it; hints are not guarded (engine/worker/transport.py).
+    # Of a foreign client's job, until the ledger has it; hints are not guarded
+    # (engine/celery_patches/redis_transport.py).
     "visibility_timeout": 120,
 }
 

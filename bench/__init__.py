@@ -1,1 +1,1 @@
-"""Benchmarks: ours beside plain Celery, in turns in one run."""
+"""Benchmarks: Postroom and its peers, in turns in one run."""

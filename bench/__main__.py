@@ -1,4 +1,4 @@
-"""`make bench`: ours beside its peers in one run, in turns; writes ratios and figures, never promises."""
+"""`make bench`: measure ours and its peers in turns, and write figures and ratios."""
 
 import argparse
 import fnmatch
@@ -15,60 +15,63 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import chart, results_file
-from bench.arena import Arena, Sizes, Stage, open_arena
-from bench.contest import FAILURES, told_by
+from bench.contest import FAILURES, describe_failure
 from bench.contests import (
-    drain_contests,
-    enqueue_contests,
-    fleet_contests,
-    growth_contests,
-    latency_contests,
-    memory_contests,
-    waiting_contests,
+    drain,
+    enqueue,
+    fleet,
+    growth,
+    io_bound,
+    latency,
+    memory,
 )
 from bench.machine import describe, here_and_now
 from bench.peer_environments import build
 from bench.results_file import Results
+from bench.setup import ContestGroup, Setup, Sizes, open_setup
 from observability import logs
 
 FOLDER = Path("build/bench").absolute()
-STAGES = (
-    drain_contests.STAGE,
-    enqueue_contests.STAGE,
-    latency_contests.STAGE,
-    waiting_contests.STAGE,
-    memory_contests.STAGE,
-    *fleet_contests.STAGES,
-    growth_contests.STAGE,
+GROUPS = (
+    drain.GROUP,
+    enqueue.GROUP,
+    latency.GROUP,
+    io_bound.GROUP,
+    memory.GROUP,
+    *fleet.GROUPS,
+    growth.GROUP,
 )
+OLD_FLAGS = {"tuning_jobs": ["--heat-jobs"], "time_limit_s": ["--box-s"]}
+"""Flags as they were named before, still accepted."""
+
 SCREEN = Console(width=None if sys.stdout.isatty() else 180)
-"""A file has room for a whole line."""
+"""A file takes lines of any length, so tables are not wrapped at 80 columns."""
 
 
 def main() -> None:
-    """Build the peers, start servers that sync to disk, hold the contests, and write `build/bench/results.json`.
+    """Build the peers, start servers that sync to disk, run the contests, and write `build/bench/results.json`.
 
-    Some contests replace their own results there; those of earlier runs stay beside them.
+    A run of some contests replaces their results in that file and keeps the others.
     """
     asked, sizes = read_command_line()
     logs.configure("ERROR")
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for left in ("servers", "course"):
+    for left in ("servers", "run"):
         rmtree(FOLDER / left, ignore_errors=True)
     peers: set[str] | None = set() if asked.without_peers else None
     environments = build(FOLDER / "peers", peers)
-    with open_arena(FOLDER, environments, sizes, asked.only, tell) as arena:
-        arena.skipped |= environments.skipped
-        results = hold_all(arena, STAGES, whole=not asked.only and not asked.without_peers)
-    show(results, arena)
+    with open_setup(FOLDER, environments, sizes, asked.only, tell) as setup:
+        setup.skipped |= environments.skipped
+        results = run_all(setup, GROUPS, whole=not asked.only and not asked.without_peers)
+    show(results, setup)
 
 
 def read_command_line(words: Sequence[str] | None = None) -> tuple[argparse.Namespace, Sizes]:
-    """What was asked for; ends the program with a message when it asks for a contest that there is not."""
+    """Parse the command line; exits with a message that lists all contests when one is unknown."""
     parser = options()
     asked = parser.parse_args(words)
     sizes = replace(Sizes(), **{field.name: getattr(asked, field.name) for field in fields(Sizes)})
-    known = results_file.known_names(STAGES, sizes)
+    known = results_file.known_names(GROUPS, sizes)
     for pattern in asked.only:
         if not fnmatch.filter(known, pattern):
             parser.error(f"--only: there is no contest {pattern!r}; there are: {' '.join(known)}")
@@ -80,68 +83,69 @@ def read_command_line(words: Sequence[str] | None = None) -> tuple[argparse.Name
 
 
 def options() -> argparse.ArgumentParser:
-    """The command line; a size's default is what published figures are measured with."""
+    """The command line; the published figures are measured with the default sizes."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=main.__doc__)
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="contests by name or pattern")
     parser.add_argument("--without-peers", action="store_true", help="ours only")
     for field in fields(Sizes):
         flag, default = f"--{field.name.replace('_', '-')}", getattr(Sizes(), field.name)
+        flags = [flag, *OLD_FLAGS.get(field.name, ())]
         if isinstance(default, tuple):
-            parser.add_argument(flag, type=int, nargs="+", default=default)
+            parser.add_argument(*flags, type=int, nargs="+", default=default)
         else:
-            parser.add_argument(flag, type=type(default), default=default, help=f"default {default}")
+            parser.add_argument(*flags, type=type(default), default=default, help=f"default {default}")
     return parser
 
 
 def tell(line: str) -> None:
-    """Say how it goes."""
+    """Print a line with the time."""
     SCREEN.print(f"{datetime.now(UTC):%H:%M:%S} {line}", highlight=False, markup=False)
 
 
-def hold_all(arena: Arena, stages: Sequence[Stage], *, whole: bool) -> Results:
-    """Every contest that was asked for; a stage that fails is told, and the others go on.
+def run_all(setup: Setup, groups: Sequence[ContestGroup], *, whole: bool) -> Results:
+    """Run every contest that was asked for; a group that fails is reported, and the others go on.
 
-    Each is written as it is held, so that a run that is stopped has not measured in vain. What it does not hold keeps
-    the result of an earlier run, unless the run is `whole`: then nothing else is left in the end.
+    Each result is written at once, so that a run that is stopped keeps what it measured. A contest that does not run
+    keeps its earlier result, unless the run is `whole`: then only results of this run are left at the end.
     """
-    earlier = results_file.read(arena.folder)
+    earlier = results_file.read(setup.folder)
     results: Results = {}
-    for stage in stages:
-        wanted = stage.wanted(arena)
+    for group in groups:
+        wanted = group.wanted(setup)
         if not wanted:
             continue
         began, reason = time.monotonic(), "one side did not run"
         try:
-            for contest in stage.hold(arena):
-                measured = here_and_now() | {"rounds": arena.sizes.rounds}
+            for contest in group.run(setup):
+                measured = here_and_now() | {"rounds": setup.sizes.rounds}
                 results[contest.name] = contest.result() | {"measured": measured}
-                write(earlier | results, arena, stages)
+                write(earlier | results, setup, groups)
         except FAILURES as error:
-            reason = told_by(error)
-            arena.tell(f"{stage.title}: {reason}")
-        arena.skipped |= {name: f"not held: {reason}" for name in wanted if name not in results}
-        arena.minutes[stage.title] = round((time.monotonic() - began) / 60, 1)
-    write(results if whole else earlier | results, arena, stages)
+            reason = describe_failure(error)
+            setup.tell(f"{group.title}: {reason}")
+        setup.skipped |= {name: f"not run: {reason}" for name in wanted if name not in results}
+        setup.minutes[group.title] = round((time.monotonic() - began) / 60, 1)
+    write(results if whole else earlier | results, setup, groups)
     return results
 
 
-def write(results: Results, arena: Arena, stages: Sequence[Stage]) -> None:
+def write(results: Results, setup: Setup, groups: Sequence[ContestGroup]) -> None:
     """Write results, machine and chart."""
-    results_file.write(arena.folder, results, results_file.known_names(stages, arena.sizes))
-    machine = describe(arena)
-    (arena.folder / "machine.json").write_text(json.dumps(machine, indent=2) + "\n")
+    results_file.write(setup.folder, results, results_file.known_names(groups, setup.sizes))
+    machine = describe(setup)
+    (setup.folder / "machine.json").write_text(json.dumps(machine, indent=2) + "\n")
     if results:
-        chart.write(results, machine, arena.folder / "bench.svg")
+        chart.write(results, machine, setup.folder / "bench.svg")
 
 
-def show(results: Results, arena: Arena) -> None:
+def show(results: Results, setup: Setup) -> None:
     """The results of this run as a table."""
     table = Table("contest", "ours", "peer", "unit", "ratio", "of the rounds", "target")
     for name, result in results.items():
         figures = [str(result[key]) for key in ("ours", "peer", "unit", "ratio")]
         table.add_row(name, *figures, f"{result['min']}-{result['max']}", chart.verdict(result))
     SCREEN.print(table)
-    for what, why in arena.skipped.items():
+    for what, why in setup.skipped.items():
         SCREEN.print(f"left out: {what}: {why}")
 
 

@@ -1,4 +1,4 @@
-"""What the contests ask of ours and of every peer: restore a backlog, run workers on it, tell when all is settled."""
+"""The interface of ours and of every peer: restore a backlog, run workers on it, say when all is settled."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from bench.course import Course
-from bench.tick import VARIABLE
+from bench.measured_job import VARIABLE
+from bench.run_folder import RunFolder
 from sandbox.servers.child_process import ChildProcess, Command
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -15,12 +15,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to run workers: each process's words after the interpreter, and what is in its environment."""
+    """One way to run workers: the arguments of each process after the interpreter, and environment variables."""
 
     label: str
     workers: tuple[tuple[str, ...], ...]
     ready: int
-    """Processes that run jobs, each of which reports once."""
+    """How many processes run jobs; each reports once that it is ready."""
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -29,28 +29,28 @@ class Contender(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in the results."""
+        """The contender's name in the results."""
 
     def restore(self, job: str, jobs: int) -> None:
-        """Make the stores hold an untouched backlog of so many jobs, none to begin with nothing."""
+        """Make the stores hold a fresh backlog of `jobs` jobs; 0 for empty stores."""
 
     def environment(self) -> Mapping[str, str]:
-        """What its processes read."""
+        """Environment variables of its processes."""
 
     def interpreter(self) -> Path:
         """The Python of its processes."""
 
     def settled(self) -> bool:
-        """Whether its own store says that every job is done."""
+        """Whether its own store says that every job is done; True where it has no such store."""
 
-    def latency(self, course: Course, samples: int) -> None:
-        """Enqueue so many `note` jobs with random gaps while its workers idle."""
+    def latency(self, run_folder: RunFolder, samples: int) -> None:
+        """Enqueue `samples` jobs of the type `note`, with random gaps, while its workers are idle."""
 
 
 @contextmanager
-def running(contender: Contender, setting: Setting, course: Course, log: Path) -> Iterator[list[ChildProcess]]:
-    """Run a contender's workers for as long as they are needed."""
-    environment = {**contender.environment(), **setting.environment, VARIABLE: str(course.folder)}
+def running(contender: Contender, setting: Setting, run_folder: RunFolder, log: Path) -> Iterator[list[ChildProcess]]:
+    """Run a contender's workers for the length of the block."""
+    environment = {**contender.environment(), **setting.environment, VARIABLE: str(run_folder.folder)}
     with ExitStack() as stack:
         children = []
         for words in setting.workers:
@@ -63,5 +63,5 @@ def running(contender: Contender, setting: Setting, course: Course, log: Path) -
 
 
 def processes(words: Sequence[str], count: int) -> tuple[tuple[str, ...], ...]:
-    """The same command several times."""
+    """The same command `count` times."""
     return (tuple(words),) * count

@@ -1,35 +1,32 @@
-"""One contest: the same work done by ours and by a peer, in turns on the same machine, told as a ratio."""
+"""One contest: the same work done by ours and by a peer, in turns on the same machine, reported as a ratio."""
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from subprocess import SubprocessError
-from typing import Literal, TypeVar
+from typing import Literal
 
 import psycopg
 from redis.exceptions import RedisError
 
 from domain.jobs.failures import Failure
 
-Run = TypeVar("Run")
-Key = TypeVar("Key")
-
 DIGITS = 4
 OF_OTHERS = (psycopg.Error, RedisError, SubprocessError, Failure)
 FAILURES = (TimeoutError, RuntimeError, OSError, ValueError, LookupError, *OF_OTHERS)
-"""What a run that fails raises; it is told in the report, and the others go on."""
+"""What a failing run raises. The report names it, and the other contenders go on."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is promised: of the ratio, or of our own figure."""
+    """A bound for the ratio or for our own figure."""
 
     of: Literal["ratio", "ours"]
     bound: Literal["at least", "at most"]
     value: float
 
     def met(self, result: Mapping[str, object]) -> bool:
-        """Whether a result keeps it; without a figure it is not kept."""
+        """Whether a result meets the target; a result without the figure does not."""
         figure = result[self.of]
         if not isinstance(figure, int | float):
             return False
@@ -38,23 +35,23 @@ class Target:
 
 @dataclass(frozen=True)
 class Contest:
-    """The figures of each round; `better` says which direction wins, and the ratio is how many times better ours is."""
+    """The figures of each round. `better` says which direction wins; the ratio says how many times better ours is."""
 
     name: str
     ours: tuple[float, ...]
     peer: tuple[float, ...] = ()
-    """Empty where there is nobody to compare with; then only a target of our own figure can be kept."""
+    """Empty where there is no peer; then only a target for our own figure can be met."""
     unit: str = "jobs/s"
     better: Literal["higher", "lower"] = "higher"
     targets: tuple[Target, ...] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
-    """Settings, sizes and remarks that a reader needs to judge it."""
+    """Settings, sizes and remarks that a reader of the result needs."""
 
     def result(self) -> dict[str, object]:
         """Medians, their ratio, and the least and the greatest ratio of any round."""
         ours, peer = statistics.median(self.ours), statistics.median(self.peer) if self.peer else None
         ratios = [self._ratio(mine, theirs) for mine, theirs in zip(self.ours, self.peer, strict=False)]
-        told: dict[str, object] = {
+        summary: dict[str, object] = {
             "ours": rounded(ours),
             "peer": None if peer is None else rounded(peer),
             "ratio": None if peer is None else rounded(self._ratio(ours, peer)),
@@ -64,8 +61,8 @@ class Contest:
             "better": self.better,
             "rounds": {"ours": list(map(rounded, self.ours)), "peer": list(map(rounded, self.peer))},
         }
-        told["targets"] = [vars(target) | {"met": target.met(told)} for target in self.targets]
-        return told | dict(self.facts)
+        summary["targets"] = [vars(target) | {"met": target.met(summary)} for target in self.targets]
+        return summary | dict(self.facts)
 
     def _ratio(self, ours: float, peer: float) -> float:
         return ours / peer if self.better == "higher" else peer / ours
@@ -73,7 +70,7 @@ class Contest:
 
 @dataclass(frozen=True)
 class Rounds:
-    """What each runner reached in each round, and why runners dropped out."""
+    """The figure of each runner in each round, and why runners dropped out."""
 
     figures: Mapping[str, tuple[float, ...]]
     dropped: Mapping[str, str]
@@ -82,10 +79,10 @@ class Rounds:
 def take_turns(
     runners: Mapping[str, Callable[[], float]], rounds: int, tell: Callable[[str], object] = lambda _: None
 ) -> Rounds:
-    """Let all run in every round, so that whatever else the machine does hits all alike.
+    """Run every runner once per round, so that other load on the machine affects all of them alike.
 
-    Each round begins with another, so that nobody always runs after the same neighbour. Who fails drops out, with what
-    it reached until then and the reason.
+    Each round begins with the next runner, so that no runner always follows the same one. A runner that fails drops
+    out; its earlier figures and the reason are kept.
     """
     figures: dict[str, list[float]] = {name: [] for name in runners}
     dropped: dict[str, str] = {}
@@ -96,7 +93,7 @@ def take_turns(
             try:
                 figure = runners[name]()
             except FAILURES as error:
-                dropped[name] = told_by(error)
+                dropped[name] = describe_failure(error)
                 tell(f"{name}: dropped: {dropped[name]}")
             else:
                 figures[name].append(figure)
@@ -105,23 +102,23 @@ def take_turns(
 
 
 def rotated(names: Sequence[str], turn: int) -> list[str]:
-    """The names, begun at another place each turn."""
+    """The names, each turn beginning with the next one."""
     start = turn % len(names) if names else 0
     return [*names[start:], *names[:start]]
 
 
 def best(figures: Mapping[str, tuple[float, ...]], names: Sequence[str]) -> str | None:
-    """Of these, who has the highest median; None when none ran."""
+    """The name with the highest median; None when none of them ran."""
     ran = [name for name in names if figures.get(name)]
     return max(ran, key=lambda name: statistics.median(figures[name]), default=None)
 
 
 def rounded(figure: float) -> float:
-    """Four digits that mean something."""
+    """The figure with four significant digits."""
     return float(f"{figure:.{DIGITS}g}")
 
 
-def told_by(error: Exception) -> str:
-    """A failure in one line."""
+def describe_failure(error: Exception) -> str:
+    """A failure in one line: its class and the last line of its message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[-1] if lines else 'no reason given'}"[:300]

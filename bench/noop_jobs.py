@@ -1,8 +1,8 @@
-"""The job types that are measured: they do nothing, so that all of the time is the frame's."""
+"""The measured job types. They do nothing, so that all time is spent in the engine and the ledger."""
 
 from typing import Any
 
-from bench import tick
+from bench import measured_job
 from domain.jobs.job import Done, Outcome
 from domain.jobs.queues import Queue
 from domain.payloads.payload import Payload
@@ -10,15 +10,15 @@ from engine.app import register
 from engine.catalogue import Job, job
 from engine.context import JobContext
 
-NAP_S = 0.1
+WAIT_S = 0.1
 
 
 class Nothing(Payload):
-    """No words."""
+    """No fields."""
 
 
 class Note(Payload, job_type="noop_jobs.note"):
-    """When it was enqueued, by the machine's monotonic clock."""
+    """When the job was enqueued, in nanoseconds of the machine's monotonic clock."""
 
     sent_ns: int
 
@@ -29,8 +29,8 @@ class Noop(Nothing, job_type="noop_jobs.noop"):
 
 @job(queue=Queue.DEFAULT)
 def noop(_ctx: JobContext, _payload: Noop) -> Outcome:
-    """Be counted."""
-    tick.tick()
+    """Count one job."""
+    measured_job.count()
     return Done()
 
 
@@ -40,41 +40,41 @@ class LightNoop(Nothing, job_type="noop_jobs.light_noop"):
 
 @job(queue=Queue.DEFAULT, light=True)
 def light_noop(_ctx: JobContext, _payload: LightNoop) -> Outcome:
-    """Be counted, in a batch."""
-    tick.tick()
+    """Count one job, as a light one."""
+    measured_job.count()
     return Done()
 
 
-class Nap(Nothing, job_type="noop_jobs.nap"):
-    """The payload of `nap`."""
+class IoBound(Nothing, job_type="noop_jobs.io_bound"):
+    """The payload of `io_bound`."""
 
 
 @job(queue=Queue.DEFAULT)
-def nap(_ctx: JobContext, _payload: Nap) -> Outcome:
-    """Be counted after a nap."""
-    tick.nap(NAP_S)
+def io_bound(_ctx: JobContext, _payload: IoBound) -> Outcome:
+    """Wait, then count one job."""
+    measured_job.wait(WAIT_S)
     return Done()
 
 
-class LightNap(Nothing, job_type="noop_jobs.light_nap"):
-    """The payload of `light_nap`."""
+class LightIoBound(Nothing, job_type="noop_jobs.light_io_bound"):
+    """The payload of `light_io_bound`."""
 
 
 @job(queue=Queue.DEFAULT, light=True)
-def light_nap(_ctx: JobContext, _payload: LightNap) -> Outcome:
-    """Be counted after a nap, without a Celery request."""
-    tick.nap(NAP_S)
+def light_io_bound(_ctx: JobContext, _payload: LightIoBound) -> Outcome:
+    """Wait, then count one job, without a Celery request."""
+    measured_job.wait(WAIT_S)
     return Done()
 
 
 @job(queue=Queue.DEFAULT)
 def note(_ctx: JobContext, payload: Note) -> Outcome:
-    """Note how late it is."""
-    tick.arrive(payload.sent_ns)
+    """Record the latency."""
+    measured_job.record_latency(payload.sent_ns)
     return Done()
 
 
-MEASURED: tuple[Job[Any], ...] = (noop, light_noop, nap, light_nap, note)
+MEASURED: tuple[Job[Any], ...] = (noop, light_noop, io_bound, light_io_bound, note)
 
 for measured in MEASURED:
     register(measured)

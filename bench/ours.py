@@ -1,4 +1,4 @@
-"""Postroom as a contender, with everything on: audit, guards, fencing, row-level security, redaction."""
+"""Postroom as a contender, with every feature on: audit, guards, fencing, row-level security, redaction."""
 
 import sys
 import time
@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID
 
-from bench import tick
+from bench import measured_job
 from bench.contender import Setting, processes
-from bench.course import Course
 from bench.noop_jobs import MEASURED
-from bench.stores import OURS, PLAY, Stores
+from bench.run_folder import RunFolder
+from bench.stores import OURS, RUN_DATABASE, Stores
 from domain.jobs.job import JsonObject, NewJob
 from engine import enqueue
 from engine.process.runtime import Runtime, install
@@ -28,17 +28,17 @@ QUIET = ("--without-gossip", "--without-mingle")
 THREADS = Setting("2 processes of 4 threads", processes((*WORKER, *QUIET, "-P", "threads", "-c", "4"), 2), ready=2)
 FEW_THREADS = Setting("3 processes of 2 threads", processes((*WORKER, *QUIET, "-P", "threads", "-c", "2"), 3), ready=3)
 PREFORK = Setting("prefork 2", processes((*WORKER, *QUIET, "-P", "prefork", "-c", "2"), 1), ready=2)
-NAPPING = Setting("1 process of 200 threads", processes((*WORKER, *QUIET, "-P", "threads", "-c", "200"), 1), ready=1)
+IO_BOUND = Setting("1 process of 200 threads", processes((*WORKER, *QUIET, "-P", "threads", "-c", "200"), 1), ready=1)
 ONE = Setting("1 process of 4 threads", processes((*WORKER, *QUIET, "-P", "threads", "-c", "4"), 1), ready=1)
 
 
 class Ours:
-    """Postroom's workers, and its Python door to enqueue by."""
+    """Postroom's workers, and enqueueing in Python."""
 
     name = "postroom"
 
     def __init__(self, stores: Stores) -> None:
-        """Prepare a migrated database of which every run gets a copy."""
+        """Prepare a migrated database; every run gets a copy."""
         self._stores = stores
         self._stores.make_database(TEMPLATE)
         upgrade(self.settings(TEMPLATE))
@@ -46,16 +46,16 @@ class Ours:
             job_types.publish(tx, [measured.line() for measured in MEASURED])
             self.org = UUID(str(tx.raw("insert into orgs (name) values ('bench') returning id")[0][0]))
 
-    def settings(self, database: str = PLAY) -> Settings:
+    def settings(self, database: str = RUN_DATABASE) -> Settings:
         """Settings for the benchmark's own servers."""
         urls = {"database_url": self._stores.database_url(database), "broker_url": self._stores.broker_url(OURS)}
         return Settings.model_validate(urls)
 
     @contextmanager
-    def runtime(self, database: str = PLAY) -> Iterator[Runtime]:
-        """A process's runtime on a database of the benchmark."""
+    def runtime(self, database: str = RUN_DATABASE) -> Iterator[Runtime]:
+        """A runtime on a database of the benchmark, installed for the length of the block."""
         runtime = Runtime(self.settings(database))
-        install(runtime)  # where the doors look for it
+        install(runtime)  # where `enqueue` looks for it
         try:
             yield runtime
         finally:
@@ -63,20 +63,20 @@ class Ours:
             runtime.close()
 
     def restore(self, job: str, jobs: int) -> None:
-        """A fresh copy of the database and an empty broker, then a backlog through the Python door."""
-        self._stores.make_database(PLAY, TEMPLATE)
+        """Copy the database, empty the broker, and enqueue a backlog in Python."""
+        self._stores.make_database(RUN_DATABASE, TEMPLATE)
         self.fill(job, jobs)
         self._stores.settle()
 
     def fill(self, job: str, jobs: int) -> float:
-        """Enqueue and publish in bulk; the seconds that it took."""
+        """Enqueue and publish in bulk; returns seconds."""
         with self._empty():
             began = time.perf_counter()
             self.enqueue_many(job, jobs)
             return time.perf_counter() - began
 
     def fill_singly(self, job: str, jobs: int) -> float:
-        """Enqueue and publish one by one; the seconds that it took."""
+        """Enqueue and publish one by one; returns seconds."""
         with self._empty() as runtime:
             began = time.perf_counter()
             for _ in range(jobs):
@@ -84,16 +84,16 @@ class Ours:
             return time.perf_counter() - began
 
     def enqueue_many(self, job: str, jobs: int) -> None:
-        """The one place that says how many jobs are enqueued."""
+        """Enqueue `jobs` jobs in bulk."""
         enqueue.enqueue_many(self._new(job) for _ in range(jobs))
 
     def enqueue_one(self, runtime: Runtime, job: str, payload: JsonObject | None = None) -> None:
-        """One per transaction."""
+        """Enqueue one job in a transaction of its own."""
         with runtime.database.ledger() as tx:
             enqueue.enqueue_jobs(tx, [self._new(job, payload)])
 
     def environment(self) -> Mapping[str, str]:
-        """The settings that a worker needs."""
+        """The settings that a worker needs, as environment variables."""
         settings = self.settings()
         return {
             "POSTROOM_DATABASE_URL": settings.database_url.get_secret_value(),
@@ -110,16 +110,19 @@ class Ours:
         """Whether every job is final."""
         return not self._stores.scalar("select count(*) from jobs where finished_at is null")
 
-    def latency(self, _course: Course, samples: int) -> None:
-        """Enqueue one by one through the Python door."""
+    def latency(self, _folder: RunFolder, samples: int) -> None:
+        """Enqueue one by one in Python."""
         with self.runtime() as runtime:
-            for gap in tick.gaps(samples):
+            for gap in measured_job.gaps(samples):
                 time.sleep(gap)
                 self.enqueue_one(runtime, "note", {"sent_ns": time.monotonic_ns()})
 
     @contextmanager
     def _empty(self) -> Iterator[Runtime]:
-        """A runtime with an empty broker, whose epoch the ledger knows: else it would publish every hint again."""
+        """A runtime with an empty broker.
+
+        The relay's turn records the broker's new epoch; without it the relay would publish every hint again.
+        """
         self._stores.empty_broker(OURS)
         with self.runtime() as runtime:
             Relay(runtime).turn()

@@ -1,4 +1,4 @@
-"""Builds a virtual environment for each peer in `peers.txt`; one that cannot be built is left out with a word."""
+"""Builds a virtual environment for each peer in `peers.txt`; one that cannot be built is left out, with a reason."""
 
 import json
 import re
@@ -15,7 +15,7 @@ MINUTES = 10
 
 @dataclass(frozen=True)
 class Line:
-    """One peer: what pip installs for it, and the least Python that it takes."""
+    """One peer: what pip installs for it, and the oldest Python that it supports."""
 
     peer: str
     requirements: tuple[str, ...]
@@ -24,7 +24,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Environments:
-    """The interpreter of each peer that was built, what pip says is in it, and why others are missing."""
+    """The interpreter of each peer that was built, the versions installed in it, and why others are missing."""
 
     pythons: Mapping[str, Path]
     versions: Mapping[str, Mapping[str, str]]
@@ -32,12 +32,12 @@ class Environments:
 
 
 def read_lines(text: str) -> tuple[Line, ...]:
-    """Parse the list; `ValueError` names a line that is none."""
+    """Parse the list; `ValueError` names a line that is not `peer: requirement ...`."""
     return tuple(_line(row) for row in text.splitlines() if row.strip() and not row.startswith("#"))
 
 
 def build(folder: Path, peers: set[str] | None = None) -> Environments:
-    """Build what is missing under `folder`, all peers or some; an environment stays until its line changes."""
+    """Build what is missing under `folder`, for all peers or some; an environment is kept until its line changes."""
     pythons, versions, skipped = {}, {}, {}
     for line in read_lines(LIST.read_text()):
         if peers is not None and line.peer not in peers:
@@ -51,7 +51,7 @@ def build(folder: Path, peers: set[str] | None = None) -> Environments:
 
 
 def find_python(least: tuple[int, int]) -> Path:
-    """Our own interpreter if it will do, so that peers run on what we run on; else another; `LookupError` if none."""
+    """Our own interpreter if it is new enough, so that peers run on the same, else a newer one, else `LookupError`."""
     if sys.version_info[:2] >= least:
         return Path(sys.executable)
     names = [f"{least[0]}.{minor}" for minor in range(least[1] + 3, least[1] - 1, -1)]
@@ -79,7 +79,7 @@ def _python_of(folder: Path) -> Path:
 
 
 def _build_one(folder: Path, line: Line) -> dict[str, str]:
-    """Build an environment unless it stands as its line says; returns what is in it."""
+    """Build an environment unless it is as its line says; returns the versions installed in it."""
     python, note = _python_of(folder), folder / "installed.json"
     wanted = list(line.requirements)
     if note.exists() and (standing := json.loads(note.read_text()))["wanted"] == wanted:
@@ -100,7 +100,7 @@ def _freeze(python: Path) -> Iterator[tuple[str, str]]:
 
 
 def _runs(python: str) -> bool:
-    """Whether it is a Python; a version manager's shim may be none."""
+    """Whether this is a working Python with `venv`; a version manager's shim may not be."""
     try:
         return "venv" in _run([python, "-c", "import venv; print(venv.__name__)"])
     except (OSError, subprocess.SubprocessError):
@@ -112,8 +112,8 @@ def _run(words: list[str]) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """The line that says why an environment could not be built."""
-    told = getattr(error, "stderr", None) or str(error)
-    lines = [line.strip() for line in str(told).splitlines() if line.strip()]
+    """The line of pip's output that says why an environment could not be built."""
+    output = getattr(error, "stderr", None) or str(error)
+    lines = [line.strip() for line in str(output).splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR")]
     return (errors or lines or [type(error).__name__])[-1]

@@ -1,22 +1,22 @@
-"""`results.json`: what was measured, contest by contest, in this run and in earlier ones."""
+"""`results.json`: the results of this run and of earlier ones, by contest."""
 
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from bench.arena import Sizes, Stage
+from bench.setup import ContestGroup, Sizes
 
 Results = dict[str, dict[str, object]]
 NAME = "results.json"
 
 
-def known_names(stages: Iterable[Stage], sizes: Sizes) -> list[str]:
-    """All contests that there are, in the order in which they are held."""
-    return [name for stage in stages for name in stage.names(sizes)]
+def known_names(groups: Iterable[ContestGroup], sizes: Sizes) -> list[str]:
+    """The names of all contests, in the order in which they run."""
+    return [name for group in groups for name in group.names(sizes)]
 
 
 def read(folder: Path) -> Results:
-    """Results of earlier runs, none where no run was; `ValueError` names a file that holds something else."""
+    """Results of earlier runs, empty before the first; `ValueError` names a file that holds something else."""
     path = folder / NAME
     try:
         found = json.loads(path.read_text())
@@ -30,7 +30,7 @@ def read(folder: Path) -> Results:
 
 
 def write(folder: Path, results: Results, order: Sequence[str]) -> None:
-    """Write results by the order of their names, others last; a run that is killed meanwhile leaves the old file."""
+    """Write results in the given order, unknown names last; a run that is killed meanwhile leaves the old file."""
     places = {name: place for place, name in enumerate(order)}
     ordered = {name: results[name] for name in sorted(results, key=lambda name: places.get(name, len(places)))}
     draft = folder / f"{NAME}.part"

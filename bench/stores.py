@@ -1,4 +1,4 @@
-"""The stores of a run: a database cloned from a prepared one, a numbered broker database filled from a prepared one."""
+"""The stores of a run: a database copied from a prepared one, a broker database filled from a prepared one."""
 
 from importlib.resources import files
 
@@ -8,15 +8,17 @@ from redis import Redis
 
 from sandbox.servers.servers import Servers
 
-PLAY = "play"
-"""The database, and number 1 the broker's, in which every run takes place."""
+RUN_DATABASE = "run"
+"""The PostgreSQL database in which every run takes place."""
 
-OURS, PLAYGROUND, FIRST_BACKLOG = 0, 1, 2
+OURS, RUN_BROKER, FIRST_BACKLOG = 0, 1, 2
+"""Numbered databases of the broker: ours, the peers' runs, and from 2 on the prepared backlogs."""
+
 CHUNK = 1000
 
 
 class Stores:
-    """Prepares and restores what a run consumes, so that a backlog is enqueued once and drained many times."""
+    """Prepares and restores what a run consumes: a backlog is enqueued once and drained many times."""
 
     def __init__(self, servers: Servers) -> None:
         """Use the benchmark's own servers."""
@@ -24,27 +26,27 @@ class Stores:
         self._numbers: dict[str, int] = {}
 
     def spread_checkpoints(self) -> None:
-        """Keep PostgreSQL from checkpointing in the middle of a run, for everybody alike; durability stays as it is."""
+        """Keep checkpoints out of the runs, for every contender alike; durability does not change."""
         with self._owner() as owner:
             owner.execute("alter system set max_wal_size = '8GB'")
             owner.execute("alter system set checkpoint_timeout = '30min'")
             owner.execute("select pg_reload_conf()")
 
-    def database_url(self, name: str = PLAY) -> str:
-        """The owner's connection."""
+    def database_url(self, name: str = RUN_DATABASE) -> str:
+        """The URL of the owner's connection."""
         return self._servers.postgres.url(name)
 
-    def broker_url(self, number: int = PLAYGROUND) -> str:
-        """A numbered database of the broker."""
+    def broker_url(self, number: int = RUN_BROKER) -> str:
+        """The URL of a numbered database of the broker."""
         return self._servers.valkey.url(number)
 
     def has_database(self, name: str) -> bool:
-        """Whether it was made."""
+        """Whether a database of this name exists."""
         with self._owner() as owner:
             return owner.execute("select 1 from pg_database where datname = %s", [name]).fetchone() is not None
 
     def make_database(self, name: str, template: str = "template1") -> None:
-        """Make a database anew, as a copy; a large one is copied as files instead of through the log."""
+        """Make a database anew as a copy of the template, file by file instead of through the write-ahead log."""
         with self._owner() as owner:
             owner.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))
             # A session that is still closing would forbid the copy.
@@ -52,14 +54,14 @@ class Stores:
             copy = sql.SQL("create database {} template {} strategy file_copy")
             owner.execute(copy.format(sql.Identifier(name), sql.Identifier(template)))
 
-    def settle(self, name: str = PLAY) -> None:
-        """Let a run begin with fresh statistics and nothing left to write, the same for all."""
+    def settle(self, name: str = RUN_DATABASE) -> None:
+        """Vacuum, analyse and checkpoint, so that every run begins in the same state."""
         with psycopg.connect(self.database_url(name), autocommit=True) as connection:
             connection.execute("vacuum analyze")
             connection.execute("checkpoint")
 
-    def scalar(self, query: str, name: str = PLAY) -> int:
-        """The number that a query tells."""
+    def scalar(self, query: str, name: str = RUN_DATABASE) -> int:
+        """The number that a query returns; `LookupError` when it returns no row."""
         with psycopg.connect(self.database_url(name), autocommit=True) as connection:
             row = connection.execute(query.encode()).fetchone()
         if row is None:
@@ -67,41 +69,41 @@ class Stores:
         return int(row[0])
 
     def postgres_version(self) -> str:
-        """As the server says it."""
+        """The version that the server reports."""
         with self._owner() as owner:
             return str(owner.info.parameter_status("server_version"))
 
     def valkey_version(self) -> str:
-        """As the server says it."""
+        """The version that the server reports."""
         with Redis.from_url(self.broker_url()) as broker:
-            told = broker.info("server")
-        return str(told.get("valkey_version", told["redis_version"]))
+            info = broker.info("server")
+        return str(info.get("valkey_version", info["redis_version"]))
 
     def has_backlog(self, name: str) -> bool:
-        """Whether a broker database was set aside under this name."""
+        """Whether a broker database is reserved under this name."""
         return name in self._numbers
 
     def backlog_url(self, name: str) -> str:
-        """Set an empty broker database aside for a backlog."""
+        """Reserve an empty broker database for a backlog; returns its URL."""
         number = self._numbers.setdefault(name, FIRST_BACKLOG + len(self._numbers))
         url = self.broker_url(number)
         self.empty_broker(number)
         return url
 
-    def empty_broker(self, number: int = PLAYGROUND) -> None:
+    def empty_broker(self, number: int = RUN_BROKER) -> None:
         """Remove everything from a numbered database."""
         with Redis.from_url(self.broker_url(number)) as broker:
             broker.flushdb()
 
     def restore_backlog(self, name: str) -> None:
-        """Fill the broker's playground with a copy of a backlog."""
+        """Copy a backlog into the broker database of the runs."""
         self.empty_broker()
         with Redis.from_url(self.broker_url(self._numbers[name])) as broker:
             keys = list(broker.scan_iter(count=CHUNK))
             for start in range(0, len(keys), CHUNK):
                 with broker.pipeline(transaction=False) as pipe:
                     for key in keys[start : start + CHUNK]:
-                        pipe.copy(key, key, destination_db=PLAYGROUND, replace=True)
+                        pipe.copy(key, key, destination_db=RUN_BROKER, replace=True)
                     pipe.execute()
 
     def _owner(self) -> "psycopg.Connection[tuple[object, ...]]":
@@ -109,5 +111,5 @@ class Stores:
 
 
 def bulk_sql(name: str) -> bytes:
-    """A statement of `bench/sql`."""
+    """The text of a statement in `bench/sql`."""
     return (files("bench") / "sql" / f"{name}.sql").read_bytes()

@@ -52,7 +52,7 @@ class JobTask(Task):  # type: ignore[misc] # Celery ships no types
         """Run the job that the ledger loop has claimed; without one, take a foreign client's job into the ledger."""
         attempt = self.request.get(execution.HEADER)
         if attempt is not None:
-            return execution.run(attempt, self.job_type)
+            return execution.run_in_task(attempt, self.job_type)
         if arguments:
             adoption.refuse(runtime(), self.job_type.name, self.request.id, "args", "must be empty")
             return "refused"

@@ -1,1 +1,1 @@
-"""The world in a box: embedded servers, one emulator per provider, real mail, the demo."""
+"""The local stack: embedded servers, one emulator per provider, real mail, the demo."""

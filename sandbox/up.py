@@ -1,4 +1,4 @@
-"""`make up` and `make down`: the same box as the demo's, left running for work by a process in the background."""
+"""`make up` and `make down`: the demo's local stack, kept running by a process in the background."""
 
 import argparse
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from sandbox.demo.demo import TROUBLE
+from sandbox.demo.demo import EXPECTED_ERRORS
 from sandbox.demo.endings import Stopped, alone_in, forget_settings, stopped_by_signals
 from sandbox.demo.fleet import Fleet
 from sandbox.demo.mailbox_story import OWNER
@@ -30,7 +30,7 @@ STOP_WITHIN_S = 60.0
 
 @dataclass(frozen=True)
 class State:
-    """What `build/up/state.json` holds: the keeper that everything ends with, and where everything listens."""
+    """The content of `build/up/state.json`: the background process, all processes, URLs, the environment."""
 
     keeper: int
     keeper_started_at: float
@@ -40,7 +40,7 @@ class State:
 
     @property
     def alive(self) -> bool:
-        """Whether the keeper runs; a later process of the same number is another one."""
+        """Whether the background process runs; a later process with the same id is another one."""
         try:
             return bool(psutil.Process(self.keeper).create_time() == self.keeper_started_at)
         except psutil.NoSuchProcess:
@@ -48,7 +48,7 @@ class State:
 
 
 def main() -> int:
-    """Start, keep or stop the box; exit status 0 when that was done."""
+    """Start, keep or stop the local stack; exit status 0 when that was done."""
     options = _options()
     screen = Screen()
     try:
@@ -58,15 +58,15 @@ def main() -> int:
     except Stopped as stopped:
         screen.complain(f"stopped by {stopped}; nothing is left running")
         return stopped.exit_status
-    except TROUBLE as trouble:
-        screen.complain(f"{type(trouble).__name__}: {trouble}")
+    except EXPECTED_ERRORS as error:
+        screen.complain(f"{type(error).__name__}: {error}")
         return 1
 
 
 def start(folder: Path, screen: Screen) -> int:
-    """Start a keeper in the background, wait until its box is ready, and say where everything is."""
+    """Start the stack with a background process, wait until it is ready, and print its addresses."""
     if (state := read_state(folder)) is not None:
-        screen.tell("The box is up already; `make down` stops it")
+        screen.tell("The local stack is up already; `make down` stops it")
         show(state, folder, screen)
         return 0
     log = folder.with_name(f"{folder.name}.log")
@@ -86,7 +86,7 @@ def start(folder: Path, screen: Screen) -> int:
         wait_until(
             lambda: keeper.poll() is not None or read_state(folder),
             within=START_WITHIN_S,
-            describe="the box to be ready",
+            describe="the local stack to be ready",
         )
         screen.console.print(log.read_text().rstrip(), markup=False, soft_wrap=True)
         state = read_state(folder)
@@ -94,13 +94,13 @@ def start(folder: Path, screen: Screen) -> int:
             return 1
         failed.pop_all()
     show(state, folder, screen)
-    # The keeper outlives us on purpose; without a status Python would warn that it still runs.
+    # The background process outlives this one. Without a status Python would warn that it still runs.
     keeper.returncode = 0
     return 0
 
 
 def stop(folder: Path, screen: Screen) -> int:
-    """Ask the keeper to end everything, and wait for it."""
+    """Ask the background process to stop everything, and wait for its end."""
     state = read_state(folder)
     if state is None:
         screen.tell("Nothing is up")
@@ -112,7 +112,7 @@ def stop(folder: Path, screen: Screen) -> int:
 
 
 def keep(folder: Path, screen: Screen) -> int:
-    """Run the box until a signal comes; the state file stands as long as it is ready."""
+    """Run the stack until a signal comes; the state file exists as long as the stack is ready."""
     forget_settings()
     try:
         with stopped_by_signals(), alone_in(folder), Fleet(folder, screen.tell) as fleet:
@@ -145,12 +145,12 @@ def show(state: State, folder: Path, screen: Screen) -> None:
 
 
 def exports(environment: dict[str, str]) -> str:
-    """Lines that a shell can take in."""
+    """Lines of `export` for a shell."""
     return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in environment.items())
 
 
 def read_state(folder: Path) -> State | None:
-    """The state of the box that is up in a folder; None when none is, whatever an earlier one left behind."""
+    """The state of the stack that runs in a folder; None when none runs, even if an earlier one left a file."""
     try:
         state = State(**json.loads(_state_file(folder).read_text()))
     except FileNotFoundError:
@@ -167,7 +167,7 @@ def _write_state(folder: Path, fleet: Fleet) -> None:
     processes = {member.name: member.process.pid for member in fleet.members}
     state = State(os.getpid(), psutil.Process().create_time(), processes, urls, addresses.environment())
     (folder / "environment").write_text(exports(state.environment) + "\n")
-    # Written aside and moved: whoever waits for the file must never read half of it.
+    # Written aside and renamed, so that no reader sees half of the file.
     half = _state_file(folder).with_suffix(".half")
     half.write_text(json.dumps(asdict(state), indent=2) + "\n")
     half.replace(_state_file(folder))
@@ -178,7 +178,7 @@ def _state_file(folder: Path) -> Path:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Start the whole fleet in the box and leave it running.")
+    parser = argparse.ArgumentParser(description="Start the local stack with the whole fleet and leave it running.")
     parser.add_argument("--down", action="store_true", help="stop what was started")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where databases, logs and state go; emptied first")
     parser.add_argument("--keep", action="store_true", help=argparse.SUPPRESS)

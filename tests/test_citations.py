@@ -10,6 +10,7 @@ from tests.house import ROOMS, ROOT, SINGLE_FILES
 from tests.written_pages import DOCS, Page
 
 CITATION = re.compile(r"\bdocs: (?P<page>[\w-]+\.md)(?:#(?P<anchor>[\w-]+))?")
+BY_PATH = re.compile(r"\bdocs/[\w/-]+\.md\b")
 FROM_ELSEWHERE = re.compile(
     r"(?<![\w-])(?:(?:providers|spec|house|style|matrix|findings|peers)\.md"
     r"|spec(?:ification)? section|spec §|SPEC-\d+|seed \d{3})\b",
@@ -42,6 +43,9 @@ def unresolved(text: str, pages: dict[str, Page]) -> Iterator[str]:
             yield f"{found.group()}: docs/ has no page {found['page']}"
         elif found["anchor"] and found["anchor"] not in page.anchors():
             yield f"{found.group()}: {page.name} has no heading #{found['anchor']}"
+    for found in BY_PATH.finditer(text):
+        if not (ROOT / found.group()).exists():
+            yield f"{found.group()}: there is no such page"
     for found in FROM_ELSEWHERE.finditer(text):
         yield f"{found.group()}: is not in the repository; cite a page of docs/ as (docs: page.md#heading)"
 
@@ -69,6 +73,7 @@ def test_no_two_pages_share_a_name() -> None:
     [
         ("(docs: nowhere.md)", "has no page nowhere.md"),
         ("(docs: gmail.md#nowhere)", "has no heading #nowhere"),
+        ("see docs/explanation/nowhere.md", "there is no such page"),
         ("(providers.md 1.6)", "is not in the repository"),
         ("Spec section 2", "is not in the repository"),
         ("seed 004's default", "is not in the repository"),

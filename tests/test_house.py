@@ -66,6 +66,14 @@ ONLY_IN = {  # third parties that belong to some rooms only
     **dict.fromkeys(("prometheus_client", "opentelemetry"), OBSERVING),
 }
 READS_ENVIRONMENT = {"settings", "sandbox", "bench", "tests"}
+MAKE_JOBS = {
+    "domain.payloads.payload",  # the one place where a payload becomes a job
+    "domain.jobs.job",  # a child: the same job with its parent's org and origin
+    "domain.jobs.contract",  # what a foreign service hands over
+    "storage.ledger.replays",  # a dead letter's own payload once more
+    "bench",  # measures the ledger's verbs by themselves
+    "tests",
+}
 NOT_IN_DOMAIN = ("asyncio", "logging", "os", "random", "secrets", "socket", "subprocess", "threading", "time")
 CLOCKS_AND_DICE = ("now", "utcnow", "today", "uuid4", "uuid1")
 
@@ -136,6 +144,14 @@ def payloads_that_know_more_than_jobs(module: Module) -> Iterator[str]:
             yield f"{module.at(found)} imports {found.target}: payload classes stand on domain.jobs alone"
 
 
+def hand_made_jobs(module: Module) -> Iterator[str]:
+    if belongs(module.name, MAKE_JOBS):
+        return
+    for node in module.nodes():
+        if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] == "NewJob":
+            yield f"{module.at(node)} writes a job's payload by hand: take its payload class and call job(org_id=…)"
+
+
 def hidden_imports(module: Module) -> Iterator[str]:
     for function in module.functions():
         for node in ast.walk(function):
@@ -182,6 +198,7 @@ CHECKS = (
     log_setups,
     families_that_know_families,
     payloads_that_know_more_than_jobs,
+    hand_made_jobs,
     hidden_imports,
     impurities_of_the_domain,
 )
@@ -233,6 +250,7 @@ def test_the_house_has_no_room_that_the_table_forgets(house: House) -> None:
         (families_that_know_families, "tasks.gmail", "from tasks import triage", "a family imports no family"),
         (families_that_know_families, "tasks.mail.labels", "from tasks.gmail import sync", "imports tasks.gmail.sync"),
         (payloads_that_know_more_than_jobs, "domain.payloads.gmail", "from domain.mail import rules", "domain.mail"),
+        (hand_made_jobs, "gateway.webhooks", "NewJob('gmail.sync', org, {})", "gateway/webhooks.py:1 writes a job's"),
         (hidden_imports, "tests.test_x", "def f():\n    import json", "tests/test_x.py:2 imports inside f"),
         (hidden_imports, "engine.app", "async def f():\n    if 1:\n        from a import b", "imports inside f"),
         (impurities_of_the_domain, "domain.jobs.retry", "import random", "imports random"),

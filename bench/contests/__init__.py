@@ -1,1 +1,1 @@
-"""The contests: what is measured, against whom."""
+"""The contests: what is measured, and against which peers."""

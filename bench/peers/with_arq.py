@@ -1,4 +1,4 @@
-"""arq: no results kept, uvloop; concurrency and poll delay by its command line."""
+"""arq: no results kept, uvloop; concurrency and poll delay from the command line."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,23 +10,23 @@ from arq import create_pool
 from arq.connections import RedisSettings
 from arq.worker import Worker
 
-from bench import tick
-from bench.peers import verbs
+from bench import measured_job
+from bench.peers import program
 
 
 async def noop(_context: object) -> None:
-    """Be counted."""
-    tick.tick()
+    """Count one job."""
+    measured_job.count()
 
 
-async def nap(_context: object) -> None:
-    """Be counted after a nap."""
-    await tick.nap_lightly(verbs.NAP_S)
+async def io_bound(_context: object) -> None:
+    """Wait, then count one job."""
+    await measured_job.wait_async(program.WAIT_S)
 
 
 async def note(_context: object, sent_ns: int) -> None:
-    """Note how late it is."""
-    tick.arrive(sent_ns)
+    """Record the latency."""
+    measured_job.record_latency(sent_ns)
 
 
 class Sender:
@@ -49,7 +49,7 @@ class Sender:
 @asynccontextmanager
 async def client() -> AsyncIterator[Sender]:
     """Connect."""
-    pool = await create_pool(RedisSettings.from_dsn(verbs.BROKER_URL))
+    pool = await create_pool(RedisSettings.from_dsn(program.BROKER_URL))
     try:
         yield Sender(pool)
     finally:
@@ -57,10 +57,10 @@ async def client() -> AsyncIterator[Sender]:
 
 
 async def work(concurrency: str, poll_s: str) -> None:
-    """Run so many jobs at once."""
+    """Run `concurrency` jobs at once."""
     worker = Worker(
-        [noop, nap, note],
-        redis_settings=RedisSettings.from_dsn(verbs.BROKER_URL),
+        [noop, io_bound, note],
+        redis_settings=RedisSettings.from_dsn(program.BROKER_URL),
         max_jobs=int(concurrency),
         poll_delay=float(poll_s),
         keep_result=0,
@@ -71,4 +71,4 @@ async def work(concurrency: str, poll_s: str) -> None:
 
 
 if __name__ == "__main__":
-    verbs.main(verbs.Program(client, work=work, run=uvloop.run))
+    program.main(program.Program(client, work=work, run=uvloop.run))

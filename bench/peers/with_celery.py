@@ -1,4 +1,4 @@
-"""Plain Celery: JSON, no results, no events; prefetch, acknowledgements and their emulation by its environment."""
+"""Plain Celery: JSON, no results, no events; prefetch and acknowledgements from environment variables."""
 
 import os
 from collections.abc import AsyncIterator
@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 
 from celery import Celery
 
-from bench import tick
-from bench.peers import verbs
+from bench import measured_job
+from bench.peers import program
 
-app = Celery("plain", broker=verbs.BROKER_URL)
+app = Celery("plain", broker=program.BROKER_URL)
 app.conf.update(
     task_ignore_result=True,
     task_acks_late=True,
@@ -26,43 +26,35 @@ if os.environ.get("BENCH_ACK_EMULATION") == "0":
 
 @app.task(name="noop")
 def noop() -> None:
-    """Be counted."""
-    tick.tick()
+    """Count one job."""
+    measured_job.count()
 
 
-@app.task(name="nap")
-def nap() -> None:
-    """Be counted after a nap."""
-    tick.nap(verbs.NAP_S)
+@app.task(name="io_bound")
+def io_bound() -> None:
+    """Wait, then count one job."""
+    measured_job.wait(program.WAIT_S)
 
 
 @app.task(name="note")
 def note(sent_ns: int) -> None:
-    """Note how late it is."""
-    tick.arrive(sent_ns)
+    """Record the latency."""
+    measured_job.record_latency(sent_ns)
 
 
-JOBS = {"noop": noop, "nap": nap, "note": note}
+JOBS = {"noop": noop, "io_bound": io_bound, "note": note}
 
 
-class Sender:
-    """Enqueues by `apply_async`, on one producer's connection; Celery has no call for many."""
-
-    async def fill(self, job: str, jobs: int) -> None:
-        """One message after the other."""
-        for _ in range(jobs):
-            JOBS[job].apply_async()
-
-    async def send(self, job: str, *arguments: int) -> None:
-        """One message."""
-        JOBS[job].apply_async(arguments)
+def enqueue(job: str, *arguments: int) -> None:
+    """Enqueue by `apply_async`, on one producer's connection; Celery has no call for many."""
+    JOBS[job].apply_async(arguments)
 
 
 @asynccontextmanager
-async def client() -> AsyncIterator[Sender]:
+async def client() -> AsyncIterator[program.OneByOne]:
     """Celery connects by itself."""
-    yield Sender()
+    yield program.OneByOne(enqueue)
 
 
 if __name__ == "__main__":
-    verbs.main(verbs.Program(client))
+    program.main(program.Program(client))

@@ -1,4 +1,4 @@
-"""Chancy: the coroutine executor, eager polling, uvloop; concurrency by its command line."""
+"""Chancy: the coroutine executor, eager polling, uvloop; concurrency from the command line."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,23 +7,23 @@ from typing import Any
 import uvloop
 from chancy import Chancy, Job, Queue, Worker
 
-from bench import tick
-from bench.peers import verbs
+from bench import measured_job
+from bench.peers import program
 
 
 async def noop() -> None:
-    """Be counted."""
-    tick.tick()
+    """Count one job."""
+    measured_job.count()
 
 
-async def nap() -> None:
-    """Be counted after a nap."""
-    await tick.nap_lightly(verbs.NAP_S)
+async def io_bound() -> None:
+    """Wait, then count one job."""
+    await measured_job.wait_async(program.WAIT_S)
 
 
 async def note(*, sent_ns: int) -> None:
-    """Note how late it is."""
-    tick.arrive(sent_ns)
+    """Record the latency."""
+    measured_job.record_latency(sent_ns)
 
 
 class Sender:
@@ -35,7 +35,7 @@ class Sender:
 
     async def fill(self, job: str, jobs: int) -> None:
         """A thousand per transaction."""
-        async for _ in self._chancy.push_many([_job(job)] * jobs, batch_size=verbs.BULK):
+        async for _ in self._chancy.push_many([_job(job)] * jobs, batch_size=program.BULK):
             pass
 
     async def send(self, job: str, *arguments: int) -> None:
@@ -47,18 +47,18 @@ class Sender:
 @asynccontextmanager
 async def client() -> AsyncIterator[Sender]:
     """Connect."""
-    async with Chancy(verbs.DATABASE_URL) as chancy:
+    async with Chancy(program.DATABASE_URL) as chancy:
         yield Sender(chancy)
 
 
 async def install() -> None:
     """Make the tables."""
-    async with Chancy(verbs.DATABASE_URL) as chancy:
+    async with Chancy(program.DATABASE_URL) as chancy:
         await chancy.migrate()
 
 
 async def work(concurrency: str) -> None:
-    """Run so many jobs at once."""
+    """Run `concurrency` jobs at once."""
     queue = Queue(
         "default",
         concurrency=int(concurrency),
@@ -66,7 +66,7 @@ async def work(concurrency: str) -> None:
         eager_polling=True,
         polling_interval=1,
     )
-    async with Chancy(verbs.DATABASE_URL) as chancy:
+    async with Chancy(program.DATABASE_URL) as chancy:
         await chancy.declare(queue, upsert=True)
         async with Worker(chancy) as worker:
             await worker.wait_for_shutdown()
@@ -77,4 +77,4 @@ def _job(name: str) -> Any:  # noqa: ANN401  # the peer's own type
 
 
 if __name__ == "__main__":
-    verbs.main(verbs.Program(client, install, work, run=uvloop.run))
+    program.main(program.Program(client, install, work, run=uvloop.run))

@@ -1,4 +1,4 @@
-"""DBOS: coroutine workflows on one queue; concurrency and poll interval by its command line."""
+"""DBOS: coroutine workflows on one queue; concurrency and poll interval from the command line."""
 
 import asyncio
 import os
@@ -8,29 +8,29 @@ from typing import Any
 
 from dbos import DBOS, DBOSClient
 
-from bench import tick
-from bench.peers import verbs
+from bench import measured_job
+from bench.peers import program
 
-URL = verbs.DATABASE_URL.replace("postgresql://", "postgresql+psycopg://")
+URL = program.DATABASE_URL.replace("postgresql://", "postgresql+psycopg://")
 VERSION = "bench"
 
 
 @DBOS.workflow(name="noop")
 async def noop() -> None:
-    """Be counted."""
-    tick.tick()
+    """Count one job."""
+    measured_job.count()
 
 
-@DBOS.workflow(name="nap")
-async def nap() -> None:
-    """Be counted after a nap."""
-    await tick.nap_lightly(verbs.NAP_S)
+@DBOS.workflow(name="io_bound")
+async def io_bound() -> None:
+    """Wait, then count one job."""
+    await measured_job.wait_async(program.WAIT_S)
 
 
 @DBOS.workflow(name="note")
 async def note(sent_ns: int) -> None:
-    """Note how late it is."""
-    tick.arrive(sent_ns)
+    """Record the latency."""
+    measured_job.record_latency(sent_ns)
 
 
 class Sender:
@@ -42,7 +42,7 @@ class Sender:
 
     async def fill(self, job: str, jobs: int) -> None:
         """A thousand per transaction; it has no statement for many."""
-        for size in verbs.batches(jobs):
+        for size in program.batches(jobs):
             with self._dbos._sys_db.engine.begin() as connection:  # noqa: SLF001  # it lends no transaction of its own
                 for _ in range(size):
                     self._dbos.enqueue_in_transaction(connection, _options(job))
@@ -95,4 +95,4 @@ def _options(job: str) -> Any:  # noqa: ANN401  # the peer's own type
 
 
 if __name__ == "__main__":
-    verbs.main(verbs.Program(client, install, work))
+    program.main(program.Program(client, install, work))

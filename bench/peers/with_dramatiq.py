@@ -1,4 +1,4 @@
-"""Dramatiq on Redis: its standard middleware; processes and threads by its own command line."""
+"""Dramatiq on Redis: its standard middleware; processes and threads from the peer's own command line."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,52 +7,44 @@ from typing import Any
 import dramatiq
 from dramatiq.brokers.redis import RedisBroker
 
-from bench import tick
-from bench.peers import verbs
+from bench import measured_job
+from bench.peers import program
 
-broker = RedisBroker(url=verbs.BROKER_URL or "redis://")
+broker = RedisBroker(url=program.BROKER_URL or "redis://")
 dramatiq.set_broker(broker)
 
 
 @dramatiq.actor
 def noop() -> None:
-    """Be counted."""
-    tick.tick()
+    """Count one job."""
+    measured_job.count()
 
 
 @dramatiq.actor
-def nap() -> None:
-    """Be counted after a nap."""
-    tick.nap(verbs.NAP_S)
+def io_bound() -> None:
+    """Wait, then count one job."""
+    measured_job.wait(program.WAIT_S)
 
 
 @dramatiq.actor
 def note(sent_ns: int) -> None:
-    """Note how late it is."""
-    tick.arrive(sent_ns)
+    """Record the latency."""
+    measured_job.record_latency(sent_ns)
 
 
-JOBS: dict[str, Any] = {"noop": noop, "nap": nap, "note": note}
+JOBS: dict[str, Any] = {"noop": noop, "io_bound": io_bound, "note": note}
 
 
-class Sender:
-    """Enqueues by `send`; Dramatiq has no call for many."""
-
-    async def fill(self, job: str, jobs: int) -> None:
-        """One message after the other."""
-        for _ in range(jobs):
-            JOBS[job].send()
-
-    async def send(self, job: str, *arguments: int) -> None:
-        """One message."""
-        JOBS[job].send(*arguments)
+def enqueue(job: str, *arguments: int) -> None:
+    """Enqueue by `send`; Dramatiq has no call for many."""
+    JOBS[job].send(*arguments)
 
 
 @asynccontextmanager
-async def client() -> AsyncIterator[Sender]:
+async def client() -> AsyncIterator[program.OneByOne]:
     """Dramatiq connects by itself."""
-    yield Sender()
+    yield program.OneByOne(enqueue)
 
 
 if __name__ == "__main__":
-    verbs.main(verbs.Program(client))
+    program.main(program.Program(client))

@@ -8,54 +8,46 @@ from typing import Any
 from huey import RedisHuey
 from redis import ConnectionPool
 
-from bench import tick
-from bench.peers import verbs
+from bench import measured_job
+from bench.peers import program
 
 # A connection for each thread of the consumer, and some to spare.
-pool = ConnectionPool.from_url(verbs.BROKER_URL or "redis://", max_connections=400)
+pool = ConnectionPool.from_url(program.BROKER_URL or "redis://", max_connections=400)
 huey = RedisHuey("bench", results=False, connection_pool=pool, blocking=True)
 
 
 @huey.task(name="noop")
 def noop() -> None:
-    """Be counted."""
-    tick.tick()
+    """Count one job."""
+    measured_job.count()
 
 
-@huey.task(name="nap")
-def nap() -> None:
-    """Be counted after a nap."""
-    tick.nap(verbs.NAP_S)
+@huey.task(name="io_bound")
+def io_bound() -> None:
+    """Wait, then count one job."""
+    measured_job.wait(program.WAIT_S)
 
 
 @huey.task(name="note")
 def note(sent_ns: int) -> None:
-    """Note how late it is."""
-    tick.arrive(sent_ns)
+    """Record the latency."""
+    measured_job.record_latency(sent_ns)
 
 
-JOBS: dict[str, Any] = {"noop": noop, "nap": nap, "note": note}
+JOBS: dict[str, Any] = {"noop": noop, "io_bound": io_bound, "note": note}
 
 
-class Sender:
-    """Enqueues by calling; Huey has no call for many."""
-
-    async def fill(self, job: str, jobs: int) -> None:
-        """One message after the other."""
-        for _ in range(jobs):
-            JOBS[job]()
-
-    async def send(self, job: str, *arguments: int) -> None:
-        """One message."""
-        JOBS[job](*arguments)
+def enqueue(job: str, *arguments: int) -> None:
+    """Enqueue by calling the task; Huey has no call for many."""
+    JOBS[job](*arguments)
 
 
 @asynccontextmanager
-async def client() -> AsyncIterator[Sender]:
+async def client() -> AsyncIterator[program.OneByOne]:
     """Huey connects by itself."""
-    yield Sender()
+    yield program.OneByOne(enqueue)
 
 
 if __name__ == "__main__":
     # Huey names a job after its module, which must be the one that the consumer imports.
-    verbs.main(verbs.Program(importlib.import_module("bench.peers.with_huey").client))
+    program.main(program.Program(importlib.import_module("bench.peers.with_huey").client))

@@ -1,4 +1,4 @@
-"""Oban for Python: psycopg pool, orjson, uvloop; the queue's limit by its command line."""
+"""Oban for Python: psycopg pool, orjson, uvloop; the queue's limit from the command line."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,8 +12,8 @@ from oban.schema import install as install_schema
 from psycopg.types.json import set_json_dumps, set_json_loads
 from psycopg_pool import AsyncConnectionPool
 
-from bench import tick
-from bench.peers import verbs
+from bench import measured_job
+from bench.peers import program
 
 set_json_dumps(orjson.dumps)
 set_json_loads(orjson.loads)
@@ -24,29 +24,29 @@ class Noop:
     """Do nothing."""
 
     async def process(self, _job: Any) -> None:  # noqa: ANN401  # the peer's own type
-        """Be counted."""
-        tick.tick()
+        """Count one job."""
+        measured_job.count()
 
 
 @worker(queue="default")
-class Nap:
+class IoBound:
     """Wait."""
 
     async def process(self, _job: Any) -> None:  # noqa: ANN401  # the peer's own type
-        """Be counted after a nap."""
-        await tick.nap_lightly(verbs.NAP_S)
+        """Wait, then count one job."""
+        await measured_job.wait_async(program.WAIT_S)
 
 
 @worker(queue="default")
 class Note:
-    """Note how late it is."""
+    """Record the latency."""
 
     async def process(self, job: Any) -> None:  # noqa: ANN401  # the peer's own type
-        """Note it."""
-        tick.arrive(job.args["sent"])
+        """Record it."""
+        measured_job.record_latency(job.args["sent"])
 
 
-JOBS: dict[str, Any] = {"noop": Noop, "nap": Nap, "note": Note}
+JOBS: dict[str, Any] = {"noop": Noop, "io_bound": IoBound, "note": Note}
 
 
 class Sender:
@@ -58,7 +58,7 @@ class Sender:
 
     async def fill(self, job: str, jobs: int) -> None:
         """A thousand per statement."""
-        for size in verbs.batches(jobs):
+        for size in program.batches(jobs):
             await self._oban.enqueue_many([JOBS[job].new({}) for _ in range(size)])
 
     async def send(self, job: str, *arguments: int) -> None:
@@ -80,14 +80,14 @@ async def install() -> None:
 
 
 async def work(limit: str) -> None:
-    """Run so many jobs at once."""
+    """Run `limit` jobs at once."""
     async with _pool() as pool, Oban(pool=pool, name="bench", queues={"default": int(limit)}):
         await asyncio.Event().wait()
 
 
 def _pool() -> AsyncConnectionPool:
-    return AsyncConnectionPool(verbs.DATABASE_URL, min_size=2, max_size=10, open=False)
+    return AsyncConnectionPool(program.DATABASE_URL, min_size=2, max_size=10, open=False)
 
 
 if __name__ == "__main__":
-    verbs.main(verbs.Program(client, install, work, run=uvloop.run))
+    program.main(program.Program(client, install, work, run=uvloop.run))

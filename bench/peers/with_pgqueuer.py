@@ -1,4 +1,4 @@
-"""PgQueuer: asyncpg, uvloop, one connection per process; batch size and concurrency by its command line."""
+"""PgQueuer: asyncpg, uvloop, one connection per process; batch size and concurrency from the command line."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,8 +10,8 @@ from pgqueuer import PgQueuer
 from pgqueuer.db import AsyncpgDriver
 from pgqueuer.queries import Queries
 
-from bench import tick
-from bench.peers import verbs
+from bench import measured_job
+from bench.peers import program
 
 
 class Sender:
@@ -23,7 +23,7 @@ class Sender:
 
     async def fill(self, job: str, jobs: int) -> None:
         """A thousand per statement."""
-        for size in verbs.batches(jobs):
+        for size in program.batches(jobs):
             await self._queries.enqueue([job] * size, [None] * size, [0] * size)
 
     async def send(self, job: str, *arguments: int) -> None:
@@ -34,7 +34,7 @@ class Sender:
 @asynccontextmanager
 async def client() -> AsyncIterator[Sender]:
     """Connect."""
-    connection = await asyncpg.connect(verbs.DATABASE_URL)
+    connection = await asyncpg.connect(program.DATABASE_URL)
     try:
         yield Sender(Queries(AsyncpgDriver(connection)))
     finally:
@@ -43,26 +43,26 @@ async def client() -> AsyncIterator[Sender]:
 
 async def install() -> None:
     """Make the tables."""
-    connection = await asyncpg.connect(verbs.DATABASE_URL)
+    connection = await asyncpg.connect(program.DATABASE_URL)
     await Queries(AsyncpgDriver(connection)).install()
     await connection.close()
 
 
 async def work(batch: str, at_once: str = "0") -> None:
     """Take batches of so many; run so many at once, or all that were taken."""
-    pgq = PgQueuer(AsyncpgDriver(await asyncpg.connect(verbs.DATABASE_URL)))
+    pgq = PgQueuer(AsyncpgDriver(await asyncpg.connect(program.DATABASE_URL)))
 
     @pgq.entrypoint("noop")
     async def noop(_job: object) -> None:
-        tick.tick()
+        measured_job.count()
 
-    @pgq.entrypoint("nap")
-    async def nap(_job: object) -> None:
-        await tick.nap_lightly(verbs.NAP_S)
+    @pgq.entrypoint("io_bound")
+    async def io_bound(_job: object) -> None:
+        await measured_job.wait_async(program.WAIT_S)
 
     @pgq.entrypoint("note")
     async def note(job) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001  # the peer's own type
-        tick.arrive(int(job.payload))
+        measured_job.record_latency(int(job.payload))
 
     await pgq.run(
         batch_size=int(batch), dequeue_timeout=timedelta(seconds=5), max_concurrent_tasks=int(at_once) or None
@@ -70,4 +70,4 @@ async def work(batch: str, at_once: str = "0") -> None:
 
 
 if __name__ == "__main__":
-    verbs.main(verbs.Program(client, install, work, run=uvloop.run))
+    program.main(program.Program(client, install, work, run=uvloop.run))

@@ -1,4 +1,4 @@
-"""Procrastinate: psycopg pool, uvloop, notifications on; concurrency by its command line."""
+"""Procrastinate: psycopg pool, uvloop, notifications on; concurrency from the command line."""
 
 import os
 from collections.abc import AsyncIterator
@@ -7,31 +7,33 @@ from contextlib import asynccontextmanager
 import procrastinate
 import uvloop
 
-from bench import tick
-from bench.peers import verbs
+from bench import measured_job
+from bench.peers import program
 
-app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=verbs.DATABASE_URL, min_size=2, max_size=20))
+app = procrastinate.App(
+    connector=procrastinate.PsycopgConnector(conninfo=program.DATABASE_URL, min_size=2, max_size=20)
+)
 
 
 @app.task(name="noop")
 async def noop() -> None:
-    """Be counted."""
-    tick.tick()
+    """Count one job."""
+    measured_job.count()
 
 
-@app.task(name="nap")
-async def nap() -> None:
-    """Be counted after a nap."""
-    await tick.nap_lightly(verbs.NAP_S)
+@app.task(name="io_bound")
+async def io_bound() -> None:
+    """Wait, then count one job."""
+    await measured_job.wait_async(program.WAIT_S)
 
 
 @app.task(name="note")
 async def note(sent_ns: int) -> None:
-    """Note how late it is."""
-    tick.arrive(sent_ns)
+    """Record the latency."""
+    measured_job.record_latency(sent_ns)
 
 
-JOBS = {"noop": noop, "nap": nap, "note": note}
+JOBS = {"noop": noop, "io_bound": io_bound, "note": note}
 
 
 class Sender:
@@ -39,7 +41,7 @@ class Sender:
 
     async def fill(self, job: str, jobs: int) -> None:
         """A thousand per statement."""
-        for size in verbs.batches(jobs):
+        for size in program.batches(jobs):
             await JOBS[job].batch_defer_async(*[{}] * size)
 
     async def send(self, job: str, *arguments: int) -> None:
@@ -61,7 +63,7 @@ async def install() -> None:
 
 
 async def work(concurrency: str) -> None:
-    """Run so many jobs at once."""
+    """Run `concurrency` jobs at once."""
     async with app.open_async():
         await app.run_worker_async(
             concurrency=int(concurrency), listen_notify=True, delete_jobs="never", name=f"worker-{os.getpid()}"
@@ -69,4 +71,4 @@ async def work(concurrency: str) -> None:
 
 
 if __name__ == "__main__":
-    verbs.main(verbs.Program(client, install, work, run=uvloop.run))
+    program.main(program.Program(client, install, work, run=uvloop.run))

@@ -8,23 +8,23 @@ from redis import Redis
 from rq import Queue
 from rq.worker import SimpleWorker
 
-from bench import tick
-from bench.peers import verbs
+from bench import measured_job
+from bench.peers import program
 
 
 def noop() -> None:
-    """Be counted."""
-    tick.tick()
+    """Count one job."""
+    measured_job.count()
 
 
-def nap() -> None:
-    """Be counted after a nap."""
-    tick.nap(verbs.NAP_S)
+def io_bound() -> None:
+    """Wait, then count one job."""
+    measured_job.wait(program.WAIT_S)
 
 
 def note(sent_ns: int) -> None:
-    """Note how late it is."""
-    tick.arrive(sent_ns)
+    """Record the latency."""
+    measured_job.record_latency(sent_ns)
 
 
 class Sender:
@@ -36,7 +36,7 @@ class Sender:
 
     async def fill(self, job: str, jobs: int) -> None:
         """A thousand per pipeline."""
-        for size in verbs.batches(jobs):
+        for size in program.batches(jobs):
             self._queue.enqueue_many([Queue.prepare_data(_path(job), result_ttl=0) for _ in range(size)])
 
     async def send(self, job: str, *arguments: int) -> None:
@@ -47,13 +47,13 @@ class Sender:
 @asynccontextmanager
 async def client() -> AsyncIterator[Sender]:
     """Connect."""
-    with Redis.from_url(verbs.BROKER_URL) as broker:
+    with Redis.from_url(program.BROKER_URL) as broker:
         yield Sender(Queue("bench", connection=broker))
 
 
 async def work() -> None:
     """Take one job after the other."""
-    with Redis.from_url(verbs.BROKER_URL) as broker:
+    with Redis.from_url(program.BROKER_URL) as broker:
         SimpleWorker(["bench"], connection=broker).work(logging_level="ERROR")
 
 
@@ -62,4 +62,4 @@ def _path(job: str) -> str:
 
 
 if __name__ == "__main__":
-    verbs.main(verbs.Program(client, work=work))
+    program.main(program.Program(client, work=work))

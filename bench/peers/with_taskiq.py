@@ -1,4 +1,4 @@
-"""Taskiq on a Redis stream, which acknowledges; processes and concurrency by its own command line."""
+"""Taskiq on a Redis stream, which acknowledges; processes and concurrency from the peer's own command line."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,33 +8,33 @@ from typing import Any
 from taskiq.serializers import ORJSONSerializer
 from taskiq_redis import RedisStreamBroker
 
-from bench import tick
-from bench.peers import verbs
+from bench import measured_job
+from bench.peers import program
 
-broker = RedisStreamBroker(verbs.BROKER_URL or "redis://", consumer_id="0", xread_count=200).with_serializer(
+broker = RedisStreamBroker(program.BROKER_URL or "redis://", consumer_id="0", xread_count=200).with_serializer(
     ORJSONSerializer()
 )
 
 
 @broker.task(task_name="noop")
 async def noop() -> None:
-    """Be counted."""
-    tick.tick()
+    """Count one job."""
+    measured_job.count()
 
 
-@broker.task(task_name="nap")
-async def nap() -> None:
-    """Be counted after a nap."""
-    await tick.nap_lightly(verbs.NAP_S)
+@broker.task(task_name="io_bound")
+async def io_bound() -> None:
+    """Wait, then count one job."""
+    await measured_job.wait_async(program.WAIT_S)
 
 
 @broker.task(task_name="note")
 async def note(sent_ns: int) -> None:
-    """Note how late it is."""
-    tick.arrive(sent_ns)
+    """Record the latency."""
+    measured_job.record_latency(sent_ns)
 
 
-JOBS: dict[str, Any] = {"noop": noop, "nap": nap, "note": note}
+JOBS: dict[str, Any] = {"noop": noop, "io_bound": io_bound, "note": note}
 
 
 class Sender:
@@ -61,4 +61,4 @@ async def client() -> AsyncIterator[Sender]:
 
 
 if __name__ == "__main__":
-    verbs.main(verbs.Program(client))
+    program.main(program.Program(client))

@@ -1,4 +1,4 @@
--- Adds jobs that went their whole way in the last days, each with its audit trail, every tenth with a guard.
+-- Adds jobs that succeeded in the last days, each with its audit log, every tenth with a guard.
 with made as (
   insert into jobs (id, org_id, job_type, queue, state, payload, payload_version, idempotency_key, guarded, actor_type, actor_id,
                     request_id, correlation_id, attempt, max_attempts, deadline, created_at, run_at, started_at, finished_at, output)

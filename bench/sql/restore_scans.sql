@@ -1,4 +1,4 @@
--- Brings back the constraints that look for secrets, for all rows from now on.
+-- Restores the constraints that check for secrets; they hold for rows written from now on.
 do $$
 declare
   spared record;

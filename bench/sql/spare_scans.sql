@@ -1,4 +1,4 @@
--- Puts aside the constraints that look for secrets, which would take most of the time of a bulk fill.
+-- Drops and remembers the constraints that check for secrets, which would take most of the time of a bulk fill.
 do $$
 declare
   found record;

@@ -9,7 +9,7 @@ from domain.jobs.job import JsonObject
 from domain.jobs.uniqueness import Unique
 
 Upcast = Callable[[JsonObject], JsonObject]
-"""Turns a stored payload of one version into the next. It leaves its argument alone and never raises."""
+"""Turns a stored payload of one version into the next, and leaves its argument alone."""
 
 JOB_TYPE = re.compile(r"[a-z_]+\.[a-z_]+")
 """The file of the handler, a dot, and the handler's own name."""

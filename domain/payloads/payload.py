@@ -56,7 +56,7 @@ class Payload(BaseModel):
             raise Invalid("payload_version", f"{stored_version} is none: versions are counted from 1")
         document = stored
         for step in range(stored_version, declared.version):
-            document = declared.upcasts[step](document)
+            document = _upcast(declared.upcasts[step], document, step)
         try:
             return cls.model_validate(document)
         except ValidationError as error:
@@ -106,6 +106,14 @@ class Payload(BaseModel):
             expires_at=expires_at,
             priority=priority,
         )
+
+
+def _upcast(upcast: Upcast, document: JsonObject, version: int) -> JsonObject:
+    """The next version of a stored payload; raises `Invalid` when its shape is none that the function expects."""
+    try:
+        return upcast(document)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise Invalid("payload", f"is none of version {version}: {type(error).__name__}") from error
 
 
 class JobOptions(TypedDict, total=False):

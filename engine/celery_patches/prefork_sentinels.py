@@ -2,6 +2,12 @@
 
 from typing import Any
 
+PRIVATE = (
+    "celery.concurrency.prefork:TaskPool._pool",
+    "billiard.pool:Pool._pool",
+    "celery.concurrency.asynpool:AsynPool._sentinel_poll",
+)
+
 
 def watch_again(pool: Any) -> None:  # noqa: ANN401 - Celery ships no types
     """Let the pool's next entry into the event loop watch every child that it still has; other pools have none.

@@ -7,29 +7,23 @@ from typing import Any
 
 import structlog
 from celery.worker import state
-from celery.worker.consumer import Consumer
 from celery.worker.control import inspect_command
 from kombu.common import ignore_errors
 from kombu.exceptions import ContentDisallowed, DecodeError
 
+from engine.celery_patches.buffered_events import BufferedEvents
 from engine.celery_patches.prefork_sentinels import watch_again
+from engine.celery_patches.redis_transport import MISSHAPEN, FleetQoS
 from engine.process.hints import is_ours
 from engine.process.runtime import runtime
 from engine.worker import adoption
 from engine.worker.loop import LedgerLoop
-from engine.worker.transport import MISSHAPEN, FleetQoS
 from observability import logs
 
 log = structlog.get_logger(__name__)
 
-EVENTS_S = 0.1
-"""How long events of tasks are gathered; nobody who watches Flower notices."""
 
-MOST_EVENTS = 200
-"""They are sent before that when there are so many."""
-
-
-class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
+class FleetConsumer(BufferedEvents):
     """Records what it must refuse, and goes on. Celery's own would log the content, which may hold a secret."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - Celery's signature
@@ -37,14 +31,10 @@ class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
         super().__init__(*arguments, **options)
         self.ledger_loop = LedgerLoop(runtime())
         self._outage_timers: set[Any] = set()
-        self._events_wait = False
 
     def register_with_event_loop(self, hub: Any) -> None:  # noqa: ANN401 - Celery ships no types
         """Let the ledger loop take part in the event loop."""
         super().register_with_event_loop(hub)
-        self._events_wait = False
-        if self.event_dispatcher is not None:
-            self.event_dispatcher.buffer_limit = MOST_EVENTS
         for entry in self._outage_timers:
             hub.timer.cancel(entry)  # the pool has just set its own again
         self._outage_timers.clear()
@@ -77,16 +67,6 @@ class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
 
         return conn.ensure_connection(tell, None, callback=self._meanwhile)
 
-    def on_send_event_buffered(self) -> None:
-        """Send events of tasks together, and not with every round of the event loop, as Celery does."""
-        if not self._events_wait:
-            self._events_wait = True
-            self.hub.call_later(EVENTS_S, self._send_events)
-
-    def _send_events(self) -> None:
-        self._events_wait = False
-        self._flush_events()
-
     def drain(self, until: Callable[[], float]) -> None:
         """Claim nothing more and wait for what runs, in the event loop, to settle it as it ends."""
         self.ledger_loop.stop()
@@ -94,7 +74,7 @@ class FleetConsumer(Consumer):  # type: ignore[misc] # Celery ships no types
             ignore_errors(self.connection, self.task_consumer.cancel)
         while not self.ledger_loop.idle and time.monotonic() < until():
             self._one_round()
-        ignore_errors(self.connection, self._flush_events)
+        ignore_errors(self.connection, self.send_events)
 
     def _meanwhile(self) -> None:
         state.maybe_shutdown()

@@ -2,23 +2,22 @@
 
 import mmap
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from celery import Celery, Task, current_app
-from celery._state import _task_stack
 from celery.app.trace import trace_task
 
 from domain.jobs.job import ClaimedJob
 from domain.jobs.lifecycle import Settlement
 from engine.catalogue import Job
+from engine.celery_patches.task_stack import kept_task_stack
 from engine.process.runtime import runtime
 from engine.worker import runner
-from engine.worker.runner import Verdict
+from engine.worker.runner import AttemptResult
 
 OVERTIME = timedelta(seconds=30)
 """How long a child may outrun its deadline before it is killed; a thread cannot be killed, it only loses its claim."""
@@ -29,19 +28,19 @@ HEADER = "attempt"
 
 @dataclass(slots=True)
 class Attempt:
-    """One claimed job inside Celery's tracer; its task leaves the verdict here, for the tracer keeps only a text."""
+    """One claimed job inside Celery's tracer; its task leaves the result here, for the tracer keeps only a text."""
 
     job: ClaimedJob
     began_at: datetime
-    verdict: Verdict | None = None
+    result: AttemptResult | None = None
 
 
 class Report(NamedTuple):
-    """What came of one claimed job in the pool: a word for it, what is to be written, and the seconds it took."""
+    """What came of one claimed job in the pool: its status, what is to be written, and the seconds it took."""
 
     job_id: UUID
     token: UUID
-    word: str
+    status: str
     settlement: Settlement | None
     seconds: float | None = None
 
@@ -49,7 +48,7 @@ class Report(NamedTuple):
     def reason(self) -> str:
         """Why it did not succeed, for those who listen to Celery's events."""
         said = self.settlement and (self.settlement.error or self.settlement.detail)
-        return str(said.get("reason") or said.get("code") or said.get("cause")) if said else self.word
+        return str(said.get("reason") or said.get("code") or said.get("cause")) if said else self.status
 
 
 class Markers:
@@ -97,30 +96,20 @@ def perform(jobs: Sequence[ClaimedJob], place: int) -> list[Report]:
     tasks = [known[job.job_type] for job in jobs]
     app = tasks[0].app
     reports = []
-    with _kept_stack(tasks[0]):
+    with kept_task_stack(tasks[0]):
         for index, (job, task) in enumerate(zip(jobs, tasks, strict=True)):
             MARKERS.move(place, index)
             if process.stopping.is_set():
                 reports.append(Report(job.job_id, job.token, "returned", Settlement.unstarted(job, "shutdown")))
                 continue
             began = time.monotonic()
-            verdict = _traced(task, job, process.clock(), app)
-            reports.append(Report(job.job_id, job.token, verdict.word, verdict.settlement, time.monotonic() - began))
+            result = _traced(task, job, process.clock(), app)
+            reports.append(Report(job.job_id, job.token, result.status, result.settlement, time.monotonic() - began))
     MARKERS.move(place, Markers.ENDED)
     return reports
 
 
-@contextmanager
-def _kept_stack(task: Task) -> Iterator[None]:
-    """Keep Celery's stack of this thread's tasks from running empty between jobs: it would throw it away each time."""
-    _task_stack.push(task)
-    try:
-        yield
-    finally:
-        _task_stack.pop()
-
-
-def _traced(task: Task, job: ClaimedJob, began_at: datetime, app: Celery) -> Verdict:
+def _traced(task: Task, job: ClaimedJob, began_at: datetime, app: Celery) -> AttemptResult:
     attempt = Attempt(job, began_at)
     name = str(job.job_id)
     request = {
@@ -136,13 +125,13 @@ def _traced(task: Task, job: ClaimedJob, began_at: datetime, app: Celery) -> Ver
         HEADER: attempt,
     }
     traced = trace_task(task, name, (), {}, request, app=app)
-    if attempt.verdict is not None:
-        return attempt.verdict
+    if attempt.result is not None:
+        return attempt.result
     # Celery itself stumbled, or a signal's receiver did, before or instead of the handler.
     return runner.never_ran(runtime(), task.job_type, attempt.job, began_at, str(traced.retval))
 
 
-def run(attempt: Attempt, job_type: Job[Any]) -> str:
-    """Run the attempt; its verdict stays with it, and the word for it is the task's result."""
-    attempt.verdict = runner.attempt(runtime(), job_type, attempt.job, attempt.began_at)
-    return attempt.verdict.word
+def run_in_task(attempt: Attempt, job_type: Job[Any]) -> str:
+    """Run the attempt; its result stays with it, and its status is the task's result."""
+    attempt.result = runner.run_attempt(runtime(), job_type, attempt.job, attempt.began_at)
+    return attempt.result.status

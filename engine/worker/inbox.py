@@ -29,7 +29,7 @@ class Envelope:
     """Hints that are not dealt with, the taken ones among them."""
 
 
-class Hand(NamedTuple):
+class TakenHints(NamedTuple):
     """Hints that were taken from one envelope, to be claimed together."""
 
     envelope: Envelope
@@ -38,11 +38,11 @@ class Hand(NamedTuple):
     """How many hints, each ticket one."""
 
 
-def add_tickets(hands: Sequence[Hand]) -> Mapping[Ticket, int]:
-    """How many of each ticket there are in these hands."""
+def add_tickets(taken: Sequence[TakenHints]) -> Mapping[Ticket, int]:
+    """How many of each ticket there are among these hints."""
     tickets: dict[Ticket, int] = {}
-    for hand in hands:
-        for what, count in hand.named:
+    for one in taken:
+        for what, count in one.named:
             if isinstance(what, Ticket):
                 tickets[what] = tickets.get(what, 0) + count
     return tickets
@@ -79,7 +79,7 @@ class Inbox:
         self.messages += 1
         self.bundled += (1 - INERTIA) * (count - self.bundled)
 
-    def take(self, most: int) -> Hand:
+    def take(self, most: int) -> TakenHints:
         """The next hints of the first envelope, at most so many."""
         envelope, taken, room = self._envelopes[0], [], most
         while room and envelope.named:
@@ -92,19 +92,19 @@ class Inbox:
         self._count(envelope, room - most)
         if not envelope.left:
             self._envelopes.popleft()
-        return Hand(envelope, taken, most - room)
+        return TakenHints(envelope, taken, most - room)
 
-    def put_back(self, hands: Sequence[Hand]) -> None:
+    def put_back(self, taken: Sequence[TakenHints]) -> None:
         """Undo the latest takings, given in their order."""
-        for hand in reversed(hands):
-            if not hand.envelope.left:
-                self._envelopes.appendleft(hand.envelope)
-            hand.envelope.named.extend(reversed(hand.named))
-            self._count(hand.envelope, hand.size)
+        for one in reversed(taken):
+            if not one.envelope.left:
+                self._envelopes.appendleft(one.envelope)
+            one.envelope.named.extend(reversed(one.named))
+            self._count(one.envelope, one.size)
 
-    def deal_with(self, hands: Sequence[Hand]) -> Iterator[Any]:
+    def deal_with(self, taken: Sequence[TakenHints]) -> Iterator[Any]:
         """Note that these hints need no claim any more; yields the messages that can be answered now."""
-        for envelope, _, size in hands:
+        for envelope, _, size in taken:
             envelope.open -= size
             if not envelope.open:
                 self.messages -= 1

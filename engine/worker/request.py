@@ -1,20 +1,19 @@
 """The request of an ordinary job in Celery's main process: what inspect, revoke, time limits and Flower see of it."""
 
 from typing import Any
-from weakref import ref
 
 from celery import signals
 from celery.worker import state
-from celery.worker.request import Request
 
 from domain.jobs.job import ClaimedJob
+from engine.celery_patches.pool_request import PoolRequest
 from engine.worker.execution import Report
 
 NO_ARGUMENTS: tuple[list[object], dict[str, object], dict[str, object]] = ([], {}, {})
 """The body of every request: what the job is about stands in its claim, and shows in no listing of Celery's."""
 
 
-class JobRequest(Request):  # type: ignore[misc] # Celery ships no types
+class JobRequest(PoolRequest):
     """One claimed job. Its message was acknowledged when the claim was committed."""
 
     acknowledged = True
@@ -30,16 +29,12 @@ class JobRequest(Request):  # type: ignore[misc] # Celery ships no types
         self.send_event("task-received", name=self.name, args="()", kwargs="{}", retries=self.request_dict["retries"])
         state.task_reserved(self)
 
-    def handed_in(self, result: Any) -> None:  # noqa: ANN401 - a pool's result
-        """Note the pool's handle, by which an operator's `revoke --terminate` finds the child."""
-        self._apply_result = None if result is None else ref(result)
-
     def tell(self, report: Report) -> None:
         """Tell Celery's listings and events what became of the job."""
         state.task_ready(self)  # not "successful": that is remembered for requests that are not acknowledged
-        match report.word:
+        match report.status:
             case "succeeded" | "canceled":
-                self.send_event("task-succeeded", result=report.word, runtime=report.seconds)
+                self.send_event("task-succeeded", result=report.status, runtime=report.seconds)
             case "queued" | "returned":
                 self.send_event("task-retried", exception=report.reason, traceback="")
             case _:

@@ -1,4 +1,4 @@
-"""Runs one job: claim, hand to the handler, match what it returns or raises, settle. The only broad except is here."""
+"""Runs one claimed job: calls its handler and decides by what that returns or raises. The only broad except is here."""
 
 import hashlib
 import json
@@ -7,9 +7,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import count
 from typing import Any, NamedTuple, TypeVar
-from uuid import UUID, uuid4
 
 import structlog
 
@@ -43,14 +41,14 @@ class Bug(Transient):
     code = "bug"
 
 
-class Verdict(NamedTuple):
-    """What one attempt came to: the word for it, and what is still to be written, if anything is."""
+class AttemptResult(NamedTuple):
+    """What one attempt came to: its status, and what is still to be written, if anything is."""
 
-    word: str
+    status: str
     settlement: Settlement | None = None
 
 
-def attempt(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: datetime) -> Verdict:
+def run_attempt(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: datetime) -> AttemptResult:
     """Run one claimed job up to its settlement, which the ledger loop writes together with others'.
 
     A settlement that takes more than a row (domain rows, children, a gate) is written here, in a transaction of its
@@ -61,38 +59,38 @@ def attempt(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: dat
     if isinstance(outcome, Done) and outcome.writes is not None:
         written = _outcome_of(context, partial(_commit, context, outcome))
         if written is None:
-            return Verdict("succeeded")
+            return AttemptResult("succeeded")
         outcome = written
     try:
         settlement = decide(context, job_type, outcome)
         if settlement.gate is not None or settlement.children:
-            return Verdict(finish(context, job_type, outcome))
-        return Verdict(settlement.state.value, storable(settlement))
+            return AttemptResult(finish(context, job_type, outcome))
+        return AttemptResult(_status(outcome, settlement), checked(settlement))
     except Exception as error:  # noqa: BLE001 - what cannot be settled must not spoil the settlements of others
-        return stumble(context, job_type, error)
+        return settle_by_failure(context, job_type, error)
 
 
-def stumble(context: JobContext, job_type: Job[Any], error: Exception) -> Verdict:
-    """The verdict on an attempt whose outcome cannot be written."""
+def settle_by_failure(context: JobContext, job_type: Job[Any], error: Exception) -> AttemptResult:
+    """The result of an attempt whose outcome cannot be written."""
     failure = error if isinstance(error, Failure) else _bug(context, error)
     settlement = decide(context, job_type, failure)
-    return Verdict(settlement.state.value, settlement)
+    return AttemptResult(settlement.state.value, settlement)
 
 
-def never_ran(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: datetime, story: str) -> Verdict:
-    """The verdict on an attempt that Celery could not bring to its handler."""
-    return stumble(JobContext(runtime, job, began_at), job_type, Bug(f"celery: {redact_text(story)[:500]}"))
+def never_ran(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: datetime, problem: str) -> AttemptResult:
+    """The result of an attempt that Celery could not bring to its handler."""
+    return settle_by_failure(JobContext(runtime, job, began_at), job_type, Bug(f"celery: {redact_text(problem)[:500]}"))
 
 
-def unwritable(runtime: Runtime, job: ClaimedJob, failure: Failure, began_at: datetime | None) -> Verdict:
-    """The verdict on an attempt whose settlement PostgreSQL refused."""
+def unwritable(runtime: Runtime, job: ClaimedJob, failure: Failure, began_at: datetime | None) -> AttemptResult:
+    """The result of an attempt whose settlement PostgreSQL refused."""
     job_type = catalogue.find(job.job_type)
     if job_type is None:
-        return Verdict("returned", Settlement.unstarted(job, "unknown type"))
-    return stumble(JobContext(runtime, job, began_at), job_type, failure)
+        return AttemptResult("returned", Settlement.unstarted(job, "unknown type"))
+    return settle_by_failure(JobContext(runtime, job, began_at), job_type, failure)
 
 
-def storable(settlement: Settlement) -> Settlement:
+def checked(settlement: Settlement) -> Settlement:
     """The same settlement; raises when its output is no JSON, or `Invalid` when nobody could keep or read it."""
     if settlement.output is not None:
         check_output(settlement.output)
@@ -111,22 +109,6 @@ def check_output(output: JsonObject) -> None:
         raise Invalid("output", "carries a NUL, which PostgreSQL cannot store")
 
 
-def run(runtime: Runtime, job_type: Job[Any], job_id: UUID) -> str:
-    """Run the job that a hint names, if it can be claimed; returns what became of it, for the log and for tests."""
-    job = claim(runtime, job_id)
-    if job is None:
-        return "not_claimed"
-    context = JobContext(runtime, job)
-    with structlog.contextvars.bound_contextvars(job_id=str(job.job_id), job_type=job.job_type):
-        outcome = execute(context, job_type)
-        if isinstance(outcome, Done) and outcome.writes is not None:
-            written = _outcome_of(context, partial(_commit, context, outcome))
-            if written is None:
-                return "succeeded"
-            outcome = written
-        return finish(context, job_type, outcome)
-
-
 def finish(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> str:
     """Settle by the outcome; where that cannot be written (a child that nobody knows), by what stands against it."""
     try:
@@ -137,26 +119,6 @@ def finish(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) 
         return conclude(context, job_type, failure)
     except Exception as error:  # noqa: BLE001 - a claim that nobody settles would block its job until its deadline
         return conclude(context, job_type, _bug(context, error))
-
-
-def claim(runtime: Runtime, job_id: UUID) -> ClaimedJob | None:
-    """Claim and start one job; None when it is somebody else's, not due, gated or ended. Gives up with the database."""
-    token = uuid4()
-    unanswered = Settlement.unanswered(job_id, token)
-    tries = count()
-
-    def attempt() -> ledger.Claims:
-        with runtime.database.statements() as tx:
-            if next(tries):
-                # The claim may have been committed although its answer was lost; nobody would run the job then.
-                ledger.settle(tx, [unanswered])
-            return ledger.claim(tx, [job_id], runtime.worker.worker_id, lease=runtime.lease.length, token=token)
-
-    claims = patiently(runtime, attempt)
-    if not claims.jobs:
-        log.info("hint_ignored", job_id=str(job_id), reason=claims.refused.get(job_id, "not queued"))
-        return None
-    return claims.jobs[0]
 
 
 def execute(context: JobContext, job_type: Job[Any]) -> Outcome | Failure:
@@ -201,14 +163,15 @@ def _outcome_of(context: JobContext, call: Callable[[], T]) -> T | Cancel | Fail
 def conclude(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> str:
     """Turn the outcome into a settlement and write it."""
     settlement = decide(context, job_type, outcome)
-    gives_back = isinstance(outcome, Interrupted | ClaimLost)
     if _settle(context, settlement).refused:
-        context.log.warning("claim_lost" if gives_back else "settlement_refused", state=settlement.state.value)
+        context.log.warning("settlement_refused", state=settlement.state.value)
         return "claim_lost"
-    if gives_back:
-        return "returned"
     context.log.info("job_settled", state=settlement.state.value, error=settlement.error)
-    return settlement.state.value
+    return _status(outcome, settlement)
+
+
+def _status(outcome: Outcome | Failure, settlement: Settlement) -> str:
+    return "returned" if isinstance(outcome, Interrupted | ClaimLost) else settlement.state.value
 
 
 def decide(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> Settlement:
@@ -229,10 +192,9 @@ def decide(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) 
 
 def _settle(context: JobContext, settlement: Settlement) -> Settled:
     database = context.runtime.database
-    alone = settlement.gate is None and not settlement.children
 
     def attempt() -> Settled:
-        with database.statements() if alone else database.ledger() as tx:
+        with database.ledger() as tx:
             settled = ledger.settle(tx, [settlement])
             if not settled.refused:
                 _follow_up(tx, context.job, settlement)

@@ -15,7 +15,6 @@ from celery import signals
 from celery.app.log import Logging
 from celery.apps.worker import (
     REMAP_SIGTERM,
-    Worker,
     install_worker_int_handler,
     install_worker_term_hard_handler,
     on_hard_shutdown,
@@ -24,6 +23,7 @@ from celery.apps.worker import (
 from celery.platforms import EX_FAILURE
 
 from domain.jobs.failures import Failure
+from engine.celery_patches.draining_worker import DrainingWorker
 from engine.celery_patches.prefork_sentinels import watch_again
 from engine.process.database_away import patiently
 from engine.process.runtime import runtime
@@ -49,7 +49,7 @@ class FleetLogging(Logging):  # type: ignore[misc] # Celery ships no types
         return super().setup_logging_subsystem(*arguments, **options)
 
 
-class FleetWorker(Worker):  # type: ignore[misc] # Celery ships no types
+class FleetWorker(DrainingWorker):
     """One worker command."""
 
     def on_init_blueprint(self) -> None:
@@ -108,21 +108,15 @@ class FleetWorker(Worker):  # type: ignore[misc] # Celery ships no types
             self.grace_ends_at = time.monotonic() + runtime().settings.shutdown_grace_s
         super().stop(in_sighandler, exitcode)
 
-    def _shutdown(self, warm: bool = True) -> None:  # noqa: FBT001, FBT002 - Celery's signature
-        """Let all running jobs end before a warm shutdown closes the pool."""
-        if warm:
-            self._drain()
-        super()._shutdown(warm)
-
     def terminate(self, in_sighandler: bool = False) -> None:  # noqa: FBT001, FBT002 - Celery's signature
         """Let running jobs end within the grace, and give back what is held: after this Celery sends no signal."""
         if self.grace_ends_at == math.inf:
             self.grace_ends_at = time.monotonic() + runtime().settings.shutdown_grace_s
-        self._drain()
+        self.drain()
         return_claims()
         super().terminate(in_sighandler)
 
-    def _drain(self) -> None:
+    def drain(self) -> None:
         """Let running jobs end for as long as the grace lasts; then give them back and end with them.
 
         Celery cannot cancel a thread, and would wait for it for ever; a child ends with its parent.

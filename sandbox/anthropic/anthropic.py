@@ -9,7 +9,7 @@ from sandbox.emulator.journal import Journal
 
 
 def anthropic_emulator(port: int = 0, keys: Sequence[str] = ()) -> Emulator:
-    """An emulator of the Messages API with the scripted model; a context manager. `keys`: the good ones, else any."""
+    """An emulator of the Messages API with the scripted model; a context manager. `keys`: the API keys it accepts."""
     service = AnthropicService(keys)
 
     def advance_clock(call: Call) -> Answer:
@@ -27,7 +27,7 @@ def anthropic_emulator(port: int = 0, keys: Sequence[str] = ()) -> Emulator:
 
 
 def main() -> None:
-    """Serve until told to stop."""
+    """Serve until a signal comes."""
     arguments = parser("An emulator of Anthropic's Messages API with a scripted model, which is not a real one.")
     arguments.add_argument("--key", action="append", default=[], help="a key that is good; without any, all are")
     options = arguments.parse_args()

@@ -76,10 +76,10 @@ def _segment(block: Json) -> Segment:
 
 
 class PromptCache:
-    """Prefixes that were paid for, per key and model."""
+    """Cached prefixes by API key and model."""
 
     def __init__(self, clock: EmulatorClock) -> None:
-        """Cold."""
+        """Begin empty."""
         self.minimum = MINIMUM_PREFIX_TOKENS
         self._clock = clock
         self._living: dict[str, float] = {}
@@ -109,7 +109,7 @@ class PromptCache:
         }
 
     def reset(self) -> None:
-        """Cold again, with the usual minimum."""
+        """Forget every prefix, and use the default minimum length."""
         with self._lock:
             self._living.clear()
             self.minimum = MINIMUM_PREFIX_TOKENS

@@ -1,4 +1,4 @@
-"""The scripted language model: fills a tool's JSON schema by rules over the prompt. It never passes for a real one."""
+"""The scripted language model: fills a tool's JSON schema by simple rules over the prompt."""
 
 import json
 import re
@@ -33,7 +33,7 @@ WHY: dict[Kind, str] = {
 
 
 def last_user_text(request: Json) -> str:
-    """The text of the last user turn, in which the mail stands."""
+    """The text of the last user turn, which contains the mail."""
     turns = [message for message in request["messages"] if message["role"] == "user"]
     content = turns[-1]["content"]
     if isinstance(content, str):
@@ -42,7 +42,7 @@ def last_user_text(request: Json) -> str:
 
 
 def fill_tool(tool: Json, request: Json) -> Json:
-    """Arguments for a tool that its schema allows, out of what the mail says."""
+    """Arguments for a tool that its schema allows, filled from the mail's text."""
     schema = tool.get("input_schema", {})
     filled: Json = _fill(schema, schema, read_mail(last_user_text(request)), "")
     return filled

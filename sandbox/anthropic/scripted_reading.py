@@ -1,4 +1,4 @@
-"""What the scripted model makes of a mail: its subject, its sender, and by plain rules whether somebody must answer."""
+"""What the scripted model reads in a mail: subject, sender, and by plain rules whether it needs an answer."""
 
 import re
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ LONGEST_QUESTION = 200
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A mail as the rules understood it."""
+    """A mail as the rules read it."""
 
     subject: str
     sender: str
@@ -38,12 +38,12 @@ class Reading:
 
     @property
     def needs_answer(self) -> bool:
-        """Whether somebody asks something of the reader."""
+        """Whether the mail asks something of its reader."""
         return self.kind == "question"
 
 
 def read_mail(prompt: str) -> Reading:
-    """Read the mail inside a prompt, from its subject on; what stands before is taken for instructions."""
+    """Read the mail inside a prompt, from its subject on; the text before it is taken for instructions."""
     text = _latest(prompt.replace("\\r", "").replace("\\n", "\n"))
     found = re.search(FIELD.format(name="subject"), text)
     subject = _clean(found.group(1)) if found else ""
@@ -70,7 +70,7 @@ def first_name(reading: Reading) -> str:
 
 
 def _latest(text: str) -> str:
-    """Of a thread, whose messages a line such as `--- next message ---` parts, the last one with a subject."""
+    """Of a thread, the last message with a subject; messages are separated by lines such as `--- next message ---`."""
     messages = re.split(r"\n-{3} [a-z ]+ -{3}\n", text)
     return next((message for message in reversed(messages) if re.search(FIELD.format(name="subject"), message)), text)
 
@@ -86,7 +86,7 @@ def _clean(value: str) -> str:
 
 
 def _own_words(body: str) -> str:
-    """Without quoted lines, signature, a list's footer and addresses of the web."""
+    """Without quoted lines, signature, a list's footer and URLs."""
     own = re.split(r"\n(?:-- |_{10,})\n", body)[0]
     lines = [line for line in own.splitlines() if not line.lstrip().startswith((">", "|"))]
     return re.sub(r"https?://\S+|www\.\S+", "", "\n".join(lines))

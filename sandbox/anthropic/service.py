@@ -1,4 +1,4 @@
-"""Anthropic's Messages API with the scripted model behind it: answers, usage, ordered misbehaviour, errors."""
+"""Anthropic's Messages API with the scripted model behind it: answers, usage, ordered faults, errors."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ REFUSED: Json = {"type": "refusal", "category": "general_harms", "explanation": 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the model says before it is counted and cut."""
+    """The model's answer before it is counted and cut to `max_tokens`."""
 
     content: list[Json]
     stop_reason: str
@@ -35,10 +35,10 @@ class Reply:
 
 
 class AnthropicService:
-    """One organization; any bearer key is good unless `keys` names the good ones."""
+    """One organization; every bearer key is accepted unless `keys` names the valid ones."""
 
     def __init__(self, keys: Sequence[str] = ()) -> None:
-        """A cold cache."""
+        """Begin with an empty cache."""
         self.clock = EmulatorClock()
         self.cache = PromptCache(self.clock)
         self._keys = frozenset(keys)
@@ -48,7 +48,7 @@ class AnthropicService:
         )
 
     def identify(self, call: Call) -> str | None:
-        """A key by the start of its hash, so that the journal holds no secret."""
+        """The start of the key's hash, so that the journal holds no secret."""
         key = check_headers(call.headers)
         if self._keys and key not in self._keys:
             raise ApiFailure(401, "authentication_error", "invalid bearer token")
@@ -56,7 +56,7 @@ class AnthropicService:
 
     @contextmanager
     def admit(self, _call: Call) -> Iterator[None]:
-        """No limits of its own: 429 comes on order."""
+        """No limits: 429 is answered only when it is ordered."""
         yield
 
     def render(self, _call: Call, failure: ApiFailure) -> Answer:
@@ -96,7 +96,7 @@ class AnthropicService:
         return Answer(body=body, headers={"request-id": _request_id()}, summary=_summary(call, request, reply, body))
 
     def reset(self) -> None:
-        """Cold cache, real time."""
+        """Empty cache, real time."""
         self.cache.reset()
         self.clock.reset()
 
@@ -135,7 +135,7 @@ def _obey(order: Json | None, reply: Reply) -> Reply:
 
 
 def _cut(reply: Reply, max_tokens: int, order: Json | None) -> Reply:
-    """What is longer than `max_tokens` ends there: a tool call loses its arguments, a text its end."""
+    """An answer longer than `max_tokens` is cut: a tool call loses its arguments, a text its end."""
     ordered = (order or {}).get("stop_reason") == "max_tokens"
     if reply.stop_reason == "refusal" or (reply.tokens() <= max_tokens and not ordered):
         return reply

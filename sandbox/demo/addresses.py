@@ -1,4 +1,4 @@
-"""Where each part of the box listens, and the environment that leads the fleet there."""
+"""Where each part of the local stack listens, and the environment that points the fleet there."""
 
 import secrets
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from typing import Self
 
 from sandbox.servers.free_port import LOOPBACK, find_free_port
 
-PUSHER = "push@postroom-box.iam.gserviceaccount.com"
-"""The service account that the box's Pub/Sub signs as; nobody's address."""
+PUSHER = "push@postroom-local.iam.gserviceaccount.com"
+"""The made-up service account that the emulated Pub/Sub signs as."""
 
 
 @dataclass(frozen=True)
 class Addresses:
-    """URLs of one box, all on the loopback; chosen before anything runs, so that everybody can be told at once."""
+    """URLs of one local stack, on the loopback; chosen before the processes start, so that each knows all of them."""
 
     database: str
     broker: str
@@ -24,17 +24,17 @@ class Addresses:
 
     @classmethod
     def choose(cls, *, database: str, broker: str) -> Self:
-        """Find free ports beside the two servers, which run already."""
+        """Find free ports beside the two servers, which are running."""
         gmail, anthropic, gateway, flower = (f"http://{LOOPBACK}:{port}" for port in _free_ports(4))
         return cls(database, broker, gmail, anthropic, gateway, flower, secrets.token_urlsafe(32))
 
     @property
     def webhook(self) -> str:
-        """Where Pub/Sub pushes to; also the audience of its tokens."""
+        """The URL that Pub/Sub pushes to; also the audience of its tokens."""
         return f"{self.gateway}/webhooks/gmail"
 
     def environment(self) -> dict[str, str]:
-        """What every process of the fleet is told, and what a developer exports to join it."""
+        """The environment of every process of the fleet, and of a developer who works with it."""
         return {
             "POSTROOM_DATABASE_URL": self.database,
             "POSTROOM_BROKER_URL": self.broker,
@@ -42,17 +42,17 @@ class Addresses:
             "POSTROOM_GMAIL_ENDPOINT": self.gmail,
             "POSTROOM_GOOGLE_TOKEN_URI": f"{self.gmail}/token",
             "POSTROOM_GOOGLE_CERTS_URL": f"{self.gmail}/certs",
-            "POSTROOM_GOOGLE_CLIENT_ID": "box",
-            "POSTROOM_GOOGLE_CLIENT_SECRET": "box",
+            "POSTROOM_GOOGLE_CLIENT_ID": "local",
+            "POSTROOM_GOOGLE_CLIENT_SECRET": "local",
             "POSTROOM_PUBSUB_AUDIENCE": self.webhook,
             "POSTROOM_PUBSUB_SERVICE_ACCOUNT": PUSHER,
             "POSTROOM_ANTHROPIC_BASE_URL": self.anthropic,
-            "POSTROOM_ANTHROPIC_API_KEY": "box",
+            "POSTROOM_ANTHROPIC_API_KEY": "local",
         }
 
 
 def _free_ports(count: int) -> set[int]:
-    """Distinct ports; one that was found is not taken yet, so the finder may name it twice."""
+    """Distinct ports; a port that was found is not in use yet, so it may be found twice."""
     ports: set[int] = set()
     while len(ports) < count:
         ports.add(find_free_port())
@@ -60,5 +60,5 @@ def _free_ports(count: int) -> set[int]:
 
 
 def port_of(url: str) -> str:
-    """The port of an address of the box."""
+    """The port of such a URL."""
     return url.rpartition(":")[2]

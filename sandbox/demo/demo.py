@@ -15,22 +15,22 @@ from sandbox.demo.fleet import CommandRefused, Fleet
 from sandbox.demo.processes import ROOT, Died
 from sandbox.demo.report import find_problems, make_report
 from sandbox.demo.screen import Screen, relative
-from sandbox.demo.show import Late, Show
+from sandbox.demo.show import DemoRun, Late
 from sandbox.emulator.control import ControlRefused
 
 FOLDER = ROOT / "build" / "demo"
 WITHIN_S = 110.0
-"""The issue allows two minutes; the end needs some of them."""
-MOST_COMPLAINTS = 20
-TROUBLE = (
+"""Below two minutes, with time for stopping everything."""
+MOST_PROBLEMS = 20
+EXPECTED_ERRORS = (
     Busy, CommandRefused, ControlRefused, Died, Late, OSError, RuntimeError, TimeoutError, psycopg.Error,
     subprocess.TimeoutExpired,
 )  # fmt: skip
-"""What can go wrong without being a mistake of this script: told in a line, without a traceback."""
+"""Errors of the environment, reported in a line without a traceback."""
 
 
 def main() -> int:
-    """Run the demo; the exit status is 0 only when everything came to its end, once."""
+    """Run the demo; the exit status is 0 only when every message was handled to its end, exactly once."""
     options = _options()
     forget_settings()
     screen = Screen()
@@ -40,30 +40,30 @@ def main() -> int:
     except Stopped as stopped:
         screen.complain(f"stopped by {stopped}; everything is cleaned up")
         return stopped.exit_status
-    except TROUBLE as trouble:
-        screen.complain(f"{type(trouble).__name__}: {trouble}")
+    except EXPECTED_ERRORS as error:
+        screen.complain(f"{type(error).__name__}: {error}")
         screen.tell(f"Logs: {relative(options.folder / 'logs')}")
         return 1
 
 
 def show(folder: Path, screen: Screen, *, within_s: float) -> int:
-    """Start the box, tell the story, count, and say what came of it."""
+    """Start the local stack, play the scenario, count, and print the result."""
     deadline = time.monotonic() + within_s
     with Fleet(folder, screen.tell) as fleet, psycopg.connect(fleet.addresses.database, autocommit=True) as connection:
-        play = Show(fleet, screen, connection, deadline=deadline)
+        run = DemoRun(fleet, screen, connection, deadline=deadline)
         late = None
         try:
-            play.run()
-        except Late as trouble:
-            late = str(trouble)
-        ledger, outside = play.evidence()
+            run.run()
+        except Late as error:
+            late = str(error)
+        ledger, outside = run.evidence()
         report = make_report(ledger, outside) | {"seconds": round(screen.seconds(), 1)}
         problems = [late] if late else []
         problems += find_problems(report, ledger)
         _write(folder / "report.json", report | {"problems": problems})
         screen.show_messages(ledger)
     screen.show_sums(report, [("report", relative(folder / "report.json")), ("logs", relative(folder / "logs"))])
-    for problem in problems[:MOST_COMPLAINTS]:
+    for problem in problems[:MOST_PROBLEMS]:
         screen.complain(problem)
     screen.tell("Everything is stopped" + ("; the demo FAILED" if problems else ""))
     return 1 if problems else 0
@@ -74,7 +74,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--folder", type=Path, default=FOLDER, help="where databases, logs and report go; emptied first"
     )
-    parser.add_argument("--within", type=float, default=WITHIN_S, help="seconds that the story may take")
+    parser.add_argument("--within", type=float, default=WITHIN_S, help="seconds that the scenario may take")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""How a run of the box begins alone and ends in good order: a lock, signals as exceptions, no settings astray."""
+"""How a run of the local stack begins and ends: a lock on its folder, signals as exceptions, no inherited settings."""
 
 import fcntl
 import os
@@ -13,21 +13,21 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stopped(BaseException):
-    """A signal asked us to end; like `KeyboardInterrupt` no handler of errors may swallow it."""
+    """A signal asked this process to end. Not an `Exception`, so that no error handler swallows it."""
 
     def __init__(self, number: int) -> None:
-        """Remember which signal it was."""
+        """`number` is the signal's."""
         super().__init__(signal.Signals(number).name)
         self.exit_status = 128 + number
 
 
 class Busy(Exception):
-    """Another run works in this folder; the message names it."""
+    """Another run uses this folder; the message names the folder."""
 
 
 @contextmanager
 def stopped_by_signals() -> Iterator[None]:
-    """Turn the first SIGINT, SIGTERM or SIGHUP inside the block into `Stopped`; later ones cannot disturb the end."""
+    """Turn the first SIGINT, SIGTERM or SIGHUP inside the block into `Stopped`; later ones are ignored."""
 
     def stop(number: int, _frame: FrameType | None) -> None:
         for each in SIGNALS:
@@ -43,22 +43,22 @@ def stopped_by_signals() -> Iterator[None]:
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """Put signals off until the end of the block: a process that is being started must be known before we stop."""
-    put_off: list[int] = []
-    before = {number: signal.signal(number, lambda number, _frame: put_off.append(number)) for number in SIGNALS}
+def signals_deferred() -> Iterator[None]:
+    """Defer signals to the end of the block, so that a process being started is registered before we stop."""
+    deferred: list[int] = []
+    before = {number: signal.signal(number, lambda number, _frame: deferred.append(number)) for number in SIGNALS}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        for first in put_off[:1]:
+        for first in deferred[:1]:
             signal.raise_signal(first)
 
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Hold the folder for the length of the block; `Busy` when another process holds it, however that one ends."""
+    """Lock the folder for the length of the block; `Busy` when another process has the lock."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f"{folder.name}.lock").open("w") as lock:
         try:
@@ -69,6 +69,6 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def forget_settings() -> None:
-    """Drop settings of the caller's environment, which would reach the processes of the box beside its own."""
+    """Remove settings from this process's environment, which the processes of the stack would inherit."""
     for name in [name for name in os.environ if name.startswith(PREFIX)]:
         del os.environ[name]

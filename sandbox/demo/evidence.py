@@ -1,4 +1,4 @@
-"""What a box shows of itself: rows of its database, its mailbox as the emulator holds it, the emulators' journals."""
+"""What the report is counted from: rows of the database, the emulated mailbox, the emulators' journals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -31,7 +31,7 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class EmailRecord:
-    """A thread's record: where it stands, and the draft and the sent message it knows."""
+    """A thread's record: its state, its draft and its sent message."""
 
     thread_id: str
     message_id: str
@@ -43,7 +43,7 @@ class EmailRecord:
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """A job; `scheduled` when it was enqueued for later and nothing has touched it since.
+    """A job; `scheduled` when it was enqueued for a later time and has not been claimed since.
 
     `thread_id` is the thread that its payload names, `output` what its handler returned.
     """
@@ -90,7 +90,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """Everything outside of the database that the report counts: the mailbox and what the emulators journalled."""
+    """Everything outside the database that the report counts: the mailbox and the emulators' journals."""
 
     mailbox: MailboxState
     gmail_calls: Sequence[JournalledCall] = ()
@@ -128,7 +128,7 @@ AUDIT_EVENTS = "select count(*) as audit_events from audit_log"
 
 
 def read_ledger(connection: psycopg.Connection[Any]) -> Ledger:
-    """Read the whole database of a box at one moment; for the owner's connection, which sees every org."""
+    """Read the whole database in one snapshot; needs the owner's connection, which sees every org."""
     with connection.transaction(), connection.cursor(row_factory=dict_row) as cursor:
         cursor.execute("set transaction isolation level repeatable read, read only")
         counted = cursor.execute(AUDIT_EVENTS).fetchone() or {}
@@ -143,7 +143,7 @@ def read_ledger(connection: psycopg.Connection[Any]) -> Ledger:
 
 
 def read_outside(mailbox: GmailAccount, gmail: EmulatorControl, anthropic: EmulatorControl) -> Outside:
-    """Ask both emulators for what they hold and what they recorded."""
+    """Read the mailbox and both emulators' journals."""
     return Outside(mailbox.state(), gmail.journal(), anthropic.journal("messages.create"))
 
 

@@ -1,4 +1,4 @@
-"""The whole box: two servers, two emulators and the fleet as processes that end with the one who started them."""
+"""The local stack: two servers, two emulators and the fleet, as processes that end with their starter."""
 
 import json
 import os
@@ -16,29 +16,29 @@ import psycopg
 from psycopg import sql
 
 from sandbox.demo.addresses import PUSHER, Addresses
-from sandbox.demo.endings import undisturbed
-from sandbox.demo.processes import ROOT, WORKERS, Member, emulators, onlookers, workers
+from sandbox.demo.endings import signals_deferred
+from sandbox.demo.processes import ROOT, WORKERS, Member, emulators, gateway_and_flower, workers
 from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.control import GmailControl
 from sandbox.servers.servers import run_servers
 from sandbox.servers.waiting import wait_until
 
 DATABASE = "postroom"
-PATIENCE_S = 90.0
-"""How long everything together may take to be ready, on a slow and busy machine."""
+READY_WITHIN_S = 90.0
+"""How long each process may take to be ready, on a slow and busy machine."""
 STOP_WITHIN_S = 15.0
 
 Tell = Callable[[str], None]
 
 
 class CommandRefused(Exception):
-    """A command of the fleet's own command line ended badly; the message is what it said."""
+    """A command of Postroom's command line failed; the message is its last line."""
 
 
 class Fleet:
-    """A context manager: on the way in everything is started afresh and ready, on the way out all of it is gone.
+    """A context manager: starts everything from empty databases and waits until it is ready; stops it at the end.
 
-    `folder` holds databases and logs and is emptied first. The processes also end when this one dies, however it dies.
+    `folder` holds databases and logs and is emptied first. The processes also end when this one dies, even by SIGKILL.
     """
 
     addresses: Addresses
@@ -46,7 +46,7 @@ class Fleet:
     anthropic: EmulatorControl
 
     def __init__(self, folder: Path, tell: Tell) -> None:
-        """Remember where; `tell` hears a short line about each stage."""
+        """`tell` gets a short line about each step of the start."""
         self.folder = folder.absolute()
         self.members: list[Member] = []
         self._tell = tell
@@ -68,23 +68,23 @@ class Fleet:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop everything, the fleet before what it stands on."""
+        """Stop everything, the fleet before the servers."""
         self._stack.close()
 
     def check(self) -> None:
-        """Raise `Died` when a process has ended although nobody asked it to."""
+        """Raise `Died` when a process has ended by itself."""
         for member in self.members:
             member.check()
 
     def celery(self, *words: str, secrets: dict[str, str] | None = None) -> Any:  # noqa: ANN401  # any JSON value
-        """Run one `celery -A tasks …` command to its end and read the JSON it answers; `secrets` go by environment."""
+        """Run `celery -A tasks …` and return the JSON that it prints; `secrets` are passed in its environment."""
         done = subprocess.run(  # noqa: S603  # our own command line
             [sys.executable, "-m", "celery", "-A", "tasks", *words, "--json"],
             cwd=ROOT,
             env=os.environ | self.addresses.environment() | (secrets or {}),
             capture_output=True,
             text=True,
-            timeout=PATIENCE_S,
+            timeout=READY_WITHIN_S,
             check=False,
         )
         with (self.logs / "commands.log").open("a") as log:
@@ -96,18 +96,18 @@ class Fleet:
 
     def _start(self) -> None:
         empty(self.folder)
-        with undisturbed():
+        with signals_deferred():
             servers = self._stack.enter_context(run_servers(self.folder))
         with psycopg.connect(servers.postgres.url(), autocommit=True) as connection:
             connection.execute(sql.SQL("create database {}").format(sql.Identifier(DATABASE)))
         self.addresses = Addresses.choose(database=servers.postgres.url(DATABASE), broker=servers.valkey.url())
         self._tell("PostgreSQL and Valkey answer")
-        self._launch([*emulators(self.addresses, self.logs), *onlookers(self.addresses, self.logs)])
+        self._launch([*emulators(self.addresses, self.logs), *gateway_and_flower(self.addresses, self.logs)])
         self.celery("database", "migrate")
         self._tell("The database is migrated")
         self._launch(workers(self.addresses, self.logs))
         for member in self.members:
-            wait_until(member.ready, within=PATIENCE_S, describe=f"{member.name} to be ready")
+            wait_until(member.ready, within=READY_WITHIN_S, describe=f"{member.name} to be ready")
         self.gmail, self.anthropic = GmailControl(self.addresses.gmail), EmulatorControl(self.addresses.anthropic)
         self.gmail.configure_push(self.addresses.webhook, self.addresses.webhook, service_account=PUSHER)
         self._tell(f"Emulators, gateway, {len(WORKERS)} workers, beat and Flower are ready")
@@ -116,14 +116,14 @@ class Fleet:
         started: list[Member] = []
         self._stack.callback(stop_together, started)
         for member in members:
-            with undisturbed():
+            with signals_deferred():
                 started.append(member)
                 member.process.start()
             self.members.append(member)
 
 
 def stop_together(members: Iterable[Member]) -> None:
-    """Ask all to end before waiting for any, so that their grace runs side by side."""
+    """Signal all before waiting for any, so that they stop in parallel."""
     asked = list(members)
     for member in asked:
         if member.process.running:
@@ -133,7 +133,7 @@ def stop_together(members: Iterable[Member]) -> None:
 
 
 def empty(folder: Path) -> None:
-    """Throw away what a former run left, and make the folder anew."""
+    """Delete the folder of an earlier run, and make it anew."""
     if folder.exists():
         shutil.rmtree(folder)
     (folder / "logs").mkdir(parents=True)

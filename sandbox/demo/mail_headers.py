@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 MBOX_LINE = re.compile(rb"\A>?From .*\r?\n")
-"""The envelope line that an mbox file puts before a message; it is no header and is never delivered."""
+"""The envelope line that an mbox file has before a message; it is not a header."""
 
 HEADER_START = re.compile(rb"^(?=[!-9;-~]+[ \t]*:)", re.MULTILINE)
 
@@ -20,7 +20,7 @@ class RawMessage:
 
     @classmethod
     def parse(cls, raw: bytes) -> Self:
-        """Split at the first empty line; the mbox line goes, nothing else is judged or mended."""
+        """Split at the first empty line; the mbox line is removed, nothing else is changed."""
         block, _, body = MBOX_LINE.sub(b"", raw).replace(b"\r\n", b"\n").partition(b"\n\n")
         headers = [header.rstrip(b"\n") for header in HEADER_START.split(block) if header.strip()]
         return cls(tuple(header.replace(b"\n", b"\r\n") for header in headers), body.replace(b"\n", b"\r\n"))
@@ -41,7 +41,7 @@ class RawMessage:
         return replace(self, headers=tuple(header for header in kept if not _name(header).startswith(prefixes or "\0")))
 
     def having(self, name: str, value: str) -> Self:
-        """With one header of this name, in the place of the first it had, else at the top."""
+        """With exactly one header of this name, in the place of the first such header, else at the top."""
         line = f"{name}: {value}".encode()
         place = next((index for index, header in enumerate(self.headers) if _name(header) == name.lower()), 0)
         rest = self.without({name.lower()}).headers

@@ -13,20 +13,20 @@ from sandbox.demo.mail_headers import RawMessage
 
 MAIL = Path(__file__).resolve().parent.parent / "mail"
 OWNER = "owner@postroom.example"
-"""The account whose mailbox this is; nobody's address."""
+"""The mailbox's owner, a made-up address."""
 
 TRACES_OF_A_LIST = frozenset({
     "approved-by", "cc", "errors-to", "list-*", "mailing-list", "old-return-path", "precedence", "received", "reply-to",
     "return-path", "sender", "x-beenthere", "x-egroups-*", "x-list-*", "x-loop", "x-mailman-*", "x-original-date",
 })  # fmt: skip
-"""What a list manager adds; the corpus has hardly any private mail, so personal messages of the story were posts."""
+"""Headers that a list manager adds. The corpus has hardly any private mail, so the personal messages are list posts."""
 
 SUBJECT_TAG = re.compile(r"\[[\w .-]+\]\s*")
 
 
 @dataclass(frozen=True)
 class StoryMessage:
-    """One line of the manifest: which file, what it plays, and when it arrives, in minutes before the story is told."""
+    """One entry of the manifest: the file, its kind, and when it arrives, in minutes before the present."""
 
     file: str
     group: Literal["personal", "list", "newsletter", "receipt", "spam"]
@@ -54,7 +54,7 @@ def read_story() -> list[StoryMessage]:
 
 
 def tell_story(now: datetime, *, owner: str = OWNER) -> Iterator[Delivery]:
-    """Deliver the whole mailbox, the oldest message first; `now` must carry its time zone."""
+    """Every message of the mailbox, the oldest first; `now` must have a time zone."""
     threads: dict[str, list[str]] = {}
     seen: set[str] = set()
     for story in read_story():
@@ -71,7 +71,7 @@ def tell_story(now: datetime, *, owner: str = OWNER) -> Iterator[Delivery]:
 
 
 def _address(message: RawMessage, story: StoryMessage, owner: str) -> RawMessage:
-    """Personal mail comes from its writer to the owner alone; everything else stays addressed as it was."""
+    """Address personal mail to the owner alone; other mail keeps its addresses."""
     message = message.without({"delivered-to", "delivery-date", "x-delivered-to", "x-mdaemon-deliver-to"})
     if story.group != "personal":
         return message
@@ -80,13 +80,13 @@ def _address(message: RawMessage, story: StoryMessage, owner: str) -> RawMessage
 
 
 def _identify(message: RawMessage, story: StoryMessage, seen: set[str]) -> RawMessage:
-    """Keep the Message-ID unless there is none, or another message of the story has it."""
+    """Keep the Message-ID, unless there is none or an earlier message has the same."""
     known = message.get("Message-ID")
     return message if known and known not in seen else message.having("Message-ID", f"<{story.file}@postroom.example>")
 
 
 def _answer(message: RawMessage, earlier: list[str]) -> RawMessage:
-    """Tie a message to those that came before it in its thread (RFC 5322, section 3.6.4)."""
+    """Refer to the earlier messages of its thread (RFC 5322, section 3.6.4)."""
     message = message.without({"in-reply-to", "references"})
     if not earlier:
         return message

@@ -1,4 +1,4 @@
-"""What the box runs beside its two servers: each process's command line, and how one sees that it is ready."""
+"""The processes of the local stack beside its two servers: command lines, and checks that they are ready."""
 
 import sys
 import urllib.error
@@ -33,15 +33,15 @@ WORKERS = (
     Worker("notifications", ("notifications", "planning", "exports"), "threads", 2),
     Worker("maintenance", ("maintenance", "deadletter"), "prefork", 2),
 )
-"""One worker per group of queues; both pools, so that a box shows both."""
+"""One worker per group of queues; both pools are used."""
 
 
 class Died(Exception):
-    """A process of the box ended although nobody asked it to."""
+    """A process of the local stack ended by itself."""
 
 
 class Member:
-    """A process of the box with its log, and a question that tells whether it is ready."""
+    """A process of the local stack with its log, and a check that it is ready."""
 
     def __init__(self, name: str, process: ChildProcess, is_ready: IsReady) -> None:
         """Nothing runs before `process.start()`."""
@@ -50,7 +50,7 @@ class Member:
         self._is_ready = is_ready
 
     def ready(self) -> bool:
-        """Whether it does its work; raises `Died` when it ended instead."""
+        """Whether it is ready; raises `Died` when it has ended."""
         self.check()
         return self._is_ready(self)
 
@@ -58,7 +58,7 @@ class Member:
         """Raise `Died` when it has ended."""
         if not self.process.running:
             status, log = self.process.exit_status, self.process.log
-            raise Died(f"{self.name} ended by itself with status {status}; its last words are in {log}")
+            raise Died(f"{self.name} ended by itself with status {status}; its log is {log}")
 
 
 def emulators(addresses: Addresses, folder: Path) -> list[Member]:
@@ -78,7 +78,7 @@ def emulators(addresses: Addresses, folder: Path) -> list[Member]:
     ]
 
 
-def onlookers(addresses: Addresses, folder: Path) -> list[Member]:
+def gateway_and_flower(addresses: Addresses, folder: Path) -> list[Member]:
     """Gateway and Flower, which can start before the database is migrated."""
     make = _Maker(folder, addresses.environment())
     return [
@@ -92,7 +92,7 @@ def workers(addresses: Addresses, folder: Path) -> list[Member]:
     make = _Maker(folder, addresses.environment())
     return [
         *(
-            make(f"worker-{worker.name}", worker_arguments(worker), says(f"{worker.name}@box ready"))
+            make(f"worker-{worker.name}", worker_arguments(worker), says(f"{worker.name}@local ready"))
             for worker in WORKERS
         ),
         make("beat", ["celery", "-A", "tasks", "beat"], says("beat: Starting")),
@@ -101,8 +101,8 @@ def workers(addresses: Addresses, folder: Path) -> list[Member]:
 
 def worker_arguments(worker: Worker) -> list[str]:
     """`celery -A tasks worker -Q …` after `python -m`."""
-    command = ["celery", "-A", "tasks", "worker", "-Q", ",".join(worker.queues), "-n", f"{worker.name}@box"]
-    # Mingling asks the other workers for revoked tasks, which are none of ours, and takes a second of every start.
+    command = ["celery", "-A", "tasks", "worker", "-Q", ",".join(worker.queues), "-n", f"{worker.name}@local"]
+    # Mingling asks the other workers for revoked tasks, which we do not use, and takes a second of every start.
     return [*command, "-P", worker.pool, "-c", str(worker.concurrency), "--without-mingle", "--loglevel=INFO"]
 
 
@@ -112,14 +112,14 @@ def answers(url: str) -> IsReady:
 
 
 def says(words: str) -> IsReady:
-    """Ready when these words stand in its log."""
+    """Ready when its log contains these words."""
     return lambda member: words in member.process.read_log()
 
 
 def get_status(url: str) -> int | None:
-    """The status that an address answers with; None when nobody answers."""
+    """The status that an address answers with; None when there is no answer."""
     try:
-        with urllib.request.urlopen(url, timeout=HTTP_TIMEOUT_S) as response:  # noqa: S310  # the box's own address
+        with urllib.request.urlopen(url, timeout=HTTP_TIMEOUT_S) as response:  # noqa: S310  # an address of the local stack
             return int(response.status)
     except urllib.error.HTTPError as error:
         with error:

@@ -1,4 +1,4 @@
-"""What a run came to, counted from the database, the mailbox and the emulators' journals; never from the script."""
+"""The report of a run, counted from the database, the mailbox and the emulators' journals, not from the script."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
@@ -15,11 +15,11 @@ DRAFT_EFFECT = "draft:"
 TOKEN_HEADER = "x-postroom-token:"  # noqa: S105  # the name of a header, no secret
 
 Findings = dict[str, list[str]]
-"""What is wrong, by kind; a kind without findings is there with an empty list."""
+"""Problems by kind; a kind without problems has an empty list."""
 
 
 def make_report(ledger: Ledger, outside: Outside) -> dict[str, Any]:
-    """The content of `report.json`; the fields that the issue names, and beside each sum what it was made of."""
+    """The content of `report.json`: sums, and the problems behind each sum."""
     lost, duplicates = find_lost(ledger, outside), find_duplicates(ledger, outside)
     return {
         "messages": sum(message.direction == "incoming" for message in ledger.messages),
@@ -40,12 +40,15 @@ def make_report(ledger: Ledger, outside: Outside) -> dict[str, Any]:
 
 
 def find_lost(ledger: Ledger, outside: Outside) -> Findings:
-    """What came in and did not come to its end.
+    """What was not handled to its end.
 
-    `undecided`: messages in the emulator's inbox that are not stored with a decision. `unrecorded`: messages delivered
-    to the mailbox, wherever they lie now, whose thread has no record. `unseen`: messages that the person sent and no
-    record knows. `unfinished`: jobs in no final state, but for those enqueued for later that nothing has touched yet.
-    `undrafted`: threads for which a draft was ordered and none was made, and the job does not say why not.
+    | kind | what it lists |
+    |---|---|
+    | `undecided` | messages in the emulator's inbox that are not stored with a decision |
+    | `unrecorded` | messages delivered to the mailbox whose thread has no record |
+    | `unseen` | messages that the person sent and that no record names |
+    | `unfinished` | jobs in no final state, except those scheduled for later and not claimed yet |
+    | `undrafted` | threads with an ordered draft that was not made, without a reason in the job's output |
     """
     decided = {message.message_id for message in ledger.messages if message.classification is not None}
     recorded = {email.thread_id for email in ledger.emails}
@@ -65,25 +68,28 @@ def find_lost(ledger: Ledger, outside: Outside) -> Findings:
 
 
 def find_duplicates(ledger: Ledger, outside: Outside) -> Findings:
-    """What happened more often than it should.
+    """What happened more often than once; each kind lists the occurrences beyond the first.
 
-    `drafts_in_thread`: drafts standing in one thread beyond the first. `drafts_unrecorded`: drafts that the emulator
-    journalled as made, also when the answer was lost, and that no effect in the ledger knows. `sent_in_thread`:
-    messages sent in one thread beyond the first. `sends_of_draft`: sends by the fleet of one draft beyond the first.
-    `effects_twice`: messages in the mailbox that carry one draft token (and so one effect key) beyond the first.
-    `model_calls_twice`: calls billed for one job and purpose beyond the first. `model_calls_unrecorded`: answers that
-    the emulator gave beyond the calls that were billed.
+    | kind | what it lists |
+    |---|---|
+    | `drafts_in_thread` | drafts in one thread |
+    | `drafts_unrecorded` | drafts that the emulator journalled as made and that no effect in the ledger names |
+    | `sent_in_thread` | messages sent in one thread |
+    | `sends_of_draft` | sends of one draft by the fleet |
+    | `effects_twice` | messages in the mailbox with the same draft token, and so the same effect key |
+    | `model_calls_twice` | calls billed for one job and purpose |
+    | `model_calls_unrecorded` | answers of the emulated model beyond the billed calls |
     """
     drafts, calls = outside.mailbox.drafts, outside.gmail_calls
     sent = [one for one in outside.mailbox.messages if "SENT" in one["label_ids"]]
     recorded = {effect.draft_id for effect in recorded_drafts(ledger)}
-    made = [str(call.summary["draft_id"]) for call in calls if _deed(call, "drafts.create")]
+    made = [str(call.summary["draft_id"]) for call in calls if _was_executed(call, "drafts.create")]
     answered = sum(call.status == 200 for call in outside.model_answers)  # noqa: PLR2004  # an HTTP status
     return {
         "drafts_in_thread": repeated(one["thread_id"] for one in drafts),
         "drafts_unrecorded": [draft_id for draft_id in made if draft_id not in recorded],
         "sent_in_thread": repeated(one["thread_id"] for one in sent),
-        "sends_of_draft": repeated(call.summary["draft_id"] for call in calls if _deed(call, "drafts.send")),
+        "sends_of_draft": repeated(call.summary["draft_id"] for call in calls if _was_executed(call, "drafts.send")),
         "effects_twice": repeated(token for one in drafts for token in tokens_in(str(one["raw"]))),
         "model_calls_twice": repeated((str(call.job_id), call.purpose) for call in ledger.model_calls),
         "model_calls_unrecorded": ["a call"] * max(0, answered - len(ledger.model_calls)),
@@ -91,7 +97,7 @@ def find_duplicates(ledger: Ledger, outside: Outside) -> Findings:
 
 
 def find_problems(report: dict[str, Any], ledger: Ledger) -> list[str]:
-    """Why a run was not good, a sentence each: something lost or doubled, a job that failed, an effect in doubt."""
+    """All problems, a sentence each: lost and double items, failed jobs, effects in doubt."""
     problems = [f"lost, {kind}: {one}" for kind, found in report["lost_by_kind"].items() for one in found]
     problems += [f"double, {kind}: {one}" for kind, found in report["duplicates_by_kind"].items() for one in found]
     bad = [job for job in ledger.jobs if job.state in {"failed", "dead"}]
@@ -101,7 +107,7 @@ def find_problems(report: dict[str, Any], ledger: Ledger) -> list[str]:
 
 
 def find_undrafted(ledger: Ledger) -> list[str]:
-    """Threads that ended without the draft that was ordered; a job that gave it up says `why` (tasks/drafts.py)."""
+    """Threads whose ordered draft was not made; a job that gave it up has a `why` in its output (tasks/drafts.py)."""
     drafted = {effect.thread_id for effect in recorded_drafts(ledger)}
     ended = [job for job in ledger.jobs if job.job_type == "drafts.write" and job.state in FINAL]
     given_up = {job.thread_id for job in ended if "why" in (job.output or {})}
@@ -123,9 +129,9 @@ def count_classified(ledger: Ledger) -> dict[str, dict[str, int]]:
 
 
 def count_sent(ledger: Ledger, outside: Outside) -> int:
-    """Threads recorded as sent whose sent message lies in the mailbox."""
-    lying = {one["message_id"] for one in outside.mailbox.messages if "SENT" in one["label_ids"]}
-    return sum(email.state == "sent" and email.sent_message_id in lying for email in ledger.emails)
+    """Threads recorded as sent whose sent message is in the mailbox."""
+    in_mailbox = {one["message_id"] for one in outside.mailbox.messages if "SENT" in one["label_ids"]}
+    return sum(email.state == "sent" and email.sent_message_id in in_mailbox for email in ledger.emails)
 
 
 def count_jobs(jobs: Sequence[JobRow]) -> dict[str, dict[str, int]]:
@@ -135,13 +141,13 @@ def count_jobs(jobs: Sequence[JobRow]) -> dict[str, dict[str, int]]:
 
 
 def count_pushes(calls: Sequence[JournalledCall]) -> dict[str, int]:
-    """Pushes by the gateway's answer; `none` where nobody answered."""
+    """Pushes by the status of the gateway's answer; `none` without an answer."""
     answers = Counter(str(call.status or "none") for call in calls if call.operation == "push.deliver")
     return dict(sorted(answers.items()))
 
 
 def count(findings: Findings) -> int:
-    """How many findings there are of all kinds."""
+    """How many problems of all kinds there are."""
     return sum(map(len, findings.values()))
 
 
@@ -157,6 +163,6 @@ def tokens_in(raw: str) -> list[str]:
     return [line.partition(":")[2].strip() for line in lines]
 
 
-def _deed(call: JournalledCall, operation: str) -> bool:
-    """Whether a call did its deed, its answer lost or not: only then does the emulator know which draft it was."""
+def _was_executed(call: JournalledCall, operation: str) -> bool:
+    """Whether the emulator executed the call, even if its answer was lost; only then the journal has the draft's id."""
     return call.operation == operation and "draft_id" in call.summary

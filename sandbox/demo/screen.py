@@ -1,4 +1,4 @@
-"""What the demo shows: lines for stages, bars that move on a terminal, and a table at the end."""
+"""The demo's output: lines for its steps, progress bars on a terminal, and a table at the end."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,14 +14,14 @@ from sandbox.demo.evidence import EmailRecord, Ledger, StoredMessage
 from sandbox.demo.report import recorded_drafts
 
 PIPE_WIDTH = 132
-"""A pipe has no width of its own."""
+"""Columns when the output is no terminal."""
 SOURCES = {"deterministic": "rules", "llm": "model"}
 DRAFTS = {"drafted": "written", "rework_requested": "to be reworked", "sent": "sent", "skipped": "discarded"}
 STYLES = {"sent": "green", "drafted": "cyan", "archived": "magenta", "pending": "yellow"}
 
 
 class Screen:
-    """A terminal, or a pipe that gets the same as plain lines."""
+    """A terminal, or a pipe that gets plain lines."""
 
     def __init__(self, console: Console | None = None) -> None:
         """The clock of the demo starts here."""
@@ -32,7 +32,7 @@ class Screen:
         self._bars: dict[str, TaskID] = {}
 
     def seconds(self) -> float:
-        """How long it has been."""
+        """Seconds since the start."""
         return monotonic() - self._started
 
     def tell(self, text: str) -> None:
@@ -40,12 +40,12 @@ class Screen:
         self.console.print(f"[dim]{self.seconds():5.1f} s[/dim]  {escape(text)}", soft_wrap=True)
 
     def complain(self, text: str) -> None:
-        """One line about what is wrong."""
+        """One line about a problem."""
         self.console.print(f"[bold red]{'':5}  ✗[/bold red]  {escape(text)}", soft_wrap=True)
 
     @contextmanager
     def bars(self, *names: str) -> Iterator[None]:
-        """Bars that `move_bars` moves while the block runs; on a pipe there are none."""
+        """Progress bars for the length of the block, moved by `move_bars`; none on a pipe."""
         columns = (TextColumn("         {task.description:<8}"), BarColumn(bar_width=40), MofNCompleteColumn())
         terminal = self.console.is_terminal
         with Progress(*columns, console=self.console, transient=True, disable=not terminal) as self._progress:
@@ -54,7 +54,7 @@ class Screen:
         self._bars = {}
 
     def move_bars(self, ledger: Ledger, delivered: int) -> None:
-        """Show how far the mail has come; nothing when no bars are up."""
+        """Move the progress bars, if there are any."""
         incoming = [message for message in ledger.messages if message.direction == "incoming"]
         waiting = [email for email in ledger.emails if email.state != "skipped"]
         for name, (done, total) in {

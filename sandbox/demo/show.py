@@ -1,4 +1,4 @@
-"""The demo's acts on a running box: connect a mailbox, let mail come in waves, work with the drafts, count."""
+"""One run of the demo: connect a mailbox, deliver mail in groups, work with the drafts, count."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ from sandbox.demo.story import (
     ACCESS_TOKEN,
     ORG,
     REFRESH_TOKEN,
-    Deed,
+    PersonAction,
     deliver,
     make_mailbox,
     split_story,
@@ -25,18 +25,18 @@ from sandbox.demo.story import (
 )
 from sandbox.emulator.control import GmailAccount
 
-LOOK_EVERY_S = 0.25
+POLL_S = 0.25
 
 Missing = Callable[[Ledger], str]
-"""What is still missing, as the end of "still missing: …"; an empty text when nothing is."""
+"""Says what is still missing, to complete "still missing: …"; an empty text when nothing is."""
 
 
 class Late(Exception):
     """The time is up; the message says what is missing."""
 
 
-class Show:
-    """One run of the story; every wait in it ends at the same deadline."""
+class DemoRun:
+    """One run of the scenario; all its waits have the same deadline."""
 
     def __init__(self, fleet: Fleet, screen: Screen, connection: psycopg.Connection[Any], *, deadline: float) -> None:
         """`deadline` is a time of the monotonic clock, in seconds."""
@@ -48,11 +48,11 @@ class Show:
         self._delivered = 0
 
     def run(self) -> None:
-        """Tell the whole story; raises `Late` when it does not come to its end in time."""
+        """Play the whole scenario; raises `Late` when the deadline passes first."""
         there, waves = split_story()
         self._deliver(there)
         connect(self._fleet)
-        self._screen.tell(f"{OWNER} is connected; {len(there)} messages lie in the mailbox")
+        self._screen.tell(f"{OWNER} is connected; {len(there)} messages are in the mailbox")
         with self._screen.bars("stored", "decided", "drafted"):
             self._wait(self._not_watched)
             for wave in waves:
@@ -64,14 +64,17 @@ class Show:
         self._act(ledger)
 
     def evidence(self) -> tuple[Ledger, Outside]:
-        """What can be counted now."""
+        """What the report is counted from, read now."""
         return self._look(), read_outside(self._mailbox, self._fleet.gmail, self._fleet.anthropic)
 
     def _act(self, ledger: Ledger) -> None:
-        deeds = work_through_drafts(self._mailbox, ledger)
-        done = [f"{sum(deed.what == what for deed in deeds)} {what}" for what in dict.fromkeys(d.what for d in deeds)]
+        actions = work_through_drafts(self._mailbox, ledger)
+        done = [
+            f"{sum(action.what == what for action in actions)} {what}"
+            for what in dict.fromkeys(d.what for d in actions)
+        ]
         self._screen.tell(f"The person works at the mailbox: {', '.join(done)}")
-        self._wait(lambda now: self._not_seen(deeds, now) or self._not_at_rest(now))
+        self._wait(lambda now: self._not_seen(actions, now) or self._not_at_rest(now))
         self._screen.tell("The fleet has seen all of it, and is at rest")
 
     def _deliver(self, deliveries: Sequence[Delivery]) -> None:
@@ -85,7 +88,7 @@ class Show:
             if time.monotonic() >= self._deadline:
                 raise Late(f"the time is up; still missing: {missing_now}")
             self._screen.move_bars(ledger, self._delivered)
-            never.wait(LOOK_EVERY_S)
+            never.wait(POLL_S)
         self._screen.move_bars(ledger, self._delivered)
         return ledger
 
@@ -108,13 +111,13 @@ class Show:
             or (f"the delivery of {pushes} pushes" if pushes else "")
         )
 
-    def _not_seen(self, deeds: Sequence[Deed], ledger: Ledger) -> str:
-        left = unseen(deeds, ledger, self._mailbox.state())
-        return ", ".join(f"the fleet's notice of the thread {deed.thread_id} being {deed.what}" for deed in left)
+    def _not_seen(self, actions: Sequence[PersonAction], ledger: Ledger) -> str:
+        left = unseen(actions, ledger, self._mailbox.state())
+        return ", ".join(f"the fleet's notice of the thread {action.thread_id} being {action.what}" for action in left)
 
 
 def connect(fleet: Fleet) -> None:
-    """Connect the mailbox as an operator does; the tokens go by environment, where no list of processes shows them."""
+    """Connect the mailbox as an operator does; the tokens are in the environment, not visible in the process list."""
     tokens = {"POSTROOM_ACCOUNT_ACCESS_TOKEN": ACCESS_TOKEN, "POSTROOM_ACCOUNT_REFRESH_TOKEN": REFRESH_TOKEN}
     fleet.celery("accounts", "add", "--org", ORG, "--email", OWNER, secrets=tokens)
 

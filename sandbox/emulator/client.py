@@ -1,17 +1,19 @@
-"""What every emulator's control API offers, over HTTP, so that it works on an emulator in another process."""
+"""A client of the control API that every emulator has; it works over HTTP, on emulators in any process."""
 
 import json
 import urllib.error
 import urllib.request
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
+
+from sandbox.emulator.fault_order import FaultOrder
 
 TIMEOUT_S = 60.0
 
 
 class ControlRefused(Exception):
-    """The emulator refused an order; the message says what and why."""
+    """The emulator refused a control call; the message says which and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,38 +32,11 @@ class JournalledCall:
     time: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FaultOrder:
-    """One fault; see `sandbox.emulator.faults.Fault`, which reads it, for the order of effects."""
-
-    operation: str | None = None
-    method: str | None = None
-    path: str | None = None
-    account: str | None = None
-    body_contains: str | None = None
-    skip: int = 0
-    times: int | None = 1
-    delay_s: float = 0.0
-    hang_s: float = 0.0
-    drop: Literal["before", "after"] | None = None
-    status: int | None = None
-    after_deed: bool = False
-    reason: str = ""
-    message: str = ""
-    headers: dict[str, str] = field(default_factory=dict)
-    body: dict[str, Any] | None = None
-    answer: dict[str, Any] | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """Everything that was said."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-
 class EmulatorControl:
     """Journal, faults and reset of any emulator."""
 
     def __init__(self, url: str) -> None:
-        """`url` is what the emulator printed, without a slash at the end."""
+        """`url` is the emulator's base URL."""
         self.url = url.rstrip("/")
 
     def journal(self, operation: str | None = None, account: str | None = None, since: int = 0) -> list[JournalledCall]:
@@ -77,9 +52,9 @@ class EmulatorControl:
         since: int = 0,
         timeout_s: float = 10.0,
     ) -> list[JournalledCall]:
-        """Block until the journal holds `count` such calls; raises TimeoutError when it does not come to it.
+        """Wait until the journal holds `count` such calls; `TimeoutError` when it does not after `timeout_s` seconds.
 
-        A call is in the journal as soon as its deed is done, before a hang or a drop.
+        A call is in the journal as soon as it is executed, before a hang or a drop.
         """
         extra = {"count": str(count), "wait_s": str(timeout_s)}
         entries = self._entries(operation, account, since, extra)
@@ -88,23 +63,19 @@ class EmulatorControl:
         return entries
 
     def order(self, *faults: FaultOrder) -> None:
-        """Let calls go wrong."""
+        """Order faults."""
         self.post("/_control/faults", {"faults": [fault.as_json() for fault in faults]})
 
     def open_faults(self) -> list[dict[str, Any]]:
-        """Orders that can still hit."""
+        """Orders that can still hit a call."""
         return list(self.get("/_control/faults")["faults"])
 
     def clear_faults(self) -> None:
         """Withdraw every order."""
         self.request("DELETE", "/_control/faults")
 
-    def clear_journal(self) -> None:
-        """Forget the calls so far."""
-        self.request("DELETE", "/_control/journal")
-
     def reset(self) -> None:
-        """As if just started."""
+        """Reset the emulator to its state after the start."""
         self.post("/_control/reset", {})
 
     def get(self, path: str) -> dict[str, Any]:

@@ -1,11 +1,11 @@
-"""The emulators' own time: real, but tests may move it forward, so that quotas, tokens and watches run out at once."""
+"""The emulators' clock: real time, which tests may move forward so that quotas, tokens and watches expire."""
 
 import time
 from threading import Lock
 
 
 class EmulatorClock:
-    """Seconds since the epoch, plus what was ordered."""
+    """Real time plus the seconds by which it was moved forward."""
 
     def __init__(self) -> None:
         """Starts at the real time."""

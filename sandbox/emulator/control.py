@@ -1,11 +1,12 @@
-"""The Gmail emulator's control API as typed methods: accounts, deliveries, the person, lags, tokens, pushes."""
+"""The Gmail emulator's control API as typed methods: accounts, deliveries, a person's actions, lags, tokens, pushes."""
 
 import base64
 from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import quote
 
-from sandbox.emulator.client import ControlRefused, EmulatorControl, FaultOrder, JournalledCall
+from sandbox.emulator.client import ControlRefused, EmulatorControl, JournalledCall
+from sandbox.emulator.fault_order import FaultOrder
 
 __all__ = [
     "ControlRefused",
@@ -21,7 +22,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class MessagePlace:
-    """Where a message stands after a deed."""
+    """A message after a control call: its thread, labels and the mailbox's history id."""
 
     message_id: str
     thread_id: str
@@ -86,7 +87,7 @@ class GmailControl(EmulatorControl):
         return self.get("/_control/push_config")
 
     def push(self, email: str, **options: object) -> list[int | None]:
-        """Push by hand, at once; the endpoint's statuses.
+        """Push once, now; the endpoint's statuses.
 
         Options: `copies` (at the same time, one Pub/Sub id), `history_id`, `history_id_as_number`,
         `url_safe_unpadded`, `garbage` (the data as it is), `audience`, `service_account`, `expired`, `unknown_kid`.
@@ -95,7 +96,7 @@ class GmailControl(EmulatorControl):
 
 
 class GmailAccount:
-    """One mailbox, and the person at it."""
+    """One mailbox, and what a person does with it."""
 
     def __init__(self, control: GmailControl, email: str) -> None:
         """The account must exist when a method is called."""
@@ -165,11 +166,11 @@ class GmailAccount:
         self._order("/history", {"blank_pages": count})
 
     def expire_access(self) -> None:
-        """Every access token is dead from now."""
+        """Invalidate every access token."""
         self._order("/tokens", {"expire_access": True})
 
     def revoke(self) -> None:
-        """The consent is gone: `invalid_grant` from now."""
+        """Withdraw the consent: refreshes answer `invalid_grant`."""
         self._order("/tokens", {"revoke": True})
 
     def consent(self, access_token: str, refresh_token: str) -> None:

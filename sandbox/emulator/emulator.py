@@ -1,4 +1,4 @@
-"""The chassis of every provider emulator: serve a service over HTTP, journal its calls, and let them fail on order."""
+"""The frame of every provider emulator: serves a service over HTTP, journals its calls, and injects ordered faults."""
 
 import argparse
 import signal
@@ -6,24 +6,23 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from threading import Event, Thread
-from types import TracebackType
-from typing import Self
 
 from sandbox.emulator.exchange import Answer, ApiFailure, Call, Json, Route, Router, Service
 from sandbox.emulator.faults import Fault, FaultBook, fault_from_json
 from sandbox.emulator.http_server import EmulatorServer
 from sandbox.emulator.journal import Journal, JournalEntry
+from sandbox.servers.startable import Startable
 
 CONTROL = "/_control/"
 
 
-class Emulator:
-    """A service behind a port of 127.0.0.1; a context manager for tests, `run` for a process of its own."""
+class Emulator(Startable):
+    """A service on a port of 127.0.0.1: a context manager for tests, `run` for a process of its own."""
 
     def __init__(self, service: Service, journal: Journal, port: int = 0, control: Sequence[Route] = ()) -> None:
-        """Port 0 takes any free one. The journal is the one that the service itself may write to.
+        """Port 0 takes any free port. The service may write to the same journal.
 
-        `control` is what only tests and the demo call, below `/_control/`: neither journalled nor faulted.
+        `control` are routes below `/_control/`, for tests and the demo: their calls are neither journalled nor faulted.
         """
         self.service = service
         self.journal = journal
@@ -36,18 +35,15 @@ class Emulator:
 
     @property
     def url(self) -> str:
-        """Where it listens, without a slash at the end."""
+        """The base URL, without a slash at the end."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
         """Start serving."""
         self._thread.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Wake every delay, cut every connection, and wait for every thread."""
+    def stop(self) -> None:
+        """End every delay, cut every connection, and wait for every thread; it cannot be started again."""
         self._stopping.set()
         self.journal.close()
         self.service.close()
@@ -73,22 +69,22 @@ class Emulator:
     def _perform(self, route: Route, call: Call) -> Answer | None:
         fault = self.faults.take(call)
         if fault is None:
-            return self._note(call, self._deed(route, call))
-        self._stopping.wait(fault.delay_s)
-        if fault.drop == "before":
+            return self._note(call, self._execute(route, call))
+        self._stopping.wait(fault.order.delay_s)
+        if fault.order.drop == "before":
             self._note(call, None, fault)
             return None
         failure = fault.failure()
-        if failure is not None and not fault.after_deed:
+        if failure is not None and not fault.order.after_execution:
             return self._note(call, self._ordered(call, fault, failure), fault)
-        answer = self._deed(route, replace(call, order=fault.answer))
+        answer = self._execute(route, replace(call, order=fault.order.answer))
         if failure is not None:
             answer = replace(self._ordered(call, fault, failure), summary=answer.summary)
-        self._note(call, None if fault.drop == "after" else answer, fault, answer.summary)
-        self._stopping.wait(fault.hang_s)
-        return None if fault.drop == "after" else answer
+        self._note(call, None if fault.order.drop == "after" else answer, fault, answer.summary)
+        self._stopping.wait(fault.order.hang_s)
+        return None if fault.order.drop == "after" else answer
 
-    def _deed(self, route: Route, call: Call) -> Answer:
+    def _execute(self, route: Route, call: Call) -> Answer:
         try:
             return route.handler(call)
         except ApiFailure as failure:
@@ -101,7 +97,7 @@ class Emulator:
 
     def _ordered(self, call: Call, fault: Fault, failure: ApiFailure) -> Answer:
         answer = self._refuse(call, failure)
-        return answer if fault.body is None else replace(answer, body=fault.body)
+        return answer if fault.order.body is None else replace(answer, body=fault.order.body)
 
     def _note(
         self, call: Call, answer: Answer | None, fault: Fault | None = None, summary: Json | None = None

@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 class ApiFailure(Exception):
-    """The service refuses a call; the service itself renders the body in its provider's shape."""
+    """The service refuses a call; the service renders the body in its provider's format."""
 
     def __init__(self, status: int, reason: str, message: str, headers: Mapping[str, str] | None = None) -> None:
         """`reason` is the provider's machine-readable word."""
@@ -36,7 +36,7 @@ class Call:
     operation: str = ""
     account: str | None = None
     order: Json | None = None
-    """What a fault orders the service to answer; its meaning belongs to the service."""
+    """The `answer` of a fault order; the service defines its meaning."""
 
     def json(self) -> Json:
         """The body as a JSON object; an empty body is an empty object, anything else is refused with 400."""
@@ -56,7 +56,7 @@ class Call:
         return values[0] if values else default
 
     def number(self, name: str, default: int) -> int:
-        """A query parameter as an integer; refused with 400 when it is none."""
+        """A query parameter as an integer; refused with 400 when it is no number."""
         text = self.first(name)
         if not text:
             return default
@@ -86,7 +86,7 @@ Handler = Callable[[Call], Answer]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One operation of a service: method, path pattern such as `/v1/{id}`, and who answers."""
+    """One operation of a service: method, path pattern such as `/v1/{id}`, and handler."""
 
     method: str
     pattern: str
@@ -101,7 +101,7 @@ class Route:
 
 
 class Service(Protocol):
-    """What a provider's imitation hands to the chassis."""
+    """What an emulated provider gives to the emulator."""
 
     @property
     def routes(self) -> Sequence[Route]:
@@ -109,19 +109,19 @@ class Service(Protocol):
         ...
 
     def identify(self, call: Call) -> str | None:
-        """Which account calls; raises `ApiFailure` 401 when the credentials are no good."""
+        """Which account calls; raises `ApiFailure` 401 when the credentials are invalid."""
         ...
 
     def admit(self, call: Call) -> AbstractContextManager[None]:
-        """Hold the call's place in the quota while it is in flight; raises `ApiFailure` when there is none."""
+        """Hold the call's place in the quota while it is in flight; raises `ApiFailure` when the quota is used up."""
         ...
 
     def render(self, call: Call, failure: ApiFailure) -> Answer:
-        """A failure in the provider's own shape."""
+        """A failure as an answer in the provider's format."""
         ...
 
     def reset(self) -> None:
-        """Forget everything, as if just started."""
+        """Reset to the state after the start."""
         ...
 
     def close(self) -> None:
@@ -133,7 +133,7 @@ class Router:
     """Finds the route of a request."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
-        """Earlier routes win."""
+        """The first route that matches is taken."""
         self._routes = [(route, route.matcher()) for route in routes]
 
     def find(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:

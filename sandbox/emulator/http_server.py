@@ -1,4 +1,4 @@
-"""A threaded HTTP/1.1 server that hands each request to a function and can be stopped without leaving a thread."""
+"""A threaded HTTP/1.1 server that hands each request to a function and leaves no thread behind when it is stopped."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,7 +29,7 @@ class EmulatorServer(ThreadingHTTPServer):
         self._stopped = False
 
     def opened(self, connection: socket) -> None:
-        """Remember a connection; one that comes while stopping is cut."""
+        """Remember a connection; a connection made while stopping is cut."""
         with self._lock:
             self._connections.add(connection)
             if self._stopped:
@@ -41,7 +41,7 @@ class EmulatorServer(ThreadingHTTPServer):
             self._connections.discard(connection)
 
     def stop(self) -> None:
-        """Accept no more, cut what is open, wait for the threads."""
+        """Accept no more connections, cut those that are open, and join the threads."""
         self.shutdown()
         with self._lock:
             self._stopped = True
@@ -65,11 +65,11 @@ class _RequestHandler(BaseHTTPRequestHandler):
         cast("EmulatorServer", self.server).closed(self.connection)
 
     def handle(self) -> None:
-        with suppress(ConnectionError):  # clients may leave at any time, that is their right
+        with suppress(ConnectionError):  # a client may disconnect at any time
             super().handle()
 
     def log_message(self, *_arguments: object) -> None:
-        """Say nothing: the journal is the record."""
+        """Log nothing: the journal has every call."""
 
     def _serve(self) -> None:
         answer = cast("EmulatorServer", self.server).responder(self._call())
@@ -102,5 +102,5 @@ class _RequestHandler(BaseHTTPRequestHandler):
 
 
 def _cut(connection: socket) -> None:
-    with suppress(OSError):  # already closed is as good
+    with suppress(OSError):  # it may be closed already
         connection.shutdown(SHUT_RDWR)

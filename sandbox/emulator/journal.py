@@ -1,4 +1,4 @@
-"""The record of every call an emulator answered, for assertions: what was done, to whom, and how it was answered."""
+"""The journal of an emulator: every call, what it did, for which account, and how it was answered."""
 
 import time
 from dataclasses import asdict, dataclass, field, replace
@@ -31,14 +31,14 @@ class Journal:
     """A thread-safe list of entries that can be waited on."""
 
     def __init__(self) -> None:
-        """Empty and open."""
+        """Begin empty."""
         self._entries: list[JournalEntry] = []
         self._changed = Condition()
         self._next = 1
         self._closed = False
 
     def append(self, entry: JournalEntry) -> None:
-        """Number and stamp the entry, and wake whoever waits."""
+        """Number and stamp the entry, and wake waiting threads."""
         with self._changed:
             self._entries.append(replace(entry, sequence=self._next, time=time.time()))
             self._next += 1
@@ -65,7 +65,7 @@ class Journal:
             self._entries.clear()
 
     def close(self) -> None:
-        """Let nobody wait any longer."""
+        """Wake every waiting thread; later calls of `wait` return at once."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""What tests and the demo may do to the Gmail emulator below `/_control/`: accounts, mail, the person, lags, tokens."""
+"""The Gmail emulator's control calls, below `/_control/`: accounts, mail, a person's actions, lags, tokens."""
 
 from dataclasses import asdict, fields, replace
 
@@ -44,23 +44,23 @@ def control_routes(service: GmailService) -> tuple[Route, ...]:
         Route("POST", "/_control/clock", "control.clock", control.advance_clock),
     )
     accounts = (
-        Route(method, ACCOUNT + path, "control.account", _on_mailbox(service, deed))
-        for method, path, deed in per_account
+        Route(method, ACCOUNT + path, "control.account", _on_mailbox(service, handler))
+        for method, path, handler in per_account
     )
     return (*general, *accounts, *push_routes(service))
 
 
-def _on_mailbox(service: GmailService, deed: MailboxHandler) -> Handler:
+def _on_mailbox(service: GmailService, handler: MailboxHandler) -> Handler:
     def handle(call: Call) -> Answer:
         mailbox = service.mailbox(call.parameters["email"])
         with mailbox.lock:
-            return deed(mailbox, call)
+            return handler(mailbox, call)
 
     return handle
 
 
 class _AccountControl:
-    """The control calls that need more than a mailbox."""
+    """The control calls that concern more than one mailbox."""
 
     def __init__(self, service: GmailService) -> None:
         self._service = service

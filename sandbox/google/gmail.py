@@ -14,7 +14,7 @@ def gmail_emulator(port: int = 0) -> Emulator:
 
 
 def main() -> None:
-    """Serve until told to stop; accounts come from `--account` or later by the control API."""
+    """Serve until a signal comes; accounts come from `--account` or later from the control API."""
     arguments = parser("An emulator of the Gmail API, Google's token endpoint and Pub/Sub push.")
     arguments.add_argument(
         "--account",

@@ -1,4 +1,4 @@
-"""Push by hand: wrong, doubled, old and broken notifications, and where pushes go at all."""
+"""Control calls for pushes: their endpoint, and single pushes that may be wrong, duplicate, old or malformed."""
 
 import base64
 import json

@@ -12,7 +12,7 @@ from uuid import uuid4
 import psutil
 
 MARK = "POSTROOM_SANDBOX_CHILD"
-"""Names the child that a process belongs to; inherited by all that the child starts."""
+"""The environment variable that names the child which a process belongs to; inherited by all that the child starts."""
 
 LIFELINE = 'read -r never; kill -s "$1" "$2" && kill -s CONT "$2"'
 """Reads a pipe whose other end only the parent holds: end of file means the parent is gone, however it died.
@@ -35,7 +35,7 @@ class Command:
 class ChildProcess:
     """A command as a child in a session of its own, so that Ctrl-C in a terminal reaches us and not it.
 
-    `log` receives what it writes, appended over restarts. `stop_signal` asks it to end in its own good way.
+    `log` receives what it writes, appended over restarts. `stop_signal` asks it to end gracefully.
     """
 
     def __init__(self, command: Command, *, log: Path, stop_signal: signal.Signals = signal.SIGTERM) -> None:
@@ -64,7 +64,7 @@ class ChildProcess:
         """The status of the last run, negative for the signal that ended it; None while it runs or before."""
         status = None if self._process is None else self._process.poll()
         if status is not None:
-            # The process is reaped and its number may be given to another: nothing may be sent to it any more.
+            # The process is reaped and its id may be used again, so no signal may be sent to that id any more.
             self._let_go()
         return status
 
@@ -98,10 +98,10 @@ class ChildProcess:
         self._let_go()
 
     def sweep(self) -> None:
-        """End this process and every child of it that stayed in its session, at once.
+        """Kill this process and all that it has started, at once.
 
-        Children are known by a mark in their environment, not by the session's number: once the process has ended, the
-        number may be another's, and killing that session would end a stranger.
+        Descendants are recognised by a mark in their environment, not by their session id: after the process has ended,
+        the system may give that id to another session.
         """
         for process in psutil.process_iter():
             try:
@@ -111,15 +111,15 @@ class ChildProcess:
                 continue
 
     def freeze(self) -> None:
-        """Stop the clock of the process and its children (SIGSTOP)."""
+        """Stop the process and its children with SIGSTOP."""
         os.killpg(self.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let a frozen process and its children go on (SIGCONT)."""
+        """Continue a frozen process and its children with SIGCONT."""
         os.killpg(self.pid, signal.SIGCONT)
 
     def send(self, what: signal.Signals) -> None:
-        """Send a signal to the process; to one that has ended, nothing."""
+        """Send a signal to the process; does nothing when it has ended."""
         if self._process is not None:
             self._process.send_signal(what)
 
@@ -128,7 +128,7 @@ class ChildProcess:
         return 0 if self._process is None else self._process.wait(within)
 
     def read_log(self) -> str:
-        """Everything the process has written since the log began."""
+        """The whole log, over restarts."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def _let_go(self) -> None:
@@ -140,7 +140,7 @@ class ChildProcess:
 
 def _spawn(command: Command, output: int, mark: str) -> subprocess.Popen[bytes]:
     account = pwd.getpwnam(command.user) if command.user else None
-    return subprocess.Popen(  # noqa: S603  # the callers are this repository's own servers and tests
+    return subprocess.Popen(  # noqa: S603  # only this repository's servers and tests call it
         list(command.arguments),
         stdin=subprocess.DEVNULL,
         stdout=output,

@@ -3,33 +3,34 @@
 import contextlib
 import signal
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import psutil
 import psycopg
 
 from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import LOOPBACK, find_free_port
+from sandbox.servers.startable import ServerProcess
 from sandbox.servers.unprivileged import UNPRIVILEGED, give, make_reachable, may_become
 from sandbox.servers.waiting import wait_until
 from sandbox.servers.wheel_binaries import find_postgres_programs
 
 OWNER = "postgres"
-"""The superuser that initdb makes; it owns the databases of the box."""
+"""The superuser that initdb makes; it owns the databases of the local stack."""
 
 
-class PostgresServer:
-    """A PostgreSQL on the loopback that trusts whoever connects (a password in the URL is ignored).
+class PostgresServer(ServerProcess):
+    """A PostgreSQL on the loopback that accepts every connection without a password.
 
-    It has no unix socket, so the length of its folder's path does not matter. PostgreSQL refuses to run as root;
-    started by root it runs as the machine's `nobody`.
+    It has no unix socket, so its folder's path may be of any length. PostgreSQL refuses to run as root, so a server
+    started by root runs as the user `nobody`.
     """
+
+    title = "PostgreSQL"
 
     def __init__(self, folder: Path, *, durable: bool = True, port: int | None = None) -> None:
         """Keep data and log in `folder`, choose a free port unless one is given.
 
-        `durable=False` gives up safety against a crash of the machine (not of the server) for speed: for tests.
+        `durable=False` is faster and not safe against a crash of the machine (only of the server): for tests.
         """
         self.folder = folder.absolute()
         self.port = find_free_port() if port is None else port
@@ -57,11 +58,7 @@ class PostgresServer:
         """
         if not (self.data / "PG_VERSION").exists():
             self._initialise()
-        self.process.start()
-        with contextlib.ExitStack() as failed:
-            failed.callback(self.process.stop)
-            wait_until(self._answers, within=within, describe=f"PostgreSQL on port {self.port}")
-            failed.pop_all()
+        self.start_process(within=within)
 
     def stop(self) -> None:
         """Shut down in good order, ending all sessions; every committed transaction is kept."""
@@ -71,22 +68,6 @@ class PostgresServer:
         """End it and all its backends with SIGKILL; the next `start` recovers from the write-ahead log."""
         self.process.kill()
         wait_until(self._end_backends, within=10, describe="the end of PostgreSQL's backends")
-
-    def restart(self) -> None:
-        """Stop and start again at the same address."""
-        self.stop()
-        self.start()
-
-    def __enter__(self) -> Self:
-        """Start."""
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop."""
-        self.stop()
 
     def _initialise(self) -> None:
         self.data.mkdir(parents=True, exist_ok=True)
@@ -108,7 +89,7 @@ class PostgresServer:
         """Kill what is left; true when nothing is.
 
         A backend in the middle of a query notices its postmaster's death late, and no other server may start before its
-        end. One that was just being forked is nobody's child any more: each is known by its folder, the data directory.
+        end. Backends are found by their working directory, the data directory: their parent is gone.
         """
         folder = str(self.data.resolve())
         backends = [process for process in psutil.process_iter(["cwd"]) if process.info["cwd"] == folder]
@@ -117,10 +98,8 @@ class PostgresServer:
                 backend.kill()
         return not backends
 
-    def _answers(self) -> bool:
-        if not self.process.running:
-            status, log = self.process.exit_status, self.process.read_log()[-2000:]
-            raise RuntimeError(f"PostgreSQL ended with status {status}: {log}")
+    def answers(self) -> bool:
+        """Whether this very server answers a query."""
         try:
             with psycopg.connect(self.url(), connect_timeout=2) as connection:
                 # Another server may hold the port until ours notices that it cannot have it.

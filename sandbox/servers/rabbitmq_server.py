@@ -1,34 +1,34 @@
-"""RabbitMQ as a child process, where the machine has it installed: the other broker that the fleet can be run on."""
+"""RabbitMQ as a child process, where it is installed: the other broker that the fleet can run on."""
 
 import shutil
 import subprocess
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import LOOPBACK, find_free_port
-from sandbox.servers.waiting import wait_until
+from sandbox.servers.startable import ServerProcess
 
 PLACES = ("/usr/lib/rabbitmq/bin", "/usr/local/sbin", "/opt/homebrew/sbin")
-"""Where packages put the programs themselves; what they put on the path may be a wrapper that changes the user."""
+"""Where packages install the programs; a program on the path may be a wrapper that changes the user."""
 COMMAND_WITHIN_S = 60.0
 
 
-class RabbitServer:
-    """A node of its own on the loopback with durable data, and its own port mapper, which would else outlive it."""
+class RabbitServer(ServerProcess):
+    """A node on the loopback with durable data, and a port mapper of its own, so that `stop` can end that too."""
+
+    title = "RabbitMQ"
 
     def __init__(self, folder: Path) -> None:
         """Keep data, log and cookie in `folder`; `LookupError` when RabbitMQ is not installed."""
         self.folder = folder.absolute()
         self.port = find_free_port()
         self._mapper_port, distribution = find_free_port(), find_free_port()
-        # A node's name is part of the names of its files, and the cookie must be the reader's alone.
+        # A node's name is part of its file names. The cookie is written to HOME, readable by its owner only.
         self._environment = {
             "HOME": str(self.folder),
             "ERL_EPMD_PORT": str(self._mapper_port),
             "ERL_EPMD_ADDRESS": LOOPBACK,
-            "RABBITMQ_NODENAME": f"box{self.port}@localhost",
+            "RABBITMQ_NODENAME": f"postroom{self.port}@localhost",
             "RABBITMQ_NODE_IP_ADDRESS": LOOPBACK,
             "RABBITMQ_NODE_PORT": str(self.port),
             "RABBITMQ_DIST_PORT": str(distribution),
@@ -57,11 +57,10 @@ class RabbitServer:
         (self.folder / "plugins").write_text("[].\n")
         if not self._mapper.running:
             self._mapper.start()
-        self.process.start()
-        wait_until(self._answers, within=within, describe=f"RabbitMQ on port {self.port}")
+        self.start_process(within=within)
 
     def wipe(self) -> None:
-        """Let it forget everything, queues too, while it goes on running; its clients are disconnected for a moment."""
+        """Delete all data, queues too, while it runs; its clients are disconnected for a moment."""
         for word in ("stop_app", "reset", "start_app"):
             self._control(word)
 
@@ -73,29 +72,13 @@ class RabbitServer:
             shutil.rmtree(self.folder / "data", ignore_errors=True)
 
     def stop(self) -> None:
-        """End it and its port mapper, quickly: nobody needs its data any more."""
+        """End it and its port mapper, without a clean shutdown: its data is not needed any more."""
         if self.process.running:
             self.kill(data=True)
         self._mapper.stop()
 
-    def __enter__(self) -> Self:
-        """Start."""
-        try:
-            self.start()
-        except (OSError, RuntimeError, TimeoutError):
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop."""
-        self.stop()
-
-    def _answers(self) -> bool:
-        if not self.process.running:
-            raise RuntimeError(f"RabbitMQ ended: {self.process.read_log()[-2000:]}")
+    def answers(self) -> bool:
+        """Whether it listens for clients."""
         return self._run("rabbitmq-diagnostics", "check_port_listener", str(self.port)).returncode == 0
 
     def _control(self, word: str) -> None:

@@ -1,4 +1,4 @@
-"""PostgreSQL and Valkey together: what every fleet of the box stands on."""
+"""PostgreSQL and Valkey together, as every fleet needs them."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,7 +11,7 @@ from sandbox.servers.valkey_server import ValkeyServer
 
 @dataclass(frozen=True)
 class Servers:
-    """The two running servers; stop, kill or restart each by its own verbs."""
+    """The two running servers; each can be stopped, killed and restarted."""
 
     postgres: PostgresServer
     valkey: ValkeyServer
@@ -21,7 +21,7 @@ class Servers:
 def run_servers(folder: Path, *, durable: bool = True) -> Iterator[Servers]:
     """Run both with their files under `folder`, and stop them at the end.
 
-    They also stop when this process dies, however it dies (see `sandbox.servers.child_process`).
+    They also stop when this process dies, even by SIGKILL (see `sandbox.servers.child_process`).
     """
     with ExitStack() as stack:
         postgres = stack.enter_context(PostgresServer(folder / "postgres", durable=durable))

@@ -1,4 +1,4 @@
-"""A TCP proxy on the loopback that cuts, stalls and resumes what runs through it: a bad network on order."""
+"""A TCP proxy on the loopback that cuts, stalls and resumes connections: a network that can be made to fail."""
 
 import asyncio
 import contextlib
@@ -6,25 +6,25 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self, TypeVar, cast
+from typing import TypeVar, cast
 
 from sandbox.servers.free_port import LOOPBACK, find_free_port
+from sandbox.servers.startable import Startable
 
 Answer = TypeVar("Answer")
 
 AT_ONCE = struct.pack("ii", 1, 0)
 """SO_LINGER of zero seconds: closing sends RST instead of FIN, as a firewall that forgot the connection does."""
 
-ORDER_WITHIN_S = 10.0
-"""How long an order may take; the proxy's own loop does nothing that blocks."""
+CALL_WITHIN_S = 10.0
+"""How long a call into the proxy's event loop may take; nothing in that loop blocks."""
 
 
-class TcpProxy:
-    """Forwards a port of the loopback to another, byte for byte, until it is told otherwise.
+class TcpProxy(Startable):
+    """Forwards a port of the loopback to another, byte for byte.
 
-    It runs in a thread of its own, and may be ordered from any other. An upstream that refuses the connection resets
-    the client's; a client whose upstream ends is closed after it has received all that was sent.
+    It runs in a thread of its own; its methods may be called from any other. When the upstream refuses a connection,
+    the client's is reset. When the upstream closes one, the client's is closed after all bytes were sent.
     """
 
     def __init__(self, upstream: int, *, port: int | None = None) -> None:
@@ -41,56 +41,45 @@ class TcpProxy:
     @property
     def connections(self) -> int:
         """How many clients are connected."""
-        return self._order(lambda: sum(end.is_client for end in self._ends))
+        return self._in_loop(lambda: sum(end.is_client for end in self._ends))
 
     def cut(self) -> int:
-        """Reset every connection, on both sides; returns how many there were. New ones are welcome."""
-        return self._order(self._reset_all)
+        """Reset every connection, on both sides; returns how many there were. New connections are accepted."""
+        return self._in_loop(self._reset_all)
 
     def stall(self) -> None:
-        """Forward nothing any more, to nobody; new connections are accepted and hang like the others."""
-        self._order(lambda: self._hold(stalled=True))
+        """Forward nothing on any connection; new connections are accepted and stall too."""
+        self._in_loop(lambda: self._hold(stalled=True))
 
     def resume(self) -> None:
-        """Forward again, beginning with what has waited."""
-        self._order(lambda: self._hold(stalled=False))
+        """Forward again, beginning with the bytes that have waited."""
+        self._in_loop(lambda: self._hold(stalled=False))
 
     def start(self) -> None:
         """Listen; returns when connections are taken."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name=f"proxy-{self.port}", daemon=True)
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(ORDER_WITHIN_S)
+        asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(CALL_WITHIN_S)
 
     def stop(self) -> None:
         """Reset everything and listen no more."""
         if self._loop is None or self._thread is None:
             return
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(ORDER_WITHIN_S)
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(CALL_WITHIN_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
         self._loop = self._thread = None
 
-    def __enter__(self) -> Self:
-        """Start."""
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop."""
-        self.stop()
-
-    def _order(self, deed: Callable[[], Answer]) -> Answer:
+    def _in_loop(self, change: Callable[[], Answer]) -> Answer:
         if self._loop is None:
             raise RuntimeError("the proxy does not run")
 
-        async def obey() -> Answer:
-            return deed()
+        async def run() -> Answer:
+            return change()
 
-        return asyncio.run_coroutine_threadsafe(obey(), self._loop).result(ORDER_WITHIN_S)
+        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(CALL_WITHIN_S)
 
     async def _listen(self) -> None:
         loop = asyncio.get_running_loop()
@@ -145,8 +134,8 @@ class _End(asyncio.Protocol):
         self.closed = asyncio.Event()
         self._ends = ends
         self._on_client = on_client
-        self._stalled = True  # until both ends are there
-        self._full = False  # whether the peer takes no more for now
+        self._stalled = True  # until both ends are connected
+        self._full = False  # whether the peer's write buffer is full
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -6,11 +6,11 @@ import stat
 from pathlib import Path
 
 UNPRIVILEGED = "nobody"
-"""Every machine has it, so nothing is added to the machine's users."""
+"""Every machine has this user, so none is added."""
 
 
 def may_become() -> bool:
-    """Whether this process is root and therefore must, and can, run a server as somebody else."""
+    """Whether this process is root, and so must run a server as another user."""
     return os.geteuid() == 0
 
 
@@ -24,7 +24,7 @@ def make_reachable(path: Path) -> None:
 
 
 def give(path: Path, user: str) -> None:
-    """Make `user` the owner of one folder, closed to everybody else."""
+    """Make `user` the owner of one folder, closed to all others."""
     account = pwd.getpwnam(user)
     os.chown(path, account.pw_uid, account.pw_gid)
     path.chmod(stat.S_IRWXU)

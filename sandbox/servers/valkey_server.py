@@ -1,24 +1,23 @@
-"""Valkey 9 from the wheel as a child process: the broker of the box, which forgets everything when it stops."""
+"""Valkey 9 from the wheel as a child process: the broker of the local stack, which keeps nothing when it stops."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import redis
 
 from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import LOOPBACK, find_free_port
-from sandbox.servers.waiting import wait_until
+from sandbox.servers.startable import ServerProcess
 from sandbox.servers.wheel_binaries import find_valkey_program
 
 DATABASES = 256
 """Numbered databases of one server, so that many tests can have one each."""
 
 
-class ValkeyServer:
+class ValkeyServer(ServerProcess):
     """A broker on the loopback whose address survives `restart` and `kill` + `start`; its data does not."""
+
+    title = "Valkey"
 
     def __init__(self, folder: Path, *, port: int | None = None, options: Sequence[str] = ()) -> None:
         """Keep log and working files in `folder`; choose a free port unless one is given."""
@@ -36,41 +35,18 @@ class ValkeyServer:
     def start(self, *, within: float = 10.0) -> None:
         """Start and wait until it answers; `TimeoutError` or `RuntimeError` with the log's end if it does not."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.process.start()
-        with ExitStack() as failed:
-            failed.callback(self.process.stop)
-            wait_until(self._answers, within=within, describe=f"Valkey on port {self.port}")
-            failed.pop_all()
+        self.start_process(within=within)
 
     def stop(self) -> None:
         """Shut down in good order; connections are closed and all data is gone."""
         self.process.stop(within=10.0)
 
     def kill(self) -> None:
-        """End it with SIGKILL, as a machine's death would."""
+        """End it with SIGKILL."""
         self.process.kill()
 
-    def restart(self) -> None:
-        """Stop and start again at the same address, empty."""
-        self.stop()
-        self.start()
-
-    def __enter__(self) -> Self:
-        """Start."""
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop."""
-        self.stop()
-
-    def _answers(self) -> bool:
-        if not self.process.running:
-            raise RuntimeError(
-                f"Valkey ended with status {self.process.exit_status}: {self.process.read_log()[-2000:]}"
-            )
+    def answers(self) -> bool:
+        """Whether this very server answers a command."""
         try:
             with redis.Redis.from_url(self.url(), socket_timeout=1) as client:
                 # Another server may hold the port until ours notices that it cannot have it.

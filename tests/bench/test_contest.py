@@ -76,11 +76,11 @@ def test_who_fails_drops_out_with_the_reason_and_the_others_go_on() -> None:
             return figure
         raise RuntimeError("a trace\nwith its reason last")
 
-    told: list[str] = []
-    rounds = take_turns({"good": lambda: 2.0, "bad": failing}, 3, told.append)
+    lines: list[str] = []
+    rounds = take_turns({"good": lambda: 2.0, "bad": failing}, 3, lines.append)
     assert rounds.figures == {"good": (2.0, 2.0, 2.0), "bad": (1.0,)}
     assert rounds.dropped == {"bad": "RuntimeError: with its reason last"}
-    assert sum("dropped" in line for line in told) == 1
+    assert sum("dropped" in line for line in lines) == 1
 
 
 def test_a_mistake_of_ours_is_not_taken_for_a_failure_of_a_peer() -> None:

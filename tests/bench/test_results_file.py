@@ -1,4 +1,4 @@
-"""Which contests there are, what a run of some of them leaves of earlier results, and what a bad name or file says."""
+"""The contests, what a partial run keeps of earlier results, and the errors for an unknown name or a bad file."""
 
 import json
 import re
@@ -9,31 +9,31 @@ from typing import Any
 import pytest
 
 from bench import __main__, results_file
-from bench.arena import Arena, Sizes, Stage
 from bench.contest import Contest
 from bench.peer_environments import Environments
+from bench.setup import ContestGroup, Setup, Sizes
 from bench.stores import Stores
-from tests.bench.test_lineup import PROMISED
+from tests.bench.test_peer_settings import PROMISED
 
-KNOWN = results_file.known_names(__main__.STAGES, Sizes())
+KNOWN = results_file.known_names(__main__.GROUPS, Sizes())
 
 
-def stage(ours: float, names: Sequence[str] = ("one", "two"), fails_at: str = "") -> Stage:
+def group(ours: float, names: Sequence[str] = ("one", "two"), fails_at: str = "") -> ContestGroup:
     """Contests that need no peers and no time; all that were asked for up to one that fails."""
 
-    def hold(arena: Arena) -> Iterator[Contest]:
-        for name in filter(arena.wants, names):
+    def run_contests(setup: Setup) -> Iterator[Contest]:
+        for name in filter(setup.wants, names):
             if name == fails_at:
                 raise RuntimeError("a bad day")
-            yield Contest(name, (ours,) * arena.sizes.rounds, (1.0,))
+            yield Contest(name, (ours,) * setup.sizes.rounds, (1.0,))
 
-    return Stage(f"stage of {names[0]}", lambda _: names, hold)
+    return ContestGroup(f"group of {names[0]}", lambda _: names, run_contests)
 
 
-def run(stores: Stores, folder: Path, *stages: Stage, only: Sequence[str] = (), rounds: int = 3) -> Arena:
-    arena = Arena(folder, stores, Environments({}, {}, {}), Sizes(rounds=rounds), only, tell=lambda _: None)
-    __main__.hold_all(arena, stages, whole=not only)
-    return arena
+def run(stores: Stores, folder: Path, *groups: ContestGroup, only: Sequence[str] = (), rounds: int = 3) -> Setup:
+    setup = Setup(folder, stores, Environments({}, {}, {}), Sizes(rounds=rounds), only, tell=lambda _: None)
+    __main__.run_all(setup, groups, whole=not only)
+    return setup
 
 
 def ours(folder: Path) -> dict[str, Any]:
@@ -55,17 +55,17 @@ def test_a_name_that_no_contest_has_ends_the_program_with_all_names(
     with pytest.raises(SystemExit) as ended:
         __main__.read_command_line(["--only", "drain_light_vs_celery", word])
     assert ended.value.code == 2
-    told = capsys.readouterr().err
-    assert f"no contest {word!r}" in told
-    assert all(name in told.split() for name in KNOWN)
+    message = capsys.readouterr().err
+    assert f"no contest {word!r}" in message
+    assert all(name in message.split() for name in KNOWN)
 
 
 @pytest.mark.parametrize("word", ["drain_*", "growth_1m_finished", "enqueue_many_vs_oban"])
 def test_a_known_name_or_pattern_passes(word: str, stores: Stores, tmp_path: Path) -> None:
     asked, sizes = __main__.read_command_line(["--only", word, "--rounds", "1"])
     assert (asked.only, sizes.rounds) == ([word], 1)
-    arena = Arena(tmp_path, stores, Environments({}, {}, {}), sizes, asked.only)
-    assert [one for one in __main__.STAGES if one.wanted(arena)], "nothing would be held"
+    setup = Setup(tmp_path, stores, Environments({}, {}, {}), sizes, asked.only)
+    assert [one for one in __main__.GROUPS if one.wanted(setup)], "nothing would run"
 
 
 def test_names_follow_the_sizes_that_were_asked_for() -> None:
@@ -76,10 +76,10 @@ def test_names_follow_the_sizes_that_were_asked_for() -> None:
         __main__.read_command_line([*words, "drain_light_vs_oban_20k"])
 
 
-def test_a_run_of_some_replaces_what_it_held_and_keeps_the_others(stores: Stores, tmp_path: Path) -> None:
-    run(stores, tmp_path, stage(1.0), stage(1.0, ("three",)))
+def test_a_run_of_some_replaces_what_it_ran_and_keeps_the_others(stores: Stores, tmp_path: Path) -> None:
+    run(stores, tmp_path, group(1.0), group(1.0, ("three",)))
     before = json.loads((tmp_path / "results.json").read_text())
-    run(stores, tmp_path, stage(2.0), stage(2.0, ("three",)), only=["two"], rounds=1)
+    run(stores, tmp_path, group(2.0), group(2.0, ("three",)), only=["two"], rounds=1)
     after = json.loads((tmp_path / "results.json").read_text())
     assert ours(tmp_path) == {"one": 1.0, "two": 2.0, "three": 1.0}
     assert list(after) == ["one", "two", "three"]
@@ -94,26 +94,26 @@ def test_a_run_of_some_replaces_what_it_held_and_keeps_the_others(stores: Stores
         }
 
 
-def test_what_was_asked_for_and_fails_keeps_its_earlier_result_and_is_told(stores: Stores, tmp_path: Path) -> None:
-    run(stores, tmp_path, stage(1.0))
-    arena = run(stores, tmp_path, stage(2.0, fails_at="two"), only=["one", "two"])
+def test_what_was_asked_for_and_fails_keeps_its_earlier_result_and_is_reported(stores: Stores, tmp_path: Path) -> None:
+    run(stores, tmp_path, group(1.0))
+    setup = run(stores, tmp_path, group(2.0, fails_at="two"), only=["one", "two"])
     assert ours(tmp_path) == {"one": 2.0, "two": 1.0}
-    assert arena.skipped == {"two": "not held: RuntimeError: a bad day"}
+    assert setup.skipped == {"two": "not run: RuntimeError: a bad day"}
 
 
 def test_a_whole_run_leaves_nothing_of_earlier_ones_once_it_has_ended(stores: Stores, tmp_path: Path) -> None:
-    run(stores, tmp_path, stage(1.0), stage(1.0, ("gone",)))
+    run(stores, tmp_path, group(1.0), group(1.0, ("gone",)))
     seen: list[dict[str, Any]] = []
 
-    def watch(arena: Arena) -> Iterator[Contest]:
-        seen.append(ours(arena.folder))
+    def watch(setup: Setup) -> Iterator[Contest]:
+        seen.append(ours(setup.folder))
         yield from ()
 
-    watching = Stage("watch", lambda _: ["watch"], watch)
-    arena = run(stores, tmp_path, stage(2.0), watching)
+    watching = ContestGroup("watch", lambda _: ["watch"], watch)
+    setup = run(stores, tmp_path, group(2.0), watching)
     assert seen == [{"one": 2.0, "two": 2.0, "gone": 1.0}], "a run that is stopped loses what it did not come to"
     assert ours(tmp_path) == {"one": 2.0, "two": 2.0}
-    assert arena.skipped == {"watch": "not held: one side did not run"}
+    assert setup.skipped == {"watch": "not run: one side did not run"}
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"one": 1}'])

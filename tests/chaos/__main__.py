@@ -1,4 +1,4 @@
-"""`make chaos`: minutes of mixed load while all is killed, wiped, restarted, cut and stalled; then a reckoning."""
+"""`make chaos`: minutes of mixed load while faults are injected, then checks and a report."""
 
 import argparse
 import json
@@ -20,23 +20,23 @@ from sandbox.demo.fleet import empty
 from sandbox.servers.waiting import wait_until
 from tests.chaos.brokers import BROKERS
 from tests.chaos.chaos_fleet import POOLS, ChaosFleet
-from tests.chaos.chaos_report import WHOLE, Demands, as_table, find_failures, make_report
-from tests.chaos.deeds import Outside
-from tests.chaos.load import Accepted, CeleryDoor, Door, PythonDoor, SqlDoor
-from tests.chaos.mischief import Imp
+from tests.chaos.chaos_report import FULL_RUN, Minimum, as_table, find_failures, make_report
+from tests.chaos.checks import check_run
+from tests.chaos.fault_injector import FaultInjector
+from tests.chaos.load import Accepted, CeleryProducer, Producer, PythonProducer, SqlProducer
+from tests.chaos.outside import Outside
 from tests.chaos.plan import Plan
-from tests.chaos.verdict import judge
 from tests.doubles.factories import make_org
 from tests.house import ROOT
 
 FOLDER = ROOT / "build" / "chaos"
 QUIET_WITHIN_S = 300.0
-"""How long what is left may take after the last mischief; what has not ended then is lost."""
-MOST_COMPLAINTS = 30
+"""How long the remaining jobs may take after the last fault; a job that has not ended then counts as lost."""
+MOST_PROBLEMS = 30
 
 
 def main() -> int:
-    """Run it; the exit status is 0 only when every promise was kept."""
+    """Run it; the exit status is 0 only when no check failed."""
     options = _options()
     forget_settings()
     console = Console(highlight=False)
@@ -53,9 +53,9 @@ def main() -> int:
 
 
 def run(plan: Plan, options: argparse.Namespace, console: Console) -> int:
-    """Load, mischief, quiet, reckoning."""
+    """Inject faults under load, wait until the jobs have ended, check, and write the report."""
     folder = options.folder.absolute()
-    demands = Demands() if options.any_size else WHOLE
+    minimum = Minimum() if options.any_size else FULL_RUN
     empty(folder)
     console.print(f"seed {plan.seed}: {plan.jobs} jobs in {plan.seconds:g} s, lease {plan.lease_s:g} s")
     broker = BROKERS[options.broker](folder / "broker")
@@ -71,51 +71,53 @@ def run(plan: Plan, options: argparse.Namespace, console: Console) -> int:
             orgs = [make_org(owner, f"org {number}") for number in range(plan.orgs)]
         place = (plan, orgs, accepted)
         foreign_broker = fleet.settings_of(0).broker_url.get_secret_value()
-        doors: list[Door] = [
-            PythonDoor(client, *place),
-            SqlDoor(fleet.postgres.url(), *place),
-            CeleryDoor(foreign_broker, fleet.postgres.url(), *place),
+        producers: list[Producer] = [
+            PythonProducer(client, *place),
+            SqlProducer(fleet.postgres.url(), *place),
+            CeleryProducer(foreign_broker, fleet.postgres.url(), *place),
         ]
-        imp = Imp(fleet, orgs, console.print)
-        for door in doors:
-            door.start()
-        imp.run(plan.events(), plan.seconds)
-        imp.record.write(folder / "mischief.jsonl")
-        took = _quieten(fleet, doors, console)
+        injector = FaultInjector(fleet, orgs, console.print)
+        for producer in producers:
+            producer.start()
+        injector.run(plan.events(), plan.seconds)
+        injector.record.write(folder / "faults.jsonl")
+        took = _drain(fleet, producers, console)
         facts: dict[str, Any] = {"broker": broker.name, "lease_s": plan.lease_s, "quiet_after_s": round(took, 1)}
         with psycopg.connect(fleet.postgres.url()) as owner:
-            owner.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ  # what still moves must not look like a gap
-            verdict = judge(owner, Outside(folder), accepted.job_ids, imp.record.silences())
-    report = make_report(plan, accepted, imp.record, verdict, facts)
-    failures = find_failures(report, demands)
-    failures += [f"the {door.name} door did not finish" for door in doors if not door.finished]
+            owner.isolation_level = (
+                psycopg.IsolationLevel.REPEATABLE_READ
+            )  # rows that change meanwhile must not look like a gap
+            findings = check_run(owner, Outside(folder), accepted.job_ids, injector.record.silences())
+    report = make_report(plan, accepted, injector.record, findings, facts)
+    failures = find_failures(report, minimum)
+    failures += [f"the {producer.name} producer did not finish" for producer in producers if not producer.finished]
     failures += [end for member in fleet.members for end in member.ended]
-    report |= {"failures": failures, "problems": verdict.problems[:1000]}
+    report |= {"failures": failures, "problems": findings.problems[:1000]}
     (folder / "report.json").write_text(json.dumps(report, indent=2) + "\n")
     console.print(as_table(report))
-    for complaint in [*verdict.problems[:MOST_COMPLAINTS], *failures]:
-        console.print(complaint, style="red")
+    for problem in [*findings.problems[:MOST_PROBLEMS], *failures]:
+        console.print(problem, style="red")
     console.print("FAILED" if failures else "every promise was kept")
     return 1 if failures else 0
 
 
-def _quieten(fleet: ChaosFleet, doors: list[Door], console: Console) -> float:
-    """Let the doors finish and every job end, as far as they do; returns how long that took."""
+def _drain(fleet: ChaosFleet, producers: list[Producer], console: Console) -> float:
+    """Wait until the producers have finished and every job has ended; returns the seconds that took."""
     began = time.monotonic()
     fleet.stop_beats()
 
     def at_rest() -> bool:
         fleet.keep_up()
-        return not any(door.is_alive() for door in doors) and not _unfinished(fleet)
+        return not any(producer.is_alive() for producer in producers) and not _unfinished(fleet)
 
     try:
         wait_until(at_rest, within=QUIET_WITHIN_S, describe="every job to end")
     except TimeoutError as late:
         console.print(str(late), style="red")
-    for door in doors:
-        door.stop()
-    for door in doors:
-        door.join(10)
+    for producer in producers:
+        producer.stop()
+    for producer in producers:
+        producer.join(10)
     return time.monotonic() - began
 
 
@@ -124,18 +126,22 @@ def _unfinished(fleet: ChaosFleet) -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Load the fleet while everything around it breaks; then count.")
-    parser.add_argument("--seconds", type=float, default=180.0, help="how long load and mischief last")
-    parser.add_argument("--jobs", type=int, default=21_000, help="jobs to hand over in that time")
+    parser = argparse.ArgumentParser(
+        description="Load the fleet while faults are injected, then check that no promise was broken."
+    )
+    parser.add_argument("--seconds", type=float, default=180.0, help="how long load and faults last")
+    parser.add_argument("--jobs", type=int, default=21_000, help="jobs to enqueue in that time")
     parser.add_argument("--lease", type=float, default=10.0, help="the workers' lease in seconds")
     parser.add_argument(
-        "--seed", type=int, default=random.SystemRandom().randrange(10**6), help="repeats a run's order"
+        "--seed", type=int, default=random.SystemRandom().randrange(10**6), help="the same seed plans the same faults"
     )
-    parser.add_argument("--workers", type=int, choices=range(2, len(POOLS) + 1), default=len(POOLS), help="how many")
+    parser.add_argument(
+        "--workers", type=int, choices=range(2, len(POOLS) + 1), default=len(POOLS), help="how many workers"
+    )
     wanted = "rabbitmq" if os.environ.get("POSTROOM_BROKER_URL", "").startswith("amqp") else "valkey"
     parser.add_argument("--broker", choices=BROKERS, default=wanted, help="the run's own; RabbitMQ must be installed")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where data, logs and report go; emptied first")
-    parser.add_argument("--any-size", action="store_true", help="pass without the counts that the whole run must reach")
+    parser.add_argument("--any-size", action="store_true", help="do not require the counts of a full run")
     return parser.parse_args()
 
 

@@ -1,100 +1,89 @@
-"""The broker of a chaos run, by what is done to it: be wiped while it runs, and be killed and started empty."""
+"""The broker of a chaos run: one that can be wiped while it runs, and killed and started empty."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
 
 import redis
 
 from sandbox.servers.free_port import LOOPBACK
 from sandbox.servers.rabbitmq_server import RabbitServer
+from sandbox.servers.startable import Startable
 from sandbox.servers.valkey_server import ValkeyServer
 
 
-class Broker(Protocol):
-    """What the run needs of a broker."""
+class Broker(Startable):
+    """A broker as a context manager: started on the way in, stopped on the way out."""
 
     name: str
-    port: int
 
+    def __init__(self, server: ValkeyServer | RabbitServer) -> None:
+        """Run this server."""
+        self.port = server.port
+        self._server = server
+
+    @abstractmethod
     def url(self, port: int) -> str:
-        """Its address as the fleet takes it, at the port of a proxy."""
+        """The broker's URL through the proxy at `port`."""
 
+    @abstractmethod
     def wipe(self) -> None:
-        """Let it forget everything while it goes on running."""
+        """Delete all data while the broker runs."""
 
+    @abstractmethod
     def restart_empty(self) -> None:
-        """Kill it and start it without its data."""
+        """Kill the broker and start it without its data."""
 
-    def __enter__(self) -> Self:
-        """Start."""
+    def start(self) -> None:
+        """Start the server."""
+        self._server.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop."""
+    def stop(self) -> None:
+        """Stop the server."""
+        self._server.stop()
 
 
-class ValkeyBroker:
+class ValkeyBroker(Broker):
     """Valkey from the wheel, which keeps nothing on disk."""
 
     name = "valkey"
 
     def __init__(self, folder: Path) -> None:
         """Keep its log in `folder`."""
-        self._server = ValkeyServer(folder)
-        self.port = self._server.port
+        self._valkey = ValkeyServer(folder)
+        super().__init__(self._valkey)
 
     def url(self, port: int) -> str:
         return f"redis://{LOOPBACK}:{port}/0"
 
     def wipe(self) -> None:
-        with redis.Redis.from_url(self._server.url()) as client:
+        with redis.Redis.from_url(self._valkey.url()) as client:
             client.flushall()
 
     def restart_empty(self) -> None:
-        self._server.kill()
-        self._server.start()
-
-    def __enter__(self) -> Self:
-        self._server.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.stop()
+        self._valkey.kill()
+        self._valkey.start()
 
 
-class RabbitBroker:
-    """RabbitMQ where it is installed, with durable queues: a wipe is a reset, or a death that takes the disk along."""
+class RabbitBroker(Broker):
+    """RabbitMQ where it is installed, with durable queues; wiping it resets its node."""
 
     name = "rabbitmq"
 
     def __init__(self, folder: Path) -> None:
         """Keep data and log in `folder`; `LookupError` when it is not installed."""
-        self._server = RabbitServer(folder)
-        self.port = self._server.port
+        self._rabbit = RabbitServer(folder)
+        super().__init__(self._rabbit)
 
     def url(self, port: int) -> str:
-        return self._server.url(port)
+        return self._rabbit.url(port)
 
     def wipe(self) -> None:
-        self._server.wipe()
+        self._rabbit.wipe()
 
     def restart_empty(self) -> None:
-        self._server.kill(data=False)
-        self._server.start()
-
-    def __enter__(self) -> Self:
-        self._server.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.stop()
+        self._rabbit.kill(data=False)
+        self._rabbit.start()
 
 
 BROKERS: dict[str, Callable[[Path], Broker]] = {"valkey": ValkeyBroker, "rabbitmq": RabbitBroker}

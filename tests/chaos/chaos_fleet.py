@@ -1,4 +1,4 @@
-"""The fleet of a chaos run: servers of its own, two sides with proxies between, and processes that are kept up."""
+"""The fleet of a chaos run: its own servers, two sides behind proxies, and processes that are kept running."""
 
 import sys
 import time
@@ -21,23 +21,23 @@ from settings import Settings
 from storage.postgres.database import SESSION
 from storage.postgres.migrate import upgrade
 from tests.chaos.brokers import Broker
-from tests.chaos.deeds import FOLDER
+from tests.chaos.outside import FOLDER
 from tests.house import ROOT
 
 START_WITHIN_S = 90.0
-YOUNG_S = 15.0
-"""In which a worker on a busy machine takes its first turn."""
+STARTING_S = 15.0
+"""How long a worker on a busy machine may take to its first turn."""
 STOP_WITHIN_S = 20.0
 ALL_QUEUES = "critical,default,notifications,planning,exports,maintenance,deadletter"
-SPARTAN = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--include", "tests.chaos.chaos_jobs"]
+QUIET_OPTIONS = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--include", "tests.chaos.chaos_jobs"]
 
 POOLS = (("prefork", 2), ("threads", 6), ("threads", 6), ("prefork", 2))
-"""The workers, in turns on the one side and the other; two of them already have both pools and both sides."""
+"""Pool and concurrency of each worker, alternating between the sides; the first two have both pools and both sides."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One half of the fleet: its own ways to PostgreSQL and to the broker, to be cut and stalled apart."""
+    """One half of the fleet, with its own proxies to PostgreSQL and to the broker."""
 
     database: TcpProxy
     broker: TcpProxy
@@ -49,14 +49,14 @@ class Side:
 
 
 class Member:
-    """One process of the fleet that is started again whenever it ends."""
+    """A process of the fleet that is started again whenever it ends."""
 
     def __init__(self, name: str, words: list[str], environment: dict[str, str], folder: Path) -> None:
         """Prepare; nothing runs yet."""
         self.name = name
         self.frozen = False
         self.ended: list[str] = []
-        """How it ended where nobody had killed it, which nothing that happens to it may make it do."""
+        """Ends that no fault explains; each is a failure of the run."""
         self._expected = True
         self._stopped = False
         self._started_at = self._may_end_until = 0.0
@@ -74,17 +74,17 @@ class Member:
         self._expected = False
 
     def stop(self) -> None:
-        """End it in its own good way, for good."""
+        """Stop it with its stop signal, and do not start it again."""
         self._stopped = True
         self.process.stop(within=STOP_WITHIN_S)
 
     def lost_child(self) -> None:
-        """Expect its end, if it is young: Celery gives a worker up whose child dies before its first turn."""
-        if time.monotonic() - self._started_at < YOUNG_S:
-            self._may_end_until = time.monotonic() + YOUNG_S
+        """Allow it to end if it has just started: Celery gives up when a child dies before the worker's first turn."""
+        if time.monotonic() - self._started_at < STARTING_S:
+            self._may_end_until = time.monotonic() + STARTING_S
 
     def kill(self) -> None:
-        """End it with SIGKILL, to be started again."""
+        """Kill it; `keep_up` starts it again."""
         self._expected = True
         self.process.kill()
 
@@ -97,7 +97,7 @@ class Member:
 
 
 class ChaosFleet:
-    """A context manager: inside it everything runs, and is gone at the end."""
+    """A context manager: starts everything, and stops it at the end."""
 
     def __init__(self, folder: Path, broker: Broker, lease_s: float, workers: int = len(POOLS)) -> None:
         """Keep data and logs under `folder`; take the first `workers` of the pools."""
@@ -114,7 +114,7 @@ class ChaosFleet:
         self._quick = {
             "lease_s": str(lease_s),
             "heartbeat_s": str(lease_s / 5),
-            # Long: every hint of a backlog goes out again when its patience ends, and each costs a claim.
+            # Long: a hint that is not claimed within this time is published again, and each one costs a claim.
             "hint_patience_s": str(6 * lease_s),
             "relay_interval_s": "0.5",
             "shutdown_grace_s": "5",
@@ -125,7 +125,7 @@ class ChaosFleet:
 
     @property
     def members(self) -> list[Member]:
-        """All processes that are kept up."""
+        """All workers and beats."""
         return [*self.workers, *self.beats]
 
     def settings_of(self, side: int) -> Settings:
@@ -157,12 +157,12 @@ class ChaosFleet:
         self._stack.close()
 
     def keep_up(self) -> None:
-        """Start again what has ended."""
+        """Start every process that has ended."""
         for member in self.members:
             member.keep_up()
 
     def stop_beats(self) -> None:
-        """Let nothing be enqueued any more: a tick that comes after the last look would seem to be lost."""
+        """Stop all beats: a tick that is enqueued after the last look would count as lost."""
         for beat in self.beats:
             beat.stop()
 
@@ -184,7 +184,7 @@ class ChaosFleet:
         )
 
     def ask(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
-        """Ask the ledger as its owner, past the proxies."""
+        """Query the ledger as its owner, not through the proxies."""
         with psycopg.connect(self.postgres.url(), autocommit=True, connect_timeout=5) as owner:
             cursor = owner.execute(cast("Any", query), parameters)
             return cursor.fetchall() if cursor.description else []
@@ -218,7 +218,7 @@ class ChaosFleet:
                 "-c",
                 str(concurrency),
             ]
-            yield self._member(name, [*words, "--loglevel=WARNING", *SPARTAN], number)
+            yield self._member(name, [*words, "--loglevel=WARNING", *QUIET_OPTIONS], number)
 
     def _member(self, name: str, words: list[str], number: int) -> Member:
         values = self._quick | self.sides[number % 2].urls(self.broker)

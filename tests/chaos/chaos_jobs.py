@@ -18,13 +18,13 @@ from engine.catalogue import Handler, Job, catalogue, job
 from engine.context import JobContext
 from storage.ledger import audit
 from storage.postgres.database import Transaction
-from tests.chaos.deeds import Outside
+from tests.chaos.outside import Outside
 
-STUBBORN = RetryPolicy("stubborn", 8, timedelta(seconds=0.5), timedelta(seconds=2))
-"""More attempts than a run of minutes can take from one job by killing its workers."""
+MANY_ATTEMPTS = RetryPolicy("many-attempts", 8, timedelta(seconds=0.5), timedelta(seconds=2))
+"""More attempts than one job can lose to killed workers within a run of minutes."""
 
 DEADLINE = timedelta(seconds=60)
-"""Far beyond what any of these jobs takes; an attempt that outruns it was forgotten by somebody."""
+"""Far beyond what any of these jobs takes: an attempt that exceeds it was never rescued."""
 
 CHILDREN = 2
 WROTE = "chaos.wrote"
@@ -33,11 +33,11 @@ P = TypeVar("P", bound=Payload)
 
 
 class Nothing(Payload):
-    """No words."""
+    """No fields."""
 
 
 class Duration(Payload):
-    """How long to do nothing."""
+    """How many milliseconds to wait."""
 
     ms: int
 
@@ -49,14 +49,14 @@ class Trouble(Payload):
 
 
 class Account(Payload):
-    """Whose turn it is."""
+    """The account, which is the concurrency key, and how many milliseconds to wait."""
 
     account_id: str
     ms: int = 0
 
 
 class Order(Payload):
-    """What to do outside, how long its answer takes, and how many attempts are refused before."""
+    """The key of the effect, how many milliseconds its answer takes, and how many attempts are refused first."""
 
     key: str
     ms: int
@@ -64,32 +64,32 @@ class Order(Payload):
 
 
 class Snoozer(Payload, job_type="chaos_jobs.snoozer"):
-    """Until when to wait."""
+    """When to end."""
 
     until: datetime
 
 
 def wait(ms: int) -> None:
-    """Take time as a provider's answer does."""
+    """Wait, as for a provider's answer."""
     threading.Event().wait(ms / 1000)
 
 
-def witnessed(handler: Handler[P]) -> Handler[P]:
-    """Let the outside world know which process began each attempt."""
+def recorded(handler: Handler[P]) -> Handler[P]:
+    """Record in the external system which process began each attempt."""
 
     @wraps(handler)
-    def witness(ctx: JobContext, payload: P) -> Outcome:
+    def record_begin(ctx: JobContext, payload: P) -> Outcome:
         Outside.here().begin(ctx.job.job_id, ctx.job.attempt)
         return handler(ctx, payload)
 
-    return witness
+    return record_begin
 
 
-def chaotic(queue: Queue, *, light: bool = False) -> Callable[[Handler[P]], Job[P]]:
-    """Make a job type as `@job` does, with this run's policy and a witness."""
+def chaos_job(queue: Queue, *, light: bool = False) -> Callable[[Handler[P]], Job[P]]:
+    """Make a job type as `@job` does, with this run's retry policy and deadline, and record each begin."""
 
     def make(handler: Handler[P]) -> Job[P]:
-        return job(queue=queue, retry=STUBBORN, deadline=DEADLINE, light=light)(witnessed(handler))
+        return job(queue=queue, retry=MANY_ATTEMPTS, deadline=DEADLINE, light=light)(recorded(handler))
 
     return make
 
@@ -97,7 +97,7 @@ def chaotic(queue: Queue, *, light: bool = False) -> Callable[[Handler[P]], Job[
 class Noop(Nothing, job_type="chaos_jobs.noop"): ...
 
 
-@chaotic(Queue.DEFAULT)
+@chaos_job(Queue.DEFAULT)
 def noop(_ctx: JobContext, _payload: Noop) -> Outcome:
     """Do nothing."""
     return Done()
@@ -106,27 +106,27 @@ def noop(_ctx: JobContext, _payload: Noop) -> Outcome:
 class LightNoop(Nothing, job_type="chaos_jobs.light_noop"): ...
 
 
-@chaotic(Queue.DEFAULT, light=True)
+@chaos_job(Queue.DEFAULT, light=True)
 def light_noop(_ctx: JobContext, _payload: LightNoop) -> Outcome:
-    """Do nothing, in the company of others."""
+    """Do nothing, as a light job."""
     return Done()
 
 
 class Tick(Nothing, job_type="chaos_jobs.tick"): ...
 
 
-@chaotic(Queue.MAINTENANCE)
+@chaos_job(Queue.MAINTENANCE)
 def tick(_ctx: JobContext, _payload: Tick) -> Outcome:
-    """What beat enqueues."""
+    """Do nothing; enqueued by beat."""
     return Done()
 
 
-class Nap(Duration, job_type="chaos_jobs.nap"): ...
+class IoBound(Duration, job_type="chaos_jobs.io_bound"): ...
 
 
-@chaotic(Queue.PLANNING)
-def nap(ctx: JobContext, payload: Nap) -> Outcome:
-    """Take some time, and stop at half of it when asked."""
+@chaos_job(Queue.PLANNING)
+def io_bound(ctx: JobContext, payload: IoBound) -> Outcome:
+    """Wait, and check for a cancel request half-way."""
     wait(payload.ms // 2)
     ctx.check()
     wait(payload.ms // 2)
@@ -136,20 +136,20 @@ def nap(ctx: JobContext, payload: Nap) -> Outcome:
 class Flaky(Trouble, job_type="chaos_jobs.flaky"): ...
 
 
-@chaotic(Queue.NOTIFICATIONS)
+@chaos_job(Queue.NOTIFICATIONS)
 def flaky(ctx: JobContext, payload: Flaky) -> Outcome:
     """Fail in the first attempts."""
     if ctx.job.attempt <= payload.failures:
-        raise Transient("a passing trouble")
+        raise Transient("a transient failure")
     return Done()
 
 
 class Doomed(Trouble, job_type="chaos_jobs.doomed"): ...
 
 
-@chaotic(Queue.NOTIFICATIONS)
+@chaos_job(Queue.NOTIFICATIONS)
 def doomed(_ctx: JobContext, payload: Doomed) -> Outcome:
-    """Fail for good; without failures to count, by a bug, which ends in the dead letters."""
+    """Fail permanently; with `failures=0` by an unexpected exception, which ends in a dead letter."""
     if payload.failures:
         raise Permanent("no use")
     raise ZeroDivisionError("a bug")
@@ -158,9 +158,9 @@ def doomed(_ctx: JobContext, payload: Doomed) -> Outcome:
 class Turn(Account, job_type="chaos_jobs.turn", serial_by="account_id"): ...
 
 
-@chaotic(Queue.DEFAULT)
+@chaos_job(Queue.DEFAULT)
 def turn(_ctx: JobContext, payload: Turn) -> Outcome:
-    """One at a time per account."""
+    """Run one at a time per account."""
     wait(payload.ms)
     return Done()
 
@@ -168,52 +168,52 @@ def turn(_ctx: JobContext, payload: Turn) -> Outcome:
 class Single(Account, job_type="chaos_jobs.single", unique=while_queued("account_id")): ...
 
 
-@chaotic(Queue.DEFAULT)
+@chaos_job(Queue.DEFAULT)
 def single(_ctx: JobContext, _payload: Single) -> Outcome:
-    """One in the queue per account."""
+    """Be queued once per account."""
     return Done()
 
 
 class Parent(Nothing, job_type="chaos_jobs.parent"): ...
 
 
-@chaotic(Queue.EXPORTS)
+@chaos_job(Queue.EXPORTS)
 def parent(ctx: JobContext, _payload: Parent) -> Outcome:
-    """Have children."""
+    """Enqueue children."""
     return Done(children=tuple(Noop().job(org_id=ctx.org_id) for _ in range(CHILDREN)))
 
 
-class Deed(Order, job_type="chaos_jobs.deed"): ...
+class Effect(Order, job_type="chaos_jobs.effect"): ...
 
 
-@chaotic(Queue.CRITICAL)
-def deed(ctx: JobContext, payload: Deed) -> Outcome:
-    """Change the outside world once; most of the call is waiting for its answer, so that death comes after the deed."""
-    return change_outside(ctx, payload)
+@chaos_job(Queue.CRITICAL)
+def effect(ctx: JobContext, payload: Effect) -> Outcome:
+    """Perform an external effect once; most of the call is waiting, so that a kill mostly comes after the effect."""
+    return perform_effect(ctx, payload)
 
 
-class LightDeed(Order, job_type="chaos_jobs.light_deed"): ...
+class LightEffect(Order, job_type="chaos_jobs.light_effect"): ...
 
 
-@chaotic(Queue.CRITICAL, light=True)
-def light_deed(ctx: JobContext, payload: LightDeed) -> Outcome:
-    """Change the outside world once, in the company of others that die with it."""
-    return change_outside(ctx, payload)
+@chaos_job(Queue.CRITICAL, light=True)
+def light_effect(ctx: JobContext, payload: LightEffect) -> Outcome:
+    """Perform an external effect once as a light job, in a batch with others that a kill ends too."""
+    return perform_effect(ctx, payload)
 
 
-def change_outside(ctx: JobContext, payload: Order) -> Outcome:
-    """Do the deed by an effect with a key of its own."""
+def perform_effect(ctx: JobContext, payload: Order) -> Outcome:
+    """Perform the effect by `ctx.effect`, with the payload's key."""
     outside = Outside.here()
 
     def call() -> JsonObject:
         if ctx.job.attempt <= payload.refusals:
             raise Transient("refused")
-        outside.do(payload.key)
+        outside.perform(payload.key)
         wait(payload.ms)
         return {"key": payload.key}
 
     def find() -> Finding:
-        return Found({"key": payload.key, "found": True}) if outside.was_done(payload.key) else NotFound()
+        return Found({"key": payload.key, "found": True}) if outside.was_performed(payload.key) else NotFound()
 
     return Done(ctx.effect(payload.key, call, find=find))
 
@@ -221,7 +221,7 @@ def change_outside(ctx: JobContext, payload: Order) -> Outcome:
 class Posting(Duration, job_type="chaos_jobs.posting"): ...
 
 
-@chaotic(Queue.MAINTENANCE)
+@chaos_job(Queue.MAINTENANCE)
 def posting(ctx: JobContext, payload: Posting) -> Outcome:
     """Write a row in the transaction that settles the job."""
 
@@ -232,9 +232,9 @@ def posting(ctx: JobContext, payload: Posting) -> Outcome:
     return Done(writes=write)
 
 
-@chaotic(Queue.PLANNING)
+@chaos_job(Queue.PLANNING)
 def snoozer(ctx: JobContext, payload: Snoozer) -> Outcome:
-    """Wait for the appointment without holding a slot."""
+    """Snooze until the given time."""
     return Done() if ctx.now() >= payload.until else Snooze(payload.until, "not yet")
 
 

@@ -1,4 +1,4 @@
-"""What a chaos run says at its end: the figures as JSON, and a table for people."""
+"""The report of a chaos run: the figures as JSON, and a table."""
 
 import platform
 import statistics
@@ -9,18 +9,18 @@ from typing import Any
 
 from rich.table import Table
 
+from tests.chaos.checks import Findings
+from tests.chaos.fault_injector import FaultLog
 from tests.chaos.load import Accepted
-from tests.chaos.mischief import Record
 from tests.chaos.plan import Plan
-from tests.chaos.verdict import Verdict
 
 ALLOWANCE_S = 15.0
-"""How much longer than the lease an orphan may wait."""
+"""How many seconds longer than the lease an orphan may wait for its rescue."""
 
 
 @dataclass(frozen=True)
-class Demands:
-    """How much of everything a run must have had, to be worth its name."""
+class Minimum:
+    """How many jobs and faults a run must at least have had."""
 
     jobs: int = 0
     kills: int = 0
@@ -28,26 +28,26 @@ class Demands:
     restarts: int = 0
 
 
-WHOLE = Demands(jobs=20_000, kills=20, wipes=2, restarts=1)
-"""What the run of three minutes must have had."""
+FULL_RUN = Minimum(jobs=20_000, kills=20, wipes=2, restarts=1)
+"""The minimum for a run of three minutes."""
 
 
 def make_report(
-    plan: Plan, accepted: Accepted, record: Record, verdict: Verdict, facts: Mapping[str, Any]
+    plan: Plan, accepted: Accepted, record: FaultLog, findings: Findings, facts: Mapping[str, Any]
 ) -> dict[str, Any]:
     """All figures of a run."""
-    waits = sorted(orphan.waited.total_seconds() for orphan in verdict.orphans)
+    waits = sorted(orphan.waited.total_seconds() for orphan in findings.orphans)
     return {
         "jobs": len(accepted.job_ids),
         "kills": record.kills,
         "wipes": record.wipes,
         "postgres_restarts": record.restarts,
-        "lost": len(verdict.lost),
-        "duplicate_effects": len(verdict.duplicate_effects),
-        "missing_effects": len(verdict.missing_effects),
-        "audit_gaps": len(verdict.audit_gaps),
-        "other_problems": len(verdict.other),
-        "longest_recovery_s": round(verdict.longest_recovery_s, 2),
+        "lost": len(findings.lost),
+        "duplicate_effects": len(findings.duplicate_effects),
+        "missing_effects": len(findings.missing_effects),
+        "audit_gaps": len(findings.audit_gaps),
+        "other_problems": len(findings.other),
+        "longest_recovery_s": round(findings.longest_recovery_s, 2),
         "median_recovery_s": round(statistics.median(waits), 2) if waits else 0.0,
         "orphans": len(waits),
         "slowest_recoveries": [
@@ -56,21 +56,21 @@ def make_report(
                 "attempt": orphan.attempt,
                 "s": round(orphan.waited.total_seconds(), 2),
                 "silent_since": orphan.silent_since.isoformat(),
-                "trail": orphan.tell(),
+                "timeline": orphan.as_lines(),
             }
-            for orphan in sorted(verdict.orphans, key=lambda orphan: orphan.waited, reverse=True)[:10]
+            for orphan in sorted(findings.orphans, key=lambda orphan: orphan.waited, reverse=True)[:10]
         ],
         "allowed_recovery_s": plan.lease_s + ALLOWANCE_S,
         "jobs_by_door": {door: len(ids) for door, ids in accepted.by_door.items()},
-        "knocked_in_vain": accepted.troubles,
+        "refused_attempts": accepted.refused,
         "folded_into_others": accepted.folded,
-        "jobs_in_ledger": sum(verdict.states.values()),
-        "states": verdict.states,
-        "ends_by_type": verdict.ends_by_type,
-        "effects_per_key": {str(times): keys for times, keys in verdict.effects_per_key.items()},
-        "audit_events": verdict.events,
-        "retried_because": verdict.causes,
-        "mischief": record.counts(),
+        "jobs_in_ledger": sum(findings.states.values()),
+        "states": findings.states,
+        "ends_by_type": findings.ends_by_type,
+        "effects_per_key": {str(times): keys for times, keys in findings.effects_per_key.items()},
+        "audit_events": findings.events,
+        "retried_because": findings.causes,
+        "faults": record.counts(),
         "seed": plan.seed,
         "seconds": plan.seconds,
         "orgs": plan.orgs,
@@ -81,15 +81,15 @@ def make_report(
     }
 
 
-def find_failures(report: Mapping[str, Any], demands: Demands) -> list[str]:
+def find_failures(report: Mapping[str, Any], minimum: Minimum) -> list[str]:
     """Why a run has failed; empty when it passed."""
     zero = ("lost", "duplicate_effects", "missing_effects", "audit_gaps", "other_problems")
     failures = [f"{name} is {report[name]} instead of 0" for name in zero if report[name]]
     wanted = {
-        "jobs": demands.jobs,
-        "kills": demands.kills,
-        "wipes": demands.wipes,
-        "postgres_restarts": demands.restarts,
+        "jobs": minimum.jobs,
+        "kills": minimum.kills,
+        "wipes": minimum.wipes,
+        "postgres_restarts": minimum.restarts,
     }
     failures += [
         f"{name} is {report[name]}, at least {least} wanted" for name, least in wanted.items() if report[name] < least
@@ -100,7 +100,7 @@ def find_failures(report: Mapping[str, Any], demands: Demands) -> list[str]:
 
 
 def as_table(report: Mapping[str, Any]) -> Table:
-    """The figures that matter, for people."""
+    """The main figures as a table."""
     table = Table("", "", title=f"chaos, seed {report['seed']}, broker {report['broker']}", show_header=False)
     rows = {
         "jobs in": f"{report['jobs']} ({_listed(report['jobs_by_door'])})",

@@ -1,4 +1,4 @@
-"""What goes wrong in a chaos run and when: drawn from a seed, so that the order of mischief can be repeated."""
+"""Which faults a chaos run injects and when: drawn from a seed, so that the same seed gives the same order."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from enum import StrEnum
 from random import Random
 
 
-class Mischief(StrEnum):
-    """What is done to the fleet and its servers."""
+class Fault(StrEnum):
+    """A kind of fault, with its description."""
 
     KILL_WORKER = "kill a worker's main process"
     KILL_CHILD = "kill a prefork child"
@@ -26,46 +26,46 @@ class Mischief(StrEnum):
     CLOSE_GATE = "close a gate for seconds"
 
 
-KILLS = frozenset({Mischief.KILL_WORKER, Mischief.KILL_CHILD, Mischief.KILL_LEADER, Mischief.KILL_BEAT})
-WIPES = frozenset({Mischief.FLUSH_BROKER, Mischief.RESTART_BROKER})
-RESTARTS = frozenset({Mischief.RESTART_POSTGRES, Mischief.CRASH_POSTGRES})
+KILLS = frozenset({Fault.KILL_WORKER, Fault.KILL_CHILD, Fault.KILL_LEADER, Fault.KILL_BEAT})
+WIPES = frozenset({Fault.FLUSH_BROKER, Fault.RESTART_BROKER})
+RESTARTS = frozenset({Fault.RESTART_POSTGRES, Fault.CRASH_POSTGRES})
 
-PER_MINUTE: dict[Mischief, float] = {
-    Mischief.KILL_WORKER: 3,
-    Mischief.KILL_CHILD: 5,
-    Mischief.KILL_LEADER: 1,
-    Mischief.KILL_BEAT: 1,
-    Mischief.FREEZE_WORKER: 2 / 3,
-    Mischief.FREEZE_LEADER: 1 / 3,
-    Mischief.FLUSH_BROKER: 1,
-    Mischief.RESTART_BROKER: 2 / 3,
-    Mischief.RESTART_POSTGRES: 1 / 3,
-    Mischief.CRASH_POSTGRES: 1 / 3,
-    Mischief.CUT_DATABASE: 2,
-    Mischief.CUT_BROKER: 2,
-    Mischief.STALL_DATABASE: 2 / 3,
-    Mischief.STALL_BROKER: 2 / 3,
-    Mischief.CLOSE_GATE: 2,
+PER_MINUTE: dict[Fault, float] = {
+    Fault.KILL_WORKER: 3,
+    Fault.KILL_CHILD: 5,
+    Fault.KILL_LEADER: 1,
+    Fault.KILL_BEAT: 1,
+    Fault.FREEZE_WORKER: 2 / 3,
+    Fault.FREEZE_LEADER: 1 / 3,
+    Fault.FLUSH_BROKER: 1,
+    Fault.RESTART_BROKER: 2 / 3,
+    Fault.RESTART_POSTGRES: 1 / 3,
+    Fault.CRASH_POSTGRES: 1 / 3,
+    Fault.CUT_DATABASE: 2,
+    Fault.CUT_BROKER: 2,
+    Fault.STALL_DATABASE: 2 / 3,
+    Fault.STALL_BROKER: 2 / 3,
+    Fault.CLOSE_GATE: 2,
 }
-"""How often each happens; three minutes of it kill some thirty processes and wipe the broker five times."""
+"""Faults per minute; a run of three minutes kills 30 processes and wipes the broker 5 times."""
 
 QUIET_START, QUIET_END = 0.05, 0.92
-"""The shares of the run in which nothing goes wrong yet, and after which nothing goes wrong any more."""
+"""Faults are injected only between these shares of the run."""
 
 
 @dataclass(frozen=True, order=True)
-class Event:
-    """One piece of mischief: when, what, to whom (a number for whoever can be the victim), and for how long."""
+class PlannedFault:
+    """A fault of the plan: when, which, on which subject (a number, taken modulo the possible subjects), how long."""
 
     at_s: float
-    what: Mischief
-    victim: int
+    what: Fault
+    subject: int
     lasts_s: float
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A run, all of it decided by the seed."""
+    """A run; its faults follow from the seed."""
 
     seed: int
     seconds: float
@@ -73,29 +73,29 @@ class Plan:
     lease_s: float
     orgs: int = 24
 
-    def events(self) -> list[Event]:
-        """The mischief in order; each kind is spread over the run, so that none comes all at once."""
-        dice = Random(self.seed)  # noqa: S311 - a repeatable order is the point
+    def events(self) -> list[PlannedFault]:
+        """All faults in order of time; each kind is spread evenly over the run."""
+        rng = Random(self.seed)  # noqa: S311 - a repeatable order is the point
         events = []
         for what, per_minute in PER_MINUTE.items():
             times = max(1, round(per_minute * self.seconds / 60))
             span = self.seconds * (QUIET_END - QUIET_START) / times
             for number in range(times):
-                at = self.seconds * QUIET_START + span * (number + dice.random())
-                events.append(Event(round(at, 2), what, dice.randrange(1000), self._length(what, dice)))
+                at = self.seconds * QUIET_START + span * (number + rng.random())
+                events.append(PlannedFault(round(at, 2), what, rng.randrange(1000), self._length(what, rng)))
         return sorted(events)
 
-    def counts(self) -> Counter[Mischief]:
+    def counts(self) -> Counter[Fault]:
         """How often each kind happens."""
         return Counter(event.what for event in self.events())
 
-    def _length(self, what: Mischief, dice: Random) -> float:
+    def _length(self, what: Fault, rng: Random) -> float:
         lease = self.lease_s
         match what:
-            case Mischief.FREEZE_WORKER | Mischief.FREEZE_LEADER:
-                return lease * dice.uniform(1.2, 1.5)
-            case Mischief.STALL_DATABASE | Mischief.STALL_BROKER:
-                return lease * dice.uniform(0.3, 1.3)
-            case Mischief.CLOSE_GATE:
-                return dice.uniform(2, 8)
+            case Fault.FREEZE_WORKER | Fault.FREEZE_LEADER:
+                return lease * rng.uniform(1.2, 1.5)
+            case Fault.STALL_DATABASE | Fault.STALL_BROKER:
+                return lease * rng.uniform(0.3, 1.3)
+            case Fault.CLOSE_GATE:
+                return rng.uniform(2, 8)
         return 0.0

@@ -1,4 +1,4 @@
-"""How long orphans waited: from the moment their process fell silent until the ledger took them back."""
+"""How long orphans waited: from the kill or freeze of their process until their rescue."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,15 +7,15 @@ from itertools import pairwise
 from uuid import UUID
 
 RESCUES = frozenset({"lost", "deadline"})
-"""The causes of `job.retried` that tell of a rescue."""
+"""The causes of `job.retried` that stand for a rescue."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One event of a job's trail, as the recovery needs it."""
+class AuditedEvent:
+    """One event of a job's audit log."""
 
     job_id: UUID
-    event: str
+    name: str
     attempt: int
     at: datetime
     worker: UUID | None
@@ -24,26 +24,26 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """An attempt whose process fell silent, and how long it took until somebody took the job back."""
+    """An attempt whose process was killed or frozen, and how long it took until the job was rescued."""
 
     job_id: UUID
     attempt: int
     waited: timedelta
     silent_since: datetime
-    trail: Sequence[Step]
+    timeline: Sequence[AuditedEvent]
 
-    def tell(self) -> list[str]:
-        """The job's trail in words, each event by its seconds since the process fell silent."""
+    def as_lines(self) -> list[str]:
+        """The job's events, a line each, with the seconds since its process was killed or frozen."""
         return [
-            f"{(step.at - self.silent_since).total_seconds():+.2f} s {step.event} attempt {step.attempt}"
-            f"{f' by {step.worker}' if step.worker else ''}{f' ({step.cause})' if step.cause else ''}"
-            for step in self.trail
+            f"{(event.at - self.silent_since).total_seconds():+.2f} s {event.name} attempt {event.attempt}"
+            f"{f' by {event.worker}' if event.worker else ''}{f' ({event.cause})' if event.cause else ''}"
+            for event in self.timeline
         ]
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Processes that fell silent: killed, or frozen until they were thawed."""
+    """Processes that were killed, or frozen until they were thawed."""
 
     at: datetime
     pids: frozenset[int]
@@ -54,41 +54,42 @@ Silences = Sequence[Silence]
 
 
 def find_orphans(
-    trails: Iterable[Sequence[Step]],
+    timelines: Iterable[Sequence[AuditedEvent]],
     silences: Silences,
     pids: Mapping[UUID, int],
     begun: Mapping[tuple[UUID, int], Sequence[int]],
 ) -> list[Orphan]:
-    """All attempts that a silence ended.
+    """All attempts that ended because their process was killed or frozen.
 
-    An attempt belongs to the process that claimed it (`pids` of the workers' rows) and to the one that began it
-    (`begun`, told by the job itself). It is an orphan if either fell silent between its claim and the next event of its
-    trail, and that event is no settlement of its own. It waits from the first silence that lasted until then: a process
-    that was thawed in time has worked on it again. If none lasted, the lease ended in one of them: the first counts.
+    An attempt belongs to the process that claimed it (`pids`, from the workers' rows) and to the process that began it
+    (`begun`, recorded by the job). It is an orphan if either was silenced between the claim and the next event of the
+    job, and that event is a rescue. Its wait counts from the first silence that lasted until the rescue, because a
+    process that was thawed in time went on with the attempt. If no silence lasted that long, the lease ended during
+    one of them, and the first counts.
     """
-    return [orphan for trail in trails for orphan in _of_one_job(trail, silences, pids, begun)]
+    return [orphan for timeline in timelines for orphan in _of_one_job(timeline, silences, pids, begun)]
 
 
 def _of_one_job(
-    trail: Sequence[Step],
+    timeline: Sequence[AuditedEvent],
     silences: Silences,
     pids: Mapping[UUID, int],
     begun: Mapping[tuple[UUID, int], Sequence[int]],
 ) -> Iterable[Orphan]:
-    told = [step for step in trail if step.event != "job.cancel_requested"]
-    for step, following in pairwise(told):
-        if step.event not in {"job.claimed", "job.started"} or not _is_rescue(following):
+    relevant = [event for event in timeline if event.name != "job.cancel_requested"]
+    for event, following in pairwise(relevant):
+        if event.name not in {"job.claimed", "job.started"} or not _is_rescue(following):
             continue
-        owners = {pids.get(step.worker)} if step.worker is not None else set()
-        owners |= set(begun.get((step.job_id, step.attempt), ()))
-        found = [one for one in silences if step.at <= one.at <= following.at and one.pids & owners]
+        owners = {pids.get(event.worker)} if event.worker is not None else set()
+        owners |= set(begun.get((event.job_id, event.attempt), ()))
+        found = [one for one in silences if event.at <= one.at <= following.at and one.pids & owners]
         lasting = [one for one in found if one.until is None or one.until >= following.at]
         if found:
             since = min(one.at for one in lasting or found)
-            yield Orphan(step.job_id, step.attempt, following.at - since, since, trail)
+            yield Orphan(event.job_id, event.attempt, following.at - since, since, timeline)
 
 
-def _is_rescue(step: Step) -> bool:
-    if step.event == "job.retried":
-        return step.cause in RESCUES
-    return step.event in {"job.deadlettered", "job.canceled"} and step.cause in RESCUES | {"poison"}
+def _is_rescue(event: AuditedEvent) -> bool:
+    if event.name == "job.retried":
+        return event.cause in RESCUES
+    return event.name in {"job.deadlettered", "job.canceled"} and event.cause in RESCUES | {"poison"}

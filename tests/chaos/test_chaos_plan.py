@@ -1,11 +1,11 @@
-"""The mischief is drawn from the seed, enough of it, and a run that had too little or broke a promise fails."""
+"""The seed decides the faults; there are enough of them; a run with too few, or with a problem, fails."""
 
 from typing import Any
 
 import pytest
 
-from tests.chaos.chaos_report import WHOLE, find_failures
-from tests.chaos.plan import KILLS, RESTARTS, WIPES, Mischief, Plan
+from tests.chaos.chaos_report import FULL_RUN, find_failures
+from tests.chaos.plan import KILLS, RESTARTS, WIPES, Fault, Plan
 
 THREE_MINUTES = Plan(seed=1, seconds=180, jobs=21_000, lease_s=10)
 
@@ -33,23 +33,23 @@ def test_one_seed_makes_one_plan() -> None:
 def test_a_whole_run_has_enough_of_everything_within_its_time(seed: int) -> None:
     plan = Plan(seed=seed, seconds=180, jobs=21_000, lease_s=10)
     counts = plan.counts()
-    assert set(counts) == set(Mischief)
-    assert sum(counts[kind] for kind in KILLS) >= WHOLE.kills
-    assert sum(counts[kind] for kind in WIPES) >= WHOLE.wipes
-    assert sum(counts[kind] for kind in RESTARTS) >= WHOLE.restarts
+    assert set(counts) == set(Fault)
+    assert sum(counts[kind] for kind in KILLS) >= FULL_RUN.kills
+    assert sum(counts[kind] for kind in WIPES) >= FULL_RUN.wipes
+    assert sum(counts[kind] for kind in RESTARTS) >= FULL_RUN.restarts
     events = plan.events()
     assert events == sorted(events)
     assert 0 < events[0].at_s <= events[-1].at_s < 180
-    frozen = [event.lasts_s for event in events if event.what in {Mischief.FREEZE_WORKER, Mischief.FREEZE_LEADER}]
+    frozen = [event.lasts_s for event in events if event.what in {Fault.FREEZE_WORKER, Fault.FREEZE_LEADER}]
     assert min(frozen) > plan.lease_s
 
 
 def test_the_shortest_run_has_some_of_everything() -> None:
-    assert set(Plan(seed=1, seconds=1, jobs=10, lease_s=1).counts()) == set(Mischief)
+    assert set(Plan(seed=1, seconds=1, jobs=10, lease_s=1).counts()) == set(Fault)
 
 
 def test_a_good_run_passes() -> None:
-    assert find_failures(GOOD, WHOLE) == []
+    assert find_failures(GOOD, FULL_RUN) == []
 
 
 @pytest.mark.parametrize(
@@ -68,6 +68,6 @@ def test_a_good_run_passes() -> None:
     ],
 )
 def test_a_run_that_fell_short_or_broke_a_promise_fails(name: str, value: float) -> None:
-    failures = find_failures(GOOD | {name: value}, WHOLE)
+    failures = find_failures(GOOD | {name: value}, FULL_RUN)
     assert len(failures) == 1
     assert str(value) in failures[0]

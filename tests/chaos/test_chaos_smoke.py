@@ -1,4 +1,4 @@
-"""A chaos run in small: some hundred jobs and one of each mischief; the whole one is `make chaos`."""
+"""A small chaos run: some hundred jobs and one fault of each kind; the full run is `make chaos`."""
 
 import json
 import sys

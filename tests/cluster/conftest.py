@@ -29,7 +29,7 @@ def celery_broker_cluster(tmp_path: Path) -> Iterator[CeleryBrokerCluster]:
 
 @pytest.fixture
 def celery_backend_cluster() -> None:
-    """No result backend: results are read where the jobs leave them."""
+    """No result backend: tests read results where the jobs write them."""
 
 
 @pytest.fixture

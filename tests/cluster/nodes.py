@@ -1,4 +1,4 @@
-"""pytest-celery's worker and broker nodes for our fleet: local processes, or containers where an engine is wanted.
+"""pytest-celery's worker and broker nodes for our fleet: local processes, or containers on request.
 
 Where `POSTROOM_TEST_IMAGE` names an image that has Postroom installed in its working folder, each node runs in a
 container of it (the broker in `POSTROOM_TEST_BROKER_IMAGE`) on the host's network, through the Docker engine. That path
@@ -55,7 +55,7 @@ class WorkerContainer(CeleryWorkerContainer):  # type: ignore[misc]  # pytest-ce
         super().__init__(engine_container)
         self.engine_container = engine_container
         self.worker_command = command
-        self._lives = 1
+        self._starts = 1
 
     def log_level(self) -> str:
         return "INFO"
@@ -67,11 +67,11 @@ class WorkerContainer(CeleryWorkerContainer):  # type: ignore[misc]  # pytest-ce
         return ",".join(self.worker_command.queues)
 
     def begin(self) -> None:
-        self._lives += 1
+        self._starts += 1
         self.engine_container.start()
 
     def restart(self, timeout: float = GENEROUS_S) -> None:
-        self._lives += 1
+        self._starts += 1
         super().restart(timeout=timeout)
 
     def teardown(self) -> None:
@@ -87,9 +87,9 @@ class WorkerContainer(CeleryWorkerContainer):  # type: ignore[misc]  # pytest-ce
 
     @property
     def settled(self) -> bool:
-        """Whether it is ready or has ended; the log keeps the lives before this one, each with its own prompt."""
+        """Whether it is ready or has ended; the log keeps earlier runs, each with its own prompt."""
         self.reload()
-        return bool(self.status != "running" or self.logs().count(self.ready_prompt) >= self._lives)
+        return bool(self.status != "running" or self.logs().count(self.ready_prompt) >= self._starts)
 
 
 class WorkerNode(CeleryTestWorker):  # type: ignore[misc]  # pytest-celery ships no types
@@ -124,7 +124,7 @@ class WorkerNode(CeleryTestWorker):  # type: ignore[misc]  # pytest-celery ships
         self.container.engine_container.unpause()
 
     def wait_for_log(self, log: str, message: str = "", timeout: float = GENEROUS_S) -> None:
-        """As pytest-celery's, but asked fifty times a second instead of once."""
+        """As pytest-celery's, but polled fifty times a second instead of once."""
         describe = message or f"{self.name()} to log {log!r}"
         eventually(lambda: log in self.logs(), within=timeout, describe=describe)
 

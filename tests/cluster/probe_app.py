@@ -1,4 +1,4 @@
-"""A Celery app of the tests' own, to prove the nodes themselves: it writes what it did into lists of the broker."""
+"""A Celery app for the tests of the nodes; its tasks write what they did into lists of the broker."""
 
 import os
 import threading

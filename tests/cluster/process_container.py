@@ -1,7 +1,7 @@
-"""A local process where pytest-celery expects a container of the Docker engine.
+"""A local process in place of a Docker container, for pytest-celery's nodes.
 
 pytest-celery's nodes talk to the engine through `docker.models.containers.Container`. The class here answers the part
-of that interface which its nodes use, with the same names and meanings, so that they run where no engine is.
+of that interface which its nodes use, with the same names and meanings, so that they run without a Docker engine.
 """
 
 import signal
@@ -11,7 +11,7 @@ from uuid import uuid4
 from sandbox.servers.child_process import ChildProcess, Command
 
 ENGINE_ID_LENGTH = 12
-"""How much of an id a container's hostname shows, and pytest-celery's nodes with it."""
+"""The length of a container's short id, which is its hostname."""
 
 
 class ProcessContainer:
@@ -46,7 +46,7 @@ class ProcessContainer:
         """Nothing to fetch: the status is asked of the process itself."""
 
     def logs(self) -> bytes:
-        """Everything it wrote, all its lives together."""
+        """Everything it wrote, over restarts."""
         return self._process.read_log().encode()
 
     def start(self) -> None:
@@ -71,7 +71,7 @@ class ProcessContainer:
             self._process.send(which)
 
     def kill_all(self) -> None:
-        """Send SIGKILL to the process and every child of it at once, as a machine's death would."""
+        """Send SIGKILL to the process and every child of it at once, as a crash of the machine would."""
         self._process.sweep()
         self._process.wait(within=10.0)
 
@@ -80,11 +80,11 @@ class ProcessContainer:
         self._process.freeze()
 
     def unpause(self) -> None:
-        """Let them go on."""
+        """Continue the process and its children."""
         self._process.thaw()
 
     def remove(self, *, force: bool = False) -> None:
-        """End it for good; with `force` at once, with every child it left behind."""
+        """End it for good; with `force` at once, with every child that it started."""
         if force:
             self._process.sweep()
         self._process.stop()
@@ -103,5 +103,5 @@ def signal_named(name: str | int | None) -> signal.Signals:
 
 
 def new_id() -> str:
-    """An id as an engine makes them, cut to what is shown."""
+    """An id like a container's short id."""
     return uuid4().hex[:ENGINE_ID_LENGTH]

@@ -9,10 +9,10 @@ from commands import deadletters, jobs
 from domain.jobs.effects import Strategy
 from engine.catalogue import Job
 from engine.process.runtime import Runtime
-from engine.worker import runner
 from tests.commands.calling import answer, call, refusal
 from tests.doubles import probe_jobs
 from tests.doubles.factories import enqueue_one
+from tests.doubles.inline_worker import run_job
 
 AnyJob = Job[probe_jobs.Ending] | Job[probe_jobs.EffectOrder]
 DOUBT = {"key": "deed", "goes": ["doubt"], "strategy": Strategy.AT_MOST_ONCE.value}
@@ -24,7 +24,7 @@ def die(process: Runtime, org: UUID, job_type: AnyJob, **payload: object) -> UUI
     job_id = enqueue_one(process.database, org, job_type.name, payload=payload, idempotency_key=key)
     end = "queued"
     while end == "queued":
-        end = runner.run(process, job_type, job_id)
+        end = run_job(process, job_type, job_id)
     assert end == "dead"
     return job_id
 
@@ -88,7 +88,7 @@ def test_a_mended_payload_is_checked_and_its_change_told(process: Runtime, org: 
     trouble = answer(deadletters, "replay", job_id, "--payload", '{"word": 5}', status=1)[0]["trouble"]
     assert "payload.word" in trouble
     again = replayed(job_id, "--payload", '{"word": "well"}')
-    assert runner.run(process, probe_jobs.ending, again) == "succeeded"
+    assert run_job(process, probe_jobs.ending, again) == "succeeded"
     story = audit(database, "deadletter.replayed")[0][2]
     assert isinstance(story, dict)
     assert story["changes"] == [{"path": "word", "before": "transient", "after": "well"}]
@@ -96,10 +96,10 @@ def test_a_mended_payload_is_checked_and_its_change_told(process: Runtime, org: 
 
 def test_a_payload_that_nobody_can_read_must_be_mended(process: Runtime, org: UUID) -> None:
     job_id = enqueue_one(process.database, org, "probe_jobs.deed", payload={"goes": 1})
-    assert runner.run(process, probe_jobs.deed, job_id) == "dead"
+    assert run_job(process, probe_jobs.deed, job_id) == "dead"
     assert "payload.key" in answer(deadletters, "replay", job_id, status=1)[0]["trouble"]
     again = replayed(job_id, "--payload", '{"key": "k", "goes": ["ok"]}')
-    assert runner.run(process, probe_jobs.deed, again) == "succeeded"
+    assert run_job(process, probe_jobs.deed, again) == "succeeded"
 
 
 def test_a_key_that_its_dead_job_held_lets_the_replay_in(process: Runtime, org: UUID, database: Connection) -> None:
@@ -154,7 +154,7 @@ def test_what_happened_is_not_done_again_and_what_did_not_is(
     mended = ("--payload", '{"key": "deed", "goes": ["ok"], "strategy": "at_most_once"}')
     again = replayed(job_id, *options, *mended, "--as", "ada")
     before = len(probe_jobs.DEEDS)
-    assert runner.run(process, probe_jobs.deed, again) == "succeeded"
+    assert run_job(process, probe_jobs.deed, again) == "succeeded"
     assert len(probe_jobs.DEEDS) - before == deeds
     output = database.execute("select output from jobs where id = %s", (again,)).fetchone()
     assert output == ({"id": "m1"},) if happened else ({"key": "deed"},)

@@ -8,10 +8,10 @@ from psycopg import Connection
 
 from commands import gates
 from engine.process.runtime import Runtime
-from engine.worker import runner
 from tests.commands.calling import answer, call, refusal
 from tests.doubles import probe_jobs
 from tests.doubles.factories import enqueue_one
+from tests.doubles.inline_worker import run_job
 
 pytestmark = pytest.mark.usefixtures("process")
 
@@ -19,13 +19,13 @@ pytestmark = pytest.mark.usefixtures("process")
 def test_a_closed_queue_keeps_its_jobs_until_it_is_opened(process: Runtime, org: UUID, database: Connection) -> None:
     job_id = enqueue_one(process.database, org, "probe_jobs.noop")
     answer(gates, "close", "queue", "default", "--reason", "a repair", "--as", "ada")
-    assert runner.run(process, probe_jobs.noop, job_id) == "not_claimed"
+    assert run_job(process, probe_jobs.noop, job_id) == "not_claimed"
     listed = answer(gates, "list")
     assert listed == [
         {"scope": "queue", "key": "default", "reason": "a repair", "until": None, "actor": "operator:ada"}
     ]
     answer(gates, "open", "queue", "default", "--as", "ada")
-    assert runner.run(process, probe_jobs.noop, job_id) == "succeeded"
+    assert run_job(process, probe_jobs.noop, job_id) == "succeeded"
     told = database.execute("select event, actor_id from audit_log where event like 'gate.%' order by id").fetchall()
     assert told == [("gate.closed", "operator:ada"), ("gate.opened", "operator:ada")]
 

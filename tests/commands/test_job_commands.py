@@ -13,10 +13,10 @@ from psycopg import Connection
 
 from commands import jobs
 from engine.process.runtime import Runtime
-from engine.worker import runner
 from tests.commands.calling import answer, call, refusal
 from tests.doubles import probe_jobs
 from tests.doubles.factories import enqueue_one, make_org
+from tests.doubles.inline_worker import run_job
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.usefixtures("process")
@@ -39,7 +39,7 @@ def test_an_enqueued_job_stands_in_the_ledger_as_it_was_ordered(org: UUID, datab
 
 def test_an_enqueued_job_runs(process: Runtime, org: UUID, database: Connection) -> None:
     job_id = enqueued(org)
-    assert runner.run(process, probe_jobs.ending, job_id) == "succeeded"
+    assert run_job(process, probe_jobs.ending, job_id) == "succeeded"
     assert database.execute("select state from jobs where id = %s", (job_id,)).fetchone() == ("succeeded",)
 
 
@@ -89,7 +89,7 @@ def test_a_taken_key_names_the_job_that_has_it(org: UUID) -> None:
 def test_a_list_is_narrowed_by_every_filter(process: Runtime, org: UUID, database: Connection) -> None:
     done, waiting = enqueued(org), enqueued(org, job_type="probe_jobs.noop")
     elsewhere = enqueued(make_org(database, "other"))
-    runner.run(process, probe_jobs.ending, done)
+    run_job(process, probe_jobs.ending, done)
 
     def ids(*options: object) -> list[UUID]:
         return [UUID(line["job_id"]) for line in answer(jobs, "list", *options)]
@@ -105,11 +105,11 @@ def test_a_list_is_narrowed_by_every_filter(process: Runtime, org: UUID, databas
 
 def test_a_story_tells_timeline_steps_effects_and_children(process: Runtime, org: UUID) -> None:
     parent = enqueue_one(process.database, org, "probe_jobs.parent", payload={})
-    runner.run(process, probe_jobs.parent, parent)
+    run_job(process, probe_jobs.parent, parent)
     chatty = enqueue_one(process.database, org, "probe_jobs.chatty", payload={})
-    runner.run(process, probe_jobs.chatty, chatty)
+    run_job(process, probe_jobs.chatty, chatty)
     deed = enqueue_one(process.database, org, "probe_jobs.deed", payload={"key": "d", "goes": ["ok"]})
-    runner.run(process, probe_jobs.deed, deed)
+    run_job(process, probe_jobs.deed, deed)
 
     family = answer(jobs, "show", parent)
     assert [event["event"] for event in family["events"]] == ["job.enqueued", "job.started", "job.succeeded"]
@@ -127,7 +127,7 @@ def test_what_is_shown_is_redacted_and_cannot_command_the_terminal(
     process: Runtime, org: UUID, database: Connection
 ) -> None:
     job_id = enqueue_one(process.database, org, "probe_jobs.ending", payload={"word": "Bearer abcdefghijklmnop"})
-    runner.run(process, probe_jobs.ending, job_id)
+    run_job(process, probe_jobs.ending, job_id)
     database.execute("update jobs set cancel_reason = %s where id = %s", ("\x1b[2J[red]gone", job_id))
     for output in (call(jobs, "show", job_id).output, call(jobs, "show", job_id, "--json").output):
         assert "abcdefghijklmnop" not in output
@@ -137,7 +137,7 @@ def test_what_is_shown_is_redacted_and_cannot_command_the_terminal(
 
 def test_canceling_tells_what_became_of_each(process: Runtime, org: UUID, database: Connection) -> None:
     queued, done, unknown = enqueued(org), enqueued(org), uuid4()
-    runner.run(process, probe_jobs.ending, done)
+    run_job(process, probe_jobs.ending, done)
     rows = answer(jobs, "cancel", queued, done, unknown, "--reason", "not needed", "--as", "ada", status=1)
     ended = "ended before, or unknown"
     states = {UUID(row["job_id"]): row["state"] for row in rows}

@@ -1,4 +1,4 @@
-"""Makes the things that tests need, with every field that does not matter filled in."""
+"""Makes the rows and values that tests need, with defaults for every field that does not matter."""
 
 from datetime import timedelta
 from typing import Any
@@ -36,7 +36,7 @@ def make_org(database: Connection, name: str = "an org") -> UUID:
 
 
 def make_job_type(store: Database, name: str = "probe.run", **given: Any) -> JobType:  # noqa: ANN401 - any field's value
-    """A line of the catalogue."""
+    """A job type, as the catalogue publishes it."""
     fields: dict[str, Any] = {
         "aliases": (),
         "queue": "default",
@@ -95,7 +95,7 @@ def relay_once(store: Database, *, burst: int = 20, room: int = 1000) -> list[Hi
 
 
 def claim_one(store: Database, job_id: UUID, worker: Worker | None = None) -> ClaimedJob:
-    """A job in the hands of a worker; fails when it could not be claimed."""
+    """A job claimed by a worker; fails when it could not be claimed."""
     worker = worker or make_worker(store)
     with store.ledger() as tx:
         claims = ledger.claim(tx, [job_id], worker.worker_id, lease=LEASE)
@@ -104,7 +104,7 @@ def claim_one(store: Database, job_id: UUID, worker: Worker | None = None) -> Cl
 
 
 def pass_time(database: Connection, span: timedelta) -> None:
-    """Let time go by for everything that the ledger holds, by moving its times into the past."""
+    """Let time pass for the whole ledger, by moving all its times into the past."""
     columns = {
         "jobs": (
             "created_at",

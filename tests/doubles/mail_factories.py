@@ -65,5 +65,5 @@ def store_message(store: Database, account: Account, message: Message | None = N
 
 
 def token_of(version: int) -> UUID:
-    """A recognisable owner of a refresh lease."""
+    """An id for the owner of a refresh lease."""
     return UUID(int=version)

@@ -1,4 +1,4 @@
-"""Job types that exist for the tests of the frame: loaded into a worker with `--include tests.doubles.probe_jobs`."""
+"""Job types for the tests of the engine, loaded into a worker with `--include tests.doubles.probe_jobs`."""
 
 import os
 import signal
@@ -29,11 +29,11 @@ AT_ONCE = RetryPolicy("at_once", 3, timedelta(0), timedelta(0))
 
 
 class Nothing(Payload):
-    """No words."""
+    """No fields."""
 
 
 class Word(Payload):
-    """One word, which tells the probe what to do."""
+    """One word, which says what the job does."""
 
     word: str = ""
     account_id: str = "a"
@@ -53,7 +53,7 @@ class Ending(Word, job_type="probe_jobs.ending"): ...
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def ending(ctx: JobContext, payload: Ending) -> Outcome:
-    """End in the way that the word says."""
+    """End as the word says."""
     match payload.word:
         case "snooze":
             return Snooze(ctx.now() + timedelta(hours=1), "not yet")
@@ -92,7 +92,7 @@ class Parent(Word, job_type="probe_jobs.parent"): ...
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def parent(ctx: JobContext, _payload: Parent) -> Outcome:
-    """Have a child."""
+    """Enqueue a child."""
     return Done(children=(Noop().job(org_id=ctx.org_id),))
 
 
@@ -101,7 +101,7 @@ class Serial(Word, job_type="probe_jobs.serial", unique=while_queued("account_id
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def serial(_ctx: JobContext, payload: Serial) -> Outcome:
-    """One at a time per account."""
+    """Run one at a time per account."""
     return Done({"word": payload.word})
 
 
@@ -115,12 +115,12 @@ class EffectOrder(Payload, job_type="probe_jobs.deed"):
 
 
 DEEDS: list[str] = []
-"""What was done to the outside world in this process."""
+"""The effects performed in this process."""
 
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def deed(ctx: JobContext, payload: EffectOrder) -> Outcome:
-    """Cause an effect that goes as ordered."""
+    """Perform an effect that ends as the payload says."""
 
     def call() -> JsonObject:
         how = payload.goes[min(ctx.job.attempt, len(payload.goes)) - 1]
@@ -139,7 +139,7 @@ def deed(ctx: JobContext, payload: EffectOrder) -> Outcome:
 
 
 class Held(Payload):
-    """A job that a test can hold: at which gate it waits, in its first attempt or in each, and what it does then."""
+    """At which gate the job waits, in its first attempt or in each, and what it does then."""
 
     gate: str = ""
     each_time: bool = False
@@ -161,7 +161,7 @@ class Visit(Held, job_type="probe_jobs.visit"): ...
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def visit(ctx: JobContext, payload: Visit) -> Outcome:
-    """Wait at the gate, then write in the way that is ordered; note a refusal."""
+    """Wait at the gate, then write as the payload says; note a refusal in the journal."""
     outside = payload.begin(ctx)
     try:
         return _write(ctx, payload.then)
@@ -228,7 +228,7 @@ class Overdue(Held, job_type="probe_jobs.overdue"): ...
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE, deadline=timedelta(seconds=1))
 def overdue(ctx: JobContext, payload: Overdue) -> Outcome:
-    """Wait at the gate, for longer than allowed."""
+    """Wait at the gate, for longer than the deadline allows."""
     payload.begin(ctx)
     return Done()
 
@@ -238,7 +238,7 @@ class Turn(Held, job_type="probe_jobs.turn", serial_by="account_id"): ...
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def turn(ctx: JobContext, payload: Turn) -> Outcome:
-    """Take a moment that must not overlap another's of the same account."""
+    """Run for a moment, never at the same time as another job of the same account."""
     outside = Outside.here()
     outside.note("enters", payload.account_id, ctx.job.job_id)
     threading.Event().wait(0.02)
@@ -251,7 +251,7 @@ class Pair(Held, job_type="probe_jobs.pair", serial_by="account_id", serial_limi
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def pair(ctx: JobContext, payload: Pair) -> Outcome:
-    """Be one of at most two of the same account; wait at the gate meanwhile."""
+    """Wait at the gate; at most two jobs of an account may run at once."""
     outside = Outside.here()
     outside.note("enters", payload.account_id, ctx.job.job_id)
     payload.begin(ctx)
@@ -264,12 +264,12 @@ class Served(Word, job_type="probe_jobs.served"): ...
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE, providers=("probe",))
 def served(_ctx: JobContext, payload: Served) -> Outcome:
-    """Need a provider and an account."""
+    """Declare a provider and an account."""
     return Done({"word": payload.word})
 
 
 class Perilous(Payload, job_type="probe_jobs.perilous"):
-    """What befalls the process between its deed and the record of it."""
+    """What happens to the process between its effect and the record of it."""
 
     key: str
     fate: str = "none"
@@ -277,7 +277,7 @@ class Perilous(Payload, job_type="probe_jobs.perilous"):
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def perilous(ctx: JobContext, payload: Perilous) -> Outcome:
-    """Cause an effect in the outside world, and meet the fate right after it."""
+    """Perform an effect; the process is killed or stopped right after it, as the payload says."""
     outside = Outside.here()
 
     def call() -> JsonObject:
@@ -308,7 +308,7 @@ class Abysmal(Nothing, job_type="probe_jobs.abysmal"): ...
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def abysmal(_ctx: JobContext, _payload: Abysmal) -> Outcome:
-    """Put out what nobody could read again."""
+    """Return an output that cannot be stored."""
     output: JsonObject = {}
     for _ in range(MOST_LEVELS + 1):
         output = {"a": output}
@@ -320,7 +320,7 @@ class LoopBreaker(Nothing, job_type="probe_jobs.loop_breaker"): ...
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def loop_breaker(_ctx: JobContext, _payload: LoopBreaker) -> Outcome:
-    """Break the event loop of a worker whose jobs are threads, as a mistake in Celery or kombu would."""
+    """Break the event loop of a worker with threads, as an error in Celery or kombu would."""
 
     def mistake() -> None:
         raise AssertionError("the event loop broke")
@@ -339,7 +339,7 @@ QUESTION = ModelRequest(
     max_tokens=500,
     cache=None,
 )
-"""Costs the same whenever it is asked."""
+"""A question that always costs the same."""
 
 
 class Asking(Word, job_type="probe_jobs.asking"): ...
@@ -356,7 +356,7 @@ class Undeclared(Nothing, job_type="probe_jobs.undeclared"): ...
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def undeclared(ctx: JobContext, _payload: Undeclared) -> Outcome:
-    """Ask the model without saying so in its providers."""
+    """Ask the model without declaring it as a provider."""
     return Done({"cost": ask_model(ctx, "ask", QUESTION)["cost"]})
 
 
@@ -370,7 +370,7 @@ class Unruly(Word, job_type="probe_jobs.unruly"): ...
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def unruly(ctx: JobContext, _payload: Unruly) -> Outcome:
-    """Ask for a child of a type that nobody knows."""
+    """Enqueue a child of an unknown type."""
     return Done(children=(NewJob("nobody.knows", ctx.org_id, {}),))
 
 

@@ -16,7 +16,6 @@ from domain.mail.correspondence import EmailState
 from engine.app import publish_catalogue
 from engine.catalogue import catalogue
 from engine.process.runtime import Runtime, install
-from engine.worker import runner
 from engine.worker.lease import renew
 from providers.google.gmail import GmailMailbox
 from sandbox.anthropic.anthropic import anthropic_emulator
@@ -27,6 +26,7 @@ from storage.accounts import accounts
 from storage.accounts.accounts import Account, Consent
 from storage.mail import emails
 from tests.doubles.factories import pass_time, unmetered
+from tests.doubles.inline_worker import run_job
 
 OWNER = "owner@postroom.example"
 MOST_ROUNDS = 400
@@ -59,7 +59,7 @@ class World:
         assert row is not None
         job_type = catalogue.find(row[0])
         assert job_type is not None
-        return runner.run(self.process, job_type, job_id)
+        return run_job(self.process, job_type, job_id)
 
     def drain(self, *, only: str = "%") -> list[tuple[str, str]]:
         """Run what is queued, snoozed and retried jobs too, until nothing is left; returns (type, end) of each run.

@@ -1,4 +1,4 @@
-"""A fleet for each test: on the session's servers, or on servers of its own to stop and kill."""
+"""A fleet for each test, on the session's servers or on servers of its own that the test may stop and kill."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

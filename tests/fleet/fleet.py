@@ -29,23 +29,35 @@ QUICK = {
     "POSTROOM_HINT_PATIENCE_S": "3",
     "POSTROOM_RELAY_INTERVAL_S": "0.2",
 }
-"""Settings of a fleet that notices everything within seconds."""
+"""Settings of a fleet that notices losses within seconds."""
 
-SPARTAN = ("--without-gossip", "--without-mingle", "--without-heartbeat", "--include", "tests.doubles.probe_jobs")
-"""Celery's own chatter between workers costs a second at each start, and nothing of ours relies on it."""
+QUIET_OPTIONS = ("--without-gossip", "--without-mingle", "--without-heartbeat", "--include", "tests.doubles.probe_jobs")
+"""Celery's messages between workers cost a second at each start, and nothing of ours needs them."""
 
-PATIENT_S = 30.0
+END_WITHIN_S = 30.0
 """How long jobs may take on a busy machine of two cores, in seconds."""
 
 
 def refused_settlements(logs: str) -> int:
-    """How many settlements a worker tells of that matched no claim any more, one by one or in a batch."""
+    """How many refused settlements a worker's log reports, one by one or in batches."""
     together = re.findall(r'"jobs": (\d+)[^\n]*"event": "settlements_refused"', logs)
     return logs.count('"settlement_refused"') + sum(map(int, together))
 
 
+def environment_of(settings: Settings) -> dict[str, str]:
+    """The environment of a process that uses the servers and emulators of these settings."""
+    return {
+        "POSTROOM_DATABASE_URL": settings.database_url.get_secret_value(),
+        "POSTROOM_BROKER_URL": settings.broker_url.get_secret_value(),
+        "POSTROOM_GMAIL_ENDPOINT": str(settings.gmail_endpoint),
+        "POSTROOM_GOOGLE_TOKEN_URI": settings.google_token_uri,
+        "POSTROOM_ANTHROPIC_BASE_URL": str(settings.anthropic_base_url),
+        "POSTROOM_ANTHROPIC_API_KEY": "key",
+    }
+
+
 class Fleet:
-    """The workers of one test, and the client's side: its enqueues, its questions to the ledger, the outside world."""
+    """The workers of one test, a client that enqueues, queries to the ledger, and the external system."""
 
     def __init__(self, database_url: str, broker_url: str, folder: Path, stack: ExitStack) -> None:
         self.database_url = database_url
@@ -74,7 +86,7 @@ class Fleet:
         pool: str = "threads",
         concurrency: int = 2,
         queues: tuple[str, ...] = ("default", "deadletter"),
-        options: tuple[str, ...] = SPARTAN,
+        options: tuple[str, ...] = QUIET_OPTIONS,
         **given: str,
     ) -> WorkerNode:
         """Start a worker; further settings by keyword. Call `ready()` on it before you rely on it."""
@@ -85,23 +97,23 @@ class Fleet:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What each process of the fleet finds in its environment."""
+        """The environment of each process of the fleet."""
         servers = {"POSTROOM_DATABASE_URL": self.database_url, "POSTROOM_BROKER_URL": self.broker_url}
         return QUICK | servers | {FOLDER: str(self.outside.folder)}
 
     def enqueue(self, payload: Payload) -> UUID:
-        """Hand over one job by the Python door."""
+        """Enqueue one job in Python."""
         return self.enqueue_many([payload.job(org_id=self.org)])[0]
 
     def enqueue_many(self, jobs: Sequence[NewJob]) -> list[UUID]:
-        """Hand over many jobs by the Python door."""
+        """Enqueue many jobs in Python."""
         with self.client.database.ledger() as tx:
             return [answer.job_id for answer in enqueue_jobs(tx, jobs)]
 
     def ask(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
-        """Ask the ledger as its owner, who is connected anew when the server was restarted since.
+        """Query the ledger as its owner; connects again when the server was restarted.
 
-        The connection is kept: tests ask fifty times a second, and a new one would cost as much as what they watch.
+        The connection is kept, because tests poll fifty times a second.
         """
         if self._owner is None or self._lost(self._owner):
             self._owner = self._stack.enter_context(psycopg.connect(self.database_url, autocommit=True))
@@ -118,7 +130,7 @@ class Fleet:
         """How many of these jobs are in which state."""
         return Counter(row[0] for row in self.ask("select state from jobs where id = any (%s)", list(job_ids)))
 
-    def wait_for_end(self, job_ids: Collection[UUID], *, within: float = PATIENT_S) -> Counter[str]:
+    def wait_for_end(self, job_ids: Collection[UUID], *, within: float = END_WITHIN_S) -> Counter[str]:
         """Wait until all these jobs are in the ledger and final; returns how many ended how."""
         eventually(
             lambda: sum(self.states(job_ids)[state] for state in FINAL) == len(job_ids),
@@ -128,25 +140,25 @@ class Fleet:
         return self.states(job_ids)
 
     def wait_for_line(self, *words: object, times: int = 1) -> None:
-        """Wait until the outside world has as many such lines."""
+        """Wait until the external system's journal has `times` such lines."""
         line = " ".join(map(str, words))
-        eventually(lambda: len(self.outside.lines(line)) >= times, within=PATIENT_S, describe=f"{line!r} x {times}")
+        eventually(lambda: len(self.outside.lines(line)) >= times, within=END_WITHIN_S, describe=f"{line!r} x {times}")
 
     def events(self, job_id: UUID) -> list[str]:
-        """The audit trail of a job, without the common prefix."""
+        """The events of a job's audit log, without their common prefix."""
         rows = self.ask("select event from audit_log where job_id = %s and event like 'job.%%' order by id", job_id)
         return [row[0].removeprefix("job.") for row in rows]
 
     def causes(self, job_id: UUID) -> list[str]:
-        """Why a job went back to its queue, each time."""
+        """The cause of each retry of a job."""
         query = "select data ->> 'cause' from audit_log where job_id = %s and event = 'job.retried' order by id"
         return [row[0] for row in self.ask(query, job_id)]
 
     def check(self, *, open_jobs: int = 0) -> None:
-        """Fail unless the ledger is sound; a job that died has queued its alert, which may still be under way."""
+        """Fail unless the ledger is consistent; waits for open jobs first, such as the alert for a dead job."""
         eventually(
             lambda: self.ask("select count(*) from jobs where finished_at is null")[0][0] <= open_jobs,
-            within=PATIENT_S,
+            within=END_WITHIN_S,
             describe=f"all but {open_jobs} jobs to end",
         )
         with psycopg.connect(self.database_url) as owner:
@@ -154,6 +166,6 @@ class Fleet:
 
 
 def wait_until_ready(*nodes: WorkerNode) -> None:
-    """Wait for workers that were started side by side."""
+    """Wait for workers that were started in parallel."""
     for node in nodes:
         node.ready()

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.postgres_server import PostgresServer
-from tests.fleet.fleet import PATIENT_S, Fleet
+from tests.fleet.fleet import END_WITHIN_S, Fleet
 from tests.house import ROOT
 from tests.waiting import eventually
 
@@ -35,7 +35,7 @@ def wait_for_logs(beats: list[ChildProcess], what: str, *, times: int = 1) -> No
     """Wait until each beat has logged it so often."""
     eventually(
         lambda: all(beat.read_log().count(what) >= times for beat in beats),
-        within=PATIENT_S,
+        within=END_WITHIN_S,
         describe=f"{what} x {times} from each beat",
     )
 
@@ -66,7 +66,7 @@ def test_beats_outlive_an_absence_of_postgres(
     wait_for_logs(beats, "tick_not_enqueued")
     own_postgres.start()
     before = fleet.ask(TICKS)[0][0]
-    eventually(lambda: fleet.ask(TICKS)[0][0] >= before + 2, within=PATIENT_S, describe="two more ticks")
+    eventually(lambda: fleet.ask(TICKS)[0][0] >= before + 2, within=END_WITHIN_S, describe="two more ticks")
     assert all(beat.running for beat in beats)
     jobs, windows = fleet.ask(TICKS)[0]
     assert jobs == windows

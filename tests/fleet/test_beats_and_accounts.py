@@ -1,4 +1,4 @@
-"""Two beats with the schedule as it ships, real accounts and a worker: one sync per account and tick."""
+"""Two beats with the production schedule, real accounts and a worker: one sync per account and tick."""
 
 import sys
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ import pytest
 from sandbox.servers.child_process import ChildProcess, Command
 from tests.cluster.nodes import WorkerCommand, run_worker
 from tests.doubles.worlds import World, connect
+from tests.fleet.fleet import environment_of
 from tests.house import ROOT
 from tests.waiting import eventually
 
@@ -23,18 +24,11 @@ SYNCS = (
 
 @pytest.fixture
 def environment(world: World) -> dict[str, str]:
-    """The world's servers and emulators, with three mailboxes connected."""
+    """The test's servers and emulators, with three mailboxes connected."""
     for number, email in enumerate(MORE_ACCOUNTS, start=2):
         world.gmail.create_account(email, f"access-{number}", f"refresh-{number}")
         connect(world.process, email, f"access-{number}", f"refresh-{number}")
-    settings = world.process.settings
-    return {
-        "POSTROOM_DATABASE_URL": settings.database_url.get_secret_value(),
-        "POSTROOM_BROKER_URL": settings.broker_url.get_secret_value(),
-        "POSTROOM_GMAIL_ENDPOINT": str(settings.gmail_endpoint),
-        "POSTROOM_GOOGLE_TOKEN_URI": settings.google_token_uri,
-        "POSTROOM_RELAY_INTERVAL_S": "0.2",
-    }
+    return environment_of(world.process.settings) | {"POSTROOM_RELAY_INTERVAL_S": "0.2"}
 
 
 @pytest.fixture

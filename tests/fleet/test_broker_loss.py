@@ -1,4 +1,4 @@
-"""The broker may lose everything or be away: no job is lost, and none runs twice (P1)."""
+"""The broker loses its data or is away: no job is lost, and none runs twice (P1)."""
 
 from uuid import UUID
 
@@ -29,7 +29,7 @@ def test_a_flushed_broker_with_200_queued_jobs_loses_none(
         assert broker.llen("default") >= 190
         broker.flushall()
     worker.thaw()
-    # With a patience of 300 s only the missing epoch can have brought the hints back.
+    # With a hint timeout of 300 s only the missing epoch can have made the relay publish again.
     assert fleet.wait_for_end(job_ids) == {"succeeded": 200}
     assert worker.alive
     fleet.check()
@@ -58,7 +58,7 @@ def test_a_broker_that_stops_and_comes_back_empty_loses_nothing(
 
 
 @pytest.mark.parametrize("pool", ["threads", "prefork"])
-def test_a_worker_outlives_a_connection_that_is_lost_while_a_foreign_job_is_taken_in(
+def test_a_worker_outlives_a_connection_that_is_lost_while_a_foreign_job_is_adopted(
     fleet_with_own_broker: Fleet, own_valkey: ValkeyServer, pool: str
 ) -> None:
     fleet = fleet_with_own_broker
@@ -80,7 +80,7 @@ def test_a_worker_outlives_a_connection_that_is_lost_while_a_foreign_job_is_take
                 within=30,
                 describe="the worker to be connected again",
             )
-    # Its message is acknowledged only now, by a connection that is no more.
+    # Its message is acknowledged only now, on a connection that is closed.
     assert fleet.wait_for_end([UUID(sent["job_id"])]) == {"succeeded": 1}
     assert fleet.wait_for_end([fleet.enqueue(Noop())]) == {"succeeded": 1}
     assert worker.alive

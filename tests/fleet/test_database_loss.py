@@ -40,7 +40,7 @@ def test_postgres_killed_under_load_loses_nothing(fleet_with_own_postgres: Fleet
     fleet.check()
 
 
-def test_a_foreign_job_that_comes_while_postgres_is_away_is_taken_in_later(
+def test_a_foreign_job_that_comes_while_postgres_is_away_is_adopted_later(
     fleet_with_own_postgres: Fleet, own_postgres: PostgresServer
 ) -> None:
     fleet = fleet_with_own_postgres
@@ -57,7 +57,7 @@ def test_a_foreign_job_that_comes_while_postgres_is_away_is_taken_in_later(
 
 
 def databases(fleet: Fleet) -> list[str]:
-    """What the workers say of PostgreSQL when they are asked by `celery -A tasks inspect ledger`."""
+    """What each worker reports about PostgreSQL to `celery -A tasks inspect ledger`."""
     with Celery("operator", broker=fleet.broker_url) as operator:
         answers = operator.control.broadcast("ledger", reply=True, timeout=2)
     return [said["database"] for answer in answers for said in answer.values()]
@@ -73,7 +73,7 @@ def test_an_absence_of_postgres_longer_than_a_lease_leaves_no_job_behind(
     fleet.wait_for_line("waits", times=3)
     own_postgres.stop()
     fleet.outside.open_gate("go")
-    # A try each second, and the lease lasts one.
+    # One attempt to connect per second, and the lease lasts one second.
     eventually(lambda: worker.logs().count("lease_not_renewed") >= 4, within=20, describe="long waiting")
     eventually(lambda: databases(fleet) == ["away"], within=20, describe="the worker to say what it waits for")
     own_postgres.start()

@@ -1,4 +1,4 @@
-"""Every door leads to the same job, in both pools."""
+"""A job enqueued in Python, SQL or by a Celery message runs the same, in both pools."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -30,7 +30,7 @@ def contract(org: UUID, **given: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("pool", ["threads", "prefork"])
-def test_jobs_from_every_door_succeed_once(fleet: Fleet, pool: str) -> None:
+def test_jobs_enqueued_in_every_way_succeed_once(fleet: Fleet, pool: str) -> None:
     fleet.worker(pool=pool).ready()
     foreign = Celery("billing", broker=fleet.broker_url)
     sent = contract(fleet.org)

@@ -9,6 +9,7 @@ from domain.mail.correspondence import EmailState
 from sandbox.emulator.control import FaultOrder
 from tests.cluster.nodes import WorkerCommand, WorkerNode, run_worker
 from tests.doubles.worlds import World
+from tests.fleet.fleet import environment_of
 from tests.waiting import eventually
 
 POOLS = ("threads", "prefork")
@@ -16,15 +17,8 @@ POOLS = ("threads", "prefork")
 
 @pytest.fixture
 def environment(world: World) -> dict[str, str]:
-    """The world's own servers and emulators, and a fleet that is quick to notice a death."""
-    settings = world.process.settings
-    return {
-        "POSTROOM_DATABASE_URL": settings.database_url.get_secret_value(),
-        "POSTROOM_BROKER_URL": settings.broker_url.get_secret_value(),
-        "POSTROOM_GMAIL_ENDPOINT": str(settings.gmail_endpoint),
-        "POSTROOM_GOOGLE_TOKEN_URI": settings.google_token_uri,
-        "POSTROOM_ANTHROPIC_BASE_URL": str(settings.anthropic_base_url),
-        "POSTROOM_ANTHROPIC_API_KEY": "key",
+    """The test's servers and emulators, and a fleet that notices a death within seconds."""
+    return environment_of(world.process.settings) | {
         "POSTROOM_LEASE_S": "8",
         "POSTROOM_HEARTBEAT_S": "1",
         "POSTROOM_HINT_PATIENCE_S": "3",
@@ -41,7 +35,7 @@ def worker(request: pytest.FixtureRequest, environment: dict[str, str], tmp_path
     node.teardown()
 
 
-def test_a_worker_killed_between_the_deed_and_its_record_leaves_one_draft(
+def test_a_worker_killed_between_an_effect_and_its_record_leaves_one_draft(
     world: World, worker: WorkerNode, environment: dict[str, str], tmp_path: Path
 ) -> None:
     world.gmail.order(FaultOrder(operation="drafts.create", hang_s=120, times=1))

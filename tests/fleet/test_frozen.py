@@ -1,4 +1,4 @@
-"""A worker frozen past its lease and woken finds its claims gone: nothing that it writes counts (P4)."""
+"""A worker frozen past its lease and thawed has lost its claims: everything that it writes is refused (P4)."""
 
 from tests.doubles.probe_jobs import Perilous, Visit
 from tests.fleet.fleet import Fleet, refused_settlements
@@ -12,7 +12,7 @@ OUTCOMES = ("writes", "child", "settle")
 """What is written after the handler has returned."""
 
 
-def test_a_woken_workers_writes_are_refused(fleet: Fleet) -> None:
+def test_a_thawed_workers_writes_are_refused(fleet: Fleet) -> None:
     sleeper = fleet.worker("sleeper", concurrency=7)
     sleeper.ready()
     jobs = {how: fleet.enqueue(Visit(gate="morning", then=how, account_id=how)) for how in (*WRITES, *OUTCOMES)}
@@ -22,7 +22,7 @@ def test_a_woken_workers_writes_are_refused(fleet: Fleet) -> None:
     sleeper.freeze()
     fleet.worker("heir", concurrency=4).ready()
     assert fleet.wait_for_end([*jobs.values(), deed]) == {"succeeded": 7}
-    fleet.check()  # the heir's child has ended too, and nothing moves any more
+    fleet.check()  # the second worker's child job has ended too, and the ledger is at rest
     trails = {job_id: fleet.events(job_id) for job_id in (*jobs.values(), deed)}
     outputs = fleet.ask("select id, output from jobs order by id")
     fleet.outside.open_gate("morning")

@@ -1,4 +1,4 @@
-"""Processes that die: their jobs go on elsewhere, what they did outside is done once, and poison ends (P1, P3, P8)."""
+"""Processes that die: their jobs go on elsewhere, external effects happen once, and poison ends (P1, P3, P8)."""
 
 import os
 import signal
@@ -42,7 +42,7 @@ def test_when_the_main_process_dies_no_child_goes_on_alone(fleet: Fleet) -> None
 
 
 @pytest.mark.parametrize("pool", ["threads", "prefork"])
-def test_a_death_between_the_deed_and_its_record_leaves_one_deed(fleet: Fleet, pool: str) -> None:
+def test_a_death_between_an_effect_and_its_record_leaves_one_effect(fleet: Fleet, pool: str) -> None:
     fleet.worker("mortal", pool=pool).ready()
     job_id = fleet.enqueue(Perilous(key="draft", fate="die"))
     fleet.wait_for_line("deed draft")
@@ -86,7 +86,7 @@ def test_a_child_killed_from_outside_costs_its_job_one_attempt(fleet: Fleet) -> 
 
 def test_three_different_workers_lost_make_a_job_poison_with_threads_too(fleet: Fleet) -> None:
     poison = fleet.enqueue(Ending(word="kill"))
-    # Each takes the job once and dies of it; the fourth lives to see it dead, and raises the alert.
+    # Each worker takes the job once and dies of it; the fourth finds it dead and raises the alert.
     workers = [fleet.worker(name) for name in ("first", "second", "third", "fourth")]
     assert fleet.wait_for_end([poison], within=40) == {"dead": 1}
     assert fleet.ask("select error ->> 'code' from dead_letters where job_id = %s", poison) == [("poison",)]

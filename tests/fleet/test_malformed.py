@@ -1,4 +1,4 @@
-"""Whatever lies in a queue: what cannot be understood is recorded by field and reason; the worker goes on (P10)."""
+"""Messages of any shape: one that cannot be read is recorded with field and reason, and the worker goes on (P10)."""
 
 import base64
 import json
@@ -16,11 +16,11 @@ from tests.fleet.test_doors import contract
 from tests.waiting import eventually
 
 DEEP = b'{"a":' * 5000 + b"{}" + b"}" * 5000
-"""Deeper than Python's parser of JSON goes."""
+"""Nested deeper than Python's JSON parser supports."""
 
 
 def envelope(body: bytes, headers: object, *, content_type: str = "application/json") -> str:
-    """A message as kombu lays it into a list of Redis."""
+    """A message as kombu writes it into a Redis list."""
     return json.dumps(
         {
             "body": base64.b64encode(body).decode(),
@@ -134,7 +134,7 @@ def test_messages_of_any_shape_are_recorded_and_the_worker_goes_on(fleet: Fleet)
 
 
 @pytest.mark.parametrize("light", [False, True], ids=["ordinary", "light"])
-def test_a_job_of_a_newer_worker_rests_until_there_is_one(fleet: Fleet, *, light: bool) -> None:
+def test_a_job_of_a_newer_worker_waits_until_there_is_one(fleet: Fleet, *, light: bool) -> None:
     columns = "payload_version, payload_schema, max_attempts, deadline, keep_key_for"
     fleet.ask(
         f"insert into job_types (name, queue, light, {columns}) select 'tomorrow.run', queue, %s, {columns}"
@@ -152,7 +152,7 @@ def test_a_job_of_a_newer_worker_rests_until_there_is_one(fleet: Fleet, *, light
     fleet.check(open_jobs=1)
 
 
-def test_a_job_of_a_type_that_nobody_knows_is_a_dead_letter_at_once(fleet: Fleet) -> None:
+def test_a_job_of_an_unknown_type_is_a_dead_letter_at_once(fleet: Fleet) -> None:
     fleet.worker().ready()
     sent = contract(fleet.org, job_type="no.such_type")
     with Celery("foreign", broker=fleet.broker_url) as foreign:

@@ -1,4 +1,4 @@
-"""A settlement that PostgreSQL does not take: its job becomes a dead letter by field and reason, the others end."""
+"""A settlement that PostgreSQL refuses: its job becomes a dead letter with field and reason, the others end."""
 
 import pytest
 
@@ -14,7 +14,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("pool", ["threads", "prefork"])
 @pytest.mark.parametrize("job_type", REFUSED, ids=["rambling", "abysmal"])
-def test_one_job_whose_settlement_is_refused_keeps_no_other(fleet: Fleet, pool: str, job_type: Job[Nothing]) -> None:
+def test_one_job_whose_settlement_is_refused_holds_up_no_other(fleet: Fleet, pool: str, job_type: Job[Nothing]) -> None:
     worker = fleet.worker(pool=pool)
     others = [Noop().job(org_id=fleet.org) for _ in range(40)]
     (refused,) = fleet.enqueue_many([job_type.payload().job(org_id=fleet.org)])

@@ -1,4 +1,4 @@
-"""The relay of real workers: another leads when the leader dies, nothing runs early, and lost hints come again."""
+"""The relay of real workers: a new leader follows a dead one, nothing runs early, lost hints are published again."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -25,11 +25,11 @@ def test_another_worker_leads_when_the_leader_dies(fleet: Fleet) -> None:
     fleet.check()
 
 
-def test_a_lost_hint_comes_again_after_the_patience(fleet: Fleet) -> None:
+def test_a_lost_hint_is_published_again_after_the_hint_timeout(fleet: Fleet) -> None:
     job_ids = fleet.enqueue_many([Noop().job(org_id=fleet.org) for _ in range(5)])
     with redis.Redis.from_url(fleet.broker_url) as broker:
         assert broker.llen("default") == 5
-        # An epoch that was there before keeps the relay from noticing; only the patience can help.
+        # The broker's epoch is restored, so the relay cannot notice the loss: only the hint timeout helps.
         broker.set("postroom:epoch", "known")
         fleet.ask("insert into broker_epochs (epoch) values ('known')")
         broker.delete("default")
@@ -48,7 +48,7 @@ def test_serial_jobs_never_overlap_and_follow_at_once(fleet: Fleet) -> None:
     before = datetime.now(UTC)
     job_ids = fleet.enqueue_many(jobs)
     assert fleet.wait_for_end(job_ids) == {"succeeded": 25}
-    # Twenty jobs that waited for the next look at them (5 s) would take more than a minute.
+    # Twenty jobs that each wait for the relay's next look (5 s) would take more than a minute.
     assert datetime.now(UTC) - before < timedelta(seconds=10)
     for account in "ab":
         lines = [line for line in fleet.outside.lines() if line[1] == account]

@@ -1,4 +1,4 @@
-"""Workers that are asked to stop: short jobs end, long ones go back, and no attempt is spent on it."""
+"""Workers that are asked to stop: short jobs end, long ones are returned, and no attempt is counted."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def test_a_warm_shutdown_lets_short_jobs_end_and_stops_long_ones_at_a_step(fleet
     assert fleet.wait_for_end([stepped]) == {"succeeded": 1}
     assert fleet.events(stepped) == ["enqueued", "started", "retried", "started", "succeeded"]
     assert fleet.causes(stepped) == ["shutdown"]
-    # The first two steps were not taken again.
+    # The first two steps were not run again.
     assert [line[1] for line in fleet.outside.lines("step")] == ["first", "second", "third"]
     fleet.check()
 
@@ -49,7 +49,7 @@ def test_a_soft_shutdown_gives_back_what_outlasts_the_grace(fleet: Fleet, pool: 
 
 
 @POOLS
-def test_a_soft_shutdown_lets_jobs_end_within_the_grace_and_no_longer_waits_than_they_need(
+def test_a_soft_shutdown_lets_jobs_end_within_the_grace_and_waits_no_longer_than_they_need(
     fleet: Fleet, pool: str
 ) -> None:
     worker = fleet.worker("leaver", pool=pool, POSTROOM_SHUTDOWN_GRACE_S="60")
@@ -92,7 +92,7 @@ def test_a_worker_whose_event_loop_broke_ends_within_the_grace_and_gives_back_it
 
 
 def test_a_worker_that_cannot_give_its_jobs_back_ends_all_the_same(fleet: Fleet) -> None:
-    """An endless thread would keep the process, and with it the lease, for ever."""
+    """A thread that never ends would keep the process running, and so renew its lease, without end."""
     worker = fleet.worker("leaver", POSTROOM_SHUTDOWN_GRACE_S="1", POSTROOM_LEASE_S="60")
     worker.ready()
     endless = fleet.enqueue(Visit(gate="never"))

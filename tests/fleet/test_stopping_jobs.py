@@ -35,7 +35,7 @@ def test_an_attempt_past_its_deadline_loses_its_claim_and_ends_dead(fleet: Fleet
     fleet.check()
 
 
-def test_no_trace_of_a_secret_stays_behind(fleet: Fleet) -> None:
+def test_no_secret_of_an_error_is_stored(fleet: Fleet) -> None:
     workers = [fleet.worker("one"), fleet.worker("two", pool="prefork")]
     for worker in workers:
         worker.ready()

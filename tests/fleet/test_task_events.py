@@ -9,19 +9,19 @@ from celery import Celery
 from celery.events import EventReceiver
 
 from tests.doubles.probe_jobs import Noop
-from tests.fleet.fleet import PATIENT_S, SPARTAN, Fleet
+from tests.fleet.fleet import END_WITHIN_S, QUIET_OPTIONS, Fleet
 from tests.waiting import eventually
 
-WITH_HEARTBEAT = tuple(word for word in SPARTAN if word != "--without-heartbeat")
-"""As deployed workers run: one that sends no heartbeats sends no events either, whoever asks for them."""
+WITH_HEARTBEAT = tuple(word for word in QUIET_OPTIONS if word != "--without-heartbeat")
+"""The options of deployed workers; a worker without heartbeats sends no events."""
 
 Told = dict[str, list[str]]
-"""The types of the events that came, in their order, by the task's id; a worker's own are under no task's."""
+"""Event types in order of arrival, by task id; the worker's own events have no task id."""
 
 
 @contextmanager
 def listening(monitor: Celery) -> Iterator[Told]:
-    """Note what comes for as long as the block lasts, from the first heartbeat on."""
+    """Record the events during the block, from the first heartbeat on."""
     told: Told = {}
 
     def note(event: Mapping[str, Any]) -> None:
@@ -32,21 +32,21 @@ def listening(monitor: Celery) -> Iterator[Told]:
         thread = Thread(target=lambda: receiver.capture(wakeup=False))
         thread.start()
         try:
-            eventually(lambda: "no task" in told, within=PATIENT_S, describe="a worker's heartbeat")
+            eventually(lambda: "no task" in told, within=END_WITHIN_S, describe="a worker's heartbeat")
             yield told
         finally:
             receiver.should_stop = True
             thread.join()
 
 
-def test_a_worker_sends_events_of_tasks_once_somebody_asks_for_them(fleet: Fleet) -> None:
+def test_a_worker_sends_events_of_tasks_once_a_consumer_asks_for_them(fleet: Fleet) -> None:
     fleet.worker(options=WITH_HEARTBEAT).ready()
     with Celery("monitor", broker=fleet.broker_url) as monitor, listening(monitor) as told:
         unseen = str(run_one(fleet))
-        [answer] = monitor.control.enable_events(reply=True, timeout=PATIENT_S, limit=1)
+        [answer] = monitor.control.enable_events(reply=True, timeout=END_WITHIN_S, limit=1)
         assert list(answer.values()) == [{"ok": "task events enabled"}]
         seen = str(run_one(fleet))
-        eventually(lambda: len(told.get(seen, [])) >= 3, within=PATIENT_S, describe="the events of a task")
+        eventually(lambda: len(told.get(seen, [])) >= 3, within=END_WITHIN_S, describe="the events of a task")
     assert told[seen] == ["task-received", "task-started", "task-succeeded"]
     assert unseen not in told
 

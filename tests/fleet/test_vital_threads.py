@@ -1,4 +1,4 @@
-"""A thread that a worker cannot do without: when it ends, the worker ends and gives back its jobs."""
+"""A thread that a worker needs (lease, relay): when it ends, the worker ends and returns its jobs."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def test_a_worker_whose_threads_end_ends_and_loses_nothing(fleet: Fleet, pool: s
     worker.ready()
     held = fleet.enqueue(Visit(gate="never"))
     fleet.wait_for_line("waits")
-    # As a migration that this version does not know would: no failure of ours, and nothing that passes.
+    # As an unknown migration would: an error that is no `Failure` and does not pass.
     fleet.ask("alter table workers rename column lease_until to valid_until")
     eventually(lambda: not worker.alive, within=30, describe="the end of the worker")
     assert "thread_died" in worker.logs()

@@ -19,34 +19,34 @@ from storage.ledger.ledger import Worker
 from storage.postgres.database import Transaction
 from tests.doubles.factories import pass_time
 from tests.invariants import check_ledger, find_gaps
-from tests.model.ledger_dice import (
+from tests.model.ledger_fixture import LedgerFixture, Verbs, settlement
+from tests.model.ledger_model import DRIFT, ENDS, HELD, LEASE, LedgerModel
+from tests.model.ledger_strategies import (
     BROKER_STATES,
     CLOSABLE,
     EFFECT_ENDS,
+    HINT_TIMEOUT,
     LEASE_SPAN,
     LIVELY,
     MOST_JOBS,
     MOST_ROUNDS,
-    PATIENCE,
     REQUESTS,
     SPANS,
     asked_for,
 )
-from tests.model.ledger_model import DRIFT, ENDS, HELD, LEASE, LedgerModel
-from tests.model.ledger_stage import Stage, Verbs, settlement
 
 
 class LedgerMachine(RuleBasedStateMachine):
-    """Workers that crash, hang and wake up late, a broker that loses and doubles hints, people who cancel and pause."""
+    """Workers that crash and freeze, a broker that loses and doubles hints, operators who cancel and pause."""
 
-    def __init__(self, stage: Stage, verbs: Verbs) -> None:
+    def __init__(self, fixture: LedgerFixture, verbs: Verbs) -> None:
         """Begin with an empty ledger."""
         super().__init__()
-        self.stage, self.verbs, self.store = stage, verbs, stage.store
+        self.fixture, self.verbs, self.store = fixture, verbs, fixture.store
         self.model = LedgerModel()
         self.hints: list[UUID] = []
-        self.hands: list[ClaimedJob] = []
-        """All claims ever handed out; most are lost meanwhile."""
+        self.claimed: list[ClaimedJob] = []
+        """All claims ever handed out; most of them are lost meanwhile."""
         self.unanswered: list[tuple[UUID, UUID]] = []
         """Claims whose answer was lost: ids and tokens."""
         self.doubts: list[UUID] = []
@@ -56,17 +56,17 @@ class LedgerMachine(RuleBasedStateMachine):
     @initialize(asked=REQUESTS)
     def begin(self, asked: list[dict[str, Any]]) -> None:
         """Two processes, and something to do."""
-        self.stage.empty()
-        for worker in self.stage.workers:
+        self.fixture.empty()
+        for worker in self.fixture.workers:
             self.renew(worker)
         self.enqueue(asked, publisher=True)
 
     @rule(asked=REQUESTS, publisher=st.booleans())
     @precondition(lambda self: len(self.model.jobs) < MOST_JOBS)
     def enqueue(self, asked: list[dict[str, Any]], publisher: bool) -> None:
-        """Jobs come in by a door."""
+        """Jobs are enqueued."""
         now = datetime.now(UTC)
-        models = [asked_for(one, self.stage.orgs, self.model.now) for one in asked]
+        models = [asked_for(one, self.fixture.orgs, self.model.now) for one in asked]
         jobs = [
             NewJob(
                 model.kind.name,
@@ -80,7 +80,7 @@ class LedgerMachine(RuleBasedStateMachine):
             for one, model in zip(asked, models, strict=True)
         ]
         with self.store.ledger() as tx:
-            made = ledger.enqueue(tx, jobs, publisher=publisher, patience=PATIENCE, burst=2)
+            made = ledger.enqueue(tx, jobs, publisher=publisher, patience=HINT_TIMEOUT, burst=2)
         for model, one in zip(models, made, strict=True):
             first = self.model.winner(model)
             assert one.created == (first is None), f"{model} met {first}"
@@ -129,7 +129,7 @@ class LedgerMachine(RuleBasedStateMachine):
         job_ids = data.draw(st.lists(hints, min_size=1, max_size=8), label="hints")
         starts = data.draw(st.lists(st.booleans(), min_size=len(job_ids), max_size=len(job_ids)), label="starts")
         self.hints = [hint for hint in self.hints if hint not in job_ids]
-        self._claim(self.stage.workers[number], job_ids, starts, answered=answered)
+        self._claim(self.fixture.workers[number], job_ids, starts, answered=answered)
 
     @rule(number=st.integers(0, 1), start=st.booleans())
     def claim_all(self, number: int, start: bool) -> None:
@@ -137,11 +137,11 @@ class LedgerMachine(RuleBasedStateMachine):
         self.relay(room=100)
         if self.hints:
             job_ids, self.hints = list(dict.fromkeys(self.hints)), []
-            self._claim(self.stage.workers[number], job_ids, [start] * len(job_ids))
+            self._claim(self.fixture.workers[number], job_ids, [start] * len(job_ids))
 
     def _claim(self, worker: Worker, job_ids: list[UUID], starts: list[bool], *, answered: bool = True) -> None:
         token = uuid4()
-        verdicts = {job_id: self.model.judge(self.model.jobs[job_id]) for job_id in job_ids}
+        verdicts = {job_id: self.model.claim_answer(self.model.jobs[job_id]) for job_id in job_ids}
         with self.store.ledger() as tx:
             claims = self.verbs.claim(tx, job_ids, worker.worker_id, lease=LEASE_SPAN, starts=starts, token=token)
         claimed = {job.job_id: job for job in claims.jobs}
@@ -159,7 +159,7 @@ class LedgerMachine(RuleBasedStateMachine):
             counted = self.model.jobs[job_id].attempt + (not job.started)
             assert job.attempt == counted, f"{job} is not attempt {counted}"
         if answered:
-            self.hands += [claimed[job_id] for job_id in verdicts if job_id in claimed]
+            self.claimed += [claimed[job_id] for job_id in verdicts if job_id in claimed]
         else:
             self.unanswered += [(job_id, token) for job_id in job_ids]
 
@@ -172,16 +172,16 @@ class LedgerMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model.jobs)
     def draw(self, number: int, org: int, count: int, *, answered: bool = True) -> None:
         """A process claims by tickets, whatever light jobs wait in an org's backlog; the answer may get lost."""
-        worker, token = self.stage.workers[number], uuid4()
-        tickets = {Ticket("default", priority, self.stage.orgs[org]): count for priority in (0, 5)}
+        worker, token = self.fixture.workers[number], uuid4()
+        tickets = {Ticket("default", priority, self.fixture.orgs[org]): count for priority in (0, 5)}
         with self.store.ledger() as tx:
             claims = self.verbs.claim(tx, [], worker.worker_id, lease=LEASE_SPAN, tickets=tickets, token=token)
         told = {job.job_id: "claimed" for job in claims.jobs} | claims.refused
         for job_id, said in told.items():
             job = self.model.jobs[job_id]
             assert job.kind.light, f"{job} came by a ticket"
-            assert job.org == self.stage.orgs[org], f"{job} is another org's"
-            assert said == self.model.judge(job), f"{said}: {job}"
+            assert job.org == self.fixture.orgs[org], f"{job} is another org's"
+            assert said == self.model.claim_answer(job), f"{said}: {job}"
             if said in {"canceled", "expired"}:
                 job.state = State.CANCELED
             if said == "claimed":
@@ -189,7 +189,7 @@ class LedgerMachine(RuleBasedStateMachine):
         for priority in (0, 5):
             assert sum(self.model.jobs[job_id].priority == priority for job_id in told) <= count
         if answered:
-            self.hands += sorted(claims.jobs, key=lambda job: list(self.model.jobs).index(job.job_id))
+            self.claimed += sorted(claims.jobs, key=lambda job: list(self.model.jobs).index(job.job_id))
         else:
             self.doubts.append(token)
 
@@ -211,33 +211,33 @@ class LedgerMachine(RuleBasedStateMachine):
         self.unanswered.clear()
 
     @rule(data=st.data())
-    @precondition(lambda self: self.hands)
+    @precondition(lambda self: self.claimed)
     def start(self, data: st.DataObject) -> None:
         """A process writes that some of its jobs run."""
-        hands = data.draw(st.lists(st.sampled_from(self.hands), min_size=1, max_size=4), label="claims")
+        claimed = data.draw(st.lists(st.sampled_from(self.claimed), min_size=1, max_size=4), label="claims")
         with self.store.ledger() as tx:
-            self.verbs.record_starts(tx, [(job.job_id, job.token, datetime.now(UTC)) for job in hands])
-        for job in hands:
+            self.verbs.record_starts(tx, [(job.job_id, job.token, datetime.now(UTC)) for job in claimed])
+        for job in claimed:
             self.model.start(job.job_id, job.token)
 
     @rule(data=st.data())
-    @precondition(lambda self: self.hands)
+    @precondition(lambda self: self.claimed)
     def settle(self, data: st.DataObject) -> None:
         """A process writes what became of some of its jobs; some claims are lost, and others have the job."""
-        own = [job for job in self.hands if self.model.jobs[job.job_id].token == job.token]
-        robbed = [job for job in self.hands if self.model.jobs[job.job_id].token not in {None, job.token}]
-        hand = st.sampled_from(own or self.hands) | st.sampled_from(robbed or self.hands) | st.sampled_from(self.hands)
+        own = [job for job in self.claimed if self.model.jobs[job.job_id].token == job.token]
+        lost = [job for job in self.claimed if self.model.jobs[job.job_id].token not in {None, job.token}]
+        one = st.one_of([st.sampled_from(claims or self.claimed) for claims in (own, lost, self.claimed)])
         named = data.draw(
-            st.lists(hand, min_size=1, max_size=5, unique_by=lambda job: (job.job_id, job.token)), label="claims"
+            st.lists(one, min_size=1, max_size=5, unique_by=lambda job: (job.job_id, job.token)), label="claims"
         )
         outcomes = [data.draw(st.sampled_from([o for o in ENDS if o != "held"]), label="outcome") for _ in named]
         self._write([(settlement(job, said), said) for job, said in zip(named, outcomes, strict=True)])
 
     @rule(data=st.data())
-    @precondition(lambda self: self.hands)
+    @precondition(lambda self: self.claimed)
     def settle_held(self, data: st.DataObject) -> None:
         """A handler ends well in a transaction of its own."""
-        job = data.draw(st.sampled_from(self.hands), label="claim")
+        job = data.draw(st.sampled_from(self.claimed), label="claim")
         held = self.model.jobs[job.job_id].token == job.token
         try:
             with self.store.ledger() as tx:
@@ -278,10 +278,10 @@ class LedgerMachine(RuleBasedStateMachine):
         name=st.sampled_from(["send", "label"]),
         status=EFFECT_ENDS,
     )
-    @precondition(lambda self: self.hands)
+    @precondition(lambda self: self.claimed)
     def act(self, data: st.DataObject, name: str, status: str | None) -> None:
-        """A handler begins an effect on the outside world, and may end it."""
-        job = data.draw(st.sampled_from(self.hands), label="claim")
+        """A handler begins an external effect, and may end it."""
+        job = data.draw(st.sampled_from(self.claimed), label="claim")
         expected = self.model.begin_effect(job.job_id, job.token, name)
         try:
             with self.store.ledger() as tx:
@@ -300,14 +300,14 @@ class LedgerMachine(RuleBasedStateMachine):
         renewing=LIVELY,
     )
     def leap(self, span: int, renewing: Sequence[int] = ()) -> None:
-        """Time goes by, for leases, deadlines, hints, gates and all; some processes renew their lease, late or in time.
+        """Time passes for leases, deadlines, hints and gates; some processes renew their lease, late or in time.
 
         Then the relay takes back what was lost.
         """
-        pass_time(self.stage.owner, timedelta(seconds=span))
+        pass_time(self.fixture.owner, timedelta(seconds=span))
         self.model.now += span
         for number in renewing:
-            self.renew(self.stage.workers[number])
+            self.renew(self.fixture.workers[number])
         self._rescue()
 
     def renew(self, worker: Worker) -> None:
@@ -328,8 +328,8 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 1))
     def stop(self, number: int) -> None:
-        """A process stops and gives back all it holds; it does not know that, and may go on."""
-        worker = self.stage.workers[number]
+        """A process stops and its claims are returned; its handlers may still try to settle."""
+        worker = self.fixture.workers[number]
         with self.store.ledger() as tx:
             moved = self.verbs.return_claims(tx, worker.node_id, LEASE_SPAN)
         assert moved.job_ids == self.model.give_back(worker.worker_id)
@@ -338,7 +338,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     @precondition(lambda self: self.model.jobs)
     def cancel(self, data: st.DataObject) -> None:
-        """Somebody asks for jobs to be canceled."""
+        """An operator asks for jobs to be canceled."""
         job_ids = data.draw(st.lists(st.sampled_from(list(self.model.jobs)), min_size=1, max_size=2, unique=True))
         with self.store.ledger() as tx:
             told = ledger.cancel(tx, job_ids, "no longer wanted", by=Origin())
@@ -348,7 +348,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(data=st.data(), scope=CLOSABLE, wait=st.sampled_from([None, 50, 250, 1050]))
     @precondition(lambda self: self.model.jobs)
     def close_gate(self, data: st.DataObject, scope: str, wait: int | None) -> None:
-        """Somebody pauses what one of the jobs belongs to."""
+        """An operator closes a gate of one of the jobs."""
         job = data.draw(st.sampled_from(list(self.model.jobs.values())), label="job")
         key = dict(job.gates()).get(scope)
         if key is not None:
@@ -360,7 +360,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule()
     @precondition(lambda self: self.model.closed)
     def open_gates(self) -> None:
-        """Somebody lets everything go on."""
+        """An operator opens every gate."""
         for scope, key in self.model.closed:
             with self.store.ledger() as tx:
                 assert gates.open_gate(tx, scope, key) == self.model.is_closed((scope, key))
@@ -373,26 +373,26 @@ class LedgerMachine(RuleBasedStateMachine):
             job_id: (job.state.value, job.attempt, job.losses, job.suspect, job.token, job.worker, job.cancel_requested)
             for job_id, job in self.model.jobs.items()
         }
-        assert self.stage.rows() == said
-        assert find_gaps(self.stage.owner, resting=False) == []
+        assert self.fixture.rows() == said
+        assert find_gaps(self.fixture.owner, resting=False) == []
 
     def teardown(self) -> None:
-        """Whatever happened, every job comes to an end; nothing is lost."""
+        """Every job ends in the end, whatever happened before."""
         for _ in range(MOST_ROUNDS):
             if all(job.state.final for job in self.model.jobs.values()):
                 break
             self._work_on()
         self.agree()
-        check_ledger(self.stage.owner)
+        check_ledger(self.fixture.owner)
 
     def _work_on(self) -> None:
         """One round of a healthy fleet."""
         self.leap(1000, renewing=(0, 1))
         self.open_gates()
         self.claim_all(0, start=False)
-        for org in range(len(self.stage.orgs)):
+        for org in range(len(self.fixture.orgs)):
             self.draw(0, org, 100)
-        held = [job for job in self.hands if self.model.jobs[job.job_id].state in HELD]
+        held = [job for job in self.claimed if self.model.jobs[job.job_id].state in HELD]
         self._write([(settlement(job, "done"), "done") for job in held])
 
 

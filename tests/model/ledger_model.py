@@ -1,4 +1,4 @@
-"""The ledger as one would explain it to a person: what each verb does to a job, in plain Python and without a database.
+"""A model of the ledger in plain Python, without a database: what each function does to a job.
 
 Times are whole seconds of the model's own clock, which moves by leaps of a hundred. Everything that ends or falls due
 does so thirty or fifty seconds off a leap, so that the seconds a test really takes cannot matter.
@@ -12,7 +12,7 @@ from domain.jobs.job import State
 
 LEASE, DEADLINE, DELAY = 150, 450, 130
 DRIFT = 60
-"""How much too early a hint may come: the claim forgives it as the drift of clocks."""
+"""How many seconds early a hint may come; the claim allows for clocks that differ."""
 MOST_LOSSES = 3
 HELD = (State.CLAIMED, State.RUNNING)
 
@@ -68,7 +68,7 @@ class JobModel:
 
     @property
     def guard(self) -> tuple[str, UUID, str] | None:
-        """What it is one of a kind by."""
+        """Its unique key."""
         return (self.kind.name, self.org, self.account) if self.kind.unique else None
 
     def let_go(self, state: State) -> None:
@@ -76,7 +76,7 @@ class JobModel:
         self.state, self.token, self.worker = state, None, None
 
     def gates(self) -> Iterable[tuple[str, str]]:
-        """Every gate that could keep it back."""
+        """Every gate that applies to it."""
         yield ("fleet", "all")
         yield from (("queue", self.kind.queue), ("job_type", self.kind.name))
         yield from (("org", str(self.org)), ("account", self.account))
@@ -112,12 +112,12 @@ ENDS = {
     "died": End(State.QUEUED, last_is_dead=True, loses=1),
     "died_beside": End(State.QUEUED, last_is_dead=True),
 }
-"""Every way in which an attempt ends that its own worker tells of."""
+"""Every outcome of an attempt that its own worker settles."""
 
 
 @dataclass
 class EffectModel:
-    """An effect on the outside world, and the claim that began it."""
+    """An external effect, and the claim that began it."""
 
     job_id: UUID
     token: UUID
@@ -126,7 +126,7 @@ class EffectModel:
 
 @dataclass
 class LedgerModel:
-    """All jobs, and who holds what."""
+    """All jobs, claims, gates and effects."""
 
     now: int = 0
     jobs: dict[UUID, JobModel] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class LedgerModel:
     effects: dict[tuple[UUID, str], EffectModel] = field(default_factory=dict)
 
     def winner(self, job: JobModel) -> UUID | None:
-        """The job that is in the way of a new one."""
+        """The job that holds the unique key of a new one, or None."""
         first = self.guards.get(job.guard) if job.guard else None
         if first is None:
             return None
@@ -144,7 +144,7 @@ class LedgerModel:
         return first if self.jobs[first].state in in_the_way else None
 
     def enqueue(self, job_id: UUID, job: JobModel) -> None:
-        """Add a job that nothing is in the way of."""
+        """Add a job whose unique key is free."""
         self.jobs[job_id] = job
         if job.guard:
             self.guards[job.guard] = job_id
@@ -161,12 +161,12 @@ class LedgerModel:
             self.closed[gate] = until
 
     def is_closed(self, gate: tuple[str, str]) -> bool:
-        """Whether a gate keeps jobs back now."""
+        """Whether a gate is closed now."""
         until = self.closed.get(gate, self.now)
         return until is None or until > self.now
 
-    def judge(self, job: JobModel) -> str | None:
-        """What a claim says of a job, before it looks at concurrency keys; None for one that is not queued."""
+    def claim_answer(self, job: JobModel) -> str | None:
+        """What a claim answers for a job, concurrency keys aside; None for a job that is not queued."""
         if job.state is not State.QUEUED:
             return None
         if job.cancel_requested:
@@ -225,8 +225,8 @@ class LedgerModel:
         job.losses += ran
         last = job.losses >= MOST_LOSSES or job.attempt >= job.kind.max_attempts
         job.suspect = not ran and silent
-        fate = State.DEAD if ran and last else State.QUEUED
-        job.let_go(State.CANCELED if job.cancel_requested else fate)
+        state = State.DEAD if ran and last else State.QUEUED
+        job.let_go(State.CANCELED if job.cancel_requested else state)
 
     def give_back(self, worker: UUID) -> set[UUID]:
         """A process stops: its jobs go back and its lease is gone; returns them."""
@@ -276,7 +276,7 @@ class LedgerModel:
             assert self.fair_choice(chosen, left, room), f"{len(chosen)} of {len(of_key)} for {room} slots"
 
     def begin_effect(self, job_id: UUID, token: UUID, name: str) -> str | None:
-        """What an attempt learns that wants to act; None when its claim is lost."""
+        """What an attempt is answered that begins an effect; None when its claim is lost."""
         if self.jobs[job_id].token != token:
             return None
         key = self.jobs[job_id].org, name

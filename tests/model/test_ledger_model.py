@@ -1,4 +1,4 @@
-"""The ledger does what its model does, whatever the order of claims, deaths, late hints, gates and leaps of the clock.
+"""The ledger does what its model does, in any order of claims, crashes, late hints, gates and leaps of the clock.
 
 `make one T='tests/model --model-examples 2000'` plays that many new random examples; the suite's few stay the same.
 """
@@ -20,9 +20,9 @@ from storage.ledger import ledger, recovery
 from storage.ledger.ledger import Claims, Moved, Settled
 from storage.postgres.database import Database, Transaction
 from tests.doubles.factories import relay_once
+from tests.model.ledger_fixture import LedgerFixture, Verbs
 from tests.model.ledger_machine import LedgerMachine
 from tests.model.ledger_model import KINDS
-from tests.model.ledger_stage import Stage, Verbs
 
 STEPS = 40
 EXAMPLES = 40
@@ -30,11 +30,11 @@ EXAMPLES = 40
 
 
 @pytest.fixture
-def stage(store: Database, database: Connection) -> Stage:
-    return Stage(store, database)
+def ledger_fixture(store: Database, database: Connection) -> LedgerFixture:
+    return LedgerFixture(store, database)
 
 
-def play(stage: Stage, verbs: Verbs, examples: int, *, fixed: bool = True) -> None:
+def play(ledger_fixture: LedgerFixture, verbs: Verbs, examples: int, *, fixed: bool = True) -> None:
     """Run the machine: random steps from an empty ledger, `examples` times."""
     bounds = settings(
         max_examples=examples,
@@ -51,22 +51,22 @@ def play(stage: Stage, verbs: Verbs, examples: int, *, fixed: bool = True) -> No
 
     class Played(LedgerMachine):
         def __init__(self) -> None:
-            super().__init__(stage, verbs)
+            super().__init__(ledger_fixture, verbs)
 
     run_state_machine_as_test(Played, settings=bounds)
 
 
-def test_the_ledger_does_what_its_model_does(stage: Stage, model_examples: int | None) -> None:
-    play(stage, Verbs(), model_examples or EXAMPLES, fixed=model_examples is None)
+def test_the_ledger_does_what_its_model_does(ledger_fixture: LedgerFixture, model_examples: int | None) -> None:
+    play(ledger_fixture, Verbs(), model_examples or EXAMPLES, fixed=model_examples is None)
 
 
-def test_the_same_steps_lead_to_the_same_place_whatever_way_postgresql_takes(stage: Stage) -> None:
+def test_the_same_steps_lead_to_the_same_place_whatever_way_postgresql_takes(ledger_fixture: LedgerFixture) -> None:
     """Else Hypothesis, which plays the beginning of an example again, finds its own data inconsistent."""
     played = []
     for last in KINDS:
         # A row that was written anew comes last where the table is read, and so do the requests that are joined to it.
-        stage.owner.execute("update job_types set queue = queue where name = %s", (last,))
-        machine = LedgerMachine(stage, Verbs())
+        ledger_fixture.owner.execute("update job_types set queue = queue where name = %s", (last,))
+        machine = LedgerMachine(ledger_fixture, Verbs())
         plain = {"org": 0, "account": "ann", "delay": None, "expires": None, "priority": 0}
         machine.begin(asked=[plain | {"kind": kind} for kind in KINDS])
         for _ in range(3):
@@ -77,7 +77,7 @@ def test_the_same_steps_lead_to_the_same_place_whatever_way_postgresql_takes(sta
     assert len(set(played[0])) > 3, "the relay had nothing to choose from"
 
 
-def zombies_win(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
+def lost_claims_settle(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
     """A settlement that does not ask whose claim it is."""
     rows = tx.raw("select id, claim_token from jobs where claim_token is not null")
     tokens = {row.id: row.claim_token for row in rows}
@@ -112,7 +112,7 @@ def ends_are_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime
 
 
 def losses_are_forgiven(tx: Transaction, *, batch: int) -> Moved:
-    """A rescue that counts no loss: poison would live for ever."""
+    """A rescue that counts no loss, so that a poison job would never end."""
     moved = recovery.rescue(tx, batch=batch)
     tx.raw("update jobs set losses = 0 where finished_at is null")
     return moved
@@ -125,12 +125,12 @@ def the_living_are_robbed(tx: Transaction, *, batch: int) -> Moved:
 
 
 def the_backlog_is_forgotten(store: Database, **given: Any) -> list[Hint]:  # noqa: ANN401 - as the relay's
-    """A relay that has no room for anybody, ever."""
+    """A relay that never publishes anything of the backlog."""
     return relay_once(store, **(given | {"room": 0}))
 
 
 BROKEN: dict[str, Callable[..., Any]] = {
-    "settle": zombies_win,
+    "settle": lost_claims_settle,
     "claim": slots_are_forgotten,
     "record_starts": ends_are_starts,
     "rescue": losses_are_forgiven,
@@ -143,6 +143,6 @@ BROKEN: dict[str, Callable[..., Any]] = {
     [*BROKEN.items(), ("claim", starts_are_free), ("rescue", the_living_are_robbed)],
     ids=lambda given: getattr(given, "__name__", given),
 )
-def test_a_broken_verb_is_found(stage: Stage, verb: str, broken: Callable[..., Any]) -> None:
+def test_a_broken_verb_is_found(ledger_fixture: LedgerFixture, verb: str, broken: Callable[..., Any]) -> None:
     with pytest.raises(AssertionError):
-        play(stage, replace(Verbs(), **{verb: broken}), EXAMPLES)
+        play(ledger_fixture, replace(Verbs(), **{verb: broken}), EXAMPLES)

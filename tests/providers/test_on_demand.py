@@ -1,4 +1,4 @@
-"""What few processes need is loaded by those; docs/decisions/2026-11-22-vendors-on-demand.md."""
+"""What few processes need is loaded by those; docs: 2026-11-22-vendors-on-demand.md."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What `make up` remembers of a box, and what `make down` does when there is none."""
+"""What `make up` writes down about a local stack, and what `make down` does when there is none."""
 
 import json
 import os

@@ -40,7 +40,7 @@ class SessionServers:
 
 @contextmanager
 def run_session_servers() -> Iterator[SessionServers]:
-    """Run both servers, fast instead of safe, with an up-to-date template database."""
+    """Run both servers without durability, with a migrated template database."""
     with session_folder(find_fastest_parent()) as folder, run_servers(folder, durable=False) as both:
         addresses = SessionServers(both.postgres.url("").removesuffix("/"), both.valkey.url(0).removesuffix("/0"))
         create_database(addresses, TEMPLATE, template="template0")
@@ -55,7 +55,7 @@ def fill_template(owner_url: str) -> None:
 
 @contextmanager
 def temporary_database(servers: SessionServers, *, template: str) -> Iterator[str]:
-    """Lend one database copied from `template` and drop it afterwards, whoever is still connected; yields its URL."""
+    """Lend one database copied from `template` and drop it afterwards, even while connected to; yields its URL."""
     name = f"test_{uuid4().hex[:16]}"
     create_database(servers, name, template=template)
     try:

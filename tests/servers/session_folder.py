@@ -1,4 +1,4 @@
-"""Where a test session keeps the files of its servers: in memory if there is room, and never for longer than it lives.
+"""Where a test session keeps the files of its servers: in memory if there is room, for as long as it runs.
 
 A test's database is some 300 files, made and removed two thousand times: on ext4 that took a third of the suite's CPU.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-MEMORY = Path("/dev/shm")  # noqa: S108  # what is made in it has a random name, and belongs to its user alone
+MEMORY = Path("/dev/shm")  # noqa: S108  # every folder in it has a random name and is its user's alone
 ROOM_WANTED = 6 * 1024**3
 """Bytes; the largest database of the suite has a million jobs, and there is the log beside it."""
 
@@ -23,7 +23,7 @@ IN_USE = "in_use"
 
 
 def find_fastest_parent() -> Path:
-    """The file system in memory, if the machine has one and memory to spare; else the usual place."""
+    """The in-memory file system if there is one with enough space, else the temporary folder."""
     if not os.access(MEMORY, os.W_OK):
         return Path(tempfile.gettempdir())
     room = min(shutil.disk_usage(MEMORY).free, int(psutil.virtual_memory().available))
@@ -44,12 +44,12 @@ def session_folder(parent: Path) -> Iterator[Path]:
 
 
 def _remove_if_left(mark: Path) -> None:
-    # Another session may remove the same folder meanwhile, and another user's is none of our business.
+    # Another session may remove the same folder meanwhile, and another user's folder cannot be removed.
     with suppress(FileNotFoundError, PermissionError), mark.open() as file, suppress(BlockingIOError):
         _lock(file.fileno())
         shutil.rmtree(mark.parent, ignore_errors=True)
 
 
 def _lock(descriptor: int) -> None:
-    """Lock a file until this process ends, however it ends; `BlockingIOError` when another has it."""
+    """Lock a file until this process ends; `BlockingIOError` when another process has the lock."""
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

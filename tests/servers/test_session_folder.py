@@ -1,4 +1,4 @@
-"""A session's folder is its own while it lives, and goes when it does, even if it was killed."""
+"""A session's folder is its own while it runs, and is removed after its end, even if it was killed."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Each test has a database and a broker to itself, whatever another test did to its own."""
+"""Each test has a database and a broker of its own, unaffected by other tests."""
 
 import psycopg
 import pytest

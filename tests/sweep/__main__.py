@@ -6,30 +6,33 @@ import time
 from collections.abc import Iterable, Iterator
 
 from tests.servers.servers import run_session_servers
-from tests.sweep.crew import Order, sweep_all
-from tests.sweep.drivers import DRIVERS
 from tests.sweep.exploration import DEPTHS, Swept
 from tests.sweep.report import FOLDER, write
 from tests.sweep.scenarios import swept_types
+from tests.sweep.workers import Assignment, sweep_all
 
 
 def main() -> int:
-    """Sweep; 0 when nothing is violated."""
+    """Sweep; 0 when every point was tried and nothing is violated."""
     options = _options()
     names = [name for name in swept_types() if options.only in name]
     with run_session_servers() as servers:
-        orders = [Order(name, servers, options.depth, options.driver) for name in names]
-        swept = list(_told(sweep_all(orders, options.processes)))
+        assignments = [Assignment(name, servers, options.depth) for name in names]
+        swept = list(_reported(sweep_all(assignments, options.processes)))
     path = write(options.report, sorted(swept, key=lambda one: one.scenario))
     wrong = [violation for one in swept for violation in one.violations]
     for violation in wrong:
         sys.stderr.write(f"{violation}\n")
+    skipped = [f"{one.scenario}: {point}" for one in swept for point in one.skipped]
+    for point in skipped:
+        sys.stderr.write(f"not tried: {point}\n")
     points = sum(one.points for one in swept)
-    sys.stdout.write(f"{len(names)} job types, {points} points, {len(wrong)} violations: {path}\n")
-    return 1 if wrong else 0
+    figures = f"{len(names)} job types, {points} points, {len(wrong)} violations, {len(skipped)} points not tried"
+    sys.stdout.write(f"{figures}: {path}\n")
+    return 1 if wrong or skipped else 0
 
 
-def _told(swept: Iterable[Swept]) -> Iterator[Swept]:
+def _reported(swept: Iterable[Swept]) -> Iterator[Swept]:
     began = time.monotonic()
     for one in swept:
         found = f"{one.points} points, {len(one.violations)} violations"
@@ -43,7 +46,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=2, help="how many job types at a time")
     parser.add_argument("--only", default="", help="only job types with this in their name")
     parser.add_argument("--depth", choices=list(DEPTHS), default="whole")
-    parser.add_argument("--driver", choices=sorted(DRIVERS), default="one_by_one")
     parser.add_argument("--report", default="report", help=f"the name of the report in {FOLDER.name}/")
     return parser.parse_args()
 

@@ -1,13 +1,15 @@
-"""The boundaries that a process crosses while it runs a job, and the watch that lets fate strike at one of them.
+"""The boundaries that a process crosses while it runs a job, and the watch that makes one of them go wrong.
 
 A process touches the world in three ways: a statement or a commit to PostgreSQL, a call to a provider, a message to the
 broker. A death between two boundaries cannot be told from a death before the second, so "before each" is everywhere.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from threading import Lock
+
+from tests.doubles.inline_worker import Station
 
 
 class Kind(StrEnum):
@@ -19,7 +21,7 @@ class Kind(StrEnum):
     HINTS = "hints"
 
 
-class Fate(StrEnum):
+class Fault(StrEnum):
     """What happens at a boundary."""
 
     DEATH = "death"
@@ -34,7 +36,7 @@ class Fate(StrEnum):
     """The process stands still until others have taken over and finished, and then goes on."""
 
 
-DEADLY = frozenset({Fate.DEATH, Fate.DEATH_AFTER})
+DEADLY = frozenset({Fault.DEATH, Fault.DEATH_AFTER})
 
 
 class Died(BaseException):
@@ -51,20 +53,22 @@ class Boundary:
     """Whether the world is another one afterwards: a commit, a statement that commits by itself, a call, a message."""
     unbound: bool = True
     """Whether no transaction is open at this moment, so that others may take the job over."""
+    station: Station = Station.LOOP
+    """Which part of the worker crosses it: the ledger loop, or what runs inside Celery's tracer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where fate strikes: at the `ordinal`-th boundary of the process itself, or of its calls to the outside."""
+    """What goes wrong where: at the `ordinal`-th boundary of the process itself, or of its calls to the outside."""
 
     outside: bool
     ordinal: int
-    fate: Fate
+    fault: Fault
     boundary: Boundary
 
     def __str__(self) -> str:
         """As the report names it."""
-        return f"{self.fate.value} at {self.boundary.kind.value} {self.ordinal}: {self.boundary.label}"
+        return f"{self.fault.value} at {self.boundary.kind.value} {self.ordinal}: {self.boundary.label}"
 
 
 @dataclass
@@ -78,13 +82,15 @@ class Watch:
     """Returns when the others have finished."""
     crossed: list[Boundary] = field(default_factory=list)
     dead: bool = False
-    struck: Boundary | None = None
+    hit: Boundary | None = None
     resting: bool = False
     """While others run in this same process of the test, nothing is noted."""
+    station: Station = Station.LOOP
+    """Where the job is now."""
     _counts: dict[bool, int] = field(default_factory=lambda: {True: 0, False: 0})
     _lock: Lock = field(default_factory=Lock)
 
-    def cross(self, boundary: Boundary) -> Fate | None:
+    def cross(self, boundary: Boundary) -> Fault | None:
         """Note a crossing, and say what is to happen at it."""
         outside = boundary.kind is Kind.CALL
         with self._lock:
@@ -92,11 +98,12 @@ class Watch:
                 raise Died
             ordinal = self._counts[outside]
             self._counts[outside] += 1
+            boundary = replace(boundary, station=self.station)
             self.crossed.append(boundary)
             if self.point is None or (outside, ordinal) != (self.point.outside, self.point.ordinal):
                 return None
-            self.struck = boundary
-        return self.point.fate
+            self.hit = boundary
+        return self.point.fault
 
     def end(self) -> None:
         """Let the process end here."""
@@ -119,21 +126,21 @@ def points_of(crossed: Sequence[Boundary]) -> list[Point]:
     points: list[Point] = []
     for boundary in crossed:
         outside = boundary.kind is Kind.CALL
-        points += [Point(outside, counts[outside], fate, boundary) for fate in fates_of(boundary)]
+        points += [Point(outside, counts[outside], fault, boundary) for fault in faults_of(boundary)]
         counts[outside] += 1
     if crossed:
         last = points[-1]
-        points.append(Point(last.outside, last.ordinal, Fate.DEATH_AFTER, last.boundary))
+        points.append(Point(last.outside, last.ordinal, Fault.DEATH_AFTER, last.boundary))
     return list(dict.fromkeys(points))
 
 
-def fates_of(boundary: Boundary) -> list[Fate]:
+def faults_of(boundary: Boundary) -> list[Fault]:
     """What can happen at a boundary."""
-    fates = [Fate.DEATH, Fate.REFUSED]
+    faults = [Fault.DEATH, Fault.REFUSED]
     if boundary.durable:
-        fates.append(Fate.LOST)
+        faults.append(Fault.LOST)
     if boundary.kind in {Kind.CALL, Kind.COMMIT}:
-        fates.append(Fate.DEATH_AFTER)
+        faults.append(Fault.DEATH_AFTER)
     if boundary.kind is Kind.STATEMENT and boundary.unbound:
-        fates.append(Fate.FROZEN)
-    return fates
+        faults.append(Fault.FROZEN)
+    return faults

@@ -8,6 +8,7 @@ from domain.jobs.queues import Queue
 from domain.jobs.retry import RetryPolicy
 from domain.payloads.payload import Payload
 from domain.payloads.triage import ClassifyPayload
+from engine.app import register
 from engine.catalogue import job
 from engine.context import JobContext
 from providers.ports import ModelRequest
@@ -101,3 +102,7 @@ def garrulous(ctx: JobContext, _payload: Garrulous) -> Outcome:
     with ctx.runtime.database.ledger() as tx:
         audit.append(tx, ctx.job, "job.started", {})
     return Done()
+
+
+for broken in (unguarded, hasty, chattering, unfenced, spendthrift, garrulous):
+    register(broken)

@@ -1,20 +1,22 @@
-"""Sweeps a job type: records its boundaries, lets fate strike at each, and judges every recovery."""
+"""Sweeps a job type: records its boundaries, lets each go wrong in every way, and judges every recovery."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, TypeVar
 
 from engine.catalogue import Job
 from tests.servers.servers import SessionServers
-from tests.sweep.boundaries import Boundary, Fate, Kind, Point, points_of
-from tests.sweep.drivers import Driver, perform
+from tests.sweep.boundaries import Boundary, Fault, Kind, Point, points_of
+from tests.sweep.fixture import Fixture, Trial, prepared
 from tests.sweep.outside import READS, Outside
 from tests.sweep.scenarios import Scenario, scenarios_of
-from tests.sweep.stage import Scene, Stage, prepared
+from tests.sweep.snapshot import StillConnected
+from tests.sweep.subject import kill_at
 from tests.sweep.verdicts import Ending, ending_of, violations
-from tests.sweep.victim import kill_at
 
 T = TypeVar("T")
 Choose = Callable[[Sequence[Point]], Sequence[Point]]
@@ -33,13 +35,12 @@ class Unworkable(AssertionError):
 
 
 @dataclass(frozen=True)
-class Place:
+class Environment:
     """Where a sweep runs: servers, a broker of its own, and the world outside."""
 
     servers: SessionServers
     broker_url: str
     outside: Outside
-    driver: Driver = perform
 
 
 @dataclass
@@ -53,72 +54,112 @@ class Swept:
     real_deaths: int = 0
     undecided: int = 0
     """Recoveries that rightly ended with an effect that nobody can know about."""
+    stations: Counter[str] = field(default_factory=Counter)
+    """The points whose job went through each part of the worker, in the disturbed attempt or in the recovery."""
+    crossed_in: Counter[str] = field(default_factory=Counter)
+    """The points that lie at boundaries of each part of the worker."""
+    skipped: list[str] = field(default_factory=list)
+    """Points that were not tried, because a connection of the run before did not end, twice."""
     providers: set[str] = field(default_factory=set)
     violations: list[str] = field(default_factory=list)
 
 
-def sweep(place: Place, job_type: Job[Any], choose: Choose) -> list[Swept]:
+def sweep(environment: Environment, job_type: Job[Any], choose: Choose) -> list[Swept]:
     """Sweep all scenarios of a job type; raises `Unworkable` when they do not show what it does."""
-    found = [sweep_scenario(place, scenario, choose) for scenario in scenarios_of(job_type)]
+    found = [sweep_scenario(environment, scenario, choose) for scenario in scenarios_of(job_type)]
     missing = set(job_type.providers) - set(chain.from_iterable(one.providers for one in found))
     if missing:
         raise Unworkable(f"no scenario of {job_type.name} calls {', '.join(sorted(missing))}: {NOT_ENOUGH}")
     return found
 
 
-def sweep_scenario(place: Place, scenario: Scenario, choose: Choose) -> Swept:
+@dataclass(frozen=True)
+class Recorded:
+    """An undisturbed run: its boundaries in order, and how it ended."""
+
+    crossed: Sequence[Boundary]
+    ending: Ending
+
+
+@dataclass
+class Sweep:
+    """The sweep of one scenario."""
+
+    fixture: Fixture
+    recorded: Recorded
+    found: Swept
+
+    def fail_at(self, point: Point) -> None:
+        """Run the job, let it go wrong at the point, and judge the recovery."""
+        with self.fixture.trial() as trial:
+            watch = trial.run(point)
+            if watch.hit != point.boundary:
+                self.found.violations.append(f"{self.found.scenario}: {point}: the run came by {watch.hit} instead")
+            self._judge(trial, point)
+
+    def kill_at(self, point: Point) -> None:
+        """Run the job in a process of its own, kill that at the point, and judge the recovery."""
+        with self.fixture.trial() as trial:
+            kill_at(trial, point)
+            self.found.real_deaths += 1
+            self._judge(trial, point)
+
+    def _judge(self, trial: Trial, point: Point) -> None:
+        trial.recover()
+        found, ending = self.found, ending_of(trial)
+        found.points += 1
+        found.undecided += bool(ending.unknown)
+        found.stations.update(station.value for station in trial.stations)
+        found.crossed_in[point.boundary.station.value] += 1
+        wrong = violations(trial, ending, self.recorded.ending, point, self.recorded.crossed)
+        found.violations += [f"{found.scenario}: {point} ({trial.end}): {one}" for one in wrong]
+
+
+def sweep_scenario(environment: Environment, scenario: Scenario, choose: Choose) -> Swept:
     """Sweep one way to run a job type; raises `Unworkable`."""
-    with prepared(place.servers, place.outside, place.broker_url, scenario, place.driver) as stage:
+    with prepared(environment.servers, environment.outside, environment.broker_url, scenario) as fixture:
         found = Swept(str(scenario), scenario.job_type)
-        crossed, wanted = _record(stage, found)
-        points = points_of(crossed)
-        found.boundaries = len(crossed)
-        found.providers = {one.label.split()[0] for one in crossed if one.kind is Kind.CALL}
-        for point in choose(points):
-            _strike(stage, point, crossed, wanted, found)
-        for point in real_deaths(points):
-            _kill(stage, point, crossed, wanted, found)
+        recorded = _record(fixture, found)
+        points = points_of(recorded.crossed)
+        found.boundaries = len(recorded.crossed)
+        found.providers = {one.label.split()[0] for one in recorded.crossed if one.kind is Kind.CALL}
+        sweep = Sweep(fixture, recorded, found)
+        trials = [(sweep.fail_at, point) for point in choose(points)]
+        trials += [(sweep.kill_at, point) for point in real_deaths(points)]
+        postponed = run_trials(trials)
+        if postponed:
+            sys.stderr.write(f"{scenario}: {len(postponed)} points are tried again: a connection did not end\n")
+        found.skipped = [str(point) for _, point in run_trials(postponed)]
     return found
 
 
-def _record(stage: Stage, found: Swept) -> tuple[list[Boundary], Ending]:
+TrialAt = tuple[Callable[[Point], None], Point]
+
+
+def run_trials(trials: Iterable[TrialAt]) -> list[TrialAt]:
+    """Run trials; returns those that could not begin, because the database was still in use."""
+    postponed = []
+    for run, point in trials:
+        try:
+            run(point)
+        except StillConnected:
+            postponed.append((run, point))
+    return postponed
+
+
+def _record(fixture: Fixture, found: Swept) -> Recorded:
     """Run the job undisturbed, its children too; that is what every recovery is compared with."""
-    with stage.scene() as scene:
-        watch = scene.play()
-        end = scene.end
-        scene.recover()
-        if end != "succeeded" or scene.open_jobs():
-            story = f"it ends {end}, and {scene.open_jobs()} jobs stay unfinished"
-            raise Unworkable(f"{found.scenario} does not show its type at work ({story}): {NOT_ENOUGH}")
-        ending = ending_of(scene)
-        wrong = violations(scene, ending, ending, None, watch.crossed)
+    with fixture.trial() as trial:
+        watch = trial.run()
+        end = trial.end
+        trial.recover()
+        if end != "succeeded" or trial.open_jobs():
+            problem = f"it ends {end}, and {trial.open_jobs()} jobs stay unfinished"
+            raise Unworkable(f"{found.scenario} does not show its type at work ({problem}): {NOT_ENOUGH}")
+        ending = ending_of(trial)
+        wrong = violations(trial, ending, ending, None, watch.crossed)
         found.violations += [f"{found.scenario}: undisturbed: {one}" for one in wrong]
-        return watch.crossed, ending
-
-
-def _strike(stage: Stage, point: Point, crossed: Sequence[Boundary], wanted: Ending, found: Swept) -> None:
-    with stage.scene() as scene:
-        watch = scene.play(point)
-        found.points += 1
-        if watch.struck != point.boundary:
-            found.violations.append(f"{found.scenario}: {point}: the run came by {watch.struck} instead")
-        _judge(scene, point, crossed, wanted, found)
-
-
-def _kill(stage: Stage, point: Point, crossed: Sequence[Boundary], wanted: Ending, found: Swept) -> None:
-    with stage.scene() as scene:
-        kill_at(scene, point)
-        found.points += 1
-        found.real_deaths += 1
-        _judge(scene, point, crossed, wanted, found)
-
-
-def _judge(scene: Scene, point: Point, crossed: Sequence[Boundary], wanted: Ending, found: Swept) -> None:
-    scene.recover()
-    ending = ending_of(scene)
-    found.undecided += bool(ending.unknown)
-    wrong = violations(scene, ending, wanted, point, crossed)
-    found.violations += [f"{found.scenario}: {point} ({scene.end}): {one}" for one in wrong]
+        return Recorded(watch.crossed, ending)
 
 
 def whole(points: Sequence[Point]) -> list[Point]:
@@ -135,26 +176,26 @@ def bounded(points: Sequence[Point]) -> list[Point]:
 
 def dangerous(point: Point) -> bool:
     """Whether the world outside or the job's end has just changed, or is about to be recorded."""
-    boundary, fate = point.boundary, point.fate
+    boundary, fault = point.boundary, point.fault
     match boundary.kind:
         case Kind.CALL:
-            return changes(boundary) and fate in {Fate.DEATH_AFTER, Fate.LOST}
+            return changes(boundary) and fault in {Fault.DEATH_AFTER, Fault.LOST}
         case Kind.COMMIT:
-            return fate is Fate.LOST
-        case Kind.STATEMENT if boundary.label in RECORDS and fate in {Fate.DEATH, Fate.FROZEN}:
+            return fault is Fault.LOST
+        case Kind.STATEMENT if boundary.label in RECORDS and fault in {Fault.DEATH, Fault.FROZEN}:
             return True
         case Kind.STATEMENT:
-            return SETTLES.match(boundary.label) is not None and fate is Fate.LOST
+            return SETTLES.match(boundary.label) is not None and fault is Fault.LOST
     return False
 
 
 def real_deaths(points: Sequence[Point]) -> list[Point]:
     """For a job with effects, where a process is killed in earnest: at a statement, at a commit, and at a deed."""
-    deeds = [one for one in points if one.outside and changes(one.boundary) and one.fate is Fate.DEATH_AFTER]
+    deeds = [one for one in points if one.outside and changes(one.boundary) and one.fault is Fault.DEATH_AFTER]
     if not deeds:
         return []
-    records = [one for one in points if one.boundary.label in RECORDS and one.fate is Fate.DEATH]
-    commits = [one for one in points if one.boundary.kind is Kind.COMMIT and one.fate is Fate.DEATH_AFTER]
+    records = [one for one in points if one.boundary.label in RECORDS and one.fault is Fault.DEATH]
+    commits = [one for one in points if one.boundary.kind is Kind.COMMIT and one.fault is Fault.DEATH_AFTER]
     return [*spread(records, 1), *spread(commits, 1), *spread(deeds, 1)]
 
 

@@ -19,7 +19,7 @@ from sandbox.google.mailbox.mailbox import Mailbox
 from sandbox.google.mailbox.person import state_of
 from tests.doubles.worlds import Addresses
 from tests.sweep.boundaries import Watch
-from tests.sweep.seams import Respond, tap
+from tests.sweep.instrumentation import Respond, tap
 
 REPEATABLE = frozenset(
     {"labels.create", "messages.modify", "threads.modify", "drafts.delete", "watch", "stop", "oauth.token"}

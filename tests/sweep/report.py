@@ -1,7 +1,7 @@
 """What a sweep found, as `build/sweep/` keeps it."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,9 @@ def summary(swept: Sequence[Swept]) -> dict[str, Any]:
             "points": one.points,
             "real_deaths": one.real_deaths,
             "undecided": one.undecided,
+            "crossed_in": dict(sorted(one.crossed_in.items())),
+            "went_through": dict(sorted(one.stations.items())),
+            "skipped": one.skipped,
             "violations": len(one.violations),
         }
     found = list(violations_of(swept))
@@ -30,6 +33,9 @@ def summary(swept: Sequence[Swept]) -> dict[str, Any]:
         "points": sum(one.points for one in swept),
         "real_deaths": sum(one.real_deaths for one in swept),
         "undecided": sum(one.undecided for one in swept),
+        "crossed_in": dict(sorted(sum((one.crossed_in for one in swept), Counter()).items())),
+        "went_through": dict(sorted(sum((one.stations for one in swept), Counter()).items())),
+        "skipped": sum(len(one.skipped) for one in swept),
         "violations": len(found),
         "types": dict(sorted(types.items())),
         "found": found,

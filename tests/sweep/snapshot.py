@@ -17,9 +17,17 @@ where a.attnum > 0 and not a.attisdropped and a.attgenerated = '' and c.relnames
 """
 SEQUENCES = "select sequencename, start_value, last_value from pg_sequences where schemaname = 'public'"
 END_OTHERS = """
-select bool_and(pg_terminate_backend(pid, 10000)) from pg_stat_activity
+select bool_and(pg_terminate_backend(pid, 5000)) from pg_stat_activity
 where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
 """
+
+
+MOST_TRIES = 6
+"""How often the connections of the run before are ended: 30 seconds, on a machine that has something else to do."""
+
+
+class StillConnected(Exception):
+    """A connection of the run before does not end, so that the rows cannot be put back now."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +38,18 @@ class Snapshot:
     statements: Composed
 
     def put_back(self) -> None:
-        """End whoever else is connected, as a crash does, and make all rows and numbers what they were."""
-        ended = self.owner.execute(END_OTHERS).fetchone()
-        assert ended is not None
-        assert ended[0] is not False, "somebody does not let go of the database"
+        """End all other connections, as a crash does, and make all rows and numbers what they were.
+
+        Raises `StillConnected` when one does not end in time; the same can be tried again later.
+        """
+        if not any(self._others_ended() for _ in range(MOST_TRIES)):
+            raise StillConnected
         with self.owner.transaction():
             self.owner.execute(self.statements)
+
+    def _others_ended(self) -> bool:
+        ended = self.owner.execute(END_OTHERS).fetchone()
+        return ended is not None and ended[0] is not False
 
 
 def keep(owner: Connection[Any]) -> Snapshot:

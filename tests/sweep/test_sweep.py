@@ -7,15 +7,28 @@ from uuid import UUID
 import pytest
 
 from engine.catalogue import Job
+from tests.doubles.inline_worker import Station
 from tests.doubles.worlds import World
 from tests.servers.servers import SessionServers
 from tests.sweep import broken_jobs
-from tests.sweep.boundaries import Boundary, Fate, Kind, Point, points_of
-from tests.sweep.exploration import Place, Swept, Unworkable, bounded, dangerous, spread, sweep, sweep_scenario
+from tests.sweep.boundaries import Boundary, Fault, Kind, Point, points_of
+from tests.sweep.exploration import (
+    Environment,
+    Swept,
+    Unworkable,
+    bounded,
+    dangerous,
+    run_trials,
+    spread,
+    sweep,
+    sweep_scenario,
+)
+from tests.sweep.fixture import job_type_of
 from tests.sweep.outside import Outside, running_outside
 from tests.sweep.report import summary, write
 from tests.sweep.scenarios import SCENARIOS, Scenario, enqueue, stored_question, swept_types
-from tests.sweep.stage import job_type_of
+from tests.sweep.snapshot import StillConnected
+from tests.sweep.verdicts import missed
 
 
 @pytest.fixture(scope="module")
@@ -25,13 +38,13 @@ def outside() -> Iterator[Outside]:
 
 
 @pytest.fixture
-def place(servers: SessionServers, broker_url: str, outside: Outside) -> Place:
-    return Place(servers, broker_url, outside)
+def environment(servers: SessionServers, broker_url: str, outside: Outside) -> Environment:
+    return Environment(servers, broker_url, outside)
 
 
 @pytest.mark.parametrize("name", swept_types())
-def test_a_crash_at_a_dangerous_point_breaks_no_promise(place: Place, name: str) -> None:
-    swept = sweep(place, job_type_of(name), bounded)
+def test_a_crash_at_a_dangerous_point_breaks_no_promise(environment: Environment, name: str) -> None:
+    swept = sweep(environment, job_type_of(name), bounded)
     found = summary(swept)
     write(f"bounded/{name}", swept)
     assert found["points"] >= 8 * len(swept)
@@ -54,33 +67,54 @@ def test_every_named_scenario_is_of_a_job_type() -> None:
     ],
     ids=lambda value: value.name if isinstance(value, Job) else "",
 )
-def test_a_job_that_breaks_a_promise_is_found_out(place: Place, job_type: Job[Any], words: str) -> None:
-    found = sweep_broken(place, job_type)
+def test_a_job_that_breaks_a_promise_is_found_out(environment: Environment, job_type: Job[Any], words: str) -> None:
+    found = sweep_broken(environment, job_type)
     assert summary([found])["violations"] > 0
     assert any(words in violation for violation in found.violations), "\n".join(found.violations)
 
 
 def some(points: Sequence[Point]) -> list[Point]:
     """Enough to find a broken promise."""
-    frozen = [one for one in points if one.fate is Fate.FROZEN]
+    frozen = [one for one in points if one.fault is Fault.FROZEN]
     return [*spread([one for one in points if dangerous(one)], 3), *spread(frozen, 3)]
 
 
-def sweep_broken(place: Place, job_type: Job[Any]) -> Swept:
+def sweep_broken(environment: Environment, job_type: Job[Any]) -> Swept:
     def prepare(world: World) -> UUID:
         stored = stored_question(world)
         payload = {"message_id": stored.message_id, "thread_id": stored.thread_id}
         return enqueue(world, job_type.name, payload | {"account_id": str(world.account.account_id)})
 
-    return sweep_scenario(place, Scenario(job_type.name, "broken", prepare), some)
+    return sweep_scenario(environment, Scenario(job_type.name, "broken", prepare), some)
 
 
-def test_a_job_type_that_does_not_do_its_work_needs_a_scenario(place: Place) -> None:
+def test_a_job_type_that_does_not_do_its_work_needs_a_scenario(environment: Environment) -> None:
     def prepare(world: World) -> UUID:
         return world.enqueue("gmail.ingest", {"message_id": "m", "thread_id": None})
 
     with pytest.raises(Unworkable, match=r"write a scenario for it in tests/sweep/scenarios\.py"):
-        sweep_scenario(place, Scenario("gmail.ingest", "broken", prepare), bounded)
+        sweep_scenario(environment, Scenario("gmail.ingest", "broken", prepare), bounded)
+
+
+def test_a_job_that_takes_another_way_is_a_violation() -> None:
+    assert missed(set(Station)) == []
+    assert missed({Station.LOOP}) == ["the job did not go through pool, tracer"]
+
+
+def test_a_point_whose_database_is_still_in_use_is_tried_again() -> None:
+    boundary = Boundary(Kind.STATEMENT, "claim_jobs")
+    points = [Point(outside=False, ordinal=number, fault=Fault.DEATH, boundary=boundary) for number in range(3)]
+    tried: list[int] = []
+
+    def run(point: Point) -> None:
+        tried.append(point.ordinal)
+        if tried.count(1) == 1 and point.ordinal == 1:
+            raise StillConnected
+
+    postponed = run_trials([(run, point) for point in points])
+    assert postponed == [(run, points[1])]
+    assert run_trials(postponed) == []
+    assert tried == [0, 1, 2, 1]
 
 
 def test_the_bounded_sweep_takes_what_is_around_an_effect() -> None:
@@ -90,10 +124,10 @@ def test_the_bounded_sweep_takes_what_is_around_an_effect() -> None:
         Boundary(Kind.CALL, "gmail POST /drafts"),
         Boundary(Kind.STATEMENT, "finish_effect"),
     ]
-    chosen = {(point.boundary.label, point.fate) for point in bounded(points_of(crossed))}
+    chosen = {(point.boundary.label, point.fault) for point in bounded(points_of(crossed))}
     assert {
-        ("gmail POST /drafts", Fate.DEATH_AFTER),
-        ("gmail POST /drafts", Fate.LOST),
-        ("finish_effect", Fate.DEATH),
+        ("gmail POST /drafts", Fault.DEATH_AFTER),
+        ("gmail POST /drafts", Fault.LOST),
+        ("finish_effect", Fault.DEATH),
     } <= chosen
     assert len(chosen) < 15

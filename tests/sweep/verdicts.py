@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -13,10 +13,11 @@ from psycopg import Connection
 from domain.jobs.effects import Strategy
 from domain.jobs.uniqueness import UniqueMode
 from engine.catalogue import catalogue
+from tests.doubles.inline_worker import Station
 from tests.invariants import check_ledger
-from tests.sweep.boundaries import Boundary, Fate, Kind, Point
+from tests.sweep.boundaries import Boundary, Fault, Kind, Point
+from tests.sweep.fixture import Trial
 from tests.sweep.outside import PAID, REPEATABLE
-from tests.sweep.stage import Scene
 
 FRAME = frozenset(
     {
@@ -63,9 +64,9 @@ class Ending:
     unknown: int
 
 
-def ending_of(scene: Scene) -> Ending:
+def ending_of(trial: Trial) -> Ending:
     """Read everything that is compared."""
-    database = scene.database
+    database = trial.database
     jobs = database.execute("select job_type || ' ' || state from jobs").fetchall()
     events = database.execute("select event from audit_log where event not like 'job.%' and event not like 'effect.%'")
     unknown = database.execute("select count(*) from idempotency_keys where status = 'unknown'").fetchone()
@@ -74,32 +75,39 @@ def ending_of(scene: Scene) -> Ending:
         jobs=Counter(row[0] for row in jobs),
         rows=Counter(_rows(database)),
         events=Counter(row[0] for row in events),
-        outside=scene.outside.state(),
-        deeds=scene.outside.deeds(),
+        outside=trial.outside.state(),
+        deeds=trial.outside.deeds(),
         unknown=int(unknown[0]),
     )
 
 
 def violations(
-    scene: Scene, found: Ending, wanted: Ending, point: Point | None, crossed: Sequence[Boundary]
+    trial: Trial, found: Ending, wanted: Ending, point: Point | None, crossed: Sequence[Boundary]
 ) -> list[str]:
     """Everything that is wrong with a world after its recovery; without a point nothing had happened to it."""
     wrong = [
-        *_ledger(scene),
-        *_effects(scene.database),
+        *_ledger(trial),
+        *_effects(trial.database),
         *_deeds(found, wanted, point is not None and _may_pay_again(point, crossed)),
     ]
-    wrong += [f"P5: {hint.job_type} was published before it was committed" for hint in scene.premature]
-    if scene.end.startswith(("left", "escaped")):
-        wrong.append(f"P1: the attempt was {scene.end}")
+    wrong += [f"P5: {hint.job_type} was published before it was committed" for hint in trial.premature]
+    wrong += missed(trial.stations)
+    if trial.end.startswith(("left", "escaped")):
+        wrong.append(f"P1: the attempt was {trial.end}")
     if not found.unknown:
         wrong += _differences(found, wanted)
     return wrong
 
 
-def _ledger(scene: Scene) -> Iterator[str]:
+def missed(stations: Collection[Station]) -> list[str]:
+    """What a job did not go through on its way to its end, as a violation: a promise is shown for that way only."""
+    names = [station.value for station in Station if station not in stations]
+    return [f"the job did not go through {', '.join(names)}"] if names else []
+
+
+def _ledger(trial: Trial) -> Iterator[str]:
     try:
-        check_ledger(scene.database)
+        check_ledger(trial.database)
     except AssertionError as problem:
         yield f"P1, P2: {problem}"
 
@@ -136,7 +144,7 @@ def _may_pay_again(point: Point, crossed: Sequence[Boundary]) -> bool:
         if boundary.kind is not Kind.CALL or not boundary.label.startswith("anthropic"):
             continue
         kept = _kept_at(start, crossed)
-        if start < place <= kept or (place == start and point.fate in {Fate.DEATH_AFTER, Fate.LOST}):
+        if start < place <= kept or (place == start and point.fault in {Fault.DEATH_AFTER, Fault.LOST}):
             return True
     return False
 

@@ -61,7 +61,7 @@ def test_labels_go_on_the_mail_and_never_on_the_draft(world: World) -> None:
     [
         ({"drop": "after"}, 1),
         ({"drop": "before"}, 2),
-        ({"status": 503, "after_deed": True}, 1),
+        ({"status": 503, "after_execution": True}, 1),
         ({"status": 503}, 2),
     ],
 )

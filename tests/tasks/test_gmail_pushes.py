@@ -1,20 +1,16 @@
 """Pushes that come late, twice, or in the middle of a sync: one sync at a time, and nothing is missed."""
 
-from domain.jobs.job import Origin
-from engine.context import JobContext
-from engine.worker import runner
+from domain.jobs.job import ClaimedJob, Origin
 from storage.ledger import ledger
-from tasks import gmail
+from tests.doubles.inline_worker import claim_job, run_claimed, settle_job
 from tests.doubles.worlds import World, taken_in
 
 TEXT = "For your information only."
 
 
-def start(world: World, **payload: object) -> JobContext:
+def start(world: World, **payload: object) -> ClaimedJob:
     """Let a worker be in the middle of a sync."""
-    claimed = runner.claim(world.process, world.enqueue("gmail.sync", payload))
-    assert claimed is not None
-    return JobContext(world.process, claimed)
+    return claim_job(world.process, world.enqueue("gmail.sync", payload))
 
 
 def test_a_push_for_an_older_id_costs_one_look(world: World) -> None:
@@ -34,7 +30,7 @@ def test_a_push_during_a_running_sync_gets_exactly_one_follow_up(world: World) -
     world.sync()
     running = start(world)
     follow_up = world.enqueue("gmail.sync", {"reason": "push"})
-    assert follow_up != running.job.job_id
+    assert follow_up != running.job_id
     assert world.enqueue("gmail.sync", {"reason": "push"}) == follow_up
 
 
@@ -45,7 +41,7 @@ def test_two_syncs_of_one_account_never_run_at_once(world: World) -> None:
     push = world.enqueue("gmail.sync", {"reason": "push"})
     assert world.run(full) == "not_claimed"
     assert world.run(push) == "not_claimed"
-    runner.conclude(running, gmail.sync, runner.execute(running, gmail.sync))
+    settle_job(world.process, run_claimed(running))
     assert world.run(full) == "succeeded"
     assert world.run(push) == "succeeded"
 
@@ -56,10 +52,10 @@ def test_a_push_folded_into_a_queued_one_is_not_lost(world: World) -> None:
     running = start(world)
     early = world.deliver("Early", TEXT)
     follow_up = world.enqueue("gmail.sync", {"history_id": early.history_id, "reason": "push"})
-    outcome = runner.execute(running, gmail.sync)
+    settlement = run_claimed(running)
     late = world.deliver("Late", TEXT)
     assert world.enqueue("gmail.sync", {"history_id": late.history_id, "reason": "push"}) == follow_up
-    runner.conclude(running, gmail.sync, outcome)
+    settle_job(world.process, settlement)
     world.drain()
     assert taken_in(world) == {early.message_id, late.message_id}
 

@@ -143,7 +143,7 @@ def test_a_failure_in_the_middle_of_the_labels_is_made_good(world: World, asked:
     other = world.deliver("Lunch?", "Thanks in advance.", thread_id=asked.thread_id)
     world.sync()
     world.mailbox.send_draft(draft_of(world, asked))
-    world.fail("messages.modify", status=503, after_deed=True)
+    world.fail("messages.modify", status=503, after_execution=True)
     world.sync()
     assert world.state(asked.thread_id) is EmailState.SENT
     assert labels_of(world, asked) == labels_of(world, other) == AT_REST

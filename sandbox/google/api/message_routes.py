@@ -3,29 +3,17 @@
 from sandbox.emulator.exchange import Answer, ApiFailure, Call, Json
 from sandbox.google.api.resources import attachment_resource, decode, message_resource
 from sandbox.google.api.routes import MailboxHandler, page_of
-from sandbox.google.mailbox.drafts import (
-    create_draft,
-    delete_draft,
-    get_draft,
-    send_draft,
-    send_message,
-    update_draft,
-)
+from sandbox.google.mailbox.drafts import create_draft, delete_draft, get_draft, send_draft, send_message, update_draft
 from sandbox.google.mailbox.mailbox import Draft, Mailbox, MailMessage
 from sandbox.google.mailbox.rfc822 import own_id
-from sandbox.google.mailbox.search import search
+from sandbox.google.mailbox.search import search, search_for
 
 MOST_IDS = 1_000
 
 
 def list_messages(mailbox: Mailbox, call: Call) -> Answer:
     """`users.messages.list`: ids only, newest first."""
-    found = search(
-        mailbox,
-        call.first("q"),
-        call.query.get("labelIds", ()),
-        spam_and_trash=call.first("includeSpamTrash") == "true",
-    )
+    found = search_for(mailbox, call)
     items = [{"id": message.message_id, "threadId": message.thread_id} for message in found]
     return Answer(body=page_of(items, call, "messages"), summary={"q": call.first("q"), "found": len(items)})
 

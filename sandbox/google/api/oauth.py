@@ -1,4 +1,4 @@
-"""Google's token endpoint and its signing certificates: who may call, and who signs Pub/Sub's pushes."""
+"""Google's token endpoint, and the certificates for the signatures of Pub/Sub's pushes."""
 
 import base64
 import json
@@ -29,29 +29,29 @@ class Grant:
     refresh_token: str
     expires_in_s: int = LIFETIME_S
     rotate: bool = False
-    """Whether each refresh replaces the refresh token, and kills the old one."""
+    """Whether each refresh replaces the refresh token and invalidates the old one."""
     revoked: bool = False
     scope: str = SCOPE
 
 
 class TokenBook:
-    """Access tokens, refresh tokens and whose they are."""
+    """All access and refresh tokens, by account."""
 
     def __init__(self, clock: EmulatorClock) -> None:
-        """Nobody consented yet."""
+        """No account has consented."""
         self._clock = clock
         self._access: dict[str, tuple[str, float]] = {}
         self._grants: dict[str, Grant] = {}
         self._lock = Lock()
 
     def grant(self, email: str, access_token: str, refresh_token: str, expires_in_s: int = LIFETIME_S) -> None:
-        """Consent, or consent again: the refresh token is good and the access token lives from now."""
+        """Consent, or consent again: the refresh token is valid, and the access token's lifetime begins."""
         with self._lock:
             self._grants[email] = Grant(email, refresh_token, expires_in_s)
             self._access[access_token] = (email, self._clock.now() + expires_in_s)
 
     def whose(self, access_token: str) -> str | None:
-        """The account of a living access token."""
+        """The account of a valid access token."""
         with self._lock:
             email, expires_at = self._access.get(access_token, ("", 0.0))
             return email if expires_at > self._clock.now() else None
@@ -64,17 +64,17 @@ class TokenBook:
             raise ApiFailure(404, "notFound", f"no account {email}") from None
 
     def expire_access(self, email: str) -> None:
-        """Every access token of the account is dead from now."""
+        """Invalidate every access token of the account."""
         with self._lock:
             self._access = {token: entry for token, entry in self._access.items() if entry[0] != email}
 
     def revoke(self, email: str) -> None:
-        """The consent is gone: access tokens die and a refresh answers `invalid_grant`."""
+        """The consent is gone: access tokens become invalid and a refresh answers `invalid_grant`."""
         self.grant_of(email).revoked = True
         self.expire_access(email)
 
     def refresh(self, refresh_token: str) -> Json:
-        """Another access token for a refresh token that is good."""
+        """A new access token for a valid refresh token."""
         with self._lock:
             grant = next((each for each in self._grants.values() if each.refresh_token == refresh_token), None)
             if grant is None or grant.revoked:
@@ -92,7 +92,7 @@ class TokenBook:
             return answer
 
     def account_of(self, body: bytes) -> str | None:
-        """Whose refresh token a token request carries, for the journal."""
+        """The account whose refresh token a token request carries, for the journal."""
         token = parse_qs(body.decode(errors="replace")).get("refresh_token", [""])[0]
         return next((each.email for each in self._grants.values() if each.refresh_token == token), None)
 
@@ -105,7 +105,7 @@ class TokenBook:
         return Answer(body=answer, summary={"expires_in": answer["expires_in"], "rotated": "refresh_token" in answer})
 
     def reset(self) -> None:
-        """Nobody consented."""
+        """Forget every consent."""
         with self._lock:
             self._access.clear()
             self._grants.clear()
@@ -137,7 +137,7 @@ class Signer:
         return {self.kid: builder.sign(key, SHA256()).public_bytes(Encoding.PEM).decode()}
 
     def sign(self, claims: Json, kid: str | None = None) -> str:
-        """A JWT signed with RS256; another `kid` names a key that nobody publishes."""
+        """A JWT signed with RS256; another `kid` names a key that is not published."""
         parts = ({"alg": "RS256", "kid": kid or self.kid, "typ": "JWT"}, claims)
         signing_input = b".".join(_segment(json.dumps(part).encode()) for part in parts)
         signature = self._private_key().sign(signing_input, padding.PKCS1v15(), SHA256())

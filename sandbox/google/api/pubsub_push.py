@@ -1,4 +1,4 @@
-"""Pub/Sub's push side: sign, post, and post again until the endpoint takes the notification."""
+"""Pub/Sub's push delivery: sign, post, and post again until the endpoint accepts the notification."""
 
 import heapq
 import json
@@ -23,7 +23,7 @@ FIRST_MESSAGE_ID = 10_000_000_000_000_001
 
 @dataclass(slots=True)
 class PushConfig:
-    """Where and as whom to push. `loss` is the share that vanishes; the real service drops above one a second."""
+    """Where to push, and as which service account; `loss` is the share of pushes that are lost."""
 
     url: str = ""
     audience: str = ""
@@ -32,7 +32,7 @@ class PushConfig:
     enabled: bool = True
     loss: float = 0.0
     min_interval_s: float = 0.0
-    """Gmail's own is 1.0: what comes sooner after the last one for the same user is dropped."""
+    """Gmail's own is 1.0: a push that comes sooner after the last one of the same user is dropped."""
     delay_s: float = 0.0
     retry_initial_s: float = 0.2
     timeout_s: float = 10.0
@@ -54,11 +54,11 @@ class PushService:
     """Delivers in a thread of its own; every attempt is a journal entry `push.deliver`."""
 
     def __init__(self, signer: Signer, journal: Journal) -> None:
-        """Silent until configured."""
+        """Pushes nothing before it is configured."""
         self.config = PushConfig()
         self._signer = signer
         self._journal = journal
-        self._random = Random(0)  # noqa: S311  # repeatable loss, no secret
+        self._random = Random(0)  # noqa: S311  # repeatable losses, not a secret
         self._queue: list[Delivery] = []
         self._order = count()
         self._message_ids = count()
@@ -69,19 +69,19 @@ class PushService:
         self._thread.start()
 
     def configure(self, config: PushConfig) -> None:
-        """Push from now on as said; without a URL nothing is pushed, and what waits is dropped."""
+        """Push from now on as said; without a URL nothing is pushed, and waiting pushes are dropped."""
         with self._changed:
             self.config = config
             if not config.url:
                 self._queue.clear()
-            self._random = Random(config.seed)  # noqa: S311  # repeatable loss, no secret
+            self._random = Random(config.seed)  # noqa: S311  # repeatable losses, not a secret
 
     def next_message_id(self) -> str:
         """Pub/Sub's id of a message; a redelivery keeps it."""
         return str(FIRST_MESSAGE_ID + next(self._message_ids))
 
     def notify(self, account: str, envelope: Json, *, watch_start: bool = False) -> None:
-        """Queue a notification, unless it gets lost the way Google loses them; that of a new watch never counts."""
+        """Queue a notification, unless it is lost as configured; the push of a new watch is never lost."""
         with self._changed:
             now, config = time.monotonic(), self.config
             if not config.url or not config.enabled:
@@ -109,7 +109,7 @@ class PushService:
         config = self.config
         if not config.url:
             return None
-        request = urllib.request.Request(  # noqa: S310  # the address is the tester's own
+        request = urllib.request.Request(  # noqa: S310  # the address is configured by the test
             config.url,
             json.dumps(envelope).encode(),
             {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
@@ -122,7 +122,7 @@ class PushService:
             status = error.code
             error.close()
         except (OSError, HTTPException):
-            pass  # nobody there or no answer in time: the journal shows it as no status, and it comes again
+            pass  # no server or no answer in time: the journal shows no status, and the push is repeated
         self._note(account, envelope, status, attempt, "answered" if status else "unanswered")
         return status
 
@@ -139,7 +139,7 @@ class PushService:
             self._last.clear()
 
     def close(self) -> None:
-        """Stop; what waits is lost."""
+        """Stop; waiting pushes are dropped."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

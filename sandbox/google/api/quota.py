@@ -28,7 +28,7 @@ class Quota:
     """What each account used in the last minute, and how many of its calls are in flight."""
 
     def __init__(self, clock: EmulatorClock) -> None:
-        """Nothing used."""
+        """Begin without used units."""
         self._clock = clock
         self._used: dict[str, deque[tuple[float, int]]] = {}
         self._in_flight: dict[str, int] = {}
@@ -36,7 +36,7 @@ class Quota:
 
     @contextmanager
     def hold(self, account: str, operation: str, knobs: Knobs) -> Iterator[None]:
-        """Count the call and keep its place while it lasts; raises what Gmail answers when it is too much."""
+        """Count the call, as in flight for the length of the block; raises Gmail's answer when a limit is exceeded."""
         with self._lock:
             if knobs.concurrency is not None and self._in_flight.get(account, 0) >= knobs.concurrency:
                 raise ApiFailure(429, "rateLimitExceeded", "Too many concurrent requests for user.")
@@ -54,7 +54,7 @@ class Quota:
             return sum(units for _, units in self._recent(account))
 
     def reset(self) -> None:
-        """Forget what was used; calls in flight still count."""
+        """Forget used units; calls in flight still count."""
         with self._lock:
             self._used.clear()
 
@@ -73,7 +73,7 @@ class Quota:
 
 
 def too_fast(status: int, until: float) -> ApiFailure:
-    """Google's two ways to say it: 403, or 429 with the time in the text and in no header."""
+    """Google's two answers: 403, or 429 with the time in its text and in no header."""
     if status == 403:  # noqa: PLR2004  # an HTTP status
         return ApiFailure(403, "rateLimitExceeded", TOO_FAST)
     moment = datetime.fromtimestamp(until, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

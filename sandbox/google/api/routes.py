@@ -7,14 +7,14 @@ from sandbox.google.api.resources import thread_resource
 from sandbox.google.mailbox.history import TYPE_NAMES, page_token, read_page_token
 from sandbox.google.mailbox.labels import Label
 from sandbox.google.mailbox.mailbox import Mailbox
-from sandbox.google.mailbox.search import search
+from sandbox.google.mailbox.search import search_for
 
 MailboxHandler = Callable[[Mailbox, Call], Answer]
 LARGEST_PAGE = 500
 
 
 def page_of(items: list[Json], call: Call, key: str) -> Json:
-    """A page of a list by offset, in Gmail's shape: no key at all when there is nothing."""
+    """A page of a list by offset, in Gmail's shape: without the key when the list is empty."""
     size = max(1, min(call.number("maxResults", 100), LARGEST_PAGE))
     offset = read_page_token(call.first("pageToken")) if call.first("pageToken") else 0
     page: Json = {"resultSizeEstimate": len(items)}
@@ -96,12 +96,7 @@ def _label_answer(label: Label) -> Answer:
 
 def list_threads(mailbox: Mailbox, call: Call) -> Answer:
     """`users.threads.list`."""
-    found = search(
-        mailbox,
-        call.first("q"),
-        call.query.get("labelIds", ()),
-        spam_and_trash=call.first("includeSpamTrash") == "true",
-    )
+    found = search_for(mailbox, call)
     latest = {message.thread_id: message for message in reversed(found)}
     threads = [
         {"id": thread_id, "historyId": str(message.history_id)} for thread_id, message in reversed(latest.items())
@@ -110,7 +105,7 @@ def list_threads(mailbox: Mailbox, call: Call) -> Answer:
 
 
 def get_thread(mailbox: Mailbox, call: Call) -> Answer:
-    """`users.threads.get`, never behind for a message that can be got at all."""
+    """`users.threads.get`, which has every message that `messages.get` has."""
     thread_id = call.parameters["id"]
     names = call.query.get("metadataHeaders", ())
     body = thread_resource(mailbox, thread_id, call.first("format", "full"), names)

@@ -37,7 +37,7 @@ INVALID_CREDENTIALS = (
 
 
 class GmailService:
-    """Several accounts behind one address; the access token says which."""
+    """Several accounts behind one address; the access token selects the account."""
 
     def __init__(self, journal: Journal, clock: EmulatorClock | None = None) -> None:
         """No account yet. Push attempts go into the same journal as calls."""
@@ -51,7 +51,7 @@ class GmailService:
         self.routes = self._api_routes()
 
     def open_account(self, email: str, *, seed: int = 0, first_history_id: int | None = None) -> Mailbox:
-        """An empty mailbox, in place of an earlier one of the same address."""
+        """An empty mailbox; it replaces an earlier one with the same address."""
         mailbox = open_mailbox(email, self.clock, seed, first_history_id)
         mailbox.watchers.append(lambda history_id, labels: self.watches.changed(mailbox, history_id, labels))
         self.mailboxes[email] = mailbox
@@ -65,7 +65,7 @@ class GmailService:
             raise ApiFailure(404, "notFound", f"no account {email}") from None
 
     def identify(self, call: Call) -> str | None:
-        """The account of the access token; Google's own endpoints need none."""
+        """The account of the access token; Google's own endpoints need no token."""
         if call.operation == "oauth.token":
             return self.tokens.account_of(call.body)
         if call.operation == "oauth.certs":
@@ -107,7 +107,7 @@ class GmailService:
         self.push.close()
 
     def _with_time(self, failure: ApiFailure) -> ApiFailure:
-        """An ordered 429 says when to come back, as the real one does, unless the order says it itself."""
+        """An ordered 429 says when to come back, as the real service does, unless the order has its own text."""
         if failure.status == 429 and failure.message.startswith("ordered"):  # noqa: PLR2004  # an HTTP status
             return too_fast(429, self.clock.now() + 30)
         return failure
@@ -123,13 +123,16 @@ class GmailService:
             Route("POST", "/token", "oauth.token", self.tokens.answer),
             Route("GET", "/certs", "oauth.certs", self.signer.answer),
         )
-        return (*own, *(Route(method, PREFIX + path, name, self._locked(deed)) for method, path, name, deed in table))
+        return (
+            *own,
+            *(Route(method, PREFIX + path, name, self._locked(handler)) for method, path, name, handler in table),
+        )
 
-    def _locked(self, deed: MailboxHandler) -> Handler:
+    def _locked(self, handler: MailboxHandler) -> Handler:
         def handle(call: Call) -> Answer:
             mailbox = self.mailbox(call.account or "")
             with mailbox.lock:
-                return deed(mailbox, call)
+                return handler(mailbox, call)
 
         return handle
 

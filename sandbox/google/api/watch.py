@@ -15,7 +15,7 @@ WEEK_S = 7 * 86_400
 
 @dataclass(frozen=True, slots=True)
 class ActiveWatch:
-    """One mailbox's watch, as ordered."""
+    """One mailbox's watch."""
 
     topic: str
     label_ids: frozenset[str]
@@ -31,7 +31,7 @@ class Watches:
     """The watches of all mailboxes."""
 
     def __init__(self, push: PushService) -> None:
-        """Nobody watches."""
+        """No watches."""
         self._push = push
         self._active: dict[str, ActiveWatch] = {}
 
@@ -64,13 +64,13 @@ class Watches:
         return watch if watch and watch.expires_at > mailbox.clock.now() else None
 
     def changed(self, mailbox: Mailbox, history_id: int, label_ids: frozenset[str]) -> None:
-        """Push a change, if somebody watches."""
+        """Push a change, if the mailbox is watched."""
         watch = self.of(mailbox)
         if watch and watch.concerns(label_ids):
             self._push.notify(mailbox.email, envelope(mailbox.email, history_id, self._push))
 
     def reset(self) -> None:
-        """Nobody watches."""
+        """No watches."""
         self._active.clear()
 
 
@@ -81,7 +81,7 @@ def envelope(email: str, history_id: int, push: PushService) -> Json:
 
 
 def wrap(data: str, push: PushService) -> Json:
-    """Any data in Pub/Sub's envelope; both spellings of id and time, as the real one has them."""
+    """Any data in Pub/Sub's envelope; with both spellings of id and time, as the real service sends them."""
     message_id = push.next_message_id()
     published = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     message = {

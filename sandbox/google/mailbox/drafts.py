@@ -21,7 +21,7 @@ def create_draft(mailbox: Mailbox, raw: bytes, thread_id: str | None) -> Draft:
 
 
 def get_draft(mailbox: Mailbox, draft_id: str) -> Draft:
-    """A draft by id; 404 when it was sent or discarded, but for the wrapper that may linger."""
+    """A draft by id; 404 when it was sent or discarded, except while its wrapper is still shown."""
     if draft_id in mailbox.drafts:
         return mailbox.drafts[draft_id]
     message_id, left = mailbox.sent_wrappers.get(draft_id, ("", 0))
@@ -61,7 +61,7 @@ def send_draft(mailbox: Mailbox, draft_id: str, raw: bytes | None = None) -> Mai
 
 
 def send_message(mailbox: Mailbox, raw: bytes, thread_id: str | None) -> MailMessage:
-    """Send without a draft: nothing can be asked afterwards, and a second call sends a second mail."""
+    """Send without a draft: there is no id to ask for afterwards, and a second call sends a second mail."""
     _check_thread(mailbox, thread_id)
     ghost = thread_id is not None and not mailbox.belongs(headers_of(raw), thread_id)
     return _insert_sent(mailbox, outgoing_form(mailbox, raw), thread_id, ghost=ghost)
@@ -94,7 +94,7 @@ def _insert_sent(mailbox: Mailbox, raw: bytes, thread_id: str | None, *, ghost: 
 
 
 def _insert_draft_message(mailbox: Mailbox, raw: bytes, thread_id: str | None) -> MailMessage:
-    # a lone draft may name its own thread again although nothing is left in it: no ghost
+    # A draft that was alone in its thread may name that thread again: it is no ghost.
     ghost = bool(thread_id and mailbox.thread(thread_id)) and not mailbox.belongs(headers_of(raw), thread_id or "")
     return mailbox.insert(raw, ("DRAFT",), thread_id=thread_id, ghost=ghost)
 

@@ -1,4 +1,4 @@
-"""A mailbox's history as Gmail keeps it: random gaps, a floor below which it is forgotten, pages."""
+"""A mailbox's history as Gmail keeps it: ids with random gaps, a floor below which records are forgotten, pages."""
 
 import base64
 import binascii
@@ -23,7 +23,7 @@ LARGEST_ID = 2**64 - 1
 
 @dataclass(slots=True)
 class HistoryRecord:
-    """One change of one message. The next `hidden` listings that reach it do not see it, nor what comes after."""
+    """One change of one message. The next `hidden` listings that reach it end before it."""
 
     history_id: int
     kind: ChangeKind
@@ -70,7 +70,7 @@ class History:
         return self.floor
 
     def page(self, start: int, kinds: Collection[ChangeKind], label_id: str, size: int, token: str) -> Json:
-        """One page of `history.list`; raises 404 for a start that is too old or was never given out."""
+        """One page of `history.list`; 404 for a start id that is too old or unknown."""
         if start < self.floor or start > self.current:
             raise ApiFailure(404, "notFound", "Requested entity was not found.")
         if not token and self.blank_pages > 0:
@@ -109,7 +109,7 @@ def page_token(position: int) -> str:
 
 
 def read_page_token(token: str) -> int:
-    """The position that a token names; refused with 400 when it is not one of ours."""
+    """The position that a token names; refused with 400 when it is unknown."""
     try:
         return int(json.loads(base64.urlsafe_b64decode(token))["after"])
     except (ValueError, KeyError, TypeError, binascii.Error) as error:

@@ -13,7 +13,7 @@ from sandbox.google.mailbox.labels import LabelBook
 from sandbox.google.mailbox.rfc822 import header_of, headers_of, own_id, plain_subject, referenced_ids
 
 FIRST_HISTORY_ID = 999_000
-"""Close below a power of ten, so that ids compared as text go wrong within a few changes."""
+"""Just below a power of ten, so that code which compares ids as text fails within a few changes."""
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class MailMessage:
     headers: Message
     history_id: int = 0
     ghost: bool = False
-    """A draft or sent mail that names a thread without its headers: there for the API, unseen in the UI."""
+    """A draft or sent mail that names a thread without its headers: visible in the API, not in the user interface."""
     hidden_gets: int = 0
     hidden_searches: int = 0
 
@@ -41,7 +41,7 @@ class MailMessage:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How many looks at a new message fail before it is seen, by way of looking."""
+    """How many reads of each kind miss a new message before it is visible."""
 
     gets: int = 0
     history: int = 0
@@ -50,7 +50,7 @@ class Lag:
 
 @dataclass(slots=True)
 class Knobs:
-    """What tests and the demo may set for a mailbox."""
+    """Settings of a mailbox for tests and the demo."""
 
     search_lag: int = 0
     """How many searches miss a message that the mailbox itself made (drafts, sent mail)."""
@@ -73,7 +73,7 @@ class Draft:
 
 @dataclass(slots=True)
 class Mailbox:
-    """One account. Hold `lock` around every use; nothing in here waits."""
+    """One account. Hold `lock` around every use; no method blocks."""
 
     email: str
     clock: EmulatorClock
@@ -88,7 +88,7 @@ class Mailbox:
     sent_wrappers: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Draft id -> the sent message's id and how often the wrapper is still shown."""
     watchers: list[Callable[[int, frozenset[str]], None]] = field(default_factory=list)
-    """Told after each change: the history id and the labels concerned."""
+    """Called after each change with the history id and the labels concerned."""
     lock: RLock = field(default_factory=RLock)
     sequence: int = 0
 
@@ -126,7 +126,7 @@ class Mailbox:
         lag: Lag | None = None,
         ghost: bool = False,
     ) -> MailMessage:
-        """Put a message in; without a thread it starts one."""
+        """Add a message; without a thread id it starts a thread."""
         lag = lag or Lag(searches=self.knobs.search_lag)
         self.sequence += 1
         message_id = self.new_id()
@@ -148,7 +148,7 @@ class Mailbox:
         internal_date: int | None = None,
         lag: Lag | None = None,
     ) -> MailMessage:
-        """Take in mail from outside; it joins the thread its headers and subject name."""
+        """Receive a mail; it joins the thread that its headers and subject name."""
         thread_id = thread_id or self.thread_for(headers_of(raw))
         return self.insert(raw, label_ids, thread_id=thread_id, internal_date=internal_date, lag=lag or Lag())
 
@@ -173,7 +173,7 @@ class Mailbox:
         return plain_subject(header_of(message.headers, "Subject")) == plain_subject(header_of(headers, "Subject"))
 
     def remove(self, message: MailMessage) -> None:
-        """Delete a message for good."""
+        """Delete a message permanently."""
         del self.messages[message.message_id]
         self.record("messagesDeleted", message, message.label_ids)
 

@@ -1,4 +1,4 @@
-"""The person at the mailbox: what somebody does in Gmail's own window, with the history that it leaves."""
+"""What a person does in Gmail's user interface, with the history records that this leaves."""
 
 from collections.abc import Collection
 

@@ -25,7 +25,7 @@ def parts_of(raw: bytes) -> Message:
 def text_of(value: object) -> str:
     """A header's value as Gmail shows it: unfolded, encoded words decoded, no byte that is no text."""
     text = re.sub(r"\r?\n(?=[ \t])", "", str(value)).strip()
-    with suppress(ValueError, LookupError, HeaderParseError):  # absurd charsets, broken base64: the source is shown
+    with suppress(ValueError, LookupError, HeaderParseError):  # unknown charset or broken base64: show the source
         text = str(make_header(decode_header(text)))
     return text.encode("utf-8", "replace").decode()
 

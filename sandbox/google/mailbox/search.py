@@ -1,11 +1,11 @@
-"""Gmail's search, as far as jobs use it: operators joined by AND, a minus to negate, plain words; newest first."""
+"""The part of Gmail's search that jobs use: operators and plain words, joined by AND, negated by a minus."""
 
 import re
 import shlex
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 
-from sandbox.emulator.exchange import ApiFailure
+from sandbox.emulator.exchange import ApiFailure, Call
 from sandbox.google.mailbox.mailbox import Mailbox, MailMessage
 from sandbox.google.mailbox.rfc822 import first_text, header_of, own_id, parts_of
 
@@ -18,7 +18,7 @@ LEFT_OUT = frozenset({"SPAM", "TRASH"})
 def search(
     mailbox: Mailbox, query: str, label_ids: Collection[str] = (), *, spam_and_trash: bool = False
 ) -> list[MailMessage]:
-    """Messages that match, newest first; each search counts down the lag of what it misses."""
+    """Messages that match, newest first; a message that lags is missed, and each search shortens its lag by one."""
     terms = _terms(query)
     named = {PLACES.get(value) for name, value, _ in terms if name == "in"} | set(label_ids)
     hide = frozenset() if spam_and_trash or ("in", "anywhere", False) in terms else LEFT_OUT - named
@@ -31,6 +31,16 @@ def search(
         and _is_seen(message)
     ]
     return sorted(found, key=lambda message: (message.internal_date, message.sequence), reverse=True)
+
+
+def search_for(mailbox: Mailbox, call: Call) -> list[MailMessage]:
+    """The messages that a call of `messages.list` or `threads.list` asks for, newest first."""
+    return search(
+        mailbox,
+        call.first("q"),
+        call.query.get("labelIds", ()),
+        spam_and_trash=call.first("includeSpamTrash") == "true",
+    )
 
 
 def _is_seen(message: MailMessage) -> bool:

@@ -221,7 +221,7 @@ grant select on job_steps to postroom_tenant;
 -- The audit trail as it is written; to be read as `audit_log`. Append-only by grants and, against the owner's slips too, by trigger.
 create table audit_entries (
   -- No primary key: nobody else gives ids than the sequence, and a unique index was a tenth of what PostgreSQL does for a
-  -- light job (docs/decisions/2026-11-22-the-trail-has-no-unique-index.md).
+  -- light job (docs: 2026-11-22-the-trail-has-no-unique-index.md).
   -- Every other number, for an entry may tell of two events.
   id bigint not null generated always as identity (start with 2 increment by 2),
   at timestamptz not null default clock_timestamp(),

@@ -53,6 +53,8 @@ def test_each_older_version_is_read_by_way_of_the_next(version: int, stored: Jso
         (0, {"name": "x"}, "payload_version"),
         (3, {"name": "x", "extra": 1}, "payload.extra"),
         (3, {}, "payload.name"),
+        (1, {"name": "x"}, "payload"),
+        (2, {"label": []}, "payload.name"),
     ],
 )
 def test_a_payload_that_cannot_be_read_is_refused_with_its_field(version: int, stored: JsonObject, field: str) -> None:

@@ -1,6 +1,8 @@
 """The registry of payload classes: every class can be stored and read, and no two names clash."""
 
+import copy
 from collections import Counter
+from contextlib import suppress
 from typing import Annotated, Any
 
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic.fields import FieldInfo
 
+from domain.jobs.failures import Invalid
 from domain.jobs.uniqueness import UniqueMode
 from domain.payloads import payload_types
 from domain.payloads.payload import Payload
@@ -19,6 +22,16 @@ by_class = pytest.mark.parametrize("payload", FLEET, ids=lambda payload: payload
 NAMES = st.sampled_from([f"{family}.{name}" for family in "abc" for name in "xyz"])
 TYPES = st.lists(st.tuples(NAMES, st.lists(NAMES, max_size=3)), max_size=8)
 """Job types as they might be named: a name and aliases each, with clashes."""
+
+DOCUMENTS = st.dictionaries(
+    st.sampled_from(["account_id", "message_id", "thread_id", "job_id", "day", "reason", "other"]),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.uuids().map(str),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+        max_leaves=6,
+    ),
+)
+"""Stored payloads as a careless service might hand them over."""
 
 
 def field_values(field: FieldInfo) -> st.SearchStrategy[Any]:
@@ -66,6 +79,19 @@ def test_its_key_is_made_of_plain_values(payload: type[Payload], data: st.DataOb
     named = [*((declared.unique.fields or ()) if declared.unique else ()), *filter(None, [declared.serial_by])]
     stored = data.draw(payloads(payload)).document()
     assert all(isinstance(stored[name], str | int | None) for name in named)
+
+
+@by_class
+@settings(deadline=None)
+@given(stored=DOCUMENTS, version=st.integers(-1, 3))
+def test_any_document_of_any_version_is_read_or_refused(
+    payload: type[Payload], stored: dict[str, Any], version: int
+) -> None:
+    before = copy.deepcopy(stored)
+    with suppress(Invalid):
+        found = payload.read(stored, version)
+        assert payload.read(found.document(), payload.declaration.version) == found
+    assert stored == before
 
 
 @by_class

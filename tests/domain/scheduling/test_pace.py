@@ -1,21 +1,10 @@
-"""How much a process takes on: batches that are never empty, never long, and not upset by one odd measurement."""
+"""How long jobs take: batches are never empty and never long, and one odd measurement changes little."""
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.scheduling.pace import (
-    AHEAD,
-    BATCH,
-    BATCH_S,
-    INERTIA,
-    SOON_S,
-    UNSEEN_S,
-    Pace,
-    fitting,
-    may_take,
-    waiting_s,
-)
+from domain.scheduling.pace import BATCH, BATCH_S, INERTIA, UNSEEN_S, Pace
 
 NAMES = ["a", "b", "c", "never seen"]
 SECONDS = st.floats(0, 3600, allow_nan=False)
@@ -23,7 +12,6 @@ MEASUREMENTS = st.lists(st.tuples(st.sampled_from(NAMES[:-1]), SECONDS), max_siz
 QUEUES = st.lists(st.sampled_from(NAMES), max_size=3 * BATCH)
 ROUNDING = 1 + 1e-9
 """What sums of the same figures in another order may differ by."""
-SLOTS, LOADS = st.integers(0, 1000), st.floats(0, 1e6)
 
 
 def taught(measurements: list[tuple[str, float]]) -> Pace:
@@ -101,68 +89,3 @@ def test_a_job_that_takes_far_longer_counts_at_once(usual: float, factor: float)
 def test_what_was_learnt_once_is_forgotten_in_time(once: float, since: float) -> None:
     pace = taught([("a", once)] + [("a", since)] * 100)
     assert pace.expects("a") == pytest.approx(since, rel=1e-3, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("slots", "taken", "load_s", "next_s", "may"),
-    [
-        (4, 3, 3600.0, 60.0, True),  # a slot is free, however long the others take
-        (4, 4, 240.0, 60.0, False),  # the next would begin when a minute is over
-        (200, 200, 20.0, 0.1, True),  # half of the slots are free again within 50 ms
-        (200, 290, 29.0, 0.1, True),
-        (200, 300, 30.0, 0.1, False),
-        (4, 500, 500 / 496 * (4 * SOON_S - 0.002), 0.001, True),  # all that wait will have begun soon
-        (4, 500, 500 / 496 * 4 * SOON_S, 0.001, False),
-        (0, 0, 0.0, 0.0, False),  # a pool without processes
-    ],
-)
-def test_a_slot_that_is_free_or_soon_free_lets_another_in(
-    slots: int, taken: int, load_s: float, next_s: float, may: bool
-) -> None:
-    assert may_take(slots, taken, load_s, next_s, light=True) is may
-
-
-@pytest.mark.parametrize(("taken", "may"), [(0, True), (3, True), (4 + AHEAD - 1, True), (4 + AHEAD, False)])
-def test_of_ordinary_jobs_only_so_many_wait_however_quick_they_are(taken: int, may: bool) -> None:
-    assert may_take(4, taken, 0.0, 0.0, light=False) is may
-    assert may_take(4, taken, 0.0, 0.0, light=True)
-
-
-@given(SLOTS, st.integers(0, 2000), LOADS, LOADS, SLOTS, LOADS, st.booleans())
-def test_who_has_more_slots_and_less_to_do_may_take_no_less(
-    slots: int, taken: int, load: float, next_s: float, more: int, less: float, light: bool
-) -> None:
-    if may_take(slots, taken, load, next_s, light=light):
-        assert may_take(slots + more, taken, min(load, less), next_s, light=light)
-        assert may_take(slots, taken, load, next_s, light=True)
-
-
-@given(SLOTS, st.integers(0, 2000), LOADS)
-@example(0, 253, 132626.3028760689)  # once a rounding made more wait than there was
-def test_what_waits_is_what_finds_no_slot(slots: int, taken: int, load: float) -> None:
-    waits = waiting_s(slots, taken, load)
-    assert 0 <= waits <= load
-    assert (waits == 0) == (taken <= slots or load == 0 or load * ((taken - slots) / taken) == 0)
-
-
-@given(MEASUREMENTS, SLOTS, st.lists(st.sampled_from(NAMES), max_size=200), st.booleans())
-def test_a_process_takes_no_more_than_its_slots_and_what_begins_soon(
-    measurements: list[tuple[str, float]], slots: int, queue: list[str], light: bool
-) -> None:
-    pace, taken = taught(measurements), 0
-    while taken < len(queue) and may_take(
-        slots, taken, load(pace, queue[:taken]), pace.expects(queue[taken]), light=light
-    ):
-        taken += 1
-    last = taken - 1
-    assert taken <= slots or waiting_s(slots, last, load(pace, queue[:last])) < slots * SOON_S
-    assert taken >= min(slots, len(queue))
-
-
-@given(SLOTS, st.integers(0, 2000), LOADS, st.floats(0, 10), st.integers(0, 300), st.booleans())
-def test_as_many_fit_as_may_be_taken_one_after_the_other(
-    slots: int, taken: int, load: float, each: float, most: int, light: bool
-) -> None:
-    count = fitting(slots, taken, load, each, most, light=light)
-    may = [may_take(slots, taken + more, load + more * each, each, light=light) for more in range(most)]
-    assert may == [True] * count + [False] * (most - count)

@@ -5,10 +5,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from celery.worker.consumer import Consumer as CeleryConsumer
 from celery.worker.loops import _cancel_timer_entries, _timer_entries
 from kombu.asynchronous import Hub
 
-from engine.worker.consumer import MOST_EVENTS, FleetConsumer
+from engine.celery_patches.buffered_events import MOST_EVENTS
+from engine.worker.consumer import FleetConsumer
 
 MAINTENANCE_S = 5.0
 
@@ -70,7 +72,7 @@ class Consumer(FleetConsumer):
 
 @pytest.fixture
 def consumer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Consumer]:
-    monkeypatch.setattr(FleetConsumer.__mro__[1], "register_with_event_loop", lambda *_: None)
+    monkeypatch.setattr(CeleryConsumer, "register_with_event_loop", lambda *_: None)
     hub = Hub()
     yield Consumer(hub)
     hub.close()

@@ -56,7 +56,7 @@ def test_a_job_in_the_pool_is_celerys_one_current_request(noop: Task, monkeypatc
     place = execution.MARKERS.take()
     reports = execution.perform(jobs, place)
     execution.MARKERS.free(place)
-    assert [(report.job_id, report.word) for report in reports] == [(job.job_id, "succeeded") for job in jobs]
+    assert [(report.job_id, report.status) for report in reports] == [(job.job_id, "succeeded") for job in jobs]
     assert seen == [("probe_jobs.noop", str(job.job_id), 1) for job in jobs]
     assert len(noop.request_stack) == 0
 

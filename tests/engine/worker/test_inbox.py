@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.scheduling.backlog_demand import Ticket
-from engine.worker.inbox import Hand, Inbox, Named
+from engine.worker.inbox import Inbox, Named, TakenHints
 
 ORG = UUID(int=1)
 NAMED = st.one_of(
@@ -28,8 +28,8 @@ def received(messages: list[list[Named]]) -> Inbox:
     return inbox
 
 
-def hints_of(hands: list[Hand]) -> list[object]:
-    return [one for hand in hands for one in spread(list(hand.named))]
+def hints_of(taken: list[TakenHints]) -> list[object]:
+    return [hint for one in taken for hint in spread(list(one.named))]
 
 
 @given(MESSAGES, st.lists(st.integers(1, 12), max_size=40), st.data())
@@ -39,12 +39,12 @@ def test_hints_come_in_their_order_however_they_are_taken_and_put_back(
     inbox, done = received(messages), []
     expected = [one for named in messages for one in spread(named)]
     for size in sizes:
-        hands = [inbox.take(size) for _ in range(2) if inbox.hints]
-        assert all(0 < hand.size <= size for hand in hands)
+        taken = [inbox.take(size) for _ in range(2) if inbox.hints]
+        assert all(0 < one.size <= size for one in taken)
         if data.draw(st.booleans()):
-            inbox.put_back(hands)
+            inbox.put_back(taken)
         else:
-            done += hints_of(hands)
+            done += hints_of(taken)
         assert inbox.hints == len(expected) - len(done)
     while inbox.hints:
         done += hints_of([inbox.take(5)])
@@ -62,9 +62,9 @@ def test_a_message_is_answered_when_its_last_hint_is_dealt_with() -> None:
 
 def test_what_was_not_taken_can_be_forgotten_and_what_was_is_still_answered() -> None:
     inbox = received([[(uuid4(), 1)], [(uuid4(), 1)]])
-    hand = inbox.take(1)
+    one = inbox.take(1)
     inbox.clear()
     assert (inbox.hints, inbox.messages) == (0, 2)
-    assert list(inbox.deal_with([hand])) == [0]
+    assert list(inbox.deal_with([one])) == [0]
     with pytest.raises(IndexError):
         inbox.take(1)

@@ -16,6 +16,7 @@ from domain.jobs.lifecycle import Settlement
 from domain.scheduling.backlog_demand import Ticket
 from engine.process.hints import TICKETS, Message, ticket_message
 from engine.process.runtime import Runtime
+from engine.worker import claims as claims_module
 from engine.worker import loop as loop_module
 from engine.worker.execution import Report
 from engine.worker.loop import CHECK_S, LedgerLoop
@@ -220,6 +221,7 @@ def test_a_claim_that_is_committed_late_is_given_back_all_the_same(
     """The connection broke, and PostgreSQL was still at it: the first look finds nothing to give back."""
     clock = Clock()
     monkeypatch.setattr(loop_module, "time", clock)
+    monkeypatch.setattr(claims_module, "time", clock)
     fill(process, org, 1)
     broker, (loop, consumer) = Broker(), make_loop(process)
     first, process.database = process.database, Forgetful(settings, lost={1})

@@ -7,13 +7,13 @@ from psycopg import Connection
 
 from engine.app import publish_catalogue
 from engine.process.runtime import Runtime, install
-from engine.worker import runner
 from engine.worker.lease import renew
 from settings import Settings
 from storage.postgres.database import Database, Transaction
 from storage.postgres.execution import DatabaseUnavailable
 from tests.doubles import probe_jobs
 from tests.doubles.factories import enqueue_one, make_org
+from tests.doubles.inline_worker import run_job
 from tests.invariants import check_ledger
 
 
@@ -54,7 +54,7 @@ def test_a_claim_whose_answer_was_lost_is_taken_up_again(settings: Settings, dat
     with run_process(settings) as process:
         job_id = enqueue_one(process.database, org, "probe_jobs.noop")
         process.database = Forgetful(settings, lost={1})
-        assert runner.run(process, probe_jobs.noop, job_id) == "succeeded"
+        assert run_job(process, probe_jobs.noop, job_id) == "succeeded"
         process.database.dispose()
     events = database.execute("select event, data ->> 'cause' from audit_log where job_id = %s order by id", (job_id,))
     assert events.fetchall() == [
@@ -72,7 +72,7 @@ def test_a_settlement_whose_answer_was_lost_is_not_written_twice(settings: Setti
     with run_process(settings) as process:
         job_id = enqueue_one(process.database, org, "probe_jobs.noop")
         process.database = Forgetful(settings, lost={2})
-        assert runner.run(process, probe_jobs.noop, job_id) == "claim_lost"
+        assert run_job(process, probe_jobs.noop, job_id) == "claim_lost"
         process.database.dispose()
     assert database.execute("select state from jobs where id = %s", (job_id,)).fetchone() == ("succeeded",)
     check_ledger(database)
@@ -89,7 +89,7 @@ def test_what_happened_outside_is_recorded_although_the_database_was_away(
         job_id = enqueue_one(process.database, org, "probe_jobs.deed", payload=order)
         recording = 4  # after the claim, the look for a cancel, and the intent
         process.database = Forgetful(settings, lost={recording})
-        assert runner.run(process, probe_jobs.deed, job_id) == "succeeded"
+        assert run_job(process, probe_jobs.deed, job_id) == "succeeded"
         process.database.dispose()
     assert len(probe_jobs.DEEDS) == before + 1
     statuses = database.execute("select status from idempotency_keys where kind = 'effect'").fetchall()

@@ -16,12 +16,13 @@ from domain.scheduling.backlog_demand import Ticket
 from engine.catalogue import catalogue
 from engine.process.hints import ticket_message
 from engine.process.runtime import Runtime
-from engine.worker import runner
 from engine.worker.execution import Report
 from engine.worker.loop import LedgerLoop
 from storage.ledger import ledger
+from tasks import celery as app
 from tests.domain.text.test_clean_text import Why
 from tests.doubles.factories import make_job_type, make_org
+from tests.doubles.inline_worker import run_claimed
 from tests.engine.worker.test_loop import Broker, fill, make_loop
 
 TYPE = "probe_jobs.noop"
@@ -44,7 +45,7 @@ def claim(process: Runtime, org: UUID, count: int) -> tuple[LedgerLoop, list[Cla
     return loop, consumer.pool.taken
 
 
-def attempt(process: Runtime, job: ClaimedJob, outcome: Outcome | Exception) -> Report:
+def report_of(job: ClaimedJob, outcome: Outcome | Exception) -> Report:
     """What the pool reports of a handler that returns or raises this."""
     job_type = catalogue.find(TYPE)
     assert job_type is not None
@@ -54,8 +55,9 @@ def attempt(process: Runtime, job: ClaimedJob, outcome: Outcome | Exception) -> 
             raise outcome
         return outcome
 
-    verdict = runner.attempt(process, replace(job_type, handler=handle), job, process.clock())
-    return Report(job.job_id, job.token, verdict.word, verdict.settlement, 0.1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(app.tasks[TYPE]), "job_type", replace(job_type, handler=handle))
+        return run_claimed(job)
 
 
 def ends(database: Connection) -> dict[UUID, tuple[str, str | None]]:
@@ -84,8 +86,8 @@ def test_an_odd_outcome_ends_its_own_job_and_no_other_s(
     process: Runtime, org: UUID, database: Connection, outcome: Outcome | Exception, state: str, told: str | None
 ) -> None:
     loop, (odd, *others) = claim(process, org, 3)
-    loop.deliver([attempt(process, odd, outcome)])
-    loop.deliver([attempt(process, other, Done()) for other in others])
+    loop.deliver([report_of(odd, outcome)])
+    loop.deliver([report_of(other, Done()) for other in others])
     loop.turn()
     assert loop.idle
     ended = ends(database)

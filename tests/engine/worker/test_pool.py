@@ -1,4 +1,4 @@
-"""The door to the pool: what becomes of units that the pool was told to forget."""
+"""The way into the pool: what becomes of units that the pool was told to forget."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -7,12 +7,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from celery.concurrency.base import apply_target
 
 from domain.jobs.job import ClaimedJob, Origin
 from engine.worker import execution
 from engine.worker import pool as pool_module
 from engine.worker.execution import OVERTIME, Markers, Report
-from engine.worker.pool import PoolDoor
+from engine.worker.pool import PoolDispatcher
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 JOB = ClaimedJob(
@@ -62,27 +63,46 @@ def test_a_place_is_used_again_when_no_child_can_write_to_it_any_more(
 
     clock, pool = Clock(), Pool()
     monkeypatch.setattr(pool_module, "time", clock)
-    door = PoolDoor(deliver, lambda: NOW)
-    door.attach(SimpleNamespace(pool=pool))
+    dispatcher = PoolDispatcher(deliver, lambda: NOW)
+    dispatcher.attach(SimpleNamespace(pool=pool))
     for _ in range(2):
-        door.send([(JOB._replace(job_id=uuid4()), None)], 0.001)
-    door.take_back_unsent()
-    assert [report.word for report in reports] == ["returned", "returned"]
+        dispatcher.send([(JOB._replace(job_id=uuid4()), None)], 0.001)
+    dispatcher.take_back_unsent()
+    assert [report.status for report in reports] == ["returned", "returned"]
     with pytest.raises(IndexError):
         markers.take()
     clock.now += (JOB.deadline + OVERTIME).total_seconds() + 1
     for _ in range(2):
-        door.send([(JOB._replace(job_id=uuid4()), None)], 0.001)
+        dispatcher.send([(JOB._replace(job_id=uuid4()), None)], 0.001)
     assert {options["args"][1] for options in pool.taken[2:]} == {0, 1}
 
 
 def test_a_unit_that_a_child_has_accepted_is_not_taken_back(markers: Markers) -> None:
     reports: list[Report] = []
     pool = Pool()
-    door = PoolDoor(reports.extend, lambda: NOW)
-    door.attach(SimpleNamespace(pool=pool))
-    door.send([(JOB, None)], 0.001)
+    dispatcher = PoolDispatcher(reports.extend, lambda: NOW)
+    dispatcher.attach(SimpleNamespace(pool=pool))
+    dispatcher.send([(JOB, None)], 0.001)
     pool.taken[0]["accept_callback"](1, 0.0)
-    door.take_back_unsent()
-    assert (reports, len(door.under_way)) == ([], 1)
+    dispatcher.take_back_unsent()
+    assert (reports, len(dispatcher.under_way)) == ([], 1)
     assert markers.read(0) == Markers.WAITING or markers.read(1) == Markers.WAITING
+
+
+def test_an_exception_that_only_the_callback_of_threads_tells_of_ends_the_batch(markers: Markers) -> None:
+    """A handler that raises SystemExit ends no thread; Celery hands the exception to the callback of the answer."""
+    reports: list[Report] = []
+    pool = Pool()
+    dispatcher = PoolDispatcher(reports.extend, lambda: NOW)
+    dispatcher.attach(SimpleNamespace(pool=pool))
+    dispatcher.send([(JOB, None)], 0.001)
+    markers.move(pool.taken[0]["args"][1], 0)
+
+    def leave() -> None:
+        raise SystemExit(3)
+
+    apply_target(leave, callback=pool.taken[0]["callback"])
+    (report,) = reports
+    assert report.settlement is not None
+    assert (report.status, report.settlement.loss_delta) == ("queued", 1)
+    assert not dispatcher.under_way

@@ -5,22 +5,22 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from celery import signals
 from psycopg import Connection
 
 from domain.jobs.job import NewJob
 from engine.catalogue import Job, catalogue
-from engine.context import JobContext
 from engine.enqueue import enqueue, enqueue_jobs
 from engine.process.runtime import Runtime
-from engine.worker import runner
 from engine.worker.lease import renew
 from tests.doubles import probe_jobs
 from tests.doubles.factories import enqueue_one, relay_once
+from tests.doubles.inline_worker import run_job
 
 
 def run(process: Runtime, org: UUID, job_type: Job[Any], **payload: object) -> tuple[UUID, str]:
     job_id = enqueue_one(process.database, org, job_type.name, payload=payload)
-    return job_id, runner.run(process, job_type, job_id)
+    return job_id, run_job(process, job_type, job_id)
 
 
 def again(process: Runtime, job_id: UUID) -> str:
@@ -29,7 +29,7 @@ def again(process: Runtime, job_id: UUID) -> str:
         job_type = tx.raw("select job_type from jobs where id = %(id)s", {"id": job_id})[0][0]
     found = catalogue.find(job_type)
     assert found is not None
-    return runner.run(process, found, job_id)
+    return run_job(process, found, job_id)
 
 
 def row(database: Connection, job_id: UUID) -> dict[str, object]:
@@ -194,19 +194,35 @@ def test_doubt_is_resolved_as_the_strategy_says(
 
 
 def test_a_canceled_job_stops_at_its_next_step(process: Runtime, database: Connection, org: UUID) -> None:
-    job_id = enqueue_one(process.database, org, "probe_jobs.chatty", payload={"word": "x"})
-    job = runner.claim(process, job_id)
-    assert job is not None
-    with process.database.ledger() as tx:
-        tx.raw(
-            "update jobs set cancel_requested_at = now(), cancel_reason = 'enough' where id = %(id)s", {"id": job_id}
-        )
-    context = JobContext(process, job)
-    assert runner.conclude(context, probe_jobs.chatty, runner.execute(context, probe_jobs.chatty)) == "canceled"
-    assert row(database, job_id)["cancel_reason"] == "enough"
+    cancel = "update jobs set cancel_requested_at = now(), cancel_reason = 'enough' where id = %s"
+
+    def cancel_it(task_id: str, **_: object) -> None:
+        database.execute(cancel, (task_id,))
+
+    signals.task_prerun.connect(cancel_it)
+    try:
+        job_id, end = run(process, org, probe_jobs.chatty, word="x")
+    finally:
+        signals.task_prerun.disconnect(cancel_it)
+    assert (end, row(database, job_id)["cancel_reason"]) == ("canceled", "enough")
 
 
 def test_a_stopping_process_gives_the_attempt_back(process: Runtime, database: Connection, org: UUID) -> None:
+    def stop(**_: object) -> None:
+        process.stopping.set()
+
+    signals.task_prerun.connect(stop)
+    try:
+        job_id, end = run(process, org, probe_jobs.chatty, word="x")
+    finally:
+        signals.task_prerun.disconnect(stop)
+    assert end == "returned"
+    assert (row(database, job_id)["state"], row(database, job_id)["attempt"]) == ("queued", 0)
+
+
+def test_a_job_that_a_stopping_process_has_claimed_does_not_begin(
+    process: Runtime, database: Connection, org: UUID
+) -> None:
     process.stopping.set()
     job_id, end = run(process, org, probe_jobs.chatty, word="x")
     assert end == "returned"

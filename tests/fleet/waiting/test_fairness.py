@@ -1,4 +1,4 @@
-"""Real workers under a flood: other tenants' jobs and urgent ones come through (promise P7); orders, not durations."""
+"""Real workers under a flood: other tenants' jobs and urgent ones overtake it (P7). Tests look at order, not time."""
 
 from uuid import UUID
 
@@ -8,13 +8,14 @@ from domain.jobs.job import Origin
 from storage.ledger import ledger
 from tests.doubles.factories import make_org
 from tests.doubles.probe_jobs import Noop
-from tests.fleet.fleet import PATIENT_S, Fleet
+from tests.fleet.fleet import END_WITHIN_S, Fleet
 from tests.waiting import eventually
 
 FLOOD = 3000
 OVERTAKEN = 500
-"""So many jobs of a flood may begin before a job that comes later and has the right to overtake it: the window that two
-slots deserve, a burst, and what the worker had in its hands. A queue in order would let nearly all go first."""
+"""How many jobs of a flood may begin before a later job that may overtake them: the window that two
+slots get, a burst, and the jobs that the worker had claimed. A first-in-first-out queue would run nearly all of them
+first."""
 
 
 def another_org(fleet: Fleet) -> UUID:
@@ -23,9 +24,9 @@ def another_org(fleet: Fleet) -> UUID:
 
 
 def flood(fleet: Fleet) -> None:
-    """Fill the queue by one tenant, and see the worker at it."""
+    """Fill the queue by one tenant, and wait until the worker runs its jobs."""
     fleet.enqueue_many([Noop().job(org_id=fleet.org) for _ in range(FLOOD)])
-    eventually(lambda: started(fleet) >= 40, within=PATIENT_S, describe="the flood to be worked at")
+    eventually(lambda: started(fleet) >= 40, within=END_WITHIN_S, describe="the flood to be worked at")
 
 
 def started(fleet: Fleet) -> int:
@@ -43,7 +44,7 @@ def overtaken_by(fleet: Fleet, job_id: UUID) -> int:
 
 
 def end_the_flood(fleet: Fleet) -> None:
-    """Nobody needs the rest of it: it is canceled, which a backlog must allow."""
+    """Cancel the rest of the flood; canceling in the backlog must work too."""
     rest = [row[0] for row in fleet.ask("select id from jobs where state = 'queued'")]
     with fleet.client.database.ledger() as tx:
         ledger.cancel(tx, rest, "the test has seen enough", by=Origin())

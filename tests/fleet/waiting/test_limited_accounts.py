@@ -12,7 +12,7 @@ from sandbox.emulator.control import MessagePlace
 from tests.cluster.nodes import WorkerCommand, WorkerNode, run_worker
 from tests.doubles.factories import pass_time
 from tests.doubles.worlds import World, connect
-from tests.fleet.fleet import PATIENT_S, QUICK
+from tests.fleet.fleet import END_WITHIN_S, QUICK, environment_of
 from tests.invariants import check_ledger
 from tests.waiting import eventually
 
@@ -24,14 +24,8 @@ INBOX = 8
 @pytest.fixture
 def worker(world: World, tmp_path: Path) -> Iterator[WorkerNode]:
     """A worker of one slot, which may spend little per account."""
-    settings = world.process.settings
-    environment = QUICK | {
-        "POSTROOM_DATABASE_URL": settings.database_url.get_secret_value(),
-        "POSTROOM_BROKER_URL": settings.broker_url.get_secret_value(),
-        "POSTROOM_GMAIL_ENDPOINT": str(settings.gmail_endpoint),
-        "POSTROOM_GOOGLE_TOKEN_URI": settings.google_token_uri,
-        "POSTROOM_RATE_LIMITS": f'{{"gmail.user": {LIMIT}}}',
-    }
+    rates = {"POSTROOM_RATE_LIMITS": f'{{"gmail.user": {LIMIT}}}'}
+    environment = QUICK | environment_of(world.process.settings) | rates
     node = run_worker(WorkerCommand(("default",), concurrency=1, name="single"), environment, tmp_path)
     node.ready()
     yield node
@@ -60,13 +54,15 @@ def test_a_limited_accounts_jobs_hold_no_slot_while_they_wait(world: World, work
     assert served == ["queued"] * (INBOX - 2) + ["succeeded"] * 2
     theirs = [neighbour.deliver(b"Subject: Letter\r\n\r\nHello.", label_ids=["SENT"]) for _ in range(2)]
     passing = [ingest(world, other, place) for place in theirs]
-    eventually(lambda: states(world, passing) == ["succeeded"] * 2, within=PATIENT_S, describe="the neighbour's jobs")
+    eventually(
+        lambda: states(world, passing) == ["succeeded"] * 2, within=END_WITHIN_S, describe="the neighbour's jobs"
+    )
     assert states(world, waiting) == served
     assert len(world.gmail.journal("messages.get")) == 4
     query = "select distinct attempt from jobs where id = any (%s) and state = 'queued'"
     assert world.database.execute(query, (waiting,)).fetchall() == [(0,)]
     let_time_pass(world)
-    eventually(lambda: states(world, waiting).count("succeeded") >= 4, within=PATIENT_S, describe="two more")
+    eventually(lambda: states(world, waiting).count("succeeded") >= 4, within=END_WITHIN_S, describe="two more")
     states_after_limit(world, waiting)
     check_ledger(world.database, open_jobs=world.count("select count(*) from jobs where finished_at is null"))
 
@@ -76,7 +72,7 @@ def states_after_limit(world: World, jobs: list[UUID]) -> list[str]:
     gate = "select count(*) from gates where scope = 'account' and key = %s and until > now()"
     eventually(
         lambda: world.count(gate, str(world.account.account_id)) and not running(world, jobs),
-        within=PATIENT_S,
+        within=END_WITHIN_S,
         describe="the account's gate to close",
     )
     return states(world, jobs)

@@ -16,7 +16,7 @@ from tests.cluster.nodes import WorkerNode
 from tests.commands.calling import answer
 from tests.doubles.factories import make_org, unmetered
 from tests.doubles.probe_jobs import QUESTION, Asking
-from tests.fleet.fleet import PATIENT_S, Fleet, wait_until_ready
+from tests.fleet.fleet import END_WITHIN_S, Fleet, wait_until_ready
 from tests.waiting import eventually
 
 MANY = 25
@@ -40,7 +40,7 @@ def asking_worker(fleet: Fleet, model: EmulatorControl, name: str) -> WorkerNode
 
 
 def most() -> int:
-    """The most that one question can cost."""
+    """The highest cost of one question, in microcents."""
     with AnthropicModel(api_key="k", timeout_s=1, meter=unmetered) as priced:
         return priced.most_microcents(QUESTION)
 
@@ -59,7 +59,7 @@ def parked(fleet: Fleet, jobs: list[UUID]) -> int:
     return int(fleet.ask(PARKED, jobs)[0][0])
 
 
-def told(fleet: Fleet, event: str) -> int:
+def audited(fleet: Fleet, event: str) -> int:
     return int(fleet.ask("select count(*) from audit_log where org_id = %s and event = %s", fleet.org, event)[0][0])
 
 
@@ -74,14 +74,14 @@ def test_an_org_that_spent_its_day_parks_and_goes_on_when_it_is_given_more(
     with fleet.client.database.ledger() as tx:
         spending.set_daily(tx, fleet.org, daily, "anthropic", by="test")
     jobs = fleet.enqueue_many([Asking().job(org_id=fleet.org) for _ in range(MANY)])
-    eventually(lambda: told(fleet, "budget.told") == 1, within=PATIENT_S, describe="the operator to be told")
+    eventually(lambda: audited(fleet, "budget.told") == 1, within=END_WITHIN_S, describe="the operator to be told")
     with psycopg.connect(fleet.database_url, autocommit=True) as owner:
         other = make_org(owner, "another org")
     passing = fleet.enqueue_many([Asking().job(org_id=other) for _ in range(3)])
     assert fleet.wait_for_end(passing) == {"succeeded": 3}
     eventually(
         lambda: parked(fleet, jobs) + fleet.states(jobs)["succeeded"] == MANY,
-        within=PATIENT_S,
+        within=END_WITHIN_S,
         describe="every job to be paid for or parked",
     )
 
@@ -97,7 +97,7 @@ def test_an_org_that_spent_its_day_parks_and_goes_on_when_it_is_given_more(
     assert fleet.wait_for_end(jobs) == {"succeeded": MANY}
     assert fleet.ask("select distinct attempt from jobs where id = any (%s)", jobs) == [(1,)]
     assert calls(model) == 1 + MANY + len(passing)
-    assert (told(fleet, "budget.exhausted"), told(fleet, "budget.told")) == (1, 1)
+    assert (audited(fleet, "budget.exhausted"), audited(fleet, "budget.told")) == (1, 1)
     fleet.check()
 
 
@@ -108,7 +108,7 @@ def test_what_a_killed_worker_had_set_aside_is_charged_and_no_longer_reserved(
     doomed = asking_worker(fleet, model, "doomed")
     doomed.ready()
     job_id = fleet.enqueue(Asking())
-    model.wait_for("messages.create", count=1, timeout_s=PATIENT_S)
+    model.wait_for("messages.create", count=1, timeout_s=END_WITHIN_S)
     assert day_of(fleet).reserved_microcents == most()
     doomed.kill()
     asking_worker(fleet, model, "second").ready()

@@ -1,4 +1,4 @@
-"""Real workers beside jobs that wait for a gate or for their key: these hold no slot and are not looked at again."""
+"""Real workers beside jobs that wait for a gate or for their key: these hold no slot and are left alone."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -10,12 +10,12 @@ from storage.ledger import gates
 from storage.ledger.gates import Gate
 from tests.doubles.factories import make_org
 from tests.doubles.probe_jobs import Noop, Pair, Served
-from tests.fleet.fleet import PATIENT_S, Fleet, wait_until_ready
+from tests.fleet.fleet import END_WITHIN_S, Fleet, wait_until_ready
 from tests.waiting import eventually
 
 
 def most_at_once(fleet: Fleet) -> Counter[str]:
-    """How many jobs of each account were inside together at most, as the outside world saw it."""
+    """How many jobs of each account were inside together at most, by the external system's journal."""
     inside: Counter[str] = Counter()
     most: Counter[str] = Counter()
     for line in fleet.outside.lines():
@@ -27,16 +27,16 @@ def most_at_once(fleet: Fleet) -> Counter[str]:
 
 def wait_until_parked(fleet: Fleet, name: str, jobs: int) -> None:
     query = "select count(*) from jobs where parked_by = %s"
-    eventually(lambda: fleet.ask(query, name) == [(jobs,)], within=PATIENT_S, describe=f"{jobs} jobs behind {name}")
+    eventually(lambda: fleet.ask(query, name) == [(jobs,)], within=END_WITHIN_S, describe=f"{jobs} jobs behind {name}")
 
 
 def versions(fleet: Fleet) -> list[tuple[object, ...]]:
-    """What changes with every update of a parked row."""
+    """The row versions of parked jobs, which every update changes."""
     return fleet.ask("select id, xmin::text, ctid::text from jobs where parked_by is not null order by id")
 
 
 def see_a_few_rounds(fleet: Fleet) -> None:
-    """A scheduled job of another tenant: when it has run, the relay has been round several times."""
+    """Run a scheduled job of another tenant; until then the relay has made several turns."""
     with psycopg.connect(fleet.database_url, autocommit=True) as owner:
         other = make_org(owner, "another org")
     due = datetime.now(UTC) + timedelta(seconds=2)
@@ -96,7 +96,7 @@ def test_two_thousand_jobs_behind_one_gate_cost_nothing_until_it_opens(fleet: Fl
     late = fleet.enqueue_many([Noop().job(org_id=fleet.org) for _ in range(1000)])
     query = "select count(*) from jobs where finished_at is null and parked_by is distinct from %s"
     name = f"gate:org:{fleet.org}"
-    eventually(lambda: fleet.ask(query, name) == [(0,)], within=PATIENT_S, describe="all jobs to be parked or ended")
+    eventually(lambda: fleet.ask(query, name) == [(0,)], within=END_WITHIN_S, describe="all jobs to be parked or ended")
     before = versions(fleet)
     assert len(before) >= 1000
     see_a_few_rounds(fleet)

@@ -108,7 +108,10 @@ def test_watch_starts_and_stops(mailbox: GmailMailbox, control: GmailControl) ->
         (FaultOrder(operation="drafts.send", drop="after"), "gmail.connection_lost"),
         (FaultOrder(operation="drafts.send", drop="before"), "gmail.connection_lost"),
         (FaultOrder(operation="drafts.send", hang_s=30), "gmail.timeout"),
-        (FaultOrder(operation="drafts.send", status=503, reason="backendError", after_deed=True), "gmail.backendError"),
+        (
+            FaultOrder(operation="drafts.send", status=503, reason="backendError", after_execution=True),
+            "gmail.backendError",
+        ),
     ],
 )
 def test_a_send_without_a_trustworthy_answer_is_in_doubt_and_happens_once(

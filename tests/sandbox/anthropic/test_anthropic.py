@@ -1,4 +1,4 @@
-"""The Anthropic emulator through the vendor's own SDK: tool calls, usage with cache, misbehaviour on order."""
+"""The Anthropic emulator through the vendor's own SDK: tool calls, usage with cache, ordered faults."""
 
 import hashlib
 import json
@@ -17,8 +17,9 @@ import pytest
 from anthropic.types import Message, ToolUseBlock
 
 from sandbox.anthropic.anthropic import anthropic_emulator
-from sandbox.emulator.client import EmulatorControl, FaultOrder
+from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.emulator import Emulator
+from sandbox.emulator.fault_order import FaultOrder
 
 ROOT = Path(__file__).parents[3]
 KEY = "sk-made-up"

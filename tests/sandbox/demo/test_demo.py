@@ -1,4 +1,4 @@
-"""The real demo, once, as a process of its own: it ends by itself, and its report adds up."""
+"""The real demo, once, in a process of its own: it ends by itself, and its report is consistent."""
 
 import json
 import os

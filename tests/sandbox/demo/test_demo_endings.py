@@ -1,4 +1,4 @@
-"""One run per folder, signals as exceptions, and no settings of the caller's."""
+"""One run per folder, signals as exceptions, and no settings inherited from the caller."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.demo.endings import Busy, Stopped, alone_in, forget_settings, stopped_by_signals, undisturbed
+from sandbox.demo.endings import Busy, Stopped, alone_in, forget_settings, signals_deferred, stopped_by_signals
 
 
 def test_a_folder_is_held_by_one_run_at_a_time(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_the_first_signal_stops_and_a_second_cannot_disturb_the_end() -> None:
 def test_a_signal_waits_for_the_end_of_what_must_be_whole() -> None:
     done = []
     with pytest.raises(Stopped, match="SIGINT"), stopped_by_signals():
-        with undisturbed():
+        with signals_deferred():
             os.kill(os.getpid(), signal.SIGINT)
             done.append("the block to its end")
         done.append("never")

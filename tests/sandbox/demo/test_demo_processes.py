@@ -1,4 +1,4 @@
-"""What the box starts: a worker for every queue, and an environment that our settings understand."""
+"""The local stack starts a worker for every queue, in an environment that our settings can read."""
 
 import sys
 from pathlib import Path

@@ -1,11 +1,11 @@
-"""When the person's deeds count as seen by the fleet."""
+"""When an action of the person counts as seen by the fleet."""
 
 from dataclasses import replace
 
 import pytest
 
 from sandbox.demo.evidence import EmailRecord, Ledger
-from sandbox.demo.story import FIRST_SYNC, WAVE, Deed, What, split_story, unseen, whole_story
+from sandbox.demo.story import FIRST_SYNC, WAVE, PersonAction, What, split_story, unseen, whole_story
 from sandbox.emulator.control import MailboxState
 
 MAILBOX = MailboxState("owner@postroom.example", 9, 1, messages=[], drafts=[], labels=[], threads={})
@@ -23,23 +23,23 @@ IN_INBOX = {"message_id": "m1", "thread_id": "t1", "label_ids": ["INBOX"]}
     ],
 )
 def test_a_deed_is_seen_when_its_record_says_so(what: What, message_id: str | None, record: EmailRecord) -> None:
-    deeds = [Deed(what, "t1", message_id)]
-    assert unseen(deeds, Ledger(emails=(record,)), MAILBOX) == []
-    assert unseen(deeds, Ledger(emails=(RECORD,)), MAILBOX) == deeds
-    assert unseen(deeds, Ledger(), MAILBOX) == deeds
+    actions = [PersonAction(what, "t1", message_id)]
+    assert unseen(actions, Ledger(emails=(record,)), MAILBOX) == []
+    assert unseen(actions, Ledger(emails=(RECORD,)), MAILBOX) == actions
+    assert unseen(actions, Ledger(), MAILBOX) == actions
 
 
 def test_a_sent_draft_is_not_seen_by_another_message() -> None:
     record = replace(RECORD, state="sent", sent_message_id="m8")
-    deeds = [Deed("sent", "t1", "m9")]
-    assert unseen(deeds, Ledger(emails=(record,)), MAILBOX) == deeds
+    actions = [PersonAction("sent", "t1", "m9")]
+    assert unseen(actions, Ledger(emails=(record,)), MAILBOX) == actions
 
 
 def test_done_is_seen_only_when_the_thread_has_left_the_inbox() -> None:
     ledger = Ledger(emails=(replace(RECORD, state="archived"),))
-    deeds = [Deed("done", "t1")]
-    assert unseen(deeds, ledger, replace(MAILBOX, messages=[IN_INBOX])) == deeds
-    assert unseen(deeds, ledger, replace(MAILBOX, messages=[IN_INBOX | {"thread_id": "t2"}])) == []
+    actions = [PersonAction("done", "t1")]
+    assert unseen(actions, ledger, replace(MAILBOX, messages=[IN_INBOX])) == actions
+    assert unseen(actions, ledger, replace(MAILBOX, messages=[IN_INBOX | {"thread_id": "t2"}])) == []
 
 
 def test_the_story_is_told_whole_and_in_order() -> None:

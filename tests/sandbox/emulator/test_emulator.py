@@ -1,4 +1,4 @@
-"""The chassis: faults before and after the deed, the journal, and emulators as processes."""
+"""Every emulator: faults before and after the call is executed, the journal, and emulators as processes."""
 
 import os
 import signal
@@ -45,7 +45,7 @@ def test_a_drop_before_the_deed_does_nothing(control: GmailControl, users: Gmail
 
 def test_503_after_the_deed(control: GmailControl, users: GmailUsers, account: GmailAccount) -> None:
     draft = users.drafts().create(userId="me", body=draft_body(reply())).execute()
-    control.order(FaultOrder(operation="drafts.send", status=503, after_deed=True))
+    control.order(FaultOrder(operation="drafts.send", status=503, after_execution=True))
     with pytest.raises(HttpError) as refused:
         users.drafts().send(userId="me", body={"id": draft["id"]}).execute()
     assert refused.value.status_code == 503

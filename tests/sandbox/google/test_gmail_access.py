@@ -1,4 +1,4 @@
-"""Who may call and how much: tokens, refreshes, quota, concurrency, error bodies, through Google's own libraries."""
+"""Authentication and limits: tokens, refreshes, quota, concurrency, error bodies, through Google's own libraries."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor

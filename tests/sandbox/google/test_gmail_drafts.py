@@ -1,4 +1,4 @@
-"""Drafts and sending through the real client: every trap of a mail that must go once."""
+"""Drafts and sending through the real client, with every pitfall of a mail that must be sent once."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""History, search and labels through the real client: the traps of a sync."""
+"""History, search and labels through the real client, with the pitfalls of a sync."""
 
 from itertools import pairwise
 from typing import Any

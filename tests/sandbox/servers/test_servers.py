@@ -1,4 +1,4 @@
-"""The box's servers start, answer, survive what is done to them, and never outlive their parent."""
+"""The local stack's servers start, answer, can be stopped, killed and restarted, and end with their parent."""
 
 import os
 import signal
@@ -103,7 +103,7 @@ def test_valkey_that_cannot_start_says_why(own_valkey: ValkeyServer, tmp_path: P
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_no_server_outlives_its_parent(tmp_path: Path, end: signal.Signals) -> None:
     parent = subprocess.Popen(  # noqa: S603  # our own interpreter with the script above
-        [sys.executable, "-c", PARENT, str(tmp_path / "box")],
+        [sys.executable, "-c", PARENT, str(tmp_path / "stack")],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

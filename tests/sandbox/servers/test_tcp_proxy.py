@@ -1,4 +1,4 @@
-"""The proxy forwards faithfully, and cuts, stalls and resumes when it is told to."""
+"""The proxy forwards faithfully, and cuts, stalls and resumes on request."""
 
 import socket
 import threading
@@ -12,7 +12,7 @@ from tests.waiting import eventually
 
 
 class Echo(threading.Thread):
-    """A server that says back what it hears, until a connection ends."""
+    """An echo server, until a connection ends."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -142,6 +142,6 @@ def test_an_upstream_that_is_not_there_resets_the_client() -> None:
         connection.recv(1)
 
 
-def test_a_proxy_that_does_not_run_takes_no_orders() -> None:
+def test_a_proxy_that_does_not_run_refuses_calls() -> None:
     with pytest.raises(RuntimeError, match="does not run"):
         TcpProxy(1).cut()

@@ -1,0 +1,93 @@
+"""Writes what came of jobs, many in one statement; one that cannot be written keeps no other from its end."""
+
+from collections import deque
+from collections.abc import Sequence
+
+import structlog
+
+from domain.jobs.failures import Failure, Invalid
+from domain.jobs.lifecycle import Settlement
+from engine.process.runtime import Runtime
+from engine.worker import runner
+from engine.worker.capacity import HeldJobs
+from engine.worker.execution import Report
+from storage.ledger import ledger
+from storage.postgres.execution import DatabaseUnavailable
+
+log = structlog.get_logger(__name__)
+
+MOST_AT_ONCE = 1024
+"""Settlements per statement, as many as claims."""
+
+UNWRITABLE = (ArithmeticError, LookupError, TypeError, ValueError)
+"""What Python raises for a value that it cannot write down for PostgreSQL."""
+
+
+class Settlements:
+    """The reports of one worker's pool that are not written yet."""
+
+    def __init__(self, process: Runtime, held: HeldJobs) -> None:
+        """`held` are the jobs that reports may come of."""
+        self._process = process
+        self._held = held
+        self._reports: deque[Report] = deque()
+        self.refused = 0
+        """Settlements whose claims were lost, since this worker began."""
+
+    def __len__(self) -> int:
+        """How many reports wait."""
+        return len(self._reports)
+
+    def add(self, reports: Sequence[Report]) -> None:
+        """Take reports; from any thread."""
+        self._reports.extend(reports)
+
+    def write(self) -> Sequence[Report]:
+        """Settle what was reported, and return those reports; raises `DatabaseUnavailable`.
+
+        Whatever is raised, the reports are kept: what came of these jobs is known here and nowhere else.
+        """
+        reports = [self._reports.popleft() for _ in range(min(len(self._reports), MOST_AT_ONCE))]
+        unwritten = reports
+        try:
+            self._settle([report.settlement for report in reports if report.settlement is not None])
+            unwritten = []
+        finally:
+            self._reports.extendleft(reversed(unwritten))
+        return reports
+
+    def _settle(self, settlements: Sequence[Settlement], *, last: bool = False) -> None:
+        if not settlements:
+            return
+        try:
+            with self._process.database.lane() as tx:
+                settled = ledger.settle(tx, settlements)
+        except DatabaseUnavailable:
+            raise
+        except Failure as failure:
+            self._settle_apart(settlements, failure, last=last)
+            return
+        except UNWRITABLE as error:
+            if last:
+                raise  # not even a failure can be written: that is a mistake of ours, and no job's
+            problem = Invalid("outcome", f"cannot be written: {type(error).__name__}")
+            self._settle_apart(settlements, problem, last=last)
+            return
+        self._process.publisher.publish(settled.hints)
+        if settled.refused:
+            self.refused += len(settled.refused)
+            log.warning("settlements_refused", jobs=len(settled.refused), reason="their claims were lost")
+
+    def _settle_apart(self, settlements: Sequence[Settlement], failure: Failure, *, last: bool) -> None:
+        """Settle each job by itself; the one that cannot be settled as it should be, by that failure."""
+        if len(settlements) > 1:
+            for settlement in settlements:
+                self._settle([settlement])
+            return
+        refused = settlements[0]
+        job = self._held.find(refused.job_id, refused.token)
+        if job is None or last:
+            log.error("settlement_unwritable", job_id=str(refused.job_id), reason=failure.reason)
+            return
+        result = runner.unwritable(self._process, job, failure, refused.started_at)
+        self._settle([result.settlement] if result.settlement else [], last=True)

@@ -1,0 +1,102 @@
+import re
+from pathlib import Path
+from subprocess import CalledProcessError
+
+import pytest
+
+from bench import __main__
+from bench.contests import drain
+from bench.peer_environments import LIST, Line, find_python, read_lines, reason_of
+from bench.peer_settings import DURABLE, OTHERS, PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY
+from tests.house import ROOT
+
+KINDS = (PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY, *DURABLE, *OTHERS)
+PROMISED = {
+    "drain_light_vs_celery",
+    "drain_light_vs_celery_best_safe",
+    "drain_light_vs_celery_unsafe",
+    "drain_light_vs_best_durable",
+    "drain_ordinary_vs_celery",
+    *(f"drain_light_vs_{peer}" for peer in ("pgqueuer", "oban", "dbos", "procrastinate", "chancy")),
+    *(f"drain_light_vs_{peer}" for peer in ("dramatiq", "taskiq", "huey", "arq", "rq")),
+}
+
+
+def test_every_peer_has_a_pinned_environment_and_a_program() -> None:
+    lines = {line.peer: line for line in read_lines(LIST.read_text())}
+    assert set(lines) == {kind.name for kind in KINDS}
+    for line in lines.values():
+        assert all(re.fullmatch(r"[\w.-]+(\[[\w,]+\])?==[\w.]+", one) for one in line.requirements), line
+        assert (LIST.parent / "peers" / f"with_{line.peer}.py").exists()
+
+
+def test_plain_celery_is_the_celery_that_we_run_on() -> None:
+    (line,) = (line for line in read_lines(LIST.read_text()) if line.peer == "celery")
+    ours = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE))
+    pins = dict(re.findall(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)$", "\n".join(line.requirements), re.MULTILINE))
+    assert {name: pins[name] for name in ("celery", "kombu", "hiredis")} == {
+        name: ours[name] for name in ("celery", "kombu", "hiredis")
+    }
+
+
+def test_a_line_may_ask_for_a_newer_python() -> None:
+    text = "# words\n\na: one==1 two==2\nb: python>=3.12 three==3\n"
+    assert read_lines(text) == (Line("a", ("one==1", "two==2")), Line("b", ("three==3",), (3, 12)))
+
+
+@pytest.mark.parametrize("row", ["only words", "a:", ": "])
+def test_a_line_that_is_none_is_named(row: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(repr(row))):
+        read_lines(row)
+
+
+def test_a_python_that_nobody_has_is_a_reason_to_leave_a_peer_out() -> None:
+    with pytest.raises(LookupError, match=r"needs Python 9\.9 or newer"):
+        find_python((9, 9))
+    assert find_python((3, 11)).exists()
+
+
+def test_the_reason_is_pip_s_last_error() -> None:
+    output = "WARNING: slow mirror\nERROR: Could not find it\nERROR: No matching distribution\n[notice] newer pip\n"
+    assert reason_of(CalledProcessError(1, ["pip"], stderr=output)) == "ERROR: No matching distribution"
+    assert reason_of(LookupError("no such Python")) == "no such Python"
+
+
+def test_every_setting_says_how_many_processes_run_jobs() -> None:
+    for kind in KINDS:
+        for setting in (*kind.drain, *filter(None, (kind.io_bound, kind.idle))):
+            assert setting.ready >= len(setting.workers) >= 1
+        labels = [setting.label for setting in kind.drain]
+        assert len(labels) == len(set(labels)), f"{kind.name}: two settings look the same in the report"
+
+
+def test_the_drains_have_the_promised_names_and_each_peer_its_own() -> None:
+    names = [match.name for match in drain.comparisons()]
+    assert len(names) == len(set(names))
+    assert set(names) >= PROMISED
+    known = set(drain.FAMILIES) | {"ours_light", "ours_threads", "ours_prefork"}
+    assert {one for match in drain.comparisons() for one in (*match.ours, *match.peers)} <= known
+
+
+def test_unsafe_celery_never_counts_as_safe() -> None:
+    safe = {setting.environment["BENCH_ACK_EMULATION"] for setting in (*PLAIN_CELERY.drain, *SAFE_CELERY.drain)}
+    assert safe == {"1"}
+    assert {setting.environment["BENCH_ACK_EMULATION"] for setting in UNSAFE_CELERY.drain} == {"0"}
+    for match in drain.comparisons():
+        assert "celery_unsafe" not in match.peers or match.name == "drain_light_vs_celery_unsafe"
+
+
+def test_the_command_line_has_every_size() -> None:
+    asked = __main__.options().parse_args(["--only", "growth_*", "--jobs", "20", "--finished-rows", "1", "2"])
+    assert (asked.only, asked.jobs, asked.rounds, asked.finished_rows) == (["growth_*"], 20, 3, [1, 2])
+
+
+def test_the_flags_of_earlier_versions_are_accepted() -> None:
+    asked = __main__.options().parse_args(["--heat-jobs", "20", "--box-s", "1.5"])
+    assert (asked.tuning_jobs, asked.time_limit_s) == (20, 1.5)
+
+
+def test_the_statements_are_packed_with_the_room() -> None:
+    packed = (ROOT / "pyproject.toml").read_text()
+    assert 'bench = ["peers.txt", "sql/*.sql"]' in packed
+    assert {path.suffix for path in Path(ROOT / "bench" / "sql").iterdir()} == {".sql"}

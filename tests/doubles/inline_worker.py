@@ -1,0 +1,198 @@
+"""A worker command of one slot inside a test's own process: the ledger loop, one of Celery's pools, Celery's tracer.
+
+It takes one hint at a time. Nothing in it is a stand-in but Celery's consumer and the event loop, which runs what is
+due without waiting for its time.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from functools import partial
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+from celery import signals
+from celery.concurrency.base import apply_target
+from celery.concurrency.solo import TaskPool
+from kombu.message import Message
+
+from domain.jobs.job import ClaimedJob, Hint
+from engine.catalogue import Job
+from engine.process.hints import hint_message
+from engine.process.runtime import Runtime
+from engine.worker.execution import MARKERS, Report, perform
+from engine.worker.loop import LedgerLoop
+from storage.ledger import ledger
+from tasks import celery as app
+
+MOST_TURNS = 50
+
+
+class Station(StrEnum):
+    """What a job goes through on its way from its hint to its settlement."""
+
+    LOOP = "loop"
+    POOL = "pool"
+    TRACER = "tracer"
+
+
+Passed = Callable[[Station], object]
+"""Told of each station that the job comes to."""
+
+
+class InlinePool(TaskPool):  # type: ignore[misc] # Celery ships no types
+    """Celery's pool without threads and children: a batch runs where it is handed in."""
+
+    def __init__(self, deadly: tuple[type[BaseException], ...], passed: Passed) -> None:
+        """An exception that is `deadly` ends the process: it passes through, where a pool would report a lost child."""
+        super().__init__()
+        self.reports: list[Report] = []
+        self._passed = passed
+        self._apply = partial(apply_target, propagate=deadly)
+        self.on_apply = self._noting
+
+    def _noting(self, target: Any, args: Any, kwargs: Any, *, callback: Any, **options: Any) -> None:  # noqa: ANN401 - Celery's
+        def note(reports: Sequence[Report]) -> None:
+            self.reports += reports
+            callback(reports)
+
+        self._passed(Station.POOL)
+        self._apply(target, args, kwargs, callback=note, **options)
+
+
+class EventLoop:
+    """As much of kombu's as the ledger loop uses; a timer is due at once, in the order of the times."""
+
+    def __init__(self, passed: Passed) -> None:
+        """Nothing is due."""
+        self._passed = passed
+        self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = count()
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> object:
+        """Call it once."""
+        heappush(self._timers, (delay, next(self._numbers), callback))
+        return callback
+
+    def call_repeatedly(self, *_given: object) -> None:
+        """Never: no job waits here for long."""
+
+    def run(self) -> None:
+        """Call what is due, and what becomes due meanwhile, until nothing is."""
+        for _ in range(MOST_TURNS):
+            if not self._timers:
+                return
+            self._passed(Station.LOOP)
+            heappop(self._timers)[2]()
+        raise AssertionError("the ledger loop does not come to rest")
+
+
+class Channel:
+    """Where the hint came from; it counts what becomes of it."""
+
+    no_ack_consumers = None
+
+    def __init__(self) -> None:
+        """Nothing is answered."""
+        self.acknowledged, self.rejected = 0, 0
+
+    def basic_ack(self, *_given: object, **_options: object) -> None:
+        """The hint was dealt with."""
+        self.acknowledged += 1
+
+    def basic_reject(self, *_given: object, **_options: object) -> None:
+        """The hint could not be read."""
+        self.rejected += 1
+
+
+class InlineWorker:
+    """Celery's consumer, as far as the ledger loop and its pool know it."""
+
+    connection_errors = (ConnectionError,)
+    hostname = "inline@test"
+    event_dispatcher = None
+    controller = None
+
+    def __init__(
+        self, process: Runtime, deadly: tuple[type[BaseException], ...] = (), passed: Passed = lambda _: None
+    ) -> None:
+        """`process` must be installed as this process's runtime."""
+        self._passed = passed
+        self.app, self.hub, self.pool, self.channel = app, EventLoop(passed), InlinePool(deadly, passed), Channel()
+        self.ledger_loop = LedgerLoop(process)
+        self.ledger_loop.attach(self)
+
+    def ask_for(self, _messages: int) -> None:
+        """There is one message."""
+
+    def run(self, hint: Hint) -> str:
+        """Take the job that a hint names through the loop, the pool and the tracer; returns what became of it.
+
+        That is the pool's report, `not_claimed` without one, and `claim_lost` when its settlement was refused.
+        """
+        self.ledger_loop.received(
+            Message(
+                headers=hint_message([hint]),
+                body="",
+                properties={},
+                delivery_info={"routing_key": hint.queue, "exchange": ""},
+                delivery_tag="1",
+                channel=self.channel,
+            )
+        )
+        with self._tracer_told(str(hint.job_id)):
+            self.hub.run()
+        if not self.pool.reports:
+            return "not_claimed"
+        refused = self.ledger_loop.health()["settlements_refused"]
+        return "claim_lost" if refused else self.pool.reports[-1].status
+
+    @contextmanager
+    def _tracer_told(self, task_id: str) -> Iterator[None]:
+        """Hear from Celery's tracer, by its signals, when the job enters and leaves it."""
+
+        def enters(task_id: str, **_: object) -> None:
+            if task_id == wanted:
+                self._passed(Station.TRACER)
+
+        def leaves(task_id: str, **_: object) -> None:
+            if task_id == wanted:
+                self._passed(Station.LOOP)
+
+        wanted = task_id
+        signals.task_prerun.connect(enters)
+        signals.task_postrun.connect(leaves)
+        try:
+            yield
+        finally:
+            signals.task_prerun.disconnect(enters)
+            signals.task_postrun.disconnect(leaves)
+
+
+def claim_job(process: Runtime, job_id: UUID) -> ClaimedJob:
+    """Claim a job and leave it at that, as a worker in the middle of it."""
+    with process.database.lane() as tx:
+        (job,) = ledger.claim(tx, [job_id], process.worker.worker_id, lease=process.lease.length).jobs
+    return job
+
+
+def run_claimed(job: ClaimedJob) -> Report:
+    """Run a job that was claimed, as the pool does; returns its report, of which nothing is written yet."""
+    place = MARKERS.take()
+    (report,) = perform([job], place)
+    MARKERS.free(place)
+    return report
+
+
+def settle_job(process: Runtime, report: Report) -> None:
+    """Write what became of a job that was claimed."""
+    assert report.settlement is not None, report.status
+    with process.database.lane() as tx:
+        assert not ledger.settle(tx, [report.settlement]).refused
+
+
+def run_job(process: Runtime, job_type: Job[Any], job_id: UUID) -> str:
+    """Run one job as a worker would that got its hint; returns what became of it, as `InlineWorker.run`."""
+    return InlineWorker(process).run(Hint(job_id, job_type.name, job_type.queue.value, job_type.light))

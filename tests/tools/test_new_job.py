@@ -1,0 +1,105 @@
+"""A new job type takes four files that people write: payload, handler, test and golden payload."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house import ROOT
+from tools.new_job import begin
+
+NOT_COPIED = shutil.ignore_patterns(".git", ".venv", "build", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis")
+GUARDS = (
+    "tests/test_house.py",
+    "tests/test_house_style.py",
+    "tests/test_catalogue.py",
+    "tests/test_docs.py",
+    "tests/domain/payloads",
+)
+"""The tests that look at every job type."""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the repository, whose files the tests may change."""
+    folder = tmp_path_factory.mktemp("copy") / "postroom"
+    shutil.copytree(ROOT, folder, ignore=NOT_COPIED)
+    return folder
+
+
+def run(copy: Path, *command: str) -> str:
+    """Run a module of Python in the copy; returns what it prints, and fails with that where it fails."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    done = subprocess.run(  # noqa: S603  # our own tools
+        [sys.executable, "-m", *command], cwd=copy, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def files(copy: Path) -> dict[str, bytes]:
+    """Every file of the copy that is not built."""
+    built = {"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"}
+    paths = [path for path in copy.rglob("*") if path.is_file() and not built & set(path.parts)]
+    return {str(path.relative_to(copy)): path.read_bytes() for path in paths}
+
+
+def test_a_job_type_takes_four_files(copy: Path) -> None:
+    before = files(copy)
+    run(copy, "tools.new_job", "digests", "count_waiting")
+    run(copy, "tools.golden")
+    run(copy, "tools.reference")
+    changed = {name for name, content in files(copy).items() if before.get(name) != content}
+    written = {name for name in changed if not name.startswith("docs/reference/")}
+    assert written == {
+        "domain/payloads/digests.py",
+        "tasks/digests.py",
+        "tests/golden/digests.count_waiting.v1.json",
+        "tests/tasks/test_digests.py",
+    }
+    sources = sorted(name for name in written if name.endswith(".py"))
+    run(copy, "ruff", "check", *sources)
+    run(copy, "ruff", "format", "--check", *sources)
+    run(copy, "mypy", *sources)
+    run(copy, "pytest", "-q", "-p", "no:cacheprovider", "tests/tasks/test_digests.py", *GUARDS)
+
+
+def test_a_job_type_of_a_known_family_is_added_to_its_files(copy: Path) -> None:
+    begin(copy, "triage", "sum_up")
+    sources = ("domain/payloads/triage.py", "tasks/triage.py", "tests/tasks/test_triage.py")
+    assert "def classify(" in (copy / "tasks/triage.py").read_text()
+    run(copy, "ruff", "check", *sources)
+    run(copy, "ruff", "format", "--check", *sources)
+    run(copy, "tools.golden")
+    assert (copy / "tests/golden/triage.sum_up.v1.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("family", "name", "words"),
+    [
+        ("triage", "classify", "there is a job type triage.classify"),
+        ("triage", "", "J='' is no name"),
+        ("Triage", "sum_up", "F='Triage' is no name"),
+        ("triage", "sum-up", "J='sum-up' is no name"),
+        ("gmail", "accounts", "tasks/gmail.py has the name accounts already"),
+    ],
+)
+def test_a_name_that_cannot_be_taken_is_refused_and_nothing_written(
+    tmp_path: Path, family: str, name: str, words: str
+) -> None:
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "gmail.py").write_text("from storage.accounts import accounts\n")
+    with pytest.raises(ValueError, match=words):
+        begin(tmp_path, family, name)
+    assert [path.name for path in tmp_path.rglob("*.py")] == ["gmail.py"]
+
+
+def test_the_command_line_says_what_is_wrong(copy: Path) -> None:
+    done = subprocess.run(  # our own tool
+        [sys.executable, "-m", "tools.new_job", "gmail", "sync"], cwd=copy, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == "make new-job: there is a job type gmail.sync\n"
