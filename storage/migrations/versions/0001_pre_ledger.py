@@ -16,6 +16,7 @@ def upgrade() -> None:
         "0001_claims",
         "0001_end_hooks",
         "0001_endings",
+        "0001_effects",
         "0001_rights",
     )
 
