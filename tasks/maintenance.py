@@ -83,7 +83,7 @@ def check_watches(ctx: JobContext, _payload: CheckWatchesPayload) -> Outcome:
 
 @job(queue=Queue.MAINTENANCE)
 def delete_finished_jobs(ctx: JobContext, _payload: DeleteFinishedJobsPayload) -> Outcome:
-    """Delete finished jobs past their retention; their audit trail stays."""
+    """Delete finished jobs past their retention; their audit log stays."""
     deleted = 0
     for _ in range(MOST_BATCHES):
         with ctx.fleet() as tx:

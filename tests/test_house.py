@@ -96,7 +96,7 @@ def crossed_rooms(module: Module) -> Iterator[str]:
             )
 
 
-def strangers(module: Module) -> Iterator[str]:
+def foreign_imports(module: Module) -> Iterator[str]:
     for found in module.imports():
         for third_party, rooms in ONLY_IN.items():
             if belongs(found.target, [third_party]) and not belongs(module.name, rooms):
@@ -193,7 +193,7 @@ def longest_known(target: str, names: dict[str, Module]) -> str:
 
 CHECKS = (
     crossed_rooms,
-    strangers,
+    foreign_imports,
     readers_of_the_environment,
     log_setups,
     families_that_know_families,
@@ -234,11 +234,11 @@ def test_the_house_has_no_room_that_the_table_forgets(house: House) -> None:
             "from domain.mail import mailbox",
             "sandbox may import only nobody",
         ),
-        (strangers, "domain.jobs.retry", "from celery import Task", "imports celery.Task"),
-        (strangers, "gateway.app", "from kombu import Producer", "imports kombu.Producer"),
-        (strangers, "tasks.gmail", "import psycopg", "belongs in bench, sandbox, storage, tests"),
-        (strangers, "gateway.oauth", "import httpx2", "imports httpx2"),
-        (strangers, "tasks.gmail", "from urllib.request import urlopen", "imports urllib.request"),
+        (foreign_imports, "domain.jobs.retry", "from celery import Task", "imports celery.Task"),
+        (foreign_imports, "gateway.app", "from kombu import Producer", "imports kombu.Producer"),
+        (foreign_imports, "tasks.gmail", "import psycopg", "belongs in bench, sandbox, storage, tests"),
+        (foreign_imports, "gateway.oauth", "import httpx2", "imports httpx2"),
+        (foreign_imports, "tasks.gmail", "from urllib.request import urlopen", "imports urllib.request"),
         (
             readers_of_the_environment,
             "engine.app",

@@ -12,9 +12,9 @@ ENQUEUED, STARTED, SUCCEEDED = ("job.enqueued", 0), ("job.started", 1), ("job.su
 
 
 @pytest.mark.parametrize(
-    ("trail", "ends_in", "attempt"),
+    ("events", "ends_in", "attempt"),
     [
-        ([], State.QUEUED, 0),  # no trail at all
+        ([], State.QUEUED, 0),  # no event at all
         ([STARTED, SUCCEEDED], State.SUCCEEDED, 1),  # never enqueued
         ([ENQUEUED, SUCCEEDED], State.SUCCEEDED, 0),  # never started
         ([ENQUEUED, STARTED, STARTED], State.RUNNING, 1),  # started twice
@@ -24,14 +24,16 @@ ENQUEUED, STARTED, SUCCEEDED = ("job.enqueued", 0), ("job.started", 1), ("job.su
         ([ENQUEUED, STARTED], State.SUCCEEDED, 1),  # the end is not told
     ],
 )
-def test_a_trail_with_a_gap_is_seen(trail: list[tuple[str, int]], ends_in: State, attempt: int) -> None:
-    assert walk(trail, ends_in, attempt, stranger=False) is not None
+def test_a_gap_in_the_events_is_seen(events: list[tuple[str, int]], ends_in: State, attempt: int) -> None:
+    assert walk(events, ends_in, attempt, dead_on_arrival=False) is not None
 
 
-def test_a_whole_trail_is_fine() -> None:
-    assert walk([ENQUEUED, STARTED, SUCCEEDED, ("job.hook_failed", 1)], State.SUCCEEDED, 1, stranger=False) is None
+def test_a_complete_log_is_fine() -> None:
+    assert (
+        walk([ENQUEUED, STARTED, SUCCEEDED, ("job.hook_failed", 1)], State.SUCCEEDED, 1, dead_on_arrival=False) is None
+    )
     given_back = [ENQUEUED, STARTED, ("job.retried", 0), STARTED, ("job.cancel_requested", 1), SUCCEEDED]
-    assert walk(given_back, State.SUCCEEDED, 1, stranger=False) is None
+    assert walk(given_back, State.SUCCEEDED, 1, dead_on_arrival=False) is None
 
 
 PARK = "update jobs set next_check_at = null, published_at = null"

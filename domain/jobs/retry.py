@@ -19,7 +19,7 @@ class RetryPolicy:
     def delay(self, attempt: int, dice: float) -> timedelta:
         """How long to wait after the failed attempt number `attempt` (from 1), for dice in [0, 1).
 
-        Full jitter: anything between nothing and the doubled-up base, so that a crowd of jobs that failed
+        Full jitter: anything between nothing and the doubled-up base, so that many jobs that failed
         together does not come back together.
         """
         doublings = min(attempt - 1, MOST_DOUBLINGS)

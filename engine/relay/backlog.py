@@ -45,9 +45,9 @@ IDLE_S = 0.2
 """How often the broker is looked at while there is no backlog: doors may flood it, and only the relay sees that."""
 
 LINGER_S = 1.0
-"""How long the relay stays awake after the last backlog: enqueues that saw their tenant crowded do not wake it."""
+"""How long the relay stays awake after the last backlog: enqueues for a tenant over its burst do not wake it."""
 
-LOOK_FOR_CROWDS_S = 0.25
+LOOK_OVER_BURST_S = 0.25
 """How often a full window is searched for tenants that fill it call by call."""
 
 NEWEST = 2000
@@ -189,12 +189,12 @@ class Feeder:
             with self._runtime.database.statements() as tx:
                 relay.close_queue(tx, queue) if full else relay.open_queue(tx, queue)
             lane.full = full
-        if depth > max(lane.window.size, burst) and now - lane.searched_at >= LOOK_FOR_CROWDS_S:
+        if depth > max(lane.window.size, burst) and now - lane.searched_at >= LOOK_OVER_BURST_S:
             lane.searched_at = now
             with self._runtime.database.statements() as tx:
-                marked = relay.mark_crowds(tx, queue, burst=burst, newest=NEWEST)
+                marked = relay.mark_over_burst(tx, queue, burst=burst, newest=NEWEST)
             if marked:
-                log.info("tenants_crowd_a_queue", queue=queue, tenants=marked)
+                log.info("tenants_over_burst", queue=queue, tenants=marked)
 
     def _pause(self, backlog: relay.Backlog, now: float) -> float:
         if backlog:
@@ -202,7 +202,7 @@ class Feeder:
         if now - self._cleared_at >= LINGER_S:
             self._cleared_at = now
             with self._runtime.database.statements() as tx:
-                relay.clear_crowds(tx, backlog)
+                relay.clear_over_burst(tx, backlog)
         if now >= self._awake_until:
             return IDLE_S
         lanes = [self._lanes[queue] for queue in backlog]

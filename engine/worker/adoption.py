@@ -53,13 +53,13 @@ def write_dead_letter(runtime: Runtime, task: str, task_id: str, body: object) -
     try:
         contract = JobContract.parse(_arguments(body))
         with runtime.database.ledger() as tx:
-            buried = refusals.bury(tx, contract.new_job())
+            written = refusals.write_dead_letter(tx, contract.new_job())
     except Invalid as problem:
         record_refusal(runtime, task, task_id, problem.field, problem.reason)
     except Failure as problem:
         record_refusal(runtime, task, task_id, "envelope", problem.reason)
     else:
-        log.error("unknown_job_type", task=task, task_id=task_id, buried=buried)
+        log.error("unknown_job_type", task=task, task_id=task_id, dead_letter=written)
 
 
 def _arguments(body: object) -> object:

@@ -1,4 +1,4 @@
-"""The audit trail beyond the moves of jobs: append only."""
+"""The audit log beyond the moves of jobs: append only."""
 
 from psycopg.types.json import Jsonb
 

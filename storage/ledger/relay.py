@@ -127,25 +127,25 @@ def unpark(tx: Transaction, found: Sequence[Park]) -> int:
     return len(tx.run("unpark_jobs", names=[park.name for park in found], rooms=[park.room for park in found]))
 
 
-def mark_crowds(tx: Transaction, queue: str, *, burst: int, newest: int) -> int:
+def mark_over_burst(tx: Transaction, queue: str, *, burst: int, newest: int) -> int:
     """Mark tenants that have more hints out than their burst; returns how many are new."""
-    return len(tx.run("mark_crowds", queue=queue, burst=burst, newest=newest))
+    return len(tx.run("mark_over_burst", queue=queue, burst=burst, newest=newest))
 
 
-def clear_crowds(tx: Transaction, waiting: Backlog) -> None:
+def clear_over_burst(tx: Transaction, waiting: Backlog) -> None:
     """Let tenants without a backlog publish at once again."""
     levels = {(queue, level.priority) for queue, levels in waiting.items() for level in levels}
-    tx.run("clear_crowds", queues=[queue for queue, _ in levels], priorities=[priority for _, priority in levels])
+    tx.run("clear_over_burst", queues=[queue for queue, _ in levels], priorities=[priority for _, priority in levels])
 
 
 def close_queue(tx: Transaction, queue: str) -> None:
     """Let every new job of a queue wait for the relay."""
-    tx.raw("insert into crowds (queue) values (%(queue)s)", {"queue": queue})
+    tx.raw("insert into orgs_over_burst (queue) values (%(queue)s)", {"queue": queue})
 
 
 def open_queue(tx: Transaction, queue: str) -> None:
-    """Let the doors publish into a queue again."""
-    tx.raw("delete from crowds where queue = %(queue)s and org_id is null", {"queue": queue})
+    """Let enqueues publish into a queue again."""
+    tx.raw("delete from orgs_over_burst where queue = %(queue)s and org_id is null", {"queue": queue})
 
 
 def recall_hints(tx: Transaction, *, batch: int) -> int:

@@ -1,4 +1,4 @@
-"""Closing dead letters: replay as it was, replay mended, or discard, each with its trace in the audit trail."""
+"""Closing dead letters: replay as it was, replay mended, or discard, each with its entry in the audit log."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -121,6 +121,6 @@ def _close(
 ) -> None:
     why = str(story["reason"])
     dead_letters.close(tx, letter.letter_id, state=state, by=by.actor_id, why=why, replay=replay)
-    told = {"dead_letter_id": str(letter.letter_id), **story}
+    data = {"dead_letter_id": str(letter.letter_id), **story}
     job = (letter.job_id, letter.job_type)
-    operator_actions.record(tx, f"deadletter.{state}", told, by=by, org_id=letter.org_id, job=job)
+    operator_actions.record(tx, f"deadletter.{state}", data, by=by, org_id=letter.org_id, job=job)

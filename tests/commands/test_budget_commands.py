@@ -1,4 +1,4 @@
-"""Operators see what orgs spend and give one more; the audit trail tells it."""
+"""Operators see what orgs spend and give one more; the audit log has it."""
 
 from datetime import UTC, datetime
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Operators close and open gates, and the audit trail tells it."""
+"""Operators close and open gates, and the audit log has it."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID

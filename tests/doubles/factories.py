@@ -121,7 +121,7 @@ def pass_time(database: Connection, span: timedelta) -> None:
         "idempotency_keys": ("first_seen_at", "last_seen_at", "expires_at"),
         "gates": ("until", "closed_at"),
         "serial_slots": ("taken_at",),
-        "crowds": ("since",),
+        "orgs_over_burst": ("since",),
     }
     for table, names in columns.items():
         moves = ", ".join(f"{name} = {name} - %(span)s" for name in names)

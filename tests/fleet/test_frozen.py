@@ -23,21 +23,19 @@ def test_a_thawed_workers_writes_are_refused(fleet: Fleet) -> None:
     fleet.worker("heir", concurrency=4).ready()
     assert fleet.wait_for_end([*jobs.values(), deed]) == {"succeeded": 7}
     fleet.check()  # the second worker's child job has ended too, and the ledger is at rest
-    trails = {job_id: fleet.events(job_id) for job_id in (*jobs.values(), deed)}
+    logs = {job_id: fleet.events(job_id) for job_id in (*jobs.values(), deed)}
     outputs = fleet.ask("select id, output from jobs order by id")
     fleet.outside.open_gate("morning")
     sleeper.thaw()
     for how in WRITES:
         fleet.wait_for_line(f"refused {how}")
     # Each attempt is settled in the end, by a statement that matches nothing.
-    eventually(
-        lambda: refused_settlements(sleeper.logs()) == len(trails), within=20, describe="the refused settlements"
-    )
+    eventually(lambda: refused_settlements(sleeper.logs()) == len(logs), within=20, describe="the refused settlements")
     eventually(lambda: '"event": "effect_unrecorded"' in sleeper.logs(), within=20, describe="the unrecorded effect")
-    assert {job_id: fleet.events(job_id) for job_id in trails} == trails
+    assert {job_id: fleet.events(job_id) for job_id in logs} == logs
     assert fleet.ask("select id, output from jobs order by id") == outputs
-    for trail in trails.values():
-        assert trail == ["enqueued", "started", "retried", "started", "succeeded"]
+    for events in logs.values():
+        assert events == ["enqueued", "started", "retried", "started", "succeeded"]
     assert fleet.ask("select attempt, result ->> 'attempt' from job_steps") == [(2, "2")]
     assert fleet.ask("select progress ->> 'attempt' from jobs where progress is not null") == [("2",)]
     assert fleet.ask("select attempt from audit_log where event = 'probe.wrote'") == [(2,), (2,)]
@@ -45,4 +43,4 @@ def test_a_thawed_workers_writes_are_refused(fleet: Fleet) -> None:
     assert fleet.ask("select job_id from audit_log where event = 'effect.unrecorded'") == [(deed,)]
     check_deeds([line[1] for line in fleet.outside.lines("deed")])
     fleet.check()
-    assert refused_settlements(sleeper.logs()) == len(trails)
+    assert refused_settlements(sleeper.logs()) == len(logs)

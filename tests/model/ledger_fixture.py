@@ -21,7 +21,7 @@ from tests.model.ledger_model import DEADLINE, DELAY, KINDS
 
 EMPTY = (
     "set session_replication_role = replica; delete from audit_entries; delete from dead_letters;"
-    " delete from serial_slots; delete from idempotency_keys; delete from gates; delete from crowds;"
+    " delete from serial_slots; delete from idempotency_keys; delete from gates; delete from orgs_over_burst;"
     " delete from workers; delete from jobs; set session_replication_role = default"
 )
 """Without triggers, because the audit log refuses deletes. Truncating so many tables takes far longer."""

@@ -1,4 +1,4 @@
-"""What must hold after a recovery (docs: promises.md), read from the ledger, the audit trail and the journals."""
+"""What must hold after a recovery (docs: promises.md), read from the ledger, the audit log and the journals."""
 
 import json
 import re

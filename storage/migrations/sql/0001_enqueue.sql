@@ -23,7 +23,7 @@ grant execute on function postroom.gate_of(uuid, text, text, text) to postroom_l
 -- Inserts jobs, their guards and their audit events in the caller's transaction; all of a batch in one statement.
 -- requests: a JSON array of objects (job_type, org_id, payload, and the optional fields of the job contract).
 -- publisher: true when the caller will publish the hints after its commit; else they wait for the relay, which is woken.
--- burst: so many due jobs of an org and queue are published at once; the rest, and all of a crowded org's, wait for the relay.
+-- burst: so many due jobs of an org and queue are published at once; the rest, and all jobs of an org over its burst, wait for the relay.
 create function postroom.enqueue_jobs(
   requests jsonb, publisher boolean default false, patience interval default '30 seconds', burst integer default 20
 )
@@ -115,8 +115,8 @@ begin
     select j.*, j.wins and j.due and j.gate is null as ready,
            row_number() over (partition by j.type_queue, j.org_id, j.wins and j.due and j.gate is null
                               order by j.priority desc, j.place) as rank,
-           exists (select from crowds c where c.queue = j.type_queue and c.org_id = j.org_id)
-             or exists (select from crowds c where c.queue = j.type_queue and c.org_id is null) as crowded
+           exists (select from orgs_over_burst o where o.queue = j.type_queue and o.org_id = j.org_id)
+             or exists (select from orgs_over_burst o where o.queue = j.type_queue and o.org_id is null) as over_burst
     from judged j
   ),
   inserted as (
@@ -129,16 +129,16 @@ begin
            actor_type, actor_id, coalesce(given_request, id::text), coalesce(given_correlation, given_request, id::text),
            traceparent, parent_id, replay_of,
            coalesce(given_attempts, type_attempts), type_deadline, coalesce(created_at, now()), due_at, expires_at,
-           case when ready and publisher and not crowded and rank <= burst then now() end,
-           case when not due then due_at when ready and publisher and not crowded and rank <= burst then now() + patience end,
-           case when ready and not (publisher and not crowded and rank <= burst) then due_at end,
+           case when ready and publisher and not over_burst and rank <= burst then now() end,
+           case when not due then due_at when ready and publisher and not over_burst and rank <= burst then now() + patience end,
+           case when ready and not (publisher and not over_burst and rank <= burst) then due_at end,
            gate
     from placed where wins
     on conflict (id) do nothing
     returning id, org_id, project_id, job_type, actor_type, actor_id, request_id, correlation_id, run_at, parent_id, replay_of,
               published_at
   ),
-  told as (
+  audited as (
     insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
       parent_id, replay_of, data)
     select 'job.enqueued', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, 0, parent_id, replay_of,
@@ -146,15 +146,15 @@ begin
     from inserted
   ),
   marked as (
-    insert into crowds (queue, org_id)
-    select distinct type_queue, org_id from placed where ready and not crowded and rank > burst
+    insert into orgs_over_burst (queue, org_id)
+    select distinct type_queue, org_id from placed where ready and not over_burst and rank > burst
   )
   select p.place, p.winner, p.type_name, p.type_queue, i.id is not null, i.published_at is not null, p.light
   from placed p left join inserted i on i.id = p.id and p.wins
   order by p.place;
 
-  if not publisher or exists (select from crowds c where c.since = now()) then
-    -- The relay stays awake while a tenant is crowded: whoever adds to its backlog need not wake it again.
+  if not publisher or exists (select from orgs_over_burst o where o.since = now()) then
+    -- The relay stays awake while a tenant is over its burst: whoever adds to its backlog need not wake it again.
     perform pg_notify('postroom_due', '');
   end if;
 end

@@ -22,7 +22,7 @@ def test_a_later_attempt_never_waits_less_for_the_same_dice(policy: RetryPolicy,
 
 
 @given(policies, st.integers(1, 40), st.floats(0, 0.5), st.floats(0.5, 1, exclude_max=True))
-def test_the_dice_spread_the_crowd(policy: RetryPolicy, attempt: int, low: float, high: float) -> None:
+def test_jitter_spreads_the_retries(policy: RetryPolicy, attempt: int, low: float, high: float) -> None:
     assert policy.delay(attempt, low) <= policy.delay(attempt, high)
 
 

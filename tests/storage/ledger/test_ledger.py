@@ -51,7 +51,7 @@ def finish(store: Database, job_id: UUID, token: UUID, state: State = State.SUCC
         return ledger.settle(tx, [Settlement(job_id, token, state, output={"n": 1}, error=error)])
 
 
-def test_a_job_goes_from_queued_to_succeeded_with_a_whole_audit_trail(
+def test_a_job_goes_from_queued_to_succeeded_with_a_whole_audit_log(
     database: Connection, store: Database, org: UUID
 ) -> None:
     job_id = enqueue_one(store, org, payload={"n": 1})

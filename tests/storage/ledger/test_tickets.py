@@ -96,8 +96,8 @@ def test_gates_keys_and_cancels_hold_for_tickets_too(store: Database, org: UUID,
         gates.close(tx, Gate("org", str(org), "a pause", None, "ada"))
     gated = fill(store, org, 1)
     assert draw(store, worker, org, 5).jobs == ()
-    shelves = database.execute("select id, parked_by from jobs where backlog_since is null and state = 'queued'")
-    assert dict(shelves.fetchall()) == {job_ids[1]: f"key:probe.serial:{org}:ann", gated[0]: f"gate:org:{org}"}
+    waiting = database.execute("select id, parked_by from jobs where backlog_since is null and state = 'queued'")
+    assert dict(waiting.fetchall()) == {job_ids[1]: f"key:probe.serial:{org}:ann", gated[0]: f"gate:org:{org}"}
     with store.ledger() as tx:
         gates.open_gate(tx, "org", str(org))
         canceled = fill(store, org, 1)
@@ -169,10 +169,10 @@ def test_backlogs_are_counted_up_to_a_bound(store: Database, org: UUID, database
         assert list(relay.count_light_backlog(tx, wanted).values()) == [6, 1, 0]
 
 
-def test_a_tenant_with_a_light_backlog_stays_crowded(store: Database, org: UUID) -> None:
+def test_a_tenant_with_a_light_backlog_stays_over_its_burst(store: Database, org: UUID) -> None:
     fill(store, org, 1)
     with store.ledger() as tx:
-        relay.clear_crowds(tx, relay.backlog(tx, ["default"]))
+        relay.clear_over_burst(tx, relay.backlog(tx, ["default"]))
         answer = ledger.enqueue(tx, [NewJob("probe.light", org, {})], publisher=True, patience=PATIENCE)
     assert not answer[0].publish
 

@@ -20,7 +20,7 @@ FLEET = {
     "refused_messages": "broker messages that could not be understood, of no known org",
     "refused_pushes": "pushes of no known org, counted",
     "serial_slots": "who holds a concurrency key",
-    "crowds": "which tenants have filled a queue",
+    "orgs_over_burst": "which tenants have filled a queue",
     "tenant_seal": "the secret behind the tenants' seals",
     "workers": "the processes that run jobs",
 }
@@ -31,7 +31,7 @@ CATALOGUE = {"job_types": "the code's own catalogue; the same for every org and 
 
 OTHERS = frozenset({*FLEET, *CATALOGUE})
 
-VIEWS = {"audit_log": "the events of the audit trail"}
+VIEWS = {"audit_log": "the events of the audit log"}
 """Views of tenants' tables, which show each tenant what the tables do."""
 
 
