@@ -12,7 +12,7 @@ from celery.exceptions import Reject
 from engine.catalogue import Job, catalogue
 from engine.celery_patches.request_stack import RequestStack
 from engine.process.database_away import patiently
-from engine.process.hints import DRAW
+from engine.process.hints import CLAIM_BACKLOG
 from engine.process.refused_messages import record_refusal
 from engine.process.runtime import runtime
 from engine.relay.relay import Relay
@@ -67,15 +67,15 @@ class JobTask(Task):  # type: ignore[misc] # Celery ships no types
     calls and another request for each job, longer than all that `run` does for a light one."""
 
 
-class DrawTask(Task):  # type: ignore[misc] # Celery ships no types
-    """What messages with tickets name; the ledger loop takes them, and nobody else may send one."""
+class ClaimBacklogTask(Task):  # type: ignore[misc] # Celery ships no types
+    """The task of messages with demand; the ledger loop takes them, and nobody else may send one."""
 
     Strategy = JobTask.Strategy
-    name = DRAW
+    name = CLAIM_BACKLOG
 
     def run(self, *_arguments: object, **_contract: object) -> str:
         """Refuse a message that is not the relay's."""
-        record_refusal(runtime(), DRAW, self.request.id, "task", "is not for clients")
+        record_refusal(runtime(), CLAIM_BACKLOG, self.request.id, "task", "is not for clients")
         return "refused"
 
 
@@ -128,6 +128,6 @@ def publish_catalogue() -> None:
         job_types.publish(tx, [job_type.line() for job_type in catalogue])
 
 
-app.register_task(DrawTask())
+app.register_task(ClaimBacklogTask())
 
 app.steps["worker"].add(FleetStep)

@@ -16,7 +16,7 @@ from domain.jobs.lifecycle import Settlement
 from engine.process.runtime import Runtime
 from engine.worker.lease import renew
 from storage.ledger import ledger, relay
-from storage.ledger.relay import Level
+from storage.ledger.relay import BacklogClass
 
 BATCH, BATCHES = 100, 40
 FLAT = Target("ratio", "at least", round(1 / 1.15, 3))
@@ -81,7 +81,7 @@ def cost(runtime: Runtime, org: UUID) -> float:
             jobs = [NewJob("noop_jobs.noop", org, {}) for _ in range(BATCH)]
             ledger.enqueue(tx, jobs, publisher=False, patience=runtime.patience)
         with runtime.database.statements() as tx:
-            tenants = relay.waiting_tenants(tx, "default", Level(0, light=False), start=UUID(int=0), most=1)
+            tenants = relay.waiting_tenants(tx, "default", BacklogClass(0, light=False), start=UUID(int=0), most=1)
             due = relay.publish_backlog(
                 tx, "default", 0, tenants=tenants, quotas={org: BATCH}, patience=runtime.patience
             )

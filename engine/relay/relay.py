@@ -8,7 +8,7 @@ import structlog
 
 from domain.jobs.failures import Failure
 from engine.process.runtime import Runtime
-from engine.relay.backlog import Feeder
+from engine.relay.backlog import BacklogPublisher
 from engine.relay.broker import Broker, BrokerAway
 from engine.relay.unpark import Warden
 from storage.ledger import gates, recovery, relay, retention
@@ -28,7 +28,7 @@ class Relay(threading.Thread):
         self._runtime = runtime
         self._stopped = threading.Event()
         self._broker = Broker(runtime)
-        self._feeder = Feeder(runtime, self._broker)
+        self._publisher = BacklogPublisher(runtime, self._broker)
         self._warden = Warden(runtime)
         self.leading = threading.Event()
 
@@ -59,8 +59,8 @@ class Relay(threading.Thread):
         if self._stopped.is_set():
             return
         relay.listen(session)
-        self._feeder = Feeder(self._runtime, self._broker)
-        self._feeder.begin()
+        self._publisher = BacklogPublisher(self._runtime, self._broker)
+        self._publisher.begin()
         self.leading.set()
         log.info("relay_leads")
         due_at = time.monotonic()
@@ -76,7 +76,7 @@ class Relay(threading.Thread):
 
     def feed(self) -> float:
         """Fill each queue's window from the backlog once; returns in how many seconds to do it again."""
-        return self._feeder.turn()
+        return self._publisher.turn()
 
     def turn(self) -> bool:
         """One round: rescue, watch the broker's epoch, look at what is due, unpark; true when more is to do at once."""

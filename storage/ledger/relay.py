@@ -9,7 +9,7 @@ from uuid import UUID
 import psycopg
 
 from domain.jobs.job import Hint
-from domain.scheduling.backlog_demand import Tickets
+from domain.scheduling.backlog_demand import Demand
 from domain.scheduling.fairness import Tenant
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -45,14 +45,14 @@ class Park:
     room: int
 
 
-class Level(NamedTuple):
+class BacklogClass(NamedTuple):
     """One kind of jobs in a backlog, at one priority."""
 
     priority: int
     light: bool
 
 
-Backlog = Mapping[str, Sequence[Level]]
+Backlog = Mapping[str, Sequence[BacklogClass]]
 """What waits in each queue that has a backlog, the highest priority first."""
 
 
@@ -63,15 +63,17 @@ def publish_due(tx: Transaction, *, batch: int, patience: timedelta, burst: int)
 
 def backlog(tx: Transaction, queues: Sequence[str]) -> Backlog:
     """Which of these queues have a backlog, at which priorities and of which kinds."""
-    found: dict[str, list[Level]] = {}
+    found: dict[str, list[BacklogClass]] = {}
     for row in tx.run("list_backlog", queues=list(queues)):
-        found.setdefault(row.queue, []).append(Level(row.priority, row.light))
+        found.setdefault(row.queue, []).append(BacklogClass(row.priority, row.light))
     return found
 
 
-def waiting_tenants(tx: Transaction, queue: str, level: Level, *, start: UUID, most: int) -> Sequence[Tenant]:
+def waiting_tenants(
+    tx: Transaction, queue: str, backlog_class: BacklogClass, *, start: UUID, most: int
+) -> Sequence[Tenant]:
     """Orgs with a backlog, beginning with `start` or the next after it, and from the first one on after the last."""
-    asked = {"queue": queue, "priority": level.priority, "light": level.light}
+    asked = {"queue": queue, "priority": backlog_class.priority, "light": backlog_class.light}
     rows = list(tx.run("list_waiting_orgs", **asked, start=start, last=LAST_ID, most=most))
     if len(rows) < most and start.int:
         rows += tx.run(
@@ -104,15 +106,15 @@ def publish_backlog(
     )
 
 
-def count_light_backlog(tx: Transaction, tickets: Tickets) -> Tickets:
-    """How many light jobs wait where tickets of one queue and priority lead, counted up to the given numbers."""
-    first = next(iter(tickets))
+def count_light_backlog(tx: Transaction, demand: Demand) -> Demand:
+    """How many light jobs wait under backlog keys of one queue and priority, counted up to the given numbers."""
+    first = next(iter(demand))
     rows = tx.run(
         "count_light_backlog",
         queue=first.queue,
         priority=first.priority,
-        org_ids=[ticket.org_id for ticket in tickets],
-        mosts=list(tickets.values()),
+        org_ids=[key.org_id for key in demand],
+        mosts=list(demand.values()),
     )
     return {first._replace(org_id=row.org_id): row.jobs for row in rows}
 
@@ -134,8 +136,8 @@ def mark_over_burst(tx: Transaction, queue: str, *, burst: int, newest: int) -> 
 
 def clear_over_burst(tx: Transaction, waiting: Backlog) -> None:
     """Let tenants without a backlog publish at once again."""
-    levels = {(queue, level.priority) for queue, levels in waiting.items() for level in levels}
-    tx.run("clear_over_burst", queues=[queue for queue, _ in levels], priorities=[priority for _, priority in levels])
+    classes = {(queue, backlog_class.priority) for queue, classes in waiting.items() for backlog_class in classes}
+    tx.run("clear_over_burst", queues=[queue for queue, _ in classes], priorities=[priority for _, priority in classes])
 
 
 def close_queue(tx: Transaction, queue: str) -> None:

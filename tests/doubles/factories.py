@@ -80,14 +80,14 @@ def relay_once(store: Database, *, burst: int = 20, room: int = 1000) -> list[Hi
         gates.forget_ended(tx)
         relay.unpark(tx, [park for park in relay.parks(tx, after="", most=1000, batch=1000) if park.room])
         hints = [*relay.publish_due(tx, batch=1000, patience=PATIENCE, burst=burst).hints]
-        for queue, levels in relay.backlog(tx, queues).items():
-            for level in levels:
-                if level.light:
+        for queue, classes in relay.backlog(tx, queues).items():
+            for backlog_class in classes:
+                if backlog_class.light:
                     continue
-                tenants = relay.waiting_tenants(tx, queue, level, start=UUID(int=0), most=1000)
+                tenants = relay.waiting_tenants(tx, queue, backlog_class, start=UUID(int=0), most=1000)
                 quotas, _ = share(room, tenants, None)
                 due = relay.publish_backlog(
-                    tx, queue, level.priority, tenants=tenants, quotas=quotas, patience=PATIENCE
+                    tx, queue, backlog_class.priority, tenants=tenants, quotas=quotas, patience=PATIENCE
                 )
                 hints += due.hints
                 room -= len(due.hints)

@@ -12,7 +12,7 @@ from domain.jobs.effects import Strategy
 from domain.jobs.failures import ClaimLost
 from domain.jobs.job import ClaimedJob, JsonObject, NewJob, Origin, State
 from domain.jobs.lifecycle import CloseGate, Settlement
-from domain.scheduling.backlog_demand import Ticket
+from domain.scheduling.backlog_demand import BacklogKey
 from storage.ledger import effects, gates, ledger
 from storage.ledger.gates import Gate
 from storage.ledger.ledger import Worker
@@ -50,7 +50,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.unanswered: list[tuple[UUID, UUID]] = []
         """Claims whose answer was lost: ids and tokens."""
         self.doubts: list[UUID] = []
-        """Tokens of claims by tickets whose answer was lost: nobody knows the ids."""
+        """Tokens of claims from a backlog whose answer was lost: nobody knows the ids."""
         self.asked_for = 0
 
     @initialize(asked=REQUESTS)
@@ -170,16 +170,16 @@ class LedgerMachine(RuleBasedStateMachine):
         answered=st.sampled_from([True, True, True, False]),
     )
     @precondition(lambda self: self.model.jobs)
-    def draw(self, number: int, org: int, count: int, *, answered: bool = True) -> None:
-        """A process claims by tickets, whatever light jobs wait in an org's backlog; the answer may get lost."""
+    def claim_from_backlog(self, number: int, org: int, count: int, *, answered: bool = True) -> None:
+        """A process claims from the backlog, whatever light jobs of an org wait there; the answer may get lost."""
         worker, token = self.fixture.workers[number], uuid4()
-        tickets = {Ticket("default", priority, self.fixture.orgs[org]): count for priority in (0, 5)}
+        demand = {BacklogKey("default", priority, self.fixture.orgs[org]): count for priority in (0, 5)}
         with self.store.ledger() as tx:
-            claims = self.verbs.claim(tx, [], worker.worker_id, lease=LEASE_SPAN, tickets=tickets, token=token)
+            claims = self.verbs.claim(tx, [], worker.worker_id, lease=LEASE_SPAN, demand=demand, token=token)
         told = {job.job_id: "claimed" for job in claims.jobs} | claims.refused
         for job_id, said in told.items():
             job = self.model.jobs[job_id]
-            assert job.kind.light, f"{job} came by a ticket"
+            assert job.kind.light, f"{job} came from a backlog"
             assert job.org == self.fixture.orgs[org], f"{job} is another org's"
             assert said == self.model.claim_answer(job), f"{said}: {job}"
             if said in {"canceled", "expired"}:
@@ -391,7 +391,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.open_gates()
         self.claim_all(0, start=False)
         for org in range(len(self.fixture.orgs)):
-            self.draw(0, org, 100)
+            self.claim_from_backlog(0, org, 100)
         held = [job for job in self.claimed if self.model.jobs[job.job_id].state in HELD]
         self._write([(settlement(job, "done"), "done") for job in held])
 

@@ -72,7 +72,7 @@ create domain postroom.expires_at as timestamptz
 --   out too long, a claimed one when its worker's lease could have ended.
 -- light: whether its type was light when it was enqueued; such jobs of milliseconds stand apart in the backlog.
 -- backlog_since: it is due since then and not published; the relay publishes it when its turn has come. A light one stays
---   there until it is claimed: the relay publishes a ticket, and who holds that claims the oldest.
+--   there until it is claimed: the relay asks for claims from the backlog, and a worker claims the oldest.
 -- parked_by: it waits for a gate to open (gate:<scope>:<key>) or for its concurrency key (key:<serial_key>), and nobody
 --   looks at it before that happens.
 create table jobs (

@@ -12,9 +12,9 @@ from psycopg import Connection
 from domain.jobs.failures import Permanent, Transient
 from domain.jobs.job import Cancel, ClaimedJob, Done, Outcome, Snooze, State
 from domain.jobs.lifecycle import Settlement
-from domain.scheduling.backlog_demand import Ticket
+from domain.scheduling.backlog_demand import BacklogKey
 from engine.catalogue import catalogue
-from engine.process.hints import ticket_message
+from engine.process.hints import demand_message
 from engine.process.runtime import Runtime
 from engine.worker.execution import Report
 from engine.worker.loop import LedgerLoop
@@ -40,7 +40,7 @@ def claim(process: Runtime, org: UUID, count: int) -> tuple[LedgerLoop, list[Cla
     """A loop that has claimed so many jobs, and handed them to its pool."""
     fill(process, org, count)
     loop, consumer = make_loop(process)
-    loop.received(Broker().message(ticket_message({Ticket("default", 0, org): count})))
+    loop.received(Broker().message(demand_message({BacklogKey("default", 0, org): count})))
     loop.turn()
     return loop, consumer.pool.taken
 
@@ -133,7 +133,7 @@ def test_a_claim_whose_answer_cannot_be_read_is_given_back(
 
     fill(process, org, 2)
     loop, consumer = make_loop(process)
-    loop.received(Broker().message(ticket_message({Ticket("default", 0, org): 2})))
+    loop.received(Broker().message(demand_message({BacklogKey("default", 0, org): 2})))
     with monkeypatch.context() as broken:
         broken.setattr(ledger, "claim", unreadable)
         with pytest.raises(ValueError, match="no such year"):

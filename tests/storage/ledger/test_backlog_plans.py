@@ -59,7 +59,7 @@ def owner(settings: Settings, waiting: str) -> Iterator[Connection]:
         connection.rollback()
 
 
-TICKETS = ("queues", "priorities", "org_ids", "counts", "floors")
+DEMAND = ("queues", "priorities", "org_ids", "counts", "cursors")
 
 
 def asked(owner: Connection, waiting: str) -> dict[str, dict[str, Any]]:
@@ -67,9 +67,9 @@ def asked(owner: Connection, waiting: str) -> dict[str, dict[str, Any]]:
     rows = owner.execute("select id, claim_token, org_id from jobs order by id limit %s", (BATCH,)).fetchall()
     ids, tokens, org = [row[0] for row in rows], [row[1] for row in rows], rows[0][2]
     claiming = {"token": uuid4(), "worker_id": uuid4(), "lease": LEASE}
-    hints = {"job_ids": ids, "starts": [False] * BATCH} | {name: [] for name in TICKETS}
+    hints = {"job_ids": ids, "starts": [False] * BATCH} | {name: [] for name in DEMAND}
     place = {"queue": "default", "priority": 0, "org_ids": [org]}
-    tickets = {"job_ids": [], "starts": [], "queues": ["default"], "priorities": [0], "org_ids": [org]}
+    demand = {"job_ids": [], "starts": [], "queues": ["default"], "priorities": [0], "org_ids": [org]}
     listing = {"queue": "default", "priority": 0, "start": UUID(int=0), "last": LAST_ID, "most": 500}
     over_burst = {"queues": ["default"], "priorities": [0]}
     each = {
@@ -85,7 +85,7 @@ def asked(owner: Connection, waiting: str) -> dict[str, dict[str, Any]]:
             "clear_over_burst": over_burst,
         },
         "light": {
-            "claim_jobs": claiming | tickets | {"counts": [BATCH], "floors": []},
+            "claim_jobs": claiming | demand | {"counts": [BATCH], "cursors": []},
             "count_light_backlog": place | {"mosts": [4000]},
             "list_backlog": {"queues": ["default"]},
             "list_waiting_orgs": listing | {"light": True},

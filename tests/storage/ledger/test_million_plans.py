@@ -95,17 +95,23 @@ def claiming(million: Connection) -> dict[str, Any]:
     ids = column(million, "id", PUBLISHED)
     return {
         "job_ids": ids, "starts": [True] * len(ids), "token": uuid4(), "worker_id": uuid4(), "lease": LEASE,
-    } | tickets(million)  # fmt: skip
+    } | demand(million)  # fmt: skip
 
 
-def tickets(million: Connection) -> dict[str, Any]:
+def demand(million: Connection) -> dict[str, Any]:
     orgs = sorted(set(column(million, "org_id", "backlog_since is not null and light")))
     each = len(orgs)
-    return {"queues": ["default"] * each, "priorities": [0] * each, "org_ids": orgs, "counts": [5] * each, "floors": []}
+    return {
+        "queues": ["default"] * each,
+        "priorities": [0] * each,
+        "org_ids": orgs,
+        "counts": [5] * each,
+        "cursors": [],
+    }
 
 
 def counting(million: Connection) -> dict[str, Any]:
-    given = tickets(million)
+    given = demand(million)
     return {"queue": "default", "priority": 0, "org_ids": given["org_ids"], "mosts": given["counts"]}
 
 

@@ -11,7 +11,7 @@ from domain.jobs.job import NewJob
 from domain.scheduling.fairness import Tenant
 from storage.ledger import gates, ledger, relay
 from storage.ledger.gates import Gate
-from storage.ledger.relay import Level
+from storage.ledger.relay import BacklogClass
 from storage.postgres.database import Database
 from tests.doubles.factories import (
     LEASE,
@@ -26,7 +26,7 @@ from tests.doubles.factories import (
 )
 
 BURST = 5
-ORDINARY = Level(0, light=False)
+ORDINARY = BacklogClass(0, light=False)
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def test_the_higher_priority_goes_first(database: Connection, store: Database, o
     urgent = make_org(database, "urgent")
     enqueue(store, urgent, BURST + 2, priority=10)
     with store.ledger() as tx:
-        assert relay.backlog(tx, ["default", "exports"]) == {"default": [Level(10, light=False), ORDINARY]}
+        assert relay.backlog(tx, ["default", "exports"]) == {"default": [BacklogClass(10, light=False), ORDINARY]}
     hints = relay_once(store, room=4)
     owners = owners_of_jobs(database)
     assert [owners[hint.job_id] for hint in hints] == [urgent, urgent, org, org]
