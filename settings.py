@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Literal
 
-from pydantic import Field, SecretStr
+from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 DEVELOPMENT_SEALING_KEY = "development-only-sealing-key-do-not-use"
@@ -42,8 +42,13 @@ class Settings(BaseSettings):
     lease_s: float = Field(60.0, gt=0, description="Seconds a worker may be silent before its jobs are rescued.")
     heartbeat_s: float = Field(15.0, gt=0, description="Seconds between two renewals of a worker process's lease.")
     relay_interval_s: float = Field(1.0, gt=0, description="Seconds the relay sleeps when no notification wakes it.")
-    hint_patience_s: float = Field(
-        30.0, gt=0, le=3600, description="Seconds a published hint may stay unclaimed before it is published again."
+    hint_timeout_s: float = Field(
+        30.0,
+        gt=0,
+        le=3600,
+        validation_alias=AliasChoices("hint_timeout_s", "POSTROOM_HINT_TIMEOUT_S", "POSTROOM_HINT_PATIENCE_S"),
+        description="Seconds a published hint may stay unclaimed before it is published again. Older name:"
+        " `POSTROOM_HINT_PATIENCE_S`.",
     )
     burst: int = Field(
         20,

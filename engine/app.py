@@ -11,7 +11,7 @@ from celery.exceptions import Reject
 
 from engine.catalogue import Job, catalogue
 from engine.celery_patches.request_stack import RequestStack
-from engine.process.database_away import patiently
+from engine.process.database_away import retry_while_away
 from engine.process.hints import CLAIM_BACKLOG
 from engine.process.refused_messages import record_refusal
 from engine.process.runtime import runtime
@@ -109,10 +109,10 @@ class FleetStep(StartStopStep):  # type: ignore[misc] # Celery ships no types
 
     def start(self, parent: Any) -> None:  # noqa: ANN401 - Celery's signature
         """Tell the doors what this worker knows, and join the relay."""
-        patiently(runtime(), publish_catalogue)
+        retry_while_away(runtime(), publish_catalogue)
         self.relay = Relay(runtime())
         self.relay.start()
-        parent.vital.append(self.relay)
+        parent.watched_threads.append(self.relay)
 
     def stop(self, _parent: Any) -> None:  # noqa: ANN401 - Celery's signature
         """Leave the relay to another worker."""

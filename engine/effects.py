@@ -21,7 +21,7 @@ from domain.jobs.effects import (
 from domain.jobs.failures import ClaimLost, Failure, Invalid, Transient, Uncertain
 from domain.jobs.job import ClaimedJob, JsonObject
 from domain.jobs.lifecycle import describe
-from engine.process.database_away import patiently
+from engine.process.database_away import retry_while_away
 from engine.process.runtime import Runtime
 from storage.ledger import audit, effects
 from storage.postgres.database import Transaction
@@ -103,7 +103,7 @@ class EffectGuard:
 
         try:
             # What happened is known here and nowhere else: a database that is away is waited for.
-            return patiently(self._runtime, attempt)
+            return retry_while_away(self._runtime, attempt)
         except ClaimLost:
             self._tell_unrecorded()
             raise
@@ -159,4 +159,4 @@ class EffectGuard:
                 return effects.finish_effect(tx, self._job, self._key, status, result=result, error=error)
 
         # What happened is known here and nowhere else: a database that is away is waited for.
-        return patiently(self._runtime, attempt)
+        return retry_while_away(self._runtime, attempt)

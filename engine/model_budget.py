@@ -9,7 +9,7 @@ from domain.payloads.budgets import AlertPayload
 from engine.catalogue import catalogue
 from engine.context import JobContext
 from engine.interrupts import Canceled
-from engine.process.database_away import patiently
+from engine.process.database_away import retry_while_away
 from providers.anthropic.models import PROVIDER
 from providers.ports import ModelAnswer, ModelRequest
 from storage.ledger import audit, effects
@@ -101,9 +101,9 @@ def _keep(
 
     # What it cost is known here and nowhere else: a database that is away is waited for.
     try:
-        lost = patiently(ctx.runtime, attempt)
+        lost = retry_while_away(ctx.runtime, attempt)
     except Invalid:
-        patiently(ctx.runtime, only_book)
+        retry_while_away(ctx.runtime, only_book)
         raise
     if lost is not None:
         raise lost
@@ -128,9 +128,9 @@ def _refuse(ctx: JobContext, most: int, default_daily: int) -> Refusal | None:
     with ctx.runtime.database.ledger() as tx:
         refusal = spending.refuse(tx, ctx.job, most, PROVIDER, default_daily=default_daily)
         if refusal is not None and refusal.first:
-            purse = refusal.purse
-            facts = {"day": refusal.day, "daily_microcents": purse.daily}
-            audit.append(tx, ctx.job, "budget.exhausted", facts | {"spent_microcents": purse.spent})
+            budget = refusal.budget
+            facts = {"day": refusal.day, "daily_microcents": budget.daily}
+            audit.append(tx, ctx.job, "budget.exhausted", facts | {"spent_microcents": budget.spent})
             ctx.enqueue(tx, AlertPayload.model_validate(facts))
     return refusal
 
@@ -147,4 +147,4 @@ def _settle(ctx: JobContext, reservation: UUID, cost_microcents: int) -> None:
             spending.settle(tx, reservation, cost_microcents)
 
     # What it cost is known here and nowhere else: a database that is away is waited for.
-    patiently(ctx.runtime, attempt)
+    retry_while_away(ctx.runtime, attempt)

@@ -77,7 +77,7 @@ def _store(tx: Transaction, resources: Resources, push: PushNotification, origin
     jobs = [_sync(account, push, origin) for account in behind]
     try:
         # Nobody publishes here: the notification wakes the relay, which does.
-        ledger.enqueue(tx, jobs, publisher=False, patience=resources.patience)
+        ledger.enqueue(tx, jobs, publisher=False, hint_timeout=resources.hint_timeout)
     except Invalid as problem:
         # No worker has told yet what a sync is; the push must come again, not be thrown away.
         raise Transient(problem.reason, code="gateway.catalogue") from problem

@@ -140,7 +140,7 @@ def world(settings: Settings, database: Connection) -> Iterator[World]:
 @pytest.fixture
 def process(settings: Settings) -> Iterator[Runtime]:
     """A process of the fleet, inside the test's own."""
-    made = Runtime(settings, dice=lambda: 0.5)
+    made = Runtime(settings, jitter=lambda: 0.5)
     install(made)
     publish_catalogue()
     renew(made)

@@ -164,7 +164,7 @@ def impurities_of_the_domain(module: Module) -> Iterator[str]:
         return
     for found in module.imports():
         if belongs(found.target, NOT_IN_DOMAIN):
-            yield f"{module.at(found)} imports {found.target}: the domain has no I/O, clock or dice; take the value"
+            yield f"{module.at(found)} imports {found.target}: the domain has no I/O, clock or chance; take the value"
     for node in module.nodes():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CLOCKS_AND_DICE:
             yield f"{module.at(node)} calls {node.func.attr}(): time and chance are arguments in the domain"

@@ -81,13 +81,13 @@ def _fan_out_once(setup: Setup, accounts: int) -> float:
 
 def _run_one(runtime: Runtime, job_id: UUID) -> str:
     """Claim a job, run it as a pool's slot does, and settle it; returns what became of it."""
-    with runtime.database.lane() as tx:
+    with runtime.database.pinned() as tx:
         (job,) = ledger.claim(tx, [job_id], runtime.worker.worker_id, lease=runtime.lease.length).jobs
     place = MARKERS.take()
     (report,) = perform([job], place)
     MARKERS.free(place)
     if report.settlement is not None:
-        with runtime.database.lane() as tx:
+        with runtime.database.pinned() as tx:
             ledger.settle(tx, [report.settlement])
     return report.status
 
@@ -97,7 +97,7 @@ def _prepare(runtime: Runtime) -> UUID:
     renew(runtime)
     with runtime.database.ledger() as tx:
         new = FallbackSyncPayload().job(org_id=SYSTEM_ORG)
-        return ledger.enqueue(tx, [new], publisher=False, patience=runtime.patience)[0].hint.job_id
+        return ledger.enqueue(tx, [new], publisher=False, hint_timeout=runtime.hint_timeout)[0].hint.job_id
 
 
 def _raw_rate(setup: Setup, jobs: int) -> float:

@@ -79,11 +79,11 @@ def cost(runtime: Runtime, org: UUID) -> float:
     for _ in range(BATCHES):
         with runtime.database.ledger() as tx:
             jobs = [NewJob("noop_jobs.noop", org, {}) for _ in range(BATCH)]
-            ledger.enqueue(tx, jobs, publisher=False, patience=runtime.patience)
+            ledger.enqueue(tx, jobs, publisher=False, hint_timeout=runtime.hint_timeout)
         with runtime.database.statements() as tx:
             tenants = relay.waiting_tenants(tx, "default", BacklogClass(0, light=False), start=UUID(int=0), most=1)
             due = relay.publish_backlog(
-                tx, "default", 0, tenants=tenants, quotas={org: BATCH}, patience=runtime.patience
+                tx, "default", 0, tenants=tenants, quotas={org: BATCH}, hint_timeout=runtime.hint_timeout
             )
         work(runtime, [hint.job_id for hint in due.hints])
     return (time.perf_counter() - began) / (BATCH * BATCHES) * 1e6

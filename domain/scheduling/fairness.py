@@ -39,8 +39,8 @@ class Window:
 def adapt(window: Window, *, taken: int, depth: int, seconds: float, cap: int) -> Window:
     """The window after workers took `taken` hints in so many seconds and left `depth` in the broker.
 
-    It follows the workers' pace, between `SMALLEST_WINDOW` and `cap`. Where they have emptied it, the pace is what the window
-    allowed and not what they could do, so it doubles; where it turns out too large, it is halved until it fits.
+    It follows the workers' pace, between `SMALLEST_WINDOW` and `cap`. Where they have emptied it, the pace is what
+    the window allowed and not what they could do, so it doubles; where it is too large, it is halved until it fits.
     """
     seconds = max(seconds, SOONEST_S)
     share = 1 - math.exp(-seconds / AVERAGED_S)

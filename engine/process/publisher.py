@@ -22,7 +22,7 @@ TRANSPORT_OPTIONS = {
     # The same for RabbitMQ. Without its confirmations, which cost a round trip each: a hint may get lost.
     "read_timeout": 10,
     "write_timeout": 10,
-    # And no waiting for a broker that is away: kombu would hold the caller for its six seconds of patience each time.
+    # And no waiting for a broker that is away: kombu would hold the caller for its six seconds each time.
     "max_retries": 1,
     "interval_start": 0,
     "interval_step": 0,

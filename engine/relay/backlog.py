@@ -161,7 +161,7 @@ class BacklogPublisher:
     def _publish(self, queue: str, state: QueueState, priority: int, tenants: Sequence[Tenant], quotas: Quotas) -> int:
         with self._runtime.database.statements() as tx:
             due = relay.publish_backlog(
-                tx, queue, priority, tenants=tenants, quotas=quotas, patience=self._runtime.patience
+                tx, queue, priority, tenants=tenants, quotas=quotas, hint_timeout=self._runtime.hint_timeout
             )
         self._runtime.publisher.publish(due.hints)
         state.published(len(due.hints), sum(1 for _ in bundles(due.hints)))

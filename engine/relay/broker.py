@@ -32,7 +32,7 @@ class BrokerAway(Exception):
 class Broker:
     """The relay's own look at the broker. In Redis a key holds the epoch, in RabbitMQ the name of an empty queue.
 
-    Other brokers have none, and the patience of hints must do.
+    Other brokers have none, and the hint timeout must do.
     """
 
     def __init__(self, runtime: Runtime) -> None:

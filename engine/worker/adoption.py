@@ -11,7 +11,7 @@ from domain.jobs.failures import Failure, Invalid
 from domain.jobs.job import Hint
 from engine.catalogue import Job
 from engine.enqueue import enqueue_jobs
-from engine.process.database_away import patiently
+from engine.process.database_away import retry_while_away
 from engine.process.refused_messages import record_refusal
 from engine.process.runtime import Runtime
 from storage.ledger import refusals
@@ -76,4 +76,4 @@ def _adopt(runtime: Runtime, job_type: Job[Any], arguments: Mapping[str, Any]) -
         with runtime.database.ledger() as tx:
             enqueue_jobs(tx, [contract.new_job()])
 
-    patiently(runtime, attempt)
+    retry_while_away(runtime, attempt)

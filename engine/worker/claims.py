@@ -84,7 +84,7 @@ class Claims:
         now, process = time.monotonic(), self._process
         if not self._doubts or now < self._doubted_at + DOUBT_CHECK_S:
             return
-        with process.database.lane() as tx:
+        with process.database.pinned() as tx:
             moved = recovery.return_unanswered(tx, [token for token, _ in self._doubts], process.lease.length)
         process.publisher.publish(moved.hints)
         self._doubts = [doubt for doubt in self._doubts if doubt[1] > now]
@@ -109,7 +109,7 @@ class Claims:
     def _ask_ledger(self, hints: Sequence[TakenHints], starts: Mapping[UUID, bool]) -> ledger.Claims:
         token, process, answered = uuid4(), self._process, False
         try:
-            with process.database.lane() as tx:
+            with process.database.pinned() as tx:
                 claims = ledger.claim(
                     tx,
                     list(starts),

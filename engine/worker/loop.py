@@ -214,7 +214,7 @@ class LedgerLoop:
         if not begun:
             return
         try:
-            with self._process.database.lane() as tx:
+            with self._process.database.pinned() as tx:
                 ledger.record_starts(tx, begun)
         except Failure as failure:
             log.warning("starts_not_recorded", jobs=len(begun), reason=failure.reason)

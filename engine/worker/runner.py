@@ -20,7 +20,7 @@ from engine.catalogue import Job, catalogue
 from engine.context import JobContext
 from engine.enqueue import enqueue_jobs
 from engine.interrupts import Canceled, Interrupted
-from engine.process.database_away import patiently
+from engine.process.database_away import retry_while_away
 from engine.process.runtime import Runtime
 from observability.logs import sanitise
 from storage.ledger import gates, ledger
@@ -184,7 +184,7 @@ def decide(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) 
         outcome,
         job_type.retry,
         runtime.clock(),
-        runtime.dice(),
+        runtime.jitter(),
         began_at=context.began_at,
         cost_microcents=context.cost_microcents,
     )
@@ -202,7 +202,7 @@ def _settle(context: JobContext, settlement: Settlement) -> Settled:
             tx.after_commit(lambda: context.runtime.publisher.publish(hints))
             return settled
 
-    return patiently(context.runtime, attempt)
+    return retry_while_away(context.runtime, attempt)
 
 
 def _follow_up(tx: Transaction, job: ClaimedJob, settlement: Settlement) -> None:

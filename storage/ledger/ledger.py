@@ -69,7 +69,7 @@ def enqueue(
     jobs: Sequence[NewJob],
     *,
     publisher: bool,
-    patience: timedelta,
+    hint_timeout: timedelta,
     burst: int = 20,
     job_ids: Sequence[UUID] = (),
 ) -> tuple[Enqueued, ...]:
@@ -80,21 +80,21 @@ def enqueue(
     """
     if not jobs:
         return ()
-    return enqueue_requests(tx, as_requests(jobs, job_ids), publisher=publisher, patience=patience, burst=burst)
+    return enqueue_requests(tx, as_requests(jobs, job_ids), publisher=publisher, hint_timeout=hint_timeout, burst=burst)
 
 
 def enqueue_requests(
-    tx: Transaction, asked: Requests, *, publisher: bool, patience: timedelta, burst: int
+    tx: Transaction, asked: Requests, *, publisher: bool, hint_timeout: timedelta, burst: int
 ) -> tuple[Enqueued, ...]:
     """Insert the jobs that these requests are for; see `enqueue`."""
     rows = tx.raw(
         "select place, job_id, job_type, queue, light, created, publish"
-        " from postroom.enqueue_jobs(%(requests)s::jsonb, %(publisher)s, %(patience)s::interval, %(burst)s)"
+        " from postroom.enqueue_jobs(%(requests)s::jsonb, %(publisher)s, %(hint_timeout)s::interval, %(burst)s)"
         " order by place",
         {
             "requests": asked,
             "publisher": publisher,
-            "patience": patience,
+            "hint_timeout": hint_timeout,
             "burst": burst,
         },
     )

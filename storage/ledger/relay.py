@@ -56,9 +56,9 @@ Backlog = Mapping[str, Sequence[BacklogClass]]
 """What waits in each queue that has a backlog, the highest priority first."""
 
 
-def publish_due(tx: Transaction, *, batch: int, patience: timedelta, burst: int) -> Due:
+def publish_due(tx: Transaction, *, batch: int, hint_timeout: timedelta, burst: int) -> Due:
     """Move jobs whose time has come: to the broker, to the backlog, or behind a gate."""
-    return _due(tx.run("publish_due", batch=batch, patience=patience, burst=burst))
+    return _due(tx.run("publish_due", batch=batch, hint_timeout=hint_timeout, burst=burst))
 
 
 def backlog(tx: Transaction, queues: Sequence[str]) -> Backlog:
@@ -89,7 +89,7 @@ def publish_backlog(
     *,
     tenants: Sequence[Tenant],
     quotas: Mapping[UUID, int],
-    patience: timedelta,
+    hint_timeout: timedelta,
 ) -> Due:
     """Move the oldest ordinary jobs of each tenant from the backlog to the broker, as many as its quota."""
     asked = [tenant for tenant in tenants if quotas[tenant.org_id]]
@@ -101,7 +101,7 @@ def publish_backlog(
             org_ids=[tenant.org_id for tenant in asked],
             quotas=[quotas[tenant.org_id] for tenant in asked],
             weights=[tenant.weight for tenant in asked],
-            patience=patience,
+            hint_timeout=hint_timeout,
         )
     )
 

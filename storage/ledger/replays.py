@@ -51,7 +51,7 @@ def replay(
     rule(tx, letter, rulings or {}, by)
     rows = tx.run("release_dead_job", job_id=letter.job_id)
     job = _again(letter, rows[0] if rows else None, mended, by)
-    answer = ledger.enqueue(tx, [job], publisher=False, patience=timedelta(0))[0]
+    answer = ledger.enqueue(tx, [job], publisher=False, hint_timeout=timedelta(0))[0]
     if not answer.created:
         raise Conflict(f"job {answer.job_id} has the same key; let it end or cancel it first")
     if mended is None:

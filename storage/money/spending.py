@@ -7,7 +7,7 @@ from uuid import UUID
 
 from domain.jobs.failures import ClaimLost
 from domain.jobs.job import ClaimedJob, JsonObject
-from domain.scheduling.money import Purse
+from domain.scheduling.money import DailyBudget
 from storage.ledger import gates
 from storage.ledger.gates import Gate
 from storage.postgres.database import Transaction
@@ -34,7 +34,7 @@ class Refusal:
     """No call for this org now. `parked` is for the rest of the day; `first` when nobody has been told of it today."""
 
     day: str
-    purse: Purse
+    budget: DailyBudget
     until: datetime
     parked: bool
     first: bool
@@ -91,10 +91,10 @@ def refuse(tx: Transaction, job: ClaimedJob, microcents: int, provider: str, *, 
     """
     charge_lost(tx, org_id=job.org_id)
     day = tx.run("hold_budget_day", org_id=job.org_id)[0]
-    purse = Purse(_daily(tx, job.org_id, default_daily), day.spent_microcents, day.reserved_microcents)
-    if purse.grants(microcents):
+    budget = DailyBudget(_daily(tx, job.org_id, default_daily), day.spent_microcents, day.reserved_microcents)
+    if budget.grants(microcents):
         return None
-    parked = purse.gone(microcents)
+    parked = budget.gone(microcents)
     until = day.ends_at if parked else day.now + UNDER_WAY
     reason = "the org's budget of the day is spent" if parked else "calls under way hold the rest of the org's budget"
     gates.close(tx, Gate("org_provider", gate_key(job.org_id, provider), reason, until, "postroom"))
@@ -104,7 +104,7 @@ def refuse(tx: Transaction, job: ClaimedJob, microcents: int, provider: str, *, 
             "update budget_days set exhausted_at = now() where org_id = %(org)s and day = %(day)s",
             {"org": job.org_id, "day": day.day},
         )
-    return Refusal(day.day.isoformat(), purse, until, parked, first)
+    return Refusal(day.day.isoformat(), budget, until, parked, first)
 
 
 def exhausted_on(tx: Transaction, day: date) -> bool:
@@ -142,7 +142,7 @@ def budgets(
             row.own,
             row.spent_microcents,
             row.reserved_microcents,
-            Purse(row.daily_microcents, row.spent_microcents, row.reserved_microcents).left,
+            DailyBudget(row.daily_microcents, row.spent_microcents, row.reserved_microcents).left,
             row.exhausted_at,
             row.parked_until,
         )

@@ -173,7 +173,7 @@ class InlineWorker:
 
 def claim_job(process: Runtime, job_id: UUID) -> ClaimedJob:
     """Claim a job and leave it at that, as a worker in the middle of it."""
-    with process.database.lane() as tx:
+    with process.database.pinned() as tx:
         (job,) = ledger.claim(tx, [job_id], process.worker.worker_id, lease=process.lease.length).jobs
     return job
 
@@ -189,7 +189,7 @@ def run_claimed(job: ClaimedJob) -> Report:
 def settle_job(process: Runtime, report: Report) -> None:
     """Write what became of a job that was claimed."""
     assert report.settlement is not None, report.status
-    with process.database.lane() as tx:
+    with process.database.pinned() as tx:
         assert not ledger.settle(tx, [report.settlement]).refused
 
 

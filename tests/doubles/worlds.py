@@ -202,7 +202,7 @@ def world_at(addresses: Addresses, settings: Settings, database: Connection) -> 
     """A world whose emulators run already: the test reaches them at `addresses`, its process where the settings say."""
     control = GmailControl(addresses.gmail)
     mailbox = control.create_account(OWNER, "access-1", "refresh-1")
-    process = Runtime(settings, dice=lambda: 0.0)
+    process = Runtime(settings, jitter=lambda: 0.0)
     install(process)
     try:
         publish_catalogue()

@@ -21,7 +21,7 @@ def environment(world: World) -> dict[str, str]:
     return environment_of(world.process.settings) | {
         "POSTROOM_LEASE_S": "8",
         "POSTROOM_HEARTBEAT_S": "1",
-        "POSTROOM_HINT_PATIENCE_S": "3",
+        "POSTROOM_HINT_TIMEOUT_S": "3",
         "POSTROOM_RELAY_INTERVAL_S": "0.2",
     }
 

@@ -80,7 +80,7 @@ class LedgerMachine(RuleBasedStateMachine):
             for one, model in zip(asked, models, strict=True)
         ]
         with self.store.ledger() as tx:
-            made = ledger.enqueue(tx, jobs, publisher=publisher, patience=HINT_TIMEOUT, burst=2)
+            made = ledger.enqueue(tx, jobs, publisher=publisher, hint_timeout=HINT_TIMEOUT, burst=2)
         for model, one in zip(models, made, strict=True):
             first = self.model.winner(model)
             assert one.created == (first is None), f"{model} met {first}"

@@ -35,7 +35,7 @@ from tests.sweep.scenarios import Scenario
 from tests.sweep.snapshot import Snapshot, keep
 
 ROUND = timedelta(seconds=61)
-"""What goes by in one round of recovery: longer than a lease, and than a hint's patience."""
+"""What goes by in one round of recovery: longer than a lease, and than the hint timeout."""
 
 MOST_ROUNDS = 12
 TOKENS = {OWNER: ("access-1", "refresh-1")}
@@ -112,7 +112,7 @@ class Trial:
 
     def process(self, watch: Watch) -> Runtime:
         """A process of the fleet, its lease fresh."""
-        made = Runtime(self.settings, dice=lambda: 0.0)
+        made = Runtime(self.settings, jitter=lambda: 0.0)
         made.publisher = WatchedPublisher(self.settings.broker_url.get_secret_value(), watch, self._told)
         install(made)
         renew(made)

@@ -56,7 +56,7 @@ def live_and_die(settings: Settings, hint: Hint, point: Point | None, tells: Con
     """What the process does; it tells each station that its job comes to."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     watch = Watch(point, die=lambda: os.kill(os.getpid(), signal.SIGKILL))
-    process = Runtime(settings, dice=lambda: 0.0)
+    process = Runtime(settings, jitter=lambda: 0.0)
     process.publisher = WatchedPublisher(settings.broker_url.get_secret_value(), watch, lambda _hints: None)
     install(process)
     renew(process)

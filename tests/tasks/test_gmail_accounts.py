@@ -24,7 +24,7 @@ KINDS = ("gmail.sync", "gmail.sync_labels", "gmail.renew_watch")
 @pytest.fixture
 def other(world: World) -> Iterator[Runtime]:
     """A second process of the fleet."""
-    made = Runtime(world.process.settings, dice=lambda: 0.0)
+    made = Runtime(world.process.settings, jitter=lambda: 0.0)
     renew(made)
     yield made
     made.close()

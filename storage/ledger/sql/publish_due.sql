@@ -22,7 +22,7 @@ ranked as (
 marked as (
   update jobs j set
     published_at = case when r.fresh and not r.over_burst and r.rank <= %(burst)s then now() end,
-    next_check_at = case when r.fresh and not r.over_burst and r.rank <= %(burst)s then now() + %(patience)s::interval end,
+    next_check_at = case when r.fresh and not r.over_burst and r.rank <= %(burst)s then now() + %(hint_timeout)s::interval end,
     backlog_since = case when r.gate is null and not (r.fresh and not r.over_burst and r.rank <= %(burst)s) then r.run_at end,
     parked_by = r.gate
   from ranked r where j.id = r.id

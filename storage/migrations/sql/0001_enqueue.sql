@@ -25,7 +25,7 @@ grant execute on function postroom.gate_of(uuid, text, text, text) to postroom_l
 -- publisher: true when the caller will publish the hints after its commit; else they wait for the relay, which is woken.
 -- burst: so many due jobs of an org and queue are published at once; the rest, and all jobs of an org over its burst, wait for the relay.
 create function postroom.enqueue_jobs(
-  requests jsonb, publisher boolean default false, patience interval default '30 seconds', burst integer default 20
+  requests jsonb, publisher boolean default false, hint_timeout interval default '30 seconds', burst integer default 20
 )
 returns table (place bigint, job_id uuid, job_type text, queue text, created boolean, publish boolean, light boolean)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
@@ -130,7 +130,7 @@ begin
            traceparent, parent_id, replay_of,
            coalesce(given_attempts, type_attempts), type_deadline, coalesce(created_at, now()), due_at, expires_at,
            case when ready and publisher and not over_burst and rank <= burst then now() end,
-           case when not due then due_at when ready and publisher and not over_burst and rank <= burst then now() + patience end,
+           case when not due then due_at when ready and publisher and not over_burst and rank <= burst then now() + hint_timeout end,
            case when ready and not (publisher and not over_burst and rank <= burst) then due_at end,
            gate
     from placed where wins

@@ -28,7 +28,7 @@ from domain.jobs.retry import POLICIES, RetryPolicy
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=3)
 
-dice = st.floats(0, 1, exclude_max=True)
+jitter = st.floats(0, 1, exclude_max=True)
 policies = st.sampled_from(sorted(POLICIES.values(), key=lambda policy: policy.name))
 failures = st.sampled_from(
     [
@@ -68,7 +68,7 @@ def held(attempt: int, most: int = 5) -> ClaimedJob:
     )
 
 
-@given(outcomes, policies, attempts, dice)
+@given(outcomes, policies, attempts, jitter)
 def test_every_settlement_is_a_move_of_the_table_and_names_its_claim(
     outcome: Outcome | Failure, policy: RetryPolicy, attempt: int, throw: float
 ) -> None:
@@ -78,7 +78,7 @@ def test_every_settlement_is_a_move_of_the_table_and_names_its_claim(
     assert (State.RUNNING, settlement.state) in MOVES
 
 
-@given(outcomes, policies, attempts, dice)
+@given(outcomes, policies, attempts, jitter)
 def test_a_requeued_job_has_a_time_and_a_final_one_has_none(
     outcome: Outcome | Failure, policy: RetryPolicy, attempt: int, throw: float
 ) -> None:
@@ -91,7 +91,7 @@ def test_a_requeued_job_has_a_time_and_a_final_one_has_none(
         assert settlement.run_at is None
 
 
-@given(outcomes, policies, attempts, dice)
+@given(outcomes, policies, attempts, jitter)
 def test_attempts_only_fall_when_the_attempt_did_not_count(
     outcome: Outcome | Failure, policy: RetryPolicy, attempt: int, throw: float
 ) -> None:
@@ -100,7 +100,7 @@ def test_attempts_only_fall_when_the_attempt_did_not_count(
     assert settlement.attempt_delta == (-1 if excused else 0)
 
 
-@given(policies, dice)
+@given(policies, jitter)
 def test_a_passing_failure_is_retried_until_the_attempts_are_used_up(policy: RetryPolicy, throw: float) -> None:
     states = [
         settle(held(attempt, policy.attempts), Transient("x"), policy, NOW, throw).state
@@ -132,7 +132,7 @@ def test_a_lost_claim_is_given_back_under_its_token() -> None:
     assert settlement.detail["cause"] == "margin"
 
 
-@given(dice)
+@given(jitter)
 def test_a_throttled_job_waits_at_least_as_long_as_it_was_told_behind_a_gate(throw: float) -> None:
     failure = Throttled("slow", retry_after=timedelta(minutes=2), scope=Scope.ACCOUNT, provider="gmail")
     settlement = settle(held(1), failure, POLICIES["standard"], NOW, throw)

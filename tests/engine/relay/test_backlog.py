@@ -20,7 +20,7 @@ from engine.relay.broker import Broker
 from settings import Settings
 from storage.ledger import ledger
 from storage.postgres.database import Database
-from tests.doubles.factories import PATIENCE, make_job_type, make_org
+from tests.doubles.factories import HINT_TIMEOUT, make_job_type, make_org
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def broker(settings: Settings) -> Iterator[redis.Redis]:
 def fill(store: Database, org: UUID, job_type: str, count: int, *, priority: int = 0) -> None:
     with store.ledger() as tx:
         jobs = [NewJob(job_type, org, {}, priority=priority) for _ in range(count)]
-        ledger.enqueue(tx, jobs, publisher=True, patience=PATIENCE, burst=0)
+        ledger.enqueue(tx, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=0)
 
 
 def sent(broker: redis.Redis) -> Counter[Any]:

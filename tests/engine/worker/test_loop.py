@@ -22,7 +22,7 @@ from engine.worker.execution import Report
 from engine.worker.loop import CHECK_S, LedgerLoop
 from settings import Settings
 from storage.ledger import ledger
-from tests.doubles.factories import PATIENCE, make_job_type, make_org
+from tests.doubles.factories import HINT_TIMEOUT, make_job_type, make_org
 from tests.engine.worker.test_lost_answers import Forgetful, run_process
 
 SLOTS = 4
@@ -112,7 +112,7 @@ def org(database: Connection, process: Runtime) -> UUID:
 def fill(process: Runtime, org: UUID, count: int) -> list[UUID]:
     with process.database.ledger() as tx:
         jobs = [NewJob("probe_jobs.noop", org, {}) for _ in range(count)]
-        return [one.job_id for one in ledger.enqueue(tx, jobs, publisher=True, patience=PATIENCE, burst=0)]
+        return [one.job_id for one in ledger.enqueue(tx, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=0)]
 
 
 def states(database: Connection) -> list[str]:

@@ -38,8 +38,8 @@ class Forgetful(Database):
         self._lose()
 
     @contextmanager
-    def lane(self) -> Iterator[Transaction]:
-        with super().lane() as transaction:
+    def pinned(self) -> Iterator[Transaction]:
+        with super().pinned() as transaction:
             yield transaction
         self._lose()
 

@@ -19,7 +19,7 @@ from storage.ledger.ledger import Claims, Worker
 from storage.ledger.relay import BacklogClass
 from storage.postgres.database import Database
 from storage.postgres.queries import statement
-from tests.doubles.factories import LEASE, PATIENCE, make_job_type, make_org, make_worker
+from tests.doubles.factories import HINT_TIMEOUT, LEASE, make_job_type, make_org, make_worker
 from tests.invariants import check_ledger
 from tests.waiting import eventually
 
@@ -38,7 +38,7 @@ def fill(store: Database, org: UUID, count: int, job_type: str = "probe.light", 
     """So many jobs in an org's backlog."""
     with store.ledger() as tx:
         jobs = [NewJob(job_type, org, {"account_id": "ann"}, priority=priority) for _ in range(count)]
-        return [one.job_id for one in ledger.enqueue(tx, jobs, publisher=True, patience=PATIENCE, burst=0)]
+        return [one.job_id for one in ledger.enqueue(tx, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=0)]
 
 
 def claim_from_backlog(store: Database, worker: Worker, org: UUID, count: int, *, priority: int = 0) -> Claims:
@@ -66,7 +66,7 @@ def test_an_ordinary_job_is_not_claimed_from_the_backlog_nor_a_light_one_for_the
     with store.ledger() as tx:
         assert relay.backlog(tx, ["default"]) == {"default": [BacklogClass(0, light=False), LIGHT]}
         tenants = relay.waiting_tenants(tx, "default", LIGHT, start=UUID(int=0), most=10)
-        due = relay.publish_backlog(tx, "default", 0, tenants=tenants, quotas={org: 10}, patience=PATIENCE)
+        due = relay.publish_backlog(tx, "default", 0, tenants=tenants, quotas={org: 10}, hint_timeout=HINT_TIMEOUT)
     assert [hint.job_id for hint in due.hints] == ordinary
     assert {job.job_id for job in claim_from_backlog(store, make_worker(store), org, 10).jobs} == set(light)
 
@@ -140,7 +140,7 @@ def test_a_job_that_moves_between_the_claims_snapshot_and_its_lock_waits_for_the
         assert eventually(lambda: database.execute(waiting).fetchone(), within=10, describe="the claim to stand")
         database.execute("update jobs set progress = '{}' where id = %s", (moving,))
         database.execute("select pg_advisory_unlock(1)")
-        assert [row["job_id"] for row in claim.result() if row["verdict"] == "claimed"] == [still]
+        assert [row["job_id"] for row in claim.result() if row["answer"] == "claimed"] == [still]
     assert [job.job_id for job in claim_from_backlog(store, worker, org, 5).jobs] == [moving]
 
 
@@ -179,7 +179,7 @@ def test_a_tenant_with_a_light_backlog_stays_over_its_burst(store: Database, org
     fill(store, org, 1)
     with store.ledger() as tx:
         relay.clear_over_burst(tx, relay.backlog(tx, ["default"]))
-        answer = ledger.enqueue(tx, [NewJob("probe.light", org, {})], publisher=True, patience=PATIENCE)
+        answer = ledger.enqueue(tx, [NewJob("probe.light", org, {})], publisher=True, hint_timeout=HINT_TIMEOUT)
     assert not answer[0].publish
 
 

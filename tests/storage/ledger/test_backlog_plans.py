@@ -19,7 +19,7 @@ from storage.ledger.relay import LAST_ID
 from storage.postgres.database import Database
 from storage.postgres.queries import statement
 from tests.doubles.factories import make_job_type, make_org
-from tests.storage.ledger.test_million_plans import LEASE, PATIENCE, plans_of, whole_reads
+from tests.storage.ledger.test_million_plans import HINT_TIMEOUT, LEASE, plans_of, whole_reads
 
 JOBS, BATCH = 12_000, 256
 
@@ -43,7 +43,7 @@ def waiting(request: pytest.FixtureRequest, settings: Settings, database: Connec
     for _ in range(0, JOBS, 1000):
         with store.ledger() as tx:
             jobs = [NewJob("probe.run", org, {}) for _ in range(1000)]
-            ledger.enqueue(tx, jobs, publisher=True, patience=PATIENCE, burst=0)
+            ledger.enqueue(tx, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=0)
     store.dispose()
     where: str = request.param
     database.execute(f"update jobs set {WAITING[where]}".encode())
@@ -79,7 +79,7 @@ def asked(owner: Connection, waiting: str) -> dict[str, dict[str, Any]]:
     settling = {"job_ids": ids, "tokens": tokens} | {name: [value] * BATCH for name, value in each.items()}
     met: dict[str, dict[str, dict[str, Any]]] = {
         "backlog": {
-            "publish_backlog": place | {"quotas": [1000], "weights": [1], "patience": PATIENCE},
+            "publish_backlog": place | {"quotas": [1000], "weights": [1], "hint_timeout": HINT_TIMEOUT},
             "list_backlog": {"queues": ["default"]},
             "list_waiting_orgs": listing | {"light": False},
             "clear_over_burst": over_burst,
@@ -91,7 +91,7 @@ def asked(owner: Connection, waiting: str) -> dict[str, dict[str, Any]]:
             "list_waiting_orgs": listing | {"light": True},
             "clear_over_burst": over_burst,
         },
-        "due": {"publish_due": {"batch": 1000, "patience": PATIENCE, "burst": 20}},
+        "due": {"publish_due": {"batch": 1000, "hint_timeout": HINT_TIMEOUT, "burst": 20}},
         "published": {"claim_jobs": claiming | hints, "recall_hints": {"batch": 1000}},
         "parked": {"unpark_jobs": {"names": ["gate:queue:default"], "rooms": [1000]}},
         "overdue": {"lock_lost_claims": {"batch": 1000}, "settle_jobs": settling},

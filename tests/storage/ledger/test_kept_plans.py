@@ -14,7 +14,7 @@ from storage.ledger import relay as relay_statements
 from storage.ledger.ledger import Worker
 from storage.ledger.relay import BacklogClass
 from storage.postgres.database import Database, Transaction
-from tests.doubles.factories import LEASE, PATIENCE, enqueue_one, make_job_type, make_org, make_worker
+from tests.doubles.factories import HINT_TIMEOUT, LEASE, enqueue_one, make_job_type, make_org, make_worker
 
 TRIED = 5
 """How often PostgreSQL plans a prepared statement anew before it compares what a kept plan would cost."""
@@ -34,7 +34,7 @@ def claim_by_hints(tx: Transaction, store: Database, org: UUID, worker: Worker) 
 def claim_from_backlog(tx: Transaction, store: Database, org: UUID, worker: Worker) -> None:
     light = [NewJob("probe.light", org, {}) for _ in range(20)]
     with store.ledger() as other:
-        ledger.enqueue(other, light, publisher=True, patience=PATIENCE, burst=0)
+        ledger.enqueue(other, light, publisher=True, hint_timeout=HINT_TIMEOUT, burst=0)
     claims = ledger.claim(tx, [], worker.worker_id, lease=LEASE, demand={BacklogKey("default", 0, org): 20})
     assert len(claims.jobs) == 20
 
@@ -46,7 +46,7 @@ def settle(tx: Transaction, store: Database, org: UUID, worker: Worker) -> None:
 
 def relay(tx: Transaction, store: Database, org: UUID, _: Worker) -> None:
     enqueue_one(store, org, "probe.light")
-    relay_statements.publish_due(tx, batch=100, patience=PATIENCE, burst=20)
+    relay_statements.publish_due(tx, batch=100, hint_timeout=HINT_TIMEOUT, burst=20)
     relay_statements.waiting_tenants(tx, "default", BacklogClass(0, light=True), start=UUID(int=0), most=100)
     relay_statements.count_light_backlog(tx, {BacklogKey("default", 0, org): 100})
 

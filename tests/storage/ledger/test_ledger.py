@@ -15,8 +15,8 @@ from storage.ledger import effects, gates, ledger, recovery, relay, retention
 from storage.ledger.gates import Gate
 from storage.postgres.database import Database
 from tests.doubles.factories import (
+    HINT_TIMEOUT,
     LEASE,
-    PATIENCE,
     claim_one,
     enqueue_one,
     make_job_type,
@@ -183,7 +183,7 @@ def test_early_expired_and_canceled_jobs_are_not_claimed(database: Connection, s
 def test_a_gate_keeps_jobs_queued_and_unpublished(store: Database, org: UUID) -> None:
     with store.ledger() as tx:
         gates.close(tx, Gate("queue", "default", "maintenance", None, "an operator"))
-        enqueued = ledger.enqueue(tx, [NewJob("probe.run", org, {})], publisher=True, patience=PATIENCE)
+        enqueued = ledger.enqueue(tx, [NewJob("probe.run", org, {})], publisher=True, hint_timeout=HINT_TIMEOUT)
     assert not enqueued[0].publish
     with store.ledger() as tx:
         assert ledger.claim(tx, [enqueued[0].job_id], make_worker(store).worker_id, lease=LEASE).refused == {
@@ -197,7 +197,7 @@ def test_a_gate_keeps_jobs_queued_and_unpublished(store: Database, org: UUID) ->
 def test_a_hint_that_was_never_claimed_is_published_again(database: Connection, store: Database, org: UUID) -> None:
     job_id = enqueue_one(store, org)
     assert relay_once(store) == []
-    pass_time(database, PATIENCE + timedelta(seconds=1))
+    pass_time(database, HINT_TIMEOUT + timedelta(seconds=1))
     assert [hint.job_id for hint in relay_once(store)] == [job_id]
     with store.ledger() as tx:
         assert relay.recall_hints(tx, batch=10) == 1
@@ -233,7 +233,7 @@ def test_when_a_second_job_of_a_key_is_accepted(
     def again() -> bool:
         new = NewJob("probe.unique", org, {"account_id": "a", "n": str(uuid4())})
         with store.ledger() as tx:
-            answer = ledger.enqueue(tx, [new], publisher=True, patience=PATIENCE)[0]
+            answer = ledger.enqueue(tx, [new], publisher=True, hint_timeout=HINT_TIMEOUT)[0]
             created = answer.created
             if created:
                 ledger.cancel(tx, [answer.job_id], "only asked", by=Origin())
@@ -251,7 +251,7 @@ def test_a_refused_enqueue_names_the_job_that_was_there_first(store: Database, o
     make_job_type(store, "probe.unique", unique_mode="while_active")
     jobs = [NewJob("probe.unique", org, {"a": 1, "b": 2}), NewJob("probe.unique", org, {"b": 2, "a": 1})]
     with store.ledger() as tx:
-        first, second = ledger.enqueue(tx, jobs, publisher=True, patience=PATIENCE)
+        first, second = ledger.enqueue(tx, jobs, publisher=True, hint_timeout=HINT_TIMEOUT)
     assert (first.created, second.created) == (True, False)
     assert first.job_id == second.job_id
 
@@ -303,7 +303,7 @@ def test_the_key_of_a_job_is_what_it_brings_or_what_makes_it_unique_or_its_id(
 
 def test_a_rolled_back_enqueue_leaves_nothing(database: Connection, store: Database, org: UUID) -> None:
     with pytest.raises(ZeroDivisionError), store.ledger() as tx:
-        ledger.enqueue(tx, [NewJob("probe.run", org, {})], publisher=True, patience=PATIENCE)
+        ledger.enqueue(tx, [NewJob("probe.run", org, {})], publisher=True, hint_timeout=HINT_TIMEOUT)
         raise ZeroDivisionError
     for table in ("jobs", "audit_log"):
         assert database.execute(f"select count(*) from {table}").fetchone() == (0,)

@@ -22,7 +22,7 @@ from tests.servers.servers import SessionServers
 from tests.storage.ledger.million import JOBS, million_url
 
 BIG = {"jobs", "audit_entries", "idempotency_keys"}
-LEASE, PATIENCE = timedelta(seconds=60), timedelta(seconds=30)
+LEASE, HINT_TIMEOUT = timedelta(seconds=60), timedelta(seconds=30)
 NOBODY = UUID(int=0)
 
 TELL_PLANS = (
@@ -132,7 +132,7 @@ def settling(million: Connection) -> dict[str, Any]:
 def feeding(million: Connection) -> dict[str, Any]:
     orgs = sorted(set(column(million, "org_id", "backlog_since is not null")))
     given = {"org_ids": orgs, "quotas": [10] * len(orgs), "weights": [1] * len(orgs)}
-    return {"queue": "default", "priority": 0, "patience": PATIENCE} | given
+    return {"queue": "default", "priority": 0, "hint_timeout": HINT_TIMEOUT} | given
 
 
 def canceling(million: Connection) -> dict[str, Any]:
@@ -172,7 +172,7 @@ HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], st
         canceling,
         "jobs_pkey",
     ),
-    "publish_due": ({"batch": 1000, "patience": PATIENCE, "burst": 20}, "jobs_next_check"),
+    "publish_due": ({"batch": 1000, "hint_timeout": HINT_TIMEOUT, "burst": 20}, "jobs_next_check"),
     "list_backlog": ({"queues": ["default", "exports"]}, "jobs_backlog"),
     "list_waiting_orgs": (
         {"queue": "default", "priority": 0, "light": True, "start": NOBODY, "last": LAST_ID, "most": 500},

@@ -14,8 +14,8 @@ from storage.ledger.gates import Gate
 from storage.ledger.relay import BacklogClass
 from storage.postgres.database import Database
 from tests.doubles.factories import (
+    HINT_TIMEOUT,
     LEASE,
-    PATIENCE,
     claim_one,
     enqueue_one,
     make_job_type,
@@ -39,7 +39,7 @@ def enqueue(store: Database, org: UUID, count: int, *, priority: int = 0) -> lis
     """So many jobs in one call; returns those that the caller is to publish."""
     jobs = [NewJob("probe.run", org, {}, priority=priority) for _ in range(count)]
     with store.ledger() as tx:
-        answers = ledger.enqueue(tx, jobs, publisher=True, patience=PATIENCE, burst=BURST)
+        answers = ledger.enqueue(tx, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=BURST)
     return [answer.job_id for answer in answers if answer.publish]
 
 
@@ -87,9 +87,9 @@ def test_a_tenant_with_a_backlog_stays_over_its_burst(database: Connection, stor
 def test_two_enqueues_of_one_tenant_do_not_wait_for_each_other(store: Database, org: UUID) -> None:
     jobs = [NewJob("probe.run", org, {}) for _ in range(BURST + 1)]
     with store.ledger() as first, store.ledger() as second:
-        ledger.enqueue(first, jobs, publisher=True, patience=PATIENCE, burst=BURST)
+        ledger.enqueue(first, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=BURST)
         second.raw("set local lock_timeout = '1s'")
-        answers = ledger.enqueue(second, jobs, publisher=True, patience=PATIENCE, burst=BURST)
+        answers = ledger.enqueue(second, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=BURST)
     assert sum(answer.publish for answer in answers) == BURST
     assert enqueue(store, org, 1) == []
 
@@ -122,11 +122,11 @@ def test_scheduled_jobs_that_fall_due_together_are_shared_too(database: Connecti
     due = datetime.now(UTC) + timedelta(hours=1)
     with store.ledger() as tx:
         jobs = [NewJob("probe.run", org, {}, run_at=due) for _ in range(BURST + 3)]
-        ledger.enqueue(tx, jobs, publisher=True, patience=PATIENCE, burst=BURST)
+        ledger.enqueue(tx, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=BURST)
     assert waiting(database) == {"scheduled": BURST + 3}
     pass_time(database, timedelta(hours=1, seconds=1))
     with store.ledger() as tx:
-        found = relay.publish_due(tx, batch=100, patience=PATIENCE, burst=BURST)
+        found = relay.publish_due(tx, batch=100, hint_timeout=HINT_TIMEOUT, burst=BURST)
     assert (len(found.hints), found.moved) == (BURST, BURST + 3)
     assert waiting(database) == {"published": BURST, "backlog": 3}
     assert enqueue(store, org, 1) == []
@@ -137,9 +137,9 @@ def test_a_hint_that_was_out_too_long_counts_against_the_window(
 ) -> None:
     """It may still lie in the broker: published again at once, the hints of slow jobs would pile up."""
     enqueue(store, org, 1)
-    pass_time(database, PATIENCE + timedelta(seconds=1))
+    pass_time(database, HINT_TIMEOUT + timedelta(seconds=1))
     with store.ledger() as tx:
-        assert relay.publish_due(tx, batch=100, patience=PATIENCE, burst=BURST).hints == ()
+        assert relay.publish_due(tx, batch=100, hint_timeout=HINT_TIMEOUT, burst=BURST).hints == ()
     assert waiting(database) == {"backlog": 1}
 
 
@@ -154,7 +154,7 @@ def test_tenants_take_turns_by_weight_and_a_flood_waits(database: Connection, st
         assert relay.waiting_tenants(tx, "default", ORDINARY, start=heavy, most=10) == [*tenants[1:], tenants[0]]
         assert relay.waiting_tenants(tx, "default", ORDINARY, start=heavy, most=2) == tenants[1:]
         found = relay.publish_backlog(
-            tx, "default", 0, tenants=tenants, quotas={org: 10, heavy: 20, small: 10}, patience=PATIENCE
+            tx, "default", 0, tenants=tenants, quotas={org: 10, heavy: 20, small: 10}, hint_timeout=HINT_TIMEOUT
         )
     owners = owners_of_jobs(database)
     order = [owners[hint.job_id] for hint in found.hints]
