@@ -131,7 +131,7 @@ def told(result: Result, target: Mapping[str, Any]) -> str:
     return f"{result[target['of']]:,}{unit} ({target['bound']} {target['value']:,})"
 
 
-def verdict(result: Result) -> str:
+def unmet(result: Result) -> str:
     """Whether the targets of a result are kept, in a word each."""
     kept = {True: "kept", False: "NOT kept"}
     return ", ".join(f"{told(result, target)}: {kept[target['met']]}" for target in result["targets"])

@@ -96,14 +96,14 @@ class EffectGuard:
         `write` may run twice: when the answer to a commit is lost, the transaction is repeated.
         """
 
-        def attempt() -> T:
+        def record_and_write() -> T:
             with open_transaction() as tx:
                 self.record(tx)
                 return write(tx)
 
         try:
             # What happened is known here and nowhere else: a database that is away is waited for.
-            return retry_while_away(self._runtime, attempt)
+            return retry_while_away(self._runtime, record_and_write)
         except ClaimLost:
             self._tell_unrecorded()
             raise
@@ -154,9 +154,9 @@ class EffectGuard:
         self._log.warning("effect_unrecorded", key=self._key)
 
     def _finish(self, status: str, *, result: JsonObject | None = None, error: JsonObject | None = None) -> bool:
-        def attempt() -> bool:
+        def write() -> bool:
             with self._runtime.database.statements() as tx:
                 return effects.finish_effect(tx, self._job, self._key, status, result=result, error=error)
 
         # What happened is known here and nowhere else: a database that is away is waited for.
-        return retry_while_away(self._runtime, attempt)
+        return retry_while_away(self._runtime, write)

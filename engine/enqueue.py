@@ -61,11 +61,11 @@ def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = 
 
 
 def _enqueue_apart(process: Runtime, ready: Requests) -> tuple[Enqueued, ...]:
-    def attempt() -> tuple[Enqueued, ...]:
+    def insert() -> tuple[Enqueued, ...]:
         with process.database.ledger() as tx:
             return _enqueue(process, tx, ready)
 
-    return retry_while_away(process, attempt)
+    return retry_while_away(process, insert)
 
 
 def _enqueue(process: Runtime, tx: Transaction, ready: Requests) -> tuple[Enqueued, ...]:

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from uuid import UUID
 
-from domain.jobs.failures import ClaimLost, Deed, Failure, Invalid, OverBudget
+from domain.jobs.failures import CallState, ClaimLost, Failure, Invalid, OverBudget
 from domain.jobs.job import JsonObject
 from domain.payloads.budgets import AlertPayload
 from engine.catalogue import catalogue
@@ -42,7 +42,7 @@ def ask_model(ctx: JobContext, purpose: str, request: ModelRequest, *, account_i
     try:
         answer = model.ask(request)
     except Failure as failure:
-        _settle(ctx, reserved.reservation_id, 0 if failure.deed is Deed.NOT_DONE else most)
+        _charge(ctx, reserved.reservation_id, 0 if failure.call_state is CallState.NOT_DONE else most)
         raise
     return _keep(ctx, reserved.reservation_id, purpose, answer, account_id)
 
@@ -82,11 +82,11 @@ def _keep(
     ctx.cost_microcents += cost
 
     def book(tx: Transaction) -> None:
-        spending.settle(tx, reservation_id, cost)
+        spending.charge(tx, reservation_id, cost)
         if account_id is not None:
             model_calls.record(tx, ctx.org_id, account_id, _listed(ctx, purpose, answer))
 
-    def attempt() -> ClaimLost | None:
+    def write() -> ClaimLost | None:
         with ctx.runtime.database.ledger() as tx:
             book(tx)
             try:
@@ -101,7 +101,7 @@ def _keep(
 
     # What it cost is known here and nowhere else: a database that is away is waited for.
     try:
-        lost = retry_while_away(ctx.runtime, attempt)
+        lost = retry_while_away(ctx.runtime, write)
     except Invalid:
         retry_while_away(ctx.runtime, only_book)
         raise
@@ -141,10 +141,10 @@ def _reason(refusal: Refusal) -> str:
     return "calls under way hold the rest of the org's budget"
 
 
-def _settle(ctx: JobContext, reservation: UUID, cost_microcents: int) -> None:
-    def attempt() -> None:
+def _charge(ctx: JobContext, reservation: UUID, cost_microcents: int) -> None:
+    def write() -> None:
         with ctx.runtime.database.statements() as tx:
-            spending.settle(tx, reservation, cost_microcents)
+            spending.charge(tx, reservation, cost_microcents)
 
     # What it cost is known here and nowhere else: a database that is away is waited for.
-    retry_while_away(ctx.runtime, attempt)
+    retry_while_away(ctx.runtime, write)

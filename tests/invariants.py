@@ -54,9 +54,9 @@ def find_gaps(connection: Connection[Any], *, resting: bool = True) -> list[str]
         return [wrong for look in looks for wrong in look(connection)]
 
 
-def check_deeds(deeds: list[str]) -> None:
+def check_calls(calls: list[str]) -> None:
     """Fail when something was done to the outside world twice (promise P3)."""
-    assert [deed for deed, times in Counter(deeds).items() if times > 1] == []
+    assert [call for call, times in Counter(calls).items() if times > 1] == []
 
 
 def _audit_logs(connection: Connection[Any]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from psycopg import Connection
 from domain.jobs.job import State
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
-from tests.invariants import check_deeds, check_ledger, walk
+from tests.invariants import check_calls, check_ledger, walk
 
 ENQUEUED, STARTED, SUCCEEDED = ("job.enqueued", 0), ("job.started", 1), ("job.succeeded", 1)
 
@@ -77,7 +77,7 @@ def test_a_damaged_ledger_is_seen(store: Database, database: Connection, damage:
         check_ledger(database, open_jobs=2)
 
 
-def test_a_second_deed_is_seen() -> None:
-    check_deeds(["a", "b"])
+def test_a_second_call_is_seen() -> None:
+    check_calls(["a", "b"])
     with pytest.raises(AssertionError):
-        check_deeds(["a", "b", "a"])
+        check_calls(["a", "b", "a"])

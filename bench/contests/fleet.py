@@ -69,7 +69,7 @@ def _fan_out_once(setup: Setup, accounts: int) -> float:
         owner.execute(bulk_sql("add_accounts"), {"accounts": accounts})
     with setup.ours.runtime() as runtime:
         job_id = _prepare(runtime)
-        setup.stores.settle()
+        setup.stores.vacuum()
         began = time.perf_counter()
         status = _run_one(runtime, job_id)
         seconds = time.perf_counter() - began

@@ -70,7 +70,7 @@ def fill(setup: Setup, database: str, finished: int, scheduled: int) -> None:
             part = {"start": start, "rows": min(CHUNK, scheduled - start), "total": scheduled}
             owner.execute(bulk_sql("fill_scheduled"), {**words, **part})
         owner.execute(bulk_sql("restore_scans"))
-    setup.stores.settle(database)
+    setup.stores.vacuum(database)
 
 
 def cost(runtime: Runtime, org: UUID) -> float:

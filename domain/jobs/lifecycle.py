@@ -115,7 +115,7 @@ class Settlement(NamedTuple):
         return self._replace(started_at=at, cost_microcents=cost_microcents)
 
 
-def settle(  # noqa: PLR0913 - what is known of an attempt
+def settlement_of(  # noqa: PLR0913 - what is known of an attempt
     job: ClaimedJob,
     outcome: Outcome | Failure,
     policy: RetryPolicy,
@@ -142,10 +142,10 @@ def settle(  # noqa: PLR0913 - what is known of an attempt
             cost_microcents=cost_microcents,
             children=outcome.children,
         )
-    return _settle_undone(job, outcome, policy, now, jitter).begun(began_at, cost_microcents=cost_microcents)
+    return _settlement_undone(job, outcome, policy, now, jitter).begun(began_at, cost_microcents=cost_microcents)
 
 
-def _settle_undone(
+def _settlement_undone(
     job: ClaimedJob, outcome: Snooze | Cancel | Failure, policy: RetryPolicy, now: datetime, jitter: float
 ) -> Settlement:
     match outcome:
@@ -159,7 +159,7 @@ def _settle_undone(
         case ClaimLost(reason=reason):
             return Settlement.returned(job, reason, cause="margin")
         case Failure():
-            return _settle_failure(job, outcome, policy, now, jitter)
+            return _settlement_of_failure(job, outcome, policy, now, jitter)
 
 
 class LossCause(StrEnum):
@@ -242,7 +242,9 @@ def _loss_error(lost: LostClaim, losses: int) -> JsonObject:
     return {"code": code, "reason": reason, "attempt": lost.attempt}
 
 
-def _settle_failure(job: ClaimedJob, failure: Failure, policy: RetryPolicy, now: datetime, jitter: float) -> Settlement:
+def _settlement_of_failure(
+    job: ClaimedJob, failure: Failure, policy: RetryPolicy, now: datetime, jitter: float
+) -> Settlement:
     error = describe(failure, job.attempt)
     match failure:
         case Throttled(retry_after=wait, scope=scope, provider=provider):

@@ -1,4 +1,4 @@
-"""What an org may spend on the model in a day: the arithmetic of reserving before a call and settling after it."""
+"""What an org may spend on the model in a day: the arithmetic of reserving before a call and charging after it."""
 
 from dataclasses import dataclass, replace
 
@@ -12,7 +12,7 @@ TOKENS_AROUND = 2_000
 class DailyBudget:
     """One org's day, in microcents. What is reserved belongs to calls that are under way.
 
-    `reserve` and `settle` say what the statements of the same names do to the day's row.
+    `reserve` and `charge` say what the statements of the same names do to the day's row.
     """
 
     daily: int
@@ -36,7 +36,7 @@ class DailyBudget:
         """The day after a call was granted."""
         return replace(self, reserved=self.reserved + amount)
 
-    def settle(self, amount: int, cost: int) -> "DailyBudget":
+    def charge(self, amount: int, cost: int) -> "DailyBudget":
         """The day after a granted call cost what it cost."""
         return replace(self, reserved=self.reserved - amount, spent=self.spent + cost)
 

@@ -72,8 +72,8 @@ def _adopt(runtime: Runtime, job_type: Job[Any], arguments: Mapping[str, Any]) -
         raise Invalid("job_type", f"the message is addressed to {job_type.name}")
     job_type.read(contract.payload, contract.payload_version)
 
-    def attempt() -> None:
+    def insert() -> None:
         with runtime.database.ledger() as tx:
             enqueue_jobs(tx, [contract.new_job()])
 
-    retry_while_away(runtime, attempt)
+    retry_while_away(runtime, insert)

@@ -13,7 +13,7 @@ import structlog
 
 from domain.jobs.failures import ClaimLost, Failure, Invalid, Transient
 from domain.jobs.job import Cancel, ClaimedJob, Done, Hint, JsonObject, Outcome
-from domain.jobs.lifecycle import CloseGate, Settlement, settle
+from domain.jobs.lifecycle import CloseGate, Settlement, settlement_of
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
 from domain.text.redaction import redact_text
 from engine.catalogue import Job, catalogue
@@ -67,10 +67,10 @@ def run_attempt(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at:
             return AttemptResult(finish(context, job_type, outcome))
         return AttemptResult(_status(outcome, settlement), checked(settlement))
     except Exception as error:  # noqa: BLE001 - what cannot be settled must not spoil the settlements of others
-        return settle_by_failure(context, job_type, error)
+        return fail_attempt(context, job_type, error)
 
 
-def settle_by_failure(context: JobContext, job_type: Job[Any], error: Exception) -> AttemptResult:
+def fail_attempt(context: JobContext, job_type: Job[Any], error: Exception) -> AttemptResult:
     """The result of an attempt whose outcome cannot be written."""
     failure = error if isinstance(error, Failure) else _bug(context, error)
     settlement = decide(context, job_type, failure)
@@ -79,7 +79,7 @@ def settle_by_failure(context: JobContext, job_type: Job[Any], error: Exception)
 
 def never_ran(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: datetime, problem: str) -> AttemptResult:
     """The result of an attempt that Celery could not bring to its handler."""
-    return settle_by_failure(JobContext(runtime, job, began_at), job_type, Bug(f"celery: {redact_text(problem)[:500]}"))
+    return fail_attempt(JobContext(runtime, job, began_at), job_type, Bug(f"celery: {redact_text(problem)[:500]}"))
 
 
 def unwritable(runtime: Runtime, job: ClaimedJob, failure: Failure, began_at: datetime | None) -> AttemptResult:
@@ -87,7 +87,7 @@ def unwritable(runtime: Runtime, job: ClaimedJob, failure: Failure, began_at: da
     job_type = catalogue.find(job.job_type)
     if job_type is None:
         return AttemptResult("returned", Settlement.unstarted(job, "unknown type"))
-    return settle_by_failure(JobContext(runtime, job, began_at), job_type, failure)
+    return fail_attempt(JobContext(runtime, job, began_at), job_type, failure)
 
 
 def checked(settlement: Settlement) -> Settlement:
@@ -179,7 +179,7 @@ def decide(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) 
     runtime, job = context.runtime, context.job
     if isinstance(outcome, Interrupted):
         return Settlement.returned(job, outcome.reason).begun(context.began_at)
-    return settle(
+    return settlement_of(
         job,
         outcome,
         job_type.retry,
@@ -193,7 +193,7 @@ def decide(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) 
 def _settle(context: JobContext, settlement: Settlement) -> Settled:
     database = context.runtime.database
 
-    def attempt() -> Settled:
+    def write() -> Settled:
         with database.ledger() as tx:
             settled = ledger.settle(tx, [settlement])
             if not settled.refused:
@@ -202,7 +202,7 @@ def _settle(context: JobContext, settlement: Settlement) -> Settled:
             tx.after_commit(lambda: context.runtime.publisher.publish(hints))
             return settled
 
-    return retry_while_away(context.runtime, attempt)
+    return retry_while_away(context.runtime, write)
 
 
 def _follow_up(tx: Transaction, job: ClaimedJob, settlement: Settlement) -> None:

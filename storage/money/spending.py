@@ -1,4 +1,4 @@
-"""What orgs spend on the model: money set aside before a call, settled after it, and a gate for who has none left."""
+"""What orgs spend on the model: money set aside before a call, charged after it, and a gate for who has none left."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,9 +72,9 @@ def reserve(
     return Reserved(**rows[0]._asdict())
 
 
-def settle(tx: Transaction, reservation_id: UUID, cost_microcents: int) -> bool:
-    """Turn a reservation into what the call cost; false when it was settled or forgotten before. Needs no claim."""
-    return bool(tx.run("settle_reservation", reservation_id=reservation_id, cost=cost_microcents))
+def charge(tx: Transaction, reservation_id: UUID, cost_microcents: int) -> bool:
+    """Turn a reservation into what the call cost; false when it was charged or forgotten before. Needs no claim."""
+    return bool(tx.run("charge_reservation", reservation_id=reservation_id, cost=cost_microcents))
 
 
 def charge_lost(tx: Transaction, *, org_id: UUID | None = None, batch: int = 1000) -> int:

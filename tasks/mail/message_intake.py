@@ -1,4 +1,4 @@
-"""Stores a fetched message: judged for automation, with its direction."""
+"""Stores a fetched message with its direction and the signs of automation."""
 
 import re
 
@@ -16,7 +16,7 @@ TOKEN_REFERENCE = re.compile(r"<([A-Za-z0-9_-]{8,64})@draft\.postroom\.invalid>"
 
 
 def store(tx: Transaction, account: Account, raw: RawMessage, parsed: ParsedMessage) -> None:
-    """Judge a parsed message by what only this account knows of its sender, and store it."""
+    """Classify a parsed message by what only this account knows of its sender, and store it."""
     outgoing = SENT in raw.label_ids
     automation = None if outgoing else detect_automation(parsed, raw.label_ids, _owner(tx, account, parsed, raw))
     message = Message(

@@ -2,7 +2,7 @@
 
 from tests.doubles.probe_jobs import Perilous, Visit
 from tests.fleet.fleet import Fleet, refused_settlements
-from tests.invariants import check_deeds
+from tests.invariants import check_calls
 from tests.waiting import eventually
 
 WRITES = ("step", "progress", "transaction")
@@ -16,14 +16,14 @@ def test_a_thawed_workers_writes_are_refused(fleet: Fleet) -> None:
     sleeper = fleet.worker("sleeper", concurrency=7)
     sleeper.ready()
     jobs = {how: fleet.enqueue(Visit(gate="morning", then=how, account_id=how)) for how in (*WRITES, *OUTCOMES)}
-    deed = fleet.enqueue(Perilous(key="morning", fate="wait"))
+    call = fleet.enqueue(Perilous(key="morning", end="wait"))
     fleet.wait_for_line("waits", times=6)
-    fleet.wait_for_line("deed morning")
+    fleet.wait_for_line("call morning")
     sleeper.freeze()
     fleet.worker("heir", concurrency=4).ready()
-    assert fleet.wait_for_end([*jobs.values(), deed]) == {"succeeded": 7}
+    assert fleet.wait_for_end([*jobs.values(), call]) == {"succeeded": 7}
     fleet.check()  # the second worker's child job has ended too, and the ledger is at rest
-    logs = {job_id: fleet.events(job_id) for job_id in (*jobs.values(), deed)}
+    logs = {job_id: fleet.events(job_id) for job_id in (*jobs.values(), call)}
     outputs = fleet.ask("select id, output from jobs order by id")
     fleet.outside.open_gate("morning")
     sleeper.thaw()
@@ -40,7 +40,7 @@ def test_a_thawed_workers_writes_are_refused(fleet: Fleet) -> None:
     assert fleet.ask("select progress ->> 'attempt' from jobs where progress is not null") == [("2",)]
     assert fleet.ask("select attempt from audit_log where event = 'probe.wrote'") == [(2,), (2,)]
     assert fleet.ask("select count(*) from jobs where parent_id = %s", jobs["child"]) == [(1,)]
-    assert fleet.ask("select job_id from audit_log where event = 'effect.unrecorded'") == [(deed,)]
-    check_deeds([line[1] for line in fleet.outside.lines("deed")])
+    assert fleet.ask("select job_id from audit_log where event = 'effect.unrecorded'") == [(call,)]
+    check_calls([line[1] for line in fleet.outside.lines("call")])
     fleet.check()
     assert refused_settlements(sleeper.logs()) == len(logs)

@@ -10,7 +10,7 @@ from psycopg import Connection
 
 from domain.jobs.failures import Failure, Invalid, Permanent, Scope, Throttled, Transient, Unauthorised
 from domain.jobs.job import Cancel, ClaimedJob, Done, Outcome, Snooze
-from domain.jobs.lifecycle import Settlement, lose, settle
+from domain.jobs.lifecycle import Settlement, lose, settlement_of
 from domain.jobs.retry import RetryPolicy
 from storage.ledger import ledger, recovery
 from storage.ledger import relay as relay_statements
@@ -94,7 +94,7 @@ def settlement(job: ClaimedJob, outcome: str) -> Settlement:
         case "died" | "died_beside":
             made = lose(job, guilty=outcome == "died")
         case _:
-            made = settle(job, _said(job, outcome, now), POLICY, now, 1.0 if outcome == "transient" else 0.0)
+            made = settlement_of(job, _said(job, outcome, now), POLICY, now, 1.0 if outcome == "transient" else 0.0)
     return made.begun(now)
 
 

@@ -141,12 +141,12 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def _claim(self, worker: Worker, job_ids: list[UUID], starts: list[bool], *, answered: bool = True) -> None:
         token = uuid4()
-        verdicts = {job_id: self.model.claim_answer(self.model.jobs[job_id]) for job_id in job_ids}
+        answers = {job_id: self.model.claim_answer(self.model.jobs[job_id]) for job_id in job_ids}
         with self.store.ledger() as tx:
             claims = self.verbs.claim(tx, job_ids, worker.worker_id, lease=LEASE_SPAN, starts=starts, token=token)
         claimed = {job.job_id: job for job in claims.jobs}
-        self.model.check_slots([job_id for job_id, said in verdicts.items() if said == "claimed"], set(claimed))
-        for job_id, said in verdicts.items():
+        self.model.check_slots([job_id for job_id, said in answers.items() if said == "claimed"], set(claimed))
+        for job_id, said in answers.items():
             told = "claimed" if job_id in claimed else claims.refused.get(job_id)
             contested = said == "claimed" and self.model.jobs[job_id].key
             assert told == said or (contested and told == "serial"), f"{told} instead of {said}"
@@ -159,7 +159,7 @@ class LedgerMachine(RuleBasedStateMachine):
             counted = self.model.jobs[job_id].attempt + (not job.started)
             assert job.attempt == counted, f"{job} is not attempt {counted}"
         if answered:
-            self.claimed += [claimed[job_id] for job_id in verdicts if job_id in claimed]
+            self.claimed += [claimed[job_id] for job_id in answers if job_id in claimed]
         else:
             self.unanswered += [(job_id, token) for job_id in job_ids]
 

@@ -75,7 +75,7 @@ class Outside:
             self.service.tokens.grant(email, access, refresh)
         self.service.mailboxes.update(self._copied(self._kept))
 
-    def deeds(self) -> Counter[str]:
+    def calls(self) -> Counter[str]:
         """What was done, by operation and path, however it was answered."""
         return Counter(
             f"{name} {entry.operation} {entry.path}"

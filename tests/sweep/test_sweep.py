@@ -28,7 +28,7 @@ from tests.sweep.outside import Outside, running_outside
 from tests.sweep.report import summary, write
 from tests.sweep.scenarios import SCENARIOS, Scenario, enqueue, stored_question, swept_types
 from tests.sweep.snapshot import StillConnected
-from tests.sweep.verdicts import missed
+from tests.sweep.violations import missed
 
 
 @pytest.fixture(scope="module")

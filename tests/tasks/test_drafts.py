@@ -26,7 +26,7 @@ def ask(world: World, subject: str = "Lunch?", **options: object) -> MessagePlac
 
 
 def made(world: World) -> int:
-    """How many drafts were ever made at Gmail: deeds, whatever was answered."""
+    """How many drafts were ever made at Gmail, whatever was answered."""
     return sum("draft_id" in call.summary for call in world.gmail.journal("drafts.create"))
 
 

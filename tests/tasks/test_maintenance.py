@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from domain.jobs.job import SYSTEM_ORG, Done
-from domain.jobs.lifecycle import settle
+from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from domain.payloads import payload_types
 from domain.payloads.maintenance import FallbackSyncPayload, FullSyncPayload
@@ -127,7 +127,7 @@ def test_another_push_client_is_stopped_first(world: World) -> None:
     assert [call.operation for call in world.gmail.journal()] == ["watch", "stop", "watch"]
 
 
-def test_finished_jobs_go_after_a_week_and_their_story_stays(world: World) -> None:
+def test_finished_jobs_go_after_a_week_and_their_audit_log_stays(world: World) -> None:
     old, young, waiting = (world.enqueue(kind) for kind in ("gmail.sync", "gmail.sync_labels", "gmail.renew_watch"))
     for job_id in (old, young):
         assert world.run(job_id) == "succeeded"
@@ -165,7 +165,7 @@ def test_an_end_hook_that_could_not_run_is_called_again_until_it_can(world: Worl
     make_job_type(world.process.database, "probe.hooked", on_end="end_hook")
     ended = claim_one(world.process.database, enqueue_one(world.process.database, world.account.org_id, "probe.hooked"))
     with world.process.database.statements() as tx:
-        ledger.settle(tx, [settle(ended, Done({"n": 1}), STANDARD, NOW, 0.0)])
+        ledger.settle(tx, [settlement_of(ended, Done({"n": 1}), STANDARD, NOW, 0.0)])
     row = world.database.execute("select id from jobs where job_type = 'maintenance.run_end_hook'").fetchone()
     assert row is not None
     world.run(row[0])

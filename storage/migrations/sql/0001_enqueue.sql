@@ -104,7 +104,7 @@ begin
       status = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then 'pending' else k.status end
     returning k.org_id, k.key, k.job_id
   ),
-  judged as (
+  checked as (
     select a.*, coalesce(g.job_id, a.id) as winner, coalesce(g.job_id = a.id, true) as wins, a.due_at <= now() as due,
            case when a.due_at <= now() and exists (select from gates) then
              postroom.gate_of(a.org_id, a.type_name, a.type_queue, a.payload ->> 'account_id') end as gate
@@ -117,7 +117,7 @@ begin
                               order by j.priority desc, j.place) as rank,
            exists (select from orgs_over_burst o where o.queue = j.type_queue and o.org_id = j.org_id)
              or exists (select from orgs_over_burst o where o.queue = j.type_queue and o.org_id is null) as over_burst
-    from judged j
+    from checked j
   ),
   inserted as (
     insert into jobs (id, org_id, project_id, job_type, queue, priority, payload, payload_version, idempotency_key, guarded,

@@ -1,4 +1,4 @@
--- The ledger: every job, its guards, steps, audit log and dead letter. docs/explanation/life-of-a-job.md tells its story.
+-- The ledger: every job, its guards, steps, audit log and dead letter. docs/explanation/life-of-a-job.md describes them.
 
 -- One row per process that runs jobs; renewing it keeps all the claims of the process.
 create table workers (

@@ -19,7 +19,7 @@ def test_an_org_never_spends_more_than_its_budget(daily: int, order: list[tuple[
             under_way.append(amount)
         elif not begins and under_way:
             reserved = under_way.pop(int(share * (len(under_way) - 1)))
-            budget = budget.settle(reserved, int(share * reserved))
+            budget = budget.charge(reserved, int(share * reserved))
         assert budget.reserved == sum(under_way)
         assert 0 <= budget.left == daily - budget.spent - budget.reserved
 
@@ -31,9 +31,9 @@ def test_what_is_gone_is_not_granted_and_comes_back_by_no_settlement(
     budget = DailyBudget(daily, spent, reserved)
     if budget.gone(amount):
         assert not budget.grants(amount)
-        assert not budget.settle(reserved, 0).grants(amount)
+        assert not budget.charge(reserved, 0).grants(amount)
     else:
-        assert budget.settle(reserved, 0).grants(amount)
+        assert budget.charge(reserved, 0).grants(amount)
 
 
 def test_a_budget_that_was_lowered_below_what_is_spent_has_nothing_left() -> None:

@@ -22,7 +22,7 @@ IN_INBOX = {"message_id": "m1", "thread_id": "t1", "label_ids": ["INBOX"]}
         ("done", None, replace(RECORD, state="archived")),
     ],
 )
-def test_a_deed_is_seen_when_its_record_says_so(what: What, message_id: str | None, record: EmailRecord) -> None:
+def test_a_call_is_seen_when_its_record_says_so(what: What, message_id: str | None, record: EmailRecord) -> None:
     actions = [PersonAction(what, "t1", message_id)]
     assert unseen(actions, Ledger(emails=(record,)), MAILBOX) == []
     assert unseen(actions, Ledger(emails=(RECORD,)), MAILBOX) == actions

@@ -11,7 +11,7 @@ from psycopg.rows import dict_row
 
 from domain.jobs.failures import Forbidden
 from domain.jobs.job import ClaimedJob, Done, Outcome, Snooze
-from domain.jobs.lifecycle import Settlement, settle
+from domain.jobs.lifecycle import Settlement, settlement_of
 from domain.jobs.retry import STANDARD
 from storage.ledger import ledger
 from storage.ledger.ledger import Worker
@@ -44,7 +44,7 @@ def claimed(store: Database, org: UUID, worker: Worker) -> ClaimedJob:
 
 
 def write(store: Database, job: ClaimedJob, outcome: Outcome, began_at: datetime | None = BEGAN) -> None:
-    settlement = settle(job, outcome, STANDARD, NOW, 0.0, began_at=began_at)
+    settlement = settlement_of(job, outcome, STANDARD, NOW, 0.0, began_at=began_at)
     with store.ledger() as tx:
         assert not ledger.settle(tx, [settlement]).refused
 

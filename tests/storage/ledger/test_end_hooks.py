@@ -9,7 +9,7 @@ from psycopg import Connection
 
 from domain.jobs.failures import Failure, Forbidden, Invalid, Permanent, Transient
 from domain.jobs.job import Cancel, ClaimedJob, Done, Origin, Outcome, Snooze
-from domain.jobs.lifecycle import MAX_LOSSES, Settlement, lose, settle
+from domain.jobs.lifecycle import MAX_LOSSES, Settlement, lose, settlement_of
 from domain.jobs.retry import STANDARD
 from storage.ledger import ledger, recovery
 from storage.postgres.database import Database
@@ -45,7 +45,7 @@ class Ending:
 
     def settle(self, job: ClaimedJob, outcome: Outcome | Failure) -> UUID:
         """A worker writes what became of an attempt."""
-        self.write(settle(job, outcome, STANDARD, NOW, 0.0))
+        self.write(settlement_of(job, outcome, STANDARD, NOW, 0.0))
         return job.job_id
 
     def write(self, settlement: Settlement) -> None:
@@ -219,14 +219,14 @@ def test_a_settlement_that_is_refused_tells_nothing(ending: Ending) -> None:
     job = ending.held()
     ending.settle(job, Done())
     with ending.store.statements() as tx:
-        assert ledger.settle(tx, [settle(job, Done(), STANDARD, NOW, 0.0)]).refused
+        assert ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0)]).refused
     assert len(told(ending.database)) == 1
 
 
 def test_what_a_hook_wrote_goes_with_a_transaction_that_is_rolled_back(ending: Ending) -> None:
     job = ending.held()
     with pytest.raises(RuntimeError), ending.store.ledger() as tx:
-        ledger.settle(tx, [settle(job, Done(), STANDARD, NOW, 0.0)])
+        ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0)])
         raise RuntimeError
     assert told(ending.database) == []
 
@@ -234,7 +234,7 @@ def test_what_a_hook_wrote_goes_with_a_transaction_that_is_rolled_back(ending: E
 def test_jobs_of_several_orgs_are_told_each_as_its_own(ending: Ending, database: Connection) -> None:
     jobs = [ending.held(), claim_one(ending.store, enqueue_one(ending.store, make_org(database), "probe.told"))]
     with ending.store.statements() as tx:
-        assert not ledger.settle(tx, [settle(job, Done(), STANDARD, NOW, 0.0) for job in jobs]).refused
+        assert not ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0) for job in jobs]).refused
         # What the hooks ran as does not stay on the connection.
         assert tx.raw("select postroom.current_org() as org")[0].org is None
     assert [org for org, _ in told(database)] == [job.org_id for job in jobs]

@@ -10,7 +10,7 @@ import pytest
 from psycopg import Connection, connect
 
 from domain.jobs.job import ClaimedJob, Done
-from domain.jobs.lifecycle import settle
+from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from settings import Settings
 from storage.ledger import end_hooks, ledger
@@ -78,7 +78,7 @@ def end(store: Database, jobs: Sequence[ClaimedJob]) -> float:
     """Settle jobs in one statement, as a worker's loop does; returns the seconds that it took."""
     began = time.monotonic()
     with store.statements() as tx:
-        assert not ledger.settle(tx, [settle(job, Done(), STANDARD, NOW, 0.0) for job in jobs]).refused
+        assert not ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0) for job in jobs]).refused
     return time.monotonic() - began
 
 
@@ -127,7 +127,7 @@ def test_a_deadlock_with_a_hook_is_broken_on_its_side(
         waiting.start()
         blocked = "select count(*) from pg_locks where not granted"
         eventually(lambda: database.execute(blocked).fetchone() != (0,), describe="the rival waits for the job")
-        assert not ledger.settle(tx, [settle(job, Done(), STANDARD, NOW, 0.0)]).refused
+        assert not ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0)]).refused
         tx.after_commit(waiting.join)
     assert not waiting.is_alive()
     assert states(database, [job]) == ["succeeded"]
@@ -168,7 +168,7 @@ def test_a_caller_without_a_bound_runs_no_hook(bounded: Database, database: Conn
     (job,) = held(bounded, org, "tells")
     with bounded.ledger() as tx:
         tx.raw(f"set local statement_timeout = '{bound}'")
-        ledger.settle(tx, [settle(job, Done(), STANDARD, NOW, 0.0)])
+        ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0)])
     assert follow_ups(database) == {job.job_id: "deferred"}
     assert told(database) == []
 
@@ -177,7 +177,7 @@ def test_a_lock_timeout_of_the_callers_own_stays(bounded: Database, org: UUID) -
     jobs = held(bounded, org, "tells", "raises")
     with bounded.ledger() as tx:
         tx.raw("set local lock_timeout = '7s'")
-        ledger.settle(tx, [settle(job, Done(), STANDARD, NOW, 0.0) for job in jobs])
+        ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0) for job in jobs])
         assert tx.raw("show lock_timeout")[0].lock_timeout == "7s"
 
 

@@ -51,7 +51,7 @@ def relay(tx: Transaction, store: Database, org: UUID, _: Worker) -> None:
     relay_statements.count_light_backlog(tx, {BacklogKey("default", 0, org): 100})
 
 
-DEEDS = {
+CALLS = {
     "claim by hints": (claim_by_hints, 1),
     "claim from backlog": (claim_from_backlog, 1),
     "settle": (settle, 2),
@@ -60,9 +60,9 @@ DEEDS = {
 """And how many statements each runs on the connection."""
 
 
-@pytest.mark.parametrize("deed", DEEDS)
-def test_a_plan_is_kept(store: Database, org: UUID, deed: str) -> None:
-    (act, statements), worker = DEEDS[deed], make_worker(store)
+@pytest.mark.parametrize("call", CALLS)
+def test_a_plan_is_kept(store: Database, org: UUID, call: str) -> None:
+    (act, statements), worker = CALLS[call], make_worker(store)
     with store.statements() as tx:
         for _ in range(4 * TRIED):
             act(tx, store, org, worker)

@@ -9,7 +9,7 @@ from psycopg import Connection
 
 from domain.jobs.effects import Standing, Strategy
 from domain.jobs.job import Done, NewJob, Origin, Snooze, State
-from domain.jobs.lifecycle import MAX_LOSSES, Settlement, settle
+from domain.jobs.lifecycle import MAX_LOSSES, Settlement, settlement_of
 from domain.jobs.retry import STANDARD
 from storage.ledger import effects, gates, ledger, recovery, relay, retention
 from storage.ledger.gates import Gate
@@ -282,7 +282,7 @@ def test_a_guard_past_its_time_is_free(database: Connection, store: Database, or
 def test_a_snoozed_job_keeps_its_attempt_and_waits(database: Connection, store: Database, org: UUID) -> None:
     job = claim_one(store, enqueue_one(store, org))
     until = datetime.now(UTC) + timedelta(minutes=10)
-    settlement = settle(job, Snooze(until, "later"), STANDARD, datetime.now(UTC), 0.5)
+    settlement = settlement_of(job, Snooze(until, "later"), STANDARD, datetime.now(UTC), 0.5)
     assert settlement is not None
     with store.ledger() as tx:
         ledger.settle(tx, [settlement])
@@ -332,7 +332,7 @@ def test_retention_deletes_finished_jobs_only(database: Connection, store: Datab
 
 def test_done_is_the_outcome_that_succeeds(store: Database, org: UUID) -> None:
     job = claim_one(store, enqueue_one(store, org))
-    settlement = settle(job, Done({"n": 2}), STANDARD, datetime.now(UTC), 0.0)
+    settlement = settlement_of(job, Done({"n": 2}), STANDARD, datetime.now(UTC), 0.0)
     assert settlement is not None
     with store.ledger() as tx:
         assert not ledger.settle(tx, [settlement]).refused

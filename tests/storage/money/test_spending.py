@@ -46,7 +46,7 @@ def reserve(store: Database, job: ClaimedJob, amount: int, daily: int = NO_BUDGE
 
 def settle(store: Database, reservation: UUID, cost: int) -> bool:
     with store.statements() as tx:
-        return spending.settle(tx, reservation, cost)
+        return spending.charge(tx, reservation, cost)
 
 
 def refuse(store: Database, job: ClaimedJob, amount: int, daily: int) -> Refusal | None:
@@ -159,7 +159,7 @@ def test_the_day_goes_as_the_arithmetic_says(
         elif under_way:
             reservation, reserved = under_way.pop()
             assert settle(store, reservation, int(reserved * share))
-            budget = budget.settle(reserved, int(reserved * share))
+            budget = budget.charge(reserved, int(reserved * share))
     assert figures(store, org_id) == (budget.spent, budget.reserved)
 
 
