@@ -8,6 +8,7 @@ from uuid import UUID
 
 import psycopg
 
+import tasks  # noqa: F401 - fills the catalogue
 from bench.contest import Contest, Target, take_turns
 from bench.contests.growth import work
 from bench.drain import DrainRun, drain
@@ -22,7 +23,6 @@ from engine.worker.execution import MARKERS, perform
 from engine.worker.lease import renew
 from settings import Settings
 from storage.ledger import ledger
-from tasks.maintenance import fallback_sync
 
 LIMIT_JOBS, AT_ONCE, PROCESSES = 20_000, 200, 2
 FAN_OUT, LIMIT = "fan_out_100k_accounts_s", "limit_claim_and_settle"

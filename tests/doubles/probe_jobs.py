@@ -8,6 +8,7 @@ from functools import partial
 
 from kombu.asynchronous import get_event_loop
 
+import tasks  # noqa: F401  # its walk registers all job types known by then; those below are registered after it
 from domain.jobs.effects import CannotTell, Finding, Found, NotFound, Strategy
 from domain.jobs.failures import ClaimLost, Deed, Permanent, Transient
 from domain.jobs.job import Cancel, Done, JsonObject, NewJob, Outcome, Snooze
