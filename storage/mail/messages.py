@@ -1,4 +1,4 @@
-"""The messages that were seen, their threads, and whom the account has had to do with."""
+"""Stored messages, their threads, and the account's correspondents."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Direction = Literal["incoming", "outgoing"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message as it is stored: what the mailbox says of it, what it says itself, how it was made."""
+    """A stored message: the mailbox's facts, the parsed content, and the signs of automation."""
 
     message_id: str
     thread_id: str
@@ -79,7 +79,7 @@ def unknown_of(tx: Transaction, account_id: UUID, message_ids: Sequence[str]) ->
 
 
 def unclassified(tx: Transaction, account_id: UUID, *, since: datetime, limit: int = 500) -> tuple[MessageRef, ...]:
-    """Inbox messages received since then about which nobody has decided anything, oldest first."""
+    """Inbox messages received since then that have no decision, oldest first."""
     rows = tx.run("find_unclassified_messages", account_id=account_id, since=since, limit=limit)
     return tuple(MessageRef(row.message_id, row.thread_id) for row in rows)
 
@@ -87,7 +87,7 @@ def unclassified(tx: Transaction, account_id: UUID, *, since: datetime, limit: i
 def known_correspondents(
     tx: Transaction, account_id: UUID, addresses: Collection[str], *, before: datetime
 ) -> Mapping[str, bool]:
-    """Which of these addresses the account had to do with before then; true for those it has written to."""
+    """Which of these addresses the account corresponded with before then; true for those it has written to."""
     folded = sorted({address.casefold() for address in addresses})
     rows = tx.run("find_correspondents", account_id=account_id, addresses=folded, before=before)
     return {row.address: row.written_to for row in rows}
