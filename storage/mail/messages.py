@@ -7,17 +7,21 @@ from typing import Any, Literal
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
+from pydantic import TypeAdapter
 
 from domain.jobs.failures import Gone
 from domain.mail.mailbox import MessageRef
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
 from domain.mail.triage.automation import Automation
 from domain.mail.triage.automation_signals import AutomationKind, Weight
-from storage.mail.message_documents import document_of, parsed
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
 Direction = Literal["incoming", "outgoing"]
+
+_DOCUMENT = TypeAdapter(ParsedMessage)
+_COLUMNS = {"subject", "text", "html"}
+"""Not in the document: subject and text have columns, and HTML is not stored, because its text is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ def upsert(tx: Transaction, account_id: UUID, message: Message) -> bool:
         others=[address.key for address in _others(message) if 0 < len(address.key) <= 320],  # noqa: PLR2004 -- RFC 5321
         subject=content.subject,
         body=content.text,
-        document=Jsonb(document_of(content)),
+        document=Jsonb(_DOCUMENT.dump_python(content, mode="json", exclude=_COLUMNS)),
         rfc_message_id=content.message_id,
         defects=[str(defect) for defect in content.defects],
         **_automation_columns(message.automation),
@@ -137,6 +141,6 @@ def _message(row: Row) -> Message:
         direction=row.direction,
         received_at=row.received_at,
         label_ids=frozenset(row.label_ids),
-        parsed=parsed(row.document, subject=row.subject, body=row.body),
+        parsed=_DOCUMENT.validate_python({**row.document, "subject": row.subject, "text": row.body, "html": None}),
         automation=automation,
     )
