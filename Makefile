@@ -15,7 +15,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 .PHONY: help install demo up down test sweep one check format bench chaos new-job golden docs lock clean
 
 help:  ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(INSTALLED)  ## build .venv from requirements.lock
 

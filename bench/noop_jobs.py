@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import tasks  # noqa: F401  # its walk registers all job types known by then; those below are registered after it
 from bench import measured_job
 from domain.jobs.job import Done, Outcome
 from domain.jobs.queues import Queue

@@ -13,6 +13,7 @@ from engine.catalogue import Job, catalogue
 from engine.celery_patches.request_stack import RequestStack
 from engine.process.database_away import patiently
 from engine.process.hints import DRAW
+from engine.process.refused_messages import record_refusal
 from engine.process.runtime import runtime
 from engine.relay.relay import Relay
 from engine.worker import adoption, execution
@@ -54,10 +55,10 @@ class JobTask(Task):  # type: ignore[misc] # Celery ships no types
         if attempt is not None:
             return execution.run_in_task(attempt, self.job_type)
         if arguments:
-            adoption.refuse(runtime(), self.job_type.name, self.request.id, "args", "must be empty")
+            record_refusal(runtime(), self.job_type.name, self.request.id, "args", "must be empty")
             return "refused"
         try:
-            return adoption.take_in(runtime(), self.job_type, self.request.id, contract)
+            return adoption.adopt(runtime(), self.job_type, self.request.id, contract)
         except DatabaseUnavailable as error:
             raise Reject(error.reason, requeue=True) from error
 
@@ -74,7 +75,7 @@ class DrawTask(Task):  # type: ignore[misc] # Celery ships no types
 
     def run(self, *_arguments: object, **_contract: object) -> str:
         """Refuse a message that is not the relay's."""
-        adoption.refuse(runtime(), DRAW, self.request.id, "task", "is not for clients")
+        record_refusal(runtime(), DRAW, self.request.id, "task", "is not for clients")
         return "refused"
 
 

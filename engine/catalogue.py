@@ -35,6 +35,7 @@ class Job(Generic[P]):
     deadline: timedelta
     light: bool
     providers: tuple[str, ...]
+    on_end: str | None = None
 
     @property
     def declared(self) -> Declaration:
@@ -69,6 +70,7 @@ class Job(Generic[P]):
             serial_limit=declared.serial_limit,
             light=self.light,
             providers=self.providers,
+            on_end=self.on_end,
         )
 
 
@@ -83,16 +85,18 @@ def job(
     deadline: timedelta = DEADLINE,
     light: bool = False,
     providers: tuple[str, ...] = (),
+    on_end: str | None = None,
 ) -> Callable[[Handler[P]], Job[P]]:
     """Make a function the handler of a job type: the one that its second parameter's payload class names.
 
     The type's name is `<file>.<function>`; raises `TypeError` when the payload class says otherwise. `light` is for
-    jobs of milliseconds: they travel in batches, without a Celery request each.
+    jobs of milliseconds: they travel in batches, without a Celery request each. `on_end` names the end-of-job hook, the
+    SQL function `postroom.<on_end>(jsonb)` of a migration that is told in the transaction that ends a job of this type.
     """
 
     def register(handler: Handler[P]) -> Job[P]:
         payload = _payload_of(handler)
-        made = Job(payload, handler, queue, retry, deadline, light, providers)
+        made = Job(payload, handler, queue, retry, deadline, light, providers, on_end)
         catalogue.add(made.name, made.declared.aliases, made)
         return made
 

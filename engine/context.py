@@ -13,7 +13,7 @@ from domain.jobs.effects import Finding, Strategy
 from domain.jobs.failures import ClaimLost, Forbidden
 from domain.jobs.job import SYSTEM_ORG, ClaimedJob, Enqueued, JsonObject
 from domain.payloads.payload import JobOptions, Payload, jobs_of
-from engine.effects import Once
+from engine.effects import EffectGuard
 from engine.enqueue import enqueue_jobs
 from engine.interrupts import Canceled, Interrupted
 from engine.process.runtime import Runtime
@@ -108,14 +108,31 @@ class JobContext:
         Raises `Uncertain` when nobody can know whether it happened, `ClaimLost`, and what `call` raises.
         """
         self.check()
-        return Once(self.runtime, self.job, self.log).effect(key, call, find, strategy)
+        return EffectGuard(self.runtime, self.job, self.log, key, strategy).once(call, find)
+
+    def begin_effect(self, tx: Transaction, key: str, strategy: Strategy = Strategy.FIND) -> EffectGuard:
+        """Write an effect's intent together with other rows of the caller's transaction; commit it before the call.
+
+        For effects whose intent or result is committed with rows of the handler (`EffectGuard`). Raises as `effect`.
+        """
+        self._go_on(tx)
+        guard = EffectGuard(self.runtime, self.job, self.log, key, strategy)
+        guard.begin(tx)
+        return guard
 
     def check(self) -> None:
         """Stop here when the job was canceled, the process is stopping, or the claim is lost."""
+        with self.runtime.database.statements() as transaction:
+            self._go_on(transaction)
+
+    def need_to_run(self) -> None:
+        """Stop here when the process is stopping; asks nobody."""
         if self.runtime.stopping.is_set():
             raise Interrupted("the worker is stopping")
-        with self.runtime.database.statements() as transaction:
-            reason = ledger.cancel_requested(transaction, self.job.job_id, self.job.token)
+
+    def _go_on(self, tx: Transaction) -> None:
+        self.need_to_run()
+        reason = ledger.cancel_requested(tx, self.job.job_id, self.job.token)
         if reason is not None:
             raise Canceled(reason)
 

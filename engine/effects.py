@@ -1,7 +1,9 @@
 """An outside effect, once: intent committed, one call, result committed (docs: effects.md, docs: promises.md#p3)."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import timedelta
+from typing import TypeVar
 
 from structlog.stdlib import BoundLogger
 
@@ -22,93 +24,139 @@ from domain.jobs.lifecycle import describe
 from engine.process.database_away import patiently
 from engine.process.runtime import Runtime
 from storage.ledger import audit, effects
+from storage.postgres.database import Transaction
 
 Call = Callable[[], JsonObject]
 Find = Callable[[], Finding]
+Open = Callable[[], AbstractContextManager[Transaction]]
+T = TypeVar("T")
 
 
-class Once:
-    """The protocol for one attempt at one job."""
+class EffectGuard:
+    """One effect of one attempt, in three parts: the intent, the call, the result.
 
-    def __init__(self, runtime: Runtime, job: ClaimedJob, log: BoundLogger) -> None:
-        """Bind the protocol to the claim it works under."""
+    `once` does all three, and commits the intent and the result by themselves. A handler that has rows to commit with
+    one of them uses the parts: `begin` and `record` work in its own transaction, `record_with` opens one.
+    """
+
+    def __init__(self, runtime: Runtime, job: ClaimedJob, log: BoundLogger, key: str, strategy: Strategy) -> None:
+        """Name the effect, and the claim it happens under."""
         self._runtime = runtime
         self._job = job
         self._log = log
+        self._key = key
+        self._strategy = strategy
+        self._standing = Standing.ACT
+        self._result: JsonObject = {}
 
-    def effect(self, key: str, call: Call, find: Find | None, strategy: Strategy) -> JsonObject:
+    def once(self, call: Call, find: Find | None) -> JsonObject:
         """Cause the effect, or find out what an earlier attempt did."""
         with self._runtime.database.statements() as tx:
-            intent = effects.begin_effect(tx, self._job, key, strategy)
-        match intent.standing:
-            case Standing.DONE:
-                return intent.result or {}
-            case Standing.ACT:
-                return self._act(key, call, strategy)
-            case Standing.FIND_OUT:
-                return self._find_out(key, call, find, strategy)
-            case Standing.BUSY:
-                raise Transient(f"another job is at effect {key}", code="effect.busy")
-            case Standing.UNKNOWN:
-                raise Uncertain(f"nobody knows whether {key} happened")
-            case Standing.TAKEN:
-                raise Invalid("effect", f"{key} is the key of a job")
-
-    def _act(self, key: str, call: Call, strategy: Strategy) -> JsonObject:
-        self._need_margin(key)
-        try:
-            result = call()
-        except Failure as failure:
-            self._record_failure(key, failure, strategy)
-            raise
-        self._record(key, result)
+            self.begin(tx)
+        result = self.carry_out(call, find)
+        if self._standing is not Standing.DONE and not self._finish("succeeded", result=result):
+            self._tell_unrecorded()
+            raise ClaimLost(f"the claim was lost while {self._key} happened")
         return result
 
-    def _find_out(self, key: str, call: Call, find: Find | None, strategy: Strategy) -> JsonObject:
-        if may_call_again(strategy):
-            return self._act(key, call, strategy)
+    def begin(self, tx: Transaction) -> None:
+        """Write the intent; commit it before the call. Raises what forbids the effect."""
+        intent = effects.begin_effect(tx, self._job, self._key, self._strategy)
+        self._standing, self._result = intent.standing, intent.result or {}
+        match intent.standing:
+            case Standing.BUSY:
+                raise Transient(f"another job is at effect {self._key}", code="effect.busy")
+            case Standing.UNKNOWN:
+                raise Uncertain(f"nobody knows whether {self._key} happened")
+            case Standing.TAKEN:
+                raise Invalid("effect", f"{self._key} is the key of a job")
+
+    def carry_out(self, call: Call, find: Find | None = None) -> JsonObject:
+        """Make the call, or return the result of an earlier attempt; the result is still to be recorded."""
+        match self._standing:
+            case Standing.ACT:
+                self._result = self._act(call)
+            case Standing.FIND_OUT:
+                self._result = self._find_out(call, find)
+        return self._result
+
+    def record(self, tx: Transaction) -> None:
+        """Write the result in a transaction that holds the claim.
+
+        An idempotent effect may be recorded where the job is settled: when that fails, the effect is repeated.
+        """
+        if self._standing is Standing.DONE:
+            return
+        if not effects.finish_effect(tx, self._job, self._key, "succeeded", result=self._result):
+            raise ClaimLost(f"the claim was lost while {self._key} happened")
+
+    def record_with(self, open_transaction: Open, write: Callable[[Transaction], T]) -> T:
+        """Write the result and the rows that follow from it in one transaction that holds the claim.
+
+        `write` may run twice: when the answer to a commit is lost, the transaction is repeated.
+        """
+
+        def attempt() -> T:
+            with open_transaction() as tx:
+                self.record(tx)
+                return write(tx)
+
+        try:
+            # What happened is known here and nowhere else: a database that is away is waited for.
+            return patiently(self._runtime, attempt)
+        except ClaimLost:
+            self._tell_unrecorded()
+            raise
+
+    def _act(self, call: Call) -> JsonObject:
+        self._need_margin()
+        try:
+            return call()
+        except Failure as failure:
+            self._record_failure(failure)
+            raise
+
+    def _find_out(self, call: Call, find: Find | None) -> JsonObject:
+        if may_call_again(self._strategy):
+            return self._act(call)
         finding = find() if find else CannotTell("the provider cannot be asked")
         match finding:
             case Found(result=result):
-                self._record(key, result)
                 return result
             case NotFound():
-                return self._act(key, call, strategy)
+                return self._act(call)
             case CannotTell(reason=reason):
-                doubt = Uncertain(f"nobody knows whether {key} happened: {reason}")
-                self._finish(key, "unknown", error=describe(doubt, self._job.attempt))
+                doubt = Uncertain(f"nobody knows whether {self._key} happened: {reason}")
+                self._finish("unknown", error=describe(doubt, self._job.attempt))
                 raise doubt
 
-    def _need_margin(self, key: str) -> None:
+    def _need_margin(self) -> None:
         margin = self._runtime.lease.margin()
         if margin < self._runtime.lease.length * CLAIM_MARGIN:
-            lost = ClaimLost(f"the lease has {margin / timedelta(seconds=1):.1f} s left, too little for {key}")
+            lost = ClaimLost(f"the lease has {margin / timedelta(seconds=1):.1f} s left, too little for {self._key}")
             # Certainly not called: the next attempt need not find out, which not every provider allows.
-            self._finish(key, "failed", error=describe(lost, self._job.attempt))
+            self._finish("failed", error=describe(lost, self._job.attempt))
             raise lost
 
-    def _record_failure(self, key: str, failure: Failure, strategy: Strategy) -> None:
-        status = status_after(failure, strategy)
+    def _record_failure(self, failure: Failure) -> None:
+        status = status_after(failure, self._strategy)
         if status is not None:
-            self._finish(key, status, error=describe(failure, self._job.attempt))
+            self._finish(status, error=describe(failure, self._job.attempt))
         if status == "unknown":
-            raise Uncertain(f"nobody knows whether {key} happened: {failure.reason}") from failure
+            raise Uncertain(f"nobody knows whether {self._key} happened: {failure.reason}") from failure
 
-    def _record(self, key: str, result: JsonObject) -> None:
-        if self._finish(key, "succeeded", result=result):
+    def _tell_unrecorded(self) -> None:
+        """It happened and the claim is gone: the next attempt must be able to find out, and an operator to see it."""
+        if self._standing is Standing.DONE:
             return
-        # It happened and the claim is gone: the next attempt must be able to find out, and an operator to see it.
         with self._runtime.database.ledger() as tx:
-            audit.append(tx, self._job, "effect.unrecorded", {"key": key, "result": result})
-        self._log.warning("effect_unrecorded", key=key)
-        raise ClaimLost(f"the claim was lost while {key} happened")
+            audit.append(tx, self._job, "effect.unrecorded", {"key": self._key, "result": self._result})
+        self._log.warning("effect_unrecorded", key=self._key)
 
-    def _finish(
-        self, key: str, status: str, *, result: JsonObject | None = None, error: JsonObject | None = None
-    ) -> bool:
+    def _finish(self, status: str, *, result: JsonObject | None = None, error: JsonObject | None = None) -> bool:
         def attempt() -> bool:
             with self._runtime.database.statements() as tx:
-                return effects.finish_effect(tx, self._job, key, status, result=result, error=error)
+                return effects.finish_effect(tx, self._job, self._key, status, result=result, error=error)
 
         # What happened is known here and nowhere else: a database that is away is waited for.
         return patiently(self._runtime, attempt)

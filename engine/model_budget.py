@@ -1,40 +1,50 @@
 """The one way to ask the language model: money is set aside before the call and settled after it, per org and day."""
 
+from dataclasses import asdict
 from uuid import UUID
 
-from domain.jobs.failures import Deed, Failure, OverBudget
+from domain.jobs.failures import ClaimLost, Deed, Failure, Invalid, OverBudget
+from domain.jobs.job import JsonObject
 from domain.payloads.budgets import AlertPayload
 from engine.catalogue import catalogue
 from engine.context import JobContext
+from engine.interrupts import Canceled
 from engine.process.database_away import patiently
 from providers.anthropic.models import PROVIDER
 from providers.ports import ModelAnswer, ModelRequest
-from storage.ledger import audit
-from storage.money import spending
-from storage.money.spending import Refusal
+from storage.ledger import audit, effects
+from storage.money import model_calls, spending
+from storage.money.model_calls import ModelCall
+from storage.money.spending import Refusal, Reserved
+from storage.postgres.database import Transaction
 
 MOST_TRIES = 5
 """How often money may turn up between the refusal and the look at the org's day before the job goes round the queue."""
 
 
-def ask_model(ctx: JobContext, request: ModelRequest) -> ModelAnswer:
-    """Make one call that the job's org can pay for; costs are booked whatever becomes of the claim or the answer.
+def ask_model(ctx: JobContext, purpose: str, request: ModelRequest, *, account_id: UUID | None = None) -> JsonObject:
+    """Make one call per job and purpose that the job's org can pay for; a later attempt gets the kept answer.
+
+    Returns `arguments` (those of the tool call, or None), `stop_reason` and `cost` in microcents. The cost is booked
+    whatever becomes of the claim or the answer; with an account the call is listed among its model calls.
 
     Raises `OverBudget` after closing the org's gate at the provider: no attempt is used, the org's other jobs that need
     the model stay queued, and the operator is told once a day. Raises what the call raises; one that may have been
     billed without an answer is charged in full.
     """
     _need_declaration(ctx)
+    ctx.need_to_run()
     model = ctx.runtime.model
     most = model.most_microcents(request)
-    reservation = _reserve(ctx, most)
+    reserved = _reserve(ctx, purpose, most)
+    if reserved.reservation_id is None:
+        return reserved.kept or {}
     try:
         answer = model.ask(request)
     except Failure as failure:
-        _settle(ctx, reservation, 0 if failure.deed is Deed.NOT_DONE else most)
+        _settle(ctx, reserved.reservation_id, 0 if failure.deed is Deed.NOT_DONE else most)
         raise
-    _settle(ctx, reservation, answer.cost_microcents)
-    return answer
+    return _keep(ctx, reserved.reservation_id, purpose, answer, account_id)
 
 
 def _need_declaration(ctx: JobContext) -> None:
@@ -44,17 +54,73 @@ def _need_declaration(ctx: JobContext) -> None:
         raise ValueError(f"{ctx.job.job_type} asks the model and does not name {PROVIDER} in its providers")
 
 
-def _reserve(ctx: JobContext, most: int) -> UUID:
+def _reserve(ctx: JobContext, purpose: str, most: int) -> Reserved:
+    """Money for the call, or the answer of an earlier attempt; one statement while the org has money."""
     default_daily = ctx.runtime.settings.daily_budget_microcents
     for _ in range(MOST_TRIES):
         with ctx.runtime.database.statements() as tx:
-            reservation = spending.reserve(tx, ctx.job, most, default_daily=default_daily)
-        if reservation is not None:
-            return reservation
+            reserved = spending.reserve(tx, ctx.job, most, default_daily=default_daily, step=purpose)
+        if reserved.cancel_reason is not None:
+            raise Canceled(reserved.cancel_reason)
+        if reserved.reservation_id is not None or reserved.kept is not None:
+            return reserved
         refusal = _refuse(ctx, most, default_daily)
         if refusal is not None:
             raise OverBudget(_reason(refusal))
     raise OverBudget("the org's budget moves too fast")
+
+
+def _keep(
+    ctx: JobContext, reservation_id: UUID, purpose: str, answer: ModelAnswer, account_id: UUID | None
+) -> JsonObject:
+    """Book the cost, list the call and keep the answer in one transaction.
+
+    The cost stays booked when the answer cannot be kept, because the claim is lost or the answer is not storable.
+    """
+    cost = answer.cost_microcents
+    kept: JsonObject = {"arguments": answer.arguments, "stop_reason": answer.stop_reason, "cost": cost}
+    ctx.cost_microcents += cost
+
+    def book(tx: Transaction) -> None:
+        spending.settle(tx, reservation_id, cost)
+        if account_id is not None:
+            model_calls.record(tx, ctx.org_id, account_id, _listed(ctx, purpose, answer))
+
+    def attempt() -> ClaimLost | None:
+        with ctx.runtime.database.ledger() as tx:
+            book(tx)
+            try:
+                effects.save_step(tx, ctx.job, purpose, kept, cost)
+            except ClaimLost as lost:
+                return lost
+        return None
+
+    def only_book() -> None:
+        with ctx.runtime.database.ledger() as tx:
+            book(tx)
+
+    # What it cost is known here and nowhere else: a database that is away is waited for.
+    try:
+        lost = patiently(ctx.runtime, attempt)
+    except Invalid:
+        patiently(ctx.runtime, only_book)
+        raise
+    if lost is not None:
+        raise lost
+    return kept
+
+
+def _listed(ctx: JobContext, purpose: str, answer: ModelAnswer) -> ModelCall:
+    return ModelCall(
+        purpose=purpose,
+        model=answer.model,
+        stop_reason=answer.stop_reason,
+        cost_microcents=answer.cost_microcents,
+        request_id=answer.request_id,
+        refusal=None if answer.arguments is not None else f"no answer: {answer.stop_reason}",
+        job_id=ctx.job.job_id,
+        **asdict(answer.usage),
+    )
 
 
 def _refuse(ctx: JobContext, most: int, default_daily: int) -> Refusal | None:

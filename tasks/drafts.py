@@ -1,29 +1,36 @@
 """The drafts family: one machine draft per thread, written once, in its thread, never over a person's words."""
 
 import secrets
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
+from uuid import UUID
 
 from domain.jobs.failures import Gone, Invalid, Transient
 from domain.jobs.job import Cancel, Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
-from domain.mail.correspondence import EmailEvent, EmailState, label_plan
+from domain.mail.correspondence import EmailEvent, EmailState, LabelRole
 from domain.mail.parsing.parsed_message import Address
 from domain.mail.replies.drafting import DraftText, accept_draft, draft_prompt, fingerprint
 from domain.mail.replies.replies import Original, reply_message
+from domain.mail.thread_plan import ThreadBefore, plan_event
+from domain.mail.triage.prompts import Guidance
 from domain.payloads.drafts import WritePayload
 from engine.catalogue import job
 from engine.context import JobContext
-from providers.ports import Mailbox
-from storage.accounts import accounts
+from engine.effects import EffectGuard
+from storage.accounts import accounts, labels
 from storage.accounts.accounts import Account
 from storage.mail import emails, messages, rules
 from storage.mail.emails import Email, MadeDraft
 from storage.mail.messages import Message
 from storage.postgres.database import Transaction
-from tasks.mail import machine_drafts, thread_labels
+from tasks.mail import machine_drafts
 from tasks.mail.language_model import ask, boundary
-from tasks.mail.mailbox_session import open_mailbox
+from tasks.mail.thread_handle import ThreadHandle, open_thread
+
+MOVED = "the e-mail was moved while its draft was made"
 
 
 @job(
@@ -34,98 +41,148 @@ from tasks.mail.mailbox_session import open_mailbox
 )
 def write(ctx: JobContext, payload: WritePayload) -> Outcome:
     """Draft a reply to a thread that waits for one: context, model, one Gmail draft, Outbox label."""
-    here, thread_id = payload.account_id, payload.thread_id
+    case = _read(ctx, payload.account_id, payload.thread_id)
+    if not isinstance(case, Case):
+        return case
+    with open_thread(ctx, case.account, payload.thread_id, case.label_ids) as thread:
+        try:
+            return _answer(ctx, thread, case)
+        except Gone:
+            return _skipped(case.email, "the thread is gone")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """All that the ledger knows of a thread that waits for a reply; its messages are in order, and not none."""
+
+    account: Account
+    email: Email
+    messages: tuple[Message, ...]
+    guidance: Guidance
+    label_ids: dict[LabelRole, str]
+
+    @property
+    def asked(self) -> Message:
+        """The message to answer: the last that came in."""
+        return next((one for one in reversed(self.messages) if one.direction == "incoming"), self.messages[-1])
+
+
+def _read(ctx: JobContext, here: UUID, thread_id: str) -> Case | Done | Cancel:
+    """Read everything in one transaction; an outcome when nobody waits for a draft."""
     with ctx.tx() as tx:
         email = emails.get(tx, here, thread_id)
-        account = accounts.get(tx, here)
         thread = messages.of_thread(tx, here, thread_id)
-    if email is None or not thread:
-        return Cancel("the thread has no record")
-    if email.state not in {EmailState.PENDING, EmailState.DRAFTED}:
-        return Done({"skipped": f"the e-mail is {email.state}"})
-    with open_mailbox(ctx, here) as mailbox:
-        try:
-            return _answer(ctx, mailbox, account, email, thread)
-        except Gone:
-            return _skipped(email, "the thread is gone")
+        if email is None or not thread:
+            return Cancel("the thread has no record")
+        if email.state not in {EmailState.PENDING, EmailState.DRAFTED}:
+            return Done({"skipped": f"the e-mail is {email.state}"})
+        return Case(
+            account=accounts.get(tx, here),
+            email=email,
+            messages=thread,
+            guidance=rules.guidance(tx, here, thread[-1].parsed.from_),
+            label_ids=labels.ids_by_role(tx, here),
+        )
 
 
-def _answer(ctx: JobContext, mailbox: Mailbox, account: Account, email: Email, thread: tuple[Message, ...]) -> Outcome:
-    here, thread_id = account.account_id, email.thread_id
-    if email.state is EmailState.PENDING:
-        if thread[-1].direction == "outgoing":
-            return _close(ctx, mailbox, email, EmailEvent.SKIPPED, "the person has answered already")
-        try:
-            made = _make(ctx, mailbox, account, email, thread)
-        except Invalid as refusal:
-            ctx.log.warning("nothing_to_draft", field=refusal.field, reason=refusal.reason)
-            return _close(ctx, mailbox, email, EmailEvent.REWORKS_EXHAUSTED, f"no usable reply: {refusal.reason}")
-        if "sent" in made:
-            return _sent_already(ctx, mailbox, email, made)
-        if not _recorded(ctx, mailbox, email, made):
-            return Done({"drafted": False, "why": "the e-mail was moved while its draft was made"})
-    thread_labels.show(ctx, mailbox, here, thread_id, label_plan(EmailEvent.DRAFT_WRITTEN))
-    return Done({"drafted": True})
+def _answer(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
+    if case.email.state is EmailState.DRAFTED:
+        # An earlier attempt made the draft and recorded it, and did not come to the labels.
+        thread.carry_out(plan_event(case.email.before, EmailEvent.DRAFT_WRITTEN, "the reply is drafted"))
+        return Done({"drafted": True}, writes=thread.finish)
+    if case.messages[-1].direction == "outgoing":
+        return _close(thread, case.email, EmailEvent.SKIPPED, "the person has answered already")
+    try:
+        original = Original.of(case.asked.parsed)
+        body = _text(ctx, case).body
+        effect, made = _make(ctx, thread, case, original, body)
+    except Invalid as refusal:
+        ctx.log.warning("nothing_to_draft", field=refusal.field, reason=refusal.reason)
+        return _close(thread, case.email, EmailEvent.REWORKS_EXHAUSTED, f"no usable reply: {refusal.reason}")
+    if "sent" in made:
+        return _sent_already(thread, case.email, effect, made)
+    draft = MadeDraft(made["draft_id"], made["message_id"], fingerprint(body))
+    if not effect.record_with(ctx.tx, partial(_record, thread, case.email, draft)):
+        return _take_back(ctx, thread, case.email, draft)
+    thread.apply()
+    return Done({"drafted": True}, writes=thread.finish)
 
 
-def _text(ctx: JobContext, account: Account, thread: tuple[Message, ...]) -> DraftText:
+def _text(ctx: JobContext, case: Case) -> DraftText:
     """The reply's words, from this or an earlier attempt; `Invalid` when the model's answer cannot be used."""
-    with ctx.tx() as tx:
-        guidance = rules.guidance(tx, account.account_id, thread[-1].parsed.from_)
-    prompt = draft_prompt([one.parsed for one in thread], boundary(), guidance=guidance)
-    return accept_draft(ask(ctx, account.account_id, "draft", ctx.runtime.settings.draft_model, prompt))
+    prompt = draft_prompt([one.parsed for one in case.messages], boundary(), guidance=case.guidance)
+    return accept_draft(ask(ctx, case.account.account_id, "draft", ctx.runtime.settings.draft_model, prompt))
 
 
-def _make(ctx: JobContext, mailbox: Mailbox, account: Account, email: Email, thread: tuple[Message, ...]) -> JsonObject:
-    """Make the draft once; the token is committed before, so that an orphan is found again.
+def _make(
+    ctx: JobContext, thread: ThreadHandle, case: Case, original: Original, body: str
+) -> tuple[EffectGuard, JsonObject]:
+    """Make the draft once; its result is still to be recorded.
 
-    Raises `Invalid` when the message has no sender to answer or the model gave no usable reply.
+    The token is committed before the call, so that a draft whose answer was lost is found again. What the labels need
+    to know of the thread is read before, so that the draft's result and the labels' intent can share a transaction.
     """
-    here, thread_id = account.account_id, email.thread_id
-    asked = next((one for one in reversed(thread) if one.direction == "incoming"), thread[-1])
-    original = Original.of(asked.parsed)
-    body = _text(ctx, account, thread).body
+    here, thread_id = case.account.account_id, case.email.thread_id
+    thread.prepare(plan_event(case.email.before, EmailEvent.DRAFT_WRITTEN, "the reply is drafted").labels)
     with ctx.tx() as tx:
         token = emails.plan_draft(tx, here, thread_id, token=secrets.token_urlsafe(18))
-    if token is None:
-        raise Transient("the e-mail was moved meanwhile")
-    raw = reply_message(original, Address("", account.email), body, token=token, date=ctx.now())
-    made = ctx.effect(
-        f"draft:{email.email_id}:{token}",
-        lambda: machine_drafts.described(mailbox.create_draft(raw, thread_id=thread_id)),
-        find=lambda: machine_drafts.find(mailbox, thread_id, token),
+        if token is None:
+            raise Transient("the e-mail was moved meanwhile")
+        raw = reply_message(original, Address("", case.account.email), body, token=token, date=ctx.now())
+        effect = ctx.begin_effect(tx, f"draft:{case.email.email_id}:{token}")
+    made = effect.carry_out(
+        lambda: machine_drafts.described(thread.mailbox.create_draft(raw, thread_id=thread_id)),
+        find=lambda: machine_drafts.find(thread.mailbox, thread_id, token),
     )
-    return made | {"fingerprint": fingerprint(body)}
+    return effect, made
 
 
-def _recorded(ctx: JobContext, mailbox: Mailbox, email: Email, made: JsonObject) -> bool:
-    """Keep the draft's record; when the e-mail is no longer pending nobody waits for the draft, and it goes again."""
-    draft = MadeDraft(made["draft_id"], made["message_id"], made["fingerprint"])
+def _record(thread: ThreadHandle, email: Email, draft: MadeDraft, tx: Transaction) -> bool:
+    """Keep the draft's record and announce its labels; false when the e-mail is no longer pending."""
     here, thread_id = email.account_id, email.thread_id
+    if emails.record_draft(tx, here, thread_id, expected=EmailState.PENDING, draft=draft) is None:
+        now = emails.get(tx, here, thread_id)
+        # The same transaction again, after the answer to its commit was lost, finds its own record.
+        if now is None or now.draft_id != draft.draft_id:
+            return False
+    thread.begin(tx)
+    return True
+
+
+def _take_back(ctx: JobContext, thread: ThreadHandle, email: Email, draft: MadeDraft) -> Outcome:
+    """Nobody waits for the draft any more: it goes again, unless a person has worked on it."""
     with ctx.tx() as tx:
-        reworks = emails.record_draft(tx, here, thread_id, expected=EmailState.PENDING, draft=draft)
-    if reworks is None:
-        machine_drafts.discard(ctx, mailbox, draft.draft_id, draft.fingerprint)
-    return reworks is not None
+        now = emails.get(tx, email.account_id, email.thread_id)
+    before = ThreadBefore(now.state if now else None, machine_drafts.standing(thread.mailbox, draft))
+    thread.carry_out(plan_event(before, EmailEvent.DRAFT_WRITTEN, MOVED), draft)
+    return Done({"drafted": False, "why": MOVED}, writes=thread.finish)
 
 
-def _sent_already(ctx: JobContext, mailbox: Mailbox, email: Email, made: JsonObject) -> Outcome:
+def _sent_already(thread: ThreadHandle, email: Email, effect: EffectGuard, made: JsonObject) -> Outcome:
     """An earlier attempt made the draft, its record was lost, and the person has sent it since."""
-    thread_labels.show(ctx, mailbox, email.account_id, email.thread_id, label_plan(EmailEvent.DRAFT_SENT))
+    thread.carry_out(plan_event(email.before, EmailEvent.DRAFT_SENT, "the draft was sent"))
     at = datetime.fromisoformat(made["sent_at"])
+    here, thread_id = email.account_id, email.thread_id
 
     def write(tx: Transaction) -> None:
-        emails.record_sent(
-            tx, email.account_id, email.thread_id, expected=EmailState.PENDING, message_id=made["sent"], at=at
-        )
+        effect.record(tx)
+        thread.finish(tx)
+        emails.record_sent(tx, here, thread_id, expected=EmailState.PENDING, message_id=made["sent"], at=at)
 
     return Done({"drafted": True, "sent": made["sent"]}, writes=write)
 
 
-def _close(ctx: JobContext, mailbox: Mailbox, email: Email, event: EmailEvent, why: str) -> Outcome:
+def _close(thread: ThreadHandle, email: Email, event: EmailEvent, why: str) -> Outcome:
     """No draft of ours: show on the thread what that means for the person, and put the record to rest."""
-    thread_labels.show(ctx, mailbox, email.account_id, email.thread_id, label_plan(event))
-    return _skipped(email, why)
+    plan = plan_event(email.before, event, why)
+    thread.carry_out(plan)
+
+    def write(tx: Transaction) -> None:
+        thread.finish(tx)
+        if plan.record is not None:
+            emails.move(tx, email.account_id, email.thread_id, expected=email.state, to=plan.record)
+
+    return Done({"drafted": False, "why": plan.reason}, writes=write)
 
 
 def _skipped(email: Email, why: str) -> Outcome:

@@ -1,20 +1,22 @@
 """The Gmail family: bring a mailbox up to date, take messages in, keep labels and the push watch."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from domain.jobs.failures import Conflict, Gone
 from domain.jobs.job import Cancel, Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
-from domain.mail.mailbox import DRAFT, INBOX, SPAM, TRASH, RawMessage
+from domain.mail.correspondence import LabelRole, match_roles
+from domain.mail.mailbox import DRAFT, INBOX, SENT, SPAM, TRASH, MailboxLabel, RawMessage
+from domain.mail.parsing.mime import parse_message
 from domain.payloads.gmail import IngestPayload, RenewWatchPayload, SyncLabelsPayload, SyncPayload
 from domain.payloads.triage import ClassifyPayload
 from engine.catalogue import job
 from engine.context import JobContext
-from storage.accounts import accounts, cursors
+from storage.accounts import accounts, labels
 from storage.accounts.accounts import Account
-from storage.mail import messages
-from tasks.mail import mailbox_sync, message_intake, thread_labels
+from tasks.mail import mailbox_labels, mailbox_sync, message_intake
 from tasks.mail.mailbox_session import open_mailbox
 
 NOT_YET_VISIBLE_FOR = timedelta(seconds=30)
@@ -33,22 +35,23 @@ def sync(ctx: JobContext, payload: SyncPayload) -> Outcome:
     """Bring one mailbox up to date through Gmail's history, or wholly where history cannot tell."""
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
-        cursor = cursors.current(tx, payload.account_id).history_id
     if account.status == "disconnected":
         return Cancel("the account was disconnected")
     # The push's id is no reason to look away: a later push may have been folded into this job while it was queued.
     run = mailbox_sync.Run(ctx, account)
-    with open_mailbox(ctx, account.account_id) as mailbox:
-        if cursor is None or payload.force_full:
+    with open_mailbox(ctx, account) as mailbox:
+        if account.history_id is None or payload.force_full:
             return Done(run.full(mailbox))
         try:
-            report = run.incremental(mailbox, cursor)
+            report, write = run.incremental(mailbox, account.history_id)
         except Gone:
             ctx.log.warning("history_expired", account_id=str(account.account_id))
             return Done(run.full(mailbox) | {"why": "history expired"})
     if payload.history_id is not None and int(report["cursor"]) < payload.history_id and _is_young(ctx):
+        with ctx.tx() as tx:
+            write(tx)
         return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "history does not show yet what the push told of")
-    return Done(report)
+    return Done(report, writes=write)
 
 
 def _is_young(ctx: JobContext) -> bool:
@@ -65,25 +68,24 @@ def ingest(ctx: JobContext, payload: IngestPayload) -> Outcome:
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
     try:
-        with open_mailbox(ctx, payload.account_id) as mailbox:
+        with open_mailbox(ctx, account) as mailbox:
             raw = mailbox.message(payload.message_id)
     except Gone:
         if _is_young(ctx):
             return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "the message is not visible yet")
         return Done({"gone": True})
-    return _keep(ctx, account, raw)
+    return _keep(account, raw)
 
 
-def _keep(ctx: JobContext, account: Account, raw: RawMessage) -> Outcome:
+def _keep(account: Account, raw: RawMessage) -> Outcome:
     if raw.label_ids & {DRAFT, SPAM, TRASH}:
         return Done({"kept": False, "labels": sorted(raw.label_ids)})
-    with ctx.tx() as tx:
-        message = message_intake.read(tx, account, raw)
-    output: JsonObject = {"kept": True, "defects": [str(one) for one in message.parsed.defects]}
-    wanted = INBOX in raw.label_ids and message.direction == "incoming"
+    parsed = parse_message(raw.raw)
+    output: JsonObject = {"kept": True, "defects": [str(one) for one in parsed.defects]}
+    wanted = INBOX in raw.label_ids and SENT not in raw.label_ids
     classify = ClassifyPayload(account_id=account.account_id, message_id=raw.message_id)
-    children = (classify.job(org_id=ctx.org_id),) if wanted else ()
-    return Done(output, children, writes=lambda tx: messages.upsert(tx, account.account_id, message))
+    children = (classify.job(org_id=account.org_id),) if wanted else ()
+    return Done(output, children, writes=lambda tx: message_intake.store(tx, account, raw, parsed))
 
 
 @job(
@@ -95,11 +97,25 @@ def sync_labels(ctx: JobContext, payload: SyncLabelsPayload) -> Outcome:
     """Bring the labels up to date, keeping what the user said of them; rules that name a vanished one are disabled."""
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
-    with open_mailbox(ctx, payload.account_id) as mailbox:
+        known = labels.ids_by_role(tx, payload.account_id)
+    with open_mailbox(ctx, account) as mailbox:
         listed = mailbox.labels()
-        found = thread_labels.take_over(ctx, account, listed)
-        thread_labels.offer(ctx, mailbox, payload.account_id)
+        if not known and not _has_some_of_ours(ctx, account, listed):
+            mailbox_labels.create(ctx, mailbox, account, list(LabelRole))
+            listed = mailbox.labels()
+    with ctx.tx() as tx:
+        found = mailbox_labels.store(ctx, tx, account, listed)
     return Done({"labels": len(listed), "vanished": len(found.vanished), "disabled_rules": len(found.disabled_rules)})
+
+
+def _has_some_of_ours(ctx: JobContext, account: Account, listed: Sequence[MailboxLabel]) -> bool:
+    """Whether a mailbox had labels of ours when the job first looked; without any, a person gets all of them to use.
+
+    The answer is kept: an attempt after a death half-way would take the first labels for all of them.
+    """
+    found = bool(match_roles(listed, account.settings.label_parent))
+    kept = ctx.step("labels_found", lambda: {"found": found})
+    return bool(kept["found"])
 
 
 @job(
@@ -110,14 +126,16 @@ def sync_labels(ctx: JobContext, payload: SyncLabelsPayload) -> Outcome:
 def renew_watch(ctx: JobContext, payload: RenewWatchPayload) -> Outcome:
     """Keep Gmail's push watch alive; it lapses after seven days, and the cursor is none of its business."""
     topic = ctx.runtime.settings.pubsub_topic
-    with open_mailbox(ctx, payload.account_id) as mailbox:
+    with ctx.tx() as tx:
+        account = accounts.get(tx, payload.account_id)
+    with open_mailbox(ctx, account) as mailbox:
         try:
             watch = mailbox.watch(topic)
         except Conflict:
             # Gmail allows one push client per developer, so stop the old one first (docs: gmail-push.md#watch).
             mailbox.stop_watch()
             watch = mailbox.watch(topic)
-    with ctx.tx() as tx:
-        accounts.record_watch(tx, payload.account_id, expires_at=watch.expires_at)
-        started = cursors.current(tx, payload.account_id).history_id is not None
-    return Done({"expires_at": watch.expires_at.isoformat(), "syncing": started})
+    return Done(
+        {"expires_at": watch.expires_at.isoformat(), "syncing": account.history_id is not None},
+        writes=lambda tx: accounts.record_watch(tx, payload.account_id, expires_at=watch.expires_at),
+    )

@@ -13,6 +13,7 @@ from domain.payloads.maintenance import (
     FullSyncPayload,
     PurgeExpiredKeysPayload,
     RenewWatchesPayload,
+    RunEndHookPayload,
     SyncLabelsPayload,
 )
 from domain.payloads.payload import Payload
@@ -20,7 +21,7 @@ from engine.catalogue import job
 from engine.context import JobContext
 from engine.process.map_in_threads import in_lanes
 from storage.accounts import accounts, expected_writes, fan_out
-from storage.ledger import audit, retention
+from storage.ledger import audit, end_hooks, retention
 from storage.money import spending
 from storage.postgres.database import Transaction
 
@@ -120,6 +121,20 @@ def charge_lost_reservations(ctx: JobContext, _payload: ChargeLostReservationsPa
             break
         ctx.check()
     return Done({"charged": charged})
+
+
+@job(queue=Queue.MAINTENANCE)
+def run_end_hook(ctx: JobContext, payload: RunEndHookPayload) -> Outcome:
+    """Call an end-of-job hook that could not run when its job ended, in one transaction with this job's success.
+
+    The ledger enqueues this job in the org of the ended one. Whatever the hook raises is retried.
+    """
+
+    def call(tx: Transaction) -> None:
+        if not end_hooks.repeat(tx, ctx.job):
+            ctx.log.warning("no_end_hook_to_run", ended_job=str(payload.job_id))
+
+    return Done({"job_id": str(payload.job_id), "cause": payload.cause}, writes=call)
 
 
 def _each_account(ctx: JobContext, payload: type[Payload], **fixed: object) -> Outcome:

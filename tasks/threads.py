@@ -3,20 +3,22 @@
 from datetime import timedelta
 
 from domain.jobs.failures import Gone
-from domain.jobs.job import Done, Outcome, Snooze
+from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
-from domain.mail.correspondence import EmailEvent, EmailState, label_plan
+from domain.mail.correspondence import EmailEvent, EmailState
 from domain.mail.mailbox import SENT, MessageFacts
+from domain.mail.thread_plan import ThreadBefore, ThreadPlan, plan_event
 from domain.payloads.threads import CleanupPayload
 from engine.catalogue import job
 from engine.context import JobContext
 from providers.ports import Mailbox
+from storage.accounts import accounts, labels
 from storage.mail import emails
 from storage.mail.emails import Email
 from storage.postgres.database import Transaction
-from tasks.mail import machine_drafts, thread_labels
-from tasks.mail.mailbox_session import open_mailbox
+from tasks.mail import machine_drafts
+from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 SETTLES_WITHIN = timedelta(seconds=10)
 """A sent message can take some seconds to appear in its thread; before that nothing is concluded from its absence."""
@@ -36,47 +38,55 @@ def cleanup(ctx: JobContext, payload: CleanupPayload) -> Outcome:
     """Archive a thread that is done; find out whether a vanished draft was sent, discarded or merely edited."""
     with ctx.tx() as tx:
         email = emails.get(tx, payload.account_id, payload.thread_id)
-    if payload.action == "done":
-        with open_mailbox(ctx, payload.account_id) as mailbox:
-            return _put_away(ctx, mailbox, payload, email)
-    if email is None or email.draft_id is None or email.state not in DRAFT_OUT:
-        return Done({"found": "no draft of ours is out"})
-    with open_mailbox(ctx, payload.account_id) as mailbox:
-        return _check_sent(ctx, mailbox, payload, email)
+        account = accounts.get(tx, payload.account_id)
+        label_ids = labels.ids_by_role(tx, payload.account_id)
+    with open_thread(ctx, account, payload.thread_id, label_ids) as thread:
+        if payload.action == "done":
+            return _archive(ctx, thread, payload, email)
+        if email is None or email.draft_id is None or email.state not in DRAFT_OUT:
+            return Done({"found": "no draft of ours is out"})
+        return _check_sent(ctx, thread, payload, email)
 
 
-def _put_away(ctx: JobContext, mailbox: Mailbox, payload: CleanupPayload, email: Email | None) -> Outcome:
-    try:
-        thread_labels.show(ctx, mailbox, payload.account_id, payload.thread_id, label_plan(EmailEvent.DONE))
-    except Gone:
-        ctx.log.info("thread_gone", thread_id=payload.thread_id)
+def _archive(ctx: JobContext, thread: ThreadHandle, payload: CleanupPayload, email: Email | None) -> Outcome:
+    plan = plan_event(email.before if email else ThreadBefore(), EmailEvent.DONE, "the person is done with it")
+    _show(ctx, thread, payload, plan)
 
     def write(tx: Transaction) -> None:
-        if email is not None and email.state is not EmailState.ARCHIVED:
-            emails.move(tx, payload.account_id, payload.thread_id, expected=email.state, to=EmailState.ARCHIVED)
+        thread.finish(tx)
+        if email is not None and plan.record is not None:
+            emails.move(tx, payload.account_id, payload.thread_id, expected=email.state, to=plan.record)
 
     return Done({"archived": True}, writes=write)
 
 
-def _check_sent(ctx: JobContext, mailbox: Mailbox, payload: CleanupPayload, email: Email) -> Outcome:
+def _check_sent(ctx: JobContext, thread: ThreadHandle, payload: CleanupPayload, email: Email) -> Outcome:
     try:
-        draft = mailbox.draft(email.draft_id or "")
+        draft = thread.mailbox.draft(email.draft_id or "")
     except Gone:
         draft = None
     if draft is not None and draft.is_draft:
-        with ctx.tx() as tx:
-            emails.replace_draft_message(tx, payload.account_id, draft_id=draft.draft_id, message_id=draft.message_id)
-        return Done({"found": "edited" if draft.message_id != email.draft_message_id else "unchanged"})
+        seen = {"draft_id": draft.draft_id, "message_id": draft.message_id}
+        return Done(
+            {"found": "edited" if draft.message_id != email.draft_message_id else "unchanged"},
+            writes=lambda tx: emails.replace_draft_message(tx, payload.account_id, **seen),
+        )
     places = dict.fromkeys((email.thread_id, payload.draft_thread_id or email.thread_id))
-    sent = next(filter(None, (_sent_since(mailbox, email, place) for place in places)), None)
+    sent = next(filter(None, (_sent_since(thread.mailbox, email, place) for place in places)), None)
     if sent is None and ctx.now() - ctx.job.created_at < SETTLES_WITHIN:
         return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "a sent message may not be visible yet")
-    event = EmailEvent.SKIPPED if sent is None else EmailEvent.DRAFT_SENT
+    event, reason = (EmailEvent.SKIPPED, "discarded") if sent is None else (EmailEvent.DRAFT_SENT, "sent")
+    plan = plan_event(email.before, event, reason)
+    _show(ctx, thread, payload, plan)
+    return _concluded(thread, email, plan, sent)
+
+
+def _show(ctx: JobContext, thread: ThreadHandle, payload: CleanupPayload, plan: ThreadPlan) -> None:
+    """Put the labels of a plan on the thread; one that was deleted for good carries none."""
     try:
-        thread_labels.show(ctx, mailbox, payload.account_id, payload.thread_id, label_plan(event))
+        thread.carry_out(plan)
     except Gone:
         ctx.log.info("thread_gone", thread_id=payload.thread_id)
-    return _concluded(payload, email, sent)
 
 
 def _sent_since(mailbox: Mailbox, email: Email, thread_id: str) -> MessageFacts | None:
@@ -95,17 +105,17 @@ def _sent_since(mailbox: Mailbox, email: Email, thread_id: str) -> MessageFacts 
     return found[-1] if found else None
 
 
-def _concluded(payload: CleanupPayload, email: Email, sent: MessageFacts | None) -> Outcome:
-    here, thread_id = payload.account_id, payload.thread_id
+def _concluded(thread: ThreadHandle, email: Email, plan: ThreadPlan, sent: MessageFacts | None) -> Outcome:
+    here, thread_id = email.account_id, email.thread_id
 
     def write(tx: Transaction) -> None:
-        if sent is None:
-            emails.move(tx, here, thread_id, expected=email.state, to=EmailState.SKIPPED)
-        else:
+        thread.finish(tx)
+        if sent is not None:
             emails.record_sent(
                 tx, here, thread_id, expected=email.state, message_id=sent.message_id, at=sent.received_at
             )
+        elif plan.record is not None:
+            emails.move(tx, here, thread_id, expected=email.state, to=plan.record)
 
-    return Done(
-        {"found": "discarded"} if sent is None else {"found": "sent", "message_id": sent.message_id}, writes=write
-    )
+    output: JsonObject = {"found": plan.reason}
+    return Done(output if sent is None else output | {"message_id": sent.message_id}, writes=write)

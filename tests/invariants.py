@@ -81,7 +81,7 @@ def walk(trail: list[tuple[str, int]], ends_in: State, last_attempt: int, *, str
         return "the trail does not begin with job.enqueued"
     state, attempt = State.QUEUED, 0
     for event, counted in trail[1:]:
-        if event == "job.cancel_requested" and not state.final:
+        if (event == "job.cancel_requested" and not state.final) or (event == "job.hook_failed" and state.final):
             continue
         reached = LEADS_TO.get(event)
         born_dead = stranger and (state, reached) == (State.QUEUED, State.DEAD)

@@ -13,7 +13,7 @@ from psycopg.conninfo import make_conninfo
 from domain.jobs.contract import JobContract
 from domain.jobs.uniqueness import UniqueMode
 from domain.payloads.gmail import SyncPayload
-from engine.app import publish_catalogue
+from engine.app import publish_catalogue, register
 from engine.catalogue import Job, catalogue
 from tests.doubles.worlds import World
 from tests.house import ROOT
@@ -39,6 +39,9 @@ def load(family: str, payload: str, handler: str) -> ModuleType:
         with pytest.MonkeyPatch.context() as patch:
             patch.setitem(sys.modules, f"domain.payloads.{family}", payloads)
             sys.modules[name] = run_module(name, handler)
+        for made in vars(sys.modules[name]).values():
+            if isinstance(made, Job):
+                register(made)
     return sys.modules[name]
 
 

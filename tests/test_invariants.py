@@ -29,6 +29,7 @@ def test_a_trail_with_a_gap_is_seen(trail: list[tuple[str, int]], ends_in: State
 
 
 def test_a_whole_trail_is_fine() -> None:
+    assert walk([ENQUEUED, STARTED, SUCCEEDED, ("job.hook_failed", 1)], State.SUCCEEDED, 1, stranger=False) is None
     given_back = [ENQUEUED, STARTED, ("job.retried", 0), STARTED, ("job.cancel_requested", 1), SUCCEEDED]
     assert walk(given_back, State.SUCCEEDED, 1, stranger=False) is None
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import psycopg
 
+import tasks  # noqa: F401 - fills the catalogue
 from bench.contest import Contest, Target, take_turns
 from bench.contests.growth import work
 from bench.drain import DrainRun, drain

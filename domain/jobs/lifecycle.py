@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
@@ -75,6 +76,8 @@ class Settlement(NamedTuple):
     reason: str | None = None
     cost_microcents: int = 0
     detail: JsonObject = NO_DETAIL
+    suspect: bool = False
+    """Whether the lost attempt may have begun without the ledger knowing: the next one then begins alone."""
     children: tuple[NewJob, ...] = ()
     gate: CloseGate | None = None
 
@@ -159,21 +162,84 @@ def _settle_undone(
             return _settle_failure(job, outcome, policy, now, dice)
 
 
+class LossCause(StrEnum):
+    """Why a claim was lost."""
+
+    LOST = "lost"
+    """Its process fell silent or died."""
+    DEADLINE = "deadline"
+    """The attempt took longer than its job type allows; the process may be well."""
+
+
+class LostClaim(NamedTuple):
+    """A claim that was lost, and what is known of it."""
+
+    job_id: UUID
+    token: UUID
+    attempt: int
+    """The number of the attempt that was lost; of one that had not begun, the number of attempts before it."""
+    max_attempts: int
+    losses: int
+    """How many claims of the job were lost before while its handler ran."""
+    began: bool
+    """Whether the attempt is known to have begun."""
+    guilty: bool
+    """Whether the handler ran at that moment, and not only waited in the process for others."""
+    cause: LossCause
+    cancel_reason: str | None = None
+    """Why somebody asked to cancel the job; None when nobody did."""
+
+
 def lose(job: ClaimedJob, *, guilty: bool) -> Settlement:
-    """What becomes of a job whose process died; `guilty` when it was running at that moment, and not only waiting.
+    """Decide what becomes of a job that had begun in a child process that died; see `lose_claim`."""
+    lost = LostClaim(
+        job_id=job.job_id,
+        token=job.token,
+        attempt=job.attempt,
+        max_attempts=job.max_attempts,
+        losses=job.losses,
+        began=True,
+        guilty=guilty,
+        cause=LossCause.LOST,
+    )
+    return lose_claim(lost)
+
+
+def lose_claim(lost: LostClaim) -> Settlement:
+    """Decide what becomes of a job whose claim was lost.
 
     A job that keeps taking its process down is poison. One that only shared the process spends its attempt, no more.
+    One that is not known to have begun keeps its attempt. After a death it is suspect: its start may have been lost
+    with the process. A job that somebody asked to cancel is canceled in every case.
     """
-    losses = job.losses + guilty
-    poison = losses >= MAX_LOSSES
-    code = "poison" if poison else "lost"
-    error = {"code": code, "reason": "the worker process was lost", "attempt": job.attempt}
-    if poison or job.attempt >= job.max_attempts:
-        return _end(job, State.DEAD, error)._replace(loss_delta=int(guilty))
-    detail = {"cause": "lost", "losses": losses, "error": error}
+    losses = lost.losses + lost.guilty
+    error = _loss_error(lost, losses) if lost.began else None
+    if lost.cancel_reason is not None:
+        state = State.CANCELED
+    elif lost.began and (lost.attempt >= lost.max_attempts or (lost.guilty and losses >= MAX_LOSSES)):
+        state = State.DEAD
+    else:
+        state = State.QUEUED
     return Settlement(
-        job.job_id, job.token, State.QUEUED, loss_delta=int(guilty), error=error if guilty else None, detail=detail
+        lost.job_id,
+        lost.token,
+        state,
+        loss_delta=int(lost.guilty),
+        # A job that is tried again does not carry the error of a neighbour in its process.
+        error=error if lost.guilty or state is State.DEAD else None,
+        reason=lost.cancel_reason,
+        detail={"cause": lost.cause.value, "losses": losses} | ({"error": error} if error else {}),
+        suspect=not lost.began and lost.cause is LossCause.LOST,
     )
+
+
+def _loss_error(lost: LostClaim, losses: int) -> JsonObject:
+    if lost.cause is LossCause.DEADLINE:
+        code, reason = "deadline", "the attempt outran its deadline"
+    else:
+        code = "poison" if lost.guilty and losses >= MAX_LOSSES else "lost"
+        reason = "the worker process was lost"
+    return {"code": code, "reason": reason, "attempt": lost.attempt}
 
 
 def _settle_failure(job: ClaimedJob, failure: Failure, policy: RetryPolicy, now: datetime, dice: float) -> Settlement:

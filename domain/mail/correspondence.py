@@ -22,6 +22,10 @@ class EmailState(StrEnum):
     SKIPPED = "skipped"
 
 
+SETTLED = frozenset({EmailState.SENT, EmailState.ARCHIVED, EmailState.SKIPPED})
+"""Nothing is expected any more; a new message in the thread may open the record again."""
+
+
 class EmailEvent(StrEnum):
     """What can happen to an e-mail."""
 
@@ -63,9 +67,14 @@ class LabelPlan:
 _MOVES: dict[tuple[EmailState, EmailEvent], EmailState] = {
     (EmailState.PENDING, EmailEvent.CLASSIFIED): EmailState.PENDING,
     (EmailState.PENDING, EmailEvent.DRAFT_WRITTEN): EmailState.DRAFTED,
+    # Again, by an attempt that comes after the record and before the labels.
+    (EmailState.DRAFTED, EmailEvent.DRAFT_WRITTEN): EmailState.DRAFTED,
+    # The draft was made, its record was lost with a process, and the person has sent the draft since.
+    (EmailState.PENDING, EmailEvent.DRAFT_SENT): EmailState.SENT,
     (EmailState.DRAFTED, EmailEvent.REWORK_ASKED): EmailState.REWORK_REQUESTED,
     (EmailState.REWORK_REQUESTED, EmailEvent.DRAFT_WRITTEN): EmailState.DRAFTED,
     (EmailState.DRAFTED, EmailEvent.DRAFT_SENT): EmailState.SENT,
+    (EmailState.REWORK_REQUESTED, EmailEvent.DRAFT_SENT): EmailState.SENT,
     # Needs Response put on a settled thread by hand must lead to a draft (docs: seeds.md#000-triggering).
     (EmailState.SENT, EmailEvent.REOPENED): EmailState.PENDING,
     (EmailState.ARCHIVED, EmailEvent.REOPENED): EmailState.PENDING,

@@ -1,4 +1,7 @@
-"""The payloads of the maintenance family: none has fields, for the schedule says what and when."""
+"""The payloads of the maintenance family: periodic jobs have no fields, for the schedule says what and when."""
+
+from typing import Literal
+from uuid import UUID
 
 from domain.payloads.payload import Payload
 
@@ -33,3 +36,10 @@ class PurgeExpiredKeysPayload(Payload, job_type="maintenance.purge_expired_keys"
 
 class ChargeLostReservationsPayload(Payload, job_type="maintenance.charge_lost_reservations"):
     """Nothing: the schedule says what and when."""
+
+
+class RunEndHookPayload(Payload, job_type="maintenance.run_end_hook"):
+    """Which job ended without its end-of-job hook, and why: the hook raised, waited, timed out or was deferred."""
+
+    job_id: UUID
+    cause: Literal["raised", "waited", "timed_out", "deferred"]

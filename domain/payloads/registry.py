@@ -12,28 +12,27 @@ class Registry(Generic[T]):
     def __init__(self) -> None:
         """Start empty."""
         self._values: dict[str, T] = {}
-        self._names: dict[str, str] = {}
+        self._owners: dict[str, str] = {}
 
     def add(self, name: str, aliases: Collection[str], value: T) -> None:
         """Register a value; raises `ValueError` for a name that is taken, and registers nothing then."""
         names = (name, *aliases)
         for place, one in enumerate(names):
-            if one in self._names:
-                raise ValueError(f"{name}: the name {one} belongs to the job type {self._names[one]} already")
+            if one in self._owners:
+                raise ValueError(f"{name}: the name {one} belongs to the job type {self._owners[one]} already")
             if one in names[:place]:
                 raise ValueError(f"{name}: the name {one} is given twice")
-        self._values[name] = value
-        self._names |= dict.fromkeys(names, name)
+        self._values |= dict.fromkeys(names, value)
+        self._owners |= dict.fromkeys(names, name)
 
     def find(self, name: str) -> T | None:
         """The value of that name or alias."""
-        found = self._names.get(name)
-        return None if found is None else self._values[found]
+        return self._values.get(name)
 
     def __iter__(self) -> Iterator[T]:
         """All values, by the names of their job types."""
-        return iter([self._values[name] for name in sorted(self._values)])
+        return iter([self._values[name] for name in sorted(set(self._owners.values()))])
 
     def __len__(self) -> int:
         """How many job types there are."""
-        return len(self._values)
+        return len(set(self._owners.values()))

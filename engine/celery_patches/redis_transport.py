@@ -12,8 +12,8 @@ from typing import Any
 from kombu.transport import redis, virtual
 
 from engine.process.hints import is_ours
+from engine.process.refused_messages import record_refusal
 from engine.process.runtime import runtime
-from engine.worker import adoption
 from observability.logs import sanitise
 
 MISSHAPEN = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
@@ -176,7 +176,7 @@ class FleetChannel(redis.Channel):  # type: ignore[misc] # kombu ships no types
                 self.connection._deliver(loads(item), queue)  # noqa: SLF001 - the channel's own transport
             except MISSHAPEN as error:
                 # kombu itself would end the consumer, and with it the other messages that came along.
-                adoption.refuse(runtime(), "unknown", "unknown", "envelope", sanitise(error))
+                record_refusal(runtime(), "unknown", "unknown", "envelope", sanitise(error))
 
 
 class Transport(redis.Transport):  # type: ignore[misc] # kombu ships no types

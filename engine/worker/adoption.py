@@ -12,6 +12,7 @@ from domain.jobs.job import Hint
 from engine.catalogue import Job
 from engine.enqueue import enqueue_jobs
 from engine.process.database_away import patiently
+from engine.process.refused_messages import record_refusal
 from engine.process.runtime import Runtime
 from storage.ledger import refusals
 from storage.postgres.execution import DatabaseUnavailable
@@ -19,11 +20,11 @@ from storage.postgres.execution import DatabaseUnavailable
 log = structlog.get_logger(__name__)
 
 
-def take_in(runtime: Runtime, job_type: Job[Any], task_id: str, arguments: Mapping[str, Any]) -> str:
-    """Take a foreign client's job into the ledger, whose own hint then brings it to the claim.
+def adopt(runtime: Runtime, job_type: Job[Any], task_id: str, arguments: Mapping[str, Any]) -> str:
+    """Adopt a foreign client's job: enqueue it in the ledger, whose own hint then brings it to the claim.
 
     The message carries the job contract; its idempotency key may show that the job is there already. A message without
-    arguments is a hint in disguise: its task id is the job's. Returns `taken_in` or `refused`; raises
+    arguments is a hint in disguise: its task id is the job's. Returns `adopted` or `refused`; raises
     `DatabaseUnavailable`.
     """
     try:
@@ -32,30 +33,19 @@ def take_in(runtime: Runtime, job_type: Job[Any], task_id: str, arguments: Mappi
         else:
             runtime.publisher.publish([Hint(UUID(task_id), job_type.name, job_type.queue.value)])
     except ValueError:
-        refuse(runtime, job_type.name, task_id, "id", "is no UUID")
+        record_refusal(runtime, job_type.name, task_id, "id", "is no UUID")
     except Invalid as problem:
-        refuse(runtime, job_type.name, task_id, problem.field, problem.reason)
+        record_refusal(runtime, job_type.name, task_id, problem.field, problem.reason)
     except DatabaseUnavailable:
         raise
     except Failure as problem:
-        refuse(runtime, job_type.name, task_id, "envelope", problem.reason)
+        record_refusal(runtime, job_type.name, task_id, "envelope", problem.reason)
     else:
-        return "taken_in"
+        return "adopted"
     return "refused"
 
 
-def refuse(runtime: Runtime, task: str, task_id: str, field: str, reason: str) -> None:
-    """Record a message that cannot become a job, with the field and the reason; its content is not kept."""
-    log.warning("message_refused", task=task, task_id=task_id, field=field, reason=reason)
-    try:
-        with runtime.database.ledger() as tx:
-            refusals.record(tx, task=task, task_id=task_id, field=field, reason=reason)
-    except Failure as failure:
-        # The log has it; a consumer that waited here would keep good messages waiting too.
-        log.warning("refusal_not_recorded", reason=failure.reason)
-
-
-def bury_stranger(runtime: Runtime, task: str, task_id: str, body: object) -> None:
+def write_dead_letter(runtime: Runtime, task: str, task_id: str, body: object) -> None:
     """Make a message of an unknown type a dead letter, without a retry; refuse it when it is no job at all.
 
     A type that the fleet knows and this worker does not belongs to a newer worker, which gets the hint again later.
@@ -65,9 +55,9 @@ def bury_stranger(runtime: Runtime, task: str, task_id: str, body: object) -> No
         with runtime.database.ledger() as tx:
             buried = refusals.bury(tx, contract.new_job())
     except Invalid as problem:
-        refuse(runtime, task, task_id, problem.field, problem.reason)
+        record_refusal(runtime, task, task_id, problem.field, problem.reason)
     except Failure as problem:
-        refuse(runtime, task, task_id, "envelope", problem.reason)
+        record_refusal(runtime, task, task_id, "envelope", problem.reason)
     else:
         log.error("unknown_job_type", task=task, task_id=task_id, buried=buried)
 

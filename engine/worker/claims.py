@@ -15,8 +15,7 @@ from engine.catalogue import catalogue
 from engine.process.hints import DRAW, read_message
 from engine.process.runtime import Runtime
 from engine.worker.capacity import Capacity
-from engine.worker.inbox import Envelope, Inbox, TakenHints, add_tickets
-from engine.worker.pool import ReadyJob
+from engine.worker.inbox import Envelope, Inbox, ReadyJob, TakenHints, add_tickets
 from storage.ledger import ledger, recovery
 
 log = structlog.get_logger(__name__)

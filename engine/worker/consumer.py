@@ -15,6 +15,7 @@ from engine.celery_patches.buffered_events import BufferedEvents
 from engine.celery_patches.prefork_sentinels import watch_again
 from engine.celery_patches.redis_transport import MISSHAPEN, FleetQoS
 from engine.process.hints import is_ours
+from engine.process.refused_messages import record_refusal
 from engine.process.runtime import runtime
 from engine.worker import adoption
 from engine.worker.loop import LedgerLoop
@@ -156,7 +157,7 @@ class FleetConsumer(BufferedEvents):
             return
         message.reject_log_error(log, self.connection_errors)
         task, task_id = _names(message)
-        adoption.bury_stranger(runtime(), task, task_id, document)
+        adoption.write_dead_letter(runtime(), task, task_id, document)
 
     def on_connection_error_after_connected(self, exc: BaseException) -> None:
         """Let go of a lost connection without pushing messages back through it.
@@ -172,7 +173,7 @@ class FleetConsumer(BufferedEvents):
     def _refuse(self, message: Any, field: str, problem: BaseException | str) -> None:  # noqa: ANN401 - a kombu message
         message.reject_log_error(log, self.connection_errors)
         reason = problem if isinstance(problem, str) else logs.sanitise(problem)
-        adoption.refuse(runtime(), *_names(message), field, reason)
+        record_refusal(runtime(), *_names(message), field, reason)
 
 
 @inspect_command()  # type: ignore[untyped-decorator] # Celery ships no types

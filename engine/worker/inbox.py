@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from domain.jobs.job import ClaimedJob
 from domain.scheduling.backlog_demand import Ticket
 
 Named = tuple[UUID | Ticket, int]
 """A job that a message names, or a ticket, and how many of it."""
+
+ReadyJob = tuple[ClaimedJob, Any | None]
+"""A claimed job that waits for a slot, and for an ordinary one the kombu message that named it."""
 
 INERTIA = 0.8
 """How much of the average the next message leaves standing."""

@@ -21,12 +21,13 @@ from domain.scheduling.pace import Pace
 from engine.catalogue import catalogue
 from engine.process.database_away import DATABASE_RETRY_S
 from engine.process.hints import Unreadable, is_ours
+from engine.process.refused_messages import record_refusal
 from engine.process.runtime import Runtime
-from engine.worker import adoption
 from engine.worker.capacity import Capacity, HeldJobs
 from engine.worker.claims import MOST_AT_ONCE, Claims, is_light
 from engine.worker.execution import Report
-from engine.worker.pool import PoolDispatcher, ReadyJob, shareable
+from engine.worker.inbox import ReadyJob
+from engine.worker.pool import PoolDispatcher, shareable
 from engine.worker.settlements import Settlements
 from storage.ledger import ledger
 from storage.postgres.execution import DatabaseUnavailable
@@ -80,7 +81,7 @@ class LedgerLoop:
             self._claims.receive(message, task)
         except Unreadable as problem:
             message.reject_log_error(log, self._consumer.connection_errors)
-            adoption.refuse(self._process, str(task), str(message.headers["id"]), problem.field, problem.reason)
+            record_refusal(self._process, str(task), str(message.headers["id"]), problem.field, problem.reason)
             return
         self._arm()
 

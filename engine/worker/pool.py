@@ -17,6 +17,7 @@ from domain.jobs.job import ClaimedJob
 from domain.jobs.lifecycle import Settlement, lose
 from domain.scheduling.pace import BATCH_S
 from engine.worker.execution import MARKERS, OVERTIME, Report, perform
+from engine.worker.inbox import ReadyJob
 from engine.worker.request import JobRequest
 
 log = structlog.get_logger(__name__)
@@ -27,9 +28,6 @@ DEATHS = (WorkerLostError, TimeLimitExceeded, Terminated, SystemExit)
 BATCHES_PER_SLOT = 2
 """One running, one queued, so a slot is never idle."""
 
-
-ReadyJob = tuple[ClaimedJob, Any | None]
-"""A claimed job that waits for a slot, and for an ordinary one the kombu message that named it."""
 
 Requests = Mapping[UUID, JobRequest]
 

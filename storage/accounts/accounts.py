@@ -1,7 +1,7 @@
 """The mailboxes: who owns them, whether they may be used, and their settings."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -30,7 +30,7 @@ class AccountSettings:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One mailbox, without its tokens."""
+    """One mailbox. Its tokens are sealed, and only `get` reads them; `tokens.opened` opens them."""
 
     account_id: UUID
     org_id: UUID
@@ -48,6 +48,9 @@ class Account:
     own_addresses: tuple[str, ...]
     settings: AccountSettings
     created_at: datetime
+    sealed_access_token: bytes | None = field(default=None, repr=False)
+    sealed_refresh_token: bytes | None = field(default=None, repr=False)
+    access_expires_at: datetime | None = None
 
     @property
     def addresses(self) -> frozenset[str]:

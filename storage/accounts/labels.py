@@ -1,6 +1,6 @@
 """The mailboxes' labels: ids are stable, names are not, and a few of them have a role."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -63,7 +63,12 @@ def list_all(tx: Transaction, account_id: UUID) -> tuple[StoredLabel, ...]:
 
 def ids_by_role(tx: Transaction, account_id: UUID) -> dict[LabelRole, str]:
     """Which label has which role."""
-    return {one.role: one.label.label_id for one in list_all(tx, account_id) if one.role is not None}
+    return by_role(list_all(tx, account_id))
+
+
+def by_role(stored: Iterable[StoredLabel]) -> dict[LabelRole, str]:
+    """Which of these labels has which role."""
+    return {one.role: one.label.label_id for one in stored if one.role is not None}
 
 
 def roles_by_id(tx: Transaction, account_id: UUID) -> dict[str, LabelRole]:

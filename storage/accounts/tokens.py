@@ -12,8 +12,8 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
-from domain.jobs.failures import Gone
-from storage.accounts.accounts import Status
+from storage.accounts import accounts
+from storage.accounts.accounts import Account, Status
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 from storage.secrets.sealing import Place, SealedToken, Sealer, TokenField
@@ -45,18 +45,20 @@ class Refreshed:
 
 def current(tx: Transaction, sealer: Sealer, account_id: UUID) -> Tokens:
     """The tokens as they stand; raises `Gone` without the account, `SealBroken` when they cannot be opened."""
-    rows = tx.run("read_tokens", account_id=account_id)
-    if not rows:
-        raise Gone(f"there is no account {account_id}")
-    row = rows[0]
+    return opened(sealer, accounts.get(tx, account_id))
+
+
+def opened(sealer: Sealer, account: Account) -> Tokens:
+    """The tokens of an account as `accounts.get` read it; raises `SealBroken` when they cannot be opened."""
+    account_id = account.account_id
     return Tokens(
         account_id=account_id,
-        status=row.status,
-        access_token=_opened(sealer, row.sealed_access_token, Place(account_id, "access_token")),
-        refresh_token=_opened(sealer, row.sealed_refresh_token, Place(account_id, "refresh_token")),
-        access_expires_at=row.access_expires_at,
-        scopes=tuple(row.scopes),
-        version=row.token_version,
+        status=account.status,
+        access_token=_opened(sealer, account.sealed_access_token, Place(account_id, "access_token")),
+        refresh_token=_opened(sealer, account.sealed_refresh_token, Place(account_id, "refresh_token")),
+        access_expires_at=account.access_expires_at,
+        scopes=account.scopes,
+        version=account.token_version,
     )
 
 

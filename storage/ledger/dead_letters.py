@@ -70,4 +70,5 @@ def _first(rows: Sequence[Row]) -> DeadLetter | None:
 
 
 def _letter(row: Row) -> DeadLetter:
-    return DeadLetter(letter_id=row[0], **dict(zip(COLUMNS[1:], row[1:], strict=True)))
+    named = row._asdict()
+    return DeadLetter(letter_id=named.pop("id"), **named)

@@ -20,7 +20,7 @@ class Intent:
 
 
 def begin_effect(tx: Transaction, job: ClaimedJob, key: str, strategy: Strategy) -> Intent:
-    """Commit the intent to act; raises `ClaimLost`."""
+    """Write the intent to act, in a statement of the frame or in a tenant's transaction; raises `ClaimLost`."""
     rows = tx.run(
         "begin_effect",
         job_id=job.job_id,
@@ -53,7 +53,7 @@ def finish_effect(
         result=None if result is None else Jsonb(result),
         error=None if error is None else Jsonb(error),
     )
-    return bool(rows)
+    return bool(rows[0].finished)
 
 
 def load_step(tx: Transaction, job_id: UUID, name: str) -> JsonObject | None:

@@ -28,10 +28,15 @@ class JobType:
     serial_limit: int
     light: bool
     providers: tuple[str, ...]
+    on_end: str | None = None
+    """The function `postroom.<on_end>(jsonb)` that is told in the transaction that ends a job of this type."""
 
 
 def publish(tx: Transaction, job_types: Sequence[JobType]) -> None:
-    """Write the catalogue; a type that is gone from the code keeps its row, for jobs of it may still be queued."""
+    """Write the catalogue; a type that is gone from the code keeps its row, for jobs of it may still be queued.
+
+    Raises `Invalid` for an `on_end` that names no end-of-job hook of a migration.
+    """
     for kind in sorted(job_types, key=lambda k: k.name):
         tx.run(
             "publish_job_type",
@@ -49,4 +54,5 @@ def publish(tx: Transaction, job_types: Sequence[JobType]) -> None:
             serial_limit=kind.serial_limit,
             light=kind.light,
             providers=list(kind.providers),
+            on_end=kind.on_end,
         )

@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from domain.jobs.job import ActorType, ClaimedJob, Enqueued, Hint, JsonObject, NewJob, Origin, State
 from domain.jobs.lifecycle import Settlement
-from domain.scheduling.backlog_demand import Floors, Tickets
+from domain.scheduling.backlog_demand import Floors, Ticket, Tickets
 from storage.ledger.requests import Requests, as_requests
 from storage.postgres.arrays import array, column
 from storage.postgres.database import Transaction
@@ -136,11 +136,46 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
         worker_id=worker_id,
         lease=lease,
     )
-    jobs = tuple(_claimed(row, token) for row in rows if row[0] == "claimed")
-    kinds, others = list(tickets), [row for row in rows if row[0] != "claimed"]
-    # What was drawn has its ticket's place in the second column, and its time in that of `created_at`.
-    reached = {kinds[row[1] - 1]: row[13] for row in others if row[0] == "drawn"}
-    return Claims(jobs, {row[2]: row[0] for row in others if row[0] != "drawn"}, reached)
+    return _read_claims(rows, token, list(tickets))
+
+
+def _read_claims(rows: Sequence[tuple[Any, ...]], token: UUID, kinds: Sequence[Ticket]) -> Claims:
+    """The answer of claim_jobs, whose columns have these names; without them where they cost more than the values."""
+    jobs: list[ClaimedJob] = []
+    refused: dict[UUID, str] = {}
+    floors: dict[Ticket, datetime] = {}
+    for (
+        verdict, refused_id, place, since,
+        job_id, job_type, queue, org_id, project_id, payload, payload_version, attempt, max_attempts, losses, deadline,
+        created_at, started, suspect, actor_type, actor_id, request_id, correlation_id, traceparent, _,
+    ) in rows:  # fmt: skip
+        if verdict == "claimed":
+            origin = Origin(ACTORS[actor_type], actor_id, request_id, correlation_id, traceparent)
+            jobs.append(
+                ClaimedJob(
+                    job_id,
+                    token,
+                    job_type,
+                    queue,
+                    org_id,
+                    project_id,
+                    payload,
+                    payload_version,
+                    attempt,
+                    max_attempts,
+                    losses,
+                    deadline,
+                    origin,
+                    created_at,
+                    started,
+                    suspect,
+                )
+            )
+        elif verdict == "drawn":
+            floors[kinds[place - 1]] = since
+        else:
+            refused[refused_id] = verdict
+    return Claims(tuple(jobs), refused, floors)
 
 
 def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
@@ -159,6 +194,7 @@ def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
         costs=column([s.cost_microcents for s in settlements], 0),
         reasons=column([s.reason for s in settlements]),
         details=column([s.detail or None for s in settlements]),
+        suspects=column([s.suspect for s in settlements], absent=False),
     )
     refused = tuple(job_id for what, job_id, *_ in rows if what == "refused")
     return Settled(refused, tuple(Hint(*named) for what, *named in rows if what == "woken"))
@@ -226,12 +262,6 @@ def record_progress(tx: Transaction, job: ClaimedJob, document: JsonObject) -> b
         {"progress": Jsonb(document), "job": job.job_id, "token": job.token},
     )
     return bool(rows)
-
-
-def _claimed(row: tuple[Any, ...], token: UUID) -> ClaimedJob:
-    """One row of claim_jobs, whose columns come in the order of a claimed job's fields, its origin's last."""
-    origin = Origin(ACTORS[row[16]], *row[17:])
-    return ClaimedJob._make((row[2], token, *row[3:13], origin, *row[13:16]))
 
 
 def woken(rows: Sequence[Row]) -> tuple[Hint, ...]:

@@ -4,15 +4,25 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
-from domain.jobs.lifecycle import MAX_LOSSES
-from storage.ledger.ledger import Moved, woken
+from domain.jobs.lifecycle import LossCause, LostClaim, lose_claim
+from storage.ledger.ledger import Moved, settle, woken
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
 
 def rescue(tx: Transaction, *, batch: int) -> Moved:
-    """Take back the jobs of silent processes and of attempts past their deadline; poison becomes dead."""
-    return _moved(tx.run("rescue_jobs", batch=batch, max_losses=MAX_LOSSES))
+    """Take back the jobs of silent processes and of attempts past their deadline, at most `batch` at a time.
+
+    The lost claims stay locked until the transaction ends. `domain.jobs.lifecycle.lose_claim` decides each.
+    """
+    lost = [
+        LostClaim(**(row._asdict() | {"cause": LossCause(row.cause)}))
+        for row in tx.run("lock_lost_claims", batch=batch)
+    ]
+    if not lost:
+        return Moved(frozenset(), ())
+    settled = settle(tx, [lose_claim(claim) for claim in lost])
+    return Moved(frozenset(claim.job_id for claim in lost) - frozenset(settled.refused), settled.hints)
 
 
 def return_claims(tx: Transaction, node_id: UUID, lease: timedelta) -> Moved:
@@ -26,4 +36,4 @@ def return_unanswered(tx: Transaction, tokens: Sequence[UUID], lease: timedelta)
 
 
 def _moved(rows: Sequence[Row]) -> Moved:
-    return Moved(frozenset(row.id for row in rows if row.what != "woken"), woken(rows))
+    return Moved(frozenset(row.id for row in rows if row.what == "returned"), woken(rows))

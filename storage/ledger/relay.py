@@ -201,4 +201,4 @@ def wait(session: Session, seconds: float) -> frozenset[str]:
 
 
 def _due(rows: Sequence[Row]) -> Due:
-    return Due(tuple(Hint(*row[:4]) for row in map(tuple, rows) if row[4]), len(rows))
+    return Due(tuple(Hint(row.id, row.job_type, row.queue, row.light) for row in rows if row.published), len(rows))

@@ -5,6 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from domain.mail.correspondence import EmailState
+from domain.mail.thread_plan import DraftStanding, ThreadBefore
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -32,6 +33,19 @@ class Email:
     rework_count: int
     sent_message_id: str | None
     sent_at: datetime | None
+
+    @property
+    def draft(self) -> "MadeDraft | None":
+        """The draft that was made for it; a person may have edited, sent or deleted it since."""
+        if self.draft_id is None or self.draft_message_id is None or self.draft_fingerprint is None:
+            return None
+        return MadeDraft(self.draft_id, self.draft_message_id, self.draft_fingerprint)
+
+    @property
+    def before(self) -> ThreadBefore:
+        """What a plan is made from; nobody has read the draft yet, and a sent one is no draft any more."""
+        may_be_there = self.draft is not None and self.state is not EmailState.SENT
+        return ThreadBefore(self.state, DraftStanding.UNREAD if may_be_there else DraftStanding.NONE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,9 +33,9 @@ class Spent:
     calls: int
 
 
-def record(tx: Transaction, account_id: UUID, call: ModelCall) -> bool:
-    """Keep one call; false when its request id was recorded before, for it was paid once."""
-    return bool(tx.run("record_model_call", account_id=account_id, **asdict(call)))
+def record(tx: Transaction, org_id: UUID, account_id: UUID, call: ModelCall) -> bool:
+    """Keep one call for an account of the org; false when its request id was recorded before, for it was paid once."""
+    return bool(tx.run("record_model_call", org_id=org_id, account_id=account_id, **asdict(call)))
 
 
 def spent_since(tx: Transaction, org_id: UUID, since: datetime) -> Spent:

@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 from uuid import UUID
 
 from domain.jobs.failures import ClaimLost
-from domain.jobs.job import ClaimedJob
+from domain.jobs.job import ClaimedJob, JsonObject
 from domain.scheduling.money import Purse
 from storage.ledger import gates
 from storage.ledger.gates import Gate
@@ -14,6 +14,19 @@ from storage.postgres.database import Transaction
 
 UNDER_WAY = timedelta(seconds=5)
 """How long an org's jobs wait when calls under way may yet cost less than was set aside for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """What came of the wish to make a call: money set aside, or a reason why none is needed, or neither.
+
+    `kept` is the step's result from an earlier attempt, `cancel_reason` why the job is to stop. Without any of the
+    three the org's day has not that much left.
+    """
+
+    reservation_id: UUID | None
+    kept: JsonObject | None
+    cancel_reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +55,21 @@ class OrgBudget:
     parked_until: datetime | None
 
 
-def reserve(tx: Transaction, job: ClaimedJob, microcents: int, *, default_daily: int) -> UUID | None:
-    """Set money aside for one call of a held job; None when its org has not that much left. Raises `ClaimLost`."""
+def reserve(
+    tx: Transaction, job: ClaimedJob, microcents: int, *, default_daily: int, step: str | None = None
+) -> Reserved:
+    """Set money aside for one call of a held job, unless the step has a result already. Raises `ClaimLost`."""
     rows = tx.run(
-        "reserve_budget", job_id=job.job_id, token=job.token, microcents=microcents, default_daily=default_daily
+        "reserve_budget",
+        job_id=job.job_id,
+        token=job.token,
+        microcents=microcents,
+        default_daily=default_daily,
+        step=step,
     )
     if not rows:
         raise ClaimLost("the claim was lost before money was set aside")
-    return None if rows[0].id is None else UUID(str(rows[0].id))
+    return Reserved(**rows[0]._asdict())
 
 
 def settle(tx: Transaction, reservation_id: UUID, cost_microcents: int) -> bool:

@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from math import inf
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +22,8 @@ from storage.postgres.queries import statement
 
 LEDGER_ROLE = "postroom_ledger"
 TENANT_ROLE = "postroom_tenant"
+LANE_TIMEOUT_S = 10.0
+"""The longest statement on the connection for claims and settlements; a hook that hangs delays them by as much."""
 SESSION = "postroom:session"
 """What the name of a session of its own begins with: the relay's, whose leader an operator wants to find."""
 
@@ -97,7 +100,11 @@ class Database:
         self._ledger = _engine(role_url(settings, LEDGER_ROLE), settings, settings.database_pool_size)
         self._tenants = _engine(role_url(settings, TENANT_ROLE), settings, settings.database_pool_size)
         self._statements = self._ledger.execution_options(isolation_level="AUTOCOMMIT")
-        self._lane = Lane(_engine(self._ledger.url, settings, 1).execution_options(isolation_level="AUTOCOMMIT"))
+        self._lane = Lane(
+            _engine(self._ledger.url, settings, 1, most_s=LANE_TIMEOUT_S).execution_options(
+                isolation_level="AUTOCOMMIT"
+            )
+        )
         self._seal_key: str | None = None
 
     @contextmanager
@@ -220,8 +227,8 @@ def _whole(digits: str) -> float:
         return float(digits)
 
 
-def _engine(url: URL, settings: Settings, connections: int) -> Engine:
-    milliseconds = int(settings.statement_timeout_s * 1000)
+def _engine(url: URL, settings: Settings, connections: int, *, most_s: float = inf) -> Engine:
+    milliseconds = int(min(settings.statement_timeout_s, most_s) * 1000)
     options = f"-c statement_timeout={milliseconds} -c idle_in_transaction_session_timeout={milliseconds * 2}"
     engine = create_engine(
         url,

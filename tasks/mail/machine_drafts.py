@@ -9,8 +9,10 @@ from domain.mail.mailbox import SENT, Draft, MessageFacts
 from domain.mail.parsing.mime import parse_message
 from domain.mail.replies.drafting import was_edited
 from domain.mail.replies.replies import TOKEN_HEADER, token_reference
+from domain.mail.thread_plan import DraftStanding
 from engine.context import JobContext
 from providers.ports import Mailbox
+from storage.mail.emails import MadeDraft
 
 
 def find(mailbox: Mailbox, thread_id: str, token: str) -> Finding:
@@ -43,19 +45,21 @@ def shows_token(message: MessageFacts, token: str) -> bool:
     return named == token or token_reference(token) in message.headers.get("references", "")
 
 
-def discard(ctx: JobContext, mailbox: Mailbox, draft_id: str, fingerprint: str) -> bool:
-    """Delete a draft whose words are still ours; false when a person's words are in it, and then it stays."""
+def standing(mailbox: Mailbox, made: MadeDraft) -> DraftStanding:
+    """Whether a draft is still in the mailbox, and whose words are in it."""
     try:
-        draft = mailbox.draft(draft_id)
+        draft = mailbox.draft(made.draft_id)
         if not draft.is_draft:
-            return True
+            return DraftStanding.NONE
         text = parse_message(mailbox.message(draft.message_id).raw).text
     except Gone:
-        return True
-    if was_edited(text, fingerprint):
-        return False
+        return DraftStanding.NONE
+    return DraftStanding.EDITED if was_edited(text, made.fingerprint) else DraftStanding.UNTOUCHED
+
+
+def delete(ctx: JobContext, mailbox: Mailbox, draft_id: str) -> None:
+    """Delete a draft whose words are the machine's; one that is gone already is no failure."""
     ctx.effect(f"discard:{draft_id}", lambda: _delete(mailbox, draft_id), strategy=Strategy.IDEMPOTENT)
-    return True
 
 
 def _delete(mailbox: Mailbox, draft_id: str) -> JsonObject:

@@ -13,6 +13,7 @@ from engine.interrupts import Interrupted
 from providers.on_demand import on_demand
 from providers.ports import Mailbox
 from storage.accounts import accounts, tokens
+from storage.accounts.accounts import Account
 from storage.accounts.tokens import Refreshed, Tokens
 from storage.ledger import audit
 
@@ -24,14 +25,15 @@ WHILE_ANOTHER_REFRESHES = timedelta(seconds=2)
 
 
 @contextmanager
-def open_mailbox(ctx: JobContext, account_id: UUID) -> Iterator[Mailbox]:
-    """Open a mailbox of the org's; marks the account when its consent is gone.
+def open_mailbox(ctx: JobContext, account: Account) -> Iterator[Mailbox]:
+    """Open the mailbox of an account that the job has read; marks the account when its consent is gone.
 
     Raises `Interrupted` when the job should simply be tried again with a newer token, `Throttled` for a moment while
     another process refreshes a dead one, `Unauthorised` when the account must be connected again, and whatever the
     calls inside raise.
     """
-    held = _fresh_tokens(ctx, account_id)
+    account_id = account.account_id
+    held = _fresh_tokens(ctx, tokens.opened(ctx.runtime.sealer, account))
     if held.access_token is None:
         raise Unauthorised("the account has no access token", account=str(account_id))
     settings = ctx.runtime.settings
@@ -50,8 +52,8 @@ def open_mailbox(ctx: JobContext, account_id: UUID) -> Iterator[Mailbox]:
         raise
 
 
-def _fresh_tokens(ctx: JobContext, account_id: UUID) -> Tokens:
-    held = _read(ctx, account_id)
+def _fresh_tokens(ctx: JobContext, held: Tokens) -> Tokens:
+    account_id = held.account_id
     if held.status == "disconnected":
         raise Permanent("the account was disconnected", code="account.disconnected")
     if held.status == "needs_reconsent":

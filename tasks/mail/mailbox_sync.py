@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from uuid import UUID
 
-from domain.jobs.job import JsonObject
+from domain.jobs.job import JsonObject, Writes
 from domain.mail.correspondence import EmailState, LabelRole
 from domain.mail.mailbox import INBOX, SENT, Change, HistoryPage, MessageRef
 from domain.mail.routing import CheckSent, Cleanup, Ingest, Intent, Sent, next_cursor, route
@@ -37,23 +38,30 @@ class Run:
     ctx: JobContext
     account: Account
 
-    def incremental(self, mailbox: Mailbox, cursor: int) -> JsonObject:
+    def incremental(self, mailbox: Mailbox, cursor: int) -> tuple[JsonObject, Writes]:
         """Follow history from the stored cursor; each page's jobs and the new cursor commit together.
 
-        Raises `Gone` when the cursor is too old.
+        Returns the report and the writes of the last page, for the transaction that settles the job; they complete the
+        report's number of jobs. Raises `Gone` when the cursor is too old.
         """
-        page_token, stored, found, pages = None, cursor, 0, 0
+        report: JsonObject = {"how": "history", "pages": 0, "jobs": 0, "cursor": str(cursor)}
+        page_token = None
         while True:
             page = mailbox.history(cursor, page_token)
-            with self.ctx.tx() as tx:
-                found += len(self.ctx.enqueue(tx, *self._take(tx, page)))
-                stored = next_cursor(stored, page)
-                cursors.advance_cursor(tx, self.account.account_id, stored)
-            pages += 1
+            stored = next_cursor(int(report["cursor"]), page)
+            report["pages"] += 1
+            report["cursor"] = str(stored)
+            write = partial(self._store_page, report, page, stored)
             if page.next_page is None:
-                return {"how": "history", "pages": pages, "jobs": found, "cursor": str(stored)}
+                return report, write
+            with self.ctx.tx() as tx:
+                write(tx)
             page_token = page.next_page
             self.ctx.check()
+
+    def _store_page(self, report: JsonObject, page: HistoryPage, cursor: int, tx: Transaction) -> None:
+        report["jobs"] += len(self.ctx.enqueue(tx, *self._take(tx, page)))
+        cursors.advance_cursor(tx, self.account.account_id, cursor)
 
     def full(self, mailbox: Mailbox) -> JsonObject:
         """Look through the last days for what was never taken in, then move the cursor.

@@ -1,9 +1,8 @@
-"""Turns what a mailbox holds into what is kept: parsed, judged for automation, with its direction."""
+"""Stores a fetched message: judged for automation, with its direction."""
 
 import re
 
 from domain.mail.mailbox import SENT, RawMessage
-from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.replies.replies import TOKEN_HEADER
 from domain.mail.triage.automation import detect_automation
@@ -16,12 +15,11 @@ from storage.postgres.database import Transaction
 TOKEN_REFERENCE = re.compile(r"<([A-Za-z0-9_-]{8,64})@draft\.postroom\.invalid>")
 
 
-def read(tx: Transaction, account: Account, raw: RawMessage) -> Message:
-    """Parse a message and gather what only this account can know of its sender."""
-    parsed = parse_message(raw.raw)
+def store(tx: Transaction, account: Account, raw: RawMessage, parsed: ParsedMessage) -> None:
+    """Judge a parsed message by what only this account knows of its sender, and store it."""
     outgoing = SENT in raw.label_ids
     automation = None if outgoing else detect_automation(parsed, raw.label_ids, _owner(tx, account, parsed, raw))
-    return Message(
+    message = Message(
         message_id=raw.message_id,
         thread_id=raw.thread_id,
         direction="outgoing" if outgoing else "incoming",
@@ -30,6 +28,7 @@ def read(tx: Transaction, account: Account, raw: RawMessage) -> Message:
         parsed=parsed,
         automation=automation,
     )
+    messages.upsert(tx, account.account_id, message)
 
 
 def _owner(tx: Transaction, account: Account, parsed: ParsedMessage, raw: RawMessage) -> Owner:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from functools import wraps
 from typing import Any, TypeVar
 
+import tasks  # noqa: F401  # its walk registers all job types known by then; those below are registered after it
 from domain.jobs.effects import Finding, Found, NotFound
 from domain.jobs.failures import Permanent, Transient
 from domain.jobs.job import Done, JsonObject, Outcome, Snooze

@@ -7,11 +7,14 @@ from psycopg import Connection
 
 from commands import deadletters, jobs
 from domain.jobs.effects import Strategy
+from domain.jobs.job import State
+from domain.jobs.lifecycle import Settlement
 from engine.catalogue import Job
 from engine.process.runtime import Runtime
+from storage.ledger import ledger
 from tests.commands.calling import answer, call, refusal
 from tests.doubles import probe_jobs
-from tests.doubles.factories import enqueue_one
+from tests.doubles.factories import claim_one, enqueue_one
 from tests.doubles.inline_worker import run_job
 
 AnyJob = Job[probe_jobs.Ending] | Job[probe_jobs.EffectOrder]
@@ -42,13 +45,10 @@ def replayed(letter: UUID, *options: object) -> UUID:
 def dead_serial(process: Runtime, org: UUID) -> UUID:
     """A dead job of a type of which one may be queued per account."""
     job_id = enqueue_one(process.database, org, "probe_jobs.serial", payload={"word": ""})
+    job = claim_one(process.database, job_id)
     with process.database.ledger() as tx:
-        tx.raw(
-            "update jobs set state = 'dead', finished_at = now(), attention_at = null,"
-            """ error = '{"code": "bug", "reason": "made"}' where id = %(id)s""",
-            {"id": job_id},
-        )
-        tx.raw("update idempotency_keys set status = 'dead' where job_id = %(id)s", {"id": job_id})
+        settlement = Settlement(job_id, job.token, State.DEAD, error={"code": "bug", "reason": "made"})
+        assert not ledger.settle(tx, [settlement]).refused
     return job_id
 
 

@@ -8,6 +8,7 @@ from functools import partial
 
 from kombu.asynchronous import get_event_loop
 
+import tasks  # noqa: F401  # its walk registers all job types known by then; those below are registered after it
 from domain.jobs.effects import CannotTell, Finding, Found, NotFound, Strategy
 from domain.jobs.failures import ClaimLost, Deed, Permanent, Transient
 from domain.jobs.job import Cancel, Done, JsonObject, NewJob, Outcome, Snooze
@@ -348,7 +349,7 @@ class Asking(Word, job_type="probe_jobs.asking"): ...
 @job(queue=Queue.DEFAULT, retry=AT_ONCE, providers=("anthropic",))
 def asking(ctx: JobContext, _payload: Asking) -> Outcome:
     """Ask the model once per job."""
-    return Done(ctx.step("ask", lambda: {"cost": ask_model(ctx, QUESTION).cost_microcents}))
+    return Done({"cost": ask_model(ctx, "ask", QUESTION)["cost"]})
 
 
 class Undeclared(Nothing, job_type="probe_jobs.undeclared"): ...
@@ -357,7 +358,7 @@ class Undeclared(Nothing, job_type="probe_jobs.undeclared"): ...
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def undeclared(ctx: JobContext, _payload: Undeclared) -> Outcome:
     """Ask the model without declaring it as a provider."""
-    return Done({"cost": ask_model(ctx, QUESTION).cost_microcents})
+    return Done({"cost": ask_model(ctx, "ask", QUESTION)["cost"]})
 
 
 PROBES = (noop, ending, chatty, parent, serial, deed, visit, stepping, overdue, turn, pair, served, perilous, asking)

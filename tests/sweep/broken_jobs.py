@@ -12,6 +12,7 @@ from engine.app import register
 from engine.catalogue import job
 from engine.context import JobContext
 from providers.ports import ModelRequest
+from storage.accounts import accounts
 from storage.ledger import audit
 from tasks.mail.mailbox_session import open_mailbox
 from tests.doubles.worlds import letter
@@ -33,7 +34,9 @@ class Unguarded(ThreadPayload, job_type="broken_jobs.unguarded"): ...
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def unguarded(ctx: JobContext, payload: Unguarded) -> Outcome:
     """Make a draft outside of any effect (P3)."""
-    with open_mailbox(ctx, payload.account_id) as mailbox:
+    with ctx.tx() as tx:
+        account = accounts.get(tx, payload.account_id)
+    with open_mailbox(ctx, account) as mailbox:
         mailbox.create_draft(letter("Re: Lunch?", "Noon is fine."), thread_id=payload.thread_id)
     return Done()
 

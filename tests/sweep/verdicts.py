@@ -143,10 +143,18 @@ def _may_pay_again(point: Point, crossed: Sequence[Boundary]) -> bool:
     for start, boundary in enumerate(crossed):
         if boundary.kind is not Kind.CALL or not boundary.label.startswith("anthropic"):
             continue
-        kept = next((at for at, later in enumerate(crossed) if at > start and later.label == "save_step"), start)
+        kept = _kept_at(start, crossed)
         if start < place <= kept or (place == start and point.fault in {Fault.DEATH_AFTER, Fault.LOST}):
             return True
     return False
+
+
+def _kept_at(call: int, crossed: Sequence[Boundary]) -> int:
+    """Where the answer to a call is kept for later attempts: at the step, or at the commit around it."""
+    kept = next((at for at, later in enumerate(crossed) if at > call and later.label == "save_step"), call)
+    if crossed[kept].durable:
+        return kept
+    return next((at for at, later in enumerate(crossed) if at > kept and later.kind is Kind.COMMIT), kept)
 
 
 def place_of(point: Point, crossed: Sequence[Boundary]) -> int:

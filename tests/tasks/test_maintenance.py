@@ -6,12 +6,17 @@ from uuid import UUID
 
 import pytest
 
-from domain.jobs.job import SYSTEM_ORG
+from domain.jobs.job import SYSTEM_ORG, Done
+from domain.jobs.lifecycle import settle
+from domain.jobs.retry import STANDARD
 from domain.payloads import payload_types
 from domain.payloads.maintenance import FallbackSyncPayload, FullSyncPayload
 from engine.beat import tick
 from storage.accounts import accounts
 from storage.accounts.accounts import Account
+from storage.ledger import ledger
+from tests.doubles.end_hooks import make_hook, repair_hook, told
+from tests.doubles.factories import claim_one, enqueue_one, make_job_type, pass_time
 from tests.doubles.worlds import World, connect
 
 NOW = datetime(2026, 6, 1, 12, 7, tzinfo=UTC)
@@ -153,3 +158,23 @@ def test_expired_guards_and_expectations_go(world: World) -> None:
     assert world.count("select count(*) from expected_writes") == 0
     assert world.count("select count(*) from idempotency_keys where key = 'in-doubt'") == 1
     assert world.count("select count(*) from idempotency_keys where kind = 'effect' and status = 'succeeded'") == 0
+
+
+def test_an_end_hook_that_could_not_run_is_called_again_until_it_can(world: World) -> None:
+    make_hook(world.database, "end_hook", "perform 1 / 0;")
+    make_job_type(world.process.database, "probe.hooked", on_end="end_hook")
+    ended = claim_one(world.process.database, enqueue_one(world.process.database, world.account.org_id, "probe.hooked"))
+    with world.process.database.statements() as tx:
+        ledger.settle(tx, [settle(ended, Done({"n": 1}), STANDARD, NOW, 0.0)])
+    row = world.database.execute("select id from jobs where job_type = 'maintenance.run_end_hook'").fetchone()
+    assert row is not None
+    world.run(row[0])
+    assert world.job(row[0])["state"] == "queued", "the hook raises still"
+    repair_hook(world.database, "end_hook")
+    pass_time(world.database, timedelta(minutes=5))
+    world.run(row[0])
+    follow_up = world.job(row[0])
+    assert (follow_up["state"], follow_up["attempt"]) == ("succeeded", 2)
+    assert follow_up["output"] == {"job_id": str(ended.job_id), "cause": "raised"}
+    ((org_id, facts),) = told(world.database)
+    assert (org_id, facts["job_id"], facts["output"]) == (world.account.org_id, str(ended.job_id), {"n": 1})

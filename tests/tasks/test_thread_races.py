@@ -3,6 +3,7 @@
 import pytest
 
 from domain.mail.correspondence import EmailState
+from domain.mail.thread_plan import ThreadBefore, plan_thread
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
 from storage.mail import emails, messages
 from storage.mail.messages import Message
@@ -22,18 +23,19 @@ def taken_in(world: World) -> Message:
         return messages.get(tx, world.account.account_id, place.message_id)
 
 
-def keep(world: World, message: Message, decision: Decision, *, wanted: bool) -> None:
+def keep(world: World, message: Message, decision: Decision) -> None:
     """What a classification writes that read no record before it decided."""
+    plan = plan_thread(ThreadBefore(), decision, triage.HUMAN)
     with world.process.database.tenant(world.account.org_id) as tx:
-        triage._keep_record(tx, world.account.account_id, message, None, decision, wanted=wanted)  # noqa: SLF001 - the race is inside it
+        triage._put_record(tx, world.account.account_id, message, None, decision, plan)  # noqa: SLF001 - the race is inside it
 
 
 @pytest.mark.parametrize("news_first", [True, False])
 def test_a_question_is_not_buried_by_news_of_its_own_thread(world: World, news_first: bool) -> None:
     message = taken_in(world)
-    decisions = [(NEWS, False), (QUESTION, True)]
-    for decision, wanted in decisions if news_first else reversed(decisions):
-        keep(world, message, decision, wanted=wanted)
+    decisions = [NEWS, QUESTION]
+    for decision in decisions if news_first else reversed(decisions):
+        keep(world, message, decision)
     with world.process.database.ledger() as tx:
         email = emails.get(tx, world.account.account_id, message.thread_id)
     assert email is not None

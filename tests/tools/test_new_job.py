@@ -64,7 +64,9 @@ def test_a_job_type_takes_four_files(copy: Path) -> None:
     run(copy, "ruff", "check", *sources)
     run(copy, "ruff", "format", "--check", *sources)
     run(copy, "mypy", *sources)
-    run(copy, "pytest", "-q", "-p", "no:cacheprovider", "tests/tasks/test_digests.py", *GUARDS)
+    # Of its own: at its start pytest closes the shared one to other users, such as the PostgreSQL of tests beside this.
+    folder = f"--basetemp={copy.parent / 'nested'}"
+    run(copy, "pytest", "-q", "-p", "no:cacheprovider", folder, "tests/tasks/test_digests.py", *GUARDS)
 
 
 def test_a_job_type_of_a_known_family_is_added_to_its_files(copy: Path) -> None:

@@ -26,7 +26,7 @@ with drawn as materialized (
   ) as d
 ),
 asked as (
-  select j.id, j.org_id, j.job_type, j.queue, j.payload, j.serial_key, j.priority, j.run_at, j.expires_at, j.cancel_requested_at,
+  select j.id, j.org_id, j.job_type, j.queue, j.payload, j.serial_key, j.priority, j.run_at, j.expires_at, j.cancel_requested_at, j.cancel_reason,
     n.starts or j.suspect as starts
   -- A plan that is kept for arrays of any length takes them for short: any further join with the array would be a loop in a loop.
   -- A job that was hinted at twice asks for one slot of its key.
@@ -42,7 +42,7 @@ asked as (
   for update of j skip locked
 ),
 judged as (
-  select a.id, a.serial_key, a.priority, a.run_at, a.starts, g.gate,
+  select a.id, a.serial_key, a.priority, a.run_at, a.cancel_reason, a.starts, g.gate,
     case
       when a.cancel_requested_at is not null then 'canceled'
       when a.expires_at <= now() then 'expired'
@@ -66,7 +66,7 @@ slots as (
   cross join lateral postroom.take_slots(w.keys, w.ids) as t (job_id)
 ),
 final_say as (
-  select d.id, d.serial_key, d.run_at, d.starts, d.gate,
+  select d.id, d.serial_key, d.run_at, d.cancel_reason, d.starts, d.gate,
     case when d.verdict = 'claimed' and d.serial_key is not null and s.job_id is null then 'serial' else d.verdict end as verdict
   from judged d left join slots s on s.job_id = d.id
 ),
@@ -85,7 +85,7 @@ claimed as (
   where j.id = f.id and f.verdict = 'claimed'
   returning j.id, j.org_id, j.project_id, j.job_type, j.queue, j.state, j.payload, j.payload_version, j.attempt, j.max_attempts, j.losses,
     j.suspect, j.deadline, j.created_at, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent, j.worker_id,
-    j.claimed_at, j.cancel_reason, j.guarded, j.idempotency_key
+    j.claimed_at, j.guarded, j.idempotency_key
 ),
 -- Drawn jobs that nothing can stand against: where they were locked they are updated. A job that somebody moved between this
 -- statement's snapshot and its lock is not found there, and stays in the backlog.
@@ -94,18 +94,8 @@ taken as (
     state = 'claimed', claim_token = %(token)s, worker_id = %(worker_id)s, claimed_at = now(),
     backlog_since = null, attention_at = now() + least(%(lease)s::interval, j.deadline)
   where j.ctid = any (array(select unnest(plain) from drawn))
-  returning 'claimed', 0, j.id, j.job_type, j.queue, j.org_id, j.project_id, j.payload, j.payload_version, j.attempt + 1, j.max_attempts,
+  returning j.id, j.job_type, j.queue, j.org_id, j.project_id, j.payload, j.payload_version, j.attempt + 1, j.max_attempts,
     j.losses, j.deadline, j.created_at, false, j.suspect, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent
-),
-ended as (
-  update jobs j set
-    state = 'canceled', finished_at = now(), attention_at = null, backlog_since = null, parked_by = null,
-    cancel_reason = case f.verdict when 'expired' then 'expired' else coalesce(j.cancel_reason, 'canceled') end
-  from final_say f
-  where j.id = f.id and f.verdict in ('canceled', 'expired')
-  returning j.id, j.org_id, j.project_id, j.job_type, j.queue, j.state, j.payload, j.payload_version, j.attempt, j.max_attempts, j.losses,
-    j.suspect, j.deadline, j.created_at, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent, j.worker_id,
-    j.claimed_at, j.cancel_reason, j.guarded, j.idempotency_key
 ),
 kept as (
   update jobs j set
@@ -117,33 +107,43 @@ kept as (
   returning j.id
 ),
 guards as (
-  update idempotency_keys k set
-    status = case m.state when 'canceled' then 'failed' else 'running' end, last_seen_at = now()
-  from (select * from claimed union all select * from ended) as m
-  where m.guarded and k.org_id = m.org_id and k.key = m.idempotency_key and k.job_id = m.id
+  update idempotency_keys k set status = 'running', last_seen_at = now()
+  from claimed c where c.guarded and k.org_id = c.org_id and k.key = c.idempotency_key and k.job_id = c.id
 ),
-told as (
+audited as (
   insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
-    worker_id, claimed_at, data)
-  select case state when 'canceled' then 'job.canceled' else 'job.started' end,
-    org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
-    worker_id, claimed_at, case when cancel_reason is not null then jsonb_build_object('reason', cancel_reason) end
-  -- A claim that does not begin yet is told of when it begins, or goes back: with the time of this claim.
-  from (select * from claimed where state = 'running' union all select * from ended) as m
+    worker_id, claimed_at)
+  select 'job.started', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt, worker_id, claimed_at
+  -- The claim of a job that does not begin yet is audited when it begins or goes back, with the time of this claim.
+  from claimed where state = 'running'
+),
+ended as materialized (
+  select l.what from (
+    select array_agg(id) as ids, array_agg(reason) as reasons, array_agg(jsonb_build_object('reason', reason)) as details, count(*)::int as jobs
+    from (select id, case verdict when 'expired' then 'expired' else coalesce(cancel_reason, 'canceled') end as reason
+          from final_say where verdict in ('canceled', 'expired')) as e
+    having count(*) > 0
+  ) as q
+  cross join lateral postroom.leave_claims(q.ids, '{}', states => array_fill('canceled'::text, array[q.jobs]), reasons => q.reasons,
+    details => q.details, besides => %(job_ids)s::uuid[]) as l
+),
+granted as (
+  select id as job_id, job_type, queue, org_id, project_id, payload, payload_version, attempt + (state = 'claimed')::int as attempt,
+    max_attempts, losses, deadline, created_at, state = 'running' as started, suspect, actor_type, actor_id, request_id, correlation_id,
+    traceparent
+  from claimed
+  union all
+  select * from taken
+),
+others as (
+  select f.verdict, f.id as refused_id, null::int as place, null::timestamptz as since,
+    -- A job that could have had a slot of its key and does not take it: another one may.
+    case when f.serial_key is not null and f.verdict in ('early', 'gated')
+      then postroom.call_waiters(array[f.serial_key], %(job_ids)s::uuid[]) end as called
+  from final_say f cross join (select count(*) from ended) as all_ended where f.verdict <> 'claimed'
+  union all
+  select 'drawn', null, place::int, since, null from drawn where since is not null
 )
-select 'claimed' as verdict, 0 as called, id, job_type, queue, org_id, project_id, payload, payload_version,
-  attempt + (state = 'claimed')::int as attempt, max_attempts, losses, deadline, created_at, state = 'running' as started, suspect,
-  actor_type, actor_id, request_id, correlation_id, traceparent
-from claimed
-union all
-select * from taken
-union all
-select f.verdict,
-  -- A job that could have had a slot of its key and does not take it: another one may.
-  case when f.serial_key is not null and f.verdict <> 'serial'
-    then postroom.call_waiters(array[f.serial_key], %(job_ids)s::uuid[]) end,
-  f.id, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null
-from final_say f where f.verdict <> 'claimed'
-union all
-select 'drawn', place::int, null, null, null, null, null, null, null, null, null, null, null, since, null, null, null, null, null, null, null
-from drawn where since is not null
+-- A row of either kind, and NULL in the columns of the other.
+select coalesce(o.verdict, 'claimed') as verdict, o.refused_id, o.place, o.since, g.*, o.called
+from granted g full join others o on false

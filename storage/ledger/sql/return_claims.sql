@@ -1,33 +1,19 @@
--- Gives claims back, all of a node that stops, or those of tokens whose claims nobody heard the answer of: no attempt is
--- spent, no loss counted.
-with returned as (
-  update jobs j set
-    state = 'queued', attempt = greatest(j.attempt - case j.state when 'running' then 1 else 0 end, 0),
-    claim_token = null, worker_id = null, claimed_at = null, published_at = null,
-    attention_at = null, backlog_since = run_at
-  where (j.worker_id = any (select id from workers where node_id = %(node_id)s::uuid) or j.claim_token = any (%(tokens)s::uuid[]))
-    and j.attention_at <= now() + %(lease)s::interval + interval '2 seconds'
-    and j.state in ('claimed', 'running')
-  returning j.*, old.state as was, old.worker_id as by_worker, old.claimed_at as taken_at
+-- Gives claims back: all of a node that stops, or those of tokens whose claims nobody heard the answer of. No attempt is spent and no
+-- loss is counted. Returns the jobs that went back, and those that waited for a concurrency key.
+with held as materialized (
+  select id, claim_token, suspect from jobs
+  where (worker_id = any (select id from workers where node_id = %(node_id)s::uuid) or claim_token = any (%(tokens)s::uuid[]))
+    and attention_at <= now() + %(lease)s::interval + interval '2 seconds'
+    and state in ('claimed', 'running')
+  order by id for update
 ),
-guards as (
-  update idempotency_keys k set status = 'pending', last_seen_at = now() from returned r
-  where r.guarded and k.org_id = r.org_id and k.key = r.idempotency_key and k.job_id = r.id
-),
-told as (
-  insert into audit_entries (at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
-    worker_id, claimed_at, data)
-  select taken_at, 'job.claimed', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
-    by_worker, null::timestamptz, null::jsonb
-  from returned where was = 'claimed'
-  union all
-  select clock_timestamp(), 'job.retried', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt,
-    null, null, jsonb_build_object('cause', %(cause)s::text)
-  from returned
+left_claims as materialized (
+  select l.* from (select array_agg(id) as ids, array_agg(claim_token) as tokens, array_agg(suspect) as suspects, count(*)::int as jobs from held having count(*) > 0) as h
+  cross join lateral postroom.leave_claims(h.ids, h.tokens,
+    states => array_fill('queued'::text, array[h.jobs]), attempt_deltas => array_fill(-1::smallint, array[h.jobs]),
+    details => array_fill(jsonb_build_object('cause', %(cause)s::text), array[h.jobs]), suspects => h.suspects) as l
 ),
 gone as (delete from workers where node_id = %(node_id)s::uuid)
-select 'returned' as what, id, job_type, queue, org_id, state, false as light from returned
+select 'returned' as what, id, null as job_type, null as queue, false as light from held
 union all
-select 'woken', w.job_id, w.job_type, w.queue, null, 'queued', w.light
-from (select array_agg(id) as ids from returned where serial_key is not null) as held
-cross join lateral postroom.free_slots(held.ids) as w
+select what, job_id as id, job_type, queue, light from left_claims

@@ -3,7 +3,7 @@
 -- Holds a claim for the length of the caller's transaction; refuses when it is lost (promise P4). The share lock keeps
 -- the rescue away until the transaction ends, so that check and write cannot be separated.
 create function postroom.hold_claim(held_job uuid, held_token uuid) returns void
-language plpgsql security definer set search_path = pg_catalog, public as $$
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 begin
   perform from jobs
   where id = held_job and claim_token = held_token
@@ -28,39 +28,62 @@ language sql immutable as $$
   end
 $$;
 
--- Whoever makes a job dead, the dead letter with its whole story is written in the same transaction, and the task that
--- raises the alert is queued. A dead alert raises none, or one bad alert would raise alerts for ever.
-create function postroom.bury() returns trigger
-language plpgsql security definer set search_path = pg_catalog, public as $$
+-- Writes the dead letter of a job with its whole history, the audit event, and the job that raises the alert, in the transaction
+-- that makes the job dead. The alert's own job raises none when it dies, or one bad alert would raise alerts for ever.
+create function postroom.write_dead_letter(died jobs) returns void
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 begin
   insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
-  values ('job.deadlettered', new.org_id, new.project_id, new.actor_type, new.actor_id, new.request_id, new.correlation_id,
-          new.id, new.job_type, new.attempt, jsonb_build_object('error', new.error));
+  values ('job.deadlettered', died.org_id, died.project_id, died.actor_type, died.actor_id, died.request_id, died.correlation_id,
+          died.id, died.job_type, died.attempt, jsonb_build_object('error', died.error));
   insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan, history, effects)
   values (
-    new.org_id, new.id, new.job_type, new.queue, new.payload, new.payload_version,
-    coalesce(new.error ->> 'reason', 'unknown'), new.error, postroom.action_plan(new.error),
+    died.org_id, died.id, died.job_type, died.queue, died.payload, died.payload_version,
+    coalesce(died.error ->> 'reason', 'unknown'), died.error, postroom.action_plan(died.error),
     coalesce((select jsonb_agg(jsonb_build_object('at', a.at, 'event', a.event, 'attempt', a.attempt, 'data', a.data) order by a.id)
-              from audit_log a where a.job_id = new.id), '[]'),
+              from audit_log a where a.job_id = died.id), '[]'),
     coalesce((select jsonb_agg(jsonb_build_object('key', k.key, 'mode', k.mode, 'status', k.status, 'last_seen_at', k.last_seen_at))
-              from idempotency_keys k where k.job_id = new.id and k.kind = 'effect'), '[]'))
+              from idempotency_keys k where k.job_id = died.id and k.kind = 'effect'), '[]'))
   on conflict (job_id) do nothing;
-  if new.job_type <> 'deadletter.quarantine' and exists (select from job_types where name = 'deadletter.quarantine') then
+  if died.job_type <> 'deadletter.quarantine' and exists (select from job_types where name = 'deadletter.quarantine') then
     perform postroom.enqueue_jobs(jsonb_build_array(jsonb_build_object(
-      'job_type', 'deadletter.quarantine', 'org_id', new.org_id, 'project_id', new.project_id, 'payload', jsonb_build_object('job_id', new.id),
-      'request_id', new.request_id, 'correlation_id', new.correlation_id, 'parent_id', new.id)));
+      'job_type', 'deadletter.quarantine', 'org_id', died.org_id, 'project_id', died.project_id, 'payload', jsonb_build_object('job_id', died.id),
+      'request_id', died.request_id, 'correlation_id', died.correlation_id, 'parent_id', died.id)));
+  end if;
+end
+$$;
+
+-- Refuses every move of a job's state that the domain does not allow (MOVES in domain/jobs/lifecycle.py), and lets no job be dead
+-- without a dead letter, whoever writes.
+create function postroom.check_move() returns trigger
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+begin
+  if tg_op = 'UPDATE' and old.state = new.state then
+    return null;
+  end if;
+  if tg_op = 'UPDATE' and (old.finished_at is not null or (old.state, new.state) not in (
+    ('queued', 'claimed'), ('queued', 'running'), ('queued', 'canceled'),
+    ('claimed', 'running'), ('claimed', 'queued'), ('claimed', 'succeeded'), ('claimed', 'failed'), ('claimed', 'dead'), ('claimed', 'canceled'),
+    ('running', 'queued'), ('running', 'succeeded'), ('running', 'failed'), ('running', 'dead'), ('running', 'canceled'))) then
+    raise exception 'state: a job cannot go from % to %', old.state, new.state using errcode = 'PR004';
+  end if;
+  if new.state = 'dead' then
+    perform postroom.write_dead_letter(new);
   end if;
   return null;
 end
 $$;
-create trigger jobs_bury after update of state on jobs for each row
-  when (new.state = 'dead' and old.state <> 'dead') execute function postroom.bury();
+-- The condition lets the moves of a job's usual life pass without a call.
+create trigger jobs_move after update of state on jobs for each row
+  when (new.state = 'dead' or old.finished_at is not null or (old.state = 'queued' and new.finished_at is not null and new.state <> 'canceled')
+        or (old.state = 'running' and new.state = 'claimed'))
+  execute function postroom.check_move();
 create trigger jobs_born_dead after insert on jobs for each row
-  when (new.state = 'dead') execute function postroom.bury();
+  when (new.state = 'dead') execute function postroom.check_move();
 
 -- How many jobs of a concurrency key may be held at once: what its job type says today. A key begins with its type's name.
 create function postroom.serial_limit(of_key text) returns integer
-language sql stable security definer set search_path = pg_catalog, public as $$
+language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
   select coalesce((select t.serial_limit from job_types t where t.name = split_part(of_key, ':', 1)), 1)::int
 $$;
 grant execute on function postroom.serial_limit(text) to postroom_ledger;
@@ -69,7 +92,7 @@ grant execute on function postroom.serial_limit(text) to postroom_ledger;
 -- are locked until the caller commits: whoever frees a slot meanwhile waits for that, and then sees the job that the caller
 -- has parked. Slots are always locked in the order of their keys.
 create function postroom.take_slots(keys text[], job_ids uuid[]) returns setof uuid
-language plpgsql security definer set search_path = pg_catalog, public as $$
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 declare
   taken uuid[];
   full_keys bigint;
@@ -113,7 +136,7 @@ grant execute on function postroom.take_slots(text[], uuid[]) to postroom_ledger
 -- have had the room, ended in another way. A waiter that somebody else has locked is being decided about right now.
 -- besides: jobs that the caller's statement is about to move itself.
 create function postroom.call_waiters(keys text[], besides uuid[]) returns bigint
-language sql security definer set search_path = pg_catalog, public as $$
+language sql security definer set search_path = pg_catalog, public, pg_temp as $$
   with rooms as (
     select k.serial_key, postroom.serial_limit(k.serial_key) - (select count(*) from serial_slots s where s.serial_key = k.serial_key) as room
     from (select distinct unnest(keys)) as k (serial_key)
@@ -136,7 +159,7 @@ grant execute on function postroom.call_waiters(text[], uuid[]) to postroom_ledg
 -- age. The caller publishes what it returns, and if it cannot, the relay does when the patience is over.
 create function postroom.free_slots(of_jobs uuid[])
 returns table (job_id uuid, job_type text, queue text, light boolean)
-language plpgsql security definer set search_path = pg_catalog, public as $$
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 #variable_conflict use_column
 declare
   freed text[];
@@ -162,36 +185,3 @@ begin
 end
 $$;
 grant execute on function postroom.free_slots(uuid[]) to postroom_ledger;
-
--- Makes a held job succeeded inside the holder's own transaction, so that its domain rows and its settlement commit
--- together. Returns the jobs that waited for its concurrency key.
-create function postroom.settle_held(held_job uuid, held_token uuid, job_output jsonb, cost bigint, began_at timestamptz)
-returns table (job_id uuid, job_type text, queue text, light boolean)
-language plpgsql security definer set search_path = pg_catalog, public as $$
-#variable_conflict use_column
-declare
-  done jobs;
-  held jobs;
-  -- Who does not say when it began has begun by now: the trail of a job that succeeded has a start.
-  start timestamptz := coalesce(began_at, clock_timestamp());
-begin
-  perform postroom.hold_claim(held_job, held_token);
-  select * into held from jobs where id = held_job;
-  update jobs set
-    state = 'succeeded', finished_at = now(), attention_at = null, claim_token = null, worker_id = null, claimed_at = null,
-    published_at = null, suspect = false, output = job_output, cost_microcents = cost_microcents + cost,
-    attempt = attempt + case held.state when 'claimed' then 1 else 0 end,
-    started_at = case held.state when 'claimed' then start else started_at end
-  where id = held_job and claim_token = held_token
-  returning * into done;
-  update idempotency_keys k set status = 'succeeded', last_seen_at = now(), result_ref = jsonb_build_object('job_id', done.id)
-  where done.guarded and k.org_id = done.org_id and k.key = done.idempotency_key and k.job_id = done.id;
-  insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
-    worker_id, claimed_at, began_at, data)
-  values ('job.succeeded', done.org_id, done.project_id, done.actor_type, done.actor_id, done.request_id, done.correlation_id,
-          done.id, done.job_type, done.attempt, case held.state when 'claimed' then held.worker_id end,
-          case held.state when 'claimed' then held.claimed_at end, case held.state when 'claimed' then start end, '{}');
-  return query select w.job_id, w.job_type, w.queue, w.light from postroom.free_slots(array[done.id]) as w;
-end
-$$;
-grant execute on function postroom.settle_held(uuid, uuid, jsonb, bigint, timestamptz) to postroom_ledger, postroom_tenant;

@@ -3,7 +3,7 @@
 -- The gate that keeps a job back, the longest of several, as jobs.parked_by names it; null when none does. Looks each
 -- possible gate up by its key, so that thousands of parked accounts cost nothing.
 create function postroom.gate_of(of_org uuid, of_type text, of_queue text, of_account text) returns text
-language sql stable security definer set search_path = pg_catalog, public as $$
+language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
   select 'gate:' || g.scope || ':' || g.key
   from (
     select f.* from gates f where f.scope = 'fleet'
@@ -28,7 +28,7 @@ create function postroom.enqueue_jobs(
   requests jsonb, publisher boolean default false, patience interval default '30 seconds', burst integer default 20
 )
 returns table (place bigint, job_id uuid, job_type text, queue text, created boolean, publish boolean, light boolean)
-language plpgsql security definer set search_path = pg_catalog, public as $$
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 #variable_conflict use_column
 declare
   bad text;
@@ -177,7 +177,7 @@ create function postroom.enqueue(
   actor_type text default 'system', actor_id text default 'sql', request_id text default null,
   correlation_id text default null, traceparent text default null
 ) returns uuid
-language sql security definer set search_path = pg_catalog, public as $$
+language sql security definer set search_path = pg_catalog, public, pg_temp as $$
   select e.job_id from postroom.enqueue_jobs(jsonb_build_array(jsonb_strip_nulls(jsonb_build_object(
     'job_type', job_type, 'org_id', org_id, 'run_at', run_at, 'priority', priority, 'project_id', project_id,
     'idempotency_key', idempotency_key, 'expires_at', expires_at, 'actor_type', actor_type, 'actor_id', actor_id,

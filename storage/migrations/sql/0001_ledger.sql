@@ -28,8 +28,13 @@ create table job_types (
   serial_limit smallint not null default 1 check (serial_limit between 1 and 1000),
   light boolean not null default false,
   providers text[] not null default '{}',
+  -- The function postroom.<on_end>(jsonb) that is told when a job of this type ends, and until when such jobs' hooks are deferred.
+  on_end text,
+  hook_paused_until timestamptz,
   seen_at timestamptz not null default now()
 );
+-- So that a type without a hook costs nothing at the end of its jobs.
+create index job_types_hooked on job_types (name) where on_end is not null;
 grant select, insert, update on job_types to postroom_ledger;
 grant select on job_types to postroom_tenant;
 
@@ -163,7 +168,7 @@ grant select on idempotency_keys to postroom_tenant;
 -- What enforced foreign keys of jobs and guards would do, once for each org of a statement: the orgs are there, and stay
 -- until the transaction has ended.
 create function postroom.require_orgs(org_ids uuid[]) returns void
-language plpgsql security definer set search_path = pg_catalog, public as $$
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 begin
   if (select count(*) from (select from orgs where id = any (org_ids) for key share) as o) < cardinality(org_ids) then
     raise exception 'org_id: names no org' using errcode = '23503', constraint = 'jobs_org_id_fkey';

@@ -1,12 +1,13 @@
--- Three roles: the owner (whoever migrates) owns every object; the ledger is the frame; the tenant is a handler.
--- A handler's connection logs in as the tenant, so that no RESET ROLE can take it further (promise P6).
+-- Four roles: the owner (whoever migrates) owns every object; the ledger is the frame; the tenant is a handler; hooks own the
+-- end-of-job hooks and do not log in. A handler's connection logs in as the tenant, so that no RESET ROLE can take it further
+-- (promise P6).
 do $$
 declare
   wanted text;
 begin
-  foreach wanted in array array['postroom_ledger', 'postroom_tenant'] loop
+  foreach wanted in array array['postroom_ledger login', 'postroom_tenant login', 'postroom_hooks nologin'] loop
     begin
-      execute format('create role %I login', wanted);
+      execute 'create role ' || wanted;
     exception when duplicate_object or unique_violation then
       null;  -- roles belong to the whole cluster; another database of it made them
     end;
@@ -27,18 +28,26 @@ create table tenant_seal (
 insert into tenant_seal (secret) values (gen_random_uuid()::text || gen_random_uuid()::text);
 grant select on tenant_seal to postroom_ledger;
 
+-- The seal of an org, for the frame and for the functions that it owns.
+create function postroom.seal_of(org text) returns text
+language plpgsql stable set search_path = pg_catalog, public, pg_temp as $$
+declare
+  key text;
+begin
+  select secret into key from tenant_seal;
+  return encode(sha256(convert_to(key || encode(sha256(convert_to(key || org, 'UTF8')), 'hex'), 'UTF8')), 'hex');
+end
+$$;
+
 create function postroom.current_org() returns uuid
-language plpgsql stable security definer set search_path = pg_catalog, public as $$
+language plpgsql stable security definer set search_path = pg_catalog, public, pg_temp as $$
 declare
   org text := current_setting('postroom.org', true);
-  key text;
 begin
   if coalesce(org, '') = '' then
     return null;
   end if;
-  select secret into key from tenant_seal;
-  if current_setting('postroom.org_seal', true) is distinct from
-     encode(sha256(convert_to(key || encode(sha256(convert_to(key || org, 'UTF8')), 'hex'), 'UTF8')), 'hex') then
+  if current_setting('postroom.org_seal', true) is distinct from postroom.seal_of(org) then
     raise exception 'postroom.org was set without its seal' using errcode = '42501';
   end if;
   return org::uuid;
@@ -46,10 +55,12 @@ end
 $$;
 grant execute on function postroom.current_org() to postroom_ledger, postroom_tenant;
 
--- Whether a handler's login is at work, by whatever name it logs in: a member of the tenant role and of no higher one.
+-- Whether only one org's rows may be touched: a handler's login is at work, by whatever name it logs in (a member of the tenant
+-- role and of no higher one), or an end-of-job hook is, for which the frame has set an org.
 create function postroom.is_tenant() returns boolean
-language sql stable set search_path = pg_catalog as $$
-  select pg_has_role(session_user, 'postroom_tenant', 'usage') and not pg_has_role(session_user, 'postroom_ledger', 'usage')
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select coalesce(current_setting('postroom.org', true), '') <> ''
+    or (pg_has_role(session_user, 'postroom_tenant', 'usage') and not pg_has_role(session_user, 'postroom_ledger', 'usage'))
 $$;
 
 -- Puts one table under row-level security: the ledger sees every row, the tenant its own org's.

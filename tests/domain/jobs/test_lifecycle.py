@@ -21,8 +21,8 @@ from domain.jobs.failures import (
     Unauthorised,
     Uncertain,
 )
-from domain.jobs.job import FINAL, Cancel, ClaimedJob, Done, Origin, Outcome, Snooze, State
-from domain.jobs.lifecycle import MOVES, settle
+from domain.jobs.job import FINAL, Cancel, ClaimedJob, Done, JsonObject, Origin, Outcome, Snooze, State
+from domain.jobs.lifecycle import MAX_LOSSES, MOVES, LossCause, LostClaim, lose, lose_claim, settle
 from domain.jobs.retry import POLICIES, RetryPolicy
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -170,6 +170,77 @@ def test_whatever_a_reason_says_it_can_be_kept(outcome: Outcome | Failure) -> No
 def test_a_snooze_until_a_time_of_no_zone_is_refused() -> None:
     with pytest.raises(Invalid, match="until: has no time zone"):
         settle(held(1), Snooze(LATER.replace(tzinfo=None), "later"), POLICIES["standard"], NOW, 0.5)
+
+
+@st.composite
+def lost_claims(draw: st.DrawFn) -> LostClaim:
+    """Every claim that can be lost: only what has begun can be guilty, and a deadline finds the process alive."""
+    most = draw(st.integers(1, 6))
+    began = draw(st.booleans())
+    cause = draw(st.sampled_from(LossCause))
+    return LostClaim(
+        job_id=uuid4(),
+        token=uuid4(),
+        attempt=draw(st.integers(1 if began else 0, most)),
+        max_attempts=most,
+        losses=draw(st.integers(0, MAX_LOSSES - 1)),
+        began=began,
+        guilty=began and (cause is LossCause.DEADLINE or draw(st.booleans())),
+        cause=cause,
+        cancel_reason=draw(st.none() | st.just("enough")),
+    )
+
+
+@given(lost_claims())
+def test_a_lost_claim_ends_in_a_state_of_the_table_and_names_its_claim(lost: LostClaim) -> None:
+    settlement = lose_claim(lost)
+    assert (settlement.job_id, settlement.token) == (lost.job_id, lost.token)
+    assert (State.RUNNING if lost.began else State.CLAIMED, settlement.state) in MOVES
+    assert settlement.detail["cause"] == lost.cause.value
+    assert settlement.run_at is None, "a lost job is not made to wait"
+
+
+@given(lost_claims())
+def test_a_lost_claim_counts_a_loss_for_the_guilty_and_an_attempt_for_what_began(lost: LostClaim) -> None:
+    settlement = lose_claim(lost)
+    assert settlement.loss_delta == (1 if lost.guilty else 0)
+    assert settlement.detail["losses"] == lost.losses + settlement.loss_delta
+    assert (settlement.attempt_delta, settlement.started_at) == (0, None)
+    assert settlement.suspect == (not lost.began and lost.cause is LossCause.LOST)
+
+
+@given(lost_claims())
+def test_a_lost_job_dies_of_its_last_attempt_or_its_last_loss_alone(lost: LostClaim) -> None:
+    settlement = lose_claim(lost)
+    last_attempt = lost.began and lost.attempt == lost.max_attempts
+    last_loss = lost.guilty and lost.losses == MAX_LOSSES - 1
+    if lost.cancel_reason is not None:
+        assert (settlement.state, settlement.reason) == (State.CANCELED, "enough")
+    elif last_attempt or last_loss:
+        assert settlement.state is State.DEAD
+        assert settlement.error is not None
+    else:
+        assert settlement.state is State.QUEUED
+
+
+@given(lost_claims())
+def test_a_lost_job_is_poison_only_when_it_took_its_process_down_each_time(lost: LostClaim) -> None:
+    error: JsonObject = lose_claim(lost).detail.get("error", {})
+    if not lost.began:
+        assert error == {}
+    elif lost.cause is LossCause.DEADLINE:
+        assert error["code"] == "deadline"
+    elif lost.guilty and lost.losses == MAX_LOSSES - 1:
+        assert error["code"] == "poison"
+    else:
+        assert error["code"] == "lost"
+
+
+@pytest.mark.parametrize("guilty", [True, False])
+def test_the_death_of_a_child_and_of_a_whole_process_are_one_rule(guilty: bool) -> None:
+    job = held(2)
+    lost = LostClaim(job.job_id, job.token, 2, 5, 0, began=True, guilty=guilty, cause=LossCause.LOST)
+    assert lose(job, guilty=guilty) == lose_claim(lost)
 
 
 def test_no_move_leaves_a_final_state_and_every_open_state_can_end() -> None:

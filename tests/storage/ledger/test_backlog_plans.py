@@ -74,7 +74,7 @@ def asked(owner: Connection, shelf: str) -> dict[str, dict[str, Any]]:
     crowds = {"queues": ["default"], "priorities": [0]}
     each = {
         "states": "succeeded", "run_ats": None, "attempt_deltas": 0, "loss_deltas": 0, "started_ats": None,
-        "outputs": None, "errors": None, "costs": 0, "reasons": None, "details": None,
+        "outputs": None, "errors": None, "costs": 0, "reasons": None, "details": None, "suspects": None,
     }  # fmt: skip
     settling = {"job_ids": ids, "tokens": tokens} | {name: [value] * BATCH for name, value in each.items()}
     met: dict[str, dict[str, dict[str, Any]]] = {
@@ -94,7 +94,7 @@ def asked(owner: Connection, shelf: str) -> dict[str, dict[str, Any]]:
         "due": {"publish_due": {"batch": 1000, "patience": PATIENCE, "burst": 20}},
         "published": {"claim_jobs": claiming | hints, "recall_hints": {"batch": 1000}},
         "parked": {"unpark_jobs": {"names": ["gate:queue:default"], "rooms": [1000]}},
-        "overdue": {"rescue_jobs": {"batch": 1000, "max_losses": 3}, "settle_jobs": settling},
+        "overdue": {"lock_lost_claims": {"batch": 1000}, "settle_jobs": settling},
     }
     return met[shelf]
 

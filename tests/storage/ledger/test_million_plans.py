@@ -118,7 +118,7 @@ def settling(million: Connection) -> dict[str, Any]:
     ids, tokens = column(million, "id", HELD), column(million, "claim_token", HELD)
     each: dict[str, Any] = {
         "states": "succeeded", "run_ats": None, "attempt_deltas": 0, "loss_deltas": 0, "started_ats": None,
-        "outputs": None, "errors": None, "costs": 0, "reasons": None, "details": None,
+        "outputs": None, "errors": None, "costs": 0, "reasons": None, "details": None, "suspects": None,
     }  # fmt: skip
     return {"job_ids": ids, "tokens": tokens} | {name: [value] * len(ids) for name, value in each.items()}
 
@@ -178,7 +178,7 @@ HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], st
     "unpark_jobs": ({"names": ["gate:queue:default"], "rooms": [1000]}, "jobs_parked"),
     "mark_crowds": ({"queue": "default", "burst": 20, "newest": 2000}, "jobs_pkey"),
     "clear_crowds": ({"queues": ["default"], "priorities": [0]}, "jobs_backlog"),
-    "rescue_jobs": ({"batch": 500, "max_losses": 3}, "jobs_attention"),
+    "lock_lost_claims": ({"batch": 500}, "jobs_attention"),
     "return_claims": (a_node, "jobs_attention"),
     "recall_hints": ({"batch": 1000}, "jobs_attention"),
     "renew_lease": (

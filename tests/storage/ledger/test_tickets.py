@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 from psycopg import Connection
+from psycopg.rows import dict_row
 
 from domain.jobs.job import NewJob, Origin
 from domain.jobs.lifecycle import Settlement
@@ -129,7 +130,7 @@ def test_a_job_that_moves_between_the_draws_snapshot_and_its_lock_waits_for_the_
     given = {"job_ids": [], "starts": [], "token": uuid4(), "worker_id": worker.worker_id, "lease": LEASE} | line
     database.execute("select pg_advisory_lock(1)")
     with (
-        psycopg.connect(settings.database_url.get_secret_value(), autocommit=True) as other,
+        psycopg.connect(settings.database_url.get_secret_value(), autocommit=True, row_factory=dict_row) as other,
         ThreadPoolExecutor() as pool,
     ):
         claim = pool.submit(lambda: other.execute(stands.encode(), given).fetchall())
@@ -137,7 +138,7 @@ def test_a_job_that_moves_between_the_draws_snapshot_and_its_lock_waits_for_the_
         assert eventually(lambda: database.execute(waiting).fetchone(), within=10, describe="the claim to stand")
         database.execute("update jobs set progress = '{}' where id = %s", (moving,))
         database.execute("select pg_advisory_unlock(1)")
-        assert [row[2] for row in claim.result() if row[0] == "claimed"] == [still]
+        assert [row["job_id"] for row in claim.result() if row["verdict"] == "claimed"] == [still]
     assert [job.job_id for job in draw(store, worker, org, 5).jobs] == [moving]
 
 

@@ -19,7 +19,8 @@ def test_a_call_that_is_told_twice_was_paid_once(store: Database) -> None:
     without_id = replace(CALL, request_id=None, cost_microcents=1)
     with store.tenant(account.org_id) as tx:
         kept = [
-            model_calls.record(tx, account.account_id, one) for one in (CALL, CALL, refused, without_id, without_id)
+            model_calls.record(tx, account.org_id, account.account_id, one)
+            for one in (CALL, CALL, refused, without_id, without_id)
         ]
         spent = model_calls.spent_since(tx, account.org_id, NOON - timedelta(days=365))
     assert kept == [True, False, True, True, True]
@@ -29,8 +30,8 @@ def test_a_call_that_is_told_twice_was_paid_once(store: Database) -> None:
 def test_spending_is_counted_per_org_and_from_a_time(store: Database, database: Connection) -> None:
     account, other = make_account(store, org="one"), make_account(store, org="two")
     with store.ledger() as tx:
-        model_calls.record(tx, account.account_id, CALL)
-        model_calls.record(tx, other.account_id, replace(CALL, cost_microcents=7))
+        model_calls.record(tx, account.org_id, account.account_id, CALL)
+        model_calls.record(tx, other.org_id, other.account_id, replace(CALL, cost_microcents=7))
     database.execute("update llm_calls set at = %s", (NOON,))
     with store.ledger() as tx:
         assert model_calls.spent_since(tx, other.org_id, NOON) == Spent(7, 1)

@@ -41,7 +41,7 @@ def holder(store: Database, org_id: UUID, job_type: str = "probe.asking") -> Cla
 
 def reserve(store: Database, job: ClaimedJob, amount: int, daily: int = NO_BUDGET) -> UUID | None:
     with store.statements() as tx:
-        return spending.reserve(tx, job, amount, default_daily=daily)
+        return spending.reserve(tx, job, amount, default_daily=daily).reservation_id
 
 
 def settle(store: Database, reservation: UUID, cost: int) -> bool:

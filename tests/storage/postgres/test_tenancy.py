@@ -8,7 +8,7 @@ from psycopg import Connection, sql
 from pydantic import SecretStr
 from sqlalchemy import make_url
 
-from domain.jobs.failures import Forbidden
+from domain.jobs.failures import ClaimLost, Forbidden
 from settings import Settings
 from storage.postgres.database import Database, Transaction
 from tests.storage.postgres.row_makers import ROW_MAKERS, fill_every_table
@@ -284,6 +284,7 @@ FOR_TENANTS = {
     "enqueue_jobs",
     "hold_claim",
     "named_labels",  # pure
+    "repeat_end_hook",
     "settle_held",
 }
 """What a handler's role may call: pure functions, and those that look at the caller's org before they act."""
@@ -317,3 +318,20 @@ def test_a_tenant_under_another_login_is_a_tenant_still(
             other.dispose()
     finally:
         database.execute(f"drop role {login}")
+
+
+def test_a_function_with_the_owners_rights_looks_for_temporary_tables_last(database: Connection) -> None:
+    rows = database.execute(
+        "select p.proname, p.proconfig from pg_proc p where p.pronamespace = 'postroom'::regnamespace and p.prosecdef"
+    ).fetchall()
+    assert rows
+    assert {name for name, settings in rows if settings != ["search_path=pg_catalog, public, pg_temp"]} == set()
+
+
+def test_a_tenants_temporary_table_does_not_hide_the_ledgers(store: Database, orgs: tuple[UUID, UUID]) -> None:
+    job_id, token = uuid4(), uuid4()
+    with pytest.raises(ClaimLost), store.tenant(orgs[0]) as tx:
+        tx.raw("create temp table jobs (id uuid, claim_token uuid, org_id uuid)")
+        values = {"job": job_id, "token": token, "org": orgs[0]}
+        tx.raw("insert into jobs values (%(job)s, %(token)s, %(org)s)", values)
+        tx.raw("select postroom.hold_claim(%(job)s, %(token)s)", values)

@@ -5,41 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
-from domain.mail.correspondence import EmailState
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import Address
 from domain.mail.replies.drafting import (
     LONGEST_THREAD,
     accept_draft,
     draft_prompt,
-    draft_wanted,
     fingerprint,
     thread_context,
     was_edited,
 )
 from domain.mail.replies.replies import Original, reply_message
-from domain.mail.triage.automation import Automation, replies_allowed
-from domain.mail.triage.automation_signals import AutomationKind, Weight
-from domain.mail.triage.classification import Classification, Decision, DecisionSource
 from tests.domain.mail.messages import make_message
-
-WANTED = Decision(DecisionSource.LLM, Classification.NEEDS_RESPONSE, 0.9, "asks", needs_reply=True)
-HUMAN = Automation(AutomationKind.HUMAN, Weight.NONE)
-AUTOMATIONS = st.builds(Automation, st.sampled_from(AutomationKind), st.sampled_from(Weight))
-
-
-@given(AUTOMATIONS, st.sampled_from(EmailState), st.booleans())
-def test_no_draft_for_automated_mail_oneself_or_twice(automation: Automation, state: EmailState, drafted: bool) -> None:
-    decision = draft_wanted(WANTED, automation, state, has_machine_draft=drafted)
-    allowed = replies_allowed(automation) and automation.kind is not AutomationKind.SELF
-    assert decision.wanted is (allowed and not drafted and state in {EmailState.PENDING, EmailState.REWORK_REQUESTED})
-    assert decision.reason
-
-
-@pytest.mark.parametrize("classification", [one for one in Classification if one is not Classification.NEEDS_RESPONSE])
-def test_only_needs_response_leads_to_a_draft(classification: Classification) -> None:
-    decision = Decision(DecisionSource.LLM, classification, 0.9, "", needs_reply=True)
-    assert not draft_wanted(decision, HUMAN, EmailState.PENDING).wanted
 
 
 def test_the_context_keeps_the_latest_messages_in_order() -> None:

@@ -1,0 +1,161 @@
+"""One thread of one mailbox in the hands of one job: carries a plan out at the provider, and writes what came of it.
+
+The job has read and planned before. Label changes take three steps, so that no call is made inside a transaction:
+`prepare` asks the provider what the thread carries, `begin` writes the intent, `apply` makes the calls. `finish` writes
+the result in the transaction that settles the job.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+from domain.jobs.effects import Strategy
+from domain.jobs.failures import Permanent, Transient
+from domain.jobs.job import JsonObject
+from domain.mail.correspondence import LabelPlan, LabelRole
+from domain.mail.mailbox import DRAFT, INBOX
+from domain.mail.thread_plan import ThreadPlan
+from engine.context import JobContext
+from engine.effects import EffectGuard
+from providers.ports import Mailbox
+from storage.accounts import expected_writes
+from storage.accounts.accounts import Account
+from storage.accounts.expected_writes import ExpectedWrite
+from storage.mail import messages
+from storage.mail.emails import MadeDraft
+from storage.postgres.database import Transaction
+from tasks.mail import machine_drafts, mailbox_labels
+from tasks.mail.mailbox_session import open_mailbox
+
+INVALID_LABEL = "gmail.invalidArgument"
+"""What Gmail answers when a label id names nothing any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelChange:
+    """What makes a thread carry the labels of a plan: `wrong` are the messages that have to be changed.
+
+    Labels go on messages one by one, because a draft message can carry none; drafts are not among the `shown`.
+    """
+
+    add: frozenset[str]
+    remove: frozenset[str]
+    shown: frozenset[str] = frozenset()
+    wrong: Mapping[str, tuple[frozenset[str], frozenset[str]]] = field(default_factory=dict)
+    """By message id: the labels it lacks, and those it has too many."""
+
+    def echo(self) -> list[ExpectedWrite]:
+        """What the calls will send back as history."""
+        added = [
+            ExpectedWrite("labels_added", message_id=message_id, label_id=label_id)
+            for message_id, (missing, _) in self.wrong.items()
+            for label_id in sorted(missing)
+        ]
+        removed = [
+            ExpectedWrite("labels_removed", message_id=message_id, label_id=label_id)
+            for message_id, (_, unwanted) in self.wrong.items()
+            for label_id in sorted(unwanted)
+        ]
+        return added + removed
+
+
+NOTHING = LabelChange(frozenset(), frozenset())
+
+
+@contextmanager
+def open_thread(
+    ctx: JobContext, account: Account, thread_id: str, label_ids: Mapping[LabelRole, str]
+) -> Iterator["ThreadHandle"]:
+    """Take a thread in hand; its mailbox is opened when it is first needed. `label_ids` are those of our labels."""
+    with ExitStack() as stack:
+        yield ThreadHandle(ctx, account, thread_id, label_ids, stack)
+
+
+class ThreadHandle:
+    """A thread and what is under way on it."""
+
+    def __init__(
+        self, ctx: JobContext, account: Account, thread_id: str, label_ids: Mapping[LabelRole, str], stack: ExitStack
+    ) -> None:
+        """Nothing is asked or opened yet."""
+        self._ctx = ctx
+        self._account = account
+        self._thread_id = thread_id
+        self._label_ids = dict(label_ids)
+        self._stack = stack
+        self._mailbox: Mailbox | None = None
+        self._change = NOTHING
+        self._effect: EffectGuard | None = None
+
+    @property
+    def mailbox(self) -> Mailbox:
+        """The thread's mailbox; raises what `open_mailbox` raises."""
+        if self._mailbox is None:
+            self._mailbox = self._stack.enter_context(open_mailbox(self._ctx, self._account))
+        return self._mailbox
+
+    def carry_out(self, plan: ThreadPlan, draft: MadeDraft | None = None) -> None:
+        """Do all of a plan that happens at the provider; `draft` is the one to discard. Raises `Gone`."""
+        if plan.discard_draft and draft is not None:
+            machine_drafts.delete(self._ctx, self.mailbox, draft.draft_id)
+        self.prepare(plan.labels)
+        if self._change is not NOTHING:
+            with self._ctx.tx() as tx:
+                self.begin(tx)
+            self.apply()
+
+    def prepare(self, plan: LabelPlan) -> None:
+        """Find out which messages have to be changed; makes our labels if the mailbox has none of them yet."""
+        missing = plan.add - self._label_ids.keys()
+        if missing:
+            self._label_ids |= mailbox_labels.create(self._ctx, self.mailbox, self._account, missing)
+        add = frozenset(self._label_ids[role] for role in plan.add)
+        remove = frozenset(self._label_ids[role] for role in plan.remove if role in self._label_ids)
+        if plan.archive:
+            remove |= {INBOX}
+        if not add and not remove:
+            self._change = NOTHING
+            return
+        thread = self.mailbox.thread(self._thread_id)
+        shown = [one for one in thread.messages if DRAFT not in one.label_ids]
+        changes = {one.message_id: (add - one.label_ids, remove & one.label_ids) for one in shown}
+        wrong = {message_id: change for message_id, change in changes.items() if any(change)}
+        self._change = LabelChange(add, remove, frozenset(changes), wrong)
+
+    def begin(self, tx: Transaction) -> None:
+        """Write that the labels are about to change, and what will come back of it as history."""
+        if self._change is NOTHING:
+            return
+        key = f"labels:{self._ctx.job.job_id}:{self._thread_id}"
+        self._effect = self._ctx.begin_effect(tx, key, Strategy.IDEMPOTENT)
+        expected_writes.expect(tx, self._account.account_id, self._change.echo())
+
+    def apply(self) -> None:
+        """Change the labels; the intent must be committed."""
+        if self._effect is None:
+            return
+        used = self._change.add | self._change.remove
+        try:
+            self._effect.carry_out(self._modify)
+        except Permanent as refusal:
+            if refusal.code == INVALID_LABEL and mailbox_labels.have_changed(
+                self._ctx, self.mailbox, self._account, used
+            ):
+                raise Transient("a label of ours was deleted from the mailbox", code="labels.changed") from None
+            raise
+
+    def finish(self, tx: Transaction) -> None:
+        """Write the result, and the labels that the stored messages carry now.
+
+        Messages that needed no change are among them: an attempt that died may have changed them and not said so.
+        """
+        if self._effect is not None:
+            self._effect.record(tx)
+        change = self._change
+        if change.shown:
+            messages.change_labels(tx, self._account.account_id, change.shown, add=change.add, remove=change.remove)
+
+    def _modify(self) -> JsonObject:
+        for message_id, (missing, unwanted) in self._change.wrong.items():
+            self.mailbox.modify_message(message_id, add=sorted(missing), remove=sorted(unwanted))
+        return {"changed": len(self._change.wrong)}

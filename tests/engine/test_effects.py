@@ -1,0 +1,123 @@
+"""An effect in parts: its intent and its result in transactions of the handler, together with the handler's rows."""
+
+from uuid import UUID
+
+import pytest
+from psycopg import Connection
+
+from domain.jobs.effects import Strategy
+from domain.jobs.failures import ClaimLost, Transient
+from domain.jobs.job import ClaimedJob
+from engine.context import JobContext
+from engine.interrupts import Canceled
+from engine.process.runtime import Runtime
+from storage.ledger import audit, effects
+from storage.postgres.database import Transaction
+from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
+
+KEY = "send:1"
+
+
+@pytest.fixture
+def held(process: Runtime, org: UUID) -> ClaimedJob:
+    """A job in the hands of this process."""
+    make_job_type(process.database, "probe.run")
+    return claim_one(process.database, enqueue_one(process.database, org))
+
+
+@pytest.fixture
+def ctx(process: Runtime, held: ClaimedJob) -> JobContext:
+    return JobContext(process, held)
+
+
+def status(database: Connection) -> str | None:
+    row = database.execute("select status from idempotency_keys where key = %s", (KEY,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def told(database: Connection, event: str) -> int:
+    row = database.execute("select count(*) from audit_log where event = %s", (event,)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def tell(ctx: JobContext, tx: Transaction) -> None:
+    """A row of the handler."""
+    audit.append(tx, ctx.job, "probe.told", {})
+
+
+def test_an_intent_commits_with_the_rows_of_its_transaction(ctx: JobContext, database: Connection) -> None:
+    with pytest.raises(Transient), ctx.tx() as tx:
+        ctx.begin_effect(tx, KEY)
+        raise Transient("before the commit")
+    assert status(database) is None
+    with ctx.tx() as tx:
+        ctx.begin_effect(tx, KEY)
+        tell(ctx, tx)
+    assert (status(database), told(database, "probe.told")) == ("running", 1)
+
+
+def test_a_recorded_result_is_returned_without_another_call(ctx: JobContext, database: Connection) -> None:
+    with ctx.tx() as tx:
+        guard = ctx.begin_effect(tx, KEY)
+    assert guard.carry_out(lambda: {"sent": 1}) == {"sent": 1}
+    assert status(database) == "running"
+    with ctx.tx() as tx:
+        guard.record(tx)
+        tell(ctx, tx)
+    assert (status(database), told(database, "probe.told")) == ("succeeded", 1)
+    assert ctx.effect(KEY, lambda: {"sent": 2}) == {"sent": 1}
+
+
+def test_an_idempotent_effect_that_was_not_recorded_is_repeated(ctx: JobContext) -> None:
+    calls: list[int] = []
+    for number in range(2):
+        with ctx.tx() as tx:
+            guard = ctx.begin_effect(tx, KEY, Strategy.IDEMPOTENT)
+        guard.carry_out(lambda number=number: calls.append(number) or {})  # type: ignore[misc,func-returns-value]
+    assert calls == [0, 1]
+
+
+def test_a_result_is_not_recorded_without_the_rows_that_follow_from_it(ctx: JobContext, database: Connection) -> None:
+    with ctx.tx() as tx:
+        guard = ctx.begin_effect(tx, KEY)
+    guard.carry_out(lambda: {"sent": 1})
+
+    def refuse(_tx: Transaction) -> None:
+        raise Transient("the row cannot be written")
+
+    with pytest.raises(Transient):
+        guard.record_with(ctx.tx, refuse)
+    assert status(database) == "running"
+    assert guard.record_with(ctx.tx, lambda tx: tell(ctx, tx) or "written") == "written"  # type: ignore[func-returns-value]
+    assert (status(database), told(database, "probe.told")) == ("succeeded", 1)
+
+
+def test_an_effect_whose_claim_was_lost_meanwhile_is_told(ctx: JobContext, database: Connection) -> None:
+    with ctx.tx() as tx:
+        guard = ctx.begin_effect(tx, KEY)
+    guard.carry_out(lambda: {"sent": 1})
+    database.execute("update jobs set claim_token = gen_random_uuid()")
+    with pytest.raises(ClaimLost):
+        guard.record_with(ctx.tx, lambda tx: tell(ctx, tx))
+    assert status(database) == "running"
+    assert (told(database, "effect.unrecorded"), told(database, "probe.told")) == (1, 0)
+
+
+def test_no_effect_begins_for_a_job_that_is_to_be_canceled(ctx: JobContext, database: Connection) -> None:
+    database.execute("update jobs set cancel_requested_at = now(), cancel_reason = 'no need'")
+    with pytest.raises(Canceled, match="no need"), ctx.tx() as tx:
+        ctx.begin_effect(tx, KEY)
+    assert status(database) is None
+
+
+def test_a_tenant_cannot_touch_the_effects_of_another_org(
+    process: Runtime, held: ClaimedJob, database: Connection
+) -> None:
+    with process.database.statements() as tx:
+        effects.begin_effect(tx, held, KEY, Strategy.FIND)
+    with process.database.tenant(make_org(database, "another org")) as tx:
+        with pytest.raises(ClaimLost):
+            effects.begin_effect(tx, held, "send:2", Strategy.FIND)
+        assert not effects.finish_effect(tx, held, KEY, "succeeded", result={})
+    assert status(database) == "running"

@@ -1,0 +1,246 @@
+"""How many transactions a job of the mail families takes when all goes well. The numbers may only fall.
+
+A transaction is a commit of several statements, or one statement that commits by itself. A job's own are those of its
+handler, and its settlement where rows are written with it. Claims and the other settlements are the engine's: one each
+for a whole batch of jobs. They are counted apart, for a batch of one job.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg.abc import Params
+from psycopg.rows import RowFactory
+from sqlalchemy import Connection, Engine, Pool, event
+
+from storage.postgres.execution import numbered
+from storage.postgres.queries import statement, statement_files
+from tests.doubles.worlds import World
+
+QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
+NEWS = "For your information only."
+
+SHARED = {"claim_jobs", "settle_jobs", "start_jobs"}
+"""Statements of the engine for all jobs of a batch."""
+
+NAMES = {numbered(statement(name))[0].decode(): name for name in statement_files()}
+"""The name of each statement file, by its text."""
+
+Raw = psycopg.Connection[Any]
+
+
+@dataclass
+class Counter:
+    """What this process commits."""
+
+    own: list[list[str]] = field(default_factory=list)
+    """The statements of each transaction of the job, in order."""
+    shared: int = 0
+    _open: dict[int, list[str]] = field(default_factory=dict)
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Listen to the connections that SQLAlchemy's pools lend."""
+        listeners: tuple[tuple[type, str, Callable[..., None]], ...] = (
+            (Pool, "checkout", self._lent),
+            (Engine, "commit", self._commit),
+            (Engine, "rollback", self._commit),
+        )
+        for target, name, listener in listeners:
+            event.listen(target, name, listener)
+        try:
+            yield
+        finally:
+            for target, name, listener in listeners:
+                event.remove(target, name, listener)
+
+    def sent(self, raw: Raw, text: str) -> None:
+        """Note a statement."""
+        name = NAMES.get(text, text[:50])
+        if name in SHARED:
+            self.shared += 1
+        elif raw.autocommit:
+            self.own.append([name])
+        else:
+            self._open.setdefault(id(raw), []).append(name)
+
+    def _lent(self, raw: Raw, *_rest: object) -> None:
+        raw.cursor_factory = partial(CountedCursor, counter=self)  # type: ignore[assignment]  # psycopg only calls it
+
+    def _commit(self, connection: Connection) -> None:
+        statements = self._open.pop(id(connection.connection.driver_connection), [])
+        if statements:
+            self.own.append(statements)
+
+
+class CountedCursor(psycopg.RawCursor[Any]):
+    """Tells of each statement before it is sent."""
+
+    def __init__(self, raw: Raw, *, counter: Counter, row_factory: RowFactory[Any] | None = None) -> None:
+        super().__init__(raw, row_factory=row_factory or raw.row_factory)
+        self._counter = counter
+
+    def execute(
+        self,
+        query: Any,  # noqa: ANN401 - one of psycopg's overloads
+        params: Params | None = None,
+        *,
+        prepare: bool | None = None,
+        binary: bool | None = None,
+    ) -> "CountedCursor":
+        self._counter.sent(self.connection, query.decode() if isinstance(query, bytes) else query)
+        super().execute(query, params, prepare=prepare, binary=binary)
+        return self
+
+
+def waiting(world: World, job_type: str) -> UUID:
+    """The one job of a type that is queued."""
+    rows = world.database.execute(
+        "select id from jobs where job_type = %s and state = 'queued'", (job_type,)
+    ).fetchall()
+    assert len(rows) == 1
+    return UUID(str(rows[0][0]))
+
+
+def used_mailbox(world: World) -> None:
+    """A mailbox in which a draft was written before: our labels exist, and nothing waits."""
+    world.sync()
+    world.deliver("Breakfast?", QUESTION)
+    world.sync()
+
+
+def one_change(world: World) -> UUID:
+    """History with one new letter, on a single page."""
+    used_mailbox(world)
+    world.deliver("News", NEWS)
+    return world.enqueue("gmail.sync")
+
+
+def new_letter(world: World) -> UUID:
+    one_change(world)
+    world.drain(only="gmail.sync")
+    return waiting(world, "gmail.ingest")
+
+
+def letter(world: World, subject: str, text: str, **options: object) -> UUID:
+    """A letter that waits for its classification."""
+    used_mailbox(world)
+    world.deliver(subject, text, **options)
+    world.enqueue("gmail.sync")
+    world.drain(only="gmail.%")
+    return waiting(world, "triage.classify")
+
+
+def automated(world: World) -> UUID:
+    return letter(world, "News", NEWS, headers={"Auto-Submitted": "auto-replied"})
+
+
+def without_draft(world: World) -> UUID:
+    return letter(world, "News", NEWS)
+
+
+def with_draft(world: World) -> UUID:
+    return letter(world, "Lunch?", QUESTION)
+
+
+def to_be_drafted(world: World) -> UUID:
+    with_draft(world)
+    world.drain(only="triage.%")
+    return waiting(world, "drafts.write")
+
+
+def sent_by_its_person(world: World) -> UUID:
+    used_mailbox(world)
+    draft = world.mailbox.state().drafts[0]
+    world.mailbox.send_draft(draft["draft_id"])
+    return world.enqueue("threads.cleanup", {"thread_id": draft["thread_id"], "action": "check_sent"})
+
+
+def done_by_its_person(world: World) -> UUID:
+    used_mailbox(world)
+    draft = world.mailbox.state().drafts[0]
+    return world.enqueue("threads.cleanup", {"thread_id": draft["thread_id"], "action": "done"})
+
+
+def labels_known(world: World) -> UUID:
+    used_mailbox(world)
+    return world.enqueue("gmail.sync_labels")
+
+
+def watched(world: World) -> UUID:
+    world.sync()
+    return world.enqueue("gmail.renew_watch")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """At most so many transactions of its own; more than three have a reason."""
+
+    job_type: str
+    prepare: Callable[[World], UUID]
+    most: int
+    reason: str = ""
+
+
+BOUNDS = [
+    Bound("gmail.sync", one_change, 2),
+    Bound("gmail.ingest", new_letter, 2),
+    Bound("gmail.sync_labels", labels_known, 2),
+    Bound("gmail.renew_watch", watched, 2),
+    Bound("triage.classify", automated, 2),
+    Bound(
+        "triage.classify",
+        without_draft,
+        4,
+        "read; money set aside; cost booked and answer kept, whatever becomes of the claim; write",
+    ),
+    Bound("triage.classify", with_draft, 5, "as without a draft, and the intent of the labels before the call"),
+    Bound(
+        "drafts.write",
+        to_be_drafted,
+        6,
+        "read; money; cost and answer; token and intent of the draft; its result, its record and the labels' intent, "
+        "which must not wait for the labels; write",
+    ),
+    Bound("threads.cleanup", sent_by_its_person, 3),
+    Bound("threads.cleanup", done_by_its_person, 3),
+]
+
+MOST_PER_MESSAGE = 12
+DRAFTED = 0.25
+"""The share of messages that ask for an answer, as the demo's mail has it: 2.25 jobs to a message."""
+
+
+def measured(world: World, bound: Bound) -> Counter:
+    """Run the job of a bound to its end, counting."""
+    job_id = bound.prepare(world)
+    counter = Counter()
+    with counter.counting():
+        assert world.run(job_id) == "succeeded"
+    assert world.job(job_id)["job_type"] == bound.job_type
+    return counter
+
+
+@pytest.mark.parametrize("bound", BOUNDS, ids=lambda bound: f"{bound.job_type}-{bound.prepare.__name__}")
+def test_a_job_takes_no_more_transactions_than_it_did(world: World, bound: Bound) -> None:
+    counter = measured(world, bound)
+    assert len(counter.own) == bound.most, counter.own
+    assert counter.shared <= 2, "a claim, and a settlement where nothing is written with it"
+
+
+def test_whatever_takes_more_than_three_says_why() -> None:
+    assert [bound for bound in BOUNDS if bound.most > 3 and not bound.reason] == []
+
+
+def test_a_message_takes_at_most_twelve_in_all() -> None:
+    """Ingested, classified, and one in four drafted, each job alone in its batch: its own, and its claim."""
+    most = {bound.prepare: bound.most for bound in BOUNDS}
+    drafted = most[with_draft] + most[to_be_drafted] + 2
+    message = most[new_letter] + 1 + (1 - DRAFTED) * (most[without_draft] + 1) + DRAFTED * drafted
+    assert message == 10.0
+    assert message <= MOST_PER_MESSAGE
