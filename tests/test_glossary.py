@@ -32,7 +32,7 @@ unauthorised unavailable uncertain unique unreadable used user value verb versio
 write writer
 """
 """English, and terms of mail, queues, databases, Python and Celery."""
-LEAVING = "book deed draw feeder lane level once purse sounding stopping ticket verdict warden"
+LEAVING = "book deed draw feeder lane level purse sounding stopping ticket verdict warden"
 """Words of names that are about to be replaced; take a word out when the last class with it is gone."""
 
 
