@@ -34,7 +34,7 @@ def test_a_whole_trail_is_fine() -> None:
     assert walk(given_back, State.SUCCEEDED, 1, stranger=False) is None
 
 
-PARK = "update jobs set attention_at = null, published_at = null"
+PARK = "update jobs set next_check_at = null, published_at = null"
 WAITING = "where state = 'queued'"
 
 
@@ -65,7 +65,7 @@ def test_a_damaged_ledger_is_seen(store: Database, database: Connection, damage:
     claim_one(store, enqueue_one(store, org, idempotency_key="key"))
     dead = claim_one(store, enqueue_one(store, org))
     database.execute(
-        "update jobs set state = 'dead', finished_at = now(), attention_at = null, claim_token = null,"
+        "update jobs set state = 'dead', finished_at = now(), next_check_at = null, claim_token = null,"
         " worker_id = null, claimed_at = null, error = '{}' where id = %s",
         (dead.job_id,),
     )

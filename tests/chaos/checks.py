@@ -86,13 +86,13 @@ def _missing(connection: Connection[Any], accepted: Collection[UUID]) -> Iterato
 
 def _unfinished(connection: Connection[Any]) -> Iterator[str]:
     rows = connection.execute(
-        "select id, job_type, state, attempt, published_at is not null, attention_at - now() from jobs"
+        "select id, job_type, state, attempt, published_at is not null, next_check_at - now() from jobs"
         " where finished_at is null"
     )
-    for job_id, job_type, state, attempt, published, attention in rows:
+    for job_id, job_type, state, attempt, published, next_check in rows:
         yield (
             f"job {job_id} ({job_type}) has not ended: {state}, attempt {attempt},"
-            f" published {published}, looked at in {attention}"
+            f" published {published}, checked next in {next_check}"
         )
 
 

@@ -26,7 +26,7 @@ def test_an_accepted_job_that_is_not_there_is_lost(finished_run: FinishedRun) ->
 
 def test_a_job_that_has_not_ended_is_lost(finished_run: FinishedRun) -> None:
     finished_run.database.execute(
-        f"{WITHOUT_TRIGGERS} update jobs set state = 'queued', finished_at = null, attention_at = now()"
+        f"{WITHOUT_TRIGGERS} update jobs set state = 'queued', finished_at = null, next_check_at = now()"
         " where job_type = 'chaos_jobs.turn'"
     )
     findings = finished_run.check()

@@ -111,7 +111,7 @@ def pass_time(database: Connection, span: timedelta) -> None:
             "run_at",
             "expires_at",
             "published_at",
-            "attention_at",
+            "next_check_at",
             "backlog_since",
             "claimed_at",
             "started_at",

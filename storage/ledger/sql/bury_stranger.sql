@@ -10,7 +10,7 @@ with guard as (
 ),
 buried as (
   insert into jobs (id, org_id, project_id, job_type, queue, state, payload, payload_version, idempotency_key, guarded, actor_type,
-                    actor_id, request_id, correlation_id, traceparent, max_attempts, deadline, finished_at, attention_at, error)
+                    actor_id, request_id, correlation_id, traceparent, max_attempts, deadline, finished_at, next_check_at, error)
   select job_id, %(org_id)s, %(project_id)s, %(job_type)s, 'deadletter', 'dead', %(payload)s, %(payload_version)s, %(key)s, true,
          %(actor_type)s, %(actor_id)s, %(request_id)s, %(correlation_id)s, %(traceparent)s, 1, '1 minute', now(), null,
          jsonb_build_object('code', 'unknown_type', 'reason', 'job_type: no worker knows ' || %(job_type)s::text)

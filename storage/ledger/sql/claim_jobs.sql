@@ -78,8 +78,8 @@ claimed as (
     started_at = case when f.starts then now() end,
     backlog_since = null, parked_by = null,
     -- Left as it is where it can be: then no index changes, and the update stays heap-only. The rescue looks sooner, no more.
-    attention_at = case
-      when j.attention_at between now() and now() + least(%(lease)s::interval, j.deadline) then j.attention_at
+    next_check_at = case
+      when j.next_check_at between now() and now() + least(%(lease)s::interval, j.deadline) then j.next_check_at
       else now() + least(%(lease)s::interval, j.deadline) end
   from final_say f
   where j.id = f.id and f.verdict = 'claimed'
@@ -92,7 +92,7 @@ claimed as (
 taken as (
   update jobs j set
     state = 'claimed', claim_token = %(token)s, worker_id = %(worker_id)s, claimed_at = now(),
-    backlog_since = null, attention_at = now() + least(%(lease)s::interval, j.deadline)
+    backlog_since = null, next_check_at = now() + least(%(lease)s::interval, j.deadline)
   where j.ctid = any (array(select unnest(plain) from drawn))
   returning j.id, j.job_type, j.queue, j.org_id, j.project_id, j.payload, j.payload_version, j.attempt + 1, j.max_attempts,
     j.losses, j.deadline, j.created_at, false, j.suspect, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent
@@ -100,7 +100,7 @@ taken as (
 kept as (
   update jobs j set
     published_at = null, backlog_since = null,
-    attention_at = case f.verdict when 'early' then j.run_at end,
+    next_check_at = case f.verdict when 'early' then j.run_at end,
     parked_by = case f.verdict when 'gated' then f.gate when 'serial' then 'key:' || f.serial_key end
   from final_say f
   where j.id = f.id and f.verdict in ('early', 'gated', 'serial')

@@ -1,19 +1,20 @@
 -- Locks the claims that are lost, and says what is known of each: the claims of processes whose lease has ended, and of attempts past
--- their deadline. Other claims whose time of attention has come are looked at again when their lease or deadline could end.
+-- their deadline. Other claims that are due for a check get their next one
+-- when their lease or deadline could end.
 with overdue as (
   select j.id, j.claim_token, j.state, j.attempt, j.max_attempts, j.losses, j.cancel_requested_at, j.cancel_reason,
     least(w.lease_until, j.claimed_at + j.deadline) as lost_at, w.lease_until > now() as is_alive
   -- PostgreSQL estimates a limit with a parameter as a tenth of the table, but an array as short.
   from unnest(array(
-    select id from jobs where attention_at <= now() and state in ('claimed', 'running')
-    order by attention_at limit %(batch)s for update skip locked
+    select id from jobs where next_check_at <= now() and state in ('claimed', 'running')
+    order by next_check_at limit %(batch)s for update skip locked
   )) as n (id)
   join jobs j on j.id = n.id
   left join workers w on w.id = j.worker_id
   for update of j  -- reads the rows as they were when they were locked, not as they were when the statement began
 ),
 kept as (
-  update jobs j set attention_at = o.lost_at + interval '1 second'
+  update jobs j set next_check_at = o.lost_at + interval '1 second'
   from overdue o where j.id = o.id and o.is_alive and o.lost_at > now()
 )
 select id as job_id, claim_token as token, attempt, max_attempts, losses, state = 'running' as began, state = 'running' as guilty,

@@ -7,8 +7,8 @@ with due as materialized (
       or exists (select from crowds c where c.queue = j.queue and c.org_id is null) as crowded
   -- Through an array, which the planner takes for short; a limit that it does not know it takes for a tenth of the table.
   from unnest(array(
-    select id from jobs where attention_at <= now() and state = 'queued'
-    order by attention_at limit %(batch)s for update skip locked
+    select id from jobs where next_check_at <= now() and state = 'queued'
+    order by next_check_at limit %(batch)s for update skip locked
   )) as n (id)
   join jobs j on j.id = n.id
   cross join lateral (
@@ -22,7 +22,7 @@ ranked as (
 marked as (
   update jobs j set
     published_at = case when r.fresh and not r.crowded and r.rank <= %(burst)s then now() end,
-    attention_at = case when r.fresh and not r.crowded and r.rank <= %(burst)s then now() + %(patience)s::interval end,
+    next_check_at = case when r.fresh and not r.crowded and r.rank <= %(burst)s then now() + %(patience)s::interval end,
     backlog_since = case when r.gate is null and not (r.fresh and not r.crowded and r.rank <= %(burst)s) then r.run_at end,
     parked_by = r.gate
   from ranked r where j.id = r.id

@@ -3,7 +3,7 @@
 with held as materialized (
   select id, claim_token, suspect from jobs
   where (worker_id = any (select id from workers where node_id = %(node_id)s::uuid) or claim_token = any (%(tokens)s::uuid[]))
-    and attention_at <= now() + %(lease)s::interval + interval '2 seconds'
+    and next_check_at <= now() + %(lease)s::interval + interval '2 seconds'
     and state in ('claimed', 'running')
   order by id for update
 ),

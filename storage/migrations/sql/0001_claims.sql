@@ -172,7 +172,7 @@ begin
   end if;
   return query
   with called as (
-    update jobs j set parked_by = null, published_at = now(), attention_at = now() + interval '10 seconds'
+    update jobs j set parked_by = null, published_at = now(), next_check_at = now() + interval '10 seconds'
     from (select f.serial_key, count(*) as slots from unnest(freed) as f (serial_key) group by f.serial_key) as r
     cross join lateral (
       select w.id from jobs w where w.parked_by = 'key:' || r.serial_key

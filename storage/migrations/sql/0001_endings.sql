@@ -54,7 +54,7 @@ begin
       started_at = coalesce(a.began_at, j.started_at),
       suspect = coalesce(a.suspect, a.token is null and j.suspect), claim_token = null, worker_id = null, claimed_at = null, published_at = null,
       run_at = coalesce(a.run_at, j.run_at),
-      attention_at = case when a.state = 'queued' and coalesce(a.run_at, j.run_at) > now() then coalesce(a.run_at, j.run_at) end,
+      next_check_at = case when a.state = 'queued' and coalesce(a.run_at, j.run_at) > now() then coalesce(a.run_at, j.run_at) end,
       backlog_since = case when a.state = 'queued' and coalesce(a.run_at, j.run_at) <= now() then coalesce(a.run_at, j.run_at) end,
       parked_by = null,
       finished_at = case a.state when 'queued' then null else now() end,

@@ -122,7 +122,7 @@ begin
   inserted as (
     insert into jobs (id, org_id, project_id, job_type, queue, priority, payload, payload_version, idempotency_key, guarded,
                       light, serial_key, actor_type, actor_id, request_id, correlation_id, traceparent, parent_id, replay_of,
-                      max_attempts, deadline, created_at, run_at, expires_at, published_at, attention_at, backlog_since, parked_by)
+                      max_attempts, deadline, created_at, run_at, expires_at, published_at, next_check_at, backlog_since, parked_by)
     select id, org_id, project_id, type_name, type_queue, priority, payload, coalesce(given_version, type_version), key,
            mode is not null, light, case when serial_field is not null then type_name || ':' || org_id || ':' || coalesce(payload ->> serial_field, '') end,
            -- Who names no request is one by itself: fresh ids cost as much as all the rest of the row.

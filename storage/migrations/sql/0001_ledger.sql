@@ -68,8 +68,8 @@ create domain postroom.expires_at as timestamptz
 
 -- An unfinished job stands on exactly one of three shelves; a final one on none. No index names the state or changes by a
 -- claim, so that the claim of a published job stays a HOT update. docs/explanation/fairness.md has a picture.
--- attention_at: somebody must look at it then: a scheduled job when it is due, a published one when its hint has been out
---   too long, a claimed one when its worker's lease could have ended.
+-- next_check_at: when the relay must check the job: a scheduled job when it is due, a published one when its hint has been
+--   out too long, a claimed one when its worker's lease could have ended.
 -- light: whether its type was light when it was enqueued; such jobs of milliseconds stand apart in the backlog.
 -- backlog_since: it is due since then and not published; the relay publishes it when its turn has come. A light one stays
 --   there until it is claimed: the relay publishes a ticket, and who holds that claims the oldest.
@@ -109,7 +109,7 @@ create table jobs (
   run_at postroom.run_at not null default now(),
   expires_at postroom.expires_at,
   published_at timestamptz,
-  attention_at timestamptz,
+  next_check_at timestamptz,
   backlog_since timestamptz,
   parked_by text collate "C" check (parked_by ~ '^(gate|key):'),
   claim_token uuid,
@@ -126,12 +126,12 @@ create table jobs (
   constraint final_when_finished check ((state in ('succeeded', 'failed', 'dead', 'canceled')) = (finished_at is not null)),
   constraint claimed_with_token check ((state in ('claimed', 'running')) = (claim_token is not null and worker_id is not null and claimed_at is not null)),
   constraint running_was_started check (state <> 'running' or (started_at is not null and attempt > 0)),
-  constraint one_shelf_until_finished check (num_nonnulls(attention_at, backlog_since, parked_by) = (finished_at is null)::int),
+  constraint one_shelf_until_finished check (num_nonnulls(next_check_at, backlog_since, parked_by) = (finished_at is null)::int),
   constraint only_queued_jobs_wait check (state = 'queued' or (backlog_since is null and parked_by is null)),
   constraint failure_has_error check (state not in ('failed', 'dead') or error is not null),
   constraint canceled_has_reason check (state <> 'canceled' or cancel_reason is not null)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
-create index jobs_attention on jobs (attention_at) where attention_at is not null;
+create index jobs_next_check on jobs (next_check_at) where next_check_at is not null;
 create index jobs_backlog on jobs (queue, priority desc, light, org_id, backlog_since, id) where backlog_since is not null;
 create index jobs_parked on jobs (parked_by, priority desc, run_at, id) where parked_by is not null;
 -- For retention alone. A block-range index costs a settlement nothing, and jobs finish in about the order of their rows.

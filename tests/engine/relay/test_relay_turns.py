@@ -39,13 +39,13 @@ def test_a_broker_that_is_away_keeps_no_rescue_waiting_and_no_hint_is_marked_as_
     settings: Settings, database: Connection, store: Database, org: UUID, scheme: str
 ) -> None:
     waiting, orphan = enqueue_one(store, org), enqueue_one(store, org)
-    database.execute("update jobs set published_at = null, attention_at = now() where id = %s", (waiting,))
+    database.execute("update jobs set published_at = null, next_check_at = now() where id = %s", (waiting,))
     claim_one(store, orphan, make_worker(store))
     database.execute("update workers set lease_until = now() - interval '1 second'")
-    database.execute("update jobs set attention_at = now() where id = %s", (orphan,))
+    database.execute("update jobs set next_check_at = now() where id = %s", (orphan,))
     turn(settings, f"{scheme}://{LOOPBACK}:{find_free_port()}//")
     rows = database.execute(
-        "select id, state, losses, published_at, attention_at <= now(), backlog_since is not null from jobs"
+        "select id, state, losses, published_at, next_check_at <= now(), backlog_since is not null from jobs"
     ).fetchall()
     # The scheduled one is still to be looked at; the rescued one waits in the backlog for its turn.
     assert sorted(rows) == sorted([(waiting, "queued", 0, None, True, False), (orphan, "queued", 1, None, None, True)])

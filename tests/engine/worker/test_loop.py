@@ -228,11 +228,11 @@ def test_a_claim_that_is_committed_late_is_given_back_all_the_same(
     loop.received(broker.message(ticket_message({Ticket("default", 0, org): 1})))
     loop.turn()
     token = database.execute("select claim_token from jobs").fetchone()
-    hide = "update jobs set claim_token = uuidv4(), attention_at = attention_at + interval '1 hour'"
+    hide = "update jobs set claim_token = uuidv4(), next_check_at = next_check_at + interval '1 hour'"
     database.execute(hide)
     loop.turn()
     assert (loop.database_away, consumer.pool.jobs) == (False, [])
-    database.execute("update jobs set claim_token = %s, attention_at = attention_at - interval '1 hour'", token or ())
+    database.execute("update jobs set claim_token = %s, next_check_at = next_check_at - interval '1 hour'", token or ())
     loop.turn()
     assert states(database) == ["claimed"], "asked again at once: that would be once in each turn"
     clock.now += CHECK_S

@@ -18,7 +18,7 @@ FILL_JOBS = """
 insert into jobs (id, org_id, job_type, queue, payload, payload_version, idempotency_key, guarded, light,
   serial_key, actor_type, actor_id, request_id, correlation_id, max_attempts, deadline,
   state, attempt, created_at, run_at,
-  published_at, attention_at, backlog_since, parked_by, claim_token, worker_id, claimed_at, started_at, finished_at)
+  published_at, next_check_at, backlog_since, parked_by, claim_token, worker_id, claimed_at, started_at, finished_at)
 select uuidv7(at - now()), orgs.ids[1 + n % 50], 'probe.run', 'default', '{}', 1, 'k' || n, n % 5 = 0, n % 3 = 0,
   case when shelf in (3, 4) then 'probe.run:' || n / 20 end, 'system', 'x', 'r', 'c', 5, interval '5 minutes',
   case when shelf = 0 then 'succeeded' when shelf = 4 then 'running' else 'queued' end, (shelf in (0, 4))::int, at,

@@ -24,12 +24,12 @@ from tests.storage.ledger.test_million_plans import LEASE, PATIENCE, plans_of, w
 JOBS, BATCH = 12_000, 256
 
 SHELVES = {
-    "backlog": "backlog_since = run_at, attention_at = null",
-    "light": "backlog_since = run_at, attention_at = null, light = true",
-    "due": "backlog_since = null, attention_at = now() - interval '1 s'",
-    "published": "backlog_since = null, attention_at = now() + interval '30 s', published_at = now()",
-    "parked": "backlog_since = null, attention_at = null, parked_by = 'gate:queue:default'",
-    "overdue": "backlog_since = null, attention_at = now() - interval '1 s', state = 'running', attempt = 1,"
+    "backlog": "backlog_since = run_at, next_check_at = null",
+    "light": "backlog_since = run_at, next_check_at = null, light = true",
+    "due": "backlog_since = null, next_check_at = now() - interval '1 s'",
+    "published": "backlog_since = null, next_check_at = now() + interval '30 s', published_at = now()",
+    "parked": "backlog_since = null, next_check_at = null, parked_by = 'gate:queue:default'",
+    "overdue": "backlog_since = null, next_check_at = now() - interval '1 s', state = 'running', attempt = 1,"
     " started_at = now(), claim_token = uuidv4(), worker_id = uuidv4(), claimed_at = now()",
 }
 

@@ -84,14 +84,14 @@ SHAPES = {
     **dict.fromkeys(
         (State.CLAIMED, State.RUNNING),
         "claim_token = uuidv4(), worker_id = uuidv4(), claimed_at = now(), started_at = now(), attempt = 1,"
-        " finished_at = null, attention_at = now()",
+        " finished_at = null, next_check_at = now()",
     ),
     **dict.fromkeys(
         FINAL,
-        "claim_token = null, worker_id = null, claimed_at = null, finished_at = now(), attention_at = null,"
+        "claim_token = null, worker_id = null, claimed_at = null, finished_at = now(), next_check_at = null,"
         " error = '{}', cancel_reason = 'x'",
     ),
-    State.QUEUED: "claim_token = null, worker_id = null, claimed_at = null, finished_at = null, attention_at = now()",
+    State.QUEUED: "claim_token = null, worker_id = null, claimed_at = null, finished_at = null, next_check_at = now()",
 }
 """What the table's own checks ask of a row in each state."""
 

@@ -166,7 +166,7 @@ HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], st
         canceling,
         "jobs_pkey",
     ),
-    "publish_due": ({"batch": 1000, "patience": PATIENCE, "burst": 20}, "jobs_attention"),
+    "publish_due": ({"batch": 1000, "patience": PATIENCE, "burst": 20}, "jobs_next_check"),
     "list_backlog": ({"queues": ["default", "exports"]}, "jobs_backlog"),
     "list_waiting_orgs": (
         {"queue": "default", "priority": 0, "light": True, "start": NOBODY, "last": LAST_ID, "most": 500},
@@ -178,9 +178,9 @@ HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], st
     "unpark_jobs": ({"names": ["gate:queue:default"], "rooms": [1000]}, "jobs_parked"),
     "mark_crowds": ({"queue": "default", "burst": 20, "newest": 2000}, "jobs_pkey"),
     "clear_crowds": ({"queues": ["default"], "priorities": [0]}, "jobs_backlog"),
-    "lock_lost_claims": ({"batch": 500}, "jobs_attention"),
-    "return_claims": (a_node, "jobs_attention"),
-    "recall_hints": ({"batch": 1000}, "jobs_attention"),
+    "lock_lost_claims": ({"batch": 500}, "jobs_next_check"),
+    "return_claims": (a_node, "jobs_next_check"),
+    "recall_hints": ({"batch": 1000}, "jobs_next_check"),
     "renew_lease": (
         lambda m: {"worker_id": uuid4(), "hostname": "host", "pid": 1} | a_node(m),
         "",

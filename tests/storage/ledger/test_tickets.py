@@ -203,7 +203,7 @@ def test_a_suspect_begins_with_its_claim(store: Database, org: UUID, database: C
     fill(store, org, 1)
     draw(store, worker, org, 1)
     database.execute("update workers set lease_until = now() - interval '1 s'")
-    database.execute("update jobs set attention_at = now() - interval '1 s'")
+    database.execute("update jobs set next_check_at = now() - interval '1 s'")
     with store.ledger() as tx:
         assert recovery.rescue(tx, batch=10).job_ids
         ledger.renew_lease(tx, worker, timedelta(seconds=60))

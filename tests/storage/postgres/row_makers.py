@@ -10,7 +10,7 @@ ROW_MAKERS = {
     "users": "insert into users (id, org_id, email) values (%(user)s, %(org)s, 'owner@example.com')",
     "jobs": """
         insert into jobs (id, org_id, job_type, queue, payload, payload_version, idempotency_key, guarded, actor_type,
-                          actor_id, request_id, correlation_id, max_attempts, deadline, attention_at)
+                          actor_id, request_id, correlation_id, max_attempts, deadline, next_check_at)
         values (%(job)s, %(org)s, 'probe.run', 'default', '{}', 1, %(word)s, true, 'system',
                 'x', 'x', 'x', 5, '1 hour', now())""",
     "idempotency_keys": """
