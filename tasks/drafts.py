@@ -53,7 +53,7 @@ def write(ctx: JobContext, payload: WritePayload) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """All that the ledger knows of a thread that waits for a reply; its messages are in order, and not none."""
+    """All that the ledger knows of a thread that waits for a reply: at least one message, oldest first."""
 
     account: Account
     email: Email
@@ -87,7 +87,7 @@ def _read(ctx: JobContext, here: UUID, thread_id: str) -> Case | Done | Cancel:
 
 def _answer(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
     if case.email.state is EmailState.DRAFTED:
-        # An earlier attempt made the draft and recorded it, and did not come to the labels.
+        # An earlier attempt made and recorded the draft, and ended before it set the labels.
         thread.carry_out(plan_event(case.email.before, EmailEvent.DRAFT_WRITTEN, "the reply is drafted"))
         return Done({"drafted": True}, writes=thread.finish)
     if case.messages[-1].direction == "outgoing":
@@ -138,11 +138,11 @@ def _make(
 
 
 def _record(thread: ThreadHandle, email: Email, draft: MadeDraft, tx: Transaction) -> bool:
-    """Keep the draft's record and announce its labels; false when the e-mail is no longer pending."""
+    """Store the draft in the thread's record and begin the label change; false when the e-mail is no longer pending."""
     here, thread_id = email.account_id, email.thread_id
     if emails.record_draft(tx, here, thread_id, expected=EmailState.PENDING, draft=draft) is None:
         now = emails.get(tx, here, thread_id)
-        # The same transaction again, after the answer to its commit was lost, finds its own record.
+        # When the answer to the commit was lost, the repeated transaction finds the record as it wrote it.
         if now is None or now.draft_id != draft.draft_id:
             return False
     thread.begin(tx)
@@ -150,7 +150,7 @@ def _record(thread: ThreadHandle, email: Email, draft: MadeDraft, tx: Transactio
 
 
 def _take_back(ctx: JobContext, thread: ThreadHandle, email: Email, draft: MadeDraft) -> Outcome:
-    """Nobody waits for the draft any more: it goes again, unless a person has worked on it."""
+    """Delete a draft that nobody waits for any more, unless a person has worked on it."""
     with ctx.tx() as tx:
         now = emails.get(tx, email.account_id, email.thread_id)
     before = ThreadBefore(now.state if now else None, machine_drafts.standing(thread.mailbox, draft))
@@ -173,7 +173,7 @@ def _sent_already(thread: ThreadHandle, email: Email, effect: EffectGuard, made:
 
 
 def _close(thread: ThreadHandle, email: Email, event: EmailEvent, why: str) -> Outcome:
-    """No draft of ours: show on the thread what that means for the person, and put the record to rest."""
+    """End without a draft: set the labels of the event, and settle the record."""
     plan = plan_event(email.before, event, why)
     thread.carry_out(plan)
 

@@ -20,7 +20,7 @@ from tasks.mail import mailbox_labels, mailbox_sync, message_intake
 from tasks.mail.mailbox_session import open_mailbox
 
 NOT_YET_VISIBLE_FOR = timedelta(seconds=30)
-"""A message that history just told of can be missing for some seconds (docs: gmail.md#history); later it is gone."""
+"""A message that history has just named can be missing for some seconds (docs: gmail.md#history); later it is gone."""
 
 LOOK_AGAIN_AFTER = timedelta(seconds=3)
 
@@ -32,12 +32,12 @@ LOOK_AGAIN_AFTER = timedelta(seconds=3)
     providers=("gmail",),
 )
 def sync(ctx: JobContext, payload: SyncPayload) -> Outcome:
-    """Bring one mailbox up to date through Gmail's history, or wholly where history cannot tell."""
+    """Bring one mailbox up to date by Gmail's history, or by a full sync where the history has expired."""
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
     if account.status == "disconnected":
         return Cancel("the account was disconnected")
-    # The push's id is no reason to look away: a later push may have been folded into this job while it was queued.
+    # Read history even if the push's id is old: a later push may have been merged into this job while it was queued.
     run = mailbox_sync.Run(ctx, account)
     with open_mailbox(ctx, account) as mailbox:
         if account.history_id is None or payload.force_full:
@@ -64,7 +64,7 @@ def _is_young(ctx: JobContext) -> bool:
     providers=("gmail",),
 )
 def ingest(ctx: JobContext, payload: IngestPayload) -> Outcome:
-    """Fetch one message, parse whatever it is, keep it, and have it classified when it lies in the inbox."""
+    """Fetch one message, parse and store it, and enqueue its classification when it is in the inbox."""
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
     try:
@@ -94,7 +94,7 @@ def _keep(account: Account, raw: RawMessage) -> Outcome:
     providers=("gmail",),
 )
 def sync_labels(ctx: JobContext, payload: SyncLabelsPayload) -> Outcome:
-    """Bring the labels up to date, keeping what the user said of them; rules that name a vanished one are disabled."""
+    """Store the labels as Gmail lists them, with the user's descriptions; disable rules that name a deleted label."""
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
         known = labels.ids_by_role(tx, payload.account_id)
@@ -124,7 +124,7 @@ def _has_some_of_ours(ctx: JobContext, account: Account, listed: Sequence[Mailbo
     providers=("gmail",),
 )
 def renew_watch(ctx: JobContext, payload: RenewWatchPayload) -> Outcome:
-    """Keep Gmail's push watch alive; it lapses after seven days, and the cursor is none of its business."""
+    """Renew Gmail's push watch, which lapses after seven days. The cursor stays as it is."""
     topic = ctx.runtime.settings.pubsub_topic
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)

@@ -1,4 +1,4 @@
-"""The threads family: put a thread to rest when its person is done with it, or its draft was sent or thrown away."""
+"""The threads family: settle a thread when its person is done with it, or its draft was sent or discarded."""
 
 from datetime import timedelta
 
@@ -82,7 +82,7 @@ def _check_sent(ctx: JobContext, thread: ThreadHandle, payload: CleanupPayload, 
 
 
 def _show(ctx: JobContext, thread: ThreadHandle, payload: CleanupPayload, plan: ThreadPlan) -> None:
-    """Put the labels of a plan on the thread; one that was deleted for good carries none."""
+    """Set the labels of a plan on the thread, unless the thread was deleted."""
     try:
         thread.carry_out(plan)
     except Gone:

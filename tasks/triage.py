@@ -142,7 +142,7 @@ def _facts(tx: Transaction, ctx: JobContext, here: UUID, message: Message) -> Ma
 
 
 def _decide(ctx: JobContext, case: Case) -> tuple[RuleMatch | None, Decision]:
-    """Ask the tiers in order, the dearest last; every path respects what automation forbids."""
+    """Ask the tiers in order, the most expensive last; no path replies where automation forbids it."""
     for rule_id, reason in case.rules.broken:
         ctx.log.warning("rule_unreadable", rule_id=str(rule_id), reason=reason)
     evaluation = evaluate_all(case.rules.rules, case.facts)
@@ -176,7 +176,7 @@ def _ask_model(ctx: JobContext, case: Case) -> Decision:
 
 
 def _plan(thread: ThreadHandle, case: Case, decision: Decision) -> ThreadPlan:
-    """The plan, after a look at the old draft where it decides."""
+    """The plan; the old draft is read first where the plan depends on it."""
     before = case.email.before if case.email else ThreadBefore()
     if case.draft and depends_on_draft(before, decision, case.automation):
         before = replace(before, draft=machine_drafts.standing(thread.mailbox, case.draft))

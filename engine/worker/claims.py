@@ -71,8 +71,7 @@ class Claims:
         starts = _starts(hints, capacity.free_slots)
         claims = self._ask_ledger(hints, starts)
         self._cursors.learn(claims.cursors, time.monotonic())
-        envelopes = {what: taken.envelope for taken in hints for what, _ in taken.named} if starts else {}
-        ready = [(job, self._message_of(job, envelopes.get(job.job_id) if envelopes else None)) for job in claims.jobs]
+        ready = self._with_messages(claims.jobs, hints if starts else ())
         for message in self.inbox.deal_with(hints):
             message.ack_log_error(log, self._connection_errors)
         if claims.refused:
@@ -129,12 +128,22 @@ class Claims:
                 self.inbox.put_back(hints)
         return claims
 
-    def _message_of(self, job: ClaimedJob, envelope: Envelope | None) -> Any | None:  # noqa: ANN401 - a kombu message
-        """The message that an ordinary job's Celery request is made from."""
-        if envelope is None:
-            self._last_claimed_type = job.job_type
-            return None
-        return None if is_light(job.job_type) else envelope.message
+    def _with_messages(self, jobs: Sequence[ClaimedJob], hints: Sequence[TakenHints]) -> list[ReadyJob]:
+        """The jobs, each ordinary one with the message that its Celery request is made from.
+
+        Without hints by id all came from backlogs, and no job needs a look.
+        """
+        envelopes = {what: taken.envelope for taken in hints for what, _ in taken.named}
+        unnamed = [job for job in jobs if job.job_id not in envelopes] if envelopes else jobs
+        if unnamed:
+            self._last_claimed_type = unnamed[-1].job_type
+        if not envelopes:
+            return [(job, None) for job in jobs]
+        return [(job, None if is_light(job.job_type) else _message(envelopes.get(job.job_id))) for job in jobs]
+
+
+def _message(envelope: Envelope | None) -> Any | None:  # noqa: ANN401 - a kombu message
+    return envelope and envelope.message
 
 
 def is_light(job_type: str) -> bool:

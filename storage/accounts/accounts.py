@@ -77,7 +77,7 @@ class Added:
 
 
 def add(tx: Transaction, sealer: Sealer, *, org: str, email: str, consent: Consent, owner: str | None = None) -> Added:
-    """Connect a mailbox: makes the org, its owner and the account if new, and stores the tokens. Ledger role only.
+    """Connect a mailbox: create org, owner and account where they are missing, and store the tokens. Ledger role only.
 
     `org` is the org's name; `owner` the owner's address, by default the mailbox's. Connecting again is re-consent.
     """

@@ -13,7 +13,7 @@ from domain.mail.mailbox import Change, ChangeKind
 from storage.postgres.database import Transaction
 
 KEEP = timedelta(hours=1)
-"""History comes within seconds; after an hour a like change is more likely a person's."""
+"""History comes within seconds; after an hour an equal change is more likely a person's."""
 
 _LABEL_CHANGES = frozenset({"labels_added", "labels_removed"})
 
@@ -29,7 +29,7 @@ class ExpectedWrite:
 
 
 def expect(tx: Transaction, account_id: UUID, writes: Sequence[ExpectedWrite], *, keep: timedelta = KEEP) -> None:
-    """Write down what a call will cause; commit it before the call."""
+    """Store the changes that a call will cause; commit them before the call."""
     tx.run(
         "expect_writes",
         account_id=account_id,

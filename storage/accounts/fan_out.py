@@ -31,7 +31,7 @@ class Batch:
 
 
 def parts(tx: Transaction, batch: int) -> Sequence[Part]:
-    """The fleet in parts of so many active accounts; one that becomes active meanwhile belongs to one of them too."""
+    """Ranges of at most so many active accounts; an account that becomes active meanwhile falls into one of them."""
     bounds = [row.id for row in tx.run("list_account_bounds", batch=batch)]
     return [Part(after, upto) for after, upto in pairwise([FIRST, *bounds, LAST])]
 

@@ -72,7 +72,7 @@ def take_refresh_lease(
 def store_refreshed(
     tx: Transaction, sealer: Sealer, account_id: UUID, *, version: int, refreshed: Refreshed
 ) -> int | None:
-    """Store a refresh's fruit and end the lease; the new version, or None when the version had moved."""
+    """Store refreshed tokens and end the lease; returns the new version, or None when the version had changed."""
     refresh = refreshed.refresh_token
     rows = tx.run(
         "store_refreshed_tokens",
@@ -91,7 +91,7 @@ def release(tx: Transaction, account_id: UUID, *, owner: UUID) -> None:
 
 
 def reseal_some(tx: Transaction, sealer: Sealer, *, limit: int = 500) -> int:
-    """Put tokens that an older key sealed under the first key; returns how many accounts, zero when none is left."""
+    """Reseal tokens of older keys with the first key; returns the number of accounts, zero when none is left."""
     rows = tx.run("find_old_seals", key_id=sealer.key_id, limit=limit)
     for row in rows:
         tx.run(

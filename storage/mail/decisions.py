@@ -67,7 +67,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class ActionMove:
-    """An action's new state with what it must tell: success how to undo it, failure its error."""
+    """An action's new state: a success with its undo hint, a failure with its error."""
 
     to: ActionState
     undo_hint: JsonObject | None = None
@@ -121,7 +121,7 @@ def actions_of(tx: Transaction, account_id: UUID, message_id: str) -> tuple[Acti
 
 
 def move_action(tx: Transaction, action_id: UUID, *, expected: ActionState, move: ActionMove) -> bool:
-    """Move an action; false when it is not where the caller thought."""
+    """Move an action; false when it is in another state."""
     rows = tx.run(
         "move_action",
         action_id=action_id,

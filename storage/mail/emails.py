@@ -107,19 +107,19 @@ def update_decision(tx: Transaction, account_id: UUID, *, thread_id: str, messag
 
 
 def move(tx: Transaction, account_id: UUID, thread_id: str, *, expected: EmailState, to: EmailState) -> bool:
-    """Move a record; false when it is not where the caller thought. Drafts, sending and reopening have their own."""
+    """Move a record; false when it is in another state. Drafting, sending and reopening have functions of their own."""
     states = {"from": str(expected), "to": str(to)}
     return bool(tx.run("move_email", account_id=account_id, thread_id=thread_id, **states))
 
 
 def reopen(tx: Transaction, account_id: UUID, thread_id: str, *, expected: EmailState, message_id: str) -> bool:
-    """Begin a finished record's life anew: no draft, no reworks. Deal with a draft that is still there first."""
+    """Reopen a finished record without draft or reworks. Discard a draft that is still in the mailbox first."""
     values = {"from": str(expected), "message_id": message_id}
     return bool(tx.run("reopen_email", account_id=account_id, thread_id=thread_id, **values))
 
 
 def plan_draft(tx: Transaction, account_id: UUID, thread_id: str, *, token: str) -> str | None:
-    """Write down the token before a draft is made; returns the token to use, which is the first that was planned.
+    """Store the token before a draft is made; returns the token to use, which is the first that was stored.
 
     None when the record is not pending.
     """

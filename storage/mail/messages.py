@@ -1,4 +1,4 @@
-"""The messages that were seen, their threads, and whom the account has had to do with."""
+"""Stored messages, their threads, and the account's correspondents."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,22 +7,26 @@ from typing import Any, Literal
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
+from pydantic import TypeAdapter
 
 from domain.jobs.failures import Gone
 from domain.mail.mailbox import MessageRef
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
 from domain.mail.triage.automation import Automation
 from domain.mail.triage.automation_signals import AutomationKind, Weight
-from storage.mail.message_documents import document_of, parsed
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
 Direction = Literal["incoming", "outgoing"]
 
+_DOCUMENT = TypeAdapter(ParsedMessage)
+_COLUMNS = {"subject", "text", "html"}
+"""Not in the document: subject and text have columns, and HTML is not stored, because its text is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message as it is stored: what the mailbox says of it, what it says itself, how it was made."""
+    """A stored message: the mailbox's facts, the parsed content, and the signs of automation."""
 
     message_id: str
     thread_id: str
@@ -49,7 +53,7 @@ def upsert(tx: Transaction, account_id: UUID, message: Message) -> bool:
         others=[address.key for address in _others(message) if 0 < len(address.key) <= 320],  # noqa: PLR2004 -- RFC 5321
         subject=content.subject,
         body=content.text,
-        document=Jsonb(document_of(content)),
+        document=Jsonb(_DOCUMENT.dump_python(content, mode="json", exclude=_COLUMNS)),
         rfc_message_id=content.message_id,
         defects=[str(defect) for defect in content.defects],
         **_automation_columns(message.automation),
@@ -79,7 +83,7 @@ def unknown_of(tx: Transaction, account_id: UUID, message_ids: Sequence[str]) ->
 
 
 def unclassified(tx: Transaction, account_id: UUID, *, since: datetime, limit: int = 500) -> tuple[MessageRef, ...]:
-    """Inbox messages received since then about which nobody has decided anything, oldest first."""
+    """Inbox messages received since then that have no decision, oldest first."""
     rows = tx.run("find_unclassified_messages", account_id=account_id, since=since, limit=limit)
     return tuple(MessageRef(row.message_id, row.thread_id) for row in rows)
 
@@ -87,7 +91,7 @@ def unclassified(tx: Transaction, account_id: UUID, *, since: datetime, limit: i
 def known_correspondents(
     tx: Transaction, account_id: UUID, addresses: Collection[str], *, before: datetime
 ) -> Mapping[str, bool]:
-    """Which of these addresses the account had to do with before then; true for those it has written to."""
+    """Which of these addresses the account corresponded with before then; true for those it has written to."""
     folded = sorted({address.casefold() for address in addresses})
     rows = tx.run("find_correspondents", account_id=account_id, addresses=folded, before=before)
     return {row.address: row.written_to for row in rows}
@@ -137,6 +141,6 @@ def _message(row: Row) -> Message:
         direction=row.direction,
         received_at=row.received_at,
         label_ids=frozenset(row.label_ids),
-        parsed=parsed(row.document, subject=row.subject, body=row.body),
+        parsed=_DOCUMENT.validate_python({**row.document, "subject": row.subject, "text": row.body, "html": None}),
         automation=automation,
     )

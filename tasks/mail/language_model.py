@@ -15,7 +15,7 @@ MOST_TOKENS = 4096
 
 
 def boundary() -> str:
-    """A word that no mail can have foreseen, made afresh for each message."""
+    """A random word that no mail can contain, new for each message."""
     return secrets.token_hex(12)
 
 

@@ -16,7 +16,7 @@ from storage.mail.emails import MadeDraft
 
 
 def find(mailbox: Mailbox, thread_id: str, token: str) -> Finding:
-    """Whether a draft with this token was made, or has even been sent: by id and thread, never by search, which lags.
+    """Find a draft with this token, or the message sent from it, by id and thread; Gmail's search lags behind.
 
     Found is `described`, or `sent` and `sent_at` of the message that the person sent meanwhile.
     """

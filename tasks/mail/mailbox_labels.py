@@ -45,7 +45,7 @@ def create(ctx: JobContext, mailbox: Mailbox, account: Account, roles: Collectio
 
 
 def have_changed(ctx: JobContext, mailbox: Mailbox, account: Account, used: frozenset[str]) -> bool:
-    """Whether Gmail lists some of the labels no longer; if so they are stored as vanished, to be made anew."""
+    """Whether Gmail no longer lists some of the labels; if so they are stored as deleted, to be created again."""
     listed = mailbox.labels()
     if used <= {one.label_id for one in listed}:
         return False

@@ -18,10 +18,10 @@ from storage.accounts.tokens import Refreshed, Tokens
 from storage.ledger import audit
 
 REFRESH_EARLY = timedelta(minutes=5)
-"""So that those who do not get the lease can go on with the old token."""
+"""Early enough that jobs without the lease can still use the old token."""
 
 WHILE_ANOTHER_REFRESHES = timedelta(seconds=2)
-"""A refresh takes less; until then no job of the account can do anything with the dead token."""
+"""Longer than a refresh takes; until then no job of the account can use the expired token."""
 
 
 @contextmanager
@@ -84,7 +84,7 @@ def _refresh(ctx: JobContext, held: Tokens) -> Tokens:
 
 
 def _wait_for_other(ctx: JobContext, held: Tokens) -> Tokens:
-    """Another process refreshes: go on with the old token while it lives, else all of the account wait for it."""
+    """While another process refreshes, use the old token until it expires; then all jobs of the account wait."""
     now = _read(ctx, held.account_id)
     if now.access_expires_at is not None and now.access_expires_at > ctx.now():
         return now
@@ -136,7 +136,7 @@ def _answer_refusal(ctx: JobContext, held: Tokens, refusal: Unauthorised) -> Non
 
 
 def _mark(ctx: JobContext, held: Tokens, refusal: Unauthorised) -> None:
-    """Park the account, and tell of it the first time only; a newer token means that the refusal is out of date."""
+    """Park the account, and audit it the first time only; if the token is newer, the refusal is out of date."""
     with ctx.tx() as tx:
         first = accounts.mark_needs_reconsent(tx, held.account_id, version=held.version, reason=refusal.reason)
         if first:

@@ -64,7 +64,7 @@ class Run:
         cursors.advance_cursor(tx, self.account.account_id, cursor)
 
     def full(self, mailbox: Mailbox) -> JsonObject:
-        """Look through the last days for what was never taken in, then move the cursor.
+        """Search the last days for messages that were never stored, then move the cursor.
 
         The mailbox's history id is read first: what comes in meanwhile is in the history after it (the 404 rule).
         """
@@ -124,7 +124,7 @@ class Run:
         return found
 
     def _catch_up_labels(self, mailbox: Mailbox, since: datetime) -> int:
-        """Act on the labels that a person put on while history could not be read."""
+        """Enqueue the jobs of labels that a person set while history could not be read."""
         with self.ctx.tx() as tx:
             done = labels.ids_by_role(tx, self.account.account_id).get(LabelRole.DONE)
         if done is None:

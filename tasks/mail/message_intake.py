@@ -16,7 +16,7 @@ TOKEN_REFERENCE = re.compile(r"<([A-Za-z0-9_-]{8,64})@draft\.postroom\.invalid>"
 
 
 def store(tx: Transaction, account: Account, raw: RawMessage, parsed: ParsedMessage) -> None:
-    """Classify a parsed message by what only this account knows of its sender, and store it."""
+    """Detect automation with what this account knows of the sender, and store the message."""
     outgoing = SENT in raw.label_ids
     automation = None if outgoing else detect_automation(parsed, raw.label_ids, _owner(tx, account, parsed, raw))
     message = Message(
@@ -42,6 +42,6 @@ def _owner(tx: Transaction, account: Account, parsed: ParsedMessage, raw: RawMes
 
 
 def tokens_of(parsed: ParsedMessage) -> frozenset[str]:
-    """The tokens of drafts of ours that a message shows."""
+    """The tokens of our drafts that a message carries."""
     named = {value.strip() for value in parsed.header_values(TOKEN_HEADER.lower())}
     return frozenset(named | {found for one in parsed.references for found in TOKEN_REFERENCE.findall(one)})

@@ -1,4 +1,4 @@
-"""One thread of one mailbox in the hands of one job: carries a plan out at the provider, and writes what came of it.
+"""Carries a plan out on one thread of one mailbox, for one job, and stores the result.
 
 The job has read and planned before. Label changes take three steps, so that no call is made inside a transaction:
 `prepare` asks the provider what the thread carries, `begin` writes the intent, `apply` makes the calls. `finish` writes
@@ -66,13 +66,13 @@ NOTHING = LabelChange(frozenset(), frozenset())
 def open_thread(
     ctx: JobContext, account: Account, thread_id: str, label_ids: Mapping[LabelRole, str]
 ) -> Iterator["ThreadHandle"]:
-    """Take a thread in hand; its mailbox is opened when it is first needed. `label_ids` are those of our labels."""
+    """Make a handle whose mailbox is opened when it is first needed; `label_ids` are those of our labels."""
     with ExitStack() as stack:
         yield ThreadHandle(ctx, account, thread_id, label_ids, stack)
 
 
 class ThreadHandle:
-    """A thread and what is under way on it."""
+    """One thread and the label change in progress on it."""
 
     def __init__(
         self, ctx: JobContext, account: Account, thread_id: str, label_ids: Mapping[LabelRole, str], stack: ExitStack
@@ -105,7 +105,7 @@ class ThreadHandle:
             self.apply()
 
     def prepare(self, plan: LabelPlan) -> None:
-        """Find out which messages have to be changed; makes our labels if the mailbox has none of them yet."""
+        """Find out which messages have to be changed; creates those of our labels that the mailbox lacks."""
         missing = plan.add - self._label_ids.keys()
         if missing:
             self._label_ids |= mailbox_labels.create(self._ctx, self.mailbox, self._account, missing)
@@ -123,7 +123,7 @@ class ThreadHandle:
         self._change = LabelChange(add, remove, frozenset(changes), wrong)
 
     def begin(self, tx: Transaction) -> None:
-        """Write that the labels are about to change, and what will come back of it as history."""
+        """Store the intent of the label change and the history records that the calls will cause."""
         if self._change is NOTHING:
             return
         key = f"labels:{self._ctx.job.job_id}:{self._thread_id}"
@@ -145,9 +145,9 @@ class ThreadHandle:
             raise
 
     def finish(self, tx: Transaction) -> None:
-        """Write the result, and the labels that the stored messages carry now.
+        """Store the result, and the labels that the messages carry now.
 
-        Messages that needed no change are among them: an attempt that died may have changed them and not said so.
+        Messages that needed no change are included: an attempt that died may have changed them without storing it.
         """
         if self._effect is not None:
             self._effect.record(tx)

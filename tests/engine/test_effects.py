@@ -1,5 +1,6 @@
 """An effect in parts: its intent and its result in transactions of the handler, together with the handler's rows."""
 
+from functools import partial
 from uuid import UUID
 
 import pytest
@@ -7,7 +8,7 @@ from psycopg import Connection
 
 from domain.jobs.effects import Strategy
 from domain.jobs.failures import ClaimLost, Transient
-from domain.jobs.job import ClaimedJob
+from domain.jobs.job import ClaimedJob, JsonObject
 from engine.context import JobContext
 from engine.interrupts import Canceled
 from engine.process.runtime import Runtime
@@ -70,12 +71,17 @@ def test_a_recorded_result_is_returned_without_another_call(ctx: JobContext, dat
 
 
 def test_an_idempotent_effect_that_was_not_recorded_is_repeated(ctx: JobContext) -> None:
-    calls: list[int] = []
-    for number in range(2):
+    calls: list[JsonObject] = []
+
+    def call() -> JsonObject:
+        calls.append({})
+        return calls[-1]
+
+    for _ in range(2):
         with ctx.tx() as tx:
             guard = ctx.begin_effect(tx, KEY, Strategy.IDEMPOTENT)
-        guard.carry_out(lambda number=number: calls.append(number) or {})  # type: ignore[misc,func-returns-value]
-    assert calls == [0, 1]
+        guard.carry_out(call)
+    assert len(calls) == 2
 
 
 def test_a_result_is_not_recorded_without_the_rows_that_follow_from_it(ctx: JobContext, database: Connection) -> None:
@@ -89,7 +95,7 @@ def test_a_result_is_not_recorded_without_the_rows_that_follow_from_it(ctx: JobC
     with pytest.raises(Transient):
         guard.record_with(ctx.tx, refuse)
     assert status(database) == "running"
-    assert guard.record_with(ctx.tx, lambda tx: tell(ctx, tx) or "written") == "written"  # type: ignore[func-returns-value]
+    guard.record_with(ctx.tx, partial(tell, ctx))
     assert (status(database), told(database, "probe.told")) == ("succeeded", 1)
 
 
@@ -99,7 +105,7 @@ def test_an_effect_whose_claim_was_lost_meanwhile_is_told(ctx: JobContext, datab
     guard.carry_out(lambda: {"sent": 1})
     database.execute("update jobs set claim_token = gen_random_uuid()")
     with pytest.raises(ClaimLost):
-        guard.record_with(ctx.tx, lambda tx: tell(ctx, tx))
+        guard.record_with(ctx.tx, partial(tell, ctx))
     assert status(database) == "running"
     assert (told(database, "effect.unrecorded"), told(database, "probe.told")) == (1, 0)
 

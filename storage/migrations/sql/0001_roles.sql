@@ -6,10 +6,12 @@ declare
   wanted text;
 begin
   foreach wanted in array array['postroom_ledger login', 'postroom_tenant login', 'postroom_hooks nologin'] loop
+    -- Roles belong to the whole cluster: another database of it, or an administrator, may have made them.
+    continue when exists (select from pg_roles where rolname = split_part(wanted, ' ', 1));
     begin
       execute 'create role ' || wanted;
     exception when duplicate_object or unique_violation then
-      null;  -- roles belong to the whole cluster; another database of it made them
+      null;  -- another migration made it meanwhile
     end;
   end loop;
 end

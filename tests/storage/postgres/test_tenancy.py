@@ -278,10 +278,12 @@ def writable_columns(database: Connection, table: str) -> str:
 
 
 FOR_TENANTS = {
+    "begin_effect",
     "carries_secret",  # pure
     "current_org",
     "enqueue",
     "enqueue_jobs",
+    "finish_effect",
     "hold_claim",
     "named_labels",  # pure
     "repeat_end_hook",
