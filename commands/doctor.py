@@ -106,10 +106,10 @@ def limits_check(process: Runtime) -> Check:
 def queue_checks(settings: Settings) -> Sequence[Check]:
     """Whether some worker consumes each queue, by asking the workers."""
     # An application of its own, so that the broker of these settings is asked and a dead one is not waited for.
-    with Celery("doctor", broker=settings.broker_url.get_secret_value(), set_as_current=False) as asking:
-        asking.conf.broker_transport_options = TRANSPORT_OPTIONS
+    with Celery("doctor", broker=settings.broker_url.get_secret_value(), set_as_current=False) as app:
+        app.conf.broker_transport_options = TRANSPORT_OPTIONS
         try:
-            found = asking.control.inspect(timeout=INSPECTION_S).active_queues() or {}
+            found = app.control.inspect(timeout=INSPECTION_S).active_queues() or {}
         except (OperationalError, OSError) as error:
             finding = f"the workers could not be asked: {type(error).__name__}"
             return [Check("workers", ok=False, finding=finding, remedy="mend the broker first")]

@@ -108,7 +108,7 @@ class FleetStep(StartStopStep):  # type: ignore[misc] # Celery ships no types
         self.relay: Relay | None = None
 
     def start(self, parent: Any) -> None:  # noqa: ANN401 - Celery's signature
-        """Tell the doors what this worker knows, and join the relay."""
+        """Publish the catalogue, and join the relay."""
         retry_while_away(runtime(), publish_catalogue)
         self.relay = Relay(runtime())
         self.relay.start()
@@ -123,7 +123,7 @@ class FleetStep(StartStopStep):  # type: ignore[misc] # Celery ships no types
 
 
 def publish_catalogue() -> None:
-    """Write the catalogue into the ledger, where every door reads it."""
+    """Write the catalogue into the ledger, where every producer reads it."""
     with runtime().database.ledger() as tx:
         job_types.publish(tx, [job_type.line() for job_type in catalogue])
 

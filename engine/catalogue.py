@@ -52,7 +52,7 @@ class Job(Generic[P]):
         return self.payload.read(dict(stored), version)
 
     def line(self) -> JobType:
-        """This type as every door needs to know it."""
+        """This type as every producer needs to know it."""
         declared = self.declared
         unique = declared.unique
         return JobType(

@@ -1,4 +1,4 @@
-"""The Python doors: jobs within the caller's transaction, or any number of them in transactions of their own.
+"""Enqueues from Python: jobs within the caller's transaction, or any number of them in transactions of their own.
 
 Hints are published after the commit (promise P5).
 """

@@ -1,4 +1,4 @@
-"""The examples in the documentation run: the tutorial's job, README's job, the doors."""
+"""The examples in the documentation run: the tutorial's job, README's job, the ways to enqueue."""
 
 import sys
 from collections.abc import Callable

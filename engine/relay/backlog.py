@@ -42,7 +42,7 @@ PLENTY = 256
 """Hints that a window must hold for that; a smaller one may be emptied at once by jobs that turn out short."""
 
 IDLE_S = 0.2
-"""How often the broker is looked at while there is no backlog: doors may flood it, and only the relay sees that."""
+"""How often the broker is looked at while there is no backlog: producers may flood it, and only the relay sees that."""
 
 LINGER_S = 1.0
 """How long the relay stays awake after the last backlog: enqueues for a tenant over its burst do not wake it."""

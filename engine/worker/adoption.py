@@ -1,4 +1,4 @@
-"""The fourth door: jobs that a foreign Celery client sends with `send_task`, and messages that are no jobs at all."""
+"""Adopts foreign jobs: those that a foreign Celery client sends with `send_task`, and messages that are no jobs at all."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the workers' catalogue says of each job type, kept where every door can read it."""
+"""What the workers' catalogue says of each job type, kept where every producer can read it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from storage.postgres.database import Transaction
 
 @dataclass(frozen=True, slots=True)
 class JobType:
-    """One job type as the doors need it."""
+    """One job type as producers need it."""
 
     name: str
     aliases: tuple[str, ...]

@@ -26,7 +26,7 @@ GATE = "gate"
 """What the notification says when a gate was opened."""
 
 CHANNEL = "postroom_due"
-"""The notification that wakes the relay when a job was enqueued by a door that cannot publish."""
+"""The notification that wakes the relay when a job was enqueued by a producer that cannot publish."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Any number of jobs through the Python door."""
+"""Any number of jobs enqueued from Python."""
 
 from collections.abc import Iterator
 from uuid import UUID

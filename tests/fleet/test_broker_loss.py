@@ -10,7 +10,7 @@ from celery import Celery
 from sandbox.servers.valkey_server import ValkeyServer
 from tests.doubles.probe_jobs import Noop, Visit
 from tests.fleet.fleet import Fleet
-from tests.fleet.test_doors import contract
+from tests.fleet.test_producers import contract
 from tests.waiting import eventually
 
 

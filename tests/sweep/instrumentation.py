@@ -179,7 +179,7 @@ class WatchedPublisher(Publisher):
 
 
 def tap(watch: Callable[[], Watch | None], respond: Respond, provider: str) -> Respond:
-    """A provider's door as the process sees it: calls pass through to the emulator unless fault strikes."""
+    """A provider's endpoint as the process sees it: calls pass through to the emulator unless fault strikes."""
 
     def answer(call: Call) -> Answer | None:
         now = watch()

@@ -55,8 +55,8 @@ class Outside:
     @cached_property
     def tapped(self) -> Addresses:
         """Where a process reaches them."""
-        doors = {name: self._door(name, emulator.respond) for name, emulator in self.emulators().items()}
-        return Addresses(gmail=doors["gmail"], anthropic=doors["anthropic"])
+        endpoints = {name: self._endpoint(name, emulator.respond) for name, emulator in self.emulators().items()}
+        return Addresses(gmail=endpoints["gmail"], anthropic=endpoints["anthropic"])
 
     def reset(self) -> None:
         """As if just started."""
@@ -92,7 +92,7 @@ class Outside:
         shared = [self.service.clock, *(one.lock for one in mailboxes.values())]
         return copy.deepcopy(dict(mailboxes), {id(one): one for one in shared})
 
-    def _door(self, name: str, respond: Respond) -> str:
+    def _endpoint(self, name: str, respond: Respond) -> str:
         server = EmulatorServer(("127.0.0.1", 0), tap(lambda: self.watch, respond, name))
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, name=f"tap of {name}")
         thread.start()

@@ -1,4 +1,4 @@
--- Enqueueing: four doors, one path. Every door ends in postroom.enqueue_jobs.
+-- Enqueueing: four kinds of producers, one path. Each ends in postroom.enqueue_jobs.
 
 -- The gate that keeps a job back, the longest of several, as jobs.parked_by names it; null when none does. Looks each
 -- possible gate up by its key, so that thousands of parked accounts cost nothing.
@@ -170,7 +170,7 @@ language sql stable as $$
     or (mode = 'while_active' and status not in ('pending', 'running')))
 $$;
 
--- The second door: any language, inside its own transaction. Returns the job's id, or the id of the job that has the key.
+-- The SQL door, for any language, inside its own transaction. Returns the job's id, or the id of the job that has the key.
 create function postroom.enqueue(
   job_type text, org_id uuid, payload jsonb default '{}', run_at timestamptz default null, priority integer default 0,
   project_id uuid default null, idempotency_key text default null, expires_at timestamptz default null,

@@ -12,7 +12,7 @@ create table workers (
 create index workers_lease on workers (lease_until);
 grant select, insert, update, delete on workers to postroom_ledger;
 
--- What the catalogue says of each job type, so that every door decides alike; written by the workers at their start.
+-- What the catalogue says of each job type, so that every producer decides alike; written by the workers at their start.
 create table job_types (
   name text primary key check (name ~ '^[a-z_]+\.[a-z_]+$'),
   aliases text[] not null default '{}',

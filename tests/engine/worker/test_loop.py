@@ -46,7 +46,7 @@ class Hub:
 
 
 class Pool:
-    """Takes units and runs none."""
+    """Takes batches and runs none."""
 
     num_processes = SLOTS
     uses_semaphore = False

@@ -213,7 +213,7 @@ def test_a_hot_statement_reads_no_big_table_from_end_to_end(million: Connection,
     assert index in indexes(told) | {""}, indexes(told)
 
 
-def test_the_doors_and_the_fence_look_up_by_indexes(million: Connection) -> None:
+def test_enqueues_and_the_fence_look_up_by_indexes(million: Connection) -> None:
     held = one_held(million)
     org = column(million, "org_id", HELD)[0]
     given = {"job_type": "probe.run", "org_id": str(org)}
