@@ -21,7 +21,7 @@ from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
 from storage.postgres.database import Database
 from tests.doubles.factories import make_org
-from tests.doubles.worlds import World, running_world
+from tests.doubles.mail_environment import MailEnvironment, running_environment
 from tests.servers.servers import (
     TEMPLATE,
     SessionServers,
@@ -131,9 +131,9 @@ def store(settings: Settings) -> Iterator[Database]:
 
 
 @pytest.fixture
-def world(settings: Settings, database: Connection) -> Iterator[World]:
+def env(settings: Settings, database: Connection) -> Iterator[MailEnvironment]:
     """One mailbox, one model and one process of the fleet."""
-    with running_world(settings, database) as made:
+    with running_environment(settings, database) as made:
         yield made
 
 

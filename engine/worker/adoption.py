@@ -1,4 +1,4 @@
-"""Adopts foreign jobs: those that a foreign Celery client sends with `send_task`, and messages that are no jobs at all."""
+"""Adopts jobs that foreign Celery clients send with `send_task`, and refuses messages that are no jobs at all."""
 
 from collections.abc import Mapping
 from typing import Any

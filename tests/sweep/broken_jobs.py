@@ -15,7 +15,7 @@ from providers.ports import ModelRequest
 from storage.accounts import accounts
 from storage.ledger import audit
 from tasks.mail.mailbox_session import open_mailbox
-from tests.doubles.worlds import letter
+from tests.doubles.mail_environment import letter
 
 AT_ONCE = RetryPolicy("at_once", 3, timedelta(0), timedelta(0))
 

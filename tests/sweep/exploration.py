@@ -36,7 +36,7 @@ class Unworkable(AssertionError):
 
 @dataclass(frozen=True)
 class Environment:
-    """Where a sweep runs: servers, a broker of its own, and the world outside."""
+    """Where a sweep runs: servers, a broker of its own, and the providers."""
 
     servers: SessionServers
     broker_url: str
@@ -175,7 +175,7 @@ def bounded(points: Sequence[Point]) -> list[Point]:
 
 
 def dangerous(point: Point) -> bool:
-    """Whether the world outside or the job's end has just changed, or is about to be recorded."""
+    """Whether a provider's data or the job's end has just changed, or is about to be recorded."""
     boundary, fault = point.boundary, point.fault
     match boundary.kind:
         case Kind.CALL:

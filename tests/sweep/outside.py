@@ -1,4 +1,4 @@
-"""The world outside a process: the emulators behind taps, kept and brought back, and what was done there."""
+"""What is outside a process: the emulators behind taps, kept and brought back, and what was done there."""
 
 import copy
 from collections import Counter
@@ -17,7 +17,7 @@ from sandbox.google.api.service import GmailService
 from sandbox.google.control import control_routes
 from sandbox.google.mailbox.mailbox import Mailbox
 from sandbox.google.mailbox.person import state_of
-from tests.doubles.worlds import Addresses
+from tests.doubles.mail_environment import Addresses
 from tests.sweep.boundaries import Watch
 from tests.sweep.instrumentation import Respond, tap
 

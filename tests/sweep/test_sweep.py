@@ -8,7 +8,7 @@ import pytest
 
 from engine.catalogue import Job
 from tests.doubles.inline_worker import Station
-from tests.doubles.worlds import World
+from tests.doubles.mail_environment import MailEnvironment
 from tests.servers.servers import SessionServers
 from tests.sweep import broken_jobs
 from tests.sweep.boundaries import Boundary, Fault, Kind, Point, points_of
@@ -80,17 +80,17 @@ def some(points: Sequence[Point]) -> list[Point]:
 
 
 def sweep_broken(environment: Environment, job_type: Job[Any]) -> Swept:
-    def prepare(world: World) -> UUID:
-        stored = stored_question(world)
+    def prepare(env: MailEnvironment) -> UUID:
+        stored = stored_question(env)
         payload = {"message_id": stored.message_id, "thread_id": stored.thread_id}
-        return enqueue(world, job_type.name, payload | {"account_id": str(world.account.account_id)})
+        return enqueue(env, job_type.name, payload | {"account_id": str(env.account.account_id)})
 
     return sweep_scenario(environment, Scenario(job_type.name, "broken", prepare), some)
 
 
 def test_a_job_type_that_does_not_do_its_work_needs_a_scenario(environment: Environment) -> None:
-    def prepare(world: World) -> UUID:
-        return world.enqueue("gmail.ingest", {"message_id": "m", "thread_id": None})
+    def prepare(env: MailEnvironment) -> UUID:
+        return env.enqueue("gmail.ingest", {"message_id": "m", "thread_id": None})
 
     with pytest.raises(Unworkable, match=r"write a scenario for it in tests/sweep/scenarios\.py"):
         sweep_scenario(environment, Scenario("gmail.ingest", "broken", prepare), bounded)

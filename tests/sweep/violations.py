@@ -54,7 +54,7 @@ VARIES = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT
 
 @dataclass(frozen=True)
 class Ending:
-    """How a world ended: what is stored, what the providers hold, what was done there."""
+    """How a trial ended: what is stored, what the providers hold, what was done there."""
 
     jobs: Counter[str]
     rows: Counter[str]
@@ -84,7 +84,7 @@ def ending_of(trial: Trial) -> Ending:
 def violations(
     trial: Trial, found: Ending, wanted: Ending, point: Point | None, crossed: Sequence[Boundary]
 ) -> list[str]:
-    """Everything that is wrong with a world after its recovery; without a point nothing had happened to it."""
+    """Everything that is wrong with a trial after its recovery; without a point nothing had gone wrong in it."""
     wrong = [
         *_ledger(trial),
         *_effects(trial.database),

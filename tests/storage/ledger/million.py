@@ -64,7 +64,7 @@ def million_url(servers: SessionServers) -> str:
 
 
 def _fill(url: str) -> None:
-    """What no producer would do: indexes after the rows, no look for secrets, and none for the org of each of a million."""
+    """What no producer does: indexes after the rows, no search for secrets, and no check of the org of each job."""
     with psycopg.connect(url, autocommit=True) as owner:
         _prepare(owner)
         owner.execute(bulk_sql("spare_scans"))
