@@ -95,7 +95,7 @@ class Settings(BaseSettings):
     limits_url: SecretStr | None = Field(
         None,
         description="The Redis or Valkey that counts calls to providers, for the whole fleet. Default: the broker when"
-        " it is one; with another broker each process counts for itself, which `doctor` tells.",
+        " it is one; with another broker each process counts for itself, which `doctor` reports.",
     )
     rate_limits: dict[str, int] = Field(
         {},

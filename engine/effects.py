@@ -55,7 +55,7 @@ class EffectGuard:
             self.begin(tx)
         result = self.carry_out(call, find)
         if self._standing is not Standing.DONE and not self._finish("succeeded", result=result):
-            self._tell_unrecorded()
+            self._audit_unrecorded()
             raise ClaimLost(f"the claim was lost while {self._key} happened")
         return result
 
@@ -105,7 +105,7 @@ class EffectGuard:
             # What happened is known here and nowhere else: a database that is away is waited for.
             return retry_while_away(self._runtime, record_and_write)
         except ClaimLost:
-            self._tell_unrecorded()
+            self._audit_unrecorded()
             raise
 
     def _act(self, call: Call) -> JsonObject:
@@ -145,7 +145,7 @@ class EffectGuard:
         if status == "unknown":
             raise Uncertain(f"nobody knows whether {self._key} happened: {failure.reason}") from failure
 
-    def _tell_unrecorded(self) -> None:
+    def _audit_unrecorded(self) -> None:
         """It happened and the claim is gone: the next attempt must be able to find out, and an operator to see it."""
         if self._standing is Standing.DONE:
             return

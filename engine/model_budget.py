@@ -29,7 +29,7 @@ def ask_model(ctx: JobContext, purpose: str, request: ModelRequest, *, account_i
     whatever becomes of the claim or the answer; with an account the call is listed among its model calls.
 
     Raises `OverBudget` after closing the org's gate at the provider: no attempt is used, the org's other jobs that need
-    the model stay queued, and the operator is told once a day. Raises what the call raises; one that may have been
+    the model stay queued, and the operator is notified once a day. Raises what the call raises; one that may have been
     billed without an answer is charged in full.
     """
     _need_declaration(ctx)
@@ -124,7 +124,7 @@ def _listed(ctx: JobContext, purpose: str, answer: ModelAnswer) -> ModelCall:
 
 
 def _refuse(ctx: JobContext, most: int, default_daily: int) -> Refusal | None:
-    """Close the gate, and with the first refusal of a day tell of it, in one transaction."""
+    """Close the gate, and audit the first refusal of a day, in one transaction."""
     with ctx.runtime.database.ledger() as tx:
         refusal = spending.refuse(tx, ctx.job, most, PROVIDER, default_daily=default_daily)
         if refusal is not None and refusal.first:

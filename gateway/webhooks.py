@@ -1,4 +1,4 @@
-"""What providers tell us: an answer of 2xx means that the work is stored, or that there is none to do."""
+"""Notifications of providers: an answer of 2xx means that the work is stored, or that there is none to do."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -79,7 +79,7 @@ def _store(tx: Transaction, resources: Resources, push: PushNotification, origin
         # Nobody publishes here: the notification wakes the relay, which does.
         ledger.enqueue(tx, jobs, publisher=False, hint_timeout=resources.hint_timeout)
     except Invalid as problem:
-        # No worker has told yet what a sync is; the push must come again, not be thrown away.
+        # No worker has published the job type of a sync yet; the push must come again, not be thrown away.
         raise Transient(problem.reason, code="gateway.catalogue") from problem
     return result
 

@@ -31,7 +31,7 @@ FAN_OUT, LIMIT = "fan_out_100k_accounts_s", "limit_claim_and_settle"
 def fan_out(setup: Setup) -> Iterable[Contest]:
     """Seconds of the job that enqueues a sync for every account, from its claim to its settlement."""
     accounts = setup.sizes.accounts
-    rounds = take_turns({"postroom": lambda: _fan_out_once(setup, accounts)}, setup.sizes.rounds, setup.tell)
+    rounds = take_turns({"postroom": lambda: _fan_out_once(setup, accounts)}, setup.sizes.rounds, setup.print_line)
     setup.note_dropped("fan_out", dict(rounds.dropped))
     if figures := rounds.figures.get("postroom"):
         limit = (Target("ours", "at most", 5),)
@@ -50,7 +50,7 @@ def limit(setup: Setup) -> Iterable[Contest]:
         "postroom": lambda: drain(run, setup.folder).rate,
         "the ledger alone": lambda: _raw_rate(setup, jobs),
     }
-    rounds = take_turns(runners, setup.sizes.rounds, lambda line: setup.tell(f"limit, {line}"))
+    rounds = take_turns(runners, setup.sizes.rounds, lambda line: setup.print_line(f"limit, {line}"))
     setup.note_dropped("limit", dict(rounds.dropped))
     ours, raw = (rounds.figures.get(name) for name in runners)
     if ours and raw:

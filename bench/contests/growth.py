@@ -32,11 +32,11 @@ def run_contests(setup: Setup) -> Iterable[Contest]:
     for name, (finished, scheduled) in cases.items():
         began = time.perf_counter()
         fill(setup, name, finished, scheduled)
-        setup.tell(
+        setup.print_line(
             f"{name}: {finished:,} finished and {scheduled:,} scheduled rows in {time.perf_counter() - began:.0f} s"
         )
     runners: dict[str, Callable[[], float]] = {name: _runner(setup, name) for name in cases}
-    rounds = take_turns(runners, 2 * setup.sizes.rounds, lambda line: setup.tell(f"microseconds per job, {line}"))
+    rounds = take_turns(runners, 2 * setup.sizes.rounds, lambda line: setup.print_line(f"microseconds per job, {line}"))
     setup.note_dropped("growth", dict(rounds.dropped))
     for name, (finished, scheduled) in cases.items():
         if name != BASE and name in rounds.figures:

@@ -47,7 +47,7 @@ THROTTLE_JITTER = timedelta(seconds=2)
 """Spreads the jobs that wait for one provider, so that they do not all come back at the same moment."""
 
 NO_DETAIL: JsonObject = {}
-"""What an attempt that went well has to tell; one for all of them, and nobody writes into it."""
+"""The detail of an attempt that succeeded; one for all of them, and nobody writes into it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What a mailbox's changes ask for: changes in, intents out (docs: mail.md#sync).
 
-Each change is looked at by itself and the result is only de-duplicated, so that replayed history, changes told
+Each change is looked at by itself and the result is only de-duplicated, so that replayed history, changes reported
 twice and any cut into pages lead to the same intents.
 """
 

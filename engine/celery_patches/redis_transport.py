@@ -95,7 +95,7 @@ class FleetQoS(redis.QoS):  # type: ignore[misc] # kombu ships no types
         return []
 
     def _still_guarded(self, delivery_tag: str) -> bool:
-        """Whether the broker must be told of a message's end.
+        """Whether a message must be acknowledged to the broker.
 
         Not through a connection that was lost while its job was taken in: kombu would raise what ends the worker. The
         broker brings the message again, and its job is known by then.

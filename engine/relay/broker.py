@@ -1,4 +1,4 @@
-"""What the broker tells of itself: its epoch, a mark that vanishes with its data, and how much each queue holds."""
+"""What the relay reads from the broker: its epoch, a mark that is lost with its data, and how much each queue holds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

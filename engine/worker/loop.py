@@ -126,7 +126,7 @@ class LedgerLoop:
         self._give_back("shutdown")
 
     def take_back_unsent(self) -> None:
-        """Give back what the pool has not begun, because it was told to forget it."""
+        """Give back what the pool has not begun, because it was made to forget it."""
         self._pool.take_back_unsent()
 
     @property

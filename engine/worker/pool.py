@@ -138,7 +138,7 @@ class PoolDispatcher:
         consumer = self._consumer
         celery = {"app": consumer.app, "eventer": consumer.event_dispatcher, "hostname": consumer.hostname}
         request = JobRequest(message, job, **celery)
-        request.announce(consumer)
+        request.announce_end(consumer)
         return request
 
     def _enter(self, batch: PoolBatch, requests: Requests) -> None:
@@ -182,7 +182,7 @@ class PoolDispatcher:
         for report in reports:
             request = requests.get(report.job_id)
             if request is not None:
-                request.tell(report)
+                request.announce_end(report)
         self._close(batch, reports)
 
     def _failed(self, batch: PoolBatch, requests: Requests, problem: Any) -> None:  # noqa: ANN401 - billiard's ExceptionInfo

@@ -29,7 +29,7 @@ class JobType:
     light: bool
     providers: tuple[str, ...]
     on_end: str | None = None
-    """The function `postroom.<on_end>(jsonb)` that is told in the transaction that ends a job of this type."""
+    """The function `postroom.<on_end>(jsonb)` that is called in the transaction that ends a job of this type."""
 
 
 def publish(tx: Transaction, job_types: Sequence[JobType]) -> None:

@@ -31,7 +31,7 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """No call for this org now. `parked` is for the rest of the day; `first` when nobody has been told of it today."""
+    """No call for this org now. `parked` is for the rest of the day; `first` when it has not been audited today."""
 
     day: str
     budget: DailyBudget

@@ -1,4 +1,4 @@
-"""The environment for tests of mail jobs: an org, a mailbox in the emulator, a scripted model, a process of the fleet."""
+"""What tests of mail jobs need: an org, a mailbox in the emulator, a scripted model, a process of the fleet."""
 
 import json
 from collections.abc import Iterator
@@ -199,7 +199,7 @@ def running_environment(settings: Settings, database: Connection) -> Iterator[Ma
 
 @contextmanager
 def environment_at(addresses: Addresses, settings: Settings, database: Connection) -> Iterator[MailEnvironment]:
-    """An environment whose emulators run already: at `addresses` for the test, and for its process where settings say."""
+    """An environment on running emulators: at `addresses` for the test, and for its process where settings say."""
     control = GmailControl(addresses.gmail)
     mailbox = control.create_account(OWNER, "access-1", "refresh-1")
     process = Runtime(settings, jitter=lambda: 0.0)

@@ -28,7 +28,7 @@ create table job_types (
   serial_limit smallint not null default 1 check (serial_limit between 1 and 1000),
   light boolean not null default false,
   providers text[] not null default '{}',
-  -- The function postroom.<on_end>(jsonb) that is told when a job of this type ends, and until when such jobs' hooks are deferred.
+  -- The function postroom.<on_end>(jsonb) that is called when a job of this type ends, and until when such jobs' hooks are deferred.
   on_end text,
   hook_paused_until timestamptz,
   seen_at timestamptz not null default now()
@@ -227,7 +227,7 @@ grant select on job_steps to postroom_tenant;
 create table audit_entries (
   -- No primary key: nobody else gives ids than the sequence, and a unique index was a tenth of what PostgreSQL does for a
   -- light job (docs: 2026-11-22-the-audit-log-has-no-unique-index.md).
-  -- Every other number, for an entry may tell of two events.
+  -- Every other number, for an entry may stand for two events.
   id bigint not null generated always as identity (start with 2 increment by 2),
   at timestamptz not null default clock_timestamp(),
   -- Every job writes one of the first four; the expression alone would cost as much as the rest of their checks.

@@ -102,10 +102,10 @@ def asked(owner: Connection, waiting: str) -> dict[str, dict[str, Any]]:
 def test_no_statement_over_a_batch_reads_all_jobs(owner: Connection, waiting: str) -> None:
     for name, parameters in asked(owner, waiting).items():
         owner.execute("set local plan_cache_mode = force_generic_plan")  # what a worker comes to after five calls
-        with plans_of(owner) as told:
+        with plans_of(owner) as reported:
             owner.execute(statement(name).encode(), parameters, prepare=True)
-        assert told
-        assert whole_reads(told) == set(), name
+        assert reported
+        assert whole_reads(reported) == set(), name
 
 
 def test_enqueueing_reads_no_jobs(owner: Connection, waiting: str) -> None:
@@ -114,7 +114,7 @@ def test_enqueueing_reads_no_jobs(owner: Connection, waiting: str) -> None:
     requests = [
         {"job_type": "probe.run", "org_id": str(org[0]), "payload": {}, "job_id": str(uuid4())} for _ in range(1000)
     ]
-    with plans_of(owner) as told:
+    with plans_of(owner) as reported:
         for _ in range(6):  # the last with the plan that is kept
             owner.execute("select * from postroom.enqueue_jobs(%s)", (Jsonb(requests),))
-    assert whole_reads(told) == set()
+    assert whole_reads(reported) == set()

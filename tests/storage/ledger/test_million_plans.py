@@ -46,18 +46,18 @@ def rolled_back(million: Connection) -> Iterator[None]:
 @contextmanager
 def plans_of(connection: Connection) -> Iterator[list[dict[str, Any]]]:
     """Collects the plans of all that is run inside."""
-    told: list[dict[str, Any]] = []
+    reported: list[dict[str, Any]] = []
 
     def hear(notice: Diagnostic) -> None:
         _, _, plan = (notice.message_primary or "").partition("plan:\n")
         if plan:
-            told.append(json.loads(plan))
+            reported.append(json.loads(plan))
 
     connection.execute(TELL_PLANS)
     connection.add_notice_handler(hear)
     try:
-        yield told
-        connection.execute("select 1")  # the plan of a query is told when its portal closes
+        yield reported
+        connection.execute("select 1")  # the plan of a query is reported when its portal closes
     finally:
         connection.remove_notice_handler(hear)
         connection.execute("set auto_explain.log_min_duration = -1")
@@ -69,18 +69,18 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from nodes(child)
 
 
-def whole_reads(told: list[dict[str, Any]]) -> set[str]:
+def whole_reads(reported: list[dict[str, Any]]) -> set[str]:
     """The big tables that were read from end to end, by themselves or by a whole index."""
     return {
         f"{node['Node Type']} of {node.get('Relation Name')} in {one['Query Text'][:60]}"
-        for one in told
+        for one in reported
         for node in nodes(one["Plan"])
         if node.get("Relation Name") in BIG and "Seq Scan" in node["Node Type"]
     }
 
 
-def indexes(told: list[dict[str, Any]]) -> set[str]:
-    return {node["Index Name"] for one in told for node in nodes(one["Plan"]) if "Index Name" in node}
+def indexes(reported: list[dict[str, Any]]) -> set[str]:
+    return {node["Index Name"] for one in reported for node in nodes(one["Plan"]) if "Index Name" in node}
 
 
 def column(connection: Connection, name: str, where: str) -> list[Any]:
@@ -206,11 +206,11 @@ def test_a_hot_statement_reads_no_big_table_from_end_to_end(million: Connection,
     given, index = HOT[name]
     parameters = given if isinstance(given, dict) else given(million)
     million.execute(f"set local plan_cache_mode = {mode}".encode())
-    with plans_of(million) as told:
+    with plans_of(million) as reported:
         million.execute(statement(name).encode(), parameters, prepare=True)
-    assert told
-    assert whole_reads(told) == set()
-    assert index in indexes(told) | {""}, indexes(told)
+    assert reported
+    assert whole_reads(reported) == set()
+    assert index in indexes(reported) | {""}, indexes(reported)
 
 
 def test_enqueues_and_the_fence_look_up_by_indexes(million: Connection) -> None:
@@ -218,13 +218,13 @@ def test_enqueues_and_the_fence_look_up_by_indexes(million: Connection) -> None:
     org = column(million, "org_id", HELD)[0]
     given = {"job_type": "probe.run", "org_id": str(org)}
     requests = [given | {"payload": {"n": n}, "idempotency_key": f"new{n}"} for n in range(50)]
-    with plans_of(million) as told:
+    with plans_of(million) as reported:
         million.execute("select postroom.hold_claim(%(job_id)s, %(token)s)", held)
         million.execute("select * from postroom.enqueue_jobs(%s)", (Jsonb(requests),))
         million.execute("select * from postroom.settle_held(%(job_id)s, %(token)s, '{}', 0, now())", held)
-    assert len(told) > len(("hold", "enqueue", "settle")), "the functions' own statements are told too"
-    assert whole_reads(told) == set()
-    assert {"jobs_pkey", "jobs_parked"} <= indexes(told)
+    assert len(reported) > len(("hold", "enqueue", "settle")), "the functions' own statements are reported too"
+    assert whole_reads(reported) == set()
+    assert {"jobs_pkey", "jobs_parked"} <= indexes(reported)
 
 
 def test_there_are_a_million(million: Connection) -> None:
@@ -232,6 +232,6 @@ def test_there_are_a_million(million: Connection) -> None:
 
 
 def test_reading_a_big_table_from_end_to_end_is_found(million: Connection) -> None:
-    with plans_of(million) as told:
+    with plans_of(million) as reported:
         million.execute("select count(*) from jobs where payload ->> 'n' = '7'")
-    assert len(whole_reads(told)) == 1
+    assert len(whole_reads(reported)) == 1
