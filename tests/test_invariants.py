@@ -21,7 +21,7 @@ ENQUEUED, STARTED, SUCCEEDED = ("job.enqueued", 0), ("job.started", 1), ("job.su
         ([ENQUEUED, STARTED, SUCCEEDED, SUCCEEDED], State.SUCCEEDED, 1),  # settled twice
         ([ENQUEUED, STARTED, SUCCEEDED, ("job.cancel_requested", 1)], State.SUCCEEDED, 1),  # something after the end
         ([ENQUEUED, ("job.started", 2)], State.RUNNING, 2),  # an attempt is missing
-        ([ENQUEUED, STARTED], State.SUCCEEDED, 1),  # the end is not told
+        ([ENQUEUED, STARTED], State.SUCCEEDED, 1),  # the end is not audited
     ],
 )
 def test_a_gap_in_the_events_is_seen(events: list[tuple[str, int]], ends_in: State, attempt: int) -> None:

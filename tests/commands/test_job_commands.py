@@ -142,8 +142,8 @@ def test_canceling_tells_what_became_of_each(process: Runtime, org: UUID, databa
     ended = "ended before, or unknown"
     states = {UUID(row["job_id"]): row["state"] for row in rows}
     assert states == {queued: "canceled", done: ended, unknown: ended}
-    told = database.execute("select actor_id, data from audit_log where event = 'job.canceled'").fetchall()
-    assert told == [("operator:ada", {"reason": "not needed"})]
+    audited = database.execute("select actor_id, data from audit_log where event = 'job.canceled'").fetchall()
+    assert audited == [("operator:ada", {"reason": "not needed"})]
     assert answer(jobs, "cancel", enqueued(org), "--reason", "not needed")[0]["state"] == "canceled"
 
 

@@ -108,16 +108,16 @@ class LedgerMachine(RuleBasedStateMachine):
             self.hints.clear()
             with self.store.ledger() as tx:
                 self.verbs.recall_hints(tx, batch=1000)
-        told: set[UUID] = set()
+        got: set[UUID] = set()
         for hint in self.verbs.relay(self.store, burst=2, room=room):
             job = self.model.jobs[hint.job_id]
             assert job.state is State.QUEUED, f"a hint for {job}"
-            # One that was claimed within the drift and given back may be told of again within it.
+            # One that was claimed within the drift and given back may be reported again within it.
             assert job.run_at <= self.model.now + DRIFT, f"a hint too early for {job}"
             assert not any(self.model.is_closed(gate) for gate in job.gates()), f"a hint past a gate for {job}"
-            told.add(hint.job_id)
+            got.add(hint.job_id)
         if broker != "forgets":
-            self._note(told)
+            self._note(got)
 
     @rule(data=st.data(), number=st.integers(0, 1), answered=st.sampled_from([True, True, True, False]))
     @precondition(lambda self: self.hints)
@@ -147,10 +147,10 @@ class LedgerMachine(RuleBasedStateMachine):
         claimed = {job.job_id: job for job in claims.jobs}
         self.model.check_slots([job_id for job_id, said in answers.items() if said == "claimed"], set(claimed))
         for job_id, said in answers.items():
-            told = "claimed" if job_id in claimed else claims.refused.get(job_id)
+            got = "claimed" if job_id in claimed else claims.refused.get(job_id)
             contested = said == "claimed" and self.model.jobs[job_id].key
-            assert told == said or (contested and told == "serial"), f"{told} instead of {said}"
-            if told in {"canceled", "expired"}:
+            assert got == said or (contested and got == "serial"), f"{got} instead of {said}"
+            if got in {"canceled", "expired"}:
                 self.model.jobs[job_id].state = State.CANCELED
         for job_id, job in claimed.items():
             wish = {start for named, start in zip(job_ids, starts, strict=True) if named == job_id}
@@ -176,8 +176,8 @@ class LedgerMachine(RuleBasedStateMachine):
         demand = {BacklogKey("default", priority, self.fixture.orgs[org]): count for priority in (0, 5)}
         with self.store.ledger() as tx:
             claims = self.verbs.claim(tx, [], worker.worker_id, lease=LEASE_SPAN, demand=demand, token=token)
-        told = {job.job_id: "claimed" for job in claims.jobs} | claims.refused
-        for job_id, said in told.items():
+        got = {job.job_id: "claimed" for job in claims.jobs} | claims.refused
+        for job_id, said in got.items():
             job = self.model.jobs[job_id]
             assert job.kind.light, f"{job} came from a backlog"
             assert job.org == self.fixture.orgs[org], f"{job} is another org's"
@@ -187,7 +187,7 @@ class LedgerMachine(RuleBasedStateMachine):
             if said == "claimed":
                 self.model.claim(job_id, worker.worker_id, token, starts=False)
         for priority in (0, 5):
-            assert sum(self.model.jobs[job_id].priority == priority for job_id in told) <= count
+            assert sum(self.model.jobs[job_id].priority == priority for job_id in got) <= count
         if answered:
             self.claimed += sorted(claims.jobs, key=lambda job: list(self.model.jobs).index(job.job_id))
         else:
@@ -341,9 +341,9 @@ class LedgerMachine(RuleBasedStateMachine):
         """An operator asks for jobs to be canceled."""
         job_ids = data.draw(st.lists(st.sampled_from(list(self.model.jobs)), min_size=1, max_size=2, unique=True))
         with self.store.ledger() as tx:
-            told = ledger.cancel(tx, job_ids, "no longer wanted", by=Origin())
+            got = ledger.cancel(tx, job_ids, "no longer wanted", by=Origin())
         expected = {job_id: self.model.cancel(job_id) for job_id in job_ids}
-        assert told == {job_id: state for job_id, state in expected.items() if state}
+        assert got == {job_id: state for job_id, state in expected.items() if state}
 
     @rule(data=st.data(), scope=CLOSABLE, wait=st.sampled_from([None, 50, 250, 1050]))
     @precondition(lambda self: self.model.jobs)

@@ -1,7 +1,7 @@
 """The boundaries that a process crosses while it runs a job, and the watch that makes one of them go wrong.
 
 A process acts in three ways: a statement or a commit to PostgreSQL, a call to a provider, a message to the
-broker. A death between two boundaries cannot be told from a death before the second, so "before each" is everywhere.
+broker. A death between two boundaries looks like a death before the second, so "before each" is everywhere.
 """
 
 from collections.abc import Callable, Sequence

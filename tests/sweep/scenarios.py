@@ -133,7 +133,7 @@ def whole_mailbox(env: MailEnvironment) -> UUID:
 
 
 def unseen_letter(env: MailEnvironment) -> UUID:
-    """A letter that history has told of."""
+    """A letter that history has reported."""
     env.sync()
     place = env.deliver("Lunch?", QUESTION)
     return env.enqueue("gmail.ingest", {"message_id": place.message_id, "thread_id": place.thread_id})
@@ -206,7 +206,7 @@ def long_finished(job_type: str, age: timedelta) -> Prepare:
 
 
 def spent_day(env: MailEnvironment) -> UUID:
-    """An org whose money for the day is gone, and nobody has been told yet."""
+    """An org whose money for the day is gone, and nobody has been notified yet."""
     today = env.process.clock().date()
     env.database.execute(
         "insert into budget_days (org_id, day, exhausted_at) values (%s, %s, now())", (env.account.org_id, today)

@@ -1,4 +1,4 @@
-"""An org that has spent its day: its jobs park without an attempt, the operator is told once, the others go on."""
+"""An org that has spent its day: its jobs park without an attempt, the operator is notified once, the others go on."""
 
 from datetime import UTC, datetime
 from uuid import UUID

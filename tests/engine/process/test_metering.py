@@ -80,8 +80,8 @@ def test_calls_go_on_uncounted_while_the_counting_place_is_away(tmp_path: Path) 
         with capture_logs() as logs:
             for _ in range(10):
                 meter("a.method", 1)
-    told = [(entry["event"], entry["limit"]) for entry in logs]
-    assert told == [("calls_not_counted", "anthropic.requests")], "told once, not at each call"
+    logged = [(entry["event"], entry["limit"]) for entry in logs]
+    assert logged == [("calls_not_counted", "anthropic.requests")], "logged once, not at each call"
 
 
 def test_a_provider_without_written_limits_has_no_meter(meters: Meters) -> None:

@@ -67,7 +67,7 @@ def ends(database: Connection) -> dict[UUID, tuple[str, str | None]]:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "state", "told"),
+    ("outcome", "state", "reason"),
     [
         (Done(Counter(a=1)), "succeeded", None),
         (Done([1]), "dead", "output: is no JSON object"),  # type: ignore[arg-type] # what mypy would refuse
@@ -83,7 +83,7 @@ def ends(database: Connection) -> dict[UUID, tuple[str, str | None]]:
     ids=lambda given: f"{type(given).__name__}" if isinstance(given, Done | Cancel | Snooze | Exception) else None,
 )
 def test_an_odd_outcome_ends_its_own_job_and_no_other_s(
-    process: Runtime, org: UUID, database: Connection, outcome: Outcome | Exception, state: str, told: str | None
+    process: Runtime, org: UUID, database: Connection, outcome: Outcome | Exception, state: str, reason: str | None
 ) -> None:
     loop, (odd, *others) = claim(process, org, 3)
     loop.deliver([report_of(odd, outcome)])
@@ -93,11 +93,11 @@ def test_an_odd_outcome_ends_its_own_job_and_no_other_s(
     ended = ends(database)
     assert [ended[other.job_id] for other in others] == [("succeeded", None)] * 2
     assert ended[odd.job_id][0] == state
-    assert told is None or str(ended[odd.job_id][1]).startswith(told)
+    assert reason is None or str(ended[odd.job_id][1]).startswith(reason)
 
 
 @pytest.mark.parametrize(
-    ("broken", "told"),
+    ("broken", "reason"),
     [
         ({"reason": "\udce4", "state": "canceled"}, "text: carries a character that PostgreSQL cannot store"),
         ({"run_at": datetime(2099, 1, 1), "state": "queued"}, "outcome: cannot be written: TypeError"),  # noqa: DTZ001 - the point
@@ -106,7 +106,7 @@ def test_an_odd_outcome_ends_its_own_job_and_no_other_s(
     ids=["Python cannot", "a time of no zone", "PostgreSQL cannot"],
 )
 def test_a_settlement_that_cannot_be_written_becomes_a_failure_that_can(
-    process: Runtime, org: UUID, database: Connection, broken: dict[str, Any], told: str
+    process: Runtime, org: UUID, database: Connection, broken: dict[str, Any], reason: str
 ) -> None:
     """Whatever slipped past the pool."""
     loop, jobs = claim(process, org, 3)
@@ -117,7 +117,7 @@ def test_a_settlement_that_cannot_be_written_becomes_a_failure_that_can(
     assert loop.idle
     assert ends(database) == {
         jobs[0].job_id: ("succeeded", None),
-        jobs[1].job_id: ("dead", told),
+        jobs[1].job_id: ("dead", reason),
         jobs[2].job_id: ("succeeded", None),
     }
 

@@ -1,4 +1,4 @@
-"""The way into the pool: what becomes of batches that the pool was told to forget."""
+"""The way into the pool: what becomes of batches that the pool was made to forget."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta

@@ -32,9 +32,9 @@ def failed(conduct: Conduct, timeout_s: float = 5) -> Failure:
         with pytest.raises(Failure) as caught:
             model.ask(QUESTION)
         assert len(wire.seen) == 1
-    told = f"{caught.value!r}{caught.value.__cause__}{caught.value.__context__}"
-    assert "lunch" not in told
-    assert "sk-secret" not in told
+    shown = f"{caught.value!r}{caught.value.__cause__}{caught.value.__context__}"
+    assert "lunch" not in shown
+    assert "sk-secret" not in shown
     return caught.value
 
 

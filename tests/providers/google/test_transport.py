@@ -111,6 +111,6 @@ def test_the_token_is_sent_and_appears_in_no_failure() -> None:
         with pytest.raises(Transient) as caught:
             gmail.search("from:bob@example.org salary")
         assert wire.seen[0].headers["authorization"] == "Bearer ya29.secret"
-    told = f"{caught.value!r} {caught.value.reason} {caught.value.__cause__} {caught.value.__context__}"
-    assert "secret" not in told
-    assert "salary" not in told
+    shown = f"{caught.value!r} {caught.value.reason} {caught.value.__cause__} {caught.value.__context__}"
+    assert "secret" not in shown
+    assert "salary" not in shown

@@ -47,5 +47,5 @@ def test_the_story_is_told_whole_and_in_order() -> None:
     rest = list(waves)
     assert len(first) == FIRST_SYNC
     assert {len(wave) for wave in rest} == {WAVE}
-    told = [one.story.file for one in first] + [one.story.file for wave in rest for one in wave]
-    assert told == [one.story.file for one in whole_story()]
+    files = [one.story.file for one in first] + [one.story.file for wave in rest for one in wave]
+    assert files == [one.story.file for one in whole_story()]

@@ -66,7 +66,7 @@ def test_a_plan_is_kept(store: Database, org: UUID, call: str) -> None:
     with store.statements() as tx:
         for _ in range(4 * TRIED):
             act(tx, store, org, worker)
-        told = tx.raw(
+        plans = tx.raw(
             "select statement, custom_plans from pg_prepared_statements where not from_sql and generic_plans > 0"
         )
-    assert [row.custom_plans for row in told] == [TRIED] * statements, told
+    assert [row.custom_plans for row in plans] == [TRIED] * statements, plans

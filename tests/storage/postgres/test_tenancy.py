@@ -143,8 +143,8 @@ def test_a_view_shows_a_tenant_its_own_rows_and_takes_none(
                 )
                 == []
             ), view
-    told = database.execute("select event from audit_log where org_id = %s order by id", (mine,)).fetchall()
-    assert told == [("probe.done",), ("job.started",), ("job.succeeded",)]
+    audited = database.execute("select event from audit_log where org_id = %s order by id", (mine,)).fetchall()
+    assert audited == [("probe.done",), ("job.started",), ("job.succeeded",)]
 
 
 def refused(tx: Transaction, statement: str, **values: object) -> bool:
