@@ -88,10 +88,10 @@ def test_the_tutorials_job_refuses_a_second_one_while_the_first_is_queued(env: M
 def test_the_readmes_job_archives_a_thread(env: MailEnvironment) -> None:
     payload, handler = README.code("python")
     load("threads", payload, handler)
-    assert catalogue.find("threads.put_away") is not None
+    assert catalogue.find("threads.archive") is not None
     publish_catalogue()
     place = env.deliver("Lunch", "See you at noon.")
-    job_id = env.enqueue("threads.put_away", {"thread_id": place.thread_id})
+    job_id = env.enqueue("threads.archive", {"thread_id": place.thread_id})
     assert env.run(job_id) == "succeeded"
     assert "INBOX" not in env.mailbox.state().label_names(place.message_id)
     assert env.count("select count(*) from idempotency_keys where kind = 'effect' and status = 'succeeded'") == 1

@@ -138,7 +138,7 @@ class PoolDispatcher:
         consumer = self._consumer
         celery = {"app": consumer.app, "eventer": consumer.event_dispatcher, "hostname": consumer.hostname}
         request = JobRequest(message, job, **celery)
-        request.announce_end(consumer)
+        request.announce(consumer)
         return request
 
     def _enter(self, batch: PoolBatch, requests: Requests) -> None:

@@ -44,7 +44,7 @@ def audited(database: Connection, event: str) -> int:
 
 def audit_one(ctx: JobContext, tx: Transaction) -> None:
     """A row of the handler."""
-    audit.append(tx, ctx.job, "probe.told", {})
+    audit.append(tx, ctx.job, "probe.noted", {})
 
 
 def test_an_intent_commits_with_the_rows_of_its_transaction(ctx: JobContext, database: Connection) -> None:
@@ -55,7 +55,7 @@ def test_an_intent_commits_with_the_rows_of_its_transaction(ctx: JobContext, dat
     with ctx.tx() as tx:
         ctx.begin_effect(tx, KEY)
         audit_one(ctx, tx)
-    assert (status(database), audited(database, "probe.told")) == ("running", 1)
+    assert (status(database), audited(database, "probe.noted")) == ("running", 1)
 
 
 def test_a_recorded_result_is_returned_without_another_call(ctx: JobContext, database: Connection) -> None:
@@ -66,7 +66,7 @@ def test_a_recorded_result_is_returned_without_another_call(ctx: JobContext, dat
     with ctx.tx() as tx:
         guard.record(tx)
         audit_one(ctx, tx)
-    assert (status(database), audited(database, "probe.told")) == ("succeeded", 1)
+    assert (status(database), audited(database, "probe.noted")) == ("succeeded", 1)
     assert ctx.effect(KEY, lambda: {"sent": 2}) == {"sent": 1}
 
 
@@ -96,7 +96,7 @@ def test_a_result_is_not_recorded_without_the_rows_that_follow_from_it(ctx: JobC
         guard.record_with(ctx.tx, refuse)
     assert status(database) == "running"
     guard.record_with(ctx.tx, partial(audit_one, ctx))
-    assert (status(database), audited(database, "probe.told")) == ("succeeded", 1)
+    assert (status(database), audited(database, "probe.noted")) == ("succeeded", 1)
 
 
 def test_an_effect_whose_claim_was_lost_meanwhile_is_told(ctx: JobContext, database: Connection) -> None:
@@ -107,7 +107,7 @@ def test_an_effect_whose_claim_was_lost_meanwhile_is_told(ctx: JobContext, datab
     with pytest.raises(ClaimLost):
         guard.record_with(ctx.tx, partial(audit_one, ctx))
     assert status(database) == "running"
-    assert (audited(database, "effect.unrecorded"), audited(database, "probe.told")) == (1, 0)
+    assert (audited(database, "effect.unrecorded"), audited(database, "probe.noted")) == (1, 0)
 
 
 def test_no_effect_begins_for_a_job_that_is_to_be_canceled(ctx: JobContext, database: Connection) -> None:

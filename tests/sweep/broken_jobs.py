@@ -46,7 +46,7 @@ class Hasty(ThreadPayload, job_type="broken_jobs.hasty"): ...
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def hasty(ctx: JobContext, payload: Hasty) -> Outcome:
-    """Tell of a child before it is committed (P5)."""
+    """Announce a child before it is committed (P5)."""
     with ctx.tx() as tx:
         made = ctx.enqueue(tx, ClassifyPayload(account_id=payload.account_id, message_id=payload.message_id))
         ctx.runtime.publisher.publish([one.hint for one in made])
@@ -60,7 +60,7 @@ class Chattering(ThreadPayload, job_type="broken_jobs.chattering"): ...
 def chattering(ctx: JobContext, _payload: Chattering) -> Outcome:
     """Write what a second attempt writes again."""
     with ctx.tx() as tx:
-        audit.append(tx, ctx.job, "probe.told", {})
+        audit.append(tx, ctx.job, "probe.noted", {})
     return Done()
 
 
@@ -71,7 +71,7 @@ class Unfenced(ThreadPayload, job_type="broken_jobs.unfenced"): ...
 def unfenced(ctx: JobContext, _payload: Unfenced) -> Outcome:
     """Write without asking whether the claim still holds (P4)."""
     with ctx.runtime.database.tenant(ctx.org_id) as tx:
-        audit.append(tx, ctx.job, "probe.told", {})
+        audit.append(tx, ctx.job, "probe.noted", {})
     return Done()
 
 
@@ -98,7 +98,7 @@ class Garrulous(ThreadPayload, job_type="broken_jobs.garrulous"): ...
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def garrulous(ctx: JobContext, _payload: Garrulous) -> Outcome:
-    """Tell of a step that was not taken (P2)."""
+    """Audit a step that was not taken (P2)."""
     with ctx.runtime.database.ledger() as tx:
         audit.append(tx, ctx.job, "job.started", {})
     return Done()

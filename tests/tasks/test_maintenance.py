@@ -15,7 +15,7 @@ from engine.beat import tick
 from storage.accounts import accounts
 from storage.accounts.accounts import Account
 from storage.ledger import ledger
-from tests.doubles.end_hooks import make_hook, repair_hook, told
+from tests.doubles.end_hooks import hook_calls, make_hook, repair_hook
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, pass_time
 from tests.doubles.mail_environment import MailEnvironment, connect
 
@@ -107,8 +107,8 @@ def test_an_account_whose_watch_was_not_renewed_raises_the_alarm(env: MailEnviro
 def test_an_alarm_is_raised_with_the_end_of_its_job(env: MailEnvironment) -> None:
     """Else an attempt that dies in between raises it a second time."""
     job_id = keep_house(env, "maintenance.check_watches")["id"]
-    told = "select count(distinct xmin::text), count(*) from audit_entries where job_id = %s and event = any(%s)"
-    row = env.database.execute(told, (job_id, ["watch.lapsed", "job.succeeded"])).fetchone()
+    query = "select count(distinct xmin::text), count(*) from audit_entries where job_id = %s and event = any(%s)"
+    row = env.database.execute(query, (job_id, ["watch.lapsed", "job.succeeded"])).fetchone()
     assert row == (1, 2)
 
 
@@ -176,5 +176,5 @@ def test_an_end_hook_that_could_not_run_is_called_again_until_it_can(env: MailEn
     follow_up = env.job(row[0])
     assert (follow_up["state"], follow_up["attempt"]) == ("succeeded", 2)
     assert follow_up["output"] == {"job_id": str(ended.job_id), "cause": "raised"}
-    ((org_id, facts),) = told(env.database)
+    ((org_id, facts),) = hook_calls(env.database)
     assert (org_id, facts["job_id"], facts["output"]) == (env.account.org_id, str(ended.job_id), {"n": 1})

@@ -52,7 +52,7 @@ def test_a_window_finds_the_pace_of_fast_workers_within_a_second(cap: int, pace:
     assert window.size <= max(SMALLEST_WINDOW, pace), "a new job waits for a second at most"
 
 
-def test_a_window_of_slow_workers_stays_small_although_they_fill_their_hands_at_once() -> None:
+def test_a_window_of_slow_workers_stays_small_although_they_claim_much_at_once() -> None:
     window = Window()
     sizes = []
     for turn in range(400):
