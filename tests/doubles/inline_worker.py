@@ -179,18 +179,14 @@ def claim_job(process: Runtime, job_id: UUID) -> ClaimedJob:
 
 
 def run_claimed(job: ClaimedJob) -> Report:
-    """Run a job that was claimed, as the pool does; returns its report, of which nothing is written yet."""
+    """Run a job that was claimed, as the pool does; returns its report.
+
+    A settlement that the report still carries is not written yet.
+    """
     place = MARKERS.take()
     (report,) = perform([job], place)
     MARKERS.free(place)
     return report
-
-
-def settle_job(process: Runtime, report: Report) -> None:
-    """Write what became of a job that was claimed."""
-    assert report.settlement is not None, report.status
-    with process.database.lane() as tx:
-        assert not ledger.settle(tx, [report.settlement]).refused
 
 
 def run_job(process: Runtime, job_type: Job[Any], job_id: UUID) -> str:

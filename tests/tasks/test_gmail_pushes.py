@@ -2,7 +2,7 @@
 
 from domain.jobs.job import ClaimedJob, Origin
 from storage.ledger import ledger
-from tests.doubles.inline_worker import claim_job, run_claimed, settle_job
+from tests.doubles.inline_worker import claim_job, run_claimed
 from tests.doubles.worlds import World, taken_in
 
 TEXT = "For your information only."
@@ -41,7 +41,7 @@ def test_two_syncs_of_one_account_never_run_at_once(world: World) -> None:
     push = world.enqueue("gmail.sync", {"reason": "push"})
     assert world.run(full) == "not_claimed"
     assert world.run(push) == "not_claimed"
-    settle_job(world.process, run_claimed(running))
+    assert run_claimed(running).status == "succeeded"
     assert world.run(full) == "succeeded"
     assert world.run(push) == "succeeded"
 
@@ -52,10 +52,9 @@ def test_a_push_folded_into_a_queued_one_is_not_lost(world: World) -> None:
     running = start(world)
     early = world.deliver("Early", TEXT)
     follow_up = world.enqueue("gmail.sync", {"history_id": early.history_id, "reason": "push"})
-    settlement = run_claimed(running)
+    assert run_claimed(running).status == "succeeded"
     late = world.deliver("Late", TEXT)
     assert world.enqueue("gmail.sync", {"history_id": late.history_id, "reason": "push"}) == follow_up
-    settle_job(world.process, settlement)
     world.drain()
     assert taken_in(world) == {early.message_id, late.message_id}
 
