@@ -8,14 +8,14 @@ import pytest
 
 from domain.jobs.failures import ClaimLost, Invalid
 from engine.context import JobContext
-from engine.interrupts import Canceled
-from engine.model_budget import ask_model
+from engine.interrupts import Canceled, Interrupted
 from providers.ports import ModelAnswer, ModelRequest, Usage
 from tests.doubles.factories import claim_one, enqueue_one
 from tests.doubles.probe_jobs import QUESTION
 from tests.doubles.worlds import World
 
 COST = 1_000
+VENDOR = "a vendor"
 
 
 @dataclass
@@ -34,20 +34,16 @@ class Answering:
     def most_microcents(self, _request: ModelRequest) -> int:
         return 2 * COST
 
-    def close(self) -> None:
-        """Nothing to let go of."""
 
-
-def held(world: World, model: Answering) -> JobContext:
-    """A job that may ask this model."""
-    vars(world.process)["model"] = model
+def held(world: World, *providers: str) -> JobContext:
+    """A job whose type names these providers."""
     payload = {"account_id": str(world.account.account_id), "message_id": "m"}
     job_id = enqueue_one(world.process.database, world.account.org_id, "triage.classify", payload=payload)
-    return JobContext(world.process, claim_one(world.process.database, job_id))
+    return JobContext(world.process, claim_one(world.process.database, job_id), providers=providers)
 
 
-def ask(world: World, ctx: JobContext) -> dict[str, Any]:
-    return ask_model(ctx, "classify", QUESTION, account_id=world.account.account_id)
+def ask(world: World, ctx: JobContext, model: Answering) -> dict[str, Any]:
+    return ctx.budget.ask(VENDOR, model, "classify", QUESTION, account_id=world.account.account_id)
 
 
 def booked(world: World) -> tuple[int, int, int]:
@@ -59,10 +55,9 @@ def booked(world: World) -> tuple[int, int, int]:
 
 def test_an_answer_is_paid_for_once(world: World) -> None:
     model = Answering({"label": "fyi"})
-    ctx = held(world, model)
-    assert (
-        ask(world, ctx) == ask(world, ctx) == {"arguments": {"label": "fyi"}, "stop_reason": "tool_use", "cost": COST}
-    )
+    ctx = held(world, VENDOR)
+    answer = {"arguments": {"label": "fyi"}, "stop_reason": "tool_use", "cost": COST}
+    assert [ask(world, ctx, model), ask(world, ctx, model)] == [answer, answer]
     assert model.asked == 1
     assert booked(world) == (COST, 0, 1)
     assert ctx.cost_microcents == COST
@@ -73,23 +68,43 @@ def test_the_cost_is_booked_although_the_claim_was_lost(world: World) -> None:
         world.database.execute("update jobs set claim_token = gen_random_uuid()")
 
     with pytest.raises(ClaimLost):
-        ask(world, held(world, Answering({}, lose)))
+        ask(world, held(world, VENDOR), Answering({}, lose))
     assert booked(world) == (COST, 0, 1)
     assert world.count("select count(*) from job_steps") == 0
 
 
 def test_the_cost_is_booked_although_the_answer_cannot_be_stored(world: World) -> None:
     with pytest.raises(Invalid):
-        ask(world, held(world, Answering({"label": "\x00"})))
+        ask(world, held(world, VENDOR), Answering({"label": "\x00"}))
     assert booked(world) == (COST, 0, 1)
     assert world.count("select count(*) from job_steps") == 0
 
 
 def test_nothing_is_paid_for_a_job_that_is_to_be_canceled(world: World) -> None:
     model = Answering({})
-    ctx = held(world, model)
+    ctx = held(world, VENDOR)
     world.database.execute("update jobs set cancel_requested_at = now(), cancel_reason = 'no need'")
     with pytest.raises(Canceled, match="no need"):
-        ask(world, ctx)
+        ask(world, ctx, model)
+    assert model.asked == 0
+    assert booked(world) == (0, 0, 0)
+
+
+def test_a_type_that_does_not_name_the_provider_may_not_ask(world: World) -> None:
+    """Its jobs would be kept back by no gate."""
+    model = Answering({})
+    ctx = held(world, "another vendor")
+    with pytest.raises(ValueError, match="does not name a vendor in its providers"):
+        ask(world, ctx, model)
+    assert model.asked == 0
+    assert booked(world) == (0, 0, 0)
+
+
+def test_nothing_is_paid_while_the_process_stops(world: World) -> None:
+    model = Answering({})
+    ctx = held(world, VENDOR)
+    world.process.stopping.set()
+    with pytest.raises(Interrupted):
+        ask(world, ctx, model)
     assert model.asked == 0
     assert booked(world) == (0, 0, 0)
