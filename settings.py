@@ -1,7 +1,8 @@
 """The environment, read once into one frozen record; nothing else reads `os.environ`."""
 
+from dataclasses import dataclass, fields
 from functools import cache
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -104,6 +105,31 @@ class Settings(BaseSettings):
     )
 
     log_level: str = Field("INFO", description="The least severe level that is logged.")
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerSettings:
+    """What of the settings a handler may read: how its providers are reached, and no way into the database.
+
+    Each field is the field of the same name of `Settings`.
+    """
+
+    gmail_endpoint: str | None
+    google_token_uri: str
+    google_client_id: str
+    google_client_secret: SecretStr
+    google_request_timeout_s: float
+    pubsub_topic: str
+    anthropic_base_url: str | None
+    anthropic_api_key: SecretStr
+    anthropic_timeout_s: float
+    classify_model: str
+    draft_model: str
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """The handlers' part of these settings."""
+        return cls(**{field.name: getattr(settings, field.name) for field in fields(cls)})
 
 
 @cache

@@ -1,10 +1,10 @@
 """What a handler may do: touch its org's rows under its claim, keep steps, cause effects once, stop when asked."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 from uuid import UUID
 
 import structlog
@@ -16,17 +16,26 @@ from domain.payloads.payload import JobOptions, Payload, jobs_of
 from engine.effects import EffectGuard
 from engine.enqueue import enqueue_jobs
 from engine.interrupts import Canceled, Interrupted
+from engine.model_budget import ModelBudget
 from engine.process.runtime import Runtime
+from providers.ports import Meter
+from settings import HandlerSettings
 from storage.ledger import effects, ledger
 from storage.postgres.database import Transaction
+from storage.secrets.sealing import Sealer
+
+T = TypeVar("T")
 
 
 class JobContext:
     """One attempt at one job. Every write it makes names the attempt's claim (promise P4)."""
 
-    def __init__(self, runtime: Runtime, job: ClaimedJob, began_at: datetime | None = None) -> None:
-        """Bind the attempt to the process it runs in."""
-        self.runtime = runtime
+    def __init__(
+        self, runtime: Runtime, job: ClaimedJob, began_at: datetime | None = None, *, providers: Sequence[str] = ()
+    ) -> None:
+        """Bind the attempt to the process it runs in; `providers` are those that its job type names."""
+        self._runtime = runtime
+        self._providers = providers
         self.job = job
         self.began_at = began_at or runtime.clock()
         self.cost_microcents = 0
@@ -50,15 +59,50 @@ class JobContext:
         """The org whose rows this job may see."""
         return self.job.org_id
 
+    @property
+    def settings(self) -> HandlerSettings:
+        """What of the settings a handler may read."""
+        return HandlerSettings.of(self._runtime.settings)
+
+    @property
+    def sealer(self) -> Sealer:
+        """Opens and seals tokens."""
+        return self._runtime.sealer
+
+    def meter(self, provider: str, account: str = "") -> Meter:
+        """What a provider's client asks before each call, for one account or, without one, for the installation.
+
+        It raises `Throttled` when the call would exceed a limit. Raises `Invalid` for a provider without known limits.
+        """
+        return self._runtime.meters.meter(provider, account)
+
+    @cached_property
+    def budget(self) -> ModelBudget:
+        """The org's money for paid calls, and the only way to make one."""
+        return ModelBudget(self._runtime, self.job, self._providers, add_cost=self._add_cost, enqueue=self.enqueue)
+
+    def shared(self, key: str, make: Callable[[], T]) -> T:
+        """The process's one object of that key, such as a client with its connections; `make` is called once.
+
+        The threads of the process share it, and it outlives the job: it must not hold the job's context. A forked child
+        makes its own.
+        """
+        return self._runtime.shared(key, make)
+
     def now(self) -> datetime:
         """The present, with its zone."""
-        return self.runtime.clock()
+        return self._runtime.clock()
+
+    @property
+    def clock(self) -> Callable[[], datetime]:
+        """What tells the present, for a client that outlives the job."""
+        return self._runtime.clock
 
     @contextmanager
     def tx(self) -> Iterator[Transaction]:
         """Open a short transaction on the org's rows that holds the claim; raises `ClaimLost`. Keep the network out."""
         job = self.job
-        with self.runtime.database.claimed(job.org_id, job.job_id, job.token) as transaction:
+        with self._runtime.database.claimed(job.org_id, job.job_id, job.token) as transaction:
             yield transaction
 
     @contextmanager
@@ -66,7 +110,7 @@ class JobContext:
         """Open a transaction over all orgs, for housekeeping of the system org only; holds the claim."""
         if self.job.org_id != SYSTEM_ORG:
             raise Forbidden("only the system org's jobs may look across orgs")
-        with self.runtime.database.ledger() as transaction:
+        with self._runtime.database.ledger() as transaction:
             transaction.raw(
                 "select postroom.hold_claim(%(job)s, %(token)s)", {"job": self.job.job_id, "token": self.job.token}
             )
@@ -84,14 +128,14 @@ class JobContext:
     ) -> JsonObject:
         """Do work once per job: a later attempt gets the kept result. `cost` reads microcents off the result."""
         self.check()
-        with self.runtime.database.statements() as transaction:
+        with self._runtime.database.statements() as transaction:
             kept = effects.load_step(transaction, self.job.job_id, name)
         if kept is not None:
             return kept
         result = work()
         spent = cost(result) if cost else 0
-        self.cost_microcents += spent
-        with self.runtime.database.statements() as transaction:
+        self._add_cost(spent)
+        with self._runtime.database.statements() as transaction:
             effects.save_step(transaction, self.job, name, result, spent)
         return result
 
@@ -108,7 +152,7 @@ class JobContext:
         Raises `Uncertain` when nobody can know whether it happened, `ClaimLost`, and what `call` raises.
         """
         self.check()
-        return EffectGuard(self.runtime, self.job, self.log, key, strategy).once(call, find)
+        return EffectGuard(self._runtime, self.job, self.log, key, strategy).once(call, find)
 
     def begin_effect(self, tx: Transaction, key: str, strategy: Strategy = Strategy.FIND) -> EffectGuard:
         """Write an effect's intent together with other rows of the caller's transaction; commit it before the call.
@@ -116,19 +160,22 @@ class JobContext:
         For effects whose intent or result is committed with rows of the handler (`EffectGuard`). Raises as `effect`.
         """
         self._go_on(tx)
-        guard = EffectGuard(self.runtime, self.job, self.log, key, strategy)
+        guard = EffectGuard(self._runtime, self.job, self.log, key, strategy)
         guard.begin(tx)
         return guard
 
     def check(self) -> None:
         """Stop here when the job was canceled, the process is stopping, or the claim is lost."""
-        with self.runtime.database.statements() as transaction:
+        with self._runtime.database.statements() as transaction:
             self._go_on(transaction)
 
     def need_to_run(self) -> None:
         """Stop here when the process is stopping; asks nobody."""
-        if self.runtime.stopping.is_set():
+        if self._runtime.stopping.is_set():
             raise Interrupted("the worker is stopping")
+
+    def _add_cost(self, microcents: int) -> None:
+        self.cost_microcents += microcents
 
     def _go_on(self, tx: Transaction) -> None:
         self.need_to_run()
@@ -138,6 +185,6 @@ class JobContext:
 
     def progress(self, document: JsonObject) -> None:
         """Report how far the job is; shown to operators, overwritten by the next."""
-        with self.runtime.database.statements() as transaction:
+        with self._runtime.database.statements() as transaction:
             if not ledger.record_progress(transaction, self.job, document):
                 raise ClaimLost("the claim was lost before progress was recorded")

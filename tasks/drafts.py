@@ -111,7 +111,7 @@ def _answer(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
 def _text(ctx: JobContext, case: Case) -> DraftText:
     """The reply's words, from this or an earlier attempt; `Invalid` when the model's answer cannot be used."""
     prompt = draft_prompt([one.parsed for one in case.messages], boundary(), guidance=case.guidance)
-    return accept_draft(ask(ctx, case.account.account_id, "draft", ctx.runtime.settings.draft_model, prompt))
+    return accept_draft(ask(ctx, case.account.account_id, "draft", ctx.settings.draft_model, prompt))
 
 
 def _make(

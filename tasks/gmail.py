@@ -125,7 +125,7 @@ def _has_some_of_ours(ctx: JobContext, account: Account, listed: Sequence[Mailbo
 )
 def renew_watch(ctx: JobContext, payload: RenewWatchPayload) -> Outcome:
     """Renew Gmail's push watch, which lapses after seven days. The cursor stays as it is."""
-    topic = ctx.runtime.settings.pubsub_topic
+    topic = ctx.settings.pubsub_topic
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
     with open_mailbox(ctx, account) as mailbox:

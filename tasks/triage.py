@@ -63,7 +63,7 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
     by_model = decision.source == "llm"
     origins = Origins(
         job_id=ctx.job.job_id,
-        model=ctx.runtime.settings.classify_model if by_model else None,
+        model=ctx.settings.classify_model if by_model else None,
         # The database lets only a deterministic decision name rules; a model's names them in its rationale.
         rule_ids=match.rule_ids if match and not by_model else (),
     )
@@ -166,7 +166,7 @@ def _ask_model(ctx: JobContext, case: Case) -> Decision:
     offered = [one for one in case.labels if one.for_classifier]
     choices = [LabelChoice(one.label.name, one.description) for one in offered]
     prompt = classification_prompt(case.message.parsed, boundary(), guidance=case.guidance, labels=choices)
-    model = ctx.runtime.settings.classify_model
+    model = ctx.settings.classify_model
     answer = ask(ctx, case.account.account_id, "classify", model, prompt)
     try:
         return accept_answer(answer, {one.label.name: one.label.label_id for one in offered})

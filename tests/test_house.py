@@ -21,8 +21,6 @@ ENGINE_MAY = {
     "storage.money",
     "storage.secrets",
     "providers.ports",
-    "providers.on_demand",
-    "providers.anthropic.models",
     "observability",
     "settings",
     "celeryconfig",
@@ -138,6 +136,14 @@ def families_that_know_families(module: Module) -> Iterator[str]:
             )
 
 
+def families_that_reach_past_their_context(module: Module) -> Iterator[str]:
+    if module.room != "tasks":
+        return
+    for found in module.imports():
+        if belongs(found.target, ["engine.process.runtime"]):
+            yield f"{module.at(found)} imports {found.target}: a handler uses what `ctx` gives it"
+
+
 def payloads_that_know_more_than_jobs(module: Module) -> Iterator[str]:
     for found in module.imports() if belongs(module.name, ["domain.payloads"]) else ():
         if belongs(found.target, OURS) and not belongs(found.target, ["domain.jobs", "domain.payloads"]):
@@ -197,6 +203,7 @@ CHECKS = (
     readers_of_the_environment,
     log_setups,
     families_that_know_families,
+    families_that_reach_past_their_context,
     payloads_that_know_more_than_jobs,
     hand_made_jobs,
     hidden_imports,
@@ -249,6 +256,12 @@ def test_the_house_has_no_room_that_the_table_forgets(house: House) -> None:
         (log_setups, "engine.app", "structlog.configure()", "sets up logging"),
         (families_that_know_families, "tasks.gmail", "from tasks import triage", "a family imports no family"),
         (families_that_know_families, "tasks.mail.labels", "from tasks.gmail import sync", "imports tasks.gmail.sync"),
+        (
+            families_that_reach_past_their_context,
+            "tasks.mail.labels",
+            "from engine.process.runtime import runtime",
+            "a handler uses what `ctx` gives it",
+        ),
         (payloads_that_know_more_than_jobs, "domain.payloads.gmail", "from domain.mail import rules", "domain.mail"),
         (hand_made_jobs, "gateway.webhooks", "NewJob('gmail.sync', org, {})", "gateway/webhooks.py:1 writes a job's"),
         (hidden_imports, "tests.test_x", "def f():\n    import json", "tests/test_x.py:2 imports inside f"),

@@ -10,13 +10,12 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from typing import Any, Protocol, TypeVar, runtime_checkable
 from uuid import UUID, uuid4
 
 from domain.scheduling.limits import check_amounts
 from engine.process.metering import Meters
 from engine.process.publisher import Publisher
-from providers.on_demand import on_demand
-from providers.ports import LanguageModel
 from settings import Settings, load
 from storage.ledger.ledger import Worker
 from storage.postgres.database import Database
@@ -86,6 +85,17 @@ NODE_LEASE = mmap.mmap(-1, MONOTONIC.size)
 """When this worker command's lease was renewed; before the first renewal, long ago."""
 
 
+@runtime_checkable
+class _Closable(Protocol):
+    """What holds connections until it is closed."""
+
+    def close(self) -> None:
+        """Let go of them."""
+
+
+T = TypeVar("T")
+
+
 class Runtime:
     """The process's own objects. Tests build one with what they want to control."""
 
@@ -108,6 +118,8 @@ class Runtime:
         self.worker = Worker(WORKER_ID if node else uuid4(), NODE_ID, socket.gethostname(), os.getpid())
         self.lease = Lease(timedelta(seconds=settings.lease_s), NODE_LEASE if node else None)
         self.stopping = NODE_STOP_FLAG if node else StopFlag()
+        self._sharing = threading.RLock()  # what is made may itself need a shared object
+        self._shared: dict[str, Any] = {}
 
     @property
     def hint_timeout(self) -> timedelta:
@@ -129,24 +141,23 @@ class Runtime:
         """What every client of a provider asks before each call."""
         return Meters.of(self.settings)
 
-    @cached_property
-    def model(self) -> LanguageModel:
-        """The language model, shared by the threads of this process; `engine/model_budget.py` is the way to ask it."""
-        settings = self.settings
-        model: LanguageModel = on_demand("providers.anthropic.language_model:AnthropicModel")(
-            api_key=settings.anthropic_api_key.get_secret_value(),
-            timeout_s=settings.anthropic_timeout_s,
-            meter=self.meters.meter("anthropic"),
-            base_url=settings.anthropic_base_url,
-            clock=self.clock,
-        )
-        return model
+    def shared(self, key: str, make: Callable[[], T]) -> T:
+        """This process's one object of that key, made by the first thread that asks; `Runtime.close` closes it.
+
+        A key stands for one type of object. What `make` raises is raised, and the next to ask tries again.
+        """
+        with self._sharing:
+            if key not in self._shared:
+                self._shared[key] = make()
+            found: T = self._shared[key]
+            return found
 
     def close(self) -> None:
         """Let go of all connections; for tests, a process of the fleet lives until its end."""
         made = vars(self)
-        if "model" in made:
-            made["model"].close()
+        for one in self._shared.values():
+            if isinstance(one, _Closable):
+                one.close()
         if "publisher" in made:
             made["publisher"].close()
         if "database" in made:

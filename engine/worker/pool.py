@@ -32,11 +32,12 @@ BATCHES_PER_SLOT = 2
 Requests = Mapping[UUID, JobRequest]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class PoolBatch:
     """Jobs that went into the pool together; `place` is the byte in which the child marks how far it is."""
 
     jobs: tuple[ClaimedJob, ...]
+    """Those that the child gets, in its order: `place` counts over them. Revoked ones leave before it gets them."""
     place: int
     sent_at: datetime
     expected_s: float
@@ -143,23 +144,24 @@ class PoolDispatcher:
 
     def _enter(self, batch: PoolBatch, requests: Requests) -> None:
         """Give the batch to the pool, without the jobs that were revoked while they waited for it."""
-        revoked = [job_id for job_id, request in requests.items() if request.revoked()]
-        jobs = tuple(job for job in batch.jobs if job.job_id not in revoked) if revoked else batch.jobs
-        reports = [
-            Report(job.job_id, job.token, "canceled", Settlement.revoked(job, batch.sent_at))
-            for job in batch.jobs
-            if job.job_id in revoked
-        ]
-        if not jobs:
-            if self._consumer.pool.uses_semaphore:
-                self._consumer.controller.semaphore.release()
-            self._close(batch, reports)
-            return
-        if reports:
+        revoked = {job_id for job_id, request in requests.items() if request.revoked()}
+        if revoked:
+            requests = {job_id: request for job_id, request in requests.items() if job_id not in revoked}
+            reports = [
+                Report(job.job_id, job.token, "canceled", Settlement.revoked(job, batch.sent_at))
+                for job in batch.jobs
+                if job.job_id in revoked
+            ]
+            if len(reports) == len(batch.jobs):
+                if self._consumer.pool.uses_semaphore:
+                    self._consumer.controller.semaphore.release()
+                self._close(batch, reports)
+                return
+            batch.jobs = tuple(job for job in batch.jobs if job.job_id not in revoked)
             self._deliver(reports)
         result = self._consumer.pool.apply_async(
             perform,
-            args=(jobs, batch.place),
+            args=(batch.jobs, batch.place),
             accept_callback=partial(self._accept, batch, requests),
             callback=partial(self._returned, batch, requests),
             error_callback=partial(self._failed, batch, requests),

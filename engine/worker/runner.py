@@ -54,32 +54,33 @@ def run_attempt(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at:
     A settlement that takes more than a row (domain rows, children, a gate) is written here, in a transaction of its
     own.
     """
-    context = JobContext(runtime, job, began_at)
+    context = JobContext(runtime, job, began_at, providers=job_type.providers)
     outcome = execute(context, job_type)
     if isinstance(outcome, Done) and outcome.writes is not None:
-        written = _outcome_of(context, partial(_commit, context, outcome))
+        written = _outcome_of(context, partial(_commit, runtime, context, outcome))
         if written is None:
             return AttemptResult("succeeded")
         outcome = written
     try:
-        settlement = decide(context, job_type, outcome)
+        settlement = decide(runtime, context, job_type, outcome)
         if settlement.gate is not None or settlement.children:
-            return AttemptResult(finish(context, job_type, outcome))
+            return AttemptResult(finish(runtime, context, job_type, outcome))
         return AttemptResult(_status(outcome, settlement), checked(settlement))
     except Exception as error:  # noqa: BLE001 - what cannot be settled must not spoil the settlements of others
-        return fail_attempt(context, job_type, error)
+        return fail_attempt(runtime, context, job_type, error)
 
 
-def fail_attempt(context: JobContext, job_type: Job[Any], error: Exception) -> AttemptResult:
+def fail_attempt(runtime: Runtime, context: JobContext, job_type: Job[Any], error: Exception) -> AttemptResult:
     """The result of an attempt whose outcome cannot be written."""
     failure = error if isinstance(error, Failure) else _bug(context, error)
-    settlement = decide(context, job_type, failure)
+    settlement = decide(runtime, context, job_type, failure)
     return AttemptResult(settlement.state.value, settlement)
 
 
 def never_ran(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: datetime, problem: str) -> AttemptResult:
     """The result of an attempt that Celery could not bring to its handler."""
-    return fail_attempt(JobContext(runtime, job, began_at), job_type, Bug(f"celery: {redact_text(problem)[:500]}"))
+    context = JobContext(runtime, job, began_at)
+    return fail_attempt(runtime, context, job_type, Bug(f"celery: {redact_text(problem)[:500]}"))
 
 
 def unwritable(runtime: Runtime, job: ClaimedJob, failure: Failure, began_at: datetime | None) -> AttemptResult:
@@ -87,7 +88,7 @@ def unwritable(runtime: Runtime, job: ClaimedJob, failure: Failure, began_at: da
     job_type = catalogue.find(job.job_type)
     if job_type is None:
         return AttemptResult("returned", Settlement.unstarted(job, "unknown type"))
-    return fail_attempt(JobContext(runtime, job, began_at), job_type, failure)
+    return fail_attempt(runtime, JobContext(runtime, job, began_at), job_type, failure)
 
 
 def checked(settlement: Settlement) -> Settlement:
@@ -109,16 +110,16 @@ def check_output(output: JsonObject) -> None:
         raise Invalid("output", "carries a NUL, which PostgreSQL cannot store")
 
 
-def finish(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> str:
+def finish(runtime: Runtime, context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> str:
     """Settle by the outcome; where that cannot be written (a child that nobody knows), by what stands against it."""
     try:
-        return conclude(context, job_type, outcome)
+        return conclude(runtime, context, job_type, outcome)
     except DatabaseUnavailable:
         raise
     except Failure as failure:
-        return conclude(context, job_type, failure)
+        return conclude(runtime, context, job_type, failure)
     except Exception as error:  # noqa: BLE001 - a claim that nobody settles would block its job until its deadline
-        return conclude(context, job_type, _bug(context, error))
+        return conclude(runtime, context, job_type, _bug(context, error))
 
 
 def execute(context: JobContext, job_type: Job[Any]) -> Outcome | Failure:
@@ -133,13 +134,13 @@ def _call(context: JobContext, job_type: Job[Any]) -> Outcome:
     return job_type.handler(context, job_type.read(job.payload, job.payload_version))
 
 
-def _commit(context: JobContext, done: Done) -> None:
+def _commit(runtime: Runtime, context: JobContext, done: Done) -> None:
     """Write the outcome's domain rows, its children and the settlement in one transaction, which holds the claim.
 
     Raises `ClaimLost`, and whatever the outcome's `writes` raises; nothing is written then.
     """
     check_output(done.output)
-    runtime, job = context.runtime, context.job
+    job = context.job
     with runtime.database.claimed(job.org_id, job.job_id, job.token) as tx:
         if done.writes is not None:
             done.writes(tx)
@@ -160,10 +161,10 @@ def _outcome_of(context: JobContext, call: Callable[[], T]) -> T | Cancel | Fail
         return _bug(context, error)
 
 
-def conclude(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> str:
+def conclude(runtime: Runtime, context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> str:
     """Turn the outcome into a settlement and write it."""
-    settlement = decide(context, job_type, outcome)
-    if _settle(context, settlement).refused:
+    settlement = decide(runtime, context, job_type, outcome)
+    if _settle(runtime, context, settlement).refused:
         context.log.warning("settlement_refused", state=settlement.state.value)
         return "claim_lost"
     context.log.info("job_settled", state=settlement.state.value, error=settlement.error)
@@ -174,9 +175,9 @@ def _status(outcome: Outcome | Failure, settlement: Settlement) -> str:
     return "returned" if isinstance(outcome, Interrupted | ClaimLost) else settlement.state.value
 
 
-def decide(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> Settlement:
+def decide(runtime: Runtime, context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> Settlement:
     """What is to be written about the attempt."""
-    runtime, job = context.runtime, context.job
+    job = context.job
     if isinstance(outcome, Interrupted):
         return Settlement.returned(job, outcome.reason).begun(context.began_at)
     return settlement_of(
@@ -190,19 +191,17 @@ def decide(context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) 
     )
 
 
-def _settle(context: JobContext, settlement: Settlement) -> Settled:
-    database = context.runtime.database
-
+def _settle(runtime: Runtime, context: JobContext, settlement: Settlement) -> Settled:
     def write() -> Settled:
-        with database.ledger() as tx:
+        with runtime.database.ledger() as tx:
             settled = ledger.settle(tx, [settlement])
             if not settled.refused:
                 _follow_up(tx, context.job, settlement)
             hints: Sequence[Hint] = settled.hints
-            tx.after_commit(lambda: context.runtime.publisher.publish(hints))
+            tx.after_commit(lambda: runtime.publisher.publish(hints))
             return settled
 
-    return retry_while_away(context.runtime, write)
+    return retry_while_away(runtime, write)
 
 
 def _follow_up(tx: Transaction, job: ClaimedJob, settlement: Settlement) -> None:

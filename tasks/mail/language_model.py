@@ -2,13 +2,16 @@
 
 import secrets
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from uuid import UUID
 
+from domain.jobs.job import JsonObject
 from domain.mail.triage.prompts import Prompt
 from engine.context import JobContext
-from engine.model_budget import ask_model
-from providers.ports import ModelRequest
+from providers.anthropic.models import PROVIDER
+from providers.on_demand import on_demand
+from providers.ports import LanguageModel, ModelRequest
 
 MOST_TOKENS = 4096
 """Of an answer, in tokens."""
@@ -32,3 +35,25 @@ def ask(ctx: JobContext, account_id: UUID, purpose: str, model: str, prompt: Pro
     )
     arguments: Mapping[str, Any] | None = ask_model(ctx, purpose, request, account_id=account_id)["arguments"]
     return arguments
+
+
+def ask_model(ctx: JobContext, purpose: str, request: ModelRequest, *, account_id: UUID | None = None) -> JsonObject:
+    """Make one call per job and purpose that the job's org can pay for; returns and raises as `ModelBudget.ask`."""
+    return ctx.budget.ask(PROVIDER, shared_model(ctx), purpose, request, account_id=account_id)
+
+
+def shared_model(ctx: JobContext) -> LanguageModel:
+    """The process's client of the model; it is asked through `ctx.budget` only."""
+    return ctx.shared(PROVIDER, partial(_make_model, ctx))
+
+
+def _make_model(ctx: JobContext) -> LanguageModel:
+    settings = ctx.settings
+    model: LanguageModel = on_demand("providers.anthropic.language_model:AnthropicModel")(
+        api_key=settings.anthropic_api_key.get_secret_value(),
+        timeout_s=settings.anthropic_timeout_s,
+        meter=ctx.meter(PROVIDER),
+        base_url=settings.anthropic_base_url,
+        clock=ctx.clock,
+    )
+    return model

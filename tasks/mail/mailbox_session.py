@@ -33,18 +33,18 @@ def open_mailbox(ctx: JobContext, account: Account) -> Iterator[Mailbox]:
     calls inside raise.
     """
     account_id = account.account_id
-    held = _fresh_tokens(ctx, tokens.opened(ctx.runtime.sealer, account))
+    held = _fresh_tokens(ctx, tokens.opened(ctx.sealer, account))
     if held.access_token is None:
         raise Unauthorised("the account has no access token", account=str(account_id))
-    settings = ctx.runtime.settings
+    settings = ctx.settings
     try:
         with on_demand("providers.google.gmail:GmailMailbox")(
             account=str(account_id),
             access_token=held.access_token.get_secret_value(),
             timeout_s=settings.google_request_timeout_s,
-            meter=ctx.runtime.meters.meter("gmail", str(account_id)),
+            meter=ctx.meter("gmail", str(account_id)),
             endpoint=settings.gmail_endpoint,
-            clock=ctx.runtime.clock,
+            clock=ctx.clock,
         ) as mailbox:
             yield mailbox
     except Unauthorised as refusal:
@@ -79,7 +79,7 @@ def _refresh(ctx: JobContext, held: Tokens) -> Tokens:
         raise
     # Storing ends the lease; given back any sooner, another process would refresh a second time.
     with ctx.tx() as tx:
-        tokens.store_refreshed(tx, ctx.runtime.sealer, account_id, version=held.version, refreshed=fresh)
+        tokens.store_refreshed(tx, ctx.sealer, account_id, version=held.version, refreshed=fresh)
     return _read(ctx, account_id)
 
 
@@ -102,7 +102,7 @@ def _another_refreshes() -> Throttled:
 
 
 def _ask_google(ctx: JobContext, held: Tokens) -> Refreshed:
-    settings = ctx.runtime.settings
+    settings = ctx.settings
     if held.refresh_token is None:
         raise Unauthorised("the account has no refresh token", account=str(held.account_id))
     fresh = on_demand("providers.google.oauth:refresh")(
@@ -112,7 +112,7 @@ def _ask_google(ctx: JobContext, held: Tokens) -> Refreshed:
         client_secret=settings.google_client_secret.get_secret_value(),
         token_uri=settings.google_token_uri,
         timeout_s=settings.google_request_timeout_s,
-        clock=ctx.runtime.clock,
+        clock=ctx.clock,
     )
     replaced = None if fresh.refresh_token is None else SecretStr(fresh.refresh_token)
     return Refreshed(SecretStr(fresh.access_token), fresh.expires_at, replaced)
@@ -149,4 +149,4 @@ def _mark(ctx: JobContext, held: Tokens, refusal: Unauthorised) -> None:
 
 def _read(ctx: JobContext, account_id: UUID) -> Tokens:
     with ctx.tx() as tx:
-        return tokens.current(tx, ctx.runtime.sealer, account_id)
+        return tokens.current(tx, ctx.sealer, account_id)

@@ -120,6 +120,7 @@ class InlineWorker:
     ) -> None:
         """`process` must be installed as this process's runtime."""
         self._passed = passed
+        app.set_current()  # as a worker command does; another app of the test process may have been current
         self.app, self.hub, self.pool, self.channel = app, EventLoop(passed), InlinePool(deadly, passed), Channel()
         self.ledger_loop = LedgerLoop(process)
         self.ledger_loop.attach(self)

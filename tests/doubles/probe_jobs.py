@@ -20,10 +20,10 @@ from domain.payloads.payload import Payload
 from engine.app import register
 from engine.catalogue import job
 from engine.context import JobContext
-from engine.model_budget import ask_model
 from providers.ports import ModelRequest
 from storage.ledger import audit
 from storage.postgres.database import Transaction
+from tasks.mail.language_model import ask_model
 from tests.doubles.probe_outside import Outside
 
 AT_ONCE = RetryPolicy("at_once", 3, timedelta(0), timedelta(0))

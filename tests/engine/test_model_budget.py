@@ -8,14 +8,14 @@ import pytest
 
 from domain.jobs.failures import ClaimLost, Invalid
 from engine.context import JobContext
-from engine.interrupts import Canceled
-from engine.model_budget import ask_model
+from engine.interrupts import Canceled, Interrupted
 from providers.ports import ModelAnswer, ModelRequest, Usage
 from tests.doubles.factories import claim_one, enqueue_one
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.probe_jobs import QUESTION
 
 COST = 1_000
+VENDOR = "a vendor"
 
 
 @dataclass
@@ -34,20 +34,16 @@ class Answering:
     def most_microcents(self, _request: ModelRequest) -> int:
         return 2 * COST
 
-    def close(self) -> None:
-        """Nothing to let go of."""
 
-
-def held(env: MailEnvironment, model: Answering) -> JobContext:
-    """A job that may ask this model."""
-    vars(env.process)["model"] = model
+def held(env: MailEnvironment, *providers: str) -> JobContext:
+    """A job whose type names these providers."""
     payload = {"account_id": str(env.account.account_id), "message_id": "m"}
     job_id = enqueue_one(env.process.database, env.account.org_id, "triage.classify", payload=payload)
-    return JobContext(env.process, claim_one(env.process.database, job_id))
+    return JobContext(env.process, claim_one(env.process.database, job_id), providers=providers)
 
 
-def ask(env: MailEnvironment, ctx: JobContext) -> dict[str, Any]:
-    return ask_model(ctx, "classify", QUESTION, account_id=env.account.account_id)
+def ask(env: MailEnvironment, ctx: JobContext, model: Answering) -> dict[str, Any]:
+    return ctx.budget.ask(VENDOR, model, "classify", QUESTION, account_id=env.account.account_id)
 
 
 def booked(env: MailEnvironment) -> tuple[int, int, int]:
@@ -59,8 +55,9 @@ def booked(env: MailEnvironment) -> tuple[int, int, int]:
 
 def test_an_answer_is_paid_for_once(env: MailEnvironment) -> None:
     model = Answering({"label": "fyi"})
-    ctx = held(env, model)
-    assert ask(env, ctx) == ask(env, ctx) == {"arguments": {"label": "fyi"}, "stop_reason": "tool_use", "cost": COST}
+    ctx = held(env, VENDOR)
+    answer = {"arguments": {"label": "fyi"}, "stop_reason": "tool_use", "cost": COST}
+    assert [ask(env, ctx, model), ask(env, ctx, model)] == [answer, answer]
     assert model.asked == 1
     assert booked(env) == (COST, 0, 1)
     assert ctx.cost_microcents == COST
@@ -71,23 +68,43 @@ def test_the_cost_is_booked_although_the_claim_was_lost(env: MailEnvironment) ->
         env.database.execute("update jobs set claim_token = gen_random_uuid()")
 
     with pytest.raises(ClaimLost):
-        ask(env, held(env, Answering({}, lose)))
+        ask(env, held(env, VENDOR), Answering({}, lose))
     assert booked(env) == (COST, 0, 1)
     assert env.count("select count(*) from job_steps") == 0
 
 
 def test_the_cost_is_booked_although_the_answer_cannot_be_stored(env: MailEnvironment) -> None:
     with pytest.raises(Invalid):
-        ask(env, held(env, Answering({"label": "\x00"})))
+        ask(env, held(env, VENDOR), Answering({"label": "\x00"}))
     assert booked(env) == (COST, 0, 1)
     assert env.count("select count(*) from job_steps") == 0
 
 
 def test_nothing_is_paid_for_a_job_that_is_to_be_canceled(env: MailEnvironment) -> None:
     model = Answering({})
-    ctx = held(env, model)
+    ctx = held(env, VENDOR)
     env.database.execute("update jobs set cancel_requested_at = now(), cancel_reason = 'no need'")
     with pytest.raises(Canceled, match="no need"):
-        ask(env, ctx)
+        ask(env, ctx, model)
+    assert model.asked == 0
+    assert booked(env) == (0, 0, 0)
+
+
+def test_a_type_that_does_not_name_the_provider_may_not_ask(env: MailEnvironment) -> None:
+    """Its jobs would be kept back by no gate."""
+    model = Answering({})
+    ctx = held(env, "another vendor")
+    with pytest.raises(ValueError, match="does not name a vendor in its providers"):
+        ask(env, ctx, model)
+    assert model.asked == 0
+    assert booked(env) == (0, 0, 0)
+
+
+def test_nothing_is_paid_while_the_process_stops(env: MailEnvironment) -> None:
+    model = Answering({})
+    ctx = held(env, VENDOR)
+    env.process.stopping.set()
+    with pytest.raises(Interrupted):
+        ask(env, ctx, model)
     assert model.asked == 0
     assert booked(env) == (0, 0, 0)

@@ -1,7 +1,8 @@
 """No client of a provider sends a request that its meter forbids: each client of each port, method by method."""
 
+import ast
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -12,7 +13,7 @@ from providers import ports
 from providers.anthropic.language_model import AnthropicModel
 from providers.google.gmail import GmailMailbox
 from providers.ports import LanguageModel, Mailbox, Meter, ModelRequest
-from tests.house import read_house
+from tests.house import Module, dotted, read_house
 from tests.providers.wire import Wire, reply
 
 Maker = Callable[[str, Meter], Any]
@@ -91,11 +92,24 @@ def test_a_client_cannot_be_made_without_a_meter(made: type) -> None:
     assert parameter.default is inspect.Parameter.empty
 
 
-def test_only_the_payer_asks_the_model() -> None:
-    """`runtime.model` spends money: only `engine/model_budget.py`, which sets it aside first, may touch it."""
-    users = {
-        module.name
-        for module in read_house()
-        if module.room in {"engine", "tasks", "commands", "gateway"} and ".runtime.model" in module.source
+def askers(house: Iterable[Module]) -> set[tuple[str, str]]:
+    """Module and receiver of each call to a method `ask`."""
+    return {
+        (module.name, dotted(node.func.value))
+        for module in house
+        if module.room in {"engine", "tasks", "commands", "gateway"}
+        for node in module.nodes()
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "ask"
     }
-    assert users == {"engine.model_budget"}
+
+
+def test_only_the_budget_asks_the_model() -> None:
+    """A call costs money: only `engine/model_budget.py`, which sets it aside first, makes one."""
+    assert askers(read_house()) == {
+        ("engine.model_budget", "model"),
+        ("tasks.mail.language_model", "ctx.budget"),
+    }
+
+
+def test_a_call_past_the_budget_is_found() -> None:
+    assert askers([Module("tasks.drafts", "shared_model(ctx).ask(request)")]) == {("tasks.drafts", "")}

@@ -11,9 +11,11 @@ from domain.payloads.triage import ClassifyPayload
 from engine.app import register
 from engine.catalogue import job
 from engine.context import JobContext
+from engine.process.runtime import runtime
 from providers.ports import ModelRequest
 from storage.accounts import accounts
 from storage.ledger import audit
+from tasks.mail.language_model import shared_model
 from tasks.mail.mailbox_session import open_mailbox
 from tests.doubles.mail_environment import letter
 
@@ -49,7 +51,7 @@ def hasty(ctx: JobContext, payload: Hasty) -> Outcome:
     """Announce a child before it is committed (P5)."""
     with ctx.tx() as tx:
         made = ctx.enqueue(tx, ClassifyPayload(account_id=payload.account_id, message_id=payload.message_id))
-        ctx.runtime.publisher.publish([one.hint for one in made])
+        runtime().publisher.publish([one.hint for one in made])
     return Done()
 
 
@@ -70,7 +72,7 @@ class Unfenced(ThreadPayload, job_type="broken_jobs.unfenced"): ...
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def unfenced(ctx: JobContext, _payload: Unfenced) -> Outcome:
     """Write without asking whether the claim still holds (P4)."""
-    with ctx.runtime.database.tenant(ctx.org_id) as tx:
+    with runtime().database.tenant(ctx.org_id) as tx:
         audit.append(tx, ctx.job, "probe.noted", {})
     return Done()
 
@@ -82,7 +84,7 @@ class Spendthrift(ThreadPayload, job_type="broken_jobs.spendthrift"): ...
 def spendthrift(ctx: JobContext, _payload: Spendthrift) -> Outcome:
     """Ask the model outside of any step, so that a second attempt pays again."""
     request = ModelRequest(
-        model=ctx.runtime.settings.draft_model,
+        model=ctx.settings.draft_model,
         system="Draft a reply.",
         mail=letter("Lunch?", "Is noon fine?").decode(),
         tool_name="draft",
@@ -90,7 +92,7 @@ def spendthrift(ctx: JobContext, _payload: Spendthrift) -> Outcome:
         tool_schema={"type": "object", "properties": {"body": {"type": "string"}}, "required": ["body"]},
         max_tokens=100,
     )
-    return Done({"cost": ctx.runtime.model.ask(request).cost_microcents})
+    return Done({"cost": shared_model(ctx).ask(request).cost_microcents})
 
 
 class Garrulous(ThreadPayload, job_type="broken_jobs.garrulous"): ...
@@ -99,7 +101,7 @@ class Garrulous(ThreadPayload, job_type="broken_jobs.garrulous"): ...
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def garrulous(ctx: JobContext, _payload: Garrulous) -> Outcome:
     """Audit a step that was not taken (P2)."""
-    with ctx.runtime.database.ledger() as tx:
+    with runtime().database.ledger() as tx:
         audit.append(tx, ctx.job, "job.started", {})
     return Done()
 

@@ -14,6 +14,7 @@ from uuid import UUID
 from domain.jobs.job import SYSTEM_ORG
 from engine.catalogue import Job
 from sandbox.emulator.control import MessagePlace
+from tests.doubles.end_hooks import make_hook, repair_hook
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment
 from tests.house import ROOT
@@ -205,6 +206,16 @@ def long_finished(job_type: str, age: timedelta) -> Prepare:
     return prepare
 
 
+def missed_hook(env: MailEnvironment) -> UUID:
+    """A job that ended while its end-of-job hook was broken; the hook is mended by now."""
+    make_hook(env.database, "end_hook", "raise exception 'broken';")
+    env.database.execute("update job_types set on_end = 'end_hook' where name = 'gmail.ingest'")
+    env.enqueue("gmail.ingest", {"message_id": "m", "thread_id": None})
+    env.drain(only="gmail.%")
+    repair_hook(env.database, "end_hook")
+    return queued(env, "maintenance.run_end_hook")
+
+
 def spent_day(env: MailEnvironment) -> UUID:
     """An org whose money for the day is gone, and nobody has been notified yet."""
     today = env.process.clock().date()
@@ -225,6 +236,7 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
     "maintenance.delete_finished_jobs": {
         "old_jobs": long_finished("maintenance.delete_finished_jobs", timedelta(days=8))
     },
+    "maintenance.run_end_hook": {"missed_hook": missed_hook},
     "maintenance.purge_expired_keys": {"old_keys": long_finished("maintenance.purge_expired_keys", timedelta(days=31))},
     "threads.cleanup": {"done": finished_thread, "sent": sent_draft},
     "triage.classify": {"unclassified": unclassified, "reopened": reopened},

@@ -1,19 +1,23 @@
 """The way into the pool: what becomes of batches that the pool was made to forget."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from billiard.exceptions import WorkerLostError
 from celery.concurrency.base import apply_target
+from celery.worker import state as celery_state
 
 from domain.jobs.job import ClaimedJob, Origin
 from engine.worker import execution
 from engine.worker import pool as pool_module
 from engine.worker.execution import OVERTIME, Markers, Report
 from engine.worker.pool import PoolDispatcher
+from tasks import celery
+from tests.doubles import probe_jobs
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 JOB = ClaimedJob(
@@ -106,3 +110,60 @@ def test_an_exception_that_only_the_callback_of_threads_tells_of_ends_the_batch(
     assert report.settlement is not None
     assert (report.status, report.settlement.loss_delta) == ("queued", 1)
     assert not dispatcher.under_way
+
+
+@pytest.fixture
+def revoke() -> Iterator[Callable[[ClaimedJob], None]]:
+    """Revokes jobs as Celery's remote command does."""
+    ids: list[str] = []
+
+    def revoke_one(job: ClaimedJob) -> None:
+        ids.append(str(job.job_id))
+        celery_state.revoked.add(ids[-1])
+
+    yield revoke_one
+    for job_id in ids:
+        celery_state.revoked.discard(job_id)
+
+
+def test_a_revoked_job_of_a_batch_is_reported_once_and_shifts_no_blame(
+    markers: Markers, revoke: Callable[[ClaimedJob], None]
+) -> None:
+    """The child marks its place in the jobs that it got; a death is counted in the same."""
+    reports: list[Report] = []
+    pool = Pool()
+    dispatcher = PoolDispatcher(reports.extend, lambda: NOW)
+    events = SimpleNamespace(enabled=False)
+    dispatcher.attach(SimpleNamespace(pool=pool, app=celery, event_dispatcher=events, hostname="one"))
+    jobs = [JOB._replace(job_id=uuid4(), job_type=probe_jobs.noop.name) for _ in range(4)]
+    gone, finished, running, waiting = jobs
+    message = SimpleNamespace(headers={}, properties={}, delivery_info={})
+    revoke(gone)
+    dispatcher.send([(job, message) for job in jobs], 0.001)
+    assert [(one.job_id, one.status) for one in reports] == [(gone.job_id, "canceled")]
+    (taken,) = pool.taken
+    given, place = taken["args"]
+    assert given == (finished, running, waiting)
+    taken["accept_callback"](1, 0.0)
+    assert str(gone.job_id) not in {request.id for request in celery_state.active_requests}
+    markers.move(place, given.index(running))
+    assert [job for job, _ in dispatcher.begun()] == [running]
+    taken["error_callback"](SimpleNamespace(exception=WorkerLostError("killed"), exc_info=None, traceback=""))
+    losses = {one.job_id: one.settlement and one.settlement.loss_delta for one in reports[1:]}
+    assert losses == {finished.job_id: 0, running.job_id: 1, waiting.job_id: 0}
+    assert len(reports) == len(jobs)
+    assert not dispatcher.under_way
+
+
+def test_a_batch_whose_jobs_are_all_revoked_is_not_sent(markers: Markers, revoke: Callable[[ClaimedJob], None]) -> None:
+    reports: list[Report] = []
+    pool = Pool()
+    dispatcher = PoolDispatcher(reports.extend, lambda: NOW)
+    events = SimpleNamespace(enabled=False)
+    dispatcher.attach(SimpleNamespace(pool=pool, app=celery, event_dispatcher=events, hostname="one"))
+    job = JOB._replace(job_id=uuid4(), job_type=probe_jobs.noop.name)
+    revoke(job)
+    dispatcher.send([(job, SimpleNamespace(headers={}, properties={}, delivery_info={}))], 0.001)
+    assert [(one.job_id, one.status) for one in reports] == [(job.job_id, "canceled")]
+    assert (pool.taken, dispatcher.under_way) == ([], set())
+    assert {markers.take(), markers.take()} == {0, 1}

@@ -1,0 +1,95 @@
+"""What a handler's context gives, and what it keeps back: the ledger's role and the settings of the database."""
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import get_type_hints
+from uuid import UUID
+
+import pytest
+
+from domain.jobs.failures import Forbidden, Throttled
+from domain.jobs.job import SYSTEM_ORG
+from engine.context import JobContext
+from engine.process.publisher import Publisher
+from engine.process.runtime import Runtime
+from settings import HandlerSettings, Settings
+from storage.postgres.database import Database
+from tests.doubles.factories import claim_one, enqueue_one, make_job_type
+from tests.house import ROOMS, SINGLE_FILES, belongs
+
+FORBIDDEN = (Runtime, Database, Settings, Publisher)
+
+
+class LeakyContext(JobContext):
+    """A context with a way to the ledger's database."""
+
+    @property
+    def process(self) -> Runtime:
+        return self._runtime
+
+
+def context(process: Runtime, org: UUID, made: type[JobContext] = JobContext) -> JobContext:
+    make_job_type(process.database, "probe.run")
+    return made(process, claim_one(process.database, enqueue_one(process.database, org)))
+
+
+def forbidden_paths(value: object, path: str, seen: dict[int, object]) -> Iterator[str]:
+    """Where the public attributes of our own objects lead to what only the engine may hold."""
+    if isinstance(value, FORBIDDEN):
+        yield path
+        return
+    if id(value) in seen or not belongs(type(value).__module__, [*ROOMS, *SINGLE_FILES]):
+        return
+    seen[id(value)] = value
+    for name in dir(value):
+        if not name.startswith("_"):
+            yield from forbidden_paths(getattr(value, name), f"{path}.{name}", seen)
+
+
+def test_no_attribute_of_a_context_leads_to_the_ledgers_database(process: Runtime, org: UUID) -> None:
+    ctx = context(process, org)
+    with ctx.tx() as tx:
+        assert list(forbidden_paths(ctx, "ctx", {})) == []
+        assert list(forbidden_paths(tx, "tx", {})) == []
+        assert list(forbidden_paths(ctx.begin_effect(tx, "send:1"), "effect", {})) == []
+
+
+def test_a_way_to_the_ledgers_database_is_found(process: Runtime, org: UUID) -> None:
+    assert list(forbidden_paths(context(process, org, LeakyContext), "ctx", {})) == ["ctx.process"]
+
+
+def test_a_handlers_transaction_is_the_tenants(process: Runtime, org: UUID) -> None:
+    with context(process, org).tx() as tx:
+        assert tx.raw("select current_user, session_user")[0] == ("postroom_tenant", "postroom_tenant")
+
+
+def test_only_the_system_org_looks_across_orgs(process: Runtime, org: UUID) -> None:
+    ctx = context(process, org)
+    with pytest.raises(Forbidden, match="only the system org's jobs"), ctx.fleet():
+        pass
+    with context(process, SYSTEM_ORG).fleet() as tx:
+        assert tx.raw("select current_user")[0] == ("postroom_ledger",)
+
+
+def test_a_handler_reads_the_settings_of_its_providers_only(process: Runtime, org: UUID) -> None:
+    ctx = context(process, org)
+    ours, all_types = get_type_hints(HandlerSettings), get_type_hints(Settings)
+    assert ours == {name: all_types[name] for name in ours}
+    assert {one.name: getattr(ctx.settings, one.name) for one in fields(ctx.settings)} == {
+        name: getattr(process.settings, name) for name in ours
+    }
+    secrets = {"database_url", "ledger_database_url", "tenant_database_url", "broker_url", "sealing_keys", "limits_url"}
+    assert not secrets & set(ours)
+
+
+def test_a_context_counts_calls_where_its_process_does(process: Runtime, org: UUID) -> None:
+    process.settings = process.settings.model_copy(update={"rate_limits": {"anthropic.requests": 1}})
+    ctx = context(process, org)
+    ctx.meter("anthropic")("messages.create", 1)
+    with pytest.raises(Throttled):
+        process.meters.meter("anthropic")("messages.create", 1)
+
+
+def test_jobs_of_one_process_share_an_object(process: Runtime, org: UUID) -> None:
+    first = context(process, org).shared("client", object)
+    assert context(process, org).shared("client", object) is first
