@@ -13,7 +13,7 @@ DEVELOPMENT_SEALING_KEY = "development-only-sealing-key-do-not-use"
 class Settings(BaseSettings):
     """What an operator may set, each as `POSTROOM_<NAME>` (`docs/reference/settings.md`)."""
 
-    model_config = SettingsConfigDict(env_prefix="POSTROOM_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="POSTROOM_", frozen=True, extra="ignore", populate_by_name=True)
 
     environment: Literal["development", "production"] = Field(
         "development", description="`production` makes `celery -A tasks doctor` fail where `development` only remarks."
@@ -47,7 +47,7 @@ class Settings(BaseSettings):
         30.0,
         gt=0,
         le=3600,
-        validation_alias=AliasChoices("hint_timeout_s", "POSTROOM_HINT_TIMEOUT_S", "POSTROOM_HINT_PATIENCE_S"),
+        validation_alias=AliasChoices("POSTROOM_HINT_TIMEOUT_S", "POSTROOM_HINT_PATIENCE_S"),
         description="Seconds a published hint may stay unclaimed before it is published again. Older name:"
         " `POSTROOM_HINT_PATIENCE_S`.",
     )
