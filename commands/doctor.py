@@ -48,9 +48,9 @@ def examine(process: Runtime) -> Sequence[Check]:
         broker_check(settings),
         limits_check(process),
         *database_checks(process.database, settings, [job_type.name for job_type in catalogue]),
-        _asking("clock", lambda: clock_check(process)),
+        _checked("clock", lambda: clock_check(process)),
         *queue_checks(settings),
-        _asking("watches", lambda: watch_check(process)),
+        _checked("watches", lambda: watch_check(process)),
     ]
 
 
@@ -151,7 +151,7 @@ def _pops_many(connection: Connection) -> bool:
     return known is not None
 
 
-def _asking(name: str, check: Callable[[], Check]) -> Check:
+def _checked(name: str, check: Callable[[], Check]) -> Check:
     try:
         return check()
     except Failure as failure:

@@ -73,7 +73,7 @@ MAKE_JOBS = {
     "tests",
 }
 NOT_IN_DOMAIN = ("asyncio", "logging", "os", "random", "secrets", "socket", "subprocess", "threading", "time")
-CLOCKS_AND_DICE = ("now", "utcnow", "today", "uuid4", "uuid1")
+CLOCKS_AND_CHANCE = ("now", "utcnow", "today", "uuid4", "uuid1")
 
 House = list[Module]
 
@@ -172,7 +172,7 @@ def impurities_of_the_domain(module: Module) -> Iterator[str]:
         if belongs(found.target, NOT_IN_DOMAIN):
             yield f"{module.at(found)} imports {found.target}: the domain has no I/O, clock or chance; take the value"
     for node in module.nodes():
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CLOCKS_AND_DICE:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CLOCKS_AND_CHANCE:
             yield f"{module.at(node)} calls {node.func.attr}(): time and chance are arguments in the domain"
 
 

@@ -144,8 +144,8 @@ class FleetChannel(redis.Channel):  # type: ignore[misc] # kombu ships no types
         room = max(1, min(self.qos.can_consume_max_estimate(), AT_ONCE))
         self._in_poll = self.client.connection
         self._brpop_sent_at = monotonic()
-        patience = (self.brpop_timeout if timeout is None else timeout) or 0
-        self.client.connection.send_command("BLMPOP", patience, len(keys), *keys, "RIGHT", "COUNT", room)
+        wait_s = (self.brpop_timeout if timeout is None else timeout) or 0
+        self.client.connection.send_command("BLMPOP", wait_s, len(keys), *keys, "RIGHT", "COUNT", room)
 
     def _brpop_read(self, **options: Any) -> bool:  # noqa: ANN401 - kombu's signature
         """Deliver what the reply brings."""

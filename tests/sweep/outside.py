@@ -24,7 +24,7 @@ from tests.sweep.instrumentation import Respond, tap
 REPEATABLE = frozenset(
     {"labels.create", "messages.modify", "threads.modify", "drafts.delete", "watch", "stop", "oauth.token"}
 )
-"""Deeds that are the same when they are done twice; every other one may be done once only."""
+"""Calls that have the same effect when they are made twice; every other one may be made once only."""
 
 PAID = frozenset({"messages.create"})
 """Nothing changes outside, and each costs money: once, unless the process died before it could keep the answer."""
