@@ -33,6 +33,11 @@ MISTAKES = {
         "@job(queue=Queue.DEFAULT)\ndef cleanup(ctx: JobContext, payload: CleanupPayload) -> Outcome: ...\n",
         "threads.cleanup: the name threads.cleanup belongs to the job type threads.cleanup already",
     ),
+    "a payload class without a handler": (
+        "domain/payloads/threads.py",
+        'class TidyPayload(Payload, job_type="threads.tidy"): ...\n',
+        "TidyPayload has no handler: tasks/threads.py holds no tidy with @job",
+    ),
 }
 """By the mistake: the file it stands in, the lines that make it, and what the command line says."""
 
