@@ -38,6 +38,16 @@ MISTAKES = {
         'class TidyPayload(Payload, job_type="threads.tidy"): ...\n',
         "TidyPayload has no handler: tasks/threads.py holds no tidy with @job",
     ),
+    "a misspelt keyword": (
+        "domain/payloads/threads.py",
+        'class TidyPayload(Payload, job_type="threads.tidy", uniqe=while_queued()): ...\n',
+        "TidyPayload: uniqe is no keyword of a payload class",
+    ),
+    "a rule that is not called": (
+        "domain/payloads/threads.py",
+        'class TidyPayload(Payload, job_type="threads.tidy", unique=while_queued): ...\n',
+        "threads.tidy: unique must be made by while_queued()",
+    ),
 }
 """By the mistake: the file it stands in, the lines that make it, and what the command line says."""
 

@@ -87,6 +87,7 @@ def test_contracts_that_cannot_be_understood_are_refused_by_field(fleet: Fleet) 
     seen = {row[0]: (row[2], row[3]) for row in recorded(fleet, len(expected))}
     assert {name: field for name, (field, _) in seen.items()} == {name: field for name, (field, _) in expected.items()}
     assert [name for name, (_, reason) in expected.items() if reason not in seen[name][1]] == []
+    assert [row for row in seen.values() if row[1].startswith(f"{row[0]}:")] == []
     assert "s3cr3t-value" not in worker.logs() + str(seen)
     run_a_good_job(fleet)
     assert fleet.ask("select count(*) from jobs") == [(1,)]
