@@ -22,6 +22,9 @@ PARAMETER = re.compile(r"%\((\w+)\)s")
 UNSTORABLE = ("text", "carries a character that PostgreSQL cannot store")
 """The field and the reason; nobody says which text it was."""
 
+LOST = (psycopg.OperationalError, psycopg.InterfaceError)
+"""What psycopg raises when PostgreSQL cannot be reached, or no longer."""
+
 Row = Any
 """A row of an answer: a named tuple by the names of the statement's columns, where they are names and the only ones."""
 
@@ -30,6 +33,10 @@ class DatabaseUnavailable(Transient):
     """PostgreSQL cannot be reached now."""
 
     code = "database.unavailable"
+
+
+class ConnectionLost(DatabaseUnavailable):
+    """The connection was found closed; it, and those that rested in its pool, are given up."""
 
 
 def fetch(connection: Connection, sql: str, parameters: Mapping[str, object], *, named: bool = True) -> Sequence[Row]:
@@ -57,6 +64,8 @@ def fetch(connection: Connection, sql: str, parameters: Mapping[str, object], *,
                 # What ended this one, a restart perhaps, has ended those that rest in the pool too.
                 connection.invalidate(error)
                 connection.engine.dispose()
+                if isinstance(error, LOST):
+                    raise ConnectionLost(type(error).__name__) from error
             raise
 
 
@@ -114,7 +123,7 @@ def _failure(error: BaseException | None) -> Exception | None:
             return ClaimLost(message)
         case "42501":
             return Forbidden(message)
-    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+    if isinstance(error, LOST):
         return DatabaseUnavailable(type(error).__name__)
     invalid = _invalid(code, message, diagnostics)
     if invalid is None and isinstance(error, psycopg.DataError):
