@@ -46,6 +46,11 @@ class State:
         except psutil.NoSuchProcess:
             return False
 
+    @property
+    def dead(self) -> list[str]:
+        """The names of the processes that have ended."""
+        return [name for name, process in self.processes.items() if not _runs(process)]
+
 
 def main() -> int:
     """Start, keep or stop the local stack; exit status 0 when that was done."""
@@ -68,6 +73,9 @@ def start(folder: Path, screen: Screen) -> int:
     if (state := read_state(folder)) is not None:
         screen.tell("The local stack is up already; `make down` stops it")
         show(state, folder, screen)
+        if state.dead:
+            screen.complain(f"not running any more: {', '.join(state.dead)}; `make down` and `make up` start all anew")
+            return 1
         return 0
     log = folder.with_name(f"{folder.name}.log")
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -171,6 +179,14 @@ def _write_state(folder: Path, fleet: Fleet) -> None:
     half = _state_file(folder).with_suffix(".half")
     half.write_text(json.dumps(asdict(state), indent=2) + "\n")
     half.replace(_state_file(folder))
+
+
+def _runs(process: int) -> bool:
+    """Whether a process of that id runs; one that has ended is a zombie until its parent asks for its status."""
+    try:
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _state_file(folder: Path) -> Path:
