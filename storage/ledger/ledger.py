@@ -21,6 +21,9 @@ NO_CURSORS: Cursors = {}
 
 NO_OUTPUT: JsonObject = {}
 
+OVER = frozenset({"expired", "canceled"})
+"""What the ledger answers to a claim of a job that must end instead."""
+
 ACTORS = {kind.value: kind for kind in ActorType}
 """Looked up once per claimed job; the enumeration itself takes ten times as long to answer."""
 
@@ -42,6 +45,8 @@ class Claims:
     jobs: tuple[ClaimedJob, ...]
     refused: Mapping[UUID, str]
     """Jobs that were queued and not claimed: early, gated, serial, expired or canceled."""
+    unclaimed: tuple[UUID, ...]
+    """Those of them that are expired or canceled; `end_unclaimed` ends them."""
     cursors: Cursors
     """How far each backlog was claimed, for the next claims of this process."""
 
@@ -175,7 +180,14 @@ def _read_claims(rows: Sequence[tuple[Any, ...]], token: UUID, keys: Sequence[Ba
             cursors[keys[place - 1]] = since
         else:
             refused[refused_id] = answer
-    return Claims(tuple(jobs), refused, cursors)
+    over = tuple(job_id for job_id, answer in refused.items() if answer in OVER)
+    return Claims(tuple(jobs), refused, over, cursors)
+
+
+def end_unclaimed(tx: Transaction, job_ids: Sequence[UUID]) -> None:
+    """End those jobs that a claim refused because they are expired or canceled; in a statement after the claim's."""
+    if job_ids:
+        tx.run("end_unclaimed", job_ids=list(job_ids))
 
 
 def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:

@@ -26,10 +26,31 @@ Row = Any
 """A row of an answer: a named tuple by the names of the statement's columns, where they are names and the only ones."""
 
 
+DatabaseError = psycopg.Error
+"""An error of PostgreSQL's for which there is no failure of ours: a statement that it refuses in any other way."""
+
+AWAY = re.compile("08|57P|53")
+"""How an SQLSTATE begins that says: no connection, shutting down, or out of memory, disk or connections."""
+
+GIVEN_UP = re.compile("40|55P03|57014")
+"""The same for a deadlock, a lock that was not to be had in time, and a statement that ran out of time."""
+
+
 class DatabaseUnavailable(Transient):
     """PostgreSQL cannot be reached now."""
 
     code = "database.unavailable"
+
+
+class StatementGivenUp(DatabaseUnavailable):
+    """PostgreSQL ended the statement for a deadlock or a time-out; it may pass when it is tried again."""
+
+    code = "database.given_up"
+
+
+def is_away(error: Exception) -> bool:
+    """Whether the database cannot be reached, and the statement that raised this is not to blame."""
+    return isinstance(error, DatabaseUnavailable) and not isinstance(error, StatementGivenUp)
 
 
 def fetch(connection: Connection, sql: str, parameters: Mapping[str, object], *, named: bool = True) -> Sequence[Row]:
@@ -114,13 +135,24 @@ def _failure(error: BaseException | None) -> Exception | None:
             return ClaimLost(message)
         case "42501":
             return Forbidden(message)
-    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-        return DatabaseUnavailable(type(error).__name__)
+    if unavailable := _unavailable(error, code):
+        return unavailable
     invalid = _invalid(code, message, diagnostics)
     if invalid is None and isinstance(error, psycopg.DataError):
         # Not in PostgreSQL's words: they repeat the value.
         return Invalid("value", f"is refused by PostgreSQL: {type(error).__name__}")
     return invalid
+
+
+def _unavailable(error: BaseException | None, code: str | None) -> DatabaseUnavailable | None:
+    """What a repetition of the statement may mend; psycopg's kinds of errors do not say, for 27000 is operational."""
+    name = type(error).__name__
+    if code is None:
+        lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+        return DatabaseUnavailable(name) if lost else None
+    if AWAY.match(code):
+        return DatabaseUnavailable(name)
+    return StatementGivenUp(name) if GIVEN_UP.match(code) else None
 
 
 def _invalid(code: str | None, message: str, diagnostics: Any) -> Invalid | None:  # noqa: ANN401 - psycopg's diagnostics or None

@@ -144,6 +144,7 @@ class LedgerMachine(RuleBasedStateMachine):
         answers = {job_id: self.model.claim_answer(self.model.jobs[job_id]) for job_id in job_ids}
         with self.store.ledger() as tx:
             claims = self.verbs.claim(tx, job_ids, worker.worker_id, lease=LEASE_SPAN, starts=starts, token=token)
+            ledger.end_unclaimed(tx, claims.unclaimed)
         claimed = {job.job_id: job for job in claims.jobs}
         self.model.check_slots([job_id for job_id, said in answers.items() if said == "claimed"], set(claimed))
         for job_id, said in answers.items():
@@ -176,6 +177,7 @@ class LedgerMachine(RuleBasedStateMachine):
         demand = {BacklogKey("default", priority, self.fixture.orgs[org]): count for priority in (0, 5)}
         with self.store.ledger() as tx:
             claims = self.verbs.claim(tx, [], worker.worker_id, lease=LEASE_SPAN, demand=demand, token=token)
+            ledger.end_unclaimed(tx, claims.unclaimed)
         got = {job.job_id: "claimed" for job in claims.jobs} | claims.refused
         for job_id, said in got.items():
             job = self.model.jobs[job_id]
