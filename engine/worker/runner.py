@@ -141,6 +141,7 @@ def _commit(runtime: Runtime, context: JobContext, done: Done) -> None:
     """
     check_output(done.output)
     job = context.job
+    context.is_committing = True
     with runtime.database.claimed(job.org_id, job.job_id, job.token) as tx:
         if done.writes is not None:
             done.writes(tx)

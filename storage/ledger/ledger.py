@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -192,6 +193,8 @@ def end_unclaimed(tx: Transaction, job_ids: Sequence[UUID]) -> None:
 
 def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
     """Write what became of jobs, of those whose claims still hold."""
+    # All writers lock jobs by their ids: two that settle the same ones must not wait for each other.
+    settlements = sorted(settlements, key=attrgetter("job_id.int"))
     rows = tx.tuples(
         "settle_jobs",
         job_ids=array([s.job_id for s in settlements]),
