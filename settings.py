@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Literal, Self
 
-from pydantic import Field, SecretStr
+from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 DEVELOPMENT_SEALING_KEY = "development-only-sealing-key-do-not-use"
@@ -13,7 +13,7 @@ DEVELOPMENT_SEALING_KEY = "development-only-sealing-key-do-not-use"
 class Settings(BaseSettings):
     """What an operator may set, each as `POSTROOM_<NAME>` (`docs/reference/settings.md`)."""
 
-    model_config = SettingsConfigDict(env_prefix="POSTROOM_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="POSTROOM_", frozen=True, extra="ignore", populate_by_name=True)
 
     environment: Literal["development", "production"] = Field(
         "development", description="`production` makes `celery -A tasks doctor` fail where `development` only remarks."
@@ -43,8 +43,13 @@ class Settings(BaseSettings):
     lease_s: float = Field(60.0, gt=0, description="Seconds a worker may be silent before its jobs are rescued.")
     heartbeat_s: float = Field(15.0, gt=0, description="Seconds between two renewals of a worker process's lease.")
     relay_interval_s: float = Field(1.0, gt=0, description="Seconds the relay sleeps when no notification wakes it.")
-    hint_patience_s: float = Field(
-        30.0, gt=0, le=3600, description="Seconds a published hint may stay unclaimed before it is published again."
+    hint_timeout_s: float = Field(
+        30.0,
+        gt=0,
+        le=3600,
+        validation_alias=AliasChoices("POSTROOM_HINT_TIMEOUT_S", "POSTROOM_HINT_PATIENCE_S"),
+        description="Seconds a published hint may stay unclaimed before it is published again. Older name:"
+        " `POSTROOM_HINT_PATIENCE_S`.",
     )
     burst: int = Field(
         20,
@@ -91,7 +96,7 @@ class Settings(BaseSettings):
     limits_url: SecretStr | None = Field(
         None,
         description="The Redis or Valkey that counts calls to providers, for the whole fleet. Default: the broker when"
-        " it is one; with another broker each process counts for itself, which `doctor` tells.",
+        " it is one; with another broker each process counts for itself, which `doctor` reports.",
     )
     rate_limits: dict[str, int] = Field(
         {},

@@ -60,7 +60,7 @@ def main() -> None:
         rmtree(FOLDER / left, ignore_errors=True)
     peers: set[str] | None = set() if asked.without_peers else None
     environments = build(FOLDER / "peers", peers)
-    with open_setup(FOLDER, environments, sizes, asked.only, tell) as setup:
+    with open_setup(FOLDER, environments, sizes, asked.only, print_line) as setup:
         setup.skipped |= environments.skipped
         results = run_all(setup, GROUPS, whole=not asked.only and not asked.without_peers)
     show(results, setup)
@@ -97,7 +97,7 @@ def options() -> argparse.ArgumentParser:
     return parser
 
 
-def tell(line: str) -> None:
+def print_line(line: str) -> None:
     """Print a line with the time."""
     SCREEN.print(f"{datetime.now(UTC):%H:%M:%S} {line}", highlight=False, markup=False)
 
@@ -122,7 +122,7 @@ def run_all(setup: Setup, groups: Sequence[ContestGroup], *, whole: bool) -> Res
                 write(earlier | results, setup, groups)
         except FAILURES as error:
             reason = describe_failure(error)
-            setup.tell(f"{group.title}: {reason}")
+            setup.print_line(f"{group.title}: {reason}")
         setup.skipped |= {name: f"not run: {reason}" for name in wanted if name not in results}
         setup.minutes[group.title] = round((time.monotonic() - began) / 60, 1)
     write(results if whole else earlier | results, setup, groups)
@@ -143,7 +143,7 @@ def show(results: Results, setup: Setup) -> None:
     table = Table("contest", "ours", "peer", "unit", "ratio", "of the rounds", "target")
     for name, result in results.items():
         figures = [str(result[key]) for key in ("ours", "peer", "unit", "ratio")]
-        table.add_row(name, *figures, f"{result['min']}-{result['max']}", chart.verdict(result))
+        table.add_row(name, *figures, f"{result['min']}-{result['max']}", chart.unmet(result))
     SCREEN.print(table)
     for what, why in setup.skipped.items():
         SCREEN.print(f"left out: {what}: {why}")

@@ -37,7 +37,7 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328; }
 
 @dataclass(frozen=True)
 class Bar:
-    """One row: its label, its length as a share of the span, how it is coloured, and what is told at its end."""
+    """One row: its label, its length as a share of the span, how it is coloured, and what its label says at its end."""
 
     label: str
     share: float
@@ -103,8 +103,8 @@ def drain_bars(results: Results) -> Iterator[Bar]:
     for name, result in results.items():
         if not name.startswith("drain_") or name.endswith("_20k"):
             continue
-        door = "light" if name.startswith("drain_light") else "ordinary"
-        rates[f"Postroom, {door}: {result.get('ours_setting', '')}"] = (result["ours"], "ours")
+        kind = "light" if name.startswith("drain_light") else "ordinary"
+        rates[f"Postroom, {kind}: {result.get('ours_setting', '')}"] = (result["ours"], "ours")
         if result["peer"] is not None:
             rates[str(result.get("peer_setting", name))] = (result["peer"], "peer")
     most = max((rate for rate, _ in rates.values()), default=1.0)
@@ -122,19 +122,19 @@ def target_bars(results: Results) -> Iterator[Bar]:
             score = figure / target["value"] if target["bound"] == "at least" else target["value"] / max(figure, 1e-9)
             place = 0.5 + math.log(max(score, 1e-9), REACH) / 2
             kind = "ours" if target["met"] else "short"
-            yield Bar(name, min(max(place, 0.01), 1.0), kind, told(result, target))
+            yield Bar(name, min(max(place, 0.01), 1.0), kind, label_of(result, target))
 
 
-def told(result: Result, target: Mapping[str, Any]) -> str:
+def label_of(result: Result, target: Mapping[str, Any]) -> str:
     """A figure and its target in words: `12.1x, target at least 10x`."""
     unit = "x" if target["of"] == "ratio" else f" {result['unit']}"
     return f"{result[target['of']]:,}{unit} ({target['bound']} {target['value']:,})"
 
 
-def verdict(result: Result) -> str:
+def unmet(result: Result) -> str:
     """Whether the targets of a result are kept, in a word each."""
     kept = {True: "kept", False: "NOT kept"}
-    return ", ".join(f"{told(result, target)}: {kept[target['met']]}" for target in result["targets"])
+    return ", ".join(f"{label_of(result, target)}: {kept[target['met']]}" for target in result["targets"])
 
 
 def _panel(at: Columns, y: int, title: str, bars: list[Bar], mark: float | None) -> list[str]:

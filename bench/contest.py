@@ -77,7 +77,7 @@ class Rounds:
 
 
 def take_turns(
-    runners: Mapping[str, Callable[[], float]], rounds: int, tell: Callable[[str], object] = lambda _: None
+    runners: Mapping[str, Callable[[], float]], rounds: int, print_line: Callable[[str], object] = lambda _: None
 ) -> Rounds:
     """Run every runner once per round, so that other load on the machine affects all of them alike.
 
@@ -94,10 +94,10 @@ def take_turns(
                 figure = runners[name]()
             except FAILURES as error:
                 dropped[name] = describe_failure(error)
-                tell(f"{name}: dropped: {dropped[name]}")
+                print_line(f"{name}: dropped: {dropped[name]}")
             else:
                 figures[name].append(figure)
-                tell(f"{name}: {figure:,.1f}")
+                print_line(f"{name}: {figure:,.1f}")
     return Rounds({name: tuple(reached) for name, reached in figures.items() if reached}, dropped)
 
 

@@ -66,7 +66,7 @@ class Ours:
         """Copy the database, empty the broker, and enqueue a backlog in Python."""
         self._stores.make_database(RUN_DATABASE, TEMPLATE)
         self.fill(job, jobs)
-        self._stores.settle()
+        self._stores.vacuum()
 
     def fill(self, job: str, jobs: int) -> float:
         """Enqueue and publish in bulk; returns seconds."""

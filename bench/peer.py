@@ -49,7 +49,7 @@ class Peer:
             if not self._stores.has_database(backlog):
                 self._fill_database(backlog, job, jobs)
             self._stores.make_database(RUN_DATABASE, backlog)
-            self._stores.settle()
+            self._stores.vacuum()
             return
         if not self._stores.has_backlog(backlog) and jobs:
             self._call("fill", job, str(jobs), broker=self._stores.backlog_url(backlog))

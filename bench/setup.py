@@ -40,7 +40,7 @@ class Setup:
     environments: Environments
     sizes: Sizes
     only: Sequence[str] = ()
-    tell: Callable[[str], object] = print
+    print_line: Callable[[str], object] = print
     skipped: dict[str, str] = field(default_factory=dict)
     tuning_rounds: dict[str, dict[str, float]] = field(default_factory=dict)
     """Jobs per second of every setting that was tried, by tuning round."""
@@ -86,10 +86,10 @@ class ContestGroup:
 
 @contextmanager
 def open_setup(
-    folder: Path, environments: Environments, sizes: Sizes, only: Sequence[str], tell: Callable[[str], object]
+    folder: Path, environments: Environments, sizes: Sizes, only: Sequence[str], print_line: Callable[[str], object]
 ) -> Iterator[Setup]:
     """Start PostgreSQL, which syncs to disk, and Valkey."""
     with run_servers(folder / "servers", durable=True) as servers:
         stores = Stores(servers)
         stores.spread_checkpoints()
-        yield Setup(folder, stores, environments, sizes, only, tell)
+        yield Setup(folder, stores, environments, sizes, only, print_line)

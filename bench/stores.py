@@ -54,7 +54,7 @@ class Stores:
             copy = sql.SQL("create database {} template {} strategy file_copy")
             owner.execute(copy.format(sql.Identifier(name), sql.Identifier(template)))
 
-    def settle(self, name: str = RUN_DATABASE) -> None:
+    def vacuum(self, name: str = RUN_DATABASE) -> None:
         """Vacuum, analyse and checkpoint, so that every run begins in the same state."""
         with psycopg.connect(self.database_url(name), autocommit=True) as connection:
             connection.execute("vacuum analyze")

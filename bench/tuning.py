@@ -55,7 +55,7 @@ def _find(setup: Setup, name: str, settings: Mapping[str, DrainRun], rate: Rate)
 
 def _run(setup: Setup, what: str, runs: Mapping[str, DrainRun], rounds: int, rate: Rate) -> Mapping[str, float]:
     runners = {label: partial(rate, run) for label, run in runs.items()}
-    ran = take_turns(runners, rounds, lambda line: setup.tell(f"{what}, {line}"))
+    ran = take_turns(runners, rounds, lambda line: setup.print_line(f"{what}, {line}"))
     setup.note_dropped(what, dict(ran.dropped))
     medians = {label: statistics.median(figures) for label, figures in ran.figures.items()}
     if medians:

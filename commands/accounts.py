@@ -80,8 +80,8 @@ def add_account(  # noqa: PLR0913, PLR0917 - one parameter per option
     with runtime().database.ledger() as tx:
         added = stored.add(tx, sealer, org=org, email=email, consent=consent, owner=owner)
         _open_gate(tx, added.account.account_id)
-        story = {"account_id": str(added.account.account_id), "created": added.created}
-        operator_actions.record(tx, "account.connected", story, by=by, org_id=added.account.org_id)
+        facts = {"account_id": str(added.account.account_id), "created": added.created}
+        operator_actions.record(tx, "account.connected", facts, by=by, org_id=added.account.org_id)
         first = first_jobs(added.account.account_id)
         answers = enqueue(tx, *first, org_id=added.account.org_id, origin=by)
     document = {

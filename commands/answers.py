@@ -28,7 +28,7 @@ operator_option = click.option(
     "operator_name",
     default=getpass.getuser,
     show_default="your login",
-    help="Who does it, for the audit trail.",
+    help="Who does it, for the audit log.",
 )
 
 

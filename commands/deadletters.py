@@ -47,7 +47,7 @@ def list_letters(state: str, limit: int, as_json: bool) -> None:  # noqa: FBT001
 @click.argument("letter_id", type=click.UUID)
 @json_option
 def show_letter(letter_id: UUID, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
-    """Tell a dead letter's whole story and what can be done about it."""
+    """Show a dead letter, its diagnostics and what can be done about it."""
     with runtime().database.ledger() as tx:
         letter = dead_letters.get(tx, letter_id)
     if letter is None:
@@ -143,14 +143,14 @@ def rulings_of(
 
 
 def _one_by_one(
-    ctx: click.Context, ids: tuple[UUID, ...], deed: Callable[[Transaction, UUID], JsonObject], *, as_json: bool
+    ctx: click.Context, ids: tuple[UUID, ...], action: Callable[[Transaction, UUID], JsonObject], *, as_json: bool
 ) -> None:
     """Do it to each letter in a transaction of its own, so that one that cannot be done keeps no other back."""
     rows = []
     for letter_id in ids:
         try:
             with runtime().database.ledger() as tx:
-                rows.append({"id": letter_id, **deed(tx, letter_id)})
+                rows.append({"id": letter_id, **action(tx, letter_id)})
         except Failure as failure:
             rows.append({"id": letter_id, "state": "unchanged", "trouble": failure.reason})
     show_rows(rows, ("id", "state", "job_id", "trouble"), as_json=as_json)

@@ -48,9 +48,9 @@ def examine(process: Runtime) -> Sequence[Check]:
         broker_check(settings),
         limits_check(process),
         *database_checks(process.database, settings, [job_type.name for job_type in catalogue]),
-        _asking("clock", lambda: clock_check(process)),
+        _checked("clock", lambda: clock_check(process)),
         *queue_checks(settings),
-        _asking("watches", lambda: watch_check(process)),
+        _checked("watches", lambda: watch_check(process)),
     ]
 
 
@@ -106,10 +106,10 @@ def limits_check(process: Runtime) -> Check:
 def queue_checks(settings: Settings) -> Sequence[Check]:
     """Whether some worker consumes each queue, by asking the workers."""
     # An application of its own, so that the broker of these settings is asked and a dead one is not waited for.
-    with Celery("doctor", broker=settings.broker_url.get_secret_value(), set_as_current=False) as asking:
-        asking.conf.broker_transport_options = TRANSPORT_OPTIONS
+    with Celery("doctor", broker=settings.broker_url.get_secret_value(), set_as_current=False) as app:
+        app.conf.broker_transport_options = TRANSPORT_OPTIONS
         try:
-            found = asking.control.inspect(timeout=INSPECTION_S).active_queues() or {}
+            found = app.control.inspect(timeout=INSPECTION_S).active_queues() or {}
         except (OperationalError, OSError) as error:
             finding = f"the workers could not be asked: {type(error).__name__}"
             return [Check("workers", ok=False, finding=finding, remedy="mend the broker first")]
@@ -151,7 +151,7 @@ def _pops_many(connection: Connection) -> bool:
     return known is not None
 
 
-def _asking(name: str, check: Callable[[], Check]) -> Check:
+def _checked(name: str, check: Callable[[], Check]) -> Check:
     try:
         return check()
     except Failure as failure:

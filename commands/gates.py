@@ -62,10 +62,10 @@ def close_gate(  # noqa: PLR0913, PLR0917 - one parameter per option
         end = runtime().clock() + timedelta(seconds=seconds)
     by = operator(operator_name)
     gate = Gate(scope, known_key(scope, key), reason, end, by.actor_id)
-    story = {"scope": scope, "key": gate.key, "reason": reason, "until": end and end.isoformat()}
+    facts = {"scope": scope, "key": gate.key, "reason": reason, "until": end and end.isoformat()}
     with runtime().database.ledger() as tx:
         stored.close(tx, gate)
-        operator_actions.record(tx, "gate.closed", story, by=by, org_id=SYSTEM_ORG)
+        operator_actions.record(tx, "gate.closed", facts, by=by, org_id=SYSTEM_ORG)
     show_document("gate", gate, as_json=as_json)
 
 
@@ -79,9 +79,9 @@ def open_gate(scope: str, key: str, operator_name: str, as_json: bool) -> None: 
     with runtime().database.ledger() as tx:
         if not stored.open_gate(tx, scope, key):
             raise Gone(f"the gate {scope} {key} is not closed")
-        story = {"scope": scope, "key": key}
-        operator_actions.record(tx, "gate.opened", story, by=operator(operator_name), org_id=SYSTEM_ORG)
-    show_document("gate", story | {"state": "open"}, as_json=as_json)
+        facts = {"scope": scope, "key": key}
+        operator_actions.record(tx, "gate.opened", facts, by=operator(operator_name), org_id=SYSTEM_ORG)
+    show_document("gate", facts | {"state": "open"}, as_json=as_json)
 
 
 def known_key(scope: str, key: str) -> str:

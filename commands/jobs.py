@@ -105,20 +105,20 @@ def list_jobs(
 @click.argument("job_id", type=click.UUID)
 @json_option
 def show_job(job_id: UUID, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
-    """Tell the whole story of a job: row, timeline, steps, effects, children, dead letter."""
+    """Show a job: row, timeline, steps, effects, children, dead letter."""
     with runtime().database.ledger() as tx:
-        story = job_views.story(tx, job_id)
-    if story is None:
+        found = job_views.timeline(tx, job_id)
+    if found is None:
         raise Gone(f"there is no job {job_id}")
     if as_json:
-        show_document("job", story, as_json=True)
+        show_document("job", found, as_json=True)
         return
-    show_document("job", story.job or {"job_id": job_id, "state": "past its retention"}, as_json=False)
+    show_document("job", found.job or {"job_id": job_id, "state": "past its retention"}, as_json=False)
     for name, columns in SECTIONS.items():
         console().print(f"\n{name}", style="bold")
-        show_rows(getattr(story, name), columns, as_json=False)
-    if story.dead_letter:
-        show_document("dead letter", story.dead_letter, as_json=False)
+        show_rows(getattr(found, name), columns, as_json=False)
+    if found.dead_letter:
+        show_document("dead letter", found.dead_letter, as_json=False)
 
 
 @jobs.command("cancel")

@@ -1,1 +1,1 @@
-"""The rules of the house: no I/O, no clock, no dice; time and chance are arguments."""
+"""The rules of the house: no I/O, no clock, no chance; time and random numbers are arguments."""

@@ -11,8 +11,8 @@ from celery.exceptions import Reject
 
 from engine.catalogue import Job, catalogue
 from engine.celery_patches.request_stack import RequestStack
-from engine.process.database_away import patiently
-from engine.process.hints import DRAW
+from engine.process.database_away import retry_while_away
+from engine.process.hints import CLAIM_BACKLOG
 from engine.process.refused_messages import record_refusal
 from engine.process.runtime import runtime
 from engine.relay.relay import Relay
@@ -67,15 +67,15 @@ class JobTask(Task):  # type: ignore[misc] # Celery ships no types
     calls and another request for each job, longer than all that `run` does for a light one."""
 
 
-class DrawTask(Task):  # type: ignore[misc] # Celery ships no types
-    """What messages with tickets name; the ledger loop takes them, and nobody else may send one."""
+class ClaimBacklogTask(Task):  # type: ignore[misc] # Celery ships no types
+    """The task of messages with demand; the ledger loop takes them, and nobody else may send one."""
 
     Strategy = JobTask.Strategy
-    name = DRAW
+    name = CLAIM_BACKLOG
 
     def run(self, *_arguments: object, **_contract: object) -> str:
         """Refuse a message that is not the relay's."""
-        record_refusal(runtime(), DRAW, self.request.id, "task", "is not for clients")
+        record_refusal(runtime(), CLAIM_BACKLOG, self.request.id, "task", "is not for clients")
         return "refused"
 
 
@@ -108,11 +108,11 @@ class FleetStep(StartStopStep):  # type: ignore[misc] # Celery ships no types
         self.relay: Relay | None = None
 
     def start(self, parent: Any) -> None:  # noqa: ANN401 - Celery's signature
-        """Tell the doors what this worker knows, and join the relay."""
-        patiently(runtime(), publish_catalogue)
+        """Publish the catalogue, and join the relay."""
+        retry_while_away(runtime(), publish_catalogue)
         self.relay = Relay(runtime())
         self.relay.start()
-        parent.vital.append(self.relay)
+        parent.watched_threads.append(self.relay)
 
     def stop(self, _parent: Any) -> None:  # noqa: ANN401 - Celery's signature
         """Leave the relay to another worker."""
@@ -123,11 +123,11 @@ class FleetStep(StartStopStep):  # type: ignore[misc] # Celery ships no types
 
 
 def publish_catalogue() -> None:
-    """Write the catalogue into the ledger, where every door reads it."""
+    """Write the catalogue into the ledger, where every producer reads it."""
     with runtime().database.ledger() as tx:
         job_types.publish(tx, [job_type.line() for job_type in catalogue])
 
 
-app.register_task(DrawTask())
+app.register_task(ClaimBacklogTask())
 
 app.steps["worker"].add(FleetStep)

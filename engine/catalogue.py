@@ -52,7 +52,7 @@ class Job(Generic[P]):
         return self.payload.read(dict(stored), version)
 
     def line(self) -> JobType:
-        """This type as every door needs to know it."""
+        """This type as every producer needs to know it."""
         declared = self.declared
         unique = declared.unique
         return JobType(
@@ -91,7 +91,7 @@ def job(
 
     The type's name is `<file>.<function>`; raises `TypeError` when the payload class says otherwise. `light` is for
     jobs of milliseconds: they travel in batches, without a Celery request each. `on_end` names the end-of-job hook, the
-    SQL function `postroom.<on_end>(jsonb)` of a migration that is told in the transaction that ends a job of this type.
+    SQL function `postroom.<on_end>(jsonb)` of a migration called in the transaction that ends a job of this type.
     """
 
     def register(handler: Handler[P]) -> Job[P]:

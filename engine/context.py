@@ -184,7 +184,7 @@ class JobContext:
             raise Canceled(reason)
 
     def progress(self, document: JsonObject) -> None:
-        """Tell how far the job is; shown to operators, overwritten by the next."""
+        """Report how far the job is; shown to operators, overwritten by the next."""
         with self._runtime.database.statements() as transaction:
             if not ledger.record_progress(transaction, self.job, document):
                 raise ClaimLost("the claim was lost before progress was recorded")

@@ -21,7 +21,7 @@ from domain.jobs.effects import (
 from domain.jobs.failures import ClaimLost, Failure, Invalid, Transient, Uncertain
 from domain.jobs.job import ClaimedJob, JsonObject
 from domain.jobs.lifecycle import describe
-from engine.process.database_away import patiently
+from engine.process.database_away import retry_while_away
 from engine.process.runtime import Runtime
 from storage.ledger import audit, effects
 from storage.postgres.database import Transaction
@@ -55,7 +55,7 @@ class EffectGuard:
             self.begin(tx)
         result = self.carry_out(call, find)
         if self._standing is not Standing.DONE and not self._finish("succeeded", result=result):
-            self._tell_unrecorded()
+            self._audit_unrecorded()
             raise ClaimLost(f"the claim was lost while {self._key} happened")
         return result
 
@@ -96,16 +96,16 @@ class EffectGuard:
         `write` may run twice: when the answer to a commit is lost, the transaction is repeated.
         """
 
-        def attempt() -> T:
+        def record_and_write() -> T:
             with open_transaction() as tx:
                 self.record(tx)
                 return write(tx)
 
         try:
             # What happened is known here and nowhere else: a database that is away is waited for.
-            return patiently(self._runtime, attempt)
+            return retry_while_away(self._runtime, record_and_write)
         except ClaimLost:
-            self._tell_unrecorded()
+            self._audit_unrecorded()
             raise
 
     def _act(self, call: Call) -> JsonObject:
@@ -145,7 +145,7 @@ class EffectGuard:
         if status == "unknown":
             raise Uncertain(f"nobody knows whether {self._key} happened: {failure.reason}") from failure
 
-    def _tell_unrecorded(self) -> None:
+    def _audit_unrecorded(self) -> None:
         """It happened and the claim is gone: the next attempt must be able to find out, and an operator to see it."""
         if self._standing is Standing.DONE:
             return
@@ -154,9 +154,9 @@ class EffectGuard:
         self._log.warning("effect_unrecorded", key=self._key)
 
     def _finish(self, status: str, *, result: JsonObject | None = None, error: JsonObject | None = None) -> bool:
-        def attempt() -> bool:
+        def write() -> bool:
             with self._runtime.database.statements() as tx:
                 return effects.finish_effect(tx, self._job, self._key, status, result=result, error=error)
 
         # What happened is known here and nowhere else: a database that is away is waited for.
-        return patiently(self._runtime, attempt)
+        return retry_while_away(self._runtime, write)

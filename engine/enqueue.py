@@ -1,4 +1,4 @@
-"""The Python doors: jobs within the caller's transaction, or any number of them in transactions of their own.
+"""Enqueues from Python: jobs within the caller's transaction, or any number of them in transactions of their own.
 
 Hints are published after the commit (promise P5).
 """
@@ -13,7 +13,7 @@ from uuid import UUID
 from domain.jobs.job import Enqueued, NewJob, Origin
 from domain.jobs.job_ids import NOISE, make_job_ids
 from domain.payloads.payload import JobOptions, Payload, jobs_of
-from engine.process.database_away import patiently
+from engine.process.database_away import retry_while_away
 from engine.process.runtime import Runtime, runtime
 from storage.ledger import ledger
 from storage.ledger.requests import Requests, as_requests
@@ -61,16 +61,16 @@ def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = 
 
 
 def _enqueue_apart(process: Runtime, ready: Requests) -> tuple[Enqueued, ...]:
-    def attempt() -> tuple[Enqueued, ...]:
+    def insert() -> tuple[Enqueued, ...]:
         with process.database.ledger() as tx:
             return _enqueue(process, tx, ready)
 
-    return patiently(process, attempt)
+    return retry_while_away(process, insert)
 
 
 def _enqueue(process: Runtime, tx: Transaction, ready: Requests) -> tuple[Enqueued, ...]:
     answers = ledger.enqueue_requests(
-        tx, ready, publisher=True, patience=process.patience, burst=process.settings.burst
+        tx, ready, publisher=True, hint_timeout=process.hint_timeout, burst=process.settings.burst
     )
     hints = [answer.hint for answer in answers if answer.publish]
     tx.after_commit(lambda: process.publisher.publish(hints))

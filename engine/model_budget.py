@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from uuid import UUID
 
-from domain.jobs.failures import ClaimLost, Deed, Failure, Invalid, OverBudget
+from domain.jobs.failures import CallState, ClaimLost, Failure, Invalid, OverBudget
 from domain.jobs.job import ClaimedJob, JsonObject
 from domain.payloads.budgets import AlertPayload
 from domain.payloads.payload import Payload
 from engine.interrupts import Canceled, Interrupted
-from engine.process.database_away import patiently
+from engine.process.database_away import retry_while_away
 from engine.process.runtime import Runtime
 from providers.ports import LanguageModel, ModelAnswer, ModelRequest
 from storage.ledger import audit, effects
@@ -59,7 +59,7 @@ class ModelBudget:
         booked whatever becomes of the claim or the answer; with an account the call is listed among its model calls.
 
         Raises `OverBudget` after closing the org's gate at the provider: no attempt is used, the org's other jobs that
-        need the provider stay queued, and the operator is told once a day. Raises what the call raises; one that may
+        need the provider stay queued, and an alert is raised once a day. Raises what the call raises; one that may
         have been billed without an answer is charged in full. Raises `ValueError` when the job's type does not name the
         provider: no gate would keep its jobs back, and without money they would be tried again and again.
         """
@@ -74,7 +74,7 @@ class ModelBudget:
         try:
             answer = model.ask(request)
         except Failure as failure:
-            self._settle(reserved.reservation_id, 0 if failure.deed is Deed.NOT_DONE else most)
+            self._charge(reserved.reservation_id, 0 if failure.call_state is CallState.NOT_DONE else most)
             raise
         return self._keep(reserved.reservation_id, purpose, answer, account_id)
 
@@ -103,11 +103,11 @@ class ModelBudget:
         self._add_cost(cost)
 
         def book(tx: Transaction) -> None:
-            spending.settle(tx, reservation_id, cost)
+            spending.charge(tx, reservation_id, cost)
             if account_id is not None:
                 model_calls.record(tx, job.org_id, account_id, _listed(job, purpose, answer))
 
-        def attempt() -> ClaimLost | None:
+        def write() -> ClaimLost | None:
             with self._runtime.database.ledger() as tx:
                 book(tx)
                 try:
@@ -122,9 +122,9 @@ class ModelBudget:
 
         # What it cost is known here and nowhere else: a database that is away is waited for.
         try:
-            lost = patiently(self._runtime, attempt)
+            lost = retry_while_away(self._runtime, write)
         except Invalid:
-            patiently(self._runtime, only_book)
+            retry_while_away(self._runtime, only_book)
             raise
         if lost is not None:
             raise lost
@@ -136,19 +136,19 @@ class ModelBudget:
         with self._runtime.database.ledger() as tx:
             refusal = spending.refuse(tx, job, most, provider, default_daily=default_daily)
             if refusal is not None and refusal.first:
-                purse = refusal.purse
-                facts = {"day": refusal.day, "daily_microcents": purse.daily}
-                audit.append(tx, job, "budget.exhausted", facts | {"spent_microcents": purse.spent})
+                budget = refusal.budget
+                facts = {"day": refusal.day, "daily_microcents": budget.daily}
+                audit.append(tx, job, "budget.exhausted", facts | {"spent_microcents": budget.spent})
                 self._enqueue(tx, AlertPayload.model_validate(facts))
         return refusal
 
-    def _settle(self, reservation_id: UUID, cost_microcents: int) -> None:
-        def attempt() -> None:
+    def _charge(self, reservation_id: UUID, cost_microcents: int) -> None:
+        def write() -> None:
             with self._runtime.database.statements() as tx:
-                spending.settle(tx, reservation_id, cost_microcents)
+                spending.charge(tx, reservation_id, cost_microcents)
 
         # What it cost is known here and nowhere else: a database that is away is waited for.
-        patiently(self._runtime, attempt)
+        retry_while_away(self._runtime, write)
 
 
 def _listed(job: ClaimedJob, purpose: str, answer: ModelAnswer) -> ModelCall:

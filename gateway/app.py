@@ -25,7 +25,7 @@ def create() -> FastAPI:
     """The application of this process, from the environment, with its log records redacted."""
     settings = load()
     logs.configure(settings.log_level)
-    take_over_server_logs()
+    send_server_logs_to_ours()
     return create_app(settings)
 
 
@@ -60,7 +60,7 @@ async def answer_nobody(_request: Request, _failure: Exception) -> Response:
     return Response(status_code=400)
 
 
-def take_over_server_logs() -> None:
+def send_server_logs_to_ours() -> None:
     """Send uvicorn's records through the redacting formatter, but for its access log: requests are recorded here."""
     for name in ("uvicorn", "uvicorn.error"):
         server = logging.getLogger(name)

@@ -12,7 +12,7 @@ from providers.google.push import PushClaims, verify_push
 log = structlog.get_logger(__name__)
 
 OPEN_ROUTES = frozenset({"/healthz", "/readyz"})
-"""Routes that answer anybody: they tell nothing but whether the process can do its work."""
+"""Routes that answer anybody: they reveal nothing but whether the process can do its work."""
 
 
 def pubsub_push(request: Request, authorization: Annotated[str | None, Header()] = None) -> PushClaims:

@@ -28,9 +28,9 @@ class Resources:
         return cls(settings, Database(settings), CertificateStore(timeout_s=timeout_s))
 
     @property
-    def patience(self) -> timedelta:
+    def hint_timeout(self) -> timedelta:
         """How long a published hint may stay unclaimed."""
-        return timedelta(seconds=self.settings.hint_patience_s)
+        return timedelta(seconds=self.settings.hint_timeout_s)
 
 
 def resources_of(request: Request) -> Resources:

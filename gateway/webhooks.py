@@ -1,4 +1,4 @@
-"""What providers tell us: an answer of 2xx means that the work is stored, or that there is none to do."""
+"""Notifications of providers: an answer of 2xx means that the work is stored, or that there is none to do."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 router = APIRouter()
 
 
-class Verdict(StrEnum):
+class PushResult(StrEnum):
     """What became of a verified push."""
 
     STORED = "stored"
@@ -35,53 +35,53 @@ class Verdict(StrEnum):
     """Disconnected, or waiting for its owner's consent: the sync after that will read what is missed now."""
 
 
-POISON = frozenset({Verdict.UNPARSABLE, Verdict.UNKNOWN_ACCOUNT, Verdict.INACTIVE_ACCOUNT})
+POISON = frozenset({PushResult.UNPARSABLE, PushResult.UNKNOWN_ACCOUNT, PushResult.INACTIVE_ACCOUNT})
 """Acknowledged and counted, or Pub/Sub would send them again for seven days (docs: gmail-push.md#acknowledgement)."""
 
 
 @router.post("/webhooks/gmail", status_code=status.HTTP_204_NO_CONTENT)
 def gmail(request: Request, _caller: PubsubCaller, body: BoundedBody) -> Response:
     """Gmail's push notification: stores a `gmail.sync` per active account of the mailbox, or none for poison."""
-    verdict = receive(resources_of(request), body, origin_of(request, "pubsub"))
-    log.info("push_received", verdict=verdict.value)
+    result = receive(resources_of(request), body, origin_of(request, "pubsub"))
+    log.info("push_received", result=result.value)
     return Response(status_code=status.HTTP_204_NO_CONTENT)
 
 
-def receive(resources: Resources, body: bytes, origin: Origin) -> Verdict:
-    """Judge a verified push and store what follows from it, in one transaction; raises `Transient` to get it again."""
+def receive(resources: Resources, body: bytes, origin: Origin) -> PushResult:
+    """Store what follows from a verified push, in one transaction; raises `Transient` to get it again."""
     try:
         notification = parse_push(body)
     except Invalid as problem:
         log.warning("push_unparsable", field=problem.field, reason=problem.reason)
         notification = None
     with resources.database.ledger() as tx:
-        verdict = _store(tx, resources, notification, origin) if notification else Verdict.UNPARSABLE
-        if verdict in POISON:
-            pushes.count_refused(tx, verdict.value)
-    return verdict
+        result = _store(tx, resources, notification, origin) if notification else PushResult.UNPARSABLE
+        if result in POISON:
+            pushes.count_refused(tx, result.value)
+    return result
 
 
-def judge(found: Sequence[Account], history_id: int) -> tuple[Verdict, tuple[Account, ...]]:
+def match_accounts(found: Sequence[Account], history_id: int) -> tuple[PushResult, tuple[Account, ...]]:
     """The accounts that have something to fetch, and what to call the push; ids are compared as numbers."""
     active = [account for account in found if account.status == "active"]
     behind = tuple(account for account in active if account.history_id is None or account.history_id < history_id)
     if not found:
-        return Verdict.UNKNOWN_ACCOUNT, ()
+        return PushResult.UNKNOWN_ACCOUNT, ()
     if not active:
-        return Verdict.INACTIVE_ACCOUNT, ()
-    return (Verdict.STORED, behind) if behind else (Verdict.OLD, ())
+        return PushResult.INACTIVE_ACCOUNT, ()
+    return (PushResult.STORED, behind) if behind else (PushResult.OLD, ())
 
 
-def _store(tx: Transaction, resources: Resources, push: PushNotification, origin: Origin) -> Verdict:
-    verdict, behind = judge(accounts.by_email(tx, push.email), push.history_id)
+def _store(tx: Transaction, resources: Resources, push: PushNotification, origin: Origin) -> PushResult:
+    result, behind = match_accounts(accounts.by_email(tx, push.email), push.history_id)
     jobs = [_sync(account, push, origin) for account in behind]
     try:
         # Nobody publishes here: the notification wakes the relay, which does.
-        ledger.enqueue(tx, jobs, publisher=False, patience=resources.patience)
+        ledger.enqueue(tx, jobs, publisher=False, hint_timeout=resources.hint_timeout)
     except Invalid as problem:
-        # No worker has told yet what a sync is; the push must come again, not be thrown away.
+        # No worker has published the job type of a sync yet; the push must come again, not be thrown away.
         raise Transient(problem.reason, code="gateway.catalogue") from problem
-    return verdict
+    return result
 
 
 def _sync(account: Account, push: PushNotification, origin: Origin) -> NewJob:

@@ -19,10 +19,10 @@ def alert(ctx: JobContext, payload: AlertPayload) -> Outcome:
         exhausted = spending.exhausted_on(tx, payload.day)
     if not exhausted:
         return Cancel("the day was not exhausted")
-    story = {"day": payload.day.isoformat(), "daily_cents": payload.daily_microcents / MICROCENTS_PER_CENT}
+    facts = {"day": payload.day.isoformat(), "daily_cents": payload.daily_microcents / MICROCENTS_PER_CENT}
 
     def write(tx: Transaction) -> None:
-        audit.append(tx, ctx.job, "budget.told", story)
-        tx.after_commit(lambda: ctx.log.error("budget_exhausted", **story))
+        audit.append(tx, ctx.job, "budget.told", facts)
+        tx.after_commit(lambda: ctx.log.error("budget_exhausted", **facts))
 
-    return Done(story, writes=write)
+    return Done(facts, writes=write)

@@ -16,10 +16,10 @@ def quarantine(ctx: JobContext, payload: QuarantinePayload) -> Outcome:
         letter = dead_letters.of_job(tx, payload.job_id)
     if letter is None or letter.state != "open":
         return Cancel("the dead letter is closed already")
-    story = {"dead_letter_id": str(letter.letter_id), "job_type": letter.job_type, "reason": letter.reason}
+    facts = {"dead_letter_id": str(letter.letter_id), "job_type": letter.job_type, "reason": letter.reason}
 
     def write(tx: Transaction) -> None:
-        audit.append(tx, ctx.job, "deadletter.raised", story | {"plan": letter.plan})
-        tx.after_commit(lambda: ctx.log.error("deadletter_raised", **story))
+        audit.append(tx, ctx.job, "deadletter.raised", facts | {"plan": letter.plan})
+        tx.after_commit(lambda: ctx.log.error("deadletter_raised", **facts))
 
-    return Done(story, writes=write)
+    return Done(facts, writes=write)

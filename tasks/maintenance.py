@@ -19,7 +19,7 @@ from domain.payloads.maintenance import (
 from domain.payloads.payload import Payload
 from engine.catalogue import job
 from engine.context import JobContext
-from engine.process.map_in_threads import in_lanes
+from engine.process.map_in_threads import map_in_threads
 from storage.accounts import accounts, expected_writes, fan_out
 from storage.ledger import audit, end_hooks, retention
 from storage.money import spending
@@ -28,7 +28,7 @@ from storage.postgres.database import Transaction
 BATCH = 1000
 """Rows per transaction: a second's work at most, so that no lock is held for long."""
 
-LANES = 2
+THREADS = 2
 """Statements of a fan-out at a time: one leaves PostgreSQL idle while it commits, more would keep others waiting."""
 
 MOST_BATCHES = 100
@@ -83,7 +83,7 @@ def check_watches(ctx: JobContext, _payload: CheckWatchesPayload) -> Outcome:
 
 @job(queue=Queue.MAINTENANCE)
 def delete_finished_jobs(ctx: JobContext, _payload: DeleteFinishedJobsPayload) -> Outcome:
-    """Delete finished jobs past their retention; their audit trail stays."""
+    """Delete finished jobs past their retention; their audit log stays."""
     deleted = 0
     for _ in range(MOST_BATCHES):
         with ctx.fleet() as tx:
@@ -147,6 +147,6 @@ def _each_account(ctx: JobContext, payload: type[Payload], **fixed: object) -> O
         with ctx.fleet() as tx:
             return fan_out.to_accounts(tx, ctx.job, payload, fixed, part)
 
-    batches = in_lanes(reach, parts, LANES)
+    batches = map_in_threads(reach, parts, THREADS)
     created = sum(batch.created for batch in batches)
     return Done({"accounts": sum(batch.accounts for batch in batches), "enqueued": created})

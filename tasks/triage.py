@@ -71,7 +71,7 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
 
     def write(tx: Transaction) -> None:
         thread.finish(tx)
-        decisions.record(tx, here, message.message_id, decision, verdicts=plan.actions, origins=origins)
+        decisions.record(tx, here, message.message_id, decision, actions=plan.actions, origins=origins)
         _put_record(tx, here, message, case.email, decision, plan)
 
     output = {"classification": str(decision.classification), "source": str(decision.source), "draft": plan.reason}
@@ -186,7 +186,7 @@ def _plan(thread: ThreadHandle, case: Case, decision: Decision) -> ThreadPlan:
 def _put_record(
     tx: Transaction, here: UUID, message: Message, email: Email | None, decision: Decision, plan: ThreadPlan
 ) -> None:
-    """Begin the thread's record, put the newer decision on a pending one, or open a settled one again.
+    """Begin the thread's record, put the newer decision on a pending one, or open a finished one again.
 
     Another message of the thread may be classified at the same moment: the second one goes on from what the first
     wrote. A message that wants no answer takes nothing from one that does.
@@ -202,4 +202,4 @@ def _put_record(
         return
     if email.state in SETTLED and not emails.reopen(tx, here, thread_id, expected=email.state, message_id=message_id):
         raise Transient("the thread's record was moved meanwhile")
-    emails.judge(tx, here, thread_id=thread_id, message_id=message_id, decision=decision)
+    emails.update_decision(tx, here, thread_id=thread_id, message_id=message_id, decision=decision)

@@ -21,7 +21,7 @@ from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
 from storage.postgres.database import Database
 from tests.doubles.factories import make_org
-from tests.doubles.worlds import World, running_world
+from tests.doubles.mail_environment import MailEnvironment, running_environment
 from tests.servers.servers import (
     TEMPLATE,
     SessionServers,
@@ -131,16 +131,16 @@ def store(settings: Settings) -> Iterator[Database]:
 
 
 @pytest.fixture
-def world(settings: Settings, database: Connection) -> Iterator[World]:
+def env(settings: Settings, database: Connection) -> Iterator[MailEnvironment]:
     """One mailbox, one model and one process of the fleet."""
-    with running_world(settings, database) as made:
+    with running_environment(settings, database) as made:
         yield made
 
 
 @pytest.fixture
 def process(settings: Settings) -> Iterator[Runtime]:
     """A process of the fleet, inside the test's own."""
-    made = Runtime(settings, dice=lambda: 0.5)
+    made = Runtime(settings, jitter=lambda: 0.5)
     install(made)
     publish_catalogue()
     renew(made)

@@ -18,7 +18,7 @@ LEADS_TO = {
     "job.canceled": State.CANCELED,
     "job.deadlettered": State.DEAD,
 }
-"""The state that each audit event of a move leads to; `job.enqueued` begins the trail, and a request moves nothing."""
+"""The state that each audit event of a move leads to; `job.enqueued` begins the log, and a request moves nothing."""
 
 GUARD_SAYS = {
     State.QUEUED: "pending",
@@ -43,49 +43,49 @@ def check_ledger(connection: Connection[Any], *, open_jobs: int = 0) -> None:
 
 
 def find_gaps(connection: Connection[Any], *, resting: bool = True) -> list[str]:
-    """Everything that contradicts itself: trails, dead letters, guards, concurrency slots, shelves.
+    """Everything that contradicts itself: audit logs, dead letters, guards, concurrency slots, parked jobs.
 
     While the fleet is not `resting`, jobs may be parked a moment longer than they need be: the relay finds them.
     """
-    looks = (_trails, _letters, _guards, _slots, *([_shelves] if resting else []))
+    looks = (_audit_logs, _letters, _guards, _slots, *([_parked] if resting else []))
     with connection.transaction():
         # One snapshot for all: what a fleet at work writes between two queries is no contradiction.
         connection.execute("set transaction isolation level repeatable read")
         return [wrong for look in looks for wrong in look(connection)]
 
 
-def check_deeds(deeds: list[str]) -> None:
+def check_calls(calls: list[str]) -> None:
     """Fail when something was done to the outside world twice (promise P3)."""
-    assert [deed for deed, times in Counter(deeds).items() if times > 1] == []
+    assert [call for call, times in Counter(calls).items() if times > 1] == []
 
 
-def _trails(connection: Connection[Any]) -> Iterator[str]:
-    events: dict[Any, list[tuple[str, int]]] = defaultdict(list)
+def _audit_logs(connection: Connection[Any]) -> Iterator[str]:
+    log: dict[Any, list[tuple[str, int]]] = defaultdict(list)
     rows = connection.execute("select job_id, event, attempt from audit_log where event like 'job.%' order by id")
     for job_id, event, attempt in rows:
-        events[job_id].append((event, attempt))
+        log[job_id].append((event, attempt))
     jobs = connection.execute("select id, state, attempt, error ->> 'code' from jobs").fetchall()
     for job_id, state, attempt, code in jobs:
-        trail = events[job_id]
-        stranger = code == "unknown_type"
-        # A claim that has not begun is told of when it begins, or goes back.
-        told = State.QUEUED if state == State.CLAIMED else State(state)
-        problem = walk(trail, told, attempt, stranger=stranger)
+        events = log[job_id]
+        dead_on_arrival = code == "unknown_type"
+        # A claim gets its entry when the job begins, or goes back.
+        audited = State.QUEUED if state == State.CLAIMED else State(state)
+        problem = walk(events, audited, attempt, dead_on_arrival=dead_on_arrival)
         if problem:
-            yield f"job {job_id} ({state}): {problem} in {trail}"
+            yield f"job {job_id} ({state}): {problem} in {events}"
 
 
-def walk(trail: list[tuple[str, int]], ends_in: State, last_attempt: int, *, stranger: bool) -> str | None:
-    """The first thing that is wrong with a trail: an illegal move, an attempt that does not follow, another end."""
-    if not trail or trail[0] != ("job.enqueued", 0):
-        return "the trail does not begin with job.enqueued"
+def walk(events: list[tuple[str, int]], ends_in: State, last_attempt: int, *, dead_on_arrival: bool) -> str | None:
+    """The first thing that is wrong with the events: an illegal move, an attempt that does not follow, another end."""
+    if not events or events[0] != ("job.enqueued", 0):
+        return "the events do not begin with job.enqueued"
     state, attempt = State.QUEUED, 0
-    for event, counted in trail[1:]:
+    for event, counted in events[1:]:
         if (event == "job.cancel_requested" and not state.final) or (event == "job.hook_failed" and state.final):
             continue
         reached = LEADS_TO.get(event)
-        born_dead = stranger and (state, reached) == (State.QUEUED, State.DEAD)
-        if reached is None or ((state, reached) not in MOVES and not born_dead):
+        arrived_dead = dead_on_arrival and (state, reached) == (State.QUEUED, State.DEAD)
+        if reached is None or ((state, reached) not in MOVES and not arrived_dead):
             return f"{event} cannot follow {state.value}"
         if counted not in _attempts_after(event, attempt):
             return f"{event} counts attempt {counted} after {attempt}"
@@ -142,7 +142,7 @@ def _slots(connection: Connection[Any]) -> Iterator[str]:
         yield f"job {job_id} is held without a slot of {key}"
 
 
-def _shelves(connection: Connection[Any]) -> Iterator[str]:
+def _parked(connection: Connection[Any]) -> Iterator[str]:
     """Beyond what the table's own constraints say: whoever is parked waits for something that is there."""
     rows = connection.execute("select id, parked_by, serial_key from jobs where parked_by like 'key:%'")
     for job_id, name, key in rows:

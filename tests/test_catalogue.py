@@ -1,4 +1,4 @@
-"""The seams of the catalogue: every job type has a test, a golden payload, a page, a queue and a schedule that fit."""
+"""The catalogue is complete: every job type has a test, a golden payload, a page, a queue and a schedule that fit."""
 
 import ast
 import json

@@ -122,8 +122,8 @@ def test_the_page_of_tables_names_every_column_of_a_migrated_database(database: 
         " from information_schema.columns natural join information_schema.tables"
         " where table_schema = 'public' and table_type = 'BASE TABLE' and table_name <> 'alembic_version'"
     ).fetchall()
-    told = {(t.name, c.name, c.required) for t in schema_notes.tables() for c in t.columns}
-    assert told == set(rows)
+    written = {(t.name, c.name, c.required) for t in schema_notes.tables() for c in t.columns}
+    assert written == set(rows)
 
 
 def test_the_page_of_tables_names_every_domain_of_a_migrated_database(database: Connection) -> None:
@@ -223,7 +223,7 @@ def test_an_unknown_option_would_be_found() -> None:
 
 
 def test_every_command_in_the_docs_exists() -> None:
-    told = [(page.name, words) for page in BY_HAND for words in commands_in(page) if words[0] not in CELERYS_OWN]
-    assert told
-    wrong = [(name, words) for name, words in told if not_understood(getattr(commands, words[0]), words[1:])]
+    written = [(page.name, words) for page in BY_HAND for words in commands_in(page) if words[0] not in CELERYS_OWN]
+    assert written
+    wrong = [(name, words) for name, words in written if not_understood(getattr(commands, words[0]), words[1:])]
     assert wrong == []

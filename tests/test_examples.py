@@ -1,4 +1,4 @@
-"""The examples in the documentation run: the tutorial's job, README's job, the doors."""
+"""The examples in the documentation run: the tutorial's job, README's job, the ways to enqueue."""
 
 import sys
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from domain.jobs.uniqueness import UniqueMode
 from domain.payloads.gmail import SyncPayload
 from engine.app import publish_catalogue, register
 from engine.catalogue import Job, catalogue
-from tests.doubles.worlds import World
+from tests.doubles.mail_environment import MailEnvironment
 from tests.house import ROOT
 from tests.written_pages import DOCS, Page
 
@@ -67,34 +67,34 @@ def test_the_python_in_the_pages_compiles(page: Page) -> None:
         compile(block, f"{page.name}, block {number}", "exec")
 
 
-def test_the_tutorials_job_counts_what_waits(world: World) -> None:
+def test_the_tutorials_job_counts_what_waits(env: MailEnvironment) -> None:
     payload, handler, test = TUTORIAL.code("python")
     module = load("digests", payload, handler)
     assert isinstance(module.count_waiting, Job)
     assert module.count_waiting.name == "digests.count_waiting"
     publish_catalogue()
-    its_test: Callable[[World], None] = run_plain(test)["test_a_draft_that_waits_is_counted"]
-    its_test(world)
+    its_test: Callable[[MailEnvironment], None] = run_plain(test)["test_a_draft_that_waits_is_counted"]
+    its_test(env)
 
 
-def test_the_tutorials_job_refuses_a_second_one_while_the_first_is_queued(world: World) -> None:
+def test_the_tutorials_job_refuses_a_second_one_while_the_first_is_queued(env: MailEnvironment) -> None:
     payload, handler, _ = TUTORIAL.code("python")
     module = load("digests", payload, handler)
     publish_catalogue()
-    assert world.enqueue("digests.count_waiting") == world.enqueue("digests.count_waiting")
+    assert env.enqueue("digests.count_waiting") == env.enqueue("digests.count_waiting")
     assert module.count_waiting.declared.unique.mode is UniqueMode.WHILE_QUEUED
 
 
-def test_the_readmes_job_archives_a_thread(world: World) -> None:
+def test_the_readmes_job_archives_a_thread(env: MailEnvironment) -> None:
     payload, handler = README.code("python")
     load("threads", payload, handler)
-    assert catalogue.find("threads.put_away") is not None
+    assert catalogue.find("threads.archive") is not None
     publish_catalogue()
-    place = world.deliver("Lunch", "See you at noon.")
-    job_id = world.enqueue("threads.put_away", {"thread_id": place.thread_id})
-    assert world.run(job_id) == "succeeded"
-    assert "INBOX" not in world.mailbox.state().label_names(place.message_id)
-    assert world.count("select count(*) from idempotency_keys where kind = 'effect' and status = 'succeeded'") == 1
+    place = env.deliver("Lunch", "See you at noon.")
+    job_id = env.enqueue("threads.archive", {"thread_id": place.thread_id})
+    assert env.run(job_id) == "succeeded"
+    assert "INBOX" not in env.mailbox.state().label_names(place.message_id)
+    assert env.count("select count(*) from idempotency_keys where kind = 'effect' and status = 'succeeded'") == 1
 
 
 def test_the_contract_in_the_docs_is_one() -> None:
@@ -105,11 +105,13 @@ def test_the_contract_in_the_docs_is_one() -> None:
     assert SyncPayload.model_validate(contract.payload).account_id == UUID(account)
 
 
-def test_a_service_of_its_own_hands_over_work_in_sql(world: World, database: Connection, database_url: str) -> None:
+def test_a_service_of_its_own_hands_over_work_in_sql(
+    env: MailEnvironment, database: Connection, database_url: str
+) -> None:
     enqueue, grants = HAND_OVER.code("sql")
     database.execute("do $$ begin create role my_service login; exception when duplicate_object then null; end $$")
     database.execute(grants)
-    arguments = {"org_id": world.account.org_id, "account_id": str(world.account.account_id)}
+    arguments = {"org_id": env.account.org_id, "account_id": str(env.account.account_id)}
     statement = enqueue.replace(":org_id", "%(org_id)s").replace(":account_id", "%(account_id)s::text")
     try:
         with connect(make_conninfo(database_url, user="my_service")) as service:
@@ -117,4 +119,4 @@ def test_a_service_of_its_own_hands_over_work_in_sql(world: World, database: Con
     finally:
         database.execute("drop owned by my_service")
     assert first == second is not None
-    assert world.count("select count(*) from jobs where actor_id = 'importer' and job_type = 'gmail.sync'") == 1
+    assert env.count("select count(*) from jobs where actor_id = 'importer' and job_type = 'gmail.sync'") == 1

@@ -73,7 +73,7 @@ MAKE_JOBS = {
     "tests",
 }
 NOT_IN_DOMAIN = ("asyncio", "logging", "os", "random", "secrets", "socket", "subprocess", "threading", "time")
-CLOCKS_AND_DICE = ("now", "utcnow", "today", "uuid4", "uuid1")
+CLOCKS_AND_CHANCE = ("now", "utcnow", "today", "uuid4", "uuid1")
 
 House = list[Module]
 
@@ -94,7 +94,7 @@ def crossed_rooms(module: Module) -> Iterator[str]:
             )
 
 
-def strangers(module: Module) -> Iterator[str]:
+def foreign_imports(module: Module) -> Iterator[str]:
     for found in module.imports():
         for third_party, rooms in ONLY_IN.items():
             if belongs(found.target, [third_party]) and not belongs(module.name, rooms):
@@ -170,9 +170,9 @@ def impurities_of_the_domain(module: Module) -> Iterator[str]:
         return
     for found in module.imports():
         if belongs(found.target, NOT_IN_DOMAIN):
-            yield f"{module.at(found)} imports {found.target}: the domain has no I/O, clock or dice; take the value"
+            yield f"{module.at(found)} imports {found.target}: the domain has no I/O, clock or chance; take the value"
     for node in module.nodes():
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CLOCKS_AND_DICE:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CLOCKS_AND_CHANCE:
             yield f"{module.at(node)} calls {node.func.attr}(): time and chance are arguments in the domain"
 
 
@@ -199,7 +199,7 @@ def longest_known(target: str, names: dict[str, Module]) -> str:
 
 CHECKS = (
     crossed_rooms,
-    strangers,
+    foreign_imports,
     readers_of_the_environment,
     log_setups,
     families_that_know_families,
@@ -241,11 +241,11 @@ def test_the_house_has_no_room_that_the_table_forgets(house: House) -> None:
             "from domain.mail import mailbox",
             "sandbox may import only nobody",
         ),
-        (strangers, "domain.jobs.retry", "from celery import Task", "imports celery.Task"),
-        (strangers, "gateway.app", "from kombu import Producer", "imports kombu.Producer"),
-        (strangers, "tasks.gmail", "import psycopg", "belongs in bench, sandbox, storage, tests"),
-        (strangers, "gateway.oauth", "import httpx2", "imports httpx2"),
-        (strangers, "tasks.gmail", "from urllib.request import urlopen", "imports urllib.request"),
+        (foreign_imports, "domain.jobs.retry", "from celery import Task", "imports celery.Task"),
+        (foreign_imports, "gateway.app", "from kombu import Producer", "imports kombu.Producer"),
+        (foreign_imports, "tasks.gmail", "import psycopg", "belongs in bench, sandbox, storage, tests"),
+        (foreign_imports, "gateway.oauth", "import httpx2", "imports httpx2"),
+        (foreign_imports, "tasks.gmail", "from urllib.request import urlopen", "imports urllib.request"),
         (
             readers_of_the_environment,
             "engine.app",

@@ -6,32 +6,34 @@ from psycopg import Connection
 from domain.jobs.job import State
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
-from tests.invariants import check_deeds, check_ledger, walk
+from tests.invariants import check_calls, check_ledger, walk
 
 ENQUEUED, STARTED, SUCCEEDED = ("job.enqueued", 0), ("job.started", 1), ("job.succeeded", 1)
 
 
 @pytest.mark.parametrize(
-    ("trail", "ends_in", "attempt"),
+    ("events", "ends_in", "attempt"),
     [
-        ([], State.QUEUED, 0),  # no trail at all
+        ([], State.QUEUED, 0),  # no event at all
         ([STARTED, SUCCEEDED], State.SUCCEEDED, 1),  # never enqueued
         ([ENQUEUED, SUCCEEDED], State.SUCCEEDED, 0),  # never started
         ([ENQUEUED, STARTED, STARTED], State.RUNNING, 1),  # started twice
         ([ENQUEUED, STARTED, SUCCEEDED, SUCCEEDED], State.SUCCEEDED, 1),  # settled twice
         ([ENQUEUED, STARTED, SUCCEEDED, ("job.cancel_requested", 1)], State.SUCCEEDED, 1),  # something after the end
         ([ENQUEUED, ("job.started", 2)], State.RUNNING, 2),  # an attempt is missing
-        ([ENQUEUED, STARTED], State.SUCCEEDED, 1),  # the end is not told
+        ([ENQUEUED, STARTED], State.SUCCEEDED, 1),  # the end is not audited
     ],
 )
-def test_a_trail_with_a_gap_is_seen(trail: list[tuple[str, int]], ends_in: State, attempt: int) -> None:
-    assert walk(trail, ends_in, attempt, stranger=False) is not None
+def test_a_gap_in_the_events_is_seen(events: list[tuple[str, int]], ends_in: State, attempt: int) -> None:
+    assert walk(events, ends_in, attempt, dead_on_arrival=False) is not None
 
 
-def test_a_whole_trail_is_fine() -> None:
-    assert walk([ENQUEUED, STARTED, SUCCEEDED, ("job.hook_failed", 1)], State.SUCCEEDED, 1, stranger=False) is None
+def test_a_complete_log_is_fine() -> None:
+    assert (
+        walk([ENQUEUED, STARTED, SUCCEEDED, ("job.hook_failed", 1)], State.SUCCEEDED, 1, dead_on_arrival=False) is None
+    )
     given_back = [ENQUEUED, STARTED, ("job.retried", 0), STARTED, ("job.cancel_requested", 1), SUCCEEDED]
-    assert walk(given_back, State.SUCCEEDED, 1, stranger=False) is None
+    assert walk(given_back, State.SUCCEEDED, 1, dead_on_arrival=False) is None
 
 
 PARK = "update jobs set next_check_at = null, published_at = null"
@@ -75,7 +77,7 @@ def test_a_damaged_ledger_is_seen(store: Database, database: Connection, damage:
         check_ledger(database, open_jobs=2)
 
 
-def test_a_second_deed_is_seen() -> None:
-    check_deeds(["a", "b"])
+def test_a_second_call_is_seen() -> None:
+    check_calls(["a", "b"])
     with pytest.raises(AssertionError):
-        check_deeds(["a", "b", "a"])
+        check_calls(["a", "b", "a"])

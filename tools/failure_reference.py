@@ -19,7 +19,7 @@ from domain.jobs.failures import (
     Uncertain,
 )
 from domain.jobs.job import ClaimedJob, Origin, State
-from domain.jobs.lifecycle import settle
+from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from engine.interrupts import Canceled, Interrupted
 from engine.worker.runner import Bug
@@ -46,16 +46,16 @@ RAISED: tuple[Failure, ...] = (
     Uncertain("-"),
     ClaimLost("-"),
 )
-"""One of each kind that `domain.jobs.lifecycle.settle` judges."""
+"""One of each kind that `domain.jobs.lifecycle.settlement_of` decides about."""
 
 BY_THE_RUNNER = ((Canceled("-"), "`canceled`"), (Interrupted("-"), "`queued`, the attempt given back"))
 """Those that the runner answers itself, before the rule is asked."""
 
 
 def failures_page() -> str:
-    """Every failure with its fate at the first and at the last attempt."""
-    rows = [(*_named(one), _fate(one, 1), _fate(one, STANDARD.attempts)) for one in RAISED]
-    rows += [(*_named(one), fate, fate) for one, fate in BY_THE_RUNNER]
+    """Every failure with what becomes of the job at the first and at the last attempt."""
+    rows = [(*_named(one), _new_state(one, 1), _new_state(one, STANDARD.attempts)) for one in RAISED]
+    rows += [(*_named(one), new_state, new_state) for one, new_state in BY_THE_RUNNER]
     return page(
         "Failures",
         "A handler raises one of these, and the frame decides what becomes of the job. The code is what the ledger"
@@ -70,16 +70,16 @@ def _named(failure: Failure) -> tuple[str, str, str]:
     return f"`{kind.__name__}`", f"`{kind.code}`", phrase(kind.__doc__)
 
 
-def _fate(failure: Failure, attempt: int) -> str:
-    settlement = settle(_attempt(attempt), failure, STANDARD, NOW, 0.0)
+def _new_state(failure: Failure, attempt: int) -> str:
+    settlement = settlement_of(_attempt(attempt), failure, STANDARD, NOW, 0.0)
     if isinstance(failure, ClaimLost):
         return "nothing is written, or the attempt given back if the claim stands after all"
-    told = f"`{settlement.state.value}`"
+    new_state = f"`{settlement.state.value}`"
     if settlement.state is not State.QUEUED:
-        return told
+        return new_state
     kept = "the attempt given back" if settlement.attempt_delta < 0 else "by its retry policy"
     gate = f", a gate closed for the {settlement.gate.scope.value}" if settlement.gate else ""
-    return f"{told}, {kept}{gate}"
+    return f"{new_state}, {kept}{gate}"
 
 
 def _attempt(number: int) -> ClaimedJob:

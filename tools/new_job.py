@@ -76,12 +76,12 @@ def ${name}(ctx: JobContext, payload: ${payload}) -> Outcome:
         "tests/tasks",
         "test_${family}.py",
         "The ${family} family.",
-        (("tests.doubles.worlds", "World"),),
+        (("tests.doubles.mail_environment", "MailEnvironment"),),
         """
-def test_${name}_reads_the_mailbox(world: World) -> None:
-    job_id = world.enqueue("${family}.${name}")
-    assert world.run(job_id) == "succeeded"
-    assert world.job(job_id)["output"] == {"email": world.account.email}
+def test_${name}_reads_the_mailbox(env: MailEnvironment) -> None:
+    job_id = env.enqueue("${family}.${name}")
+    assert env.run(job_id) == "succeeded"
+    assert env.job(job_id)["output"] == {"email": env.account.email}
 """,
     ),
 )

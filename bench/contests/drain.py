@@ -86,7 +86,7 @@ def _run_contests(setup: Setup, jobs: int, suffix: str, chosen: list[Comparison]
 
         return run
 
-    rounds = take_turns({name: runner(name) for name in entries}, setup.sizes.rounds, setup.tell)
+    rounds = take_turns({name: runner(name) for name in entries}, setup.sizes.rounds, setup.print_line)
     setup.note_dropped(f"drain{suffix}", dict(rounds.dropped))
     for match in chosen:
         ours, peer = best(rounds.figures, match.ours), best(rounds.figures, match.peers)

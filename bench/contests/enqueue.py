@@ -44,7 +44,7 @@ def _name(what: str, peer: str) -> str:
 
 
 def _contests(setup: Setup, what: str, runners: dict[str, Callable[[], float]], jobs: int) -> Iterator[Contest]:
-    rounds = take_turns(runners, setup.sizes.rounds, lambda line: setup.tell(f"{what}, {line}"))
+    rounds = take_turns(runners, setup.sizes.rounds, lambda line: setup.print_line(f"{what}, {line}"))
     setup.note_dropped(what, dict(rounds.dropped))
     ours = rounds.figures.get("postroom")
     for peer, figures in rounds.figures.items() if ours else ():

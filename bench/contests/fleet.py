@@ -31,7 +31,7 @@ FAN_OUT, LIMIT = "fan_out_100k_accounts_s", "limit_claim_and_settle"
 def fan_out(setup: Setup) -> Iterable[Contest]:
     """Seconds of the job that enqueues a sync for every account, from its claim to its settlement."""
     accounts = setup.sizes.accounts
-    rounds = take_turns({"postroom": lambda: _fan_out_once(setup, accounts)}, setup.sizes.rounds, setup.tell)
+    rounds = take_turns({"postroom": lambda: _fan_out_once(setup, accounts)}, setup.sizes.rounds, setup.print_line)
     setup.note_dropped("fan_out", dict(rounds.dropped))
     if figures := rounds.figures.get("postroom"):
         limit = (Target("ours", "at most", 5),)
@@ -50,7 +50,7 @@ def limit(setup: Setup) -> Iterable[Contest]:
         "postroom": lambda: drain(run, setup.folder).rate,
         "the ledger alone": lambda: _raw_rate(setup, jobs),
     }
-    rounds = take_turns(runners, setup.sizes.rounds, lambda line: setup.tell(f"limit, {line}"))
+    rounds = take_turns(runners, setup.sizes.rounds, lambda line: setup.print_line(f"limit, {line}"))
     setup.note_dropped("limit", dict(rounds.dropped))
     ours, raw = (rounds.figures.get(name) for name in runners)
     if ours and raw:
@@ -69,7 +69,7 @@ def _fan_out_once(setup: Setup, accounts: int) -> float:
         owner.execute(bulk_sql("add_accounts"), {"accounts": accounts})
     with setup.ours.runtime() as runtime:
         job_id = _prepare(runtime)
-        setup.stores.settle()
+        setup.stores.vacuum()
         began = time.perf_counter()
         status = _run_one(runtime, job_id)
         seconds = time.perf_counter() - began
@@ -81,13 +81,13 @@ def _fan_out_once(setup: Setup, accounts: int) -> float:
 
 def _run_one(runtime: Runtime, job_id: UUID) -> str:
     """Claim a job, run it as a pool's slot does, and settle it; returns what became of it."""
-    with runtime.database.lane() as tx:
+    with runtime.database.pinned() as tx:
         (job,) = ledger.claim(tx, [job_id], runtime.worker.worker_id, lease=runtime.lease.length).jobs
     place = MARKERS.take()
     (report,) = perform([job], place)
     MARKERS.free(place)
     if report.settlement is not None:
-        with runtime.database.lane() as tx:
+        with runtime.database.pinned() as tx:
             ledger.settle(tx, [report.settlement])
     return report.status
 
@@ -97,7 +97,7 @@ def _prepare(runtime: Runtime) -> UUID:
     renew(runtime)
     with runtime.database.ledger() as tx:
         new = FallbackSyncPayload().job(org_id=SYSTEM_ORG)
-        return ledger.enqueue(tx, [new], publisher=False, patience=runtime.patience)[0].hint.job_id
+        return ledger.enqueue(tx, [new], publisher=False, hint_timeout=runtime.hint_timeout)[0].hint.job_id
 
 
 def _raw_rate(setup: Setup, jobs: int) -> float:

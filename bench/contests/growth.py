@@ -16,7 +16,7 @@ from domain.jobs.lifecycle import Settlement
 from engine.process.runtime import Runtime
 from engine.worker.lease import renew
 from storage.ledger import ledger, relay
-from storage.ledger.relay import Level
+from storage.ledger.relay import BacklogClass
 
 BATCH, BATCHES = 100, 40
 FLAT = Target("ratio", "at least", round(1 / 1.15, 3))
@@ -32,11 +32,11 @@ def run_contests(setup: Setup) -> Iterable[Contest]:
     for name, (finished, scheduled) in cases.items():
         began = time.perf_counter()
         fill(setup, name, finished, scheduled)
-        setup.tell(
+        setup.print_line(
             f"{name}: {finished:,} finished and {scheduled:,} scheduled rows in {time.perf_counter() - began:.0f} s"
         )
     runners: dict[str, Callable[[], float]] = {name: _runner(setup, name) for name in cases}
-    rounds = take_turns(runners, 2 * setup.sizes.rounds, lambda line: setup.tell(f"microseconds per job, {line}"))
+    rounds = take_turns(runners, 2 * setup.sizes.rounds, lambda line: setup.print_line(f"microseconds per job, {line}"))
     setup.note_dropped("growth", dict(rounds.dropped))
     for name, (finished, scheduled) in cases.items():
         if name != BASE and name in rounds.figures:
@@ -70,7 +70,7 @@ def fill(setup: Setup, database: str, finished: int, scheduled: int) -> None:
             part = {"start": start, "rows": min(CHUNK, scheduled - start), "total": scheduled}
             owner.execute(bulk_sql("fill_scheduled"), {**words, **part})
         owner.execute(bulk_sql("restore_scans"))
-    setup.stores.settle(database)
+    setup.stores.vacuum(database)
 
 
 def cost(runtime: Runtime, org: UUID) -> float:
@@ -79,11 +79,11 @@ def cost(runtime: Runtime, org: UUID) -> float:
     for _ in range(BATCHES):
         with runtime.database.ledger() as tx:
             jobs = [NewJob("noop_jobs.noop", org, {}) for _ in range(BATCH)]
-            ledger.enqueue(tx, jobs, publisher=False, patience=runtime.patience)
+            ledger.enqueue(tx, jobs, publisher=False, hint_timeout=runtime.hint_timeout)
         with runtime.database.statements() as tx:
-            tenants = relay.waiting_tenants(tx, "default", Level(0, light=False), start=UUID(int=0), most=1)
+            tenants = relay.waiting_tenants(tx, "default", BacklogClass(0, light=False), start=UUID(int=0), most=1)
             due = relay.publish_backlog(
-                tx, "default", 0, tenants=tenants, quotas={org: BATCH}, patience=runtime.patience
+                tx, "default", 0, tenants=tenants, quotas={org: BATCH}, hint_timeout=runtime.hint_timeout
             )
         work(runtime, [hint.job_id for hint in due.hints])
     return (time.perf_counter() - began) / (BATCH * BATCHES) * 1e6

@@ -31,7 +31,9 @@ def run_contests(setup: Setup) -> Iterable[Contest]:
         return lambda: JOBS / drain(runs[name], setup.folder).rate
 
     runners = {name: runner(name) for name in runs}
-    rounds = take_turns(runners, setup.sizes.rounds, lambda line: setup.tell(f"seconds of I/O-bound jobs, {line}"))
+    rounds = take_turns(
+        runners, setup.sizes.rounds, lambda line: setup.print_line(f"seconds of I/O-bound jobs, {line}")
+    )
     setup.note_dropped("io_bound", dict(rounds.dropped))
     facts = {"jobs": JOBS, "wait_s": WAIT_S, "ours_setting": IO_BOUND.label}
     for name, job in OURS.items():

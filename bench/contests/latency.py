@@ -52,7 +52,7 @@ def run_contests(setup: Setup) -> Iterable[Contest]:
         return lambda: latencies.note(name, sample(setup, *settings[name]))
 
     runners = {name: runner(name) for name in settings}
-    rounds = take_turns(runners, setup.sizes.rounds, lambda line: setup.tell(f"idle latency in ms, {line}"))
+    rounds = take_turns(runners, setup.sizes.rounds, lambda line: setup.print_line(f"idle latency in ms, {line}"))
     setup.note_dropped("idle_latency", dict(rounds.dropped))
     yield from _contests(setup, latencies, {name: setting.label for name, (_, setting) in settings.items()})
 

@@ -92,7 +92,7 @@ def measure(setup: Setup, contender: Contender, setting: Setting, job: str, jobs
     drained = drain(DrainRun(contender, setting, job, jobs, TIME_LIMIT_S), setup.folder, watch)
     if not drained.whole or len(seen) <= len(MOMENTS):
         raise RuntimeError(f"{contender.name} did not finish {jobs} jobs in {TIME_LIMIT_S:g} s")
-    setup.tell(f"memory of {contender.name}, {setting.label}: {MemoryUse(seen).greatest('at the end'):.0f} MiB")
+    setup.print_line(f"memory of {contender.name}, {setting.label}: {MemoryUse(seen).greatest('at the end'):.0f} MiB")
     return MemoryUse(seen)
 
 

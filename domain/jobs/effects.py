@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-from domain.jobs.failures import Deed, Failure
+from domain.jobs.failures import CallState, Failure
 from domain.jobs.job import JsonObject
 
 KEEP_EFFECT_FOR = timedelta(days=30)
 """An effect's key outlives every retry and replay of its job."""
 
 CLAIM_MARGIN = 1 / 12
-"""Right before the deed this share of the lease must be left (of 60 s: 5 s), or its result could not be recorded.
+"""Right before the call this share of the lease must be left (of 60 s: 5 s), or its result could not be recorded.
 
 A share and not a time: with a fixed time a short lease would refuse every effect.
 """
@@ -73,6 +73,6 @@ def status_after(failure: Failure, strategy: Strategy) -> str | None:
 
     None leaves the intent standing, so that the next attempt finds out.
     """
-    if failure.deed is Deed.NOT_DONE:
+    if failure.call_state is CallState.NOT_DONE:
         return "failed"
     return "unknown" if strategy is Strategy.AT_MOST_ONCE else None

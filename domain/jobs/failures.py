@@ -7,8 +7,8 @@ from datetime import timedelta
 from enum import StrEnum
 
 
-class Deed(StrEnum):
-    """Whether the outside world may have changed although the call failed."""
+class CallState(StrEnum):
+    """Whether a call that failed may have had its effect all the same."""
 
     NOT_DONE = "not_done"
     """The provider certainly did nothing: it answered with a refusal, or was never reached."""
@@ -26,12 +26,12 @@ class Failure(Exception):
     code = "failure"
     permanent = False
 
-    def __init__(self, reason: str, *, code: str | None = None, deed: Deed = Deed.NOT_DONE) -> None:
-        """Keep the reason, the machine-readable code and whether the deed may have happened."""
+    def __init__(self, reason: str, *, code: str | None = None, call_state: CallState = CallState.NOT_DONE) -> None:
+        """Keep the reason, the machine-readable code and whether the call may have had its effect."""
         super().__init__(reason)
         self.reason = reason
         self.code = code or type(self).code
-        self.deed = deed
+        self.call_state = call_state
 
 
 class Transient(Failure):

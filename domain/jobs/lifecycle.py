@@ -47,7 +47,7 @@ THROTTLE_JITTER = timedelta(seconds=2)
 """Spreads the jobs that wait for one provider, so that they do not all come back at the same moment."""
 
 NO_DETAIL: JsonObject = {}
-"""What an attempt that went well has to tell; one for all of them, and nobody writes into it."""
+"""The detail of an attempt that succeeded; one for all of them, and nobody writes into it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +115,12 @@ class Settlement(NamedTuple):
         return self._replace(started_at=at, cost_microcents=cost_microcents)
 
 
-def settle(  # noqa: PLR0913 - what is known of an attempt
+def settlement_of(  # noqa: PLR0913 - what is known of an attempt
     job: ClaimedJob,
     outcome: Outcome | Failure,
     policy: RetryPolicy,
     now: datetime,
-    dice: float,
+    jitter: float,
     *,
     began_at: datetime | None = None,
     cost_microcents: int = 0,
@@ -142,11 +142,11 @@ def settle(  # noqa: PLR0913 - what is known of an attempt
             cost_microcents=cost_microcents,
             children=outcome.children,
         )
-    return _settle_undone(job, outcome, policy, now, dice).begun(began_at, cost_microcents=cost_microcents)
+    return _settlement_undone(job, outcome, policy, now, jitter).begun(began_at, cost_microcents=cost_microcents)
 
 
-def _settle_undone(
-    job: ClaimedJob, outcome: Snooze | Cancel | Failure, policy: RetryPolicy, now: datetime, dice: float
+def _settlement_undone(
+    job: ClaimedJob, outcome: Snooze | Cancel | Failure, policy: RetryPolicy, now: datetime, jitter: float
 ) -> Settlement:
     match outcome:
         case Snooze(until=until, reason=reason):
@@ -159,7 +159,7 @@ def _settle_undone(
         case ClaimLost(reason=reason):
             return Settlement.returned(job, reason, cause="margin")
         case Failure():
-            return _settle_failure(job, outcome, policy, now, dice)
+            return _settlement_of_failure(job, outcome, policy, now, jitter)
 
 
 class LossCause(StrEnum):
@@ -242,14 +242,20 @@ def _loss_error(lost: LostClaim, losses: int) -> JsonObject:
     return {"code": code, "reason": reason, "attempt": lost.attempt}
 
 
-def _settle_failure(job: ClaimedJob, failure: Failure, policy: RetryPolicy, now: datetime, dice: float) -> Settlement:
+def _settlement_of_failure(
+    job: ClaimedJob, failure: Failure, policy: RetryPolicy, now: datetime, jitter: float
+) -> Settlement:
     error = describe(failure, job.attempt)
     match failure:
         case Throttled(retry_after=wait, scope=scope, provider=provider):
             until = now + wait
             gate = CloseGate(scope, _gate_key(job, scope, provider), clean_text(failure.reason), until)
             return _requeue(
-                job, until + THROTTLE_JITTER * dice, {"cause": "throttled", "error": error}, attempt_delta=-1, gate=gate
+                job,
+                until + THROTTLE_JITTER * jitter,
+                {"cause": "throttled", "error": error},
+                attempt_delta=-1,
+                gate=gate,
             )
         case Unauthorised() | OverBudget():
             return _requeue(
@@ -259,7 +265,7 @@ def _settle_failure(job: ClaimedJob, failure: Failure, policy: RetryPolicy, now:
             return _end(job, State.DEAD, error)
         case Transient() if job.attempt < job.max_attempts:
             return _requeue(
-                job, now + policy.delay(job.attempt, dice), {"cause": "failure", "error": error}, error=error
+                job, now + policy.delay(job.attempt, jitter), {"cause": "failure", "error": error}, error=error
             )
         case Failure(permanent=True):
             return _end(job, State.FAILED, error)

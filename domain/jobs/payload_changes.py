@@ -1,4 +1,4 @@
-"""What changed between two payloads, place by place, for the audit trail."""
+"""What changed between two payloads, place by place, for the audit log."""
 
 from collections.abc import Iterator
 

@@ -11,7 +11,7 @@ class Queue(StrEnum):
     DEFAULT = "default"
     """Follow-ups of what a user or a mailbox did."""
     NOTIFICATIONS = "notifications"
-    """Anything that tells a person something."""
+    """Anything that notifies a person."""
     PLANNING = "planning"
     """Computations that produce proposals."""
     EXPORTS = "exports"

@@ -16,14 +16,14 @@ class RetryPolicy:
     base: timedelta
     cap: timedelta
 
-    def delay(self, attempt: int, dice: float) -> timedelta:
-        """How long to wait after the failed attempt number `attempt` (from 1), for dice in [0, 1).
+    def delay(self, attempt: int, jitter: float) -> timedelta:
+        """How long to wait after the failed attempt number `attempt` (from 1), for jitter in [0, 1).
 
-        Full jitter: anything between nothing and the doubled-up base, so that a crowd of jobs that failed
+        Full jitter: anything between nothing and the doubled-up base, so that many jobs that failed
         together does not come back together.
         """
         doublings = min(attempt - 1, MOST_DOUBLINGS)
-        return min(self.cap, self.base * (1 << doublings)) * dice
+        return min(self.cap, self.base * (1 << doublings)) * jitter
 
 
 def _policy(name: str, attempts: int, base_s: float, cap_s: float) -> RetryPolicy:

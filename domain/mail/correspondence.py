@@ -41,7 +41,7 @@ class EmailEvent(StrEnum):
     REWORKS_EXHAUSTED = "reworks_exhausted"
     """After the third rework a person takes over (docs: seeds.md#000-rework-limit)."""
     REOPENED = "reopened"
-    """A person asked for a draft by hand, or a new message came into a settled thread."""
+    """A person asked for a draft by hand, or a new message came into a finished thread."""
 
 
 class LabelRole(StrEnum):
@@ -75,7 +75,7 @@ _MOVES: dict[tuple[EmailState, EmailEvent], EmailState] = {
     (EmailState.REWORK_REQUESTED, EmailEvent.DRAFT_WRITTEN): EmailState.DRAFTED,
     (EmailState.DRAFTED, EmailEvent.DRAFT_SENT): EmailState.SENT,
     (EmailState.REWORK_REQUESTED, EmailEvent.DRAFT_SENT): EmailState.SENT,
-    # Needs Response put on a settled thread by hand must lead to a draft (docs: seeds.md#000-triggering).
+    # Needs Response put on a finished thread by hand must lead to a draft (docs: seeds.md#000-triggering).
     (EmailState.SENT, EmailEvent.REOPENED): EmailState.PENDING,
     (EmailState.ARCHIVED, EmailEvent.REOPENED): EmailState.PENDING,
     (EmailState.SKIPPED, EmailEvent.REOPENED): EmailState.PENDING,

@@ -1,6 +1,6 @@
 """What a mailbox's changes ask for: changes in, intents out (docs: mail.md#sync).
 
-Each change is judged by itself and the result is only de-duplicated, so that replayed history, changes told
+Each change is looked at by itself and the result is only de-duplicated, so that replayed history, changes reported
 twice and any cut into pages lead to the same intents.
 """
 
@@ -89,7 +89,7 @@ def route(
     """
     intents: dict[Intent, None] = {}
     for change in changes:
-        for intent in _judge(change, roles, draft_message_ids, own_writes):
+        for intent in _intents_of(change, roles, draft_message_ids, own_writes):
             intents.setdefault(intent)
     return tuple(intents)
 
@@ -105,7 +105,7 @@ def next_cursor(stored: int, page: HistoryPage) -> int:
     return max([stored, *(change.history_id for change in page.changes)])
 
 
-def _judge(
+def _intents_of(
     change: Change,
     roles: Mapping[str, LabelRole],
     draft_message_ids: frozenset[str],

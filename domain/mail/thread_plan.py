@@ -11,11 +11,11 @@ from domain.mail.correspondence import EmailEvent, EmailState, LabelPlan, label_
 from domain.mail.triage.automation import Automation, replies_allowed
 from domain.mail.triage.automation_signals import AutomationKind
 from domain.mail.triage.classification import Decision
-from domain.mail.triage.safety import SafetyEnforcer, SafetyVerdict
+from domain.mail.triage.safety import CheckedAction, SafetyEnforcer
 
 NO_LABELS = LabelPlan()
 DEFAULT_SAFETY = SafetyEnforcer()
-"""Judges by the default policy; nobody stores another one yet."""
+"""Checks by the default policy; nobody stores another one yet."""
 
 
 class DraftStanding(StrEnum):
@@ -51,8 +51,8 @@ class ThreadPlan:
     """Delete the machine draft, whose words are still the machine's."""
     order_draft: bool = False
     """Have a reply drafted."""
-    actions: tuple[SafetyVerdict, ...] = ()
-    """The actions that the decision asks for, each judged by the `SafetyEnforcer`."""
+    actions: tuple[CheckedAction, ...] = ()
+    """The actions that the decision asks for, each checked by the `SafetyEnforcer`."""
 
     def after(self, before: ThreadBefore) -> ThreadBefore:
         """The thread as it stands once the plan is carried out."""
@@ -66,9 +66,9 @@ def plan_thread(
     """Plan what a decision about a new message does to its thread.
 
     A draft is ordered where the decision wants one, replies are allowed, and no other draft is in the way. The
-    untouched draft of a settled thread makes way for the new one; a draft that nobody has read counts as a person's.
+    untouched draft of a finished thread makes way for the new one; a draft that nobody has read counts as a person's.
     """
-    actions = safety.judge(decision)
+    actions = safety.check(decision)
     obstacle = _why_no_draft(before, decision, automation)
     if obstacle is not None:
         record = EmailState.SKIPPED if before.state is None else None

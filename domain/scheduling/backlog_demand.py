@@ -1,7 +1,7 @@
-"""Tickets: what the broker carries of a backlog of light jobs. Arithmetic only.
+"""How many light jobs workers may claim from each backlog: the relay's demand, and where claims begin. Arithmetic only.
 
-A hint names a job, which must be marked as published. A ticket names an org's backlog: who holds it claims the oldest
-light job there. It costs the ledger nothing and is worth nothing: one too many finds no job, a lost one is given again.
+A hint names one published job. Demand names backlog keys with a number each: the worker that receives it claims so many
+of the oldest light jobs there. Nothing is written for it: demand beyond the jobs finds none, lost demand is sent again.
 """
 
 from collections import Counter, deque
@@ -14,114 +14,114 @@ from uuid import UUID
 from domain.scheduling.fairness import AHEAD_S
 
 COUNTED_AHEAD = 4
-"""A backlog is counted up to so many times of what is wanted: then a long one need not be counted each time."""
+"""A backlog is counted up to this multiple of what is wanted, so that a long one is not counted each time."""
 
-FEWEST, HAND = 64, 256
-"""Tickets in one message: few enough that several workers share a window, and a fourth of what one statement claims.
+SMALLEST_MESSAGE, LARGEST_MESSAGE = 64, 256
+"""Claims per message: few enough that several workers share a window, and a fourth of what one statement claims.
 To open a message costs as much as a light job."""
 
-HANDS = 64
+MESSAGES_PER_WINDOW = 64
 """Messages that a window should hold before they get fuller: many more than processes, which take one at a time."""
 
 
-class Ticket(NamedTuple):
-    """The right to claim one light job of an org from the backlog of a queue at one priority."""
+class BacklogKey(NamedTuple):
+    """One line of waiting light jobs: those of an org in a queue at one priority."""
 
     queue: str
     priority: int
     org_id: UUID
 
 
-Tickets = Mapping[Ticket, int]
-"""How many of each."""
+Demand = Mapping[BacklogKey, int]
+"""Jobs per backlog key."""
 
-Floors = Mapping[Ticket, datetime]
-"""Since when the youngest job waited that was drawn from each backlog; what is older has gone."""
+Cursors = Mapping[BacklogKey, datetime]
+"""Per backlog key: `backlog_since` of the newest job claimed so far."""
 
-FLOORS_HOLD_S = 0.25
-"""How long a process relies on floors: a job that was committed late, or came back, may wait below one meanwhile."""
+CURSORS_HOLD_S = 0.25
+"""How long a process relies on cursors: a job that was committed late, or came back, may wait before one meanwhile."""
 
 
 @dataclass
-class Sounding:
-    """How far a process has drawn from each backlog: an index keeps the entries of what has gone until a vacuum."""
+class ClaimCursors:
+    """Where a process begins its next claims: the index keeps the entries of claimed jobs until a vacuum."""
 
-    floors: dict[Ticket, datetime] = field(default_factory=dict)
+    cursors: dict[BacklogKey, datetime] = field(default_factory=dict)
     _forgot_at: float = 0.0
 
-    def learn(self, drawn: Floors, now: float) -> None:
-        """Take it in how far a claim has drawn; every `FLOORS_HOLD_S` all is forgotten."""
-        if now - self._forgot_at >= FLOORS_HOLD_S:
+    def learn(self, reached: Cursors, now: float) -> None:
+        """Note how far a claim has come; every `CURSORS_HOLD_S` all cursors are forgotten."""
+        if now - self._forgot_at >= CURSORS_HOLD_S:
             self._forgot_at = now
-            self.floors.clear()
+            self.cursors.clear()
         else:
-            self.floors.update(drawn)
+            self.cursors.update(reached)
 
 
 @dataclass
-class TicketBook:
-    """What the relay has given of one queue's backlogs, and how much is left to give."""
+class OutstandingDemand:
+    """What the relay has sent for one queue's backlogs and is not known to be used, and how many jobs are left."""
 
-    _given: deque[tuple[float, Tickets]] = field(default_factory=deque)
+    _sent: deque[tuple[float, Demand]] = field(default_factory=deque)
     """By message, the oldest first, with its time."""
-    _out: Counter[Ticket] = field(default_factory=Counter)
-    _left: dict[Ticket, int] = field(default_factory=dict)
+    _outstanding: Counter[BacklogKey] = field(default_factory=Counter)
+    _left: dict[BacklogKey, int] = field(default_factory=dict)
 
     def look(self, messages: int, now: float) -> None:
-        """Take it in that the broker holds so many messages of the queue: what was given before those is used.
+        """Note that the broker holds so many messages of the queue: demand sent before those has been used.
 
-        Other messages are among them, so that age counts too: a window holds what is taken in `AHEAD_S`.
+        Other messages are among them, so that age counts too: a window holds what is claimed in `AHEAD_S`.
         """
-        while self._given and (len(self._given) > messages or self._given[0][0] < now - AHEAD_S):
-            self._out -= Counter(self._given.popleft()[1])
+        while self._sent and (len(self._sent) > messages or self._sent[0][0] < now - AHEAD_S):
+            self._outstanding -= Counter(self._sent.popleft()[1])
 
-    def uncounted(self, wanted: Tickets) -> Tickets:
-        """Which backlogs must be counted before so many tickets can be given, and up to how many jobs."""
+    def uncounted(self, wanted: Demand) -> Demand:
+        """Which backlogs must be counted before so much can be sent, and up to how many jobs."""
         return {
-            ticket: COUNTED_AHEAD * (count + self._out[ticket])
-            for ticket, count in wanted.items()
-            if count > self._left.get(ticket, 0)
+            key: COUNTED_AHEAD * (count + self._outstanding[key])
+            for key, count in wanted.items()
+            if count > self._left.get(key, 0)
         }
 
-    def counted(self, jobs: Tickets) -> None:
-        """Take it in how many jobs wait; those that tickets are out for are not there for others."""
-        for ticket, count in jobs.items():
-            self._left[ticket] = max(count - self._out[ticket], 0)
+    def counted(self, jobs: Demand) -> None:
+        """Note how many jobs wait; those for which demand is outstanding are not left for more."""
+        for key, count in jobs.items():
+            self._left[key] = max(count - self._outstanding[key], 0)
 
-    def take(self, wanted: Tickets) -> Tickets:
-        """As many of the wanted tickets as there are jobs left for."""
+    def take(self, wanted: Demand) -> Demand:
+        """The part of what is wanted for which there are jobs left."""
         taken = {}
-        for ticket, count in wanted.items():
-            left = self._left.pop(ticket, 0)
+        for key, count in wanted.items():
+            left = self._left.pop(key, 0)
             if given := min(count, left):
-                taken[ticket] = given
+                taken[key] = given
             if left > given:
-                self._left[ticket] = left - given
+                self._left[key] = left - given
         return taken
 
-    def given(self, tickets: Tickets, now: float) -> None:
+    def sent(self, demand: Demand, now: float) -> None:
         """Note what went out in one message."""
-        self._given.append((now, tickets))
-        self._out.update(tickets)
+        self._sent.append((now, demand))
+        self._outstanding.update(demand)
 
 
-def hand_size(window: int) -> int:
-    """How many tickets a message carries while the broker may hold so many: a fleet's pace makes its windows large."""
-    return min(max(window // HANDS, FEWEST), HAND)
+def message_size(window: int) -> int:
+    """Claims per message for a window of this size: the faster the fleet, the larger its windows."""
+    return min(max(window // MESSAGES_PER_WINDOW, SMALLEST_MESSAGE), LARGEST_MESSAGE)
 
 
-def deal(tickets: Tickets, weights: Mapping[UUID, int], size: int) -> Iterator[Tickets]:
-    """The tickets of each message, `size` at most: the orgs take turns by weight, in the given order."""
-    kinds = list(tickets)
-    if len(kinds) == 1:  # one tenant's flood, where every microsecond counts
-        count = tickets[kinds[0]]
-        yield from ({kinds[0]: min(size, count - start)} for start in range(0, count, size))
+def interleave(demand: Demand, weights: Mapping[UUID, int], size: int) -> Iterator[Demand]:
+    """The demand of each message, `size` jobs at most: the orgs take turns by weight, in the given order."""
+    keys = list(demand)
+    if len(keys) == 1:  # one tenant's flood, where every microsecond counts
+        count = demand[keys[0]]
+        yield from ({keys[0]: min(size, count - start)} for start in range(0, count, size))
         return
     turns = sorted(
-        (place // weights[ticket.org_id], kind)
-        for kind, (ticket, count) in enumerate(tickets.items())
+        (place // weights[key.org_id], index)
+        for index, (key, count) in enumerate(demand.items())
         for place in range(count)
     )
     for start in range(0, len(turns), size):
-        hand = Counter(kind for _, kind in turns[start : start + size])
-        yield {kinds[kind]: count for kind, count in hand.items()}
+        part = Counter(index for _, index in turns[start : start + size])
+        yield {keys[index]: count for index, count in part.items()}

@@ -9,12 +9,12 @@ AHEAD_S = 0.5
 """A window holds what the workers take in this time, so that a new job behind a full window waits no longer."""
 
 AVERAGED_S = 1.0
-"""Over how long the workers' pace is averaged: a process that fills its hands once is not faster for it."""
+"""Over how long the workers' pace is averaged: a process that claims much at once is not faster for it."""
 
 SOONEST_S = 0.001
 """Nobody looks twice within this time; a shorter one is the clock's."""
 
-FLOOR = 8
+SMALLEST_WINDOW = 8
 """Hints that a window holds at least. Few, because each may be a job of minutes that a new tenant's job must wait for;
 several, because workers take their next hint from here while the relay looks away."""
 
@@ -23,7 +23,7 @@ several, because workers take their next hint from here while the relay looks aw
 class Window:
     """How many hints of one queue the broker may hold."""
 
-    size: int = FLOOR
+    size: int = SMALLEST_WINDOW
     pace: float = 0.0
     """Hints per second that workers take, averaged."""
 
@@ -39,8 +39,8 @@ class Window:
 def adapt(window: Window, *, taken: int, depth: int, seconds: float, cap: int) -> Window:
     """The window after workers took `taken` hints in so many seconds and left `depth` in the broker.
 
-    It follows the workers' pace, between `FLOOR` and `cap`. Where they have emptied it, the pace is what the window
-    allowed and not what they could do, so it doubles; where it turns out too large, it is halved until it fits.
+    It follows the workers' pace, between `SMALLEST_WINDOW` and `cap`. Where they have emptied it, the pace is what
+    the window allowed and not what they could do, so it doubles; where it is too large, it is halved until it fits.
     """
     seconds = max(seconds, SOONEST_S)
     share = 1 - math.exp(-seconds / AVERAGED_S)
@@ -48,7 +48,7 @@ def adapt(window: Window, *, taken: int, depth: int, seconds: float, cap: int) -
     fitting = math.ceil(pace * AHEAD_S)
     emptied = taken > 0 and depth <= window.size // 4
     size = max(fitting, 2 * window.size if emptied else window.size // 2)
-    return Window(min(max(size, FLOOR), max(cap, FLOOR)), pace)
+    return Window(min(max(size, SMALLEST_WINDOW), max(cap, SMALLEST_WINDOW)), pace)
 
 
 @dataclass(frozen=True, slots=True)

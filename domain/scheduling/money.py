@@ -1,4 +1,4 @@
-"""What an org may spend on the model in a day: the arithmetic of reserving before a call and settling after it."""
+"""What an org may spend on the model in a day: the arithmetic of reserving before a call and charging after it."""
 
 from dataclasses import dataclass, replace
 
@@ -9,10 +9,10 @@ TOKENS_AROUND = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Purse:
+class DailyBudget:
     """One org's day, in microcents. What is reserved belongs to calls that are under way.
 
-    `reserve` and `settle` say what the statements of the same names do to the day's row.
+    `reserve` and `charge` say what the statements of the same names do to the day's row.
     """
 
     daily: int
@@ -32,11 +32,11 @@ class Purse:
         """Whether such a call cannot begin today, whatever becomes of the calls that are under way."""
         return self.spent + amount > self.daily
 
-    def reserve(self, amount: int) -> "Purse":
+    def reserve(self, amount: int) -> "DailyBudget":
         """The day after a call was granted."""
         return replace(self, reserved=self.reserved + amount)
 
-    def settle(self, amount: int, cost: int) -> "Purse":
+    def charge(self, amount: int, cost: int) -> "DailyBudget":
         """The day after a granted call cost what it cost."""
         return replace(self, reserved=self.reserved - amount, spent=self.spent + cost)
 

@@ -1,4 +1,4 @@
-"""Children of a prefork pool that Celery's event loop must be told of again."""
+"""Children of a prefork pool that Celery's event loop must watch again."""
 
 from typing import Any
 

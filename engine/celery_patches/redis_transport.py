@@ -95,7 +95,7 @@ class FleetQoS(redis.QoS):  # type: ignore[misc] # kombu ships no types
         return []
 
     def _still_guarded(self, delivery_tag: str) -> bool:
-        """Whether the broker must be told of a message's end.
+        """Whether a message must be acknowledged to the broker.
 
         Not through a connection that was lost while its job was taken in: kombu would raise what ends the worker. The
         broker brings the message again, and its job is known by then.
@@ -144,8 +144,8 @@ class FleetChannel(redis.Channel):  # type: ignore[misc] # kombu ships no types
         room = max(1, min(self.qos.can_consume_max_estimate(), AT_ONCE))
         self._in_poll = self.client.connection
         self._brpop_sent_at = monotonic()
-        patience = (self.brpop_timeout if timeout is None else timeout) or 0
-        self.client.connection.send_command("BLMPOP", patience, len(keys), *keys, "RIGHT", "COUNT", room)
+        wait_s = (self.brpop_timeout if timeout is None else timeout) or 0
+        self.client.connection.send_command("BLMPOP", wait_s, len(keys), *keys, "RIGHT", "COUNT", room)
 
     def _brpop_read(self, **options: Any) -> bool:  # noqa: ANN401 - kombu's signature
         """Deliver what the reply brings."""

@@ -1,11 +1,11 @@
-"""What our broker messages look like: hints name jobs, tickets name backlogs. Neither carries anything else."""
+"""What our broker messages look like: hints name jobs, demand names backlogs. Neither carries anything else."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
 from domain.jobs.job import Hint
-from domain.scheduling.backlog_demand import HAND, Ticket, Tickets
+from domain.scheduling.backlog_demand import LARGEST_MESSAGE, BacklogKey, Demand
 
 ORIGIN = "postroom"
 """What a hint's header says of where it comes from."""
@@ -22,11 +22,11 @@ BUNDLE = 64
 TOGETHER = "job_ids"
 """The header that names all jobs of a message that speaks of several."""
 
-DRAW = "postroom.draw"
-"""The task that messages with tickets name; no job type is called so."""
+CLAIM_BACKLOG = "postroom.claim_backlog"
+"""The task that messages with demand name; no job type is called so."""
 
-TICKETS = "tickets"
-"""The header that lists tickets: priority, org and number of each; the queue is the message's own."""
+DEMAND = "demand"
+"""The header that lists backlog keys: priority, org and number of jobs; the queue is the message's own."""
 
 
 class Unreadable(Exception):
@@ -40,7 +40,7 @@ class Unreadable(Exception):
 
 
 def is_ours(headers: object) -> bool:
-    """Whether a message with these headers carries hints or tickets."""
+    """Whether a message with these headers carries hints or demand."""
     return isinstance(headers, dict) and headers.get("origin") == ORIGIN
 
 
@@ -69,29 +69,34 @@ def hint_message(bundle: Sequence[Hint]) -> Message:
     return headers
 
 
-def ticket_message(tickets: Tickets) -> Message:
-    """The headers of a message with tickets of one queue."""
-    listed = [[ticket.priority, str(ticket.org_id), count] for ticket, count in tickets.items()]
-    return _headers(DRAW, uuid4()) | {TICKETS: listed}
+def demand_message(demand: Demand) -> Message:
+    """The headers of a message with demand on one queue's backlogs."""
+    listed = [[key.priority, str(key.org_id), count] for key, count in demand.items()]
+    return _headers(CLAIM_BACKLOG, uuid4()) | {DEMAND: listed}
 
 
-def read_message(queue: str, headers: Message) -> Sequence[tuple[UUID | Ticket, int]]:
-    """What a message of a queue speaks of: jobs by their ids, one each, or tickets by number; raises `Unreadable`."""
-    if headers["task"] == DRAW:
+def read_message(queue: str, headers: Message) -> Sequence[tuple[UUID | BacklogKey, int]]:
+    """What a message of a queue names: jobs by id, one each, or backlog keys with numbers; raises `Unreadable`."""
+    if headers["task"] == CLAIM_BACKLOG:
         try:
-            return [_tickets(queue, *listed) for listed in headers[TICKETS]]
+            return [_demand(queue, *listed) for listed in headers[DEMAND]]
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise Unreadable(TICKETS, "cannot be read") from error
+            raise Unreadable(DEMAND, "cannot be read") from error
     try:
         return [(UUID(name), 1) for name in headers.get(TOGETHER) or (headers["id"],)]
     except (AttributeError, TypeError, ValueError) as error:
         raise Unreadable("id", "is no UUID") from error
 
 
-def _tickets(queue: str, priority: object, org_id: object, count: object) -> tuple[Ticket, int]:
-    if not (isinstance(priority, int) and isinstance(org_id, str) and isinstance(count, int) and 0 < count <= HAND):
-        raise ValueError(f"no ticket: {priority}, {org_id}, {count}")
-    return Ticket(queue, priority, UUID(org_id)), count
+def _demand(queue: str, priority: object, org_id: object, count: object) -> tuple[BacklogKey, int]:
+    if not (
+        isinstance(priority, int)
+        and isinstance(org_id, str)
+        and isinstance(count, int)
+        and 0 < count <= LARGEST_MESSAGE
+    ):
+        raise ValueError(f"no backlog key: {priority}, {org_id}, {count}")
+    return BacklogKey(queue, priority, UUID(org_id)), count
 
 
 def _headers(task: str, task_id: UUID) -> Message:

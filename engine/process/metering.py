@@ -89,7 +89,7 @@ class Meters:
             )
 
     def _wait(self, limit: Limit, account: str, units: int) -> timedelta | None:
-        """Take the units, or tell how long to wait for them; one round trip when they are there."""
+        """Take the units, or return how long to wait for them; one round trip when they are there."""
         seconds = int(limit.per.total_seconds())
         item = RateLimitItemPerSecond(limit.amount, seconds, NAMESPACE)
         key = item.key_for(limit.name, account if limit.scope is Scope.ACCOUNT else "")

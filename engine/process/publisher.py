@@ -1,4 +1,4 @@
-"""Publishes hints and tickets; what the broker does not take, the relay sends later."""
+"""Publishes hints and demand; what the broker does not take, the relay sends later."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,8 @@ from kombu.exceptions import BatchPublishError, LimitExceeded, OperationalError
 from kombu.pools import ProducerPool
 
 from domain.jobs.job import Hint
-from domain.scheduling.backlog_demand import Tickets
-from engine.process.hints import BODY, Message, bundles, hint_message, ticket_message
+from domain.scheduling.backlog_demand import Demand
+from engine.process.hints import BODY, Message, bundles, demand_message, hint_message
 
 POOL_SIZE = 10
 """Connections to the broker per process, at most: publishing takes microseconds, so few are ever needed."""
@@ -22,7 +22,7 @@ TRANSPORT_OPTIONS = {
     # The same for RabbitMQ. Without its confirmations, which cost a round trip each: a hint may get lost.
     "read_timeout": 10,
     "write_timeout": 10,
-    # And no waiting for a broker that is away: kombu would hold the caller for its six seconds of patience each time.
+    # And no waiting for a broker that is away: kombu would hold the caller for its six seconds each time.
     "max_retries": 1,
     "interval_start": 0,
     "interval_step": 0,
@@ -51,9 +51,9 @@ class Publisher:
         """Send hints in one pipelined batch; false when the broker could not take them all. Never raises for it."""
         return self._send([(bundle[0].queue, hint_message(bundle)) for bundle in bundles(hints)])
 
-    def publish_tickets(self, queue: str, hands: Sequence[Tickets]) -> bool:
-        """Send tickets, a message for each hand; false when the broker could not take them all. Never raises for it."""
-        return self._send([(queue, ticket_message(hand)) for hand in hands])
+    def publish_demand(self, queue: str, parts: Sequence[Demand]) -> bool:
+        """Send demand, a message for each part; false when the broker could not take them all. Never raises for it."""
+        return self._send([(queue, demand_message(part)) for part in parts])
 
     def _send(self, messages: Sequence[tuple[str, Message]]) -> bool:
         if not messages:

@@ -62,7 +62,7 @@ class Lease:
         return self.length - timedelta(seconds=time.monotonic() - self.renewed_at)
 
 
-class Stopping:
+class StopFlag:
     """A flag that a worker command shares with the children it forks: one byte of memory that all of them see."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Stopping:
         return self._page[0] == 1
 
 
-NODE_STOPPING = Stopping()
+NODE_STOP_FLAG = StopFlag()
 """This worker command's; inherited over the fork like its id."""
 
 NODE_LEASE = mmap.mmap(-1, MONOTONIC.size)
@@ -104,7 +104,7 @@ class Runtime:
         settings: Settings,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        dice: Callable[[], float] = random.random,
+        jitter: Callable[[], float] = random.random,
         node: bool = False,
     ) -> None:
         """Prepare for a process, of this worker command (`node`) or alone; nothing connects yet.
@@ -114,17 +114,17 @@ class Runtime:
         check_amounts(settings.rate_limits)
         self.settings = settings
         self.clock = clock
-        self.dice = dice
+        self.jitter = jitter
         self.worker = Worker(WORKER_ID if node else uuid4(), NODE_ID, socket.gethostname(), os.getpid())
         self.lease = Lease(timedelta(seconds=settings.lease_s), NODE_LEASE if node else None)
-        self.stopping = NODE_STOPPING if node else Stopping()
+        self.stopping = NODE_STOP_FLAG if node else StopFlag()
         self._sharing = threading.RLock()  # what is made may itself need a shared object
         self._shared: dict[str, Any] = {}
 
     @property
-    def patience(self) -> timedelta:
+    def hint_timeout(self) -> timedelta:
         """How long a published hint may stay unclaimed."""
-        return timedelta(seconds=self.settings.hint_patience_s)
+        return timedelta(seconds=self.settings.hint_timeout_s)
 
     @cached_property
     def database(self) -> Database:

@@ -11,20 +11,20 @@ from uuid import UUID
 import structlog
 
 from domain.jobs.queues import Queue
-from domain.scheduling.backlog_demand import Ticket, TicketBook, deal, hand_size
+from domain.scheduling.backlog_demand import BacklogKey, OutstandingDemand, interleave, message_size
 from domain.scheduling.fairness import Tenant, Turn, Window, adapt, share
 from engine.process.hints import bundles
 from engine.process.runtime import Runtime
 from engine.relay.broker import Broker, BrokerAway
 from storage.ledger import relay
-from storage.ledger.relay import Level
+from storage.ledger.relay import BacklogClass
 
 log = structlog.get_logger(__name__)
 
 QUEUES = tuple(queue.value for queue in Queue)
 
 BATCH = 1000
-"""Jobs per statement: large enough to keep up, small enough never to hold locks for long. Tickets lock nothing."""
+"""Jobs per statement: large enough to keep up, small enough never to hold locks for long. Demand locks nothing."""
 
 MOST_TENANTS = 500
 """Tenants that one look at a backlog names; the next look goes on after them."""
@@ -42,12 +42,12 @@ PLENTY = 256
 """Hints that a window must hold for that; a smaller one may be emptied at once by jobs that turn out short."""
 
 IDLE_S = 0.2
-"""How often the broker is looked at while there is no backlog: doors may flood it, and only the relay sees that."""
+"""How often the broker is looked at while there is no backlog: producers may flood it, and only the relay sees that."""
 
 LINGER_S = 1.0
-"""How long the relay stays awake after the last backlog: enqueues that saw their tenant crowded do not wake it."""
+"""How long the relay stays awake after the last backlog: enqueues for a tenant over its burst do not wake it."""
 
-LOOK_FOR_CROWDS_S = 0.25
+LOOK_OVER_BURST_S = 0.25
 """How often a full window is searched for tenants that fill it call by call."""
 
 NEWEST = 2000
@@ -60,17 +60,17 @@ Quotas = Mapping[UUID, int]
 
 
 @dataclass
-class Lane:
-    """What the feeder remembers of one queue."""
+class QueueState:
+    """What the publisher remembers of one queue."""
 
     window: Window = field(default_factory=Window)
     left: int = 0
     """Hints that were in the broker after the last turn."""
     bundled: float = 1.0
     """Hints per message, averaged over what was published."""
-    turns: dict[Level, Turn] = field(default_factory=dict)
-    """Whose turn it is at each level."""
-    book: TicketBook = field(default_factory=TicketBook)
+    turns: dict[BacklogClass, Turn] = field(default_factory=dict)
+    """Whose turn it is in each backlog class."""
+    demand: OutstandingDemand = field(default_factory=OutstandingDemand)
     emptied: bool = False
     """Whether the last look found nothing left of what had been published."""
     full: bool = False
@@ -96,14 +96,14 @@ class Lane:
             self.bundled += 0.2 * (jobs / messages - self.bundled)
 
 
-class Feeder:
+class BacklogPublisher:
     """Part of the leading relay."""
 
     def __init__(self, runtime: Runtime, broker: Broker) -> None:
         """Begin with the smallest windows."""
         self._runtime = runtime
         self._broker = broker
-        self._lanes = {queue: Lane() for queue in QUEUES}
+        self._states = {queue: QueueState() for queue in QUEUES}
         self._looked_at = time.monotonic()
         self._awake_until = 0.0
         self._cleared_at = 0.0
@@ -125,76 +125,82 @@ class Feeder:
         seconds, self._looked_at = now - self._looked_at, now
         with self._runtime.database.statements() as tx:
             backlog = relay.backlog(tx, QUEUES)
-        for queue, lane in self._lanes.items():
-            depth = lane.look(messages[queue], seconds=seconds, cap=self._runtime.settings.window_cap)
-            lane.book.look(messages[queue], now)
-            self._fill(queue, lane, backlog.get(queue, ()))
-            self._watch_doors(queue, lane, depth, now)
+        for queue, state in self._states.items():
+            depth = state.look(messages[queue], seconds=seconds, cap=self._runtime.settings.window_cap)
+            state.demand.look(messages[queue], now)
+            self._fill(queue, state, backlog.get(queue, ()))
+            self._watch_producers(queue, state, depth, now)
         return self._pause(backlog, now)
 
-    def _fill(self, queue: str, lane: Lane, levels: Sequence[Level]) -> None:
-        room = lane.window.room(lane.left)
-        for _, kinds in groupby(levels, key=attrgetter("priority")):
+    def _fill(self, queue: str, state: QueueState, classes: Sequence[BacklogClass]) -> None:
+        room = state.window.room(state.left)
+        for _, kinds in groupby(classes, key=attrgetter("priority")):
             alike = list(kinds)
             moved = room
             while room > 0 and moved:
                 moved = 0
-                for index, level in enumerate(alike):
+                for index, backlog_class in enumerate(alike):
                     # Ordinary and light jobs of one priority have half of the room each, and what the other leaves.
-                    moved += self._move(queue, lane, level, ceil((room - moved) / (len(alike) - index)))
+                    moved += self._move(queue, state, backlog_class, ceil((room - moved) / (len(alike) - index)))
                 room -= moved
 
-    def _move(self, queue: str, lane: Lane, level: Level, room: int) -> int:
-        turn = lane.turns.get(level)
+    def _move(self, queue: str, state: QueueState, backlog_class: BacklogClass, room: int) -> int:
+        turn = state.turns.get(backlog_class)
         with self._runtime.database.statements() as tx:
             tenants = relay.waiting_tenants(
-                tx, queue, level, start=turn.org_id if turn else FIRST_ID, most=MOST_TENANTS
+                tx, queue, backlog_class, start=turn.org_id if turn else FIRST_ID, most=MOST_TENANTS
             )
-        quotas, next_turn = share(room if level.light else min(room, BATCH), tenants, turn)
+        quotas, next_turn = share(room if backlog_class.light else min(room, BATCH), tenants, turn)
         if not tenants or next_turn is None:
             return 0
-        lane.turns[level] = next_turn
-        return (self._give_tickets if level.light else self._publish)(queue, lane, level.priority, tenants, quotas)
+        state.turns[backlog_class] = next_turn
+        return (self._publish_demand if backlog_class.light else self._publish)(
+            queue, state, backlog_class.priority, tenants, quotas
+        )
 
-    def _publish(self, queue: str, lane: Lane, priority: int, tenants: Sequence[Tenant], quotas: Quotas) -> int:
+    def _publish(self, queue: str, state: QueueState, priority: int, tenants: Sequence[Tenant], quotas: Quotas) -> int:
         with self._runtime.database.statements() as tx:
             due = relay.publish_backlog(
-                tx, queue, priority, tenants=tenants, quotas=quotas, patience=self._runtime.patience
+                tx, queue, priority, tenants=tenants, quotas=quotas, hint_timeout=self._runtime.hint_timeout
             )
         self._runtime.publisher.publish(due.hints)
-        lane.published(len(due.hints), sum(1 for _ in bundles(due.hints)))
+        state.published(len(due.hints), sum(1 for _ in bundles(due.hints)))
         # Jobs that a gate has parked took no room, but looking at them was work: they count, so that a turn ends.
         return due.moved
 
-    def _give_tickets(self, queue: str, lane: Lane, priority: int, tenants: Sequence[Tenant], quotas: Quotas) -> int:
-        wanted = {Ticket(queue, priority, org_id): quota for org_id, quota in quotas.items() if quota}
-        uncounted = lane.book.uncounted(wanted)
+    def _publish_demand(
+        self, queue: str, state: QueueState, priority: int, tenants: Sequence[Tenant], quotas: Quotas
+    ) -> int:
+        wanted = {BacklogKey(queue, priority, org_id): quota for org_id, quota in quotas.items() if quota}
+        uncounted = state.demand.uncounted(wanted)
         if uncounted:
             with self._runtime.database.statements() as tx:
-                lane.book.counted(relay.count_light_backlog(tx, uncounted))
-        tickets = lane.book.take(wanted)
-        hands = list(deal(tickets, {tenant.org_id: tenant.weight for tenant in tenants}, hand_size(lane.window.size)))
-        self._runtime.publisher.publish_tickets(queue, hands)
-        for hand in hands:
-            lane.book.given(hand, self._looked_at)
-        given = sum(tickets.values())
-        lane.published(given, len(hands))
-        return given
+                state.demand.counted(relay.count_light_backlog(tx, uncounted))
+        demand = state.demand.take(wanted)
+        parts = list(
+            interleave(demand, {tenant.org_id: tenant.weight for tenant in tenants}, message_size(state.window.size))
+        )
+        self._runtime.publisher.publish_demand(queue, parts)
+        for part in parts:
+            state.demand.sent(part, self._looked_at)
+        total = sum(demand.values())
+        state.published(total, len(parts))
+        return total
 
-    def _watch_doors(self, queue: str, lane: Lane, depth: int, now: float) -> None:
-        """Tell the doors when they have published more than their share of what the broker may hold."""
+    def _watch_producers(self, queue: str, state: QueueState, depth: int, now: float) -> None:
+        """Close the queue to enqueues when they have published more than their share of what the broker may hold."""
         burst = self._runtime.settings.burst
-        full = depth > lane.window.size if lane.full else lane.window.overflows(depth, burst)
-        if full != lane.full:
+        full = depth > state.window.size if state.full else state.window.overflows(depth, burst)
+        if full != state.full:
             with self._runtime.database.statements() as tx:
                 relay.close_queue(tx, queue) if full else relay.open_queue(tx, queue)
-            lane.full = full
-        if depth > max(lane.window.size, burst) and now - lane.searched_at >= LOOK_FOR_CROWDS_S:
-            lane.searched_at = now
+            state.full = full
+        if depth > max(state.window.size, burst) and now - state.searched_at >= LOOK_OVER_BURST_S:
+            state.searched_at = now
             with self._runtime.database.statements() as tx:
-                marked = relay.mark_crowds(tx, queue, burst=burst, newest=NEWEST)
+                marked = relay.mark_over_burst(tx, queue, burst=burst, newest=NEWEST)
             if marked:
-                log.info("tenants_crowd_a_queue", queue=queue, tenants=marked)
+                log.info("tenants_over_burst", queue=queue, tenants=marked)
 
     def _pause(self, backlog: relay.Backlog, now: float) -> float:
         if backlog:
@@ -202,10 +208,10 @@ class Feeder:
         if now - self._cleared_at >= LINGER_S:
             self._cleared_at = now
             with self._runtime.database.statements() as tx:
-                relay.clear_crowds(tx, backlog)
+                relay.clear_over_burst(tx, backlog)
         if now >= self._awake_until:
             return IDLE_S
-        lanes = [self._lanes[queue] for queue in backlog]
-        if any(lane.emptied for lane in lanes):
+        states = [self._states[queue] for queue in backlog]
+        if any(state.emptied for state in states):
             return EAGER_S
-        return CALM_S if lanes and all(lane.plenty for lane in lanes) else BUSY_S
+        return CALM_S if states and all(state.plenty for state in states) else BUSY_S

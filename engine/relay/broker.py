@@ -1,4 +1,4 @@
-"""What the broker tells of itself: its epoch, a mark that vanishes with its data, and how much each queue holds."""
+"""What the relay reads from the broker: its epoch, a mark that is lost with its data, and how much each queue holds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ class BrokerAway(Exception):
 class Broker:
     """The relay's own look at the broker. In Redis a key holds the epoch, in RabbitMQ the name of an empty queue.
 
-    Other brokers have none, and the patience of hints must do.
+    Other brokers have none, and the hint timeout must do.
     """
 
     def __init__(self, runtime: Runtime) -> None:

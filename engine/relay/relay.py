@@ -8,9 +8,9 @@ import structlog
 
 from domain.jobs.failures import Failure
 from engine.process.runtime import Runtime
-from engine.relay.backlog import Feeder
+from engine.relay.backlog import BacklogPublisher
 from engine.relay.broker import Broker, BrokerAway
-from engine.relay.unpark import Warden
+from engine.relay.unpark import Unparker
 from storage.ledger import gates, recovery, relay, retention
 
 log = structlog.get_logger(__name__)
@@ -28,8 +28,8 @@ class Relay(threading.Thread):
         self._runtime = runtime
         self._stopped = threading.Event()
         self._broker = Broker(runtime)
-        self._feeder = Feeder(runtime, self._broker)
-        self._warden = Warden(runtime)
+        self._publisher = BacklogPublisher(runtime, self._broker)
+        self._unparker = Unparker(runtime)
         self.leading = threading.Event()
 
     def run(self) -> None:
@@ -59,8 +59,8 @@ class Relay(threading.Thread):
         if self._stopped.is_set():
             return
         relay.listen(session)
-        self._feeder = Feeder(self._runtime, self._broker)
-        self._feeder.begin()
+        self._publisher = BacklogPublisher(self._runtime, self._broker)
+        self._publisher.begin()
         self.leading.set()
         log.info("relay_leads")
         due_at = time.monotonic()
@@ -76,7 +76,7 @@ class Relay(threading.Thread):
 
     def feed(self) -> float:
         """Fill each queue's window from the backlog once; returns in how many seconds to do it again."""
-        return self._feeder.turn()
+        return self._publisher.turn()
 
     def turn(self) -> bool:
         """One round: rescue, watch the broker's epoch, look at what is due, unpark; true when more is to do at once."""
@@ -87,13 +87,13 @@ class Relay(threading.Thread):
             opened = gates.forget_ended(tx)
         if rescued.job_ids:
             log.warning("jobs_rescued", jobs=len(rescued.job_ids))
-        unparked = self._warden.turn(opened)
+        unparked = self._unparker.turn(opened)
         if not self._broker_answers():
-            # What cannot go out must not be marked as published, or it would wait for the end of its patience.
+            # What cannot go out must not be marked as published, or it would wait for its hint timeout.
             return False
         with database.ledger() as tx:
             due = relay.publish_due(
-                tx, batch=BATCH, patience=self._runtime.patience, burst=self._runtime.settings.burst
+                tx, batch=BATCH, hint_timeout=self._runtime.hint_timeout, burst=self._runtime.settings.burst
             )
         self._runtime.publisher.publish([*rescued.hints, *due.hints])
         return unparked or due.moved == BATCH

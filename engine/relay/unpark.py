@@ -13,7 +13,7 @@ BATCH = 1000
 """Jobs per statement: large enough to keep up, small enough never to hold locks for long."""
 
 
-class Warden:
+class Unparker:
     """Part of the leading relay. The jobs behind a gate or a key cost nothing until it opens."""
 
     def __init__(self, runtime: Runtime) -> None:

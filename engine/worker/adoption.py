@@ -1,4 +1,4 @@
-"""The fourth door: jobs that a foreign Celery client sends with `send_task`, and messages that are no jobs at all."""
+"""Adopts jobs that foreign Celery clients send with `send_task`, and refuses messages that are no jobs at all."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from domain.jobs.failures import Failure, Invalid
 from domain.jobs.job import Hint
 from engine.catalogue import Job
 from engine.enqueue import enqueue_jobs
-from engine.process.database_away import patiently
+from engine.process.database_away import retry_while_away
 from engine.process.refused_messages import record_refusal
 from engine.process.runtime import Runtime
 from storage.ledger import refusals
@@ -53,13 +53,13 @@ def write_dead_letter(runtime: Runtime, task: str, task_id: str, body: object) -
     try:
         contract = JobContract.parse(_arguments(body))
         with runtime.database.ledger() as tx:
-            buried = refusals.bury(tx, contract.new_job())
+            written = refusals.write_dead_letter(tx, contract.new_job())
     except Invalid as problem:
         record_refusal(runtime, task, task_id, problem.field, problem.reason)
     except Failure as problem:
         record_refusal(runtime, task, task_id, "envelope", problem.reason)
     else:
-        log.error("unknown_job_type", task=task, task_id=task_id, buried=buried)
+        log.error("unknown_job_type", task=task, task_id=task_id, dead_letter=written)
 
 
 def _arguments(body: object) -> object:
@@ -72,8 +72,8 @@ def _adopt(runtime: Runtime, job_type: Job[Any], arguments: Mapping[str, Any]) -
         raise Invalid("job_type", f"the message is addressed to {job_type.name}")
     job_type.read(contract.payload, contract.payload_version)
 
-    def attempt() -> None:
+    def insert() -> None:
         with runtime.database.ledger() as tx:
             enqueue_jobs(tx, [contract.new_job()])
 
-    patiently(runtime, attempt)
+    retry_while_away(runtime, insert)

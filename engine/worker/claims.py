@@ -9,13 +9,13 @@ from uuid import UUID, uuid4
 import structlog
 
 from domain.jobs.job import ClaimedJob
-from domain.scheduling.backlog_demand import Sounding
+from domain.scheduling.backlog_demand import ClaimCursors
 from domain.scheduling.pace import Pace
 from engine.catalogue import catalogue
-from engine.process.hints import DRAW, read_message
+from engine.process.hints import CLAIM_BACKLOG, read_message
 from engine.process.runtime import Runtime
 from engine.worker.capacity import Capacity
-from engine.worker.inbox import Envelope, Inbox, ReadyJob, TakenHints, add_tickets
+from engine.worker.inbox import Envelope, Inbox, ReadyJob, TakenHints, add_demand
 from storage.ledger import ledger, recovery
 
 log = structlog.get_logger(__name__)
@@ -35,7 +35,7 @@ class Claims:
         self._process = process
         self._connection_errors: tuple[type[BaseException], ...] = ()
         self.inbox = Inbox()
-        self._cursor = Sounding()
+        self._cursors = ClaimCursors()
         self._last_claimed_type = ""
         """Of what was claimed from a backlog: the next will probably be another of it."""
         self._doubts: list[tuple[UUID, float]] = []
@@ -58,7 +58,7 @@ class Claims:
 
     def job_type_of(self, envelope: Envelope) -> str:
         """What a hint's job will be; a message of a backlog does not say."""
-        return self._last_claimed_type if envelope.task == DRAW else envelope.task
+        return self._last_claimed_type if envelope.task == CLAIM_BACKLOG else envelope.task
 
     def claim(self, capacity: Capacity, pace: Pace) -> Sequence[ReadyJob]:
         """Claim what there is room for; raises `DatabaseUnavailable`, and keeps the hints then.
@@ -70,7 +70,7 @@ class Claims:
             return ()
         starts = _starts(hints, capacity.free_slots)
         claims = self._ask_ledger(hints, starts)
-        self._cursor.learn(claims.floors, time.monotonic())
+        self._cursors.learn(claims.cursors, time.monotonic())
         ready = self._with_messages(claims.jobs, hints if starts else ())
         for message in self.inbox.deal_with(hints):
             message.ack_log_error(log, self._connection_errors)
@@ -83,7 +83,7 @@ class Claims:
         now, process = time.monotonic(), self._process
         if not self._doubts or now < self._doubted_at + DOUBT_CHECK_S:
             return
-        with process.database.lane() as tx:
+        with process.database.pinned() as tx:
             moved = recovery.return_unanswered(tx, [token for token, _ in self._doubts], process.lease.length)
         process.publisher.publish(moved.hints)
         self._doubts = [doubt for doubt in self._doubts if doubt[1] > now]
@@ -108,15 +108,15 @@ class Claims:
     def _ask_ledger(self, hints: Sequence[TakenHints], starts: Mapping[UUID, bool]) -> ledger.Claims:
         token, process, answered = uuid4(), self._process, False
         try:
-            with process.database.lane() as tx:
+            with process.database.pinned() as tx:
                 claims = ledger.claim(
                     tx,
                     list(starts),
                     process.worker.worker_id,
                     lease=process.lease.length,
                     starts=list(starts.values()),
-                    tickets=add_tickets(hints),
-                    floors=self._cursor.floors,
+                    demand=add_demand(hints),
+                    cursors=self._cursors.cursors,
                     token=token,
                 )
             answered = True

@@ -63,10 +63,10 @@ class FleetConsumer(BufferedEvents):
     def ensure_connected(self, conn: Any) -> Any:  # noqa: ANN401 - Celery ships no types
         """Wait for the broker for as long as it takes; meanwhile jobs that end are settled."""
 
-        def tell(error: BaseException, interval: float) -> None:
+        def log_retry(error: BaseException, interval: float) -> None:
             log.warning("broker_unavailable", error=type(error).__name__, again_in_s=interval)
 
-        return conn.ensure_connection(tell, None, callback=self._meanwhile)
+        return conn.ensure_connection(log_retry, None, callback=self._meanwhile)
 
     def drain(self, until: Callable[[], float]) -> None:
         """Claim nothing more and wait for what runs, in the event loop, to settle it as it ends."""
@@ -190,7 +190,7 @@ def _timers(hub: Any) -> set[Any]:  # noqa: ANN401 - kombu ships no types
 def _is_task(message: Any) -> bool:  # noqa: ANN401 - a kombu message
     """Whether a body of Celery's second protocol has its shape; what cannot be decoded is for Celery's handler to find.
 
-    Celery itself finds a wrong shape in the pool only, and tells nobody. A hint's body is never read.
+    Celery itself finds a wrong shape in the pool only, and reports it to nobody. A hint's body is never read.
     """
     if is_ours(message.headers):
         return True

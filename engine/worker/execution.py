@@ -52,7 +52,7 @@ class Report(NamedTuple):
 
 
 class Markers:
-    """One byte for each unit under way, in memory that forked children share: which of its jobs is running.
+    """One byte for each batch under way, in memory that forked children share: which of its jobs is running.
 
     When a child dies, its parent knows by the byte whose fault it was, and which jobs never began.
     """
@@ -60,12 +60,12 @@ class Markers:
     WAITING, ENDED = 254, 255
 
     def __init__(self, size: int) -> None:
-        """Make room for so many units at a time."""
+        """Make room for so many batches at a time."""
         self._page = mmap.mmap(-1, size)
         self._free = list(range(size))
 
     def take(self) -> int:
-        """A place of one's own; the pool is never given more units than there are."""
+        """A place of one's own; the pool is never given more batches than there are."""
         place = self._free.pop()
         self._page[place] = self.WAITING
         return place
@@ -75,16 +75,16 @@ class Markers:
         self._free.append(place)
 
     def move(self, place: int, index: int) -> None:
-        """Note, in the child, that the unit has come to this job; `ENDED` after the last."""
+        """Note, in the child, that the batch has come to this job; `ENDED` after the last."""
         self._page[place] = index
 
     def read(self, place: int) -> int:
-        """Where the unit is."""
+        """Where the batch is."""
         return self._page[place]
 
 
 MARKERS = Markers(16384)
-"""This worker command's, inherited over the fork: more than any pool has units under way."""
+"""This worker command's, inherited over the fork: more than any pool has batches under way."""
 
 
 def perform(jobs: Sequence[ClaimedJob], place: int) -> list[Report]:

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from domain.jobs.job import ClaimedJob
-from domain.scheduling.backlog_demand import Ticket
+from domain.scheduling.backlog_demand import BacklogKey
 
-Named = tuple[UUID | Ticket, int]
-"""A job that a message names, or a ticket, and how many of it."""
+Named = tuple[UUID | BacklogKey, int]
+"""A job that a message names, or a backlog key, and how many jobs."""
 
 ReadyJob = tuple[ClaimedJob, Any | None]
 """A claimed job that waits for a slot, and for an ordinary one the kombu message that named it."""
@@ -25,7 +25,7 @@ class Envelope:
 
     message: Any
     task: str
-    """A job type, or `DRAW`."""
+    """A job type, or `CLAIM_BACKLOG`."""
     named: list[Named]
     """What was not taken yet, the next one last."""
     left: int
@@ -39,17 +39,17 @@ class TakenHints(NamedTuple):
     envelope: Envelope
     named: Sequence[Named]
     size: int
-    """How many hints, each ticket one."""
+    """How many hints; each job to be claimed from a backlog is one."""
 
 
-def add_tickets(taken: Sequence[TakenHints]) -> Mapping[Ticket, int]:
-    """How many of each ticket there are among these hints."""
-    tickets: dict[Ticket, int] = {}
+def add_demand(taken: Sequence[TakenHints]) -> Mapping[BacklogKey, int]:
+    """How many jobs these hints ask for by backlog key."""
+    demand: dict[BacklogKey, int] = {}
     for one in taken:
         for what, count in one.named:
-            if isinstance(what, Ticket):
-                tickets[what] = tickets.get(what, 0) + count
-    return tickets
+            if isinstance(what, BacklogKey):
+                demand[what] = demand.get(what, 0) + count
+    return demand
 
 
 class Inbox:
@@ -59,7 +59,7 @@ class Inbox:
         """Begin with nothing."""
         self._envelopes: deque[Envelope] = deque()
         self.hints = 0
-        """Not taken yet; each ticket is one."""
+        """Not taken yet; each job to be claimed from a backlog is one."""
         self.messages = 0
         """Not answered yet."""
         self.bundled = 1.0

@@ -126,7 +126,7 @@ class LedgerLoop:
         self._give_back("shutdown")
 
     def take_back_unsent(self) -> None:
-        """Give back what the pool has not begun, because it was told to forget it."""
+        """Give back what the pool has not begun, because it was made to forget it."""
         self._pool.take_back_unsent()
 
     @property
@@ -214,7 +214,7 @@ class LedgerLoop:
         if not begun:
             return
         try:
-            with self._process.database.lane() as tx:
+            with self._process.database.pinned() as tx:
                 ledger.record_starts(tx, begun)
         except Failure as failure:
             log.warning("starts_not_recorded", jobs=len(begun), reason=failure.reason)

@@ -184,7 +184,7 @@ class PoolDispatcher:
         for report in reports:
             request = requests.get(report.job_id)
             if request is not None:
-                request.tell(report)
+                request.announce_end(report)
         self._close(batch, reports)
 
     def _failed(self, batch: PoolBatch, requests: Requests, problem: Any) -> None:  # noqa: ANN401 - billiard's ExceptionInfo

@@ -24,13 +24,13 @@ class JobRequest(PoolRequest):
         super().__init__(message, headers=headers, body=NO_ARGUMENTS, decoded=True, **celery)
 
     def announce(self, consumer: Any) -> None:  # noqa: ANN401 - Celery ships no types
-        """Tell Celery's signals, events and listings of a request that was received."""
+        """Announce to Celery's signals, events and listings a request that was received."""
         signals.task_received.send(sender=consumer, request=self)
         self.send_event("task-received", name=self.name, args="()", kwargs="{}", retries=self.request_dict["retries"])
         state.task_reserved(self)
 
-    def tell(self, report: Report) -> None:
-        """Tell Celery's listings and events what became of the job."""
+    def announce_end(self, report: Report) -> None:
+        """Announce to Celery's listings and events what became of the job."""
         state.task_ready(self)  # not "successful": that is remembered for requests that are not acknowledged
         match report.status:
             case "succeeded" | "canceled":

@@ -13,14 +13,14 @@ import structlog
 
 from domain.jobs.failures import ClaimLost, Failure, Invalid, Transient
 from domain.jobs.job import Cancel, ClaimedJob, Done, Hint, JsonObject, Outcome
-from domain.jobs.lifecycle import CloseGate, Settlement, settle
+from domain.jobs.lifecycle import CloseGate, Settlement, settlement_of
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
 from domain.text.redaction import redact_text
 from engine.catalogue import Job, catalogue
 from engine.context import JobContext
 from engine.enqueue import enqueue_jobs
 from engine.interrupts import Canceled, Interrupted
-from engine.process.database_away import patiently
+from engine.process.database_away import retry_while_away
 from engine.process.runtime import Runtime
 from observability.logs import sanitise
 from storage.ledger import gates, ledger
@@ -67,10 +67,10 @@ def run_attempt(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at:
             return AttemptResult(finish(runtime, context, job_type, outcome))
         return AttemptResult(_status(outcome, settlement), checked(settlement))
     except Exception as error:  # noqa: BLE001 - what cannot be settled must not spoil the settlements of others
-        return settle_by_failure(runtime, context, job_type, error)
+        return fail_attempt(runtime, context, job_type, error)
 
 
-def settle_by_failure(runtime: Runtime, context: JobContext, job_type: Job[Any], error: Exception) -> AttemptResult:
+def fail_attempt(runtime: Runtime, context: JobContext, job_type: Job[Any], error: Exception) -> AttemptResult:
     """The result of an attempt whose outcome cannot be written."""
     failure = error if isinstance(error, Failure) else _bug(context, error)
     settlement = decide(runtime, context, job_type, failure)
@@ -80,7 +80,7 @@ def settle_by_failure(runtime: Runtime, context: JobContext, job_type: Job[Any],
 def never_ran(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: datetime, problem: str) -> AttemptResult:
     """The result of an attempt that Celery could not bring to its handler."""
     context = JobContext(runtime, job, began_at)
-    return settle_by_failure(runtime, context, job_type, Bug(f"celery: {redact_text(problem)[:500]}"))
+    return fail_attempt(runtime, context, job_type, Bug(f"celery: {redact_text(problem)[:500]}"))
 
 
 def unwritable(runtime: Runtime, job: ClaimedJob, failure: Failure, began_at: datetime | None) -> AttemptResult:
@@ -88,7 +88,7 @@ def unwritable(runtime: Runtime, job: ClaimedJob, failure: Failure, began_at: da
     job_type = catalogue.find(job.job_type)
     if job_type is None:
         return AttemptResult("returned", Settlement.unstarted(job, "unknown type"))
-    return settle_by_failure(runtime, JobContext(runtime, job, began_at), job_type, failure)
+    return fail_attempt(runtime, JobContext(runtime, job, began_at), job_type, failure)
 
 
 def checked(settlement: Settlement) -> Settlement:
@@ -180,19 +180,19 @@ def decide(runtime: Runtime, context: JobContext, job_type: Job[Any], outcome: O
     job = context.job
     if isinstance(outcome, Interrupted):
         return Settlement.returned(job, outcome.reason).begun(context.began_at)
-    return settle(
+    return settlement_of(
         job,
         outcome,
         job_type.retry,
         runtime.clock(),
-        runtime.dice(),
+        runtime.jitter(),
         began_at=context.began_at,
         cost_microcents=context.cost_microcents,
     )
 
 
 def _settle(runtime: Runtime, context: JobContext, settlement: Settlement) -> Settled:
-    def attempt() -> Settled:
+    def write() -> Settled:
         with runtime.database.ledger() as tx:
             settled = ledger.settle(tx, [settlement])
             if not settled.refused:
@@ -201,7 +201,7 @@ def _settle(runtime: Runtime, context: JobContext, settlement: Settlement) -> Se
             tx.after_commit(lambda: runtime.publisher.publish(hints))
             return settled
 
-    return patiently(runtime, attempt)
+    return retry_while_away(runtime, write)
 
 
 def _follow_up(tx: Transaction, job: ClaimedJob, settlement: Settlement) -> None:

@@ -60,7 +60,7 @@ class Settlements:
         if not settlements:
             return
         try:
-            with self._process.database.lane() as tx:
+            with self._process.database.pinned() as tx:
                 settled = ledger.settle(tx, settlements)
         except DatabaseUnavailable:
             raise

@@ -14,7 +14,7 @@ LOOK_S = 1.0
 
 
 def report_deaths() -> None:
-    """Let the log, which redacts, tell what ended a thread; Python itself would write it to the terminal."""
+    """Write to the log, which redacts, what ended a thread; Python itself would write it to the terminal."""
     threading.excepthook = _report
 
 

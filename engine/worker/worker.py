@@ -25,7 +25,7 @@ from celery.platforms import EX_FAILURE
 from domain.jobs.failures import Failure
 from engine.celery_patches.draining_worker import DrainingWorker
 from engine.celery_patches.prefork_sentinels import watch_again
-from engine.process.database_away import patiently
+from engine.process.database_away import retry_while_away
 from engine.process.runtime import runtime
 from engine.worker.lease import LeaseKeeper, renew
 from engine.worker.watchdog import LOOK_S, end_without, report_deaths
@@ -59,7 +59,7 @@ class FleetWorker(DrainingWorker):
         signals.worker_shutting_down.connect(begin_stopping, weak=False)
         signals.worker_shutdown.connect(return_claims, weak=False)
         report_deaths()
-        self.vital: list[threading.Thread] = [keep_lease()]
+        self.watched_threads: list[threading.Thread] = [keep_lease()]
 
     grace_ends_at = math.inf
     """Until when running jobs may go on; a warm shutdown waits for as long as they take."""
@@ -100,7 +100,7 @@ class FleetWorker(DrainingWorker):
     def check_threads(self) -> None:
         """End when a thread that must live has ended; raises `WorkerShutdown`."""
         if not runtime().stopping.is_set():
-            end_without(self.vital)
+            end_without(self.watched_threads)
 
     def stop(self, in_sighandler: bool = False, exitcode: int | None = None) -> None:  # noqa: FBT001, FBT002 - Celery's signature
         """Stop; after a failure of the event loop within the grace, for what runs may never be heard of again."""
@@ -166,7 +166,7 @@ def keep_lease() -> LeaseKeeper:
     Nothing is claimed before the lease stands, so a database that is away is waited for.
     """
     process = runtime()
-    patiently(process, lambda: renew(process))
+    retry_while_away(process, lambda: renew(process))
     keeper = LeaseKeeper(process)
     keeper.start()
     return keeper

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import httpx2
 from anthropic import APIConnectionError, APIStatusError, APITimeoutError
 
-from domain.jobs.failures import Deed, Failure, Permanent, Scope, Throttled, Transient
+from domain.jobs.failures import CallState, Failure, Permanent, Scope, Throttled, Transient
 from providers.anthropic.models import PROVIDER
 from providers.retry_after import header_wait
 
@@ -41,7 +41,9 @@ def failure_of(error: APIStatusError | APIConnectionError, now: datetime) -> Fai
 
 def unreadable(status: int) -> Failure:
     """For a success whose body is not the documented one; it is billed, and its usage is lost."""
-    return Transient(f"messages: status {status}, unreadable answer", code=_code("unreadable"), deed=Deed.IN_DOUBT)
+    return Transient(
+        f"messages: status {status}, unreadable answer", code=_code("unreadable"), call_state=CallState.IN_DOUBT
+    )
 
 
 def month_turn(now: datetime) -> datetime:
@@ -70,7 +72,7 @@ def _passing(error: APIStatusError, now: datetime) -> Failure | None:
     wait = _asked_wait(error, now)
     if wait is not None:
         return _throttled(error, _word(error), wait)
-    return Transient(_reason(error), code=_code(_word(error)), deed=Deed.IN_DOUBT)
+    return Transient(_reason(error), code=_code(_word(error)), call_state=CallState.IN_DOUBT)
 
 
 def _permanent(error: APIStatusError) -> Failure:
@@ -80,9 +82,9 @@ def _permanent(error: APIStatusError) -> Failure:
 
 def _lost(error: APIConnectionError) -> Failure:
     unreached = isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
-    deed = Deed.NOT_DONE if unreached else Deed.IN_DOUBT
+    call_state = CallState.NOT_DONE if unreached else CallState.IN_DOUBT
     word = "unreachable" if unreached else "timeout" if isinstance(error, APITimeoutError) else "connection_lost"
-    return Transient(f"messages: {word}", code=_code(word), deed=deed)
+    return Transient(f"messages: {word}", code=_code(word), call_state=call_state)
 
 
 def _throttled(error: APIStatusError, word: str, wait: timedelta) -> Throttled:

@@ -85,7 +85,7 @@ _SNAPSHOT = re.compile(r"-\d{8}$")
 
 
 def is_priced(model: str) -> bool:
-    """Whether the table knows the model; if not, an operator should be told and the table mended."""
+    """Whether the table knows the model; if not, an operator should be notified and the table mended."""
     return any(row.model == _name(model) for row in PRICES)
 
 

@@ -15,8 +15,8 @@ from google.auth.exceptions import RefreshError
 from googleapiclient.errors import HttpError
 
 from domain.jobs.failures import (
+    CallState,
     Conflict,
-    Deed,
     Failure,
     Gone,
     Permanent,
@@ -32,18 +32,18 @@ from providers.retry_after import header_wait, worded_wait
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The call that failed: enough to judge its error and to name it."""
+    """The call that failed: enough to translate its error and to name it."""
 
     provider: str
     """`gmail` or `google`; the prefix of every code."""
     method: str
     account: str
     writes: bool
-    """Whether the call changes anything at the provider; then a lost answer leaves the deed in doubt."""
+    """Whether the call changes anything at the provider; then a lost answer leaves the call in doubt."""
     now: datetime
 
 
-class Verdict(Enum):
+class FailureKind(Enum):
     """What an error means for the job."""
 
     TRANSIENT = auto()
@@ -62,7 +62,7 @@ class Row:
     """One line of the table: it applies when status, one of the words, and the text agree."""
 
     statuses: Container[int]
-    verdict: Verdict
+    kind: FailureKind
     words: frozenset[str] = frozenset()
     text: str = ""
     code: str | None = None
@@ -77,32 +77,32 @@ HOUR = timedelta(hours=1)
 """A day's quota returns at Google's midnight; looking again each hour needs no knowledge of its clock."""
 
 TABLE = (
-    Row((400, 404), Verdict.GONE, text="not a draft", code="notADraft"),
-    Row((400,), Verdict.CONFLICT, text="only one user push notification client", code="otherPushClient"),
-    Row((400, 401), Verdict.UNAUTHORISED, _words("invalid_grant"), code="invalid_grant"),
-    Row((400, 401, 403), Verdict.PERMANENT, _words("invalid_client", "unauthorized_client", "deleted_client")),
-    Row((400,), Verdict.TRANSIENT, _words("failedPrecondition", "FAILED_PRECONDITION"), code="failedPrecondition"),
-    Row((400,), Verdict.PERMANENT),
-    Row((401,), Verdict.UNAUTHORISED, code="authError"),
-    Row((403, 429), Verdict.SLOW_PROJECT, _words("dailyLimitExceeded"), wait=HOUR),
-    Row((403,), Verdict.SLOW_ACCOUNT, _words("rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded")),
-    Row((403,), Verdict.SLOW_ACCOUNT, _words("RATE_LIMIT_EXCEEDED"), code="rateLimitExceeded"),
+    Row((400, 404), FailureKind.GONE, text="not a draft", code="notADraft"),
+    Row((400,), FailureKind.CONFLICT, text="only one user push notification client", code="otherPushClient"),
+    Row((400, 401), FailureKind.UNAUTHORISED, _words("invalid_grant"), code="invalid_grant"),
+    Row((400, 401, 403), FailureKind.PERMANENT, _words("invalid_client", "unauthorized_client", "deleted_client")),
+    Row((400,), FailureKind.TRANSIENT, _words("failedPrecondition", "FAILED_PRECONDITION"), code="failedPrecondition"),
+    Row((400,), FailureKind.PERMANENT),
+    Row((401,), FailureKind.UNAUTHORISED, code="authError"),
+    Row((403, 429), FailureKind.SLOW_PROJECT, _words("dailyLimitExceeded"), wait=HOUR),
+    Row((403,), FailureKind.SLOW_ACCOUNT, _words("rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded")),
+    Row((403,), FailureKind.SLOW_ACCOUNT, _words("RATE_LIMIT_EXCEEDED"), code="rateLimitExceeded"),
     Row(
         (403,),
-        Verdict.UNAUTHORISED,
+        FailureKind.UNAUTHORISED,
         _words("insufficientPermissions", "ACCESS_TOKEN_SCOPE_INSUFFICIENT"),
         code="insufficientPermissions",
     ),
-    Row((403,), Verdict.PERMANENT, _words("domainPolicy")),
-    Row((403,), Verdict.PERMANENT),
-    Row((404, 410), Verdict.GONE),
-    Row((409,), Verdict.CONFLICT),
-    Row((429,), Verdict.SLOW_ACCOUNT),
-    Row((408, *range(500, 600)), Verdict.DOUBTFUL),
+    Row((403,), FailureKind.PERMANENT, _words("domainPolicy")),
+    Row((403,), FailureKind.PERMANENT),
+    Row((404, 410), FailureKind.GONE),
+    Row((409,), FailureKind.CONFLICT),
+    Row((429,), FailureKind.SLOW_ACCOUNT),
+    Row((408, *range(500, 600)), FailureKind.DOUBTFUL),
 )
 """First match wins; an answer that no line knows is permanent."""
 
-OTHERWISE = Row(range(1000), Verdict.PERMANENT)
+OTHERWISE = Row(range(1000), FailureKind.PERMANENT)
 
 FAULTS: tuple[tuple[tuple[type[Exception], ...], str, bool], ...] = (
     ((NeverConnected, httplib2.ServerNotFoundError, ConnectionRefusedError), "unreachable", False),
@@ -131,21 +131,21 @@ ERRORS = (
 def failure_of(error: Exception, call: Call) -> Failure:
     """Our failure for an error out of `ERRORS`; pure."""
     if isinstance(error, HttpError):
-        return judge(read_refusal(error), call)
+        return failure_by_table(read_refusal(error), call)
     if isinstance(error, RefreshError):
-        return judge(read_refresh_error(error), call)
+        return failure_by_table(read_refresh_error(error), call)
     for kinds, word, arrived in FAULTS:
         if isinstance(error, kinds):
             return _lost(call, word, arrived=arrived)
     return _lost(call, "unreadable_answer", arrived=True)
 
 
-def judge(refusal: Refusal, call: Call) -> Failure:
+def failure_by_table(refusal: Refusal, call: Call) -> Failure:
     """Look the refusal up in the table and build the failure."""
     row = next((row for row in TABLE if _applies(row, refusal)), OTHERWISE)
     word = row.code or _named(row, refusal)
     reason = f"{call.method}: status {refusal.status}, {word}"
-    return _BUILDERS[row.verdict](reason, f"{call.provider}.{word}", _Case(refusal, row, call))
+    return _BUILDERS[row.kind](reason, f"{call.provider}.{word}", _Case(refusal, row, call))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +169,8 @@ def _named(row: Row, refusal: Refusal) -> str:
 
 
 def _lost(call: Call, word: str, *, arrived: bool) -> Failure:
-    deed = Deed.IN_DOUBT if arrived and call.writes else Deed.NOT_DONE
-    return Transient(f"{call.method}: {word}", code=f"{call.provider}.{word}", deed=deed)
+    call_state = CallState.IN_DOUBT if arrived and call.writes else CallState.NOT_DONE
+    return Transient(f"{call.method}: {word}", code=f"{call.provider}.{word}", call_state=call_state)
 
 
 def _transient(reason: str, code: str, _case: _Case) -> Failure:
@@ -178,7 +178,7 @@ def _transient(reason: str, code: str, _case: _Case) -> Failure:
 
 
 def _doubtful(reason: str, code: str, case: _Case) -> Failure:
-    return Transient(reason, code=code, deed=Deed.IN_DOUBT if case.call.writes else Deed.NOT_DONE)
+    return Transient(reason, code=code, call_state=CallState.IN_DOUBT if case.call.writes else CallState.NOT_DONE)
 
 
 def _slow_account(reason: str, code: str, case: _Case) -> Failure:
@@ -213,13 +213,13 @@ def _permanent(reason: str, code: str, _case: _Case) -> Failure:
     return Permanent(reason, code=code)
 
 
-_BUILDERS: dict[Verdict, Callable[[str, str, _Case], Failure]] = {
-    Verdict.TRANSIENT: _transient,
-    Verdict.DOUBTFUL: _doubtful,
-    Verdict.SLOW_ACCOUNT: _slow_account,
-    Verdict.SLOW_PROJECT: _slow_project,
-    Verdict.UNAUTHORISED: _unauthorised,
-    Verdict.GONE: _gone,
-    Verdict.CONFLICT: _conflict,
-    Verdict.PERMANENT: _permanent,
+_BUILDERS: dict[FailureKind, Callable[[str, str, _Case], Failure]] = {
+    FailureKind.TRANSIENT: _transient,
+    FailureKind.DOUBTFUL: _doubtful,
+    FailureKind.SLOW_ACCOUNT: _slow_account,
+    FailureKind.SLOW_PROJECT: _slow_project,
+    FailureKind.UNAUTHORISED: _unauthorised,
+    FailureKind.GONE: _gone,
+    FailureKind.CONFLICT: _conflict,
+    FailureKind.PERMANENT: _permanent,
 }

@@ -60,7 +60,7 @@ def verify_push(
     """Check signature, issuer, audience, e-mail and times of a push's bearer token.
 
     Raises `Forbidden` with the reason, or `Transient` when the certificates cannot be fetched. An empty audience or
-    service account refuses every push: a forgotten setting must not open the door.
+    service account refuses every push: a forgotten setting must not let anybody in.
     """
     if not audience or not service_account:
         raise Forbidden("no audience or service account is set", code="push.unset")

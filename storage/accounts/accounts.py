@@ -124,7 +124,7 @@ def by_email(tx: Transaction, email: str) -> tuple[Account, ...]:
 
 
 def mark_needs_reconsent(tx: Transaction, account_id: UUID, *, version: int, reason: str) -> bool:
-    """Park an account whose consent is gone; true only the first time, so that its owner is told once.
+    """Park an account whose consent is gone; true only the first time, so that its owner is notified once.
 
     Nothing happens when the tokens are newer than `version`: somebody else refreshed them meanwhile.
     """

@@ -43,16 +43,16 @@ def expect(tx: Transaction, account_id: UUID, writes: Sequence[ExpectedWrite], *
 
 def unexpected(tx: Transaction, account_id: UUID, changes: Sequence[Change]) -> tuple[Change, ...]:
     """The changes that are not our own; a label change keeps only the labels that others touched."""
-    told = [(place, label) for place, change in enumerate(changes) for label in _labels(change)]
+    labelled = [(place, label) for place, change in enumerate(changes) for label in _labels(change)]
     rows = tx.run(
         "match_expected_writes",
         account_id=account_id,
-        places=[place for place, _ in told],
-        history_ids=[changes[place].history_id for place, _ in told],
-        changes=[changes[place].kind for place, _ in told],
-        threads=[changes[place].thread_id for place, _ in told],
-        messages=[changes[place].message_id for place, _ in told],
-        labels=[label for _, label in told],
+        places=[place for place, _ in labelled],
+        history_ids=[changes[place].history_id for place, _ in labelled],
+        changes=[changes[place].kind for place, _ in labelled],
+        threads=[changes[place].thread_id for place, _ in labelled],
+        messages=[changes[place].message_id for place, _ in labelled],
+        labels=[label for _, label in labelled],
     )
     ours = {(row.place, row.label_id) for row in rows}
     left = (_without(change, place, ours) for place, change in enumerate(changes))

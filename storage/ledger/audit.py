@@ -1,4 +1,4 @@
-"""The audit trail beyond the moves of jobs: append only."""
+"""The audit log beyond the moves of jobs: append only."""
 
 from psycopg.types.json import Jsonb
 
@@ -7,7 +7,7 @@ from storage.postgres.database import Transaction
 
 
 def append(tx: Transaction, job: ClaimedJob, event: str, data: JsonObject) -> None:
-    """Tell of something that a job did or found, with the job's whole context."""
+    """Write an event of something that a job did or found, with the job's whole context."""
     tx.run(
         "append_audit",
         event=event,

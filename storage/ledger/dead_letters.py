@@ -12,7 +12,7 @@ from storage.postgres.execution import Row
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A dead job with its whole story."""
+    """A dead job with its diagnostics."""
 
     letter_id: UUID
     org_id: UUID

@@ -1,4 +1,4 @@
-"""What the workers' catalogue says of each job type, kept where every door can read it."""
+"""What the workers' catalogue says of each job type, kept where every producer can read it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from storage.postgres.database import Transaction
 
 @dataclass(frozen=True, slots=True)
 class JobType:
-    """One job type as the doors need it."""
+    """One job type as producers need it."""
 
     name: str
     aliases: tuple[str, ...]
@@ -29,7 +29,7 @@ class JobType:
     light: bool
     providers: tuple[str, ...]
     on_end: str | None = None
-    """The function `postroom.<on_end>(jsonb)` that is told in the transaction that ends a job of this type."""
+    """The function `postroom.<on_end>(jsonb)` that is called in the transaction that ends a job of this type."""
 
 
 def publish(tx: Transaction, job_types: Sequence[JobType]) -> None:

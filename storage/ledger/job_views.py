@@ -1,4 +1,4 @@
-"""Jobs as an operator looks at them: lists, and the whole story of one."""
+"""Jobs as an operator looks at them: lists, and the timeline of one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class JobLine:
 
 
 @dataclass(frozen=True, slots=True)
-class JobStory:
+class JobTimeline:
     """Everything that the ledger knows of one job; `job` is None when its row is past its retention."""
 
     job: JsonObject | None
@@ -62,7 +62,7 @@ def listed(tx: Transaction, wanted: JobFilter, *, limit: int) -> tuple[JobLine, 
     return tuple(JobLine(**row._asdict()) for row in rows)
 
 
-def story(tx: Transaction, job_id: UUID) -> JobStory | None:
+def timeline(tx: Transaction, job_id: UUID) -> JobTimeline | None:
     """One job with its timeline, steps, effects, children and dead letter; None when nothing is known of it."""
-    found = JobStory(**tx.run("tell_job", job_id=job_id)[0]._asdict())
+    found = JobTimeline(**tx.run("show_job", job_id=job_id)[0]._asdict())
     return found if found.job or found.events or found.dead_letter else None

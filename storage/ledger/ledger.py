@@ -10,14 +10,14 @@ from psycopg.types.json import Jsonb
 
 from domain.jobs.job import ActorType, ClaimedJob, Enqueued, Hint, JsonObject, NewJob, Origin, State
 from domain.jobs.lifecycle import Settlement
-from domain.scheduling.backlog_demand import Floors, Ticket, Tickets
+from domain.scheduling.backlog_demand import BacklogKey, Cursors, Demand
 from storage.ledger.requests import Requests, as_requests
 from storage.postgres.arrays import array, column
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
-NO_TICKETS: Tickets = {}
-NO_FLOORS: Floors = {}
+NO_DEMAND: Demand = {}
+NO_CURSORS: Cursors = {}
 
 NO_OUTPUT: JsonObject = {}
 
@@ -42,8 +42,8 @@ class Claims:
     jobs: tuple[ClaimedJob, ...]
     refused: Mapping[UUID, str]
     """Jobs that were queued and not claimed: early, gated, serial, expired or canceled."""
-    floors: Floors
-    """How far each backlog was drawn from, for the next draws of this process."""
+    cursors: Cursors
+    """How far each backlog was claimed, for the next claims of this process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def enqueue(
     jobs: Sequence[NewJob],
     *,
     publisher: bool,
-    patience: timedelta,
+    hint_timeout: timedelta,
     burst: int = 20,
     job_ids: Sequence[UUID] = (),
 ) -> tuple[Enqueued, ...]:
@@ -80,21 +80,21 @@ def enqueue(
     """
     if not jobs:
         return ()
-    return enqueue_requests(tx, as_requests(jobs, job_ids), publisher=publisher, patience=patience, burst=burst)
+    return enqueue_requests(tx, as_requests(jobs, job_ids), publisher=publisher, hint_timeout=hint_timeout, burst=burst)
 
 
 def enqueue_requests(
-    tx: Transaction, asked: Requests, *, publisher: bool, patience: timedelta, burst: int
+    tx: Transaction, asked: Requests, *, publisher: bool, hint_timeout: timedelta, burst: int
 ) -> tuple[Enqueued, ...]:
     """Insert the jobs that these requests are for; see `enqueue`."""
     rows = tx.raw(
         "select place, job_id, job_type, queue, light, created, publish"
-        " from postroom.enqueue_jobs(%(requests)s::jsonb, %(publisher)s, %(patience)s::interval, %(burst)s)"
+        " from postroom.enqueue_jobs(%(requests)s::jsonb, %(publisher)s, %(hint_timeout)s::interval, %(burst)s)"
         " order by place",
         {
             "requests": asked,
             "publisher": publisher,
-            "patience": patience,
+            "hint_timeout": hint_timeout,
             "burst": burst,
         },
     )
@@ -111,13 +111,13 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
     *,
     lease: timedelta,
     starts: Sequence[bool] | None = None,
-    tickets: Tickets = NO_TICKETS,
-    floors: Floors = NO_FLOORS,
+    demand: Demand = NO_DEMAND,
+    cursors: Cursors = NO_CURSORS,
     token: UUID | None = None,
 ) -> Claims:
     """Take queued jobs for a process; those that `starts` begin with their claim, by default all of them.
 
-    Tickets bring light jobs from backlogs along, as many as there are, from the `floors` on; only suspects begin.
+    `demand` brings light jobs from backlogs along, as many as there are, from the `cursors` on; only suspects begin.
 
     With the job's id, `token` names each claim, so that who lost the answer can still give them back; by default a
     fresh one.
@@ -127,29 +127,29 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
         "claim_jobs",
         job_ids=array(job_ids),
         starts=array([True] * len(job_ids) if starts is None else starts),
-        queues=array(ticket.queue for ticket in tickets),
-        priorities=array(ticket.priority for ticket in tickets),
-        org_ids=array(ticket.org_id for ticket in tickets),
-        counts=array(tickets.values()),
-        floors=column(floors.get(ticket) for ticket in tickets),
+        queues=array(key.queue for key in demand),
+        priorities=array(key.priority for key in demand),
+        org_ids=array(key.org_id for key in demand),
+        counts=array(demand.values()),
+        cursors=column(cursors.get(key) for key in demand),
         token=token,
         worker_id=worker_id,
         lease=lease,
     )
-    return _read_claims(rows, token, list(tickets))
+    return _read_claims(rows, token, list(demand))
 
 
-def _read_claims(rows: Sequence[tuple[Any, ...]], token: UUID, kinds: Sequence[Ticket]) -> Claims:
+def _read_claims(rows: Sequence[tuple[Any, ...]], token: UUID, keys: Sequence[BacklogKey]) -> Claims:
     """The answer of claim_jobs, whose columns have these names; without them where they cost more than the values."""
     jobs: list[ClaimedJob] = []
     refused: dict[UUID, str] = {}
-    floors: dict[Ticket, datetime] = {}
+    cursors: dict[BacklogKey, datetime] = {}
     for (
-        verdict, refused_id, place, since,
+        answer, refused_id, place, since,
         job_id, job_type, queue, org_id, project_id, payload, payload_version, attempt, max_attempts, losses, deadline,
         created_at, started, suspect, actor_type, actor_id, request_id, correlation_id, traceparent, _,
     ) in rows:  # fmt: skip
-        if verdict == "claimed":
+        if answer == "claimed":
             origin = Origin(ACTORS[actor_type], actor_id, request_id, correlation_id, traceparent)
             jobs.append(
                 ClaimedJob(
@@ -171,11 +171,11 @@ def _read_claims(rows: Sequence[tuple[Any, ...]], token: UUID, kinds: Sequence[T
                     suspect,
                 )
             )
-        elif verdict == "drawn":
-            floors[kinds[place - 1]] = since
+        elif answer == "cursor":
+            cursors[keys[place - 1]] = since
         else:
-            refused[refused_id] = verdict
-    return Claims(tuple(jobs), refused, floors)
+            refused[refused_id] = answer
+    return Claims(tuple(jobs), refused, cursors)
 
 
 def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:

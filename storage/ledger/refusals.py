@@ -15,11 +15,11 @@ def record(tx: Transaction, *, task: str, task_id: str, field: str, reason: str)
     )
 
 
-def bury(tx: Transaction, job: NewJob) -> bool:
-    """Make a job of a type that the catalogue does not have a dead letter at once; false when its type is known."""
+def write_dead_letter(tx: Transaction, job: NewJob) -> bool:
+    """Insert a job of an unknown type as a dead letter; false when the catalogue knows its type."""
     origin = job.origin
     rows = tx.run(
-        "bury_stranger",
+        "insert_dead_on_arrival",
         id=job.job_id,
         org_id=job.org_id,
         project_id=job.project_id,

@@ -9,7 +9,7 @@ from uuid import UUID
 import psycopg
 
 from domain.jobs.job import Hint
-from domain.scheduling.backlog_demand import Tickets
+from domain.scheduling.backlog_demand import Demand
 from domain.scheduling.fairness import Tenant
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -26,7 +26,7 @@ GATE = "gate"
 """What the notification says when a gate was opened."""
 
 CHANNEL = "postroom_due"
-"""The notification that wakes the relay when a job was enqueued by a door that cannot publish."""
+"""The notification that wakes the relay when a job was enqueued by a producer that cannot publish."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,33 +45,35 @@ class Park:
     room: int
 
 
-class Level(NamedTuple):
+class BacklogClass(NamedTuple):
     """One kind of jobs in a backlog, at one priority."""
 
     priority: int
     light: bool
 
 
-Backlog = Mapping[str, Sequence[Level]]
+Backlog = Mapping[str, Sequence[BacklogClass]]
 """What waits in each queue that has a backlog, the highest priority first."""
 
 
-def publish_due(tx: Transaction, *, batch: int, patience: timedelta, burst: int) -> Due:
+def publish_due(tx: Transaction, *, batch: int, hint_timeout: timedelta, burst: int) -> Due:
     """Move jobs whose time has come: to the broker, to the backlog, or behind a gate."""
-    return _due(tx.run("publish_due", batch=batch, patience=patience, burst=burst))
+    return _due(tx.run("publish_due", batch=batch, hint_timeout=hint_timeout, burst=burst))
 
 
 def backlog(tx: Transaction, queues: Sequence[str]) -> Backlog:
     """Which of these queues have a backlog, at which priorities and of which kinds."""
-    found: dict[str, list[Level]] = {}
+    found: dict[str, list[BacklogClass]] = {}
     for row in tx.run("list_backlog", queues=list(queues)):
-        found.setdefault(row.queue, []).append(Level(row.priority, row.light))
+        found.setdefault(row.queue, []).append(BacklogClass(row.priority, row.light))
     return found
 
 
-def waiting_tenants(tx: Transaction, queue: str, level: Level, *, start: UUID, most: int) -> Sequence[Tenant]:
+def waiting_tenants(
+    tx: Transaction, queue: str, backlog_class: BacklogClass, *, start: UUID, most: int
+) -> Sequence[Tenant]:
     """Orgs with a backlog, beginning with `start` or the next after it, and from the first one on after the last."""
-    asked = {"queue": queue, "priority": level.priority, "light": level.light}
+    asked = {"queue": queue, "priority": backlog_class.priority, "light": backlog_class.light}
     rows = list(tx.run("list_waiting_orgs", **asked, start=start, last=LAST_ID, most=most))
     if len(rows) < most and start.int:
         rows += tx.run(
@@ -87,7 +89,7 @@ def publish_backlog(
     *,
     tenants: Sequence[Tenant],
     quotas: Mapping[UUID, int],
-    patience: timedelta,
+    hint_timeout: timedelta,
 ) -> Due:
     """Move the oldest ordinary jobs of each tenant from the backlog to the broker, as many as its quota."""
     asked = [tenant for tenant in tenants if quotas[tenant.org_id]]
@@ -99,20 +101,20 @@ def publish_backlog(
             org_ids=[tenant.org_id for tenant in asked],
             quotas=[quotas[tenant.org_id] for tenant in asked],
             weights=[tenant.weight for tenant in asked],
-            patience=patience,
+            hint_timeout=hint_timeout,
         )
     )
 
 
-def count_light_backlog(tx: Transaction, tickets: Tickets) -> Tickets:
-    """How many light jobs wait where tickets of one queue and priority lead, counted up to the given numbers."""
-    first = next(iter(tickets))
+def count_light_backlog(tx: Transaction, demand: Demand) -> Demand:
+    """How many light jobs wait under backlog keys of one queue and priority, counted up to the given numbers."""
+    first = next(iter(demand))
     rows = tx.run(
         "count_light_backlog",
         queue=first.queue,
         priority=first.priority,
-        org_ids=[ticket.org_id for ticket in tickets],
-        mosts=list(tickets.values()),
+        org_ids=[key.org_id for key in demand],
+        mosts=list(demand.values()),
     )
     return {first._replace(org_id=row.org_id): row.jobs for row in rows}
 
@@ -127,25 +129,25 @@ def unpark(tx: Transaction, found: Sequence[Park]) -> int:
     return len(tx.run("unpark_jobs", names=[park.name for park in found], rooms=[park.room for park in found]))
 
 
-def mark_crowds(tx: Transaction, queue: str, *, burst: int, newest: int) -> int:
+def mark_over_burst(tx: Transaction, queue: str, *, burst: int, newest: int) -> int:
     """Mark tenants that have more hints out than their burst; returns how many are new."""
-    return len(tx.run("mark_crowds", queue=queue, burst=burst, newest=newest))
+    return len(tx.run("mark_over_burst", queue=queue, burst=burst, newest=newest))
 
 
-def clear_crowds(tx: Transaction, waiting: Backlog) -> None:
+def clear_over_burst(tx: Transaction, waiting: Backlog) -> None:
     """Let tenants without a backlog publish at once again."""
-    levels = {(queue, level.priority) for queue, levels in waiting.items() for level in levels}
-    tx.run("clear_crowds", queues=[queue for queue, _ in levels], priorities=[priority for _, priority in levels])
+    classes = {(queue, backlog_class.priority) for queue, classes in waiting.items() for backlog_class in classes}
+    tx.run("clear_over_burst", queues=[queue for queue, _ in classes], priorities=[priority for _, priority in classes])
 
 
 def close_queue(tx: Transaction, queue: str) -> None:
     """Let every new job of a queue wait for the relay."""
-    tx.raw("insert into crowds (queue) values (%(queue)s)", {"queue": queue})
+    tx.raw("insert into orgs_over_burst (queue) values (%(queue)s)", {"queue": queue})
 
 
 def open_queue(tx: Transaction, queue: str) -> None:
-    """Let the doors publish into a queue again."""
-    tx.raw("delete from crowds where queue = %(queue)s and org_id is null", {"queue": queue})
+    """Let enqueues publish into a queue again."""
+    tx.raw("delete from orgs_over_burst where queue = %(queue)s and org_id is null", {"queue": queue})
 
 
 def recall_hints(tx: Transaction, *, batch: int) -> int:

@@ -1,4 +1,4 @@
-"""Closing dead letters: replay as it was, replay mended, or discard, each with its trace in the audit trail."""
+"""Closing dead letters: replay as it was, replay mended, or discard, each with its entry in the audit log."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -51,14 +51,14 @@ def replay(
     rule(tx, letter, rulings or {}, by)
     rows = tx.run("release_dead_job", job_id=letter.job_id)
     job = _again(letter, rows[0] if rows else None, mended, by)
-    answer = ledger.enqueue(tx, [job], publisher=False, patience=timedelta(0))[0]
+    answer = ledger.enqueue(tx, [job], publisher=False, hint_timeout=timedelta(0))[0]
     if not answer.created:
         raise Conflict(f"job {answer.job_id} has the same key; let it end or cancel it first")
     if mended is None:
         tx.run("copy_steps", source=letter.job_id, target=answer.job_id)
     changes = redact(payload_changes(letter.payload, mended.payload)) if mended else []
-    story = {"replay_job_id": str(answer.job_id), "reason": reason, "changes": changes}
-    _close(tx, letter, "replayed", story, by, answer.job_id)
+    facts = {"replay_job_id": str(answer.job_id), "reason": reason, "changes": changes}
+    _close(tx, letter, "replayed", facts, by, answer.job_id)
     return answer.job_id
 
 
@@ -88,9 +88,9 @@ def rule(tx: Transaction, letter: DeadLetter, rulings: Mapping[str, Ruling], by:
         status = "succeeded" if ruling.happened else "failed"
         result = Jsonb(ruling.result) if ruling.happened else None
         tx.run("rule_effect", org_id=letter.org_id, key=key, status=status, result=result)
-        story = {"key": key, "happened": ruling.happened, "result": redact(ruling.result)}
+        facts = {"key": key, "happened": ruling.happened, "result": redact(ruling.result)}
         operator_actions.record(
-            tx, "effect.ruled", story, by=by, org_id=letter.org_id, job=(letter.job_id, letter.job_type)
+            tx, "effect.ruled", facts, by=by, org_id=letter.org_id, job=(letter.job_id, letter.job_type)
         )
 
 
@@ -117,10 +117,10 @@ def _again(letter: DeadLetter, dead: Row | None, mended: Mended | None, by: Orig
 
 
 def _close(
-    tx: Transaction, letter: DeadLetter, state: str, story: JsonObject, by: Origin, replay: UUID | None = None
+    tx: Transaction, letter: DeadLetter, state: str, facts: JsonObject, by: Origin, replay: UUID | None = None
 ) -> None:
-    why = str(story["reason"])
+    why = str(facts["reason"])
     dead_letters.close(tx, letter.letter_id, state=state, by=by.actor_id, why=why, replay=replay)
-    told = {"dead_letter_id": str(letter.letter_id), **story}
+    data = {"dead_letter_id": str(letter.letter_id), **facts}
     job = (letter.job_id, letter.job_type)
-    operator_actions.record(tx, f"deadletter.{state}", told, by=by, org_id=letter.org_id, job=job)
+    operator_actions.record(tx, f"deadletter.{state}", data, by=by, org_id=letter.org_id, job=job)

@@ -12,7 +12,7 @@ from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
 from domain.mail.actions.requested_action import ActionKind
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
-from domain.mail.triage.safety import Danger, SafetyVerdict
+from domain.mail.triage.safety import CheckedAction, Danger
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
@@ -90,10 +90,10 @@ def record(
     message_id: str,
     decision: Decision,
     *,
-    verdicts: Sequence[SafetyVerdict] = (),
+    actions: Sequence[CheckedAction] = (),
     origins: Origins = Origins(),
 ) -> Recorded:
-    """Keep a decision about a stored message with its judged actions; once per message and job."""
+    """Keep a decision about a stored message with its checked actions; once per message and job."""
     rows = tx.run(
         "record_decision",
         account_id=account_id,
@@ -101,8 +101,8 @@ def record(
         job_id=origins.job_id,
         model=origins.model,
         rule_ids=list(origins.rule_ids),
-        actions=Jsonb([_asked(verdict) for verdict in verdicts]),
-        **_judgement(decision),
+        actions=Jsonb([_asked(action) for action in actions]),
+        **_decision_columns(decision),
     )
     if not rows:
         raise Gone(f"message {message_id} is not stored")
@@ -133,7 +133,7 @@ def move_action(tx: Transaction, action_id: UUID, *, expected: ActionState, move
     return bool(rows)
 
 
-def _judgement(decision: Decision) -> dict[str, Any]:
+def _decision_columns(decision: Decision) -> dict[str, Any]:
     return {
         "source": str(decision.source),
         "classification": str(decision.classification),
@@ -146,13 +146,13 @@ def _judgement(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _asked(verdict: SafetyVerdict) -> JsonObject:
+def _asked(action: CheckedAction) -> JsonObject:
     return {
-        "kind": str(verdict.action.kind),
-        "parameters": verdict.action.model_dump(mode="json", exclude={"kind"}, exclude_none=True),
-        "danger": str(verdict.danger),
-        "reasons": list(verdict.reasons),
-        "state": str(verdict.status),
+        "kind": str(action.action.kind),
+        "parameters": action.action.model_dump(mode="json", exclude={"kind"}, exclude_none=True),
+        "danger": str(action.danger),
+        "reasons": list(action.reasons),
+        "state": str(action.status),
     }
 
 

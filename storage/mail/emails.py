@@ -73,7 +73,7 @@ def open_email(
         thread_id=thread_id,
         message_id=message_id,
         state=str(state),
-        **_judgement(decision),
+        **_decision_columns(decision),
     )
     return bool(rows[0].created)
 
@@ -98,10 +98,12 @@ def list_all(
     return tuple(_email(row) for row in tx.run("list_emails", account_id=account_id, state=wanted, limit=limit))
 
 
-def judge(tx: Transaction, account_id: UUID, *, thread_id: str, message_id: str, decision: Decision) -> bool:
+def update_decision(tx: Transaction, account_id: UUID, *, thread_id: str, message_id: str, decision: Decision) -> bool:
     """Put a newer message's decision on a record that is still pending."""
-    judgement = _judgement(decision)
-    return bool(tx.run("judge_email", account_id=account_id, thread_id=thread_id, message_id=message_id, **judgement))
+    columns = _decision_columns(decision)
+    return bool(
+        tx.run("update_email_decision", account_id=account_id, thread_id=thread_id, message_id=message_id, **columns)
+    )
 
 
 def move(tx: Transaction, account_id: UUID, thread_id: str, *, expected: EmailState, to: EmailState) -> bool:
@@ -111,7 +113,7 @@ def move(tx: Transaction, account_id: UUID, thread_id: str, *, expected: EmailSt
 
 
 def reopen(tx: Transaction, account_id: UUID, thread_id: str, *, expected: EmailState, message_id: str) -> bool:
-    """Reopen a settled record without draft or reworks. Discard a draft that is still in the mailbox first."""
+    """Reopen a finished record without draft or reworks. Discard a draft that is still in the mailbox first."""
     values = {"from": str(expected), "message_id": message_id}
     return bool(tx.run("reopen_email", account_id=account_id, thread_id=thread_id, **values))
 
@@ -141,7 +143,7 @@ def replace_draft_message(tx: Transaction, account_id: UUID, *, draft_id: str, m
 
 
 def forget_draft(tx: Transaction, account_id: UUID, thread_id: str) -> bool:
-    """The draft of a settled record is gone from the mailbox."""
+    """The draft of a finished record is gone from the mailbox."""
     return bool(tx.run("forget_draft", account_id=account_id, thread_id=thread_id))
 
 
@@ -159,7 +161,7 @@ def known_draft_tokens(tx: Transaction, account_id: UUID, tokens: frozenset[str]
     return {row.token: row.thread_id for row in rows}
 
 
-def _judgement(decision: Decision | None) -> dict[str, object]:
+def _decision_columns(decision: Decision | None) -> dict[str, object]:
     if decision is None:
         return {"classification": None, "source": None, "confidence": None, "needs_review": False}
     return {

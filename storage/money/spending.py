@@ -1,4 +1,4 @@
-"""What orgs spend on the model: money set aside before a call, settled after it, and a gate for who has none left."""
+"""What orgs spend on the model: money set aside before a call, charged after it, and a gate for who has none left."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from uuid import UUID
 
 from domain.jobs.failures import ClaimLost
 from domain.jobs.job import ClaimedJob, JsonObject
-from domain.scheduling.money import Purse
+from domain.scheduling.money import DailyBudget
 from storage.ledger import gates
 from storage.ledger.gates import Gate
 from storage.postgres.database import Transaction
@@ -31,10 +31,10 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """No call for this org now. `parked` is for the rest of the day; `first` when nobody has been told of it today."""
+    """No call for this org now. `parked` is for the rest of the day; `first` when it has not been audited today."""
 
     day: str
-    purse: Purse
+    budget: DailyBudget
     until: datetime
     parked: bool
     first: bool
@@ -72,9 +72,9 @@ def reserve(
     return Reserved(**rows[0]._asdict())
 
 
-def settle(tx: Transaction, reservation_id: UUID, cost_microcents: int) -> bool:
-    """Turn a reservation into what the call cost; false when it was settled or forgotten before. Needs no claim."""
-    return bool(tx.run("settle_reservation", reservation_id=reservation_id, cost=cost_microcents))
+def charge(tx: Transaction, reservation_id: UUID, cost_microcents: int) -> bool:
+    """Turn a reservation into what the call cost; false when it was charged or forgotten before. Needs no claim."""
+    return bool(tx.run("charge_reservation", reservation_id=reservation_id, cost=cost_microcents))
 
 
 def charge_lost(tx: Transaction, *, org_id: UUID | None = None, batch: int = 1000) -> int:
@@ -91,10 +91,10 @@ def refuse(tx: Transaction, job: ClaimedJob, microcents: int, provider: str, *, 
     """
     charge_lost(tx, org_id=job.org_id)
     day = tx.run("hold_budget_day", org_id=job.org_id)[0]
-    purse = Purse(_daily(tx, job.org_id, default_daily), day.spent_microcents, day.reserved_microcents)
-    if purse.grants(microcents):
+    budget = DailyBudget(_daily(tx, job.org_id, default_daily), day.spent_microcents, day.reserved_microcents)
+    if budget.grants(microcents):
         return None
-    parked = purse.gone(microcents)
+    parked = budget.gone(microcents)
     until = day.ends_at if parked else day.now + UNDER_WAY
     reason = "the org's budget of the day is spent" if parked else "calls under way hold the rest of the org's budget"
     gates.close(tx, Gate("org_provider", gate_key(job.org_id, provider), reason, until, "postroom"))
@@ -104,7 +104,7 @@ def refuse(tx: Transaction, job: ClaimedJob, microcents: int, provider: str, *, 
             "update budget_days set exhausted_at = now() where org_id = %(org)s and day = %(day)s",
             {"org": job.org_id, "day": day.day},
         )
-    return Refusal(day.day.isoformat(), purse, until, parked, first)
+    return Refusal(day.day.isoformat(), budget, until, parked, first)
 
 
 def exhausted_on(tx: Transaction, day: date) -> bool:
@@ -142,7 +142,7 @@ def budgets(
             row.own,
             row.spent_microcents,
             row.reserved_microcents,
-            Purse(row.daily_microcents, row.spent_microcents, row.reserved_microcents).left,
+            DailyBudget(row.daily_microcents, row.spent_microcents, row.reserved_microcents).left,
             row.exhausted_at,
             row.parked_until,
         )

@@ -22,7 +22,7 @@ from storage.postgres.queries import statement
 
 LEDGER_ROLE = "postroom_ledger"
 TENANT_ROLE = "postroom_tenant"
-LANE_TIMEOUT_S = 10.0
+PINNED_TIMEOUT_S = 10.0
 """The longest statement on the connection for claims and settlements; a hook that hangs delays them by as much."""
 SESSION = "postroom:session"
 """What the name of a session of its own begins with: the relay's, whose leader an operator wants to find."""
@@ -58,7 +58,7 @@ class Transaction:
             call()
 
 
-class Lane:
+class PinnedConnection:
     """A connection that is kept for statements that commit by themselves, and taken anew when it was lost.
 
     To borrow one from the pool and to give it back costs as much as a short statement, for who runs hundreds a second.
@@ -100,8 +100,8 @@ class Database:
         self._ledger = _engine(role_url(settings, LEDGER_ROLE), settings, settings.database_pool_size)
         self._tenants = _engine(role_url(settings, TENANT_ROLE), settings, settings.database_pool_size)
         self._statements = self._ledger.execution_options(isolation_level="AUTOCOMMIT")
-        self._lane = Lane(
-            _engine(self._ledger.url, settings, 1, most_s=LANE_TIMEOUT_S).execution_options(
+        self._pinned = PinnedConnection(
+            _engine(self._ledger.url, settings, 1, most_s=PINNED_TIMEOUT_S).execution_options(
                 isolation_level="AUTOCOMMIT"
             )
         )
@@ -121,9 +121,9 @@ class Database:
             yield transaction
         transaction.committed()
 
-    def lane(self) -> AbstractContextManager[Transaction]:
+    def pinned(self) -> AbstractContextManager[Transaction]:
         """As `statements`, by a connection beside the pool's that is kept; for the process's main thread alone."""
-        return self._lane.statements()
+        return self._pinned.statements()
 
     @contextmanager
     def tenant(self, org_id: UUID) -> Iterator[Transaction]:
@@ -162,7 +162,7 @@ class Database:
         self._ledger.dispose(close=close)
         self._tenants.dispose(close=close)
         if close:
-            self._lane.close()
+            self._pinned.close()
 
     def _seal(self, org_id: UUID) -> str:
         if self._seal_key is None:

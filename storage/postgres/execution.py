@@ -107,8 +107,8 @@ def translated() -> Iterator[None]:
 
 def _failure(error: BaseException | None) -> Exception | None:
     code = getattr(error, "sqlstate", None)
-    story = getattr(error, "diag", None)
-    message = str(getattr(story, "message_primary", "") or "")
+    diagnostics = getattr(error, "diag", None)
+    message = str(getattr(diagnostics, "message_primary", "") or "")
     match code:
         case "PR001":
             return ClaimLost(message)
@@ -116,23 +116,23 @@ def _failure(error: BaseException | None) -> Exception | None:
             return Forbidden(message)
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return DatabaseUnavailable(type(error).__name__)
-    invalid = _invalid(code, message, story)
+    invalid = _invalid(code, message, diagnostics)
     if invalid is None and isinstance(error, psycopg.DataError):
         # Not in PostgreSQL's words: they repeat the value.
         return Invalid("value", f"is refused by PostgreSQL: {type(error).__name__}")
     return invalid
 
 
-def _invalid(code: str | None, message: str, story: Any) -> Invalid | None:  # noqa: ANN401 - psycopg's diagnostics or None
+def _invalid(code: str | None, message: str, diagnostics: Any) -> Invalid | None:  # noqa: ANN401 - psycopg's diagnostics or None
     """What the database says of a value that it cannot take, by field and reason."""
-    constraint = str(getattr(story, "constraint_name", None) or "")
+    constraint = str(getattr(diagnostics, "constraint_name", None) or "")
     match code:
         case "PR002" | "PR003":
             field, _, reason = message.partition(": ")
             return Invalid(field, reason)
         case "23503" if constraint.endswith("_org_id_fkey"):
             return Invalid("org_id", "names no org")
-        case "23514" if field := _checked_field(story, constraint):
+        case "23514" if field := _checked_field(diagnostics, constraint):
             return Invalid(field, f"breaks the ledger's rule {constraint}")
         case "22003":
             return Invalid("number", "is out of the range of its column")
@@ -141,12 +141,12 @@ def _invalid(code: str | None, message: str, story: Any) -> Invalid | None:  # n
     return None
 
 
-def _checked_field(story: Any, constraint: str) -> str:  # noqa: ANN401 - psycopg's diagnostics
+def _checked_field(diagnostics: Any, constraint: str) -> str:  # noqa: ANN401 - psycopg's diagnostics
     """The column whose value a check refused; empty where a row contradicts itself, which no input brings about.
 
     A domain has its column's name, and PostgreSQL calls the check of one column `<table>_<column>_check`.
     """
-    if story.datatype_name:
-        return str(story.datatype_name)
-    found = re.fullmatch(rf"{re.escape(story.table_name or '')}_(.+)_check\d*", constraint)
+    if diagnostics.datatype_name:
+        return str(diagnostics.datatype_name)
+    found = re.fullmatch(rf"{re.escape(diagnostics.table_name or '')}_(.+)_check\d*", constraint)
     return found[1] if found else ""

@@ -15,7 +15,7 @@ MIGRATE = "run `celery -A tasks database migrate`"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that must be so. `finding` tells what was seen, without a secret; `remedy` what to do about it."""
+    """One thing that must be so. `finding` says what was seen, without a secret; `remedy` what to do about it."""
 
     name: str
     ok: bool

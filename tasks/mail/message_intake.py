@@ -1,4 +1,4 @@
-"""Stores a fetched message: judged for automation, with its direction."""
+"""Stores a fetched message with its direction and the signs of automation."""
 
 import re
 

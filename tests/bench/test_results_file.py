@@ -31,7 +31,7 @@ def group(ours: float, names: Sequence[str] = ("one", "two"), fails_at: str = ""
 
 
 def run(stores: Stores, folder: Path, *groups: ContestGroup, only: Sequence[str] = (), rounds: int = 3) -> Setup:
-    setup = Setup(folder, stores, Environments({}, {}, {}), Sizes(rounds=rounds), only, tell=lambda _: None)
+    setup = Setup(folder, stores, Environments({}, {}, {}), Sizes(rounds=rounds), only, print_line=lambda _: None)
     __main__.run_all(setup, groups, whole=not only)
     return setup
 

@@ -37,7 +37,7 @@ def look(setup: Setup, database: str = RUN_DATABASE) -> "psycopg.Connection[tupl
 
 
 @pytest.mark.parametrize(("setting", "job"), [(PREFORK, "noop"), (ONE, "light_noop")], ids=["prefork", "threads"])
-def test_our_workers_drain_what_our_door_enqueued(setup: Setup, setting: Setting, job: str) -> None:
+def test_our_workers_drain_what_we_enqueued(setup: Setup, setting: Setting, job: str) -> None:
     drained = drain(DrainRun(setup.ours, setting, job, JOBS, time_limit_s=60.0), setup.folder)
     assert drained.whole
     with look(setup) as database:

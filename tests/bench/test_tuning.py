@@ -17,7 +17,7 @@ SHORT, WHOLE, TIME_LIMIT_S = 10, 60, 8.0
 
 @pytest.fixture
 def setup(stores: Stores, tmp_path: Path) -> Setup:
-    return Setup(tmp_path, stores, Environments({}, {}, {}), Sizes(tuning_jobs=SHORT), tell=lambda _: None)
+    return Setup(tmp_path, stores, Environments({}, {}, {}), Sizes(tuning_jobs=SHORT), print_line=lambda _: None)
 
 
 class ScriptedRates:

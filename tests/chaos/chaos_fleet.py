@@ -115,7 +115,7 @@ class ChaosFleet:
             "lease_s": str(lease_s),
             "heartbeat_s": str(lease_s / 5),
             # Long: a hint that is not claimed within this time is published again, and each one costs a claim.
-            "hint_patience_s": str(6 * lease_s),
+            "hint_timeout_s": str(6 * lease_s),
             "relay_interval_s": "0.5",
             "shutdown_grace_s": "5",
             "statement_timeout_s": "15",

@@ -61,7 +61,7 @@ def make_report(
             for orphan in sorted(findings.orphans, key=lambda orphan: orphan.waited, reverse=True)[:10]
         ],
         "allowed_recovery_s": plan.lease_s + ALLOWANCE_S,
-        "jobs_by_door": {door: len(ids) for door, ids in accepted.by_door.items()},
+        "jobs_by_producer": {producer: len(ids) for producer, ids in accepted.by_producer.items()},
         "refused_attempts": accepted.refused,
         "folded_into_others": accepted.folded,
         "jobs_in_ledger": sum(findings.states.values()),
@@ -103,7 +103,7 @@ def as_table(report: Mapping[str, Any]) -> Table:
     """The main figures as a table."""
     table = Table("", "", title=f"chaos, seed {report['seed']}, broker {report['broker']}", show_header=False)
     rows = {
-        "jobs in": f"{report['jobs']} ({_listed(report['jobs_by_door'])})",
+        "jobs in": f"{report['jobs']} ({_listed(report['jobs_by_producer'])})",
         "jobs in the ledger": f"{report['jobs_in_ledger']} (with children, ticks and alerts)",
         "final states": _listed(report["states"]),
         "processes killed": str(report["kills"]),

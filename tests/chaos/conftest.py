@@ -41,7 +41,7 @@ def finished_run(
 ) -> Iterator[FinishedRun]:
     """One job of each type that the checks look at, run to its end in this process."""
     monkeypatch.setenv(FOLDER, str(tmp_path))
-    process = Runtime(settings, dice=lambda: 0.0)
+    process = Runtime(settings, jitter=lambda: 0.0)
     install(process)
     try:
         publish_catalogue()

@@ -76,7 +76,7 @@ class Accepted:
     """The accepted jobs by producer, and how many enqueues failed."""
 
     path: Path
-    by_door: dict[str, set[UUID]] = field(default_factory=lambda: {producer: set() for producer in SHARES})
+    by_producer: dict[str, set[UUID]] = field(default_factory=lambda: {producer: set() for producer in SHARES})
     refused: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SHARES, 0))
     folded: int = 0
     """Unique jobs whose key was taken; the job that holds the key counts as accepted."""
@@ -85,12 +85,12 @@ class Accepted:
         """Note accepted jobs, on disk too."""
         with self.path.open("a") as lines:
             lines.writelines(f"{producer} {job_id}\n" for job_id in job_ids)
-        self.by_door[producer].update(job_ids)
+        self.by_producer[producer].update(job_ids)
 
     @property
     def job_ids(self) -> set[UUID]:
         """All jobs that must be in the ledger."""
-        return set().union(*self.by_door.values())
+        return set().union(*self.by_producer.values())
 
 
 class Producer(threading.Thread, ABC):
@@ -165,7 +165,7 @@ class Producer(threading.Thread, ABC):
 class PythonProducer(Producer):
     """Enqueues in Python in a transaction of the caller's, and sometimes asks for a cancel."""
 
-    def __init__(self, runtime: Runtime, *place: Any) -> None:  # noqa: ANN401 - as `Door`
+    def __init__(self, runtime: Runtime, *place: Any) -> None:  # noqa: ANN401 - as `Producer`
         """Enqueue with this runtime."""
         super().__init__("python", *place)
         self._runtime = runtime
@@ -189,7 +189,7 @@ class PythonProducer(Producer):
 class SqlProducer(Producer):
     """Enqueues by `select postroom.enqueue(…)`, as a client in any language does."""
 
-    def __init__(self, url: str, *place: Any) -> None:  # noqa: ANN401 - as `Door`
+    def __init__(self, url: str, *place: Any) -> None:  # noqa: ANN401 - as `Producer`
         """Log in as the owner of the database."""
         super().__init__("sql", *place)
         self._url = url
@@ -209,7 +209,7 @@ class SqlProducer(Producer):
 class CeleryProducer(Producer):
     """Enqueues by `send_task` of a foreign Celery client, and sends again until the ledger has the job."""
 
-    def __init__(self, broker_url: str, database_url: str, *place: Any) -> None:  # noqa: ANN401 - as `Door`
+    def __init__(self, broker_url: str, database_url: str, *place: Any) -> None:  # noqa: ANN401 - as `Producer`
         """Send to this broker, and read arrivals from this database."""
         super().__init__("celery", *place)
         self._app: Any = Celery("foreign", broker=broker_url, set_as_current=False)

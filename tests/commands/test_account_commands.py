@@ -36,8 +36,9 @@ def test_a_mailbox_is_connected_with_its_org_and_owner(process: Runtime, databas
     ).fetchall()
     assert found == [("acme", EMAIL, "owner", EMAIL, "active")]
     assert token_of(process, made["account_id"]) == REFRESH
-    told = database.execute("select actor_id, org_id::text from audit_log where event = 'account.connected'").fetchall()
-    assert told == [("operator:ada", made["org_id"])]
+    query = "select actor_id, org_id::text from audit_log where event = 'account.connected'"
+    audited = database.execute(query).fetchall()
+    assert audited == [("operator:ada", made["org_id"])]
 
 
 def test_connecting_starts_label_sync_watch_and_sync(database: Connection) -> None:

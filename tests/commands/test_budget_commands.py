@@ -1,4 +1,4 @@
-"""Operators see what orgs spend and give one more; the audit trail tells it."""
+"""Operators see what orgs spend and give one more; the audit log has it."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -18,8 +18,8 @@ def test_an_org_gets_a_budget_of_its_own_and_the_installations_again(org: UUID, 
     assert made["org_id"] == str(org)
     again = answer(budgets, "set", org, "--default", "--as", "ada")
     assert (again["daily_microcents"], again["own"]) == (1_000_000_000, False)
-    told = database.execute("select event, org_id, actor_id, data from audit_log order by id").fetchall()
-    assert told == [
+    audited = database.execute("select event, org_id, actor_id, data from audit_log order by id").fetchall()
+    assert audited == [
         ("budget.set", org, "operator:ada", {"daily_microcents": 12_500_000}),
         ("budget.set", org, "operator:ada", {"daily_microcents": None}),
     ]

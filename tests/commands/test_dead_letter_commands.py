@@ -1,4 +1,4 @@
-"""What died is replayed with its lineage, mended under its schema, or discarded; every deed of a person is told."""
+"""What died is replayed with its lineage, mended under its schema, or discarded; every operator action is audited."""
 
 from uuid import UUID, uuid4
 
@@ -18,7 +18,7 @@ from tests.doubles.factories import claim_one, enqueue_one
 from tests.doubles.inline_worker import run_job
 
 AnyJob = Job[probe_jobs.Ending] | Job[probe_jobs.EffectOrder]
-DOUBT = {"key": "deed", "goes": ["doubt"], "strategy": Strategy.AT_MOST_ONCE.value}
+DOUBT = {"key": "call", "goes": ["doubt"], "strategy": Strategy.AT_MOST_ONCE.value}
 
 
 def die(process: Runtime, org: UUID, job_type: AnyJob, **payload: object) -> UUID:
@@ -52,14 +52,14 @@ def dead_serial(process: Runtime, org: UUID) -> UUID:
     return job_id
 
 
-def test_a_list_and_a_story_say_what_can_be_done(process: Runtime, org: UUID) -> None:
+def test_a_list_and_a_letter_say_what_can_be_done(process: Runtime, org: UUID) -> None:
     job_id = die(process, org, probe_jobs.ending, word="transient")
     line = answer(deadletters, "list")[0]
     assert (UUID(line["job_id"]), line["state"], line["job_type"]) == (job_id, "open", "probe_jobs.ending")
-    story = answer(deadletters, "show", job_id)
-    assert story["letter_id"] == line["letter_id"]
-    assert [event["event"] for event in story["history"]].count("job.started") == 3
-    assert story["plan"] in call(deadletters, "show", line["letter_id"]).output
+    facts = answer(deadletters, "show", job_id)
+    assert facts["letter_id"] == line["letter_id"]
+    assert [event["event"] for event in facts["history"]].count("job.started") == 3
+    assert facts["plan"] in call(deadletters, "show", line["letter_id"]).output
     assert answer(deadletters, "list", "--state", "discarded") == []
     assert "no dead letter" in refusal(deadletters, "show", uuid4())
 
@@ -75,10 +75,10 @@ def test_a_replay_runs_under_a_new_id_that_names_the_old_one(process: Runtime, o
     assert row == (job_id, "queued", 0, True, "operator:ada")
     letter = answer(deadletters, "list", "--state", "all")[0]
     assert (letter["state"], letter["replay_job_id"], letter["resolved_by"]) == ("replayed", str(again), "operator:ada")
-    who, about, story = audit(database, "deadletter.replayed")[0]
+    who, about, facts = audit(database, "deadletter.replayed")[0]
     assert (who, about) == ("operator:ada", job_id)
-    assert isinstance(story, dict)
-    assert (story["replay_job_id"], story["changes"]) == (str(again), [])
+    assert isinstance(facts, dict)
+    assert (facts["replay_job_id"], facts["changes"]) == (str(again), [])
     rows = answer(deadletters, "replay", job_id, status=1)
     assert (rows[0]["state"], "is replayed already" in rows[0]["trouble"]) == ("unchanged", True)
 
@@ -89,17 +89,17 @@ def test_a_mended_payload_is_checked_and_its_change_told(process: Runtime, org: 
     assert "payload.word" in trouble
     again = replayed(job_id, "--payload", '{"word": "well"}')
     assert run_job(process, probe_jobs.ending, again) == "succeeded"
-    story = audit(database, "deadletter.replayed")[0][2]
-    assert isinstance(story, dict)
-    assert story["changes"] == [{"path": "word", "before": "transient", "after": "well"}]
+    facts = audit(database, "deadletter.replayed")[0][2]
+    assert isinstance(facts, dict)
+    assert facts["changes"] == [{"path": "word", "before": "transient", "after": "well"}]
 
 
 def test_a_payload_that_nobody_can_read_must_be_mended(process: Runtime, org: UUID) -> None:
-    job_id = enqueue_one(process.database, org, "probe_jobs.deed", payload={"goes": 1})
-    assert run_job(process, probe_jobs.deed, job_id) == "dead"
+    job_id = enqueue_one(process.database, org, "probe_jobs.effectful", payload={"goes": 1})
+    assert run_job(process, probe_jobs.effectful, job_id) == "dead"
     assert "payload.key" in answer(deadletters, "replay", job_id, status=1)[0]["trouble"]
     again = replayed(job_id, "--payload", '{"key": "k", "goes": ["ok"]}')
-    assert run_job(process, probe_jobs.deed, again) == "succeeded"
+    assert run_job(process, probe_jobs.effectful, again) == "succeeded"
 
 
 def test_a_key_that_its_dead_job_held_lets_the_replay_in(process: Runtime, org: UUID, database: Connection) -> None:
@@ -119,47 +119,47 @@ def test_a_key_that_another_job_holds_keeps_the_letter_open(process: Runtime, or
 
 
 def test_a_replay_gets_the_kept_steps_for_nothing(process: Runtime, org: UUID, database: Connection) -> None:
-    job_id = die(process, org, probe_jobs.deed, **DOUBT)
+    job_id = die(process, org, probe_jobs.effectful, **DOUBT)
     database.execute(
         "insert into job_steps (job_id, org_id, name, result, attempt, cost_microcents)"
         " values (%s, %s, 'ask', '{}', 1, 9)",
         (job_id, org),
     )
-    again = replayed(job_id, "--did-not-happen", "deed")
+    again = replayed(job_id, "--did-not-happen", "call")
     steps = database.execute("select name, cost_microcents from job_steps where job_id = %s", (again,)).fetchall()
     assert steps == [("ask", 0)]
 
 
 def test_doubt_needs_a_decision_before_a_replay(process: Runtime, org: UUID) -> None:
-    job_id = die(process, org, probe_jobs.deed, **DOUBT)
+    job_id = die(process, org, probe_jobs.effectful, **DOUBT)
     row = answer(deadletters, "replay", job_id, status=1)[0]
-    assert "effect deed: nobody knows whether it happened" in row["trouble"]
-    row = answer(deadletters, "replay", job_id, "--happened", "other", "--happened", "deed", status=1)[0]
+    assert "effect call: nobody knows whether it happened" in row["trouble"]
+    row = answer(deadletters, "replay", job_id, "--happened", "other", "--happened", "call", status=1)[0]
     assert "effect other: is no doubtful effect" in row["trouble"]
     assert "cannot have happened" in refusal(
-        deadletters, "replay", job_id, "--happened", "deed", "--did-not-happen", "deed"
+        deadletters, "replay", job_id, "--happened", "call", "--did-not-happen", "call"
     )
-    assert "only an effect that happened" in refusal(deadletters, "replay", job_id, "--result", "deed", "{}")
+    assert "only an effect that happened" in refusal(deadletters, "replay", job_id, "--result", "call", "{}")
     assert answer(jobs, "show", job_id)["effects"][0]["status"] == "unknown"
 
 
 @pytest.mark.parametrize(
-    ("options", "deeds", "happened"),
-    [(("--happened", "deed", "--result", "deed", '{"id": "m1"}'), 0, True), (("--did-not-happen", "deed"), 1, False)],
+    ("options", "calls", "happened"),
+    [(("--happened", "call", "--result", "call", '{"id": "m1"}'), 0, True), (("--did-not-happen", "call"), 1, False)],
 )
 def test_what_happened_is_not_done_again_and_what_did_not_is(
-    process: Runtime, org: UUID, database: Connection, options: tuple[str, ...], deeds: int, happened: bool
+    process: Runtime, org: UUID, database: Connection, options: tuple[str, ...], calls: int, happened: bool
 ) -> None:
-    job_id = die(process, org, probe_jobs.deed, **DOUBT)
-    mended = ("--payload", '{"key": "deed", "goes": ["ok"], "strategy": "at_most_once"}')
+    job_id = die(process, org, probe_jobs.effectful, **DOUBT)
+    mended = ("--payload", '{"key": "call", "goes": ["ok"], "strategy": "at_most_once"}')
     again = replayed(job_id, *options, *mended, "--as", "ada")
-    before = len(probe_jobs.DEEDS)
-    assert run_job(process, probe_jobs.deed, again) == "succeeded"
-    assert len(probe_jobs.DEEDS) - before == deeds
+    before = len(probe_jobs.CALLS)
+    assert run_job(process, probe_jobs.effectful, again) == "succeeded"
+    assert len(probe_jobs.CALLS) - before == calls
     output = database.execute("select output from jobs where id = %s", (again,)).fetchone()
-    assert output == ({"id": "m1"},) if happened else ({"key": "deed"},)
+    assert output == ({"id": "m1"},) if happened else ({"key": "call"},)
     result = {"id": "m1"} if happened else {}
-    ruling = {"key": "deed", "happened": happened, "result": result}
+    ruling = {"key": "call", "happened": happened, "result": result}
     assert audit(database, "effect.ruled") == [("operator:ada", job_id, ruling)]
 
 

@@ -128,9 +128,9 @@ def test_a_worker_makes_its_queues_well(settings: Settings, tmp_path: Path) -> N
 
 def test_calls_that_are_counted_per_process_only_are_told_and_wrong_in_production(settings: Settings) -> None:
     without = settings.model_copy(update={"broker_url": SecretStr("amqp://127.0.0.1")})
-    told = limits_check(Runtime(without))
-    assert told.ok
-    assert "each process counts its calls for itself" in told.finding
+    check = limits_check(Runtime(without))
+    assert check.ok
+    assert "each process counts its calls for itself" in check.finding
     strict = limits_check(Runtime(without.model_copy(update={"environment": "production"})))
     assert wrong([strict]) == {"rate limits"}
     assert "POSTROOM_LIMITS_URL" in strict.remedy

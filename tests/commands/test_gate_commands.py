@@ -1,4 +1,4 @@
-"""Operators close and open gates, and the audit trail tells it."""
+"""Operators close and open gates, and the audit log has it."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -26,8 +26,8 @@ def test_a_closed_queue_keeps_its_jobs_until_it_is_opened(process: Runtime, org:
     ]
     answer(gates, "open", "queue", "default", "--as", "ada")
     assert run_job(process, probe_jobs.noop, job_id) == "succeeded"
-    told = database.execute("select event, actor_id from audit_log where event like 'gate.%' order by id").fetchall()
-    assert told == [("gate.closed", "operator:ada"), ("gate.opened", "operator:ada")]
+    audited = database.execute("select event, actor_id from audit_log where event like 'gate.%' order by id").fetchall()
+    assert audited == [("gate.closed", "operator:ada"), ("gate.opened", "operator:ada")]
 
 
 def test_a_gate_may_end_by_itself() -> None:

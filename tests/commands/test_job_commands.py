@@ -103,13 +103,13 @@ def test_a_list_is_narrowed_by_every_filter(process: Runtime, org: UUID, databas
     assert ids("--queue", "critical") == []
 
 
-def test_a_story_tells_timeline_steps_effects_and_children(process: Runtime, org: UUID) -> None:
+def test_a_job_is_shown_with_timeline_steps_effects_and_children(process: Runtime, org: UUID) -> None:
     parent = enqueue_one(process.database, org, "probe_jobs.parent", payload={})
     run_job(process, probe_jobs.parent, parent)
     chatty = enqueue_one(process.database, org, "probe_jobs.chatty", payload={})
     run_job(process, probe_jobs.chatty, chatty)
-    deed = enqueue_one(process.database, org, "probe_jobs.deed", payload={"key": "d", "goes": ["ok"]})
-    run_job(process, probe_jobs.deed, deed)
+    effect = enqueue_one(process.database, org, "probe_jobs.effectful", payload={"key": "d", "goes": ["ok"]})
+    run_job(process, probe_jobs.effectful, effect)
 
     family = answer(jobs, "show", parent)
     assert [event["event"] for event in family["events"]] == ["job.enqueued", "job.started", "job.succeeded"]
@@ -117,7 +117,7 @@ def test_a_story_tells_timeline_steps_effects_and_children(process: Runtime, org
     assert family["job"]["state"] == "succeeded"
     assert "claim_token" not in family["job"]
     assert [(s["name"], s["result"]) for s in answer(jobs, "show", chatty)["steps"]] == [("count", {"attempt": 1})]
-    assert [(e["key"], e["status"]) for e in answer(jobs, "show", deed)["effects"]] == [("d", "succeeded")]
+    assert [(e["key"], e["status"]) for e in answer(jobs, "show", effect)["effects"]] == [("d", "succeeded")]
     text = call(jobs, "show", parent).output
     assert all(word in text for word in (str(parent), "job.started", "probe_jobs.noop", "children"))
     assert "no job" in refusal(jobs, "show", uuid4())
@@ -142,8 +142,8 @@ def test_canceling_tells_what_became_of_each(process: Runtime, org: UUID, databa
     ended = "ended before, or unknown"
     states = {UUID(row["job_id"]): row["state"] for row in rows}
     assert states == {queued: "canceled", done: ended, unknown: ended}
-    told = database.execute("select actor_id, data from audit_log where event = 'job.canceled'").fetchall()
-    assert told == [("operator:ada", {"reason": "not needed"})]
+    audited = database.execute("select actor_id, data from audit_log where event = 'job.canceled'").fetchall()
+    assert audited == [("operator:ada", {"reason": "not needed"})]
     assert answer(jobs, "cancel", enqueued(org), "--reason", "not needed")[0]["state"] == "canceled"
 
 

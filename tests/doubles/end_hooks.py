@@ -6,23 +6,23 @@ from uuid import UUID
 from psycopg import Connection, sql
 
 TABLE = """
-create table told (
+create table hook_calls (
   id bigint generated always as identity,
   org_id uuid not null,
   hook text not null,
   facts jsonb not null
 );
-call postroom.fence_table('told');
-grant select, insert on told to postroom_tenant;
+call postroom.fence_table('hook_calls');
+grant select, insert on hook_calls to postroom_tenant;
 """
 
-TELLING = "insert into told (org_id, hook, facts) values (postroom.current_org(), 'end_hook', facts);"
-"""A hook's body that notes what it was told."""
+NOTING = "insert into hook_calls (org_id, hook, facts) values (postroom.current_org(), 'end_hook', facts);"
+"""A hook's body that notes what it was called with."""
 
 
-def make_hook(database: Connection, name: str, body: str = TELLING) -> str:
-    """Make a hook of a name and a PL/pgSQL body; returns the name. The table `told` is made with the first."""
-    if database.execute("select to_regclass('told')").fetchone() == (None,):
+def make_hook(database: Connection, name: str, body: str = NOTING) -> str:
+    """Make a hook of a name and a PL/pgSQL body; returns the name. The table `hook_calls` is made with the first."""
+    if database.execute("select to_regclass('hook_calls')").fetchone() == (None,):
         database.execute(TABLE.encode())
     function = sql.SQL(
         "create function postroom.{}(facts jsonb) returns void language plpgsql as $hook$ begin {} end $hook$"
@@ -38,9 +38,9 @@ def repair_hook(database: Connection, name: str) -> None:
         "create or replace function postroom.{}(facts jsonb) returns void language plpgsql security definer"
         " set search_path = pg_catalog, public, pg_temp as $hook$ begin {} end $hook$"
     )
-    database.execute(function.format(sql.Identifier(name), sql.SQL(TELLING)))
+    database.execute(function.format(sql.Identifier(name), sql.SQL(NOTING)))
 
 
-def told(database: Connection) -> list[tuple[UUID, dict[str, Any]]]:
-    """What hooks were told, in order: the org that they ran as, and the facts."""
-    return database.execute("select org_id, facts from told order by id").fetchall()
+def hook_calls(database: Connection) -> list[tuple[UUID, dict[str, Any]]]:
+    """What hooks were called with, in order: the org that they ran as, and the facts."""
+    return database.execute("select org_id, facts from hook_calls order by id").fetchall()

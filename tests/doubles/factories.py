@@ -16,7 +16,7 @@ from storage.ledger.ledger import Worker
 from storage.postgres.database import Database
 
 LEASE = timedelta(seconds=60)
-PATIENCE = timedelta(seconds=30)
+HINT_TIMEOUT = timedelta(seconds=30)
 
 
 def unmetered(_method: str, _units: int) -> None:
@@ -70,7 +70,7 @@ def enqueue_one(store: Database, org_id: UUID, job_type: str = "probe.run", **gi
     """A queued job; returns its id."""
     with store.ledger() as tx:
         job = NewJob(job_type=job_type, org_id=org_id, payload=given.pop("payload", {}), **given)
-        return ledger.enqueue(tx, [job], publisher=True, patience=PATIENCE)[0].job_id
+        return ledger.enqueue(tx, [job], publisher=True, hint_timeout=HINT_TIMEOUT)[0].job_id
 
 
 def relay_once(store: Database, *, burst: int = 20, room: int = 1000) -> list[Hint]:
@@ -79,15 +79,15 @@ def relay_once(store: Database, *, burst: int = 20, room: int = 1000) -> list[Hi
     with store.ledger() as tx:
         gates.forget_ended(tx)
         relay.unpark(tx, [park for park in relay.parks(tx, after="", most=1000, batch=1000) if park.room])
-        hints = [*relay.publish_due(tx, batch=1000, patience=PATIENCE, burst=burst).hints]
-        for queue, levels in relay.backlog(tx, queues).items():
-            for level in levels:
-                if level.light:
+        hints = [*relay.publish_due(tx, batch=1000, hint_timeout=HINT_TIMEOUT, burst=burst).hints]
+        for queue, classes in relay.backlog(tx, queues).items():
+            for backlog_class in classes:
+                if backlog_class.light:
                     continue
-                tenants = relay.waiting_tenants(tx, queue, level, start=UUID(int=0), most=1000)
+                tenants = relay.waiting_tenants(tx, queue, backlog_class, start=UUID(int=0), most=1000)
                 quotas, _ = share(room, tenants, None)
                 due = relay.publish_backlog(
-                    tx, queue, level.priority, tenants=tenants, quotas=quotas, patience=PATIENCE
+                    tx, queue, backlog_class.priority, tenants=tenants, quotas=quotas, hint_timeout=HINT_TIMEOUT
                 )
                 hints += due.hints
                 room -= len(due.hints)
@@ -121,7 +121,7 @@ def pass_time(database: Connection, span: timedelta) -> None:
         "idempotency_keys": ("first_seen_at", "last_seen_at", "expires_at"),
         "gates": ("until", "closed_at"),
         "serial_slots": ("taken_at",),
-        "crowds": ("since",),
+        "orgs_over_burst": ("since",),
     }
     for table, names in columns.items():
         moves = ", ".join(f"{name} = {name} - %(span)s" for name in names)

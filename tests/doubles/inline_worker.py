@@ -174,7 +174,7 @@ class InlineWorker:
 
 def claim_job(process: Runtime, job_id: UUID) -> ClaimedJob:
     """Claim a job and leave it at that, as a worker in the middle of it."""
-    with process.database.lane() as tx:
+    with process.database.pinned() as tx:
         (job,) = ledger.claim(tx, [job_id], process.worker.worker_id, lease=process.lease.length).jobs
     return job
 

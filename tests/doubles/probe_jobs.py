@@ -10,7 +10,7 @@ from kombu.asynchronous import get_event_loop
 
 import tasks  # noqa: F401  # its walk registers all job types known by then; those below are registered after it
 from domain.jobs.effects import CannotTell, Finding, Found, NotFound, Strategy
-from domain.jobs.failures import ClaimLost, Deed, Permanent, Transient
+from domain.jobs.failures import CallState, ClaimLost, Permanent, Transient
 from domain.jobs.job import Cancel, Done, JsonObject, NewJob, Outcome, Snooze
 from domain.jobs.nesting import MOST_LEVELS
 from domain.jobs.queues import Queue
@@ -106,7 +106,7 @@ def serial(_ctx: JobContext, payload: Serial) -> Outcome:
     return Done({"word": payload.word})
 
 
-class EffectOrder(Payload, job_type="probe_jobs.deed"):
+class EffectOrder(Payload, job_type="probe_jobs.effectful"):
     """How an effect goes, attempt by attempt: ok, refused, doubt; and what a search would find."""
 
     key: str
@@ -115,21 +115,21 @@ class EffectOrder(Payload, job_type="probe_jobs.deed"):
     strategy: Strategy = Strategy.FIND
 
 
-DEEDS: list[str] = []
+CALLS: list[str] = []
 """The effects performed in this process."""
 
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def deed(ctx: JobContext, payload: EffectOrder) -> Outcome:
+def effectful(ctx: JobContext, payload: EffectOrder) -> Outcome:
     """Perform an effect that ends as the payload says."""
 
     def call() -> JsonObject:
         how = payload.goes[min(ctx.job.attempt, len(payload.goes)) - 1]
         if how == "refused":
             raise Transient("refused")
-        DEEDS.append(payload.key)
+        CALLS.append(payload.key)
         if how == "doubt":
-            raise Transient("no answer", deed=Deed.IN_DOUBT)
+            raise Transient("no answer", call_state=CallState.IN_DOUBT)
         return {"key": payload.key}
 
     def find() -> Finding:
@@ -273,7 +273,7 @@ class Perilous(Payload, job_type="probe_jobs.perilous"):
     """What happens to the process between its effect and the record of it."""
 
     key: str
-    fate: str = "none"
+    end: str = "none"
 
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
@@ -282,15 +282,15 @@ def perilous(ctx: JobContext, payload: Perilous) -> Outcome:
     outside = Outside.here()
 
     def call() -> JsonObject:
-        outside.note("deed", payload.key)
-        if payload.fate == "die":
+        outside.note("call", payload.key)
+        if payload.end == "die":
             os.kill(os.getpid(), signal.SIGKILL)
-        if payload.fate == "wait":
+        if payload.end == "wait":
             outside.wait_at(payload.key)
         return {"key": payload.key}
 
     def find() -> Finding:
-        return Found({"key": payload.key, "found": True}) if outside.lines(f"deed {payload.key}") else NotFound()
+        return Found({"key": payload.key, "found": True}) if outside.lines(f"call {payload.key}") else NotFound()
 
     return Done(ctx.effect(payload.key, call, find=find))
 
@@ -361,7 +361,22 @@ def undeclared(ctx: JobContext, _payload: Undeclared) -> Outcome:
     return Done({"cost": ask_model(ctx, "ask", QUESTION)["cost"]})
 
 
-PROBES = (noop, ending, chatty, parent, serial, deed, visit, stepping, overdue, turn, pair, served, perilous, asking)
+PROBES = (
+    noop,
+    ending,
+    chatty,
+    parent,
+    serial,
+    effectful,
+    visit,
+    stepping,
+    overdue,
+    turn,
+    pair,
+    served,
+    perilous,
+    asking,
+)
 for probe in (*PROBES, writing, undeclared, rambling, abysmal, loop_breaker):
     register(probe)
 

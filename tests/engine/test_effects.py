@@ -36,15 +36,15 @@ def status(database: Connection) -> str | None:
     return None if row is None else str(row[0])
 
 
-def told(database: Connection, event: str) -> int:
+def audited(database: Connection, event: str) -> int:
     row = database.execute("select count(*) from audit_log where event = %s", (event,)).fetchone()
     assert row is not None
     return int(row[0])
 
 
-def tell(ctx: JobContext, tx: Transaction) -> None:
+def audit_one(ctx: JobContext, tx: Transaction) -> None:
     """A row of the handler."""
-    audit.append(tx, ctx.job, "probe.told", {})
+    audit.append(tx, ctx.job, "probe.noted", {})
 
 
 def test_an_intent_commits_with_the_rows_of_its_transaction(ctx: JobContext, database: Connection) -> None:
@@ -54,8 +54,8 @@ def test_an_intent_commits_with_the_rows_of_its_transaction(ctx: JobContext, dat
     assert status(database) is None
     with ctx.tx() as tx:
         ctx.begin_effect(tx, KEY)
-        tell(ctx, tx)
-    assert (status(database), told(database, "probe.told")) == ("running", 1)
+        audit_one(ctx, tx)
+    assert (status(database), audited(database, "probe.noted")) == ("running", 1)
 
 
 def test_a_recorded_result_is_returned_without_another_call(ctx: JobContext, database: Connection) -> None:
@@ -65,8 +65,8 @@ def test_a_recorded_result_is_returned_without_another_call(ctx: JobContext, dat
     assert status(database) == "running"
     with ctx.tx() as tx:
         guard.record(tx)
-        tell(ctx, tx)
-    assert (status(database), told(database, "probe.told")) == ("succeeded", 1)
+        audit_one(ctx, tx)
+    assert (status(database), audited(database, "probe.noted")) == ("succeeded", 1)
     assert ctx.effect(KEY, lambda: {"sent": 2}) == {"sent": 1}
 
 
@@ -95,8 +95,8 @@ def test_a_result_is_not_recorded_without_the_rows_that_follow_from_it(ctx: JobC
     with pytest.raises(Transient):
         guard.record_with(ctx.tx, refuse)
     assert status(database) == "running"
-    guard.record_with(ctx.tx, partial(tell, ctx))
-    assert (status(database), told(database, "probe.told")) == ("succeeded", 1)
+    guard.record_with(ctx.tx, partial(audit_one, ctx))
+    assert (status(database), audited(database, "probe.noted")) == ("succeeded", 1)
 
 
 def test_an_effect_whose_claim_was_lost_meanwhile_is_told(ctx: JobContext, database: Connection) -> None:
@@ -105,9 +105,9 @@ def test_an_effect_whose_claim_was_lost_meanwhile_is_told(ctx: JobContext, datab
     guard.carry_out(lambda: {"sent": 1})
     database.execute("update jobs set claim_token = gen_random_uuid()")
     with pytest.raises(ClaimLost):
-        guard.record_with(ctx.tx, partial(tell, ctx))
+        guard.record_with(ctx.tx, partial(audit_one, ctx))
     assert status(database) == "running"
-    assert (told(database, "effect.unrecorded"), told(database, "probe.told")) == (1, 0)
+    assert (audited(database, "effect.unrecorded"), audited(database, "probe.noted")) == (1, 0)
 
 
 def test_no_effect_begins_for_a_job_that_is_to_be_canceled(ctx: JobContext, database: Connection) -> None:

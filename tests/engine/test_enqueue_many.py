@@ -1,4 +1,4 @@
-"""Any number of jobs through the Python door."""
+"""Any number of jobs enqueued from Python."""
 
 from collections.abc import Iterator
 from uuid import UUID
@@ -29,9 +29,9 @@ def count(database: Connection) -> int:
 
 @pytest.mark.usefixtures("process")
 def test_many_jobs_are_enqueued_in_their_order_and_progress_is_told(database: Connection, org: UUID) -> None:
-    told: list[int] = []
-    answers = enqueue_many(jobs(org), progress=told.append)
-    assert told == [BULK, 2 * BULK, MANY]
+    counts: list[int] = []
+    answers = enqueue_many(jobs(org), progress=counts.append)
+    assert counts == [BULK, 2 * BULK, MANY]
     assert all(answer.created for answer in answers)
     kept = database.execute("select id from jobs order by id").fetchall()
     assert [answer.job_id for answer in answers] == [row[0] for row in kept]

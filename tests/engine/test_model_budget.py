@@ -11,8 +11,8 @@ from engine.context import JobContext
 from engine.interrupts import Canceled, Interrupted
 from providers.ports import ModelAnswer, ModelRequest, Usage
 from tests.doubles.factories import claim_one, enqueue_one
+from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.probe_jobs import QUESTION
-from tests.doubles.worlds import World
 
 COST = 1_000
 VENDOR = "a vendor"
@@ -35,76 +35,76 @@ class Answering:
         return 2 * COST
 
 
-def held(world: World, *providers: str) -> JobContext:
+def held(env: MailEnvironment, *providers: str) -> JobContext:
     """A job whose type names these providers."""
-    payload = {"account_id": str(world.account.account_id), "message_id": "m"}
-    job_id = enqueue_one(world.process.database, world.account.org_id, "triage.classify", payload=payload)
-    return JobContext(world.process, claim_one(world.process.database, job_id), providers=providers)
+    payload = {"account_id": str(env.account.account_id), "message_id": "m"}
+    job_id = enqueue_one(env.process.database, env.account.org_id, "triage.classify", payload=payload)
+    return JobContext(env.process, claim_one(env.process.database, job_id), providers=providers)
 
 
-def ask(world: World, ctx: JobContext, model: Answering) -> dict[str, Any]:
-    return ctx.budget.ask(VENDOR, model, "classify", QUESTION, account_id=world.account.account_id)
+def ask(env: MailEnvironment, ctx: JobContext, model: Answering) -> dict[str, Any]:
+    return ctx.budget.ask(VENDOR, model, "classify", QUESTION, account_id=env.account.account_id)
 
 
-def booked(world: World) -> tuple[int, int, int]:
+def booked(env: MailEnvironment) -> tuple[int, int, int]:
     """What was spent, what is still set aside, and how many calls are listed."""
-    row = world.database.execute("select spent_microcents, reserved_microcents from budget_days").fetchone()
+    row = env.database.execute("select spent_microcents, reserved_microcents from budget_days").fetchone()
     spent, reserved = row or (0, 0)
-    return spent, reserved, world.count("select count(*) from llm_calls")
+    return spent, reserved, env.count("select count(*) from llm_calls")
 
 
-def test_an_answer_is_paid_for_once(world: World) -> None:
+def test_an_answer_is_paid_for_once(env: MailEnvironment) -> None:
     model = Answering({"label": "fyi"})
-    ctx = held(world, VENDOR)
+    ctx = held(env, VENDOR)
     answer = {"arguments": {"label": "fyi"}, "stop_reason": "tool_use", "cost": COST}
-    assert [ask(world, ctx, model), ask(world, ctx, model)] == [answer, answer]
+    assert [ask(env, ctx, model), ask(env, ctx, model)] == [answer, answer]
     assert model.asked == 1
-    assert booked(world) == (COST, 0, 1)
+    assert booked(env) == (COST, 0, 1)
     assert ctx.cost_microcents == COST
 
 
-def test_the_cost_is_booked_although_the_claim_was_lost(world: World) -> None:
+def test_the_cost_is_booked_although_the_claim_was_lost(env: MailEnvironment) -> None:
     def lose() -> None:
-        world.database.execute("update jobs set claim_token = gen_random_uuid()")
+        env.database.execute("update jobs set claim_token = gen_random_uuid()")
 
     with pytest.raises(ClaimLost):
-        ask(world, held(world, VENDOR), Answering({}, lose))
-    assert booked(world) == (COST, 0, 1)
-    assert world.count("select count(*) from job_steps") == 0
+        ask(env, held(env, VENDOR), Answering({}, lose))
+    assert booked(env) == (COST, 0, 1)
+    assert env.count("select count(*) from job_steps") == 0
 
 
-def test_the_cost_is_booked_although_the_answer_cannot_be_stored(world: World) -> None:
+def test_the_cost_is_booked_although_the_answer_cannot_be_stored(env: MailEnvironment) -> None:
     with pytest.raises(Invalid):
-        ask(world, held(world, VENDOR), Answering({"label": "\x00"}))
-    assert booked(world) == (COST, 0, 1)
-    assert world.count("select count(*) from job_steps") == 0
+        ask(env, held(env, VENDOR), Answering({"label": "\x00"}))
+    assert booked(env) == (COST, 0, 1)
+    assert env.count("select count(*) from job_steps") == 0
 
 
-def test_nothing_is_paid_for_a_job_that_is_to_be_canceled(world: World) -> None:
+def test_nothing_is_paid_for_a_job_that_is_to_be_canceled(env: MailEnvironment) -> None:
     model = Answering({})
-    ctx = held(world, VENDOR)
-    world.database.execute("update jobs set cancel_requested_at = now(), cancel_reason = 'no need'")
+    ctx = held(env, VENDOR)
+    env.database.execute("update jobs set cancel_requested_at = now(), cancel_reason = 'no need'")
     with pytest.raises(Canceled, match="no need"):
-        ask(world, ctx, model)
+        ask(env, ctx, model)
     assert model.asked == 0
-    assert booked(world) == (0, 0, 0)
+    assert booked(env) == (0, 0, 0)
 
 
-def test_a_type_that_does_not_name_the_provider_may_not_ask(world: World) -> None:
+def test_a_type_that_does_not_name_the_provider_may_not_ask(env: MailEnvironment) -> None:
     """Its jobs would be kept back by no gate."""
     model = Answering({})
-    ctx = held(world, "another vendor")
+    ctx = held(env, "another vendor")
     with pytest.raises(ValueError, match="does not name a vendor in its providers"):
-        ask(world, ctx, model)
+        ask(env, ctx, model)
     assert model.asked == 0
-    assert booked(world) == (0, 0, 0)
+    assert booked(env) == (0, 0, 0)
 
 
-def test_nothing_is_paid_while_the_process_stops(world: World) -> None:
+def test_nothing_is_paid_while_the_process_stops(env: MailEnvironment) -> None:
     model = Answering({})
-    ctx = held(world, VENDOR)
-    world.process.stopping.set()
+    ctx = held(env, VENDOR)
+    env.process.stopping.set()
     with pytest.raises(Interrupted):
-        ask(world, ctx, model)
+        ask(env, ctx, model)
     assert model.asked == 0
-    assert booked(world) == (0, 0, 0)
+    assert booked(env) == (0, 0, 0)

@@ -26,7 +26,7 @@ from tests.waiting import eventually
 QUICK = {
     "POSTROOM_LEASE_S": "3",
     "POSTROOM_HEARTBEAT_S": "0.5",
-    "POSTROOM_HINT_PATIENCE_S": "3",
+    "POSTROOM_HINT_TIMEOUT_S": "3",
     "POSTROOM_RELAY_INTERVAL_S": "0.2",
 }
 """Settings of a fleet that notices losses within seconds."""
@@ -69,7 +69,7 @@ class Fleet:
             Settings(
                 database_url=SecretStr(database_url),
                 broker_url=SecretStr(broker_url),
-                hint_patience_s=float(QUICK["POSTROOM_HINT_PATIENCE_S"]),
+                hint_timeout_s=float(QUICK["POSTROOM_HINT_TIMEOUT_S"]),
             )
         )
         install(self.client)

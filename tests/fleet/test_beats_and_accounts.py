@@ -9,7 +9,7 @@ import pytest
 
 from sandbox.servers.child_process import ChildProcess, Command
 from tests.cluster.nodes import WorkerCommand, run_worker
-from tests.doubles.worlds import World, connect
+from tests.doubles.mail_environment import MailEnvironment, connect
 from tests.fleet.fleet import environment_of
 from tests.house import ROOT
 from tests.waiting import eventually
@@ -23,12 +23,12 @@ SYNCS = (
 
 
 @pytest.fixture
-def environment(world: World) -> dict[str, str]:
+def environment(env: MailEnvironment) -> dict[str, str]:
     """The test's servers and emulators, with three mailboxes connected."""
     for number, email in enumerate(MORE_ACCOUNTS, start=2):
-        world.gmail.create_account(email, f"access-{number}", f"refresh-{number}")
-        connect(world.process, email, f"access-{number}", f"refresh-{number}")
-    return environment_of(world.process.settings) | {"POSTROOM_RELAY_INTERVAL_S": "0.2"}
+        env.gmail.create_account(email, f"access-{number}", f"refresh-{number}")
+        connect(env.process, email, f"access-{number}", f"refresh-{number}")
+    return environment_of(env.process.settings) | {"POSTROOM_RELAY_INTERVAL_S": "0.2"}
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def beats(environment: dict[str, str], tmp_path: Path) -> Iterator[list[ChildPro
 
 
 def test_two_beats_make_one_sync_per_account_and_tick(
-    world: World, environment: dict[str, str], beats: list[ChildProcess], tmp_path: Path
+    env: MailEnvironment, environment: dict[str, str], beats: list[ChildProcess], tmp_path: Path
 ) -> None:
     entries = 7
     eventually(
@@ -60,14 +60,14 @@ def test_two_beats_make_one_sync_per_account_and_tick(
         worker.ready()
         open_jobs = "select count(*) from jobs where finished_at is null and job_type in ('gmail.sync', %s)"
         for job_type in ("maintenance.fallback_sync", "maintenance.full_sync"):
-            eventually(lambda kind=job_type: not world.count(open_jobs, kind), within=60, describe=job_type)  # type: ignore[misc] # the default binds the type of this turn
+            eventually(lambda kind=job_type: not env.count(open_jobs, kind), within=60, describe=job_type)  # type: ignore[misc] # the default binds the type of this turn
     finally:
         worker.teardown()
     logs = "".join(beat.read_log() for beat in beats)
     assert logs.count('"created": false') >= entries
     for job_type, reason in (("maintenance.fallback_sync", "fallback"), ("maintenance.full_sync", "full")):
-        ticks = world.count(TICKS, job_type)
-        syncs = world.database.execute(SYNCS, (reason,)).fetchall()
+        ticks = env.count(TICKS, job_type)
+        syncs = env.database.execute(SYNCS, (reason,)).fetchall()
         # One window, or two if the clock passed a quarter of an hour just now.
         assert ticks in {1, 2}
         assert len(syncs) == 1 + len(MORE_ACCOUNTS)

@@ -10,7 +10,7 @@ from celery import Celery
 from sandbox.servers.valkey_server import ValkeyServer
 from tests.doubles.probe_jobs import Noop, Visit
 from tests.fleet.fleet import Fleet
-from tests.fleet.test_doors import contract
+from tests.fleet.test_producers import contract
 from tests.waiting import eventually
 
 
@@ -18,7 +18,7 @@ def test_a_flushed_broker_with_200_queued_jobs_loses_none(
     fleet_with_own_broker: Fleet, own_valkey: ValkeyServer
 ) -> None:
     fleet = fleet_with_own_broker
-    worker = fleet.worker(POSTROOM_HINT_PATIENCE_S="300")
+    worker = fleet.worker(POSTROOM_HINT_TIMEOUT_S="300")
     worker.ready()
     fleet.wait_for_end([fleet.enqueue(Noop())])
     worker.freeze()

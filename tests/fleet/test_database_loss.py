@@ -7,7 +7,7 @@ from celery import Celery
 from sandbox.servers.postgres_server import PostgresServer
 from tests.doubles.probe_jobs import Turn, Visit
 from tests.fleet.fleet import Fleet
-from tests.fleet.test_doors import contract
+from tests.fleet.test_producers import contract
 from tests.waiting import eventually
 
 

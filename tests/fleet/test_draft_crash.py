@@ -8,7 +8,7 @@ import pytest
 from domain.mail.correspondence import EmailState
 from sandbox.emulator.control import FaultOrder
 from tests.cluster.nodes import WorkerCommand, WorkerNode, run_worker
-from tests.doubles.worlds import World
+from tests.doubles.mail_environment import MailEnvironment
 from tests.fleet.fleet import environment_of
 from tests.waiting import eventually
 
@@ -16,12 +16,12 @@ POOLS = ("threads", "prefork")
 
 
 @pytest.fixture
-def environment(world: World) -> dict[str, str]:
+def environment(env: MailEnvironment) -> dict[str, str]:
     """The test's servers and emulators, and a fleet that notices a death within seconds."""
-    return environment_of(world.process.settings) | {
+    return environment_of(env.process.settings) | {
         "POSTROOM_LEASE_S": "8",
         "POSTROOM_HEARTBEAT_S": "1",
-        "POSTROOM_HINT_PATIENCE_S": "3",
+        "POSTROOM_HINT_TIMEOUT_S": "3",
         "POSTROOM_RELAY_INTERVAL_S": "0.2",
     }
 
@@ -36,43 +36,41 @@ def worker(request: pytest.FixtureRequest, environment: dict[str, str], tmp_path
 
 
 def test_a_worker_killed_between_an_effect_and_its_record_leaves_one_draft(
-    world: World, worker: WorkerNode, environment: dict[str, str], tmp_path: Path
+    env: MailEnvironment, worker: WorkerNode, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    world.gmail.order(FaultOrder(operation="drafts.create", hang_s=120, times=1))
-    place = world.deliver("Lunch on Friday?", "Could you tell me whether you can make it at noon? Please reply.")
-    world.enqueue("gmail.sync")
-    world.gmail.wait_for("drafts.create", count=1, timeout_s=60)
+    env.gmail.order(FaultOrder(operation="drafts.create", hang_s=120, times=1))
+    place = env.deliver("Lunch on Friday?", "Could you tell me whether you can make it at noon? Please reply.")
+    env.enqueue("gmail.sync")
+    env.gmail.wait_for("drafts.create", count=1, timeout_s=60)
     worker.kill()
     second = run_worker(WorkerCommand(queues=("critical", "default"), name="second"), environment, tmp_path)
     try:
         second.ready()
-        eventually(lambda: drafted(world, place.thread_id), within=60, describe="the draft to be recorded")
-        eventually(lambda: not open_jobs(world), within=30, describe="all jobs to end")
+        eventually(lambda: drafted(env, place.thread_id), within=60, describe="the draft to be recorded")
+        eventually(lambda: not open_jobs(env), within=30, describe="all jobs to end")
     finally:
         second.teardown()
-    assert len(world.gmail.journal("drafts.create")) == 1
-    assert len(world.mailbox.state().drafts) == 1
-    losses = world.database.execute(
-        "select state, attempt, losses from jobs where job_type = 'drafts.write'"
-    ).fetchall()
+    assert len(env.gmail.journal("drafts.create")) == 1
+    assert len(env.mailbox.state().drafts) == 1
+    losses = env.database.execute("select state, attempt, losses from jobs where job_type = 'drafts.write'").fetchall()
     assert losses == [("succeeded", 2, 1)]
-    statuses = world.database.execute(
+    statuses = env.database.execute(
         "select status from idempotency_keys where kind = 'effect' and key like 'draft:%'"
     ).fetchall()
     assert statuses == [("succeeded",)]
 
 
-def drafted(world: World, thread_id: str) -> bool:
-    return world.count("select count(*) from emails where gmail_thread_id = %s and state = 'drafted'", thread_id) == 1
+def drafted(env: MailEnvironment, thread_id: str) -> bool:
+    return env.count("select count(*) from emails where gmail_thread_id = %s and state = 'drafted'", thread_id) == 1
 
 
-def open_jobs(world: World) -> int:
-    return world.count("select count(*) from jobs where finished_at is null")
+def open_jobs(env: MailEnvironment) -> int:
+    return env.count("select count(*) from jobs where finished_at is null")
 
 
-def test_the_sandbox_can_tell_two_drafts_from_one(world: World) -> None:
+def test_the_sandbox_can_tell_two_drafts_from_one(env: MailEnvironment) -> None:
     """The journal that the test above trusts does count: without a kill there is one call, and the state agrees."""
-    place = world.deliver("Lunch on Friday?", "Could you tell me whether you can make it at noon? Please reply.")
-    world.sync()
-    assert world.state(place.thread_id) is EmailState.DRAFTED
-    assert len(world.gmail.journal("drafts.create")) == 1
+    place = env.deliver("Lunch on Friday?", "Could you tell me whether you can make it at noon? Please reply.")
+    env.sync()
+    assert env.state(place.thread_id) is EmailState.DRAFTED
+    assert len(env.gmail.journal("drafts.create")) == 1

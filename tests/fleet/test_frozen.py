@@ -2,7 +2,7 @@
 
 from tests.doubles.probe_jobs import Perilous, Visit
 from tests.fleet.fleet import Fleet, refused_settlements
-from tests.invariants import check_deeds
+from tests.invariants import check_calls
 from tests.waiting import eventually
 
 WRITES = ("step", "progress", "transaction")
@@ -16,33 +16,31 @@ def test_a_thawed_workers_writes_are_refused(fleet: Fleet) -> None:
     sleeper = fleet.worker("sleeper", concurrency=7)
     sleeper.ready()
     jobs = {how: fleet.enqueue(Visit(gate="morning", then=how, account_id=how)) for how in (*WRITES, *OUTCOMES)}
-    deed = fleet.enqueue(Perilous(key="morning", fate="wait"))
+    call = fleet.enqueue(Perilous(key="morning", end="wait"))
     fleet.wait_for_line("waits", times=6)
-    fleet.wait_for_line("deed morning")
+    fleet.wait_for_line("call morning")
     sleeper.freeze()
     fleet.worker("heir", concurrency=4).ready()
-    assert fleet.wait_for_end([*jobs.values(), deed]) == {"succeeded": 7}
+    assert fleet.wait_for_end([*jobs.values(), call]) == {"succeeded": 7}
     fleet.check()  # the second worker's child job has ended too, and the ledger is at rest
-    trails = {job_id: fleet.events(job_id) for job_id in (*jobs.values(), deed)}
+    logs = {job_id: fleet.events(job_id) for job_id in (*jobs.values(), call)}
     outputs = fleet.ask("select id, output from jobs order by id")
     fleet.outside.open_gate("morning")
     sleeper.thaw()
     for how in WRITES:
         fleet.wait_for_line(f"refused {how}")
     # Each attempt is settled in the end, by a statement that matches nothing.
-    eventually(
-        lambda: refused_settlements(sleeper.logs()) == len(trails), within=20, describe="the refused settlements"
-    )
+    eventually(lambda: refused_settlements(sleeper.logs()) == len(logs), within=20, describe="the refused settlements")
     eventually(lambda: '"event": "effect_unrecorded"' in sleeper.logs(), within=20, describe="the unrecorded effect")
-    assert {job_id: fleet.events(job_id) for job_id in trails} == trails
+    assert {job_id: fleet.events(job_id) for job_id in logs} == logs
     assert fleet.ask("select id, output from jobs order by id") == outputs
-    for trail in trails.values():
-        assert trail == ["enqueued", "started", "retried", "started", "succeeded"]
+    for events in logs.values():
+        assert events == ["enqueued", "started", "retried", "started", "succeeded"]
     assert fleet.ask("select attempt, result ->> 'attempt' from job_steps") == [(2, "2")]
     assert fleet.ask("select progress ->> 'attempt' from jobs where progress is not null") == [("2",)]
     assert fleet.ask("select attempt from audit_log where event = 'probe.wrote'") == [(2,), (2,)]
     assert fleet.ask("select count(*) from jobs where parent_id = %s", jobs["child"]) == [(1,)]
-    assert fleet.ask("select job_id from audit_log where event = 'effect.unrecorded'") == [(deed,)]
-    check_deeds([line[1] for line in fleet.outside.lines("deed")])
+    assert fleet.ask("select job_id from audit_log where event = 'effect.unrecorded'") == [(call,)]
+    check_calls([line[1] for line in fleet.outside.lines("call")])
     fleet.check()
-    assert refused_settlements(sleeper.logs()) == len(trails)
+    assert refused_settlements(sleeper.logs()) == len(logs)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.doubles.probe_jobs import Ending, Perilous, Visit
 from tests.fleet.fleet import Fleet
-from tests.invariants import check_deeds
+from tests.invariants import check_calls
 from tests.waiting import eventually
 
 
@@ -44,14 +44,14 @@ def test_when_the_main_process_dies_no_child_goes_on_alone(fleet: Fleet) -> None
 @pytest.mark.parametrize("pool", ["threads", "prefork"])
 def test_a_death_between_an_effect_and_its_record_leaves_one_effect(fleet: Fleet, pool: str) -> None:
     fleet.worker("mortal", pool=pool).ready()
-    job_id = fleet.enqueue(Perilous(key="draft", fate="die"))
-    fleet.wait_for_line("deed draft")
+    job_id = fleet.enqueue(Perilous(key="draft", end="die"))
+    fleet.wait_for_line("call draft")
     if pool == "threads":
         fleet.worker("heir").ready()
     assert fleet.wait_for_end([job_id]) == {"succeeded": 1}
     assert fleet.ask("select output from jobs where id = %s", job_id) == [({"key": "draft", "found": True},)]
     assert fleet.ask("select status from idempotency_keys where kind = 'effect'") == [("succeeded",)]
-    check_deeds([line[1] for line in fleet.outside.lines("deed")])
+    check_calls([line[1] for line in fleet.outside.lines("call")])
     assert fleet.causes(job_id) == ["lost"]
     fleet.check()
 

@@ -12,7 +12,7 @@ from celery import Celery
 
 from tests.doubles.probe_jobs import Noop
 from tests.fleet.fleet import Fleet
-from tests.fleet.test_doors import contract
+from tests.fleet.test_producers import contract
 from tests.waiting import eventually
 
 DEEP = b'{"a":' * 5000 + b"{}" + b"}" * 5000

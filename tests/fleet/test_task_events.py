@@ -22,18 +22,18 @@ Told = dict[str, list[str]]
 @contextmanager
 def listening(monitor: Celery) -> Iterator[Told]:
     """Record the events during the block, from the first heartbeat on."""
-    told: Told = {}
+    events_of: Told = {}
 
     def note(event: Mapping[str, Any]) -> None:
-        told.setdefault(event.get("uuid", "no task"), []).append(event["type"])
+        events_of.setdefault(event.get("uuid", "no task"), []).append(event["type"])
 
     with monitor.connection_for_read() as connection:
         receiver = EventReceiver(connection, handlers={"*": note}, app=monitor)
         thread = Thread(target=lambda: receiver.capture(wakeup=False))
         thread.start()
         try:
-            eventually(lambda: "no task" in told, within=END_WITHIN_S, describe="a worker's heartbeat")
-            yield told
+            eventually(lambda: "no task" in events_of, within=END_WITHIN_S, describe="a worker's heartbeat")
+            yield events_of
         finally:
             receiver.should_stop = True
             thread.join()
@@ -41,14 +41,14 @@ def listening(monitor: Celery) -> Iterator[Told]:
 
 def test_a_worker_sends_events_of_tasks_once_a_consumer_asks_for_them(fleet: Fleet) -> None:
     fleet.worker(options=WITH_HEARTBEAT).ready()
-    with Celery("monitor", broker=fleet.broker_url) as monitor, listening(monitor) as told:
+    with Celery("monitor", broker=fleet.broker_url) as monitor, listening(monitor) as events_of:
         unseen = str(run_one(fleet))
         [answer] = monitor.control.enable_events(reply=True, timeout=END_WITHIN_S, limit=1)
         assert list(answer.values()) == [{"ok": "task events enabled"}]
         seen = str(run_one(fleet))
-        eventually(lambda: len(told.get(seen, [])) >= 3, within=END_WITHIN_S, describe="the events of a task")
-    assert told[seen] == ["task-received", "task-started", "task-succeeded"]
-    assert unseen not in told
+        eventually(lambda: len(events_of.get(seen, [])) >= 3, within=END_WITHIN_S, describe="the events of a task")
+    assert events_of[seen] == ["task-received", "task-started", "task-succeeded"]
+    assert unseen not in events_of
 
 
 def run_one(fleet: Fleet) -> object:

@@ -10,7 +10,7 @@ from psycopg import Connection
 
 from domain.jobs.failures import Failure, Invalid, Permanent, Scope, Throttled, Transient, Unauthorised
 from domain.jobs.job import Cancel, ClaimedJob, Done, Outcome, Snooze
-from domain.jobs.lifecycle import Settlement, lose, settle
+from domain.jobs.lifecycle import Settlement, lose, settlement_of
 from domain.jobs.retry import RetryPolicy
 from storage.ledger import ledger, recovery
 from storage.ledger import relay as relay_statements
@@ -21,7 +21,7 @@ from tests.model.ledger_model import DEADLINE, DELAY, KINDS
 
 EMPTY = (
     "set session_replication_role = replica; delete from audit_entries; delete from dead_letters;"
-    " delete from serial_slots; delete from idempotency_keys; delete from gates; delete from crowds;"
+    " delete from serial_slots; delete from idempotency_keys; delete from gates; delete from orgs_over_burst;"
     " delete from workers; delete from jobs; set session_replication_role = default"
 )
 """Without triggers, because the audit log refuses deletes. Truncating so many tables takes far longer."""
@@ -94,7 +94,7 @@ def settlement(job: ClaimedJob, outcome: str) -> Settlement:
         case "died" | "died_beside":
             made = lose(job, guilty=outcome == "died")
         case _:
-            made = settle(job, _said(job, outcome, now), POLICY, now, 1.0 if outcome == "transient" else 0.0)
+            made = settlement_of(job, _said(job, outcome, now), POLICY, now, 1.0 if outcome == "transient" else 0.0)
     return made.begun(now)
 
 

@@ -12,7 +12,7 @@ from domain.jobs.effects import Strategy
 from domain.jobs.failures import ClaimLost
 from domain.jobs.job import ClaimedJob, JsonObject, NewJob, Origin, State
 from domain.jobs.lifecycle import CloseGate, Settlement
-from domain.scheduling.backlog_demand import Ticket
+from domain.scheduling.backlog_demand import BacklogKey
 from storage.ledger import effects, gates, ledger
 from storage.ledger.gates import Gate
 from storage.ledger.ledger import Worker
@@ -50,7 +50,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.unanswered: list[tuple[UUID, UUID]] = []
         """Claims whose answer was lost: ids and tokens."""
         self.doubts: list[UUID] = []
-        """Tokens of claims by tickets whose answer was lost: nobody knows the ids."""
+        """Tokens of claims from a backlog whose answer was lost: nobody knows the ids."""
         self.asked_for = 0
 
     @initialize(asked=REQUESTS)
@@ -80,7 +80,7 @@ class LedgerMachine(RuleBasedStateMachine):
             for one, model in zip(asked, models, strict=True)
         ]
         with self.store.ledger() as tx:
-            made = ledger.enqueue(tx, jobs, publisher=publisher, patience=HINT_TIMEOUT, burst=2)
+            made = ledger.enqueue(tx, jobs, publisher=publisher, hint_timeout=HINT_TIMEOUT, burst=2)
         for model, one in zip(models, made, strict=True):
             first = self.model.winner(model)
             assert one.created == (first is None), f"{model} met {first}"
@@ -108,16 +108,16 @@ class LedgerMachine(RuleBasedStateMachine):
             self.hints.clear()
             with self.store.ledger() as tx:
                 self.verbs.recall_hints(tx, batch=1000)
-        told: set[UUID] = set()
+        got: set[UUID] = set()
         for hint in self.verbs.relay(self.store, burst=2, room=room):
             job = self.model.jobs[hint.job_id]
             assert job.state is State.QUEUED, f"a hint for {job}"
-            # One that was claimed within the drift and given back may be told of again within it.
+            # One that was claimed within the drift and given back may be reported again within it.
             assert job.run_at <= self.model.now + DRIFT, f"a hint too early for {job}"
             assert not any(self.model.is_closed(gate) for gate in job.gates()), f"a hint past a gate for {job}"
-            told.add(hint.job_id)
+            got.add(hint.job_id)
         if broker != "forgets":
-            self._note(told)
+            self._note(got)
 
     @rule(data=st.data(), number=st.integers(0, 1), answered=st.sampled_from([True, True, True, False]))
     @precondition(lambda self: self.hints)
@@ -141,16 +141,16 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def _claim(self, worker: Worker, job_ids: list[UUID], starts: list[bool], *, answered: bool = True) -> None:
         token = uuid4()
-        verdicts = {job_id: self.model.claim_answer(self.model.jobs[job_id]) for job_id in job_ids}
+        answers = {job_id: self.model.claim_answer(self.model.jobs[job_id]) for job_id in job_ids}
         with self.store.ledger() as tx:
             claims = self.verbs.claim(tx, job_ids, worker.worker_id, lease=LEASE_SPAN, starts=starts, token=token)
         claimed = {job.job_id: job for job in claims.jobs}
-        self.model.check_slots([job_id for job_id, said in verdicts.items() if said == "claimed"], set(claimed))
-        for job_id, said in verdicts.items():
-            told = "claimed" if job_id in claimed else claims.refused.get(job_id)
+        self.model.check_slots([job_id for job_id, said in answers.items() if said == "claimed"], set(claimed))
+        for job_id, said in answers.items():
+            got = "claimed" if job_id in claimed else claims.refused.get(job_id)
             contested = said == "claimed" and self.model.jobs[job_id].key
-            assert told == said or (contested and told == "serial"), f"{told} instead of {said}"
-            if told in {"canceled", "expired"}:
+            assert got == said or (contested and got == "serial"), f"{got} instead of {said}"
+            if got in {"canceled", "expired"}:
                 self.model.jobs[job_id].state = State.CANCELED
         for job_id, job in claimed.items():
             wish = {start for named, start in zip(job_ids, starts, strict=True) if named == job_id}
@@ -159,7 +159,7 @@ class LedgerMachine(RuleBasedStateMachine):
             counted = self.model.jobs[job_id].attempt + (not job.started)
             assert job.attempt == counted, f"{job} is not attempt {counted}"
         if answered:
-            self.claimed += [claimed[job_id] for job_id in verdicts if job_id in claimed]
+            self.claimed += [claimed[job_id] for job_id in answers if job_id in claimed]
         else:
             self.unanswered += [(job_id, token) for job_id in job_ids]
 
@@ -170,16 +170,16 @@ class LedgerMachine(RuleBasedStateMachine):
         answered=st.sampled_from([True, True, True, False]),
     )
     @precondition(lambda self: self.model.jobs)
-    def draw(self, number: int, org: int, count: int, *, answered: bool = True) -> None:
-        """A process claims by tickets, whatever light jobs wait in an org's backlog; the answer may get lost."""
+    def claim_from_backlog(self, number: int, org: int, count: int, *, answered: bool = True) -> None:
+        """A process claims from the backlog, whatever light jobs of an org wait there; the answer may get lost."""
         worker, token = self.fixture.workers[number], uuid4()
-        tickets = {Ticket("default", priority, self.fixture.orgs[org]): count for priority in (0, 5)}
+        demand = {BacklogKey("default", priority, self.fixture.orgs[org]): count for priority in (0, 5)}
         with self.store.ledger() as tx:
-            claims = self.verbs.claim(tx, [], worker.worker_id, lease=LEASE_SPAN, tickets=tickets, token=token)
-        told = {job.job_id: "claimed" for job in claims.jobs} | claims.refused
-        for job_id, said in told.items():
+            claims = self.verbs.claim(tx, [], worker.worker_id, lease=LEASE_SPAN, demand=demand, token=token)
+        got = {job.job_id: "claimed" for job in claims.jobs} | claims.refused
+        for job_id, said in got.items():
             job = self.model.jobs[job_id]
-            assert job.kind.light, f"{job} came by a ticket"
+            assert job.kind.light, f"{job} came from a backlog"
             assert job.org == self.fixture.orgs[org], f"{job} is another org's"
             assert said == self.model.claim_answer(job), f"{said}: {job}"
             if said in {"canceled", "expired"}:
@@ -187,7 +187,7 @@ class LedgerMachine(RuleBasedStateMachine):
             if said == "claimed":
                 self.model.claim(job_id, worker.worker_id, token, starts=False)
         for priority in (0, 5):
-            assert sum(self.model.jobs[job_id].priority == priority for job_id in told) <= count
+            assert sum(self.model.jobs[job_id].priority == priority for job_id in got) <= count
         if answered:
             self.claimed += sorted(claims.jobs, key=lambda job: list(self.model.jobs).index(job.job_id))
         else:
@@ -341,9 +341,9 @@ class LedgerMachine(RuleBasedStateMachine):
         """An operator asks for jobs to be canceled."""
         job_ids = data.draw(st.lists(st.sampled_from(list(self.model.jobs)), min_size=1, max_size=2, unique=True))
         with self.store.ledger() as tx:
-            told = ledger.cancel(tx, job_ids, "no longer wanted", by=Origin())
+            got = ledger.cancel(tx, job_ids, "no longer wanted", by=Origin())
         expected = {job_id: self.model.cancel(job_id) for job_id in job_ids}
-        assert told == {job_id: state for job_id, state in expected.items() if state}
+        assert got == {job_id: state for job_id, state in expected.items() if state}
 
     @rule(data=st.data(), scope=CLOSABLE, wait=st.sampled_from([None, 50, 250, 1050]))
     @precondition(lambda self: self.model.jobs)
@@ -391,7 +391,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.open_gates()
         self.claim_all(0, start=False)
         for org in range(len(self.fixture.orgs)):
-            self.draw(0, org, 100)
+            self.claim_from_backlog(0, org, 100)
         held = [job for job in self.claimed if self.model.jobs[job.job_id].state in HELD]
         self._write([(settlement(job, "done"), "done") for job in held])
 

@@ -32,10 +32,10 @@ def test_both_kinds_of_loggers_are_redacted_and_structured(capsys: pytest.Captur
     logs.configure("INFO")
     logging.getLogger("celery.worker").warning("connected with Bearer %s", SECRET)
     structlog.get_logger("job").info("job_settled", job_id="1", deep=[{"refresh_token": SECRET}], password=SECRET)
-    told = records(capsys)
-    assert [one["event"] for one in told] == [f"connected with Bearer {HIDDEN}", "job_settled"]
-    assert told[1]["job_id"] == "1"
-    assert SECRET not in str(told)
+    logged = records(capsys)
+    assert [one["event"] for one in logged] == [f"connected with Bearer {HIDDEN}", "job_settled"]
+    assert logged[1]["job_id"] == "1"
+    assert SECRET not in str(logged)
 
 
 def test_an_exception_is_told_without_its_secret_and_without_local_values(capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,10 +49,10 @@ def test_an_exception_is_told_without_its_secret_and_without_local_values(capsys
         refuse(words)
     except ValueError:
         structlog.get_logger("job").exception("job_bug")
-    told = str(records(capsys))
-    assert "ValueError: refused 26 letters" in told
-    assert SECRET not in told
-    assert words not in told
+    logged = str(records(capsys))
+    assert "ValueError: refused 26 letters" in logged
+    assert SECRET not in logged
+    assert words not in logged
 
 
 def test_libraries_that_print_what_they_send_never_debug() -> None:

@@ -11,8 +11,8 @@ HEAVY = ("alembic", "anthropic", "cryptography.hazmat", "googleapiclient")
 
 def test_a_worker_loads_no_package_that_only_some_jobs_need() -> None:
     look = f"import sys, celery.bin.celery, celery.apps.worker, tasks; print([m for m in {HEAVY} if m in sys.modules])"
-    told = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603  # our own code
-    assert (told.returncode, told.stdout.strip()) == (0, "[]"), told.stderr
+    done = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603  # our own code
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
 
 
 def test_what_is_asked_for_is_loaded() -> None:

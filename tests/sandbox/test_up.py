@@ -21,7 +21,7 @@ def remember(folder: Path, *, started_at: float) -> State:
     return state
 
 
-def test_a_box_whose_keeper_lives_is_up(tmp_path: Path) -> None:
+def test_a_local_stack_whose_keeper_lives_is_up(tmp_path: Path) -> None:
     assert read_state(tmp_path) is None
     state = remember(tmp_path, started_at=psutil.Process().create_time())
     assert read_state(tmp_path) == state

@@ -1,7 +1,7 @@
 """The boundaries that a process crosses while it runs a job, and the watch that makes one of them go wrong.
 
-A process touches the world in three ways: a statement or a commit to PostgreSQL, a call to a provider, a message to the
-broker. A death between two boundaries cannot be told from a death before the second, so "before each" is everywhere.
+A process acts in three ways: a statement or a commit to PostgreSQL, a call to a provider, a message to the
+broker. A death between two boundaries looks like a death before the second, so "before each" is everywhere.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ class Boundary:
     kind: Kind
     label: str
     durable: bool = True
-    """Whether the world is another one afterwards: a commit, a statement that commits by itself, a call, a message."""
+    """Whether something outside the process has changed: by a commit, a statement alone, a call, a message."""
     unbound: bool = True
     """Whether no transaction is open at this moment, so that others may take the job over."""
     station: Station = Station.LOOP

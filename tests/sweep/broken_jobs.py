@@ -17,7 +17,7 @@ from storage.accounts import accounts
 from storage.ledger import audit
 from tasks.mail.language_model import shared_model
 from tasks.mail.mailbox_session import open_mailbox
-from tests.doubles.worlds import letter
+from tests.doubles.mail_environment import letter
 
 AT_ONCE = RetryPolicy("at_once", 3, timedelta(0), timedelta(0))
 
@@ -48,7 +48,7 @@ class Hasty(ThreadPayload, job_type="broken_jobs.hasty"): ...
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def hasty(ctx: JobContext, payload: Hasty) -> Outcome:
-    """Tell of a child before it is committed (P5)."""
+    """Announce a child before it is committed (P5)."""
     with ctx.tx() as tx:
         made = ctx.enqueue(tx, ClassifyPayload(account_id=payload.account_id, message_id=payload.message_id))
         runtime().publisher.publish([one.hint for one in made])
@@ -62,7 +62,7 @@ class Chattering(ThreadPayload, job_type="broken_jobs.chattering"): ...
 def chattering(ctx: JobContext, _payload: Chattering) -> Outcome:
     """Write what a second attempt writes again."""
     with ctx.tx() as tx:
-        audit.append(tx, ctx.job, "probe.told", {})
+        audit.append(tx, ctx.job, "probe.noted", {})
     return Done()
 
 
@@ -73,7 +73,7 @@ class Unfenced(ThreadPayload, job_type="broken_jobs.unfenced"): ...
 def unfenced(ctx: JobContext, _payload: Unfenced) -> Outcome:
     """Write without asking whether the claim still holds (P4)."""
     with runtime().database.tenant(ctx.org_id) as tx:
-        audit.append(tx, ctx.job, "probe.told", {})
+        audit.append(tx, ctx.job, "probe.noted", {})
     return Done()
 
 
@@ -100,7 +100,7 @@ class Garrulous(ThreadPayload, job_type="broken_jobs.garrulous"): ...
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def garrulous(ctx: JobContext, _payload: Garrulous) -> Outcome:
-    """Tell of a step that was not taken (P2)."""
+    """Audit a step that was not taken (P2)."""
     with runtime().database.ledger() as tx:
         audit.append(tx, ctx.job, "job.started", {})
     return Done()

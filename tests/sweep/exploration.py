@@ -1,4 +1,4 @@
-"""Sweeps a job type: records its boundaries, lets each go wrong in every way, and judges every recovery."""
+"""Sweeps a job type: records its boundaries, lets each go wrong in every way, and checks every recovery."""
 
 import re
 import sys
@@ -16,7 +16,7 @@ from tests.sweep.outside import READS, Outside
 from tests.sweep.scenarios import Scenario, scenarios_of
 from tests.sweep.snapshot import StillConnected
 from tests.sweep.subject import kill_at
-from tests.sweep.verdicts import Ending, ending_of, violations
+from tests.sweep.violations import Ending, ending_of, violations
 
 T = TypeVar("T")
 Choose = Callable[[Sequence[Point]], Sequence[Point]]
@@ -36,7 +36,7 @@ class Unworkable(AssertionError):
 
 @dataclass(frozen=True)
 class Environment:
-    """Where a sweep runs: servers, a broker of its own, and the world outside."""
+    """Where a sweep runs: servers, a broker of its own, and the providers."""
 
     servers: SessionServers
     broker_url: str
@@ -90,21 +90,21 @@ class Sweep:
     found: Swept
 
     def fail_at(self, point: Point) -> None:
-        """Run the job, let it go wrong at the point, and judge the recovery."""
+        """Run the job, let it go wrong at the point, and check the recovery."""
         with self.fixture.trial() as trial:
             watch = trial.run(point)
             if watch.hit != point.boundary:
                 self.found.violations.append(f"{self.found.scenario}: {point}: the run came by {watch.hit} instead")
-            self._judge(trial, point)
+            self._check(trial, point)
 
     def kill_at(self, point: Point) -> None:
-        """Run the job in a process of its own, kill that at the point, and judge the recovery."""
+        """Run the job in a process of its own, kill that at the point, and check the recovery."""
         with self.fixture.trial() as trial:
             kill_at(trial, point)
             self.found.real_deaths += 1
-            self._judge(trial, point)
+            self._check(trial, point)
 
-    def _judge(self, trial: Trial, point: Point) -> None:
+    def _check(self, trial: Trial, point: Point) -> None:
         trial.recover()
         found, ending = self.found, ending_of(trial)
         found.points += 1
@@ -175,7 +175,7 @@ def bounded(points: Sequence[Point]) -> list[Point]:
 
 
 def dangerous(point: Point) -> bool:
-    """Whether the world outside or the job's end has just changed, or is about to be recorded."""
+    """Whether a provider's data or the job's end has just changed, or is about to be recorded."""
     boundary, fault = point.boundary, point.fault
     match boundary.kind:
         case Kind.CALL:
@@ -190,13 +190,13 @@ def dangerous(point: Point) -> bool:
 
 
 def real_deaths(points: Sequence[Point]) -> list[Point]:
-    """For a job with effects, where a process is killed in earnest: at a statement, at a commit, and at a deed."""
-    deeds = [one for one in points if one.outside and changes(one.boundary) and one.fault is Fault.DEATH_AFTER]
-    if not deeds:
+    """For a job with effects, where a process is killed in earnest: at a statement, at a commit, and at a call."""
+    calls = [one for one in points if one.outside and changes(one.boundary) and one.fault is Fault.DEATH_AFTER]
+    if not calls:
         return []
     records = [one for one in points if one.boundary.label in RECORDS and one.fault is Fault.DEATH]
     commits = [one for one in points if one.boundary.kind is Kind.COMMIT and one.fault is Fault.DEATH_AFTER]
-    return [*spread(records, 1), *spread(commits, 1), *spread(deeds, 1)]
+    return [*spread(records, 1), *spread(commits, 1), *spread(calls, 1)]
 
 
 def changes(boundary: Boundary) -> bool:

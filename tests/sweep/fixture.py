@@ -26,7 +26,7 @@ from engine.worker.lease import renew
 from settings import Settings
 from tests.doubles.factories import pass_time
 from tests.doubles.inline_worker import InlineWorker, Station
-from tests.doubles.worlds import OWNER, world_at
+from tests.doubles.mail_environment import OWNER, environment_at
 from tests.servers.servers import TEMPLATE, SessionServers, temporary_database
 from tests.sweep.boundaries import DEADLY, Died, Point, Watch
 from tests.sweep.instrumentation import WatchedDatabase, WatchedPublisher
@@ -35,7 +35,7 @@ from tests.sweep.scenarios import Scenario
 from tests.sweep.snapshot import Snapshot, keep
 
 ROUND = timedelta(seconds=61)
-"""What goes by in one round of recovery: longer than a lease, and than a hint's patience."""
+"""What goes by in one round of recovery: longer than a lease, and than the hint timeout."""
 
 MOST_ROUNDS = 12
 TOKENS = {OWNER: ("access-1", "refresh-1")}
@@ -112,7 +112,7 @@ class Trial:
 
     def process(self, watch: Watch) -> Runtime:
         """A process of the fleet, its lease fresh."""
-        made = Runtime(self.settings, dice=lambda: 0.0)
+        made = Runtime(self.settings, jitter=lambda: 0.0)
         made.publisher = WatchedPublisher(self.settings.broker_url.get_secret_value(), watch, self._told)
         install(made)
         renew(made)
@@ -177,7 +177,7 @@ class Fixture:
 
     @contextmanager
     def trial(self) -> Iterator[Trial]:
-        """The world as it was when the scenario was prepared."""
+        """Everything as it was when the scenario was prepared."""
         self.snapshot.put_back()
         self.outside.bring_back(TOKENS)
         empty_broker(self.settings.broker_url.get_secret_value())
@@ -203,9 +203,9 @@ def prepared(servers: SessionServers, outside: Outside, broker_url: str, scenari
         plain = Settings(database_url=SecretStr(url), broker_url=SecretStr(broker_url))
         settings = outside.tapped.settings(plain)
         outside.reset()
-        with world_at(outside.addresses(), settings, database) as world:
-            job_id = scenario.prepare(world)
-            relay = Relay(world.process)
+        with environment_at(outside.addresses(), settings, database) as env:
+            job_id = scenario.prepare(env)
+            relay = Relay(env.process)
             relay.turn()
             relay.feed()
         outside.keep()

@@ -66,7 +66,7 @@ class WatchedDatabase:
 
     def _lent(self, raw: Raw, *_rest: object) -> None:
         assert isinstance(raw, psycopg.Connection)
-        raw.cursor_factory = partial(WatchedCursor, told=self)  # type: ignore[assignment]  # psycopg only calls it
+        raw.cursor_factory = partial(WatchedCursor, receiver=self)  # type: ignore[assignment]  # psycopg only calls it
         if raw not in self._open:
             self._open.append(raw)
 
@@ -136,9 +136,9 @@ class WatchedDatabase:
 class WatchedCursor(psycopg.RawCursor[Any]):
     """Tells of each statement before it is sent and after it was answered."""
 
-    def __init__(self, raw: Raw, *, told: WatchedDatabase, row_factory: RowFactory[Any] | None = None) -> None:
+    def __init__(self, raw: Raw, *, receiver: WatchedDatabase, row_factory: RowFactory[Any] | None = None) -> None:
         super().__init__(raw, row_factory=row_factory or raw.row_factory)
-        self._told = told
+        self._receiver = receiver
 
     def execute(
         self,
@@ -148,19 +148,19 @@ class WatchedCursor(psycopg.RawCursor[Any]):
         prepare: bool | None = None,
         binary: bool | None = None,
     ) -> "WatchedCursor":
-        self._told.before(self.connection, query.decode() if isinstance(query, bytes) else query)
+        self._receiver.before(self.connection, query.decode() if isinstance(query, bytes) else query)
         super().execute(query, params, prepare=prepare, binary=binary)
-        self._told.after(self.connection)
+        self._receiver.after(self.connection)
         return self
 
 
 class WatchedPublisher(Publisher):
-    """Publishes for real, notes the hints, and has each looked up: whoever is told of must be there already (P5)."""
+    """Publishes for real, notes the hints, and has each looked up: its job must be there already (P5)."""
 
-    def __init__(self, broker_url: str, watch: Watch, told: Callable[[Sequence[Hint]], None]) -> None:
+    def __init__(self, broker_url: str, watch: Watch, receiver: Callable[[Sequence[Hint]], None]) -> None:
         super().__init__(broker_url)
         self._watch = watch
-        self._told = told
+        self._receiver = receiver
 
     def publish(self, hints: Sequence[Hint]) -> bool:
         if not hints:
@@ -171,7 +171,7 @@ class WatchedPublisher(Publisher):
             self._watch.end()
         if fault is Fault.REFUSED:
             return False
-        self._told(hints)
+        self._receiver(hints)
         published = super().publish(hints)
         if fault is Fault.DEATH_AFTER:
             self._watch.end()
@@ -179,7 +179,7 @@ class WatchedPublisher(Publisher):
 
 
 def tap(watch: Callable[[], Watch | None], respond: Respond, provider: str) -> Respond:
-    """A provider's door as the process sees it: calls pass through to the emulator unless fault strikes."""
+    """A provider's endpoint as the process sees it: calls pass through to the emulator unless fault strikes."""
 
     def answer(call: Call) -> Answer | None:
         now = watch()

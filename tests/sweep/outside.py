@@ -1,4 +1,4 @@
-"""The world outside a process: the emulators behind taps, kept and brought back, and what was done there."""
+"""What is outside a process: the emulators behind taps, kept and brought back, and what was done there."""
 
 import copy
 from collections import Counter
@@ -17,14 +17,14 @@ from sandbox.google.api.service import GmailService
 from sandbox.google.control import control_routes
 from sandbox.google.mailbox.mailbox import Mailbox
 from sandbox.google.mailbox.person import state_of
-from tests.doubles.worlds import Addresses
+from tests.doubles.mail_environment import Addresses
 from tests.sweep.boundaries import Watch
 from tests.sweep.instrumentation import Respond, tap
 
 REPEATABLE = frozenset(
     {"labels.create", "messages.modify", "threads.modify", "drafts.delete", "watch", "stop", "oauth.token"}
 )
-"""Deeds that are the same when they are done twice; every other one may be done once only."""
+"""Calls that have the same effect when they are made twice; every other one may be made once only."""
 
 PAID = frozenset({"messages.create"})
 """Nothing changes outside, and each costs money: once, unless the process died before it could keep the answer."""
@@ -55,8 +55,8 @@ class Outside:
     @cached_property
     def tapped(self) -> Addresses:
         """Where a process reaches them."""
-        doors = {name: self._door(name, emulator.respond) for name, emulator in self.emulators().items()}
-        return Addresses(gmail=doors["gmail"], anthropic=doors["anthropic"])
+        endpoints = {name: self._endpoint(name, emulator.respond) for name, emulator in self.emulators().items()}
+        return Addresses(gmail=endpoints["gmail"], anthropic=endpoints["anthropic"])
 
     def reset(self) -> None:
         """As if just started."""
@@ -75,7 +75,7 @@ class Outside:
             self.service.tokens.grant(email, access, refresh)
         self.service.mailboxes.update(self._copied(self._kept))
 
-    def deeds(self) -> Counter[str]:
+    def calls(self) -> Counter[str]:
         """What was done, by operation and path, however it was answered."""
         return Counter(
             f"{name} {entry.operation} {entry.path}"
@@ -92,7 +92,7 @@ class Outside:
         shared = [self.service.clock, *(one.lock for one in mailboxes.values())]
         return copy.deepcopy(dict(mailboxes), {id(one): one for one in shared})
 
-    def _door(self, name: str, respond: Respond) -> str:
+    def _endpoint(self, name: str, respond: Respond) -> str:
         server = EmulatorServer(("127.0.0.1", 0), tap(lambda: self.watch, respond, name))
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, name=f"tap of {name}")
         thread.start()

@@ -1,7 +1,7 @@
-"""What each job type is swept with: a world in which its handler does its whole work, effects included.
+"""What each job type is swept with: data with which its handler does its whole work, effects included.
 
 A type that is not named here is swept with its newest golden payload in a mailbox that holds a stored question. When
-that is not enough (the sweep then says so), write a function here that prepares the world, and name it in `SCENARIOS`.
+that is not enough (the sweep then says so), write a function here that prepares the data, and name it in `SCENARIOS`.
 """
 
 import json
@@ -16,14 +16,14 @@ from engine.catalogue import Job
 from sandbox.emulator.control import MessagePlace
 from tests.doubles.end_hooks import make_hook, repair_hook
 from tests.doubles.factories import pass_time
-from tests.doubles.worlds import World
+from tests.doubles.mail_environment import MailEnvironment
 from tests.house import ROOT
 from tools.reference import fleet
 
 GOLDEN = ROOT / "tests" / "golden"
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
 
-Prepare = Callable[[World], UUID]
+Prepare = Callable[[MailEnvironment], UUID]
 
 
 @dataclass(frozen=True)
@@ -54,175 +54,175 @@ def scenarios_of(job_type: Job[Any]) -> Iterator[Scenario]:
 
 
 def by_golden_payload(job_type: Job[Any]) -> Prepare:
-    """Enqueue the golden payload, with the world's own account, message and thread in the place of the made-up ones."""
+    """Enqueue the golden payload, with the environment's account, message and thread instead of the made-up ones."""
 
-    def prepare(world: World) -> UUID:
+    def prepare(env: MailEnvironment) -> UUID:
         golden: dict[str, Any] = json.loads((GOLDEN / f"{job_type.name}.v{job_type.declared.version}.json").read_text())
-        place = stored_question(world)
+        place = stored_question(env)
         own = {
-            "account_id": str(world.account.account_id),
+            "account_id": str(env.account.account_id),
             "message_id": place.message_id,
             "thread_id": place.thread_id,
         }
         payload = {name: own.get(name, value) for name, value in golden.items()}
-        return enqueue(world, job_type.name, payload, SYSTEM_ORG if "account_id" not in golden else None)
+        return enqueue(env, job_type.name, payload, SYSTEM_ORG if "account_id" not in golden else None)
 
     return prepare
 
 
-def enqueue(world: World, job_type: str, payload: dict[str, Any], org_id: UUID | None = None) -> UUID:
-    """Enqueue through the SQL door, for the world's org unless another is given."""
-    with world.process.database.ledger() as tx:
+def enqueue(env: MailEnvironment, job_type: str, payload: dict[str, Any], org_id: UUID | None = None) -> UUID:
+    """Enqueue with `postroom.enqueue`, for the environment's org unless another is given."""
+    with env.process.database.ledger() as tx:
         rows = tx.raw(
             "select postroom.enqueue(%(type)s, %(org)s, %(payload)s::jsonb)",
-            {"type": job_type, "org": org_id or world.account.org_id, "payload": json.dumps(payload)},
+            {"type": job_type, "org": org_id or env.account.org_id, "payload": json.dumps(payload)},
         )
     return UUID(str(rows[0][0]))
 
 
-def queued(world: World, job_type: str) -> UUID:
+def queued(env: MailEnvironment, job_type: str) -> UUID:
     """The one job of a type that waits."""
-    ids = world.database.execute("select id from jobs where job_type = %s and state = 'queued'", (job_type,)).fetchall()
+    ids = env.database.execute("select id from jobs where job_type = %s and state = 'queued'", (job_type,)).fetchall()
     assert len(ids) == 1, f"{len(ids)} jobs of {job_type} wait"
     return UUID(str(ids[0][0]))
 
 
-def stored_question(world: World) -> MessagePlace:
+def stored_question(env: MailEnvironment) -> MessagePlace:
     """A letter that asks for an answer, taken in, not yet classified, its jobs out of the way."""
-    world.sync()
-    place = world.deliver("Lunch?", QUESTION)
-    world.enqueue("gmail.sync")
-    world.drain(only="gmail.%")
-    world.database.execute("delete from jobs where state = 'queued'")
-    world.database.execute("delete from idempotency_keys where status = 'pending'")
+    env.sync()
+    place = env.deliver("Lunch?", QUESTION)
+    env.enqueue("gmail.sync")
+    env.drain(only="gmail.%")
+    env.database.execute("delete from jobs where state = 'queued'")
+    env.database.execute("delete from idempotency_keys where status = 'pending'")
     return place
 
 
-def asked(world: World) -> MessagePlace:
+def asked(env: MailEnvironment) -> MessagePlace:
     """A question that waits for its classification."""
-    world.sync()
-    place = world.deliver("Lunch?", QUESTION)
-    world.enqueue("gmail.sync")
-    world.drain(only="gmail.%")
+    env.sync()
+    place = env.deliver("Lunch?", QUESTION)
+    env.enqueue("gmail.sync")
+    env.drain(only="gmail.%")
     return place
 
 
-def drafted(world: World) -> MessagePlace:
+def drafted(env: MailEnvironment) -> MessagePlace:
     """A question whose draft is out."""
-    place = asked(world)
-    world.drain()
+    place = asked(env)
+    env.drain()
     return place
 
 
-def history_with_news(world: World) -> UUID:
+def history_with_news(env: MailEnvironment) -> UUID:
     """Two new letters, a thread that its person is done with, and a draft that its person has sent."""
-    place = drafted(world)
-    finished = world.deliver("Old news", "Nothing to do here.")
-    world.sync()
-    world.deliver("Dinner?", QUESTION)
-    world.deliver("Breakfast?", QUESTION)
-    world.mailbox.label_thread(finished.thread_id, add=(world.label("Done"),))
-    world.mailbox.send_draft(world.email(place.thread_id).draft_id or "")
-    return world.enqueue("gmail.sync")
+    place = drafted(env)
+    finished = env.deliver("Old news", "Nothing to do here.")
+    env.sync()
+    env.deliver("Dinner?", QUESTION)
+    env.deliver("Breakfast?", QUESTION)
+    env.mailbox.label_thread(finished.thread_id, add=(env.label("Done"),))
+    env.mailbox.send_draft(env.email(place.thread_id).draft_id or "")
+    return env.enqueue("gmail.sync")
 
 
-def whole_mailbox(world: World) -> UUID:
+def whole_mailbox(env: MailEnvironment) -> UUID:
     """A mailbox that was never synced, with letters in it."""
-    world.deliver("Lunch?", QUESTION)
-    world.deliver("News", "Nothing to do here.")
-    return world.enqueue("gmail.sync", {"force_full": True})
+    env.deliver("Lunch?", QUESTION)
+    env.deliver("News", "Nothing to do here.")
+    return env.enqueue("gmail.sync", {"force_full": True})
 
 
-def unseen_letter(world: World) -> UUID:
-    """A letter that history has told of."""
-    world.sync()
-    place = world.deliver("Lunch?", QUESTION)
-    return world.enqueue("gmail.ingest", {"message_id": place.message_id, "thread_id": place.thread_id})
+def unseen_letter(env: MailEnvironment) -> UUID:
+    """A letter that history has reported."""
+    env.sync()
+    place = env.deliver("Lunch?", QUESTION)
+    return env.enqueue("gmail.ingest", {"message_id": place.message_id, "thread_id": place.thread_id})
 
 
-def stale_token(world: World) -> UUID:
+def stale_token(env: MailEnvironment) -> UUID:
     """An access token that is about to run out, so that the job refreshes it first."""
-    world.database.execute("update accounts set access_expires_at = now() + interval '1 minute'")
-    return world.enqueue("gmail.renew_watch")
+    env.database.execute("update accounts set access_expires_at = now() + interval '1 minute'")
+    return env.enqueue("gmail.renew_watch")
 
 
-def no_labels(world: World) -> UUID:
+def no_labels(env: MailEnvironment) -> UUID:
     """A mailbox that has none of our labels."""
-    return world.enqueue("gmail.sync_labels")
+    return env.enqueue("gmail.sync_labels")
 
 
-def unclassified(world: World) -> UUID:
+def unclassified(env: MailEnvironment) -> UUID:
     """A stored question."""
-    asked(world)
-    return queued(world, "triage.classify")
+    asked(env)
+    return queued(env, "triage.classify")
 
 
-def reopened(world: World) -> UUID:
+def reopened(env: MailEnvironment) -> UUID:
     """A new question in a thread that was put to rest with our draft still there, which has to go first."""
-    place = drafted(world)
-    world.mailbox.label_thread(place.thread_id, add=(world.label("Done"),))
-    world.sync()
-    world.deliver("Lunch?", QUESTION.replace("Friday", "Monday"), thread_id=place.thread_id)
-    world.enqueue("gmail.sync")
-    world.drain(only="gmail.%")
-    return queued(world, "triage.classify")
+    place = drafted(env)
+    env.mailbox.label_thread(place.thread_id, add=(env.label("Done"),))
+    env.sync()
+    env.deliver("Lunch?", QUESTION.replace("Friday", "Monday"), thread_id=place.thread_id)
+    env.enqueue("gmail.sync")
+    env.drain(only="gmail.%")
+    return queued(env, "triage.classify")
 
 
-def unanswered(world: World) -> UUID:
+def unanswered(env: MailEnvironment) -> UUID:
     """A question that is to be answered."""
-    asked(world)
-    world.drain(only="triage.%")
-    return queued(world, "drafts.write")
+    asked(env)
+    env.drain(only="triage.%")
+    return queued(env, "drafts.write")
 
 
-def finished_thread(world: World) -> UUID:
+def finished_thread(env: MailEnvironment) -> UUID:
     """A thread with a draft, which its person is done with."""
-    place = drafted(world)
-    return world.enqueue("threads.cleanup", {"thread_id": place.thread_id, "action": "done"})
+    place = drafted(env)
+    return env.enqueue("threads.cleanup", {"thread_id": place.thread_id, "action": "done"})
 
 
-def sent_draft(world: World) -> UUID:
+def sent_draft(env: MailEnvironment) -> UUID:
     """A draft that its person has sent."""
-    place = drafted(world)
-    world.mailbox.send_draft(world.email(place.thread_id).draft_id or "")
-    return world.enqueue("threads.cleanup", {"thread_id": place.thread_id, "action": "check_sent"})
+    place = drafted(env)
+    env.mailbox.send_draft(env.email(place.thread_id).draft_id or "")
+    return env.enqueue("threads.cleanup", {"thread_id": place.thread_id, "action": "check_sent"})
 
 
-def dead_job(world: World) -> UUID:
+def dead_job(env: MailEnvironment) -> UUID:
     """A job that died of its payload."""
-    world.enqueue("gmail.ingest", {"message_id": "m", "thread_id": None})
-    world.drain(only="gmail.%")
-    return queued(world, "deadletter.quarantine")
+    env.enqueue("gmail.ingest", {"message_id": "m", "thread_id": None})
+    env.drain(only="gmail.%")
+    return queued(env, "deadletter.quarantine")
 
 
 def long_finished(job_type: str, age: timedelta) -> Prepare:
     """A fleet whose jobs ended so long ago."""
 
-    def prepare(world: World) -> UUID:
-        drafted(world)
-        pass_time(world.database, age)
-        return enqueue(world, job_type, {}, SYSTEM_ORG)
+    def prepare(env: MailEnvironment) -> UUID:
+        drafted(env)
+        pass_time(env.database, age)
+        return enqueue(env, job_type, {}, SYSTEM_ORG)
 
     return prepare
 
 
-def missed_hook(world: World) -> UUID:
+def missed_hook(env: MailEnvironment) -> UUID:
     """A job that ended while its end-of-job hook was broken; the hook is mended by now."""
-    make_hook(world.database, "end_hook", "raise exception 'broken';")
-    world.database.execute("update job_types set on_end = 'end_hook' where name = 'gmail.ingest'")
-    world.enqueue("gmail.ingest", {"message_id": "m", "thread_id": None})
-    world.drain(only="gmail.%")
-    repair_hook(world.database, "end_hook")
-    return queued(world, "maintenance.run_end_hook")
+    make_hook(env.database, "end_hook", "raise exception 'broken';")
+    env.database.execute("update job_types set on_end = 'end_hook' where name = 'gmail.ingest'")
+    env.enqueue("gmail.ingest", {"message_id": "m", "thread_id": None})
+    env.drain(only="gmail.%")
+    repair_hook(env.database, "end_hook")
+    return queued(env, "maintenance.run_end_hook")
 
 
-def spent_day(world: World) -> UUID:
-    """An org whose money for the day is gone, and nobody has been told yet."""
-    today = world.process.clock().date()
-    world.database.execute(
-        "insert into budget_days (org_id, day, exhausted_at) values (%s, %s, now())", (world.account.org_id, today)
+def spent_day(env: MailEnvironment) -> UUID:
+    """An org whose money for the day is gone, and nobody has been notified yet."""
+    today = env.process.clock().date()
+    env.database.execute(
+        "insert into budget_days (org_id, day, exhausted_at) values (%s, %s, now())", (env.account.org_id, today)
     )
-    return enqueue(world, "budgets.alert", {"day": today.isoformat(), "daily_microcents": 5})
+    return enqueue(env, "budgets.alert", {"day": today.isoformat(), "daily_microcents": 5})
 
 
 SCENARIOS: dict[str, dict[str, Prepare]] = {

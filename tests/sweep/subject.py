@@ -29,10 +29,10 @@ _context.set_forkserver_preload(["tests.sweep.subject", "tests.sweep.broken_jobs
 def kill_at(trial: Trial, point: Point) -> None:
     """Run the trial's job in a process of its own, and kill that at the point; at a call, from outside.
 
-    The trial's `end` tells how the process ended.
+    The trial's `end` says how the process ended.
     """
-    heard, tells = _context.Pipe(duplex=False)
-    arguments = (trial.settings, trial.hint, None if point.outside else point, tells)
+    receiving, sending = _context.Pipe(duplex=False)
+    arguments = (trial.settings, trial.hint, None if point.outside else point, sending)
     child: ForkServerProcess = _context.Process(target=live_and_die, args=arguments)
     watch = Watch(point, die=lambda: os.kill(child.pid or 0, signal.SIGKILL))
     trial.outside.watch = watch if point.outside else None
@@ -44,21 +44,21 @@ def kill_at(trial: Trial, point: Point) -> None:
         if child.is_alive():
             child.kill()
             child.join()
-    tells.close()
-    with heard, suppress(EOFError):
+    sending.close()
+    with receiving, suppress(EOFError):
         while True:
-            trial.stations.add(heard.recv())
+            trial.stations.add(receiving.recv())
     trial.end = "killed" if child.exitcode == -signal.SIGKILL else f"left alive, it ended with {child.exitcode}"
     child.close()
 
 
-def live_and_die(settings: Settings, hint: Hint, point: Point | None, tells: Connection) -> None:
-    """What the process does; it tells each station that its job comes to."""
+def live_and_die(settings: Settings, hint: Hint, point: Point | None, sending: Connection) -> None:
+    """What the process does; it reports each station that its job comes to."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     watch = Watch(point, die=lambda: os.kill(os.getpid(), signal.SIGKILL))
-    process = Runtime(settings, dice=lambda: 0.0)
+    process = Runtime(settings, jitter=lambda: 0.0)
     process.publisher = WatchedPublisher(settings.broker_url.get_secret_value(), watch, lambda _hints: None)
     install(process)
     renew(process)
     with WatchedDatabase(watch).watching():
-        InlineWorker(process, passed=tells.send).run(hint)
+        InlineWorker(process, passed=sending.send).run(hint)

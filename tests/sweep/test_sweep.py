@@ -8,7 +8,7 @@ import pytest
 
 from engine.catalogue import Job
 from tests.doubles.inline_worker import Station
-from tests.doubles.worlds import World
+from tests.doubles.mail_environment import MailEnvironment
 from tests.servers.servers import SessionServers
 from tests.sweep import broken_jobs
 from tests.sweep.boundaries import Boundary, Fault, Kind, Point, points_of
@@ -28,7 +28,7 @@ from tests.sweep.outside import Outside, running_outside
 from tests.sweep.report import summary, write
 from tests.sweep.scenarios import SCENARIOS, Scenario, enqueue, stored_question, swept_types
 from tests.sweep.snapshot import StillConnected
-from tests.sweep.verdicts import missed
+from tests.sweep.violations import missed
 
 FEWEST = 7
 """Points of a scenario: a job that reads nothing and writes once crosses eight boundaries, and seven of them matter."""
@@ -63,8 +63,8 @@ def test_every_named_scenario_is_of_a_job_type() -> None:
     [
         (broken_jobs.unguarded, "P3: gmail drafts.create /gmail/v1/users/me/drafts was done 2 times instead of 1"),
         (broken_jobs.hasty, "P5: triage.classify was published before it was committed"),
-        (broken_jobs.chattering, "another end: events has ['probe.told'] instead of {}"),
-        (broken_jobs.unfenced, "(claim_lost): another end: events has ['probe.told'] instead of {}"),
+        (broken_jobs.chattering, "another end: events has ['probe.noted'] instead of {}"),
+        (broken_jobs.unfenced, "(claim_lost): another end: events has ['probe.noted'] instead of {}"),
         (broken_jobs.spendthrift, "P3: anthropic messages.create /v1/messages was done 2 times instead of 1"),
         (broken_jobs.garrulous, "job.started cannot follow running"),
     ],
@@ -83,17 +83,17 @@ def some(points: Sequence[Point]) -> list[Point]:
 
 
 def sweep_broken(environment: Environment, job_type: Job[Any]) -> Swept:
-    def prepare(world: World) -> UUID:
-        stored = stored_question(world)
+    def prepare(env: MailEnvironment) -> UUID:
+        stored = stored_question(env)
         payload = {"message_id": stored.message_id, "thread_id": stored.thread_id}
-        return enqueue(world, job_type.name, payload | {"account_id": str(world.account.account_id)})
+        return enqueue(env, job_type.name, payload | {"account_id": str(env.account.account_id)})
 
     return sweep_scenario(environment, Scenario(job_type.name, "broken", prepare), some)
 
 
 def test_a_job_type_that_does_not_do_its_work_needs_a_scenario(environment: Environment) -> None:
-    def prepare(world: World) -> UUID:
-        return world.enqueue("gmail.ingest", {"message_id": "m", "thread_id": None})
+    def prepare(env: MailEnvironment) -> UUID:
+        return env.enqueue("gmail.ingest", {"message_id": "m", "thread_id": None})
 
     with pytest.raises(Unworkable, match=r"write a scenario for it in tests/sweep/scenarios\.py"):
         sweep_scenario(environment, Scenario("gmail.ingest", "broken", prepare), bounded)

@@ -1,4 +1,4 @@
-"""The processes among which a sweep is divided; each takes a job type at a time, in a world of its own."""
+"""The processes among which a sweep is divided; each takes a job type at a time, in an environment of its own."""
 
 import logging
 from collections.abc import Iterator, Sequence

@@ -7,7 +7,7 @@ import pytest
 
 from settings import Settings
 from tests.domain.mail.corpus_report import corpus_files
-from tests.doubles.worlds import OWNER, World, letter, taken_in
+from tests.doubles.mail_environment import OWNER, MailEnvironment, letter, taken_in
 
 MEGABYTE = 1024 * 1024
 
@@ -18,39 +18,39 @@ def settings(settings: Settings) -> Settings:
     return settings.model_copy(update={"rate_limits": {"gmail.user": 1_000_000}})
 
 
-def take(world: World, raws: Sequence[bytes]) -> set[str]:
+def take(env: MailEnvironment, raws: Sequence[bytes]) -> set[str]:
     """Deliver and sync; the ids of what was delivered."""
-    world.mailbox.turn(quota_per_minute=None)
-    world.sync()
-    places = [world.mailbox.deliver(raw) for raw in raws]
-    world.enqueue("gmail.sync")
-    ends = world.drain(only="gmail.%")
+    env.mailbox.turn(quota_per_minute=None)
+    env.sync()
+    places = [env.mailbox.deliver(raw) for raw in raws]
+    env.enqueue("gmail.sync")
+    ends = env.drain(only="gmail.%")
     assert {end for _, end in ends} == {"succeeded"}
     return {place.message_id for place in places}
 
 
-def test_three_hundred_real_messages_are_taken_in_without_an_error(world: World) -> None:
+def test_three_hundred_real_messages_are_taken_in_without_an_error(env: MailEnvironment) -> None:
     raws = [path.read_bytes() for path in corpus_files()]
-    assert taken_in(world) == set()
-    delivered = take(world, raws)
+    assert taken_in(env) == set()
+    delivered = take(env, raws)
     assert len(delivered) == 300
-    assert taken_in(world) == delivered
-    assert world.count("select count(*) from dead_letters") == 0
-    assert world.count("select count(*) from jobs where job_type = 'gmail.ingest' and attempt > 1") == 0
+    assert taken_in(env) == delivered
+    assert env.count("select count(*) from dead_letters") == 0
+    assert env.count("select count(*) from jobs where job_type = 'gmail.ingest' and attempt > 1") == 0
 
 
-def test_real_messages_of_every_kind_are_classified(world: World) -> None:
+def test_real_messages_of_every_kind_are_classified(env: MailEnvironment) -> None:
     """Every eighth, of every folder: by the signs of automation or by the model, and drafted where it says so."""
-    delivered = take(world, [path.read_bytes() for path in corpus_files()[::8]])
-    ends = world.drain()
+    delivered = take(env, [path.read_bytes() for path in corpus_files()[::8]])
+    ends = env.drain()
     assert {end for _, end in ends} == {"succeeded"}
-    rows = world.database.execute("select gmail_message_id, source, classification from decisions").fetchall()
+    rows = env.database.execute("select gmail_message_id, source, classification from decisions").fetchall()
     assert {row[0] for row in rows} == delivered
     assert {row[1] for row in rows} == {"deterministic", "llm"}
     assert {row[2] for row in rows} >= {"fyi", "needs_response", "newsletter"}
     assert "needs_review" not in {row[2] for row in rows}
-    drafts = world.mailbox.state().drafts
-    assert len(drafts) == world.count("select count(*) from emails where state = 'drafted'") > 0
+    drafts = env.mailbox.state().drafts
+    assert len(drafts) == env.count("select count(*) from emails where state = 'drafted'") > 0
     assert not any(draft["ghost"] for draft in drafts)
 
 
@@ -82,40 +82,40 @@ HOSTILE = {
 }  # fmt: skip
 
 
-def test_hostile_mail_is_taken_in_and_classified(world: World) -> None:
-    delivered = take(world, list(HOSTILE.values()))
-    assert taken_in(world) == delivered
-    ends = world.drain()
+def test_hostile_mail_is_taken_in_and_classified(env: MailEnvironment) -> None:
+    delivered = take(env, list(HOSTILE.values()))
+    assert taken_in(env) == delivered
+    ends = env.drain()
     assert {end for _, end in ends} == {"succeeded"}
-    assert world.count("select count(distinct gmail_message_id) from decisions") == len(HOSTILE)
+    assert env.count("select count(distinct gmail_message_id) from decisions") == len(HOSTILE)
 
 
-def test_of_ten_thousand_readers_of_a_sent_mail_the_first_thousand_are_known_afterwards(world: World) -> None:
-    world.sync()
-    world.mailbox.deliver(HOSTILE["ten thousand recipients"], label_ids=("SENT",))
-    world.sync()
-    assert world.count("select count(*) from correspondents where written_at is not null") == 1_000
+def test_of_ten_thousand_readers_of_a_sent_mail_the_first_thousand_are_known_afterwards(env: MailEnvironment) -> None:
+    env.sync()
+    env.mailbox.deliver(HOSTILE["ten thousand recipients"], label_ids=("SENT",))
+    env.sync()
+    assert env.count("select count(*) from correspondents where written_at is not null") == 1_000
 
 
-def test_a_message_without_a_single_byte_is_taken_in(world: World) -> None:
-    world.sync()
-    place = world.deliver("Empty", "For your information only.")
+def test_a_message_without_a_single_byte_is_taken_in(env: MailEnvironment) -> None:
+    env.sync()
+    place = env.deliver("Empty", "For your information only.")
     facts = {"id": place.message_id, "threadId": place.thread_id, "historyId": "1", "internalDate": "1", "raw": ""}
-    world.fail("messages.get", status=200, body={**facts, "labelIds": ["INBOX"]})
-    ends = world.sync()
+    env.fail("messages.get", status=200, body={**facts, "labelIds": ["INBOX"]})
+    ends = env.sync()
     assert [end for _, end in ends] == ["succeeded"] * 3
-    assert taken_in(world) == {place.message_id}
+    assert taken_in(env) == {place.message_id}
 
 
 @pytest.mark.parametrize("milliseconds", [0, 1, 253_402_300_799_000])
-def test_the_first_and_the_last_moment_are_taken_in(world: World, milliseconds: int) -> None:
-    world.sync()
-    place = world.mailbox.deliver(letter("Odd time", "For your information only."), internal_date=milliseconds)
-    world.sync()
-    assert taken_in(world) == {place.message_id}
+def test_the_first_and_the_last_moment_are_taken_in(env: MailEnvironment, milliseconds: int) -> None:
+    env.sync()
+    place = env.mailbox.deliver(letter("Odd time", "For your information only."), internal_date=milliseconds)
+    env.sync()
+    assert taken_in(env) == {place.message_id}
 
 
-def test_thirty_megabytes_are_taken_in_within_bounds(world: World) -> None:
+def test_thirty_megabytes_are_taken_in_within_bounds(env: MailEnvironment) -> None:
     attachment = b"QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWZnaGlqa2xtbm9wcXJzdHV2d3h5ejAx\r\n" * (30 * MEGABYTE // 74)
     head = (
         f"From: a@example.com\r\nTo: {OWNER}\r\nSubject: Plans\r\nMIME-Version: 1.0\r\n"
@@ -124,9 +124,9 @@ def test_thirty_megabytes_are_taken_in_within_bounds(world: World) -> None:
     )
     raw = head.encode() + attachment + b"--x--\r\n"
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    delivered = take(world, [raw])
-    assert taken_in(world) == delivered
-    assert world.count("select size from messages") > 20 * MEGABYTE
-    assert world.count("select pg_column_size(messages.*) from messages") < MEGABYTE
+    delivered = take(env, [raw])
+    assert taken_in(env) == delivered
+    assert env.count("select size from messages") > 20 * MEGABYTE
+    assert env.count("select pg_column_size(messages.*) from messages") < MEGABYTE
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown * 1024 < 20 * len(raw), "emulator and client together, both in this process"

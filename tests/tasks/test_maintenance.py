@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from domain.jobs.job import SYSTEM_ORG, Done
-from domain.jobs.lifecycle import settle
+from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from domain.payloads import payload_types
 from domain.payloads.maintenance import FallbackSyncPayload, FullSyncPayload
@@ -15,29 +15,29 @@ from engine.beat import tick
 from storage.accounts import accounts
 from storage.accounts.accounts import Account
 from storage.ledger import ledger
-from tests.doubles.end_hooks import make_hook, repair_hook, told
+from tests.doubles.end_hooks import hook_calls, make_hook, repair_hook
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, pass_time
-from tests.doubles.worlds import World, connect
+from tests.doubles.mail_environment import MailEnvironment, connect
 
 NOW = datetime(2026, 6, 1, 12, 7, tzinfo=UTC)
 
 
-def keep_house(world: World, name: str, org_id: UUID = SYSTEM_ORG) -> dict[str, Any]:
+def keep_house(env: MailEnvironment, name: str, org_id: UUID = SYSTEM_ORG) -> dict[str, Any]:
     """Run one kind of housekeeping to its end, as an org."""
-    with world.process.database.ledger() as tx:
+    with env.process.database.ledger() as tx:
         rows = tx.raw("select postroom.enqueue(%(type)s, %(org)s)", {"type": name, "org": org_id})
     job_id = UUID(str(rows[0][0]))
-    world.run(job_id)
-    return world.job(job_id)
+    env.run(job_id)
+    return env.job(job_id)
 
 
-def more_accounts(world: World) -> list[Account]:
-    """The world's own account, one more that is active, one that waits for consent, one that is gone."""
-    made = [connect(world.process, f"{name}@postroom.example", "a", "r") for name in ("second", "parked", "gone")]
-    with world.process.database.ledger() as tx:
+def more_accounts(env: MailEnvironment) -> list[Account]:
+    """The environment's own account, one more that is active, one that waits for consent, one that is gone."""
+    made = [connect(env.process, f"{name}@postroom.example", "a", "r") for name in ("second", "parked", "gone")]
+    with env.process.database.ledger() as tx:
         accounts.mark_needs_reconsent(tx, made[1].account_id, version=made[1].token_version, reason="for the test")
         accounts.disconnect(tx, made[2].account_id, "by its owner")
-    return [world.account, *made]
+    return [env.account, *made]
 
 
 @pytest.mark.parametrize(
@@ -49,18 +49,18 @@ def more_accounts(world: World) -> list[Account]:
         ("maintenance.sync_labels", "gmail.sync_labels", {}),
     ],
 )
-def test_one_job_per_active_account(world: World, name: str, job_type: str, payload: dict[str, object]) -> None:
-    active = more_accounts(world)[:2]
-    assert keep_house(world, name)["output"] == {"accounts": 2, "enqueued": 2}
+def test_one_job_per_active_account(env: MailEnvironment, name: str, job_type: str, payload: dict[str, object]) -> None:
+    active = more_accounts(env)[:2]
+    assert keep_house(env, name)["output"] == {"accounts": 2, "enqueued": 2}
     query = "select payload, org_id, payload_version from jobs where job_type = %s"
-    rows = world.database.execute(query, (job_type,)).fetchall()
+    rows = env.database.execute(query, (job_type,)).fetchall()
     assert sorted(row[0]["account_id"] for row in rows) == sorted(str(one.account_id) for one in active)
-    assert {row[1] for row in rows} == {world.account.org_id}
+    assert {row[1] for row in rows} == {env.account.org_id}
     assert all(row[0].items() >= payload.items() for row in rows)
     known = payload_types.find(job_type)
     assert known is not None
     assert [row[0] for row in rows] == [known.read(row[0], row[2]).document() for row in rows], "every field, as stored"
-    assert keep_house(world, name)["output"] == {"accounts": 2, "enqueued": 0}, "they are queued already"
+    assert keep_house(env, name)["output"] == {"accounts": 2, "enqueued": 0}, "they are queued already"
 
 
 @pytest.mark.parametrize(
@@ -75,106 +75,106 @@ def test_one_job_per_active_account(world: World, name: str, job_type: str, payl
         "maintenance.purge_expired_keys",
     ],
 )
-def test_no_tenant_may_keep_the_fleets_house(world: World, name: str) -> None:
-    job = keep_house(world, name, world.account.org_id)
+def test_no_tenant_may_keep_the_fleets_house(env: MailEnvironment, name: str) -> None:
+    job = keep_house(env, name, env.account.org_id)
     assert job["state"] == "failed"
     assert job["error"]["code"] == "forbidden"
-    assert world.count("select count(*) from jobs where job_type not like 'maintenance.%%'") == 0
+    assert env.count("select count(*) from jobs where job_type not like 'maintenance.%%'") == 0
 
 
-def test_a_window_has_one_tick(world: World) -> None:
+def test_a_window_has_one_tick(env: MailEnvironment) -> None:
     every = timedelta(minutes=15)
     assert tick(FallbackSyncPayload(), every, NOW)
     assert not tick(FallbackSyncPayload(), every, NOW + timedelta(minutes=5))
-    world.drain()
+    env.drain()
     assert not tick(FallbackSyncPayload(), every, NOW + timedelta(minutes=7)), "also when its job is done"
     assert tick(FallbackSyncPayload(), every, NOW + timedelta(minutes=10))
     assert tick(FullSyncPayload(), every, NOW)
 
 
-def test_an_account_whose_watch_was_not_renewed_raises_the_alarm(world: World) -> None:
-    second = more_accounts(world)[1]
-    assert keep_house(world, "maintenance.check_watches")["output"] == {"lapsed": 2}
-    world.run(world.enqueue("gmail.renew_watch"))
-    assert keep_house(world, "maintenance.check_watches")["output"] == {"lapsed": 1}
-    row = world.database.execute("select data from audit_log where event = 'watch.lapsed' order by id desc").fetchone()
+def test_an_account_whose_watch_was_not_renewed_raises_the_alarm(env: MailEnvironment) -> None:
+    second = more_accounts(env)[1]
+    assert keep_house(env, "maintenance.check_watches")["output"] == {"lapsed": 2}
+    env.run(env.enqueue("gmail.renew_watch"))
+    assert keep_house(env, "maintenance.check_watches")["output"] == {"lapsed": 1}
+    row = env.database.execute("select data from audit_log where event = 'watch.lapsed' order by id desc").fetchone()
     assert row is not None
     assert row[0] == {"account_id": str(second.account_id)}
-    world.database.execute("update accounts set watch_renewed_at = watch_renewed_at - interval '25 hours'")
-    assert keep_house(world, "maintenance.check_watches")["output"] == {"lapsed": 2}
+    env.database.execute("update accounts set watch_renewed_at = watch_renewed_at - interval '25 hours'")
+    assert keep_house(env, "maintenance.check_watches")["output"] == {"lapsed": 2}
 
 
-def test_an_alarm_is_raised_with_the_end_of_its_job(world: World) -> None:
+def test_an_alarm_is_raised_with_the_end_of_its_job(env: MailEnvironment) -> None:
     """Else an attempt that dies in between raises it a second time."""
-    job_id = keep_house(world, "maintenance.check_watches")["id"]
-    told = "select count(distinct xmin::text), count(*) from audit_entries where job_id = %s and event = any(%s)"
-    row = world.database.execute(told, (job_id, ["watch.lapsed", "job.succeeded"])).fetchone()
+    job_id = keep_house(env, "maintenance.check_watches")["id"]
+    query = "select count(distinct xmin::text), count(*) from audit_entries where job_id = %s and event = any(%s)"
+    row = env.database.execute(query, (job_id, ["watch.lapsed", "job.succeeded"])).fetchone()
     assert row == (1, 2)
 
 
-def test_a_renewed_watch_leaves_the_cursor_alone(world: World) -> None:
-    world.sync()
-    before = world.cursor()
-    world.deliver("Note", "For your information only.")
-    assert world.run(world.enqueue("gmail.renew_watch")) == "succeeded"
-    assert world.cursor() == before
+def test_a_renewed_watch_leaves_the_cursor_alone(env: MailEnvironment) -> None:
+    env.sync()
+    before = env.cursor()
+    env.deliver("Note", "For your information only.")
+    assert env.run(env.enqueue("gmail.renew_watch")) == "succeeded"
+    assert env.cursor() == before
 
 
-def test_another_push_client_is_stopped_first(world: World) -> None:
+def test_another_push_client_is_stopped_first(env: MailEnvironment) -> None:
     refusal = "Only one user push notification client allowed per developer (call /stop then try again)"
-    world.fail("watch", status=400, reason="failedPrecondition", message=refusal)
-    assert world.run(world.enqueue("gmail.renew_watch")) == "succeeded"
-    assert [call.operation for call in world.gmail.journal()] == ["watch", "stop", "watch"]
+    env.fail("watch", status=400, reason="failedPrecondition", message=refusal)
+    assert env.run(env.enqueue("gmail.renew_watch")) == "succeeded"
+    assert [call.operation for call in env.gmail.journal()] == ["watch", "stop", "watch"]
 
 
-def test_finished_jobs_go_after_a_week_and_their_story_stays(world: World) -> None:
-    old, young, waiting = (world.enqueue(kind) for kind in ("gmail.sync", "gmail.sync_labels", "gmail.renew_watch"))
+def test_finished_jobs_go_after_a_week_and_their_audit_log_stays(env: MailEnvironment) -> None:
+    old, young, waiting = (env.enqueue(kind) for kind in ("gmail.sync", "gmail.sync_labels", "gmail.renew_watch"))
     for job_id in (old, young):
-        assert world.run(job_id) == "succeeded"
+        assert env.run(job_id) == "succeeded"
     shift = "update jobs set finished_at = now() - %s::interval, created_at = now() - interval '9 days' where id = %s"
-    world.database.execute(shift, ("7 days 1 minute", old))
-    world.database.execute(shift, ("6 days 23 hours", young))
-    assert keep_house(world, "maintenance.delete_finished_jobs")["output"] == {"deleted": 1}
-    left = {row[0] for row in world.database.execute("select id from jobs where job_type like 'gmail.%'")}
+    env.database.execute(shift, ("7 days 1 minute", old))
+    env.database.execute(shift, ("6 days 23 hours", young))
+    assert keep_house(env, "maintenance.delete_finished_jobs")["output"] == {"deleted": 1}
+    left = {row[0] for row in env.database.execute("select id from jobs where job_type like 'gmail.%'")}
     assert left == {young, waiting}
-    assert world.count("select count(*) from audit_log where job_id = %s", old) >= 3
+    assert env.count("select count(*) from audit_log where job_id = %s", old) >= 3
 
 
-def test_expired_guards_and_expectations_go(world: World) -> None:
-    world.sync()
-    world.deliver("Lunch?", "Could you tell me whether noon on Friday suits you? Please reply.")
-    world.sync()
-    world.database.execute(
+def test_expired_guards_and_expectations_go(env: MailEnvironment) -> None:
+    env.sync()
+    env.deliver("Lunch?", "Could you tell me whether noon on Friday suits you? Please reply.")
+    env.sync()
+    env.database.execute(
         "update idempotency_keys set key = 'in-doubt', status = 'unknown' where key like 'draft:%' and kind = 'effect'"
     )
-    world.database.execute("update idempotency_keys set expires_at = now() - interval '1 minute'")
-    expected = world.count("select count(*) from expected_writes")
+    env.database.execute("update idempotency_keys set expires_at = now() - interval '1 minute'")
+    expected = env.count("select count(*) from expected_writes")
     assert expected > 0
-    world.database.execute(
+    env.database.execute(
         "update expected_writes set created_at = created_at - interval '2 hours',"
         " expires_at = expires_at - interval '2 hours'"
     )
-    assert keep_house(world, "maintenance.purge_expired_keys")["output"]["purged"] > expected
-    assert world.count("select count(*) from expected_writes") == 0
-    assert world.count("select count(*) from idempotency_keys where key = 'in-doubt'") == 1
-    assert world.count("select count(*) from idempotency_keys where kind = 'effect' and status = 'succeeded'") == 0
+    assert keep_house(env, "maintenance.purge_expired_keys")["output"]["purged"] > expected
+    assert env.count("select count(*) from expected_writes") == 0
+    assert env.count("select count(*) from idempotency_keys where key = 'in-doubt'") == 1
+    assert env.count("select count(*) from idempotency_keys where kind = 'effect' and status = 'succeeded'") == 0
 
 
-def test_an_end_hook_that_could_not_run_is_called_again_until_it_can(world: World) -> None:
-    make_hook(world.database, "end_hook", "perform 1 / 0;")
-    make_job_type(world.process.database, "probe.hooked", on_end="end_hook")
-    ended = claim_one(world.process.database, enqueue_one(world.process.database, world.account.org_id, "probe.hooked"))
-    with world.process.database.statements() as tx:
-        ledger.settle(tx, [settle(ended, Done({"n": 1}), STANDARD, NOW, 0.0)])
-    row = world.database.execute("select id from jobs where job_type = 'maintenance.run_end_hook'").fetchone()
+def test_an_end_hook_that_could_not_run_is_called_again_until_it_can(env: MailEnvironment) -> None:
+    make_hook(env.database, "end_hook", "perform 1 / 0;")
+    make_job_type(env.process.database, "probe.hooked", on_end="end_hook")
+    ended = claim_one(env.process.database, enqueue_one(env.process.database, env.account.org_id, "probe.hooked"))
+    with env.process.database.statements() as tx:
+        ledger.settle(tx, [settlement_of(ended, Done({"n": 1}), STANDARD, NOW, 0.0)])
+    row = env.database.execute("select id from jobs where job_type = 'maintenance.run_end_hook'").fetchone()
     assert row is not None
-    world.run(row[0])
-    assert world.job(row[0])["state"] == "queued", "the hook raises still"
-    repair_hook(world.database, "end_hook")
-    pass_time(world.database, timedelta(minutes=5))
-    world.run(row[0])
-    follow_up = world.job(row[0])
+    env.run(row[0])
+    assert env.job(row[0])["state"] == "queued", "the hook raises still"
+    repair_hook(env.database, "end_hook")
+    pass_time(env.database, timedelta(minutes=5))
+    env.run(row[0])
+    follow_up = env.job(row[0])
     assert (follow_up["state"], follow_up["attempt"]) == ("succeeded", 2)
     assert follow_up["output"] == {"job_id": str(ended.job_id), "cause": "raised"}
-    ((org_id, facts),) = told(world.database)
-    assert (org_id, facts["job_id"], facts["output"]) == (world.account.org_id, str(ended.job_id), {"n": 1})
+    ((org_id, facts),) = hook_calls(env.database)
+    assert (org_id, facts["job_id"], facts["output"]) == (env.account.org_id, str(ended.job_id), {"n": 1})

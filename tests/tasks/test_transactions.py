@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Engine, Pool, event
 
 from storage.postgres.execution import numbered
 from storage.postgres.queries import statement, statement_files
-from tests.doubles.worlds import World
+from tests.doubles.mail_environment import MailEnvironment
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
 NEWS = "For your information only."
@@ -98,83 +98,81 @@ class CountedCursor(psycopg.RawCursor[Any]):
         return self
 
 
-def waiting(world: World, job_type: str) -> UUID:
+def waiting(env: MailEnvironment, job_type: str) -> UUID:
     """The one job of a type that is queued."""
-    rows = world.database.execute(
-        "select id from jobs where job_type = %s and state = 'queued'", (job_type,)
-    ).fetchall()
+    rows = env.database.execute("select id from jobs where job_type = %s and state = 'queued'", (job_type,)).fetchall()
     assert len(rows) == 1
     return UUID(str(rows[0][0]))
 
 
-def used_mailbox(world: World) -> None:
+def used_mailbox(env: MailEnvironment) -> None:
     """A mailbox in which a draft was written before: our labels exist, and nothing waits."""
-    world.sync()
-    world.deliver("Breakfast?", QUESTION)
-    world.sync()
+    env.sync()
+    env.deliver("Breakfast?", QUESTION)
+    env.sync()
 
 
-def one_change(world: World) -> UUID:
+def one_change(env: MailEnvironment) -> UUID:
     """History with one new letter, on a single page."""
-    used_mailbox(world)
-    world.deliver("News", NEWS)
-    return world.enqueue("gmail.sync")
+    used_mailbox(env)
+    env.deliver("News", NEWS)
+    return env.enqueue("gmail.sync")
 
 
-def new_letter(world: World) -> UUID:
-    one_change(world)
-    world.drain(only="gmail.sync")
-    return waiting(world, "gmail.ingest")
+def new_letter(env: MailEnvironment) -> UUID:
+    one_change(env)
+    env.drain(only="gmail.sync")
+    return waiting(env, "gmail.ingest")
 
 
-def letter(world: World, subject: str, text: str, **options: object) -> UUID:
+def letter(env: MailEnvironment, subject: str, text: str, **options: object) -> UUID:
     """A letter that waits for its classification."""
-    used_mailbox(world)
-    world.deliver(subject, text, **options)
-    world.enqueue("gmail.sync")
-    world.drain(only="gmail.%")
-    return waiting(world, "triage.classify")
+    used_mailbox(env)
+    env.deliver(subject, text, **options)
+    env.enqueue("gmail.sync")
+    env.drain(only="gmail.%")
+    return waiting(env, "triage.classify")
 
 
-def automated(world: World) -> UUID:
-    return letter(world, "News", NEWS, headers={"Auto-Submitted": "auto-replied"})
+def automated(env: MailEnvironment) -> UUID:
+    return letter(env, "News", NEWS, headers={"Auto-Submitted": "auto-replied"})
 
 
-def without_draft(world: World) -> UUID:
-    return letter(world, "News", NEWS)
+def without_draft(env: MailEnvironment) -> UUID:
+    return letter(env, "News", NEWS)
 
 
-def with_draft(world: World) -> UUID:
-    return letter(world, "Lunch?", QUESTION)
+def with_draft(env: MailEnvironment) -> UUID:
+    return letter(env, "Lunch?", QUESTION)
 
 
-def to_be_drafted(world: World) -> UUID:
-    with_draft(world)
-    world.drain(only="triage.%")
-    return waiting(world, "drafts.write")
+def to_be_drafted(env: MailEnvironment) -> UUID:
+    with_draft(env)
+    env.drain(only="triage.%")
+    return waiting(env, "drafts.write")
 
 
-def sent_by_its_person(world: World) -> UUID:
-    used_mailbox(world)
-    draft = world.mailbox.state().drafts[0]
-    world.mailbox.send_draft(draft["draft_id"])
-    return world.enqueue("threads.cleanup", {"thread_id": draft["thread_id"], "action": "check_sent"})
+def sent_by_its_person(env: MailEnvironment) -> UUID:
+    used_mailbox(env)
+    draft = env.mailbox.state().drafts[0]
+    env.mailbox.send_draft(draft["draft_id"])
+    return env.enqueue("threads.cleanup", {"thread_id": draft["thread_id"], "action": "check_sent"})
 
 
-def done_by_its_person(world: World) -> UUID:
-    used_mailbox(world)
-    draft = world.mailbox.state().drafts[0]
-    return world.enqueue("threads.cleanup", {"thread_id": draft["thread_id"], "action": "done"})
+def done_by_its_person(env: MailEnvironment) -> UUID:
+    used_mailbox(env)
+    draft = env.mailbox.state().drafts[0]
+    return env.enqueue("threads.cleanup", {"thread_id": draft["thread_id"], "action": "done"})
 
 
-def labels_known(world: World) -> UUID:
-    used_mailbox(world)
-    return world.enqueue("gmail.sync_labels")
+def labels_known(env: MailEnvironment) -> UUID:
+    used_mailbox(env)
+    return env.enqueue("gmail.sync_labels")
 
 
-def watched(world: World) -> UUID:
-    world.sync()
-    return world.enqueue("gmail.renew_watch")
+def watched(env: MailEnvironment) -> UUID:
+    env.sync()
+    return env.enqueue("gmail.renew_watch")
 
 
 @dataclass(frozen=True)
@@ -182,7 +180,7 @@ class Bound:
     """At most so many transactions of its own; more than three have a reason."""
 
     job_type: str
-    prepare: Callable[[World], UUID]
+    prepare: Callable[[MailEnvironment], UUID]
     most: int
     reason: str = ""
 
@@ -216,19 +214,19 @@ DRAFTED = 0.25
 """The share of messages that ask for an answer, as the demo's mail has it: 2.25 jobs to a message."""
 
 
-def measured(world: World, bound: Bound) -> Counter:
+def measured(env: MailEnvironment, bound: Bound) -> Counter:
     """Run the job of a bound to its end, counting."""
-    job_id = bound.prepare(world)
+    job_id = bound.prepare(env)
     counter = Counter()
     with counter.counting():
-        assert world.run(job_id) == "succeeded"
-    assert world.job(job_id)["job_type"] == bound.job_type
+        assert env.run(job_id) == "succeeded"
+    assert env.job(job_id)["job_type"] == bound.job_type
     return counter
 
 
 @pytest.mark.parametrize("bound", BOUNDS, ids=lambda bound: f"{bound.job_type}-{bound.prepare.__name__}")
-def test_a_job_takes_no_more_transactions_than_it_did(world: World, bound: Bound) -> None:
-    counter = measured(world, bound)
+def test_a_job_takes_no_more_transactions_than_it_did(env: MailEnvironment, bound: Bound) -> None:
+    counter = measured(env, bound)
     assert len(counter.own) == bound.most, counter.own
     assert counter.shared <= 2, "a claim, and a settlement where nothing is written with it"
 

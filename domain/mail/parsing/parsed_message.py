@@ -114,5 +114,5 @@ class ParsedMessage:
         if not self.auth_results or Defect.MANY_SENDERS in self.defects:
             return False
         newest = self.auth_results[0]
-        verdicts = [result for method, result in newest.results if method == "dmarc"]
-        return newest.host in trusted_hosts and verdicts == ["pass"]
+        dmarc = [result for method, result in newest.results if method == "dmarc"]
+        return newest.host in trusted_hosts and dmarc == ["pass"]

@@ -12,7 +12,7 @@ _FORBIDS_REPLY = frozenset({Weight.CERTAIN, Weight.STRONG})
 
 @dataclass(frozen=True, slots=True)
 class Automation:
-    """The verdict with its reasons; `evidence` names every sign found, the deciding kind's first."""
+    """The finding with its reasons; `evidence` names every sign found, the deciding kind's first."""
 
     kind: AutomationKind
     weight: Weight

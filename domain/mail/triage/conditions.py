@@ -111,7 +111,7 @@ class Automated(FrozenCondition):
     kinds: Annotated[list[AutomationKind], Field(max_length=len(AutomationKind))] = Field(default_factory=list)
 
     def matches(self, facts: MailFacts) -> bool:
-        """Look at the verdict of the automation rules; `kinds: [list]` asks for list mail."""
+        """Look at what the automation rules found; `kinds: [list]` asks for list mail."""
         if self.kinds:
             return facts.automation.kind in self.kinds
         return facts.automation.kind not in {AutomationKind.HUMAN, AutomationKind.LIST}

@@ -42,7 +42,7 @@ _RANK = {Danger.SAFE: 0, Danger.REVERSIBLE: 1, Danger.DANGEROUS: 2}
 
 
 def danger_of(kind: ActionKind) -> Danger:
-    """How dangerous an action is; one that nobody has judged is dangerous."""
+    """How dangerous an action is; one that has no entry is dangerous."""
     return _DANGER.get(kind, Danger.DANGEROUS)
 
 
@@ -58,7 +58,7 @@ class SafetyPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class SafetyVerdict:
+class CheckedAction:
     """One action, how it begins, and every reason why it waits."""
 
     action: RequestedAction
@@ -69,19 +69,19 @@ class SafetyVerdict:
 
 @dataclass(frozen=True, slots=True)
 class SafetyEnforcer:
-    """Judges the actions of a decision. Each reason can only add caution; nothing here takes caution away."""
+    """Checks the actions of a decision. Each reason can only add caution; nothing here takes caution away."""
 
     policy: SafetyPolicy = SafetyPolicy()
 
-    def judge(self, decision: Decision) -> tuple[SafetyVerdict, ...]:
-        """A verdict per action, in the decision's order; every path to an action passes here."""
-        return tuple(self._judge(action, decision) for action in decision.actions)
+    def check(self, decision: Decision) -> tuple[CheckedAction, ...]:
+        """A checked action per action, in the decision's order; every path to an action passes here."""
+        return tuple(self._check(action, decision) for action in decision.actions)
 
-    def _judge(self, action: RequestedAction, decision: Decision) -> SafetyVerdict:
+    def _check(self, action: RequestedAction, decision: Decision) -> CheckedAction:
         danger = danger_of(action.kind)
         reasons = tuple(reason for applies, reason in self._doubts(action, danger, decision) if applies)
         status = ActionStatus.APPROVED_PENDING if reasons else ActionStatus.QUEUED
-        return SafetyVerdict(action, status, danger, reasons)
+        return CheckedAction(action, status, danger, reasons)
 
     def _doubts(self, action: RequestedAction, danger: Danger, decision: Decision) -> tuple[tuple[bool, str], ...]:
         floor = self.policy.confidence_floor

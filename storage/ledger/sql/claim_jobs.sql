@@ -1,16 +1,15 @@
--- Takes the jobs that a process has received hints for, and for each of its tickets the oldest light jobs of an org's backlog,
--- as many as it counts. Of several processes with one hint, one gets the job. A job that is
--- not due stays queued until then; one that is gated, or whose concurrency key is full, is parked by it and called when it
+-- Takes the jobs that a process has received hints for, and for each backlog key as many of the oldest light jobs as it was
+-- asked to claim there. Of several processes with one hint, one gets the job. A job that is not due stays queued until then; one that is gated, or whose concurrency key is full, is parked by it and called when it
 -- opens; an expired or canceled one ends here. One that `starts` begins with its claim; so does a suspect, whose last process
--- died before anybody wrote whether it had begun. Returns a row per job that was found queued: its verdict and, if claimed, all
--- the runner needs. And a row for each of the tickets' backlogs that was not empty: its place in the arrays, and since when the
--- youngest job waited that was drawn there; the next draw may take that for its floor and need not pass the entries before it,
--- which stay in the index until a vacuum.
-with drawn as materialized (
+-- died before anybody wrote whether it had begun. Returns a row per job that was found queued: its answer and, if claimed, all
+-- the runner needs. And a row for each backlog that was not empty: its place in the arrays, and `backlog_since` of the newest
+-- job claimed there; the next claim may take that for its cursor and need not pass the entries before it, which stay in the
+-- index until a vacuum.
+with from_backlog as materialized (
   -- In sub-selects, for the planner must not see the parameters: with an empty array it would plan each claim anew.
   select t.place, d.plain, d.others, d.since
   from unnest((select %(queues)s::text[]), (select %(priorities)s::int[]), (select %(org_ids)s::uuid[]), (select %(counts)s::int[]),
-    (select %(floors)s::timestamptz[])) with ordinality as t (queue, priority, org_id, count, floor, place)
+    (select %(cursors)s::timestamptz[])) with ordinality as t (queue, priority, org_id, count, cursor, place)
   cross join (select not exists (select from gates) as open) as all_gates
   -- Through arrays, as in publish_backlog.
   cross join lateral (
@@ -20,7 +19,7 @@ with drawn as materialized (
         all_gates.open and serial_key is null and cancel_requested_at is null and expires_at is null and not (guarded or suspect) as plain
       from jobs
       where queue = t.queue and priority = t.priority and light and org_id = t.org_id and backlog_since is not null
-        and backlog_since >= coalesce(t.floor, '-infinity')
+        and backlog_since >= coalesce(t.cursor, '-infinity')
       order by backlog_since, id limit t.count for update of jobs skip locked
     ) as oldest
   ) as d
@@ -28,20 +27,20 @@ with drawn as materialized (
 asked as (
   select j.id, j.org_id, j.job_type, j.queue, j.payload, j.serial_key, j.priority, j.run_at, j.expires_at, j.cancel_requested_at, j.cancel_reason,
     n.starts or j.suspect as starts
-  -- A plan that is kept for arrays of any length takes them for short: any further join with the array would be a loop in a loop.
+  -- With a cached generic plan PostgreSQL assumes a short array, so a second join on it becomes a nested loop. Join it once.
   -- A job that was hinted at twice asks for one slot of its key.
   from (
     select id, bool_or(starts) as starts from (
       select * from unnest((select %(job_ids)s::uuid[]), (select %(starts)s::boolean[])) as u (id, starts)
       union all
-      select unnest(others), false from drawn
+      select unnest(others), false from from_backlog
     ) as w group by id
   ) as n join jobs j using (id)
   where j.state = 'queued'
   order by j.id
   for update of j skip locked
 ),
-judged as (
+checked as (
   select a.id, a.serial_key, a.priority, a.run_at, a.cancel_reason, a.starts, g.gate,
     case
       when a.cancel_requested_at is not null then 'canceled'
@@ -49,7 +48,7 @@ judged as (
       when a.run_at > now() + interval '60 seconds' then 'early'
       when g.gate is not null then 'gated'
       else 'claimed'
-    end as verdict
+    end as answer
   from asked a
   cross join lateral (
     select case when exists (select from gates)
@@ -60,15 +59,15 @@ slots as (
   select t.job_id from (
     select array_agg(serial_key order by serial_key, priority desc, run_at, id) as keys,
       array_agg(id order by serial_key, priority desc, run_at, id) as ids
-    from judged where verdict = 'claimed' and serial_key is not null
+    from checked where answer = 'claimed' and serial_key is not null
     having count(*) > 0
   ) as w
   cross join lateral postroom.take_slots(w.keys, w.ids) as t (job_id)
 ),
-final_say as (
+final as (
   select d.id, d.serial_key, d.run_at, d.cancel_reason, d.starts, d.gate,
-    case when d.verdict = 'claimed' and d.serial_key is not null and s.job_id is null then 'serial' else d.verdict end as verdict
-  from judged d left join slots s on s.job_id = d.id
+    case when d.answer = 'claimed' and d.serial_key is not null and s.job_id is null then 'serial' else d.answer end as answer
+  from checked d left join slots s on s.job_id = d.id
 ),
 claimed as (
   update jobs j set
@@ -81,29 +80,29 @@ claimed as (
     next_check_at = case
       when j.next_check_at between now() and now() + least(%(lease)s::interval, j.deadline) then j.next_check_at
       else now() + least(%(lease)s::interval, j.deadline) end
-  from final_say f
-  where j.id = f.id and f.verdict = 'claimed'
+  from final f
+  where j.id = f.id and f.answer = 'claimed'
   returning j.id, j.org_id, j.project_id, j.job_type, j.queue, j.state, j.payload, j.payload_version, j.attempt, j.max_attempts, j.losses,
     j.suspect, j.deadline, j.created_at, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent, j.worker_id,
     j.claimed_at, j.guarded, j.idempotency_key
 ),
--- Drawn jobs that nothing can stand against: where they were locked they are updated. A job that somebody moved between this
+-- Jobs of a backlog that nothing can refuse are updated where they were locked. A job that somebody moved between this
 -- statement's snapshot and its lock is not found there, and stays in the backlog.
 taken as (
   update jobs j set
     state = 'claimed', claim_token = %(token)s, worker_id = %(worker_id)s, claimed_at = now(),
     backlog_since = null, next_check_at = now() + least(%(lease)s::interval, j.deadline)
-  where j.ctid = any (array(select unnest(plain) from drawn))
+  where j.ctid = any (array(select unnest(plain) from from_backlog))
   returning j.id, j.job_type, j.queue, j.org_id, j.project_id, j.payload, j.payload_version, j.attempt + 1, j.max_attempts,
     j.losses, j.deadline, j.created_at, false, j.suspect, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent
 ),
 kept as (
   update jobs j set
     published_at = null, backlog_since = null,
-    next_check_at = case f.verdict when 'early' then j.run_at end,
-    parked_by = case f.verdict when 'gated' then f.gate when 'serial' then 'key:' || f.serial_key end
-  from final_say f
-  where j.id = f.id and f.verdict in ('early', 'gated', 'serial')
+    next_check_at = case f.answer when 'early' then j.run_at end,
+    parked_by = case f.answer when 'gated' then f.gate when 'serial' then 'key:' || f.serial_key end
+  from final f
+  where j.id = f.id and f.answer in ('early', 'gated', 'serial')
   returning j.id
 ),
 guards as (
@@ -120,8 +119,8 @@ audited as (
 ended as materialized (
   select l.what from (
     select array_agg(id) as ids, array_agg(reason) as reasons, array_agg(jsonb_build_object('reason', reason)) as details, count(*)::int as jobs
-    from (select id, case verdict when 'expired' then 'expired' else coalesce(cancel_reason, 'canceled') end as reason
-          from final_say where verdict in ('canceled', 'expired')) as e
+    from (select id, case answer when 'expired' then 'expired' else coalesce(cancel_reason, 'canceled') end as reason
+          from final where answer in ('canceled', 'expired')) as e
     having count(*) > 0
   ) as q
   cross join lateral postroom.leave_claims(q.ids, '{}', states => array_fill('canceled'::text, array[q.jobs]), reasons => q.reasons,
@@ -136,14 +135,14 @@ granted as (
   select * from taken
 ),
 others as (
-  select f.verdict, f.id as refused_id, null::int as place, null::timestamptz as since,
+  select f.answer, f.id as refused_id, null::int as place, null::timestamptz as since,
     -- A job that could have had a slot of its key and does not take it: another one may.
-    case when f.serial_key is not null and f.verdict in ('early', 'gated')
+    case when f.serial_key is not null and f.answer in ('early', 'gated')
       then postroom.call_waiters(array[f.serial_key], %(job_ids)s::uuid[]) end as called
-  from final_say f cross join (select count(*) from ended) as all_ended where f.verdict <> 'claimed'
+  from final f cross join (select count(*) from ended) as all_ended where f.answer <> 'claimed'
   union all
-  select 'drawn', null, place::int, since, null from drawn where since is not null
+  select 'cursor', null, place::int, since, null from from_backlog where since is not null
 )
 -- A row of either kind, and NULL in the columns of the other.
-select coalesce(o.verdict, 'claimed') as verdict, o.refused_id, o.place, o.since, g.*, o.called
+select coalesce(o.answer, 'claimed') as answer, o.refused_id, o.place, o.since, g.*, o.called
 from granted g full join others o on false

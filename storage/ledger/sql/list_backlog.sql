@@ -1,6 +1,6 @@
 -- Which queues have a backlog, at which priorities, the highest first, and of which kinds: ordinary jobs, light ones, or both.
 -- One look into the index for each answer and for the next after it, for each look may pass entries of jobs that have gone.
-with recursive levels as (
+with recursive classes as (
   select q.queue, first.priority, first.light
   from unnest(%(queues)s::text[]) as q (queue)
   cross join lateral (
@@ -8,7 +8,7 @@ with recursive levels as (
   ) as first
   union all
   select l.queue, next.priority, next.light
-  from levels l
+  from classes l
   cross join lateral (
     select * from (
       select j.priority, j.light from jobs j
@@ -24,4 +24,4 @@ with recursive levels as (
     order by priority desc, light limit 1
   ) as next
 )
-select queue, priority, light from levels order by queue, priority desc, light
+select queue, priority, light from classes order by queue, priority desc, light

@@ -22,7 +22,7 @@ marked as (
   update jobs j set
     backlog_since = null, parked_by = p.gate,
     published_at = case when p.gate is null then now() end,
-    next_check_at = case when p.gate is null then now() + %(patience)s::interval end
+    next_check_at = case when p.gate is null then now() + %(hint_timeout)s::interval end
   from picked p where j.id = p.id
   returning j.id, j.job_type, j.queue, j.light, j.published_at is not null as published, p.round, j.org_id, j.run_at
 )

@@ -1,4 +1,4 @@
--- Lets another job have the key of a dead one, and tells what its replay takes over.
+-- Lets another job have the key of a dead one, and returns what its replay inherits.
 with freed as (
   update idempotency_keys k set expires_at = now()
   from jobs j

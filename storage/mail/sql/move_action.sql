@@ -1,4 +1,4 @@
--- Moves an action from one state to another, with what the new state must tell; nothing when it was elsewhere.
+-- Moves an action from one state to another, with the values of the new state; nothing when it was elsewhere.
 update actions set
   state = %(to)s, undo_hint = coalesce(%(undo_hint)s, undo_hint), error = coalesce(%(error)s, error), job_id = coalesce(%(job_id)s, job_id),
   started_at = case when %(to)s = 'running' then now() else started_at end,

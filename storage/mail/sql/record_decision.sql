@@ -1,4 +1,4 @@
--- A decision with its actions, once per message and job: a job that runs again is told what it decided before.
+-- A decision with its actions, once per message and job: a job that runs again gets what it decided before.
 with decided as (
   insert into decisions (org_id, account_id, gmail_message_id, job_id, source, classification, confidence, rationale,
                          needs_reply, needs_review, caution, label_ids, rule_ids, model)

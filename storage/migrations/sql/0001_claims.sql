@@ -78,7 +78,7 @@ create trigger jobs_move after update of state on jobs for each row
   when (new.state = 'dead' or old.finished_at is not null or (old.state = 'queued' and new.finished_at is not null and new.state <> 'canceled')
         or (old.state = 'running' and new.state = 'claimed'))
   execute function postroom.check_move();
-create trigger jobs_born_dead after insert on jobs for each row
+create trigger jobs_dead_on_arrival after insert on jobs for each row
   when (new.state = 'dead') execute function postroom.check_move();
 
 -- How many jobs of a concurrency key may be held at once: what its job type says today. A key begins with its type's name.
@@ -156,7 +156,7 @@ $$;
 grant execute on function postroom.call_waiters(text[], uuid[]) to postroom_ledger;
 
 -- Frees the concurrency keys that these jobs held and calls a waiting job for each slot that became free: by priority, then by
--- age. The caller publishes what it returns, and if it cannot, the relay does when the patience is over.
+-- age. The caller publishes what it returns, and if it cannot, the relay does when the hint timeout is over.
 create function postroom.free_slots(of_jobs uuid[])
 returns table (job_id uuid, job_type text, queue text, light boolean)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$

@@ -1,4 +1,4 @@
--- End-of-job hooks: an SQL function that a job type names (job_types.on_end) tells the domain rows that waited for a job, in the
+-- End-of-job hooks: an SQL function that a job type names (job_types.on_end) updates the domain rows that waited for a job, in the
 -- transaction that ends the job. docs/explanation/life-of-a-job.md#end-of-job-hooks says what a hook may do.
 
 -- Hooks run as postroom_hooks: under the tenants' policies and grants, for the org of the job, and with no login.

@@ -1,4 +1,4 @@
--- Enqueueing: four doors, one path. Every door ends in postroom.enqueue_jobs.
+-- Enqueueing: four kinds of producers, one path. Each ends in postroom.enqueue_jobs.
 
 -- The gate that keeps a job back, the longest of several, as jobs.parked_by names it; null when none does. Looks each
 -- possible gate up by its key, so that thousands of parked accounts cost nothing.
@@ -23,9 +23,9 @@ grant execute on function postroom.gate_of(uuid, text, text, text) to postroom_l
 -- Inserts jobs, their guards and their audit events in the caller's transaction; all of a batch in one statement.
 -- requests: a JSON array of objects (job_type, org_id, payload, and the optional fields of the job contract).
 -- publisher: true when the caller will publish the hints after its commit; else they wait for the relay, which is woken.
--- burst: so many due jobs of an org and queue are published at once; the rest, and all of a crowded org's, wait for the relay.
+-- burst: so many due jobs of an org and queue are published at once; the rest, and all jobs of an org over its burst, wait for the relay.
 create function postroom.enqueue_jobs(
-  requests jsonb, publisher boolean default false, patience interval default '30 seconds', burst integer default 20
+  requests jsonb, publisher boolean default false, hint_timeout interval default '30 seconds', burst integer default 20
 )
 returns table (place bigint, job_id uuid, job_type text, queue text, created boolean, publish boolean, light boolean)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
@@ -104,7 +104,7 @@ begin
       status = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then 'pending' else k.status end
     returning k.org_id, k.key, k.job_id
   ),
-  judged as (
+  checked as (
     select a.*, coalesce(g.job_id, a.id) as winner, coalesce(g.job_id = a.id, true) as wins, a.due_at <= now() as due,
            case when a.due_at <= now() and exists (select from gates) then
              postroom.gate_of(a.org_id, a.type_name, a.type_queue, a.payload ->> 'account_id') end as gate
@@ -115,9 +115,9 @@ begin
     select j.*, j.wins and j.due and j.gate is null as ready,
            row_number() over (partition by j.type_queue, j.org_id, j.wins and j.due and j.gate is null
                               order by j.priority desc, j.place) as rank,
-           exists (select from crowds c where c.queue = j.type_queue and c.org_id = j.org_id)
-             or exists (select from crowds c where c.queue = j.type_queue and c.org_id is null) as crowded
-    from judged j
+           exists (select from orgs_over_burst o where o.queue = j.type_queue and o.org_id = j.org_id)
+             or exists (select from orgs_over_burst o where o.queue = j.type_queue and o.org_id is null) as over_burst
+    from checked j
   ),
   inserted as (
     insert into jobs (id, org_id, project_id, job_type, queue, priority, payload, payload_version, idempotency_key, guarded,
@@ -129,16 +129,16 @@ begin
            actor_type, actor_id, coalesce(given_request, id::text), coalesce(given_correlation, given_request, id::text),
            traceparent, parent_id, replay_of,
            coalesce(given_attempts, type_attempts), type_deadline, coalesce(created_at, now()), due_at, expires_at,
-           case when ready and publisher and not crowded and rank <= burst then now() end,
-           case when not due then due_at when ready and publisher and not crowded and rank <= burst then now() + patience end,
-           case when ready and not (publisher and not crowded and rank <= burst) then due_at end,
+           case when ready and publisher and not over_burst and rank <= burst then now() end,
+           case when not due then due_at when ready and publisher and not over_burst and rank <= burst then now() + hint_timeout end,
+           case when ready and not (publisher and not over_burst and rank <= burst) then due_at end,
            gate
     from placed where wins
     on conflict (id) do nothing
     returning id, org_id, project_id, job_type, actor_type, actor_id, request_id, correlation_id, run_at, parent_id, replay_of,
               published_at
   ),
-  told as (
+  audited as (
     insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
       parent_id, replay_of, data)
     select 'job.enqueued', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, 0, parent_id, replay_of,
@@ -146,15 +146,15 @@ begin
     from inserted
   ),
   marked as (
-    insert into crowds (queue, org_id)
-    select distinct type_queue, org_id from placed where ready and not crowded and rank > burst
+    insert into orgs_over_burst (queue, org_id)
+    select distinct type_queue, org_id from placed where ready and not over_burst and rank > burst
   )
   select p.place, p.winner, p.type_name, p.type_queue, i.id is not null, i.published_at is not null, p.light
   from placed p left join inserted i on i.id = p.id and p.wins
   order by p.place;
 
-  if not publisher or exists (select from crowds c where c.since = now()) then
-    -- The relay stays awake while a tenant is crowded: whoever adds to its backlog need not wake it again.
+  if not publisher or exists (select from orgs_over_burst o where o.since = now()) then
+    -- The relay stays awake while a tenant is over its burst: whoever adds to its backlog need not wake it again.
     perform pg_notify('postroom_due', '');
   end if;
 end
@@ -170,7 +170,7 @@ language sql stable as $$
     or (mode = 'while_active' and status not in ('pending', 'running')))
 $$;
 
--- The second door: any language, inside its own transaction. Returns the job's id, or the id of the job that has the key.
+-- The SQL door, for any language, inside its own transaction. Returns the job's id, or the id of the job that has the key.
 create function postroom.enqueue(
   job_type text, org_id uuid, payload jsonb default '{}', run_at timestamptz default null, priority integer default 0,
   project_id uuid default null, idempotency_key text default null, expires_at timestamptz default null,

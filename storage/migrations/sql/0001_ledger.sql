@@ -1,4 +1,4 @@
--- The ledger: every job, its guards, steps, audit trail and dead letter. docs/explanation/life-of-a-job.md tells its story.
+-- The ledger: every job, its guards, steps, audit log and dead letter. docs/explanation/life-of-a-job.md describes them.
 
 -- One row per process that runs jobs; renewing it keeps all the claims of the process.
 create table workers (
@@ -12,7 +12,7 @@ create table workers (
 create index workers_lease on workers (lease_until);
 grant select, insert, update, delete on workers to postroom_ledger;
 
--- What the catalogue says of each job type, so that every door decides alike; written by the workers at their start.
+-- What the catalogue says of each job type, so that every producer decides alike; written by the workers at their start.
 create table job_types (
   name text primary key check (name ~ '^[a-z_]+\.[a-z_]+$'),
   aliases text[] not null default '{}',
@@ -28,7 +28,7 @@ create table job_types (
   serial_limit smallint not null default 1 check (serial_limit between 1 and 1000),
   light boolean not null default false,
   providers text[] not null default '{}',
-  -- The function postroom.<on_end>(jsonb) that is told when a job of this type ends, and until when such jobs' hooks are deferred.
+  -- The function postroom.<on_end>(jsonb) that is called when a job of this type ends, and until when such jobs' hooks are deferred.
   on_end text,
   hook_paused_until timestamptz,
   seen_at timestamptz not null default now()
@@ -66,17 +66,17 @@ create domain postroom.run_at as timestamptz
 create domain postroom.expires_at as timestamptz
   check (value between '0001-01-02 00:00+00' and '9999-12-30 00:00+00');
 
--- An unfinished job stands on exactly one of three shelves; a final one on none. No index names the state or changes by a
--- claim, so that the claim of a published job stays a HOT update. docs/explanation/fairness.md has a picture.
+-- An unfinished job is in exactly one of three waiting states, each a column; a finished one is in none. No index names the
+-- state or changes by a claim, so that the claim of a published job stays a HOT update. docs/explanation/fairness.md has a picture.
 -- next_check_at: when the relay must check the job: a scheduled job when it is due, a published one when its hint has been
 --   out too long, a claimed one when its worker's lease could have ended.
 -- light: whether its type was light when it was enqueued; such jobs of milliseconds stand apart in the backlog.
 -- backlog_since: it is due since then and not published; the relay publishes it when its turn has come. A light one stays
---   there until it is claimed: the relay publishes a ticket, and who holds that claims the oldest.
+--   there until it is claimed: the relay asks for claims from the backlog, and a worker claims the oldest.
 -- parked_by: it waits for a gate to open (gate:<scope>:<key>) or for its concurrency key (key:<serial_key>), and nobody
 --   looks at it before that happens.
 create table jobs (
-  -- Its index and the audit trail's begin half full: what a claim and a settlement add stands beside the first entry, and
+  -- Its index and the audit log's begin half full: what a claim and a settlement add stands beside the first entry, and
   -- would split a page that the enqueueing had filled.
   id uuid default uuidv7() primary key with (fillfactor = 50),
   -- Looked up once per org and statement (require_orgs) by those that insert; row by row it was a tenth of an enqueue.
@@ -126,7 +126,7 @@ create table jobs (
   constraint final_when_finished check ((state in ('succeeded', 'failed', 'dead', 'canceled')) = (finished_at is not null)),
   constraint claimed_with_token check ((state in ('claimed', 'running')) = (claim_token is not null and worker_id is not null and claimed_at is not null)),
   constraint running_was_started check (state <> 'running' or (started_at is not null and attempt > 0)),
-  constraint one_shelf_until_finished check (num_nonnulls(next_check_at, backlog_since, parked_by) = (finished_at is null)::int),
+  constraint one_waiting_state_until_finished check (num_nonnulls(next_check_at, backlog_since, parked_by) = (finished_at is null)::int),
   constraint only_queued_jobs_wait check (state = 'queued' or (backlog_since is null and parked_by is null)),
   constraint failure_has_error check (state not in ('failed', 'dead') or error is not null),
   constraint canceled_has_reason check (state <> 'canceled' or cancel_reason is not null)
@@ -201,13 +201,13 @@ grant select, insert, update, delete on serial_slots to postroom_ledger;
 -- Tenants that have more jobs in a queue than their burst, so that all their new jobs wait for the relay; without an org:
 -- the whole queue, because the broker holds enough. The relay removes a mark when nothing waits any more. No unique index,
 -- because two enqueues that mark the same tenant must not wait for each other.
-create table crowds (
+create table orgs_over_burst (
   queue text not null,
   org_id uuid,
   since timestamptz not null default now()
 );
-create index crowds_tenant on crowds (queue, org_id);
-grant select, insert, delete on crowds to postroom_ledger;
+create index orgs_over_burst_tenant on orgs_over_burst (queue, org_id);
+grant select, insert, delete on orgs_over_burst to postroom_ledger;
 
 create table job_steps (
   job_id uuid not null references jobs (id) on delete cascade,
@@ -223,11 +223,11 @@ call postroom.fence_table('job_steps', 'org_id', 'select');
 grant select, insert on job_steps to postroom_ledger;
 grant select on job_steps to postroom_tenant;
 
--- The audit trail as it is written; to be read as `audit_log`. Append-only by grants and, against the owner's slips too, by trigger.
+-- The entries of the audit log; read them through the view `audit_log`. Append-only by grants and, against the owner's slips too, by trigger.
 create table audit_entries (
   -- No primary key: nobody else gives ids than the sequence, and a unique index was a tenth of what PostgreSQL does for a
-  -- light job (docs: 2026-11-22-the-trail-has-no-unique-index.md).
-  -- Every other number, for an entry may tell of two events.
+  -- light job (docs: 2026-11-22-the-audit-log-has-no-unique-index.md).
+  -- Every other number, for an entry may stand for two events.
   id bigint not null generated always as identity (start with 2 increment by 2),
   at timestamptz not null default clock_timestamp(),
   -- Every job writes one of the first four; the expression alone would cost as much as the rest of their checks.
@@ -252,13 +252,13 @@ create table audit_entries (
   data jsonb check (data is null or postroom.carries_secret(data) is null)
 );
 create index audit_entries_job on audit_entries (job_id) where job_id is not null;
--- For those who read the trail on from where they were, in both parts of the view. Rows come in about the order of their ids.
+-- For those who read the log on from where they were, in both parts of the view. Rows come in about the order of their ids.
 create index audit_entries_order on audit_entries using brin (id) with (pages_per_range = 32, autosummarize = on);
 create index audit_entries_starts on audit_entries using brin ((id - 1)) with (pages_per_range = 32, autosummarize = on)
   where began_at is not null;
 create function postroom.refuse_change() returns trigger language plpgsql as $$
 begin
-  raise exception 'the audit trail is append-only' using errcode = '42501';
+  raise exception 'the audit log is append-only' using errcode = '42501';
 end
 $$;
 create trigger audit_entries_append_only before update or delete on audit_entries
@@ -273,7 +273,7 @@ grant select, insert on audit_entries to postroom_ledger;
 grant select, insert (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
   on audit_entries to postroom_tenant;
 
--- The audit trail: a row per event, by the order of their ids, with the columns of `audit_entries` but `began_at`. An org's handlers see
+-- The audit log: a row per event, by the order of their ids, with the columns of `audit_entries` but `began_at`. An org's handlers see
 -- their own.
 create view audit_log with (security_invoker = true) as
 select id, at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,

@@ -1,5 +1,5 @@
 -- Mailboxes and what may be done with them. Every foreign key of a tenant's table carries the org, so that no row of one
--- org can point at another's; unique keys begin with the org, so that a refusal tells nothing about another's rows.
+-- org can point at another's; unique keys begin with the org, so that a refusal reveals nothing about another's rows.
 alter table users add constraint users_of_org unique (org_id, id);
 
 create table accounts (

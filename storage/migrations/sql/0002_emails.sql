@@ -64,7 +64,7 @@ create table llm_calls (
   at timestamptz not null default now(),
   foreign key (org_id, account_id) references accounts (org_id, id)
 );
--- A job that is told twice of one call has paid for it once.
+-- A call that is recorded twice has been paid once.
 create unique index llm_calls_request on llm_calls (org_id, request_id) where request_id is not null;
 create index llm_calls_org on llm_calls (org_id, at);
 call postroom.fence_table('llm_calls');

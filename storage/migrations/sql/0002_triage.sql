@@ -1,4 +1,4 @@
--- How mail is judged: the user's rules, what the model is told, and every decision with the actions it led to.
+-- How mail is classified: the user's rules, what the model is given, and every decision with the actions it led to.
 
 -- The label ids that a rule names anywhere, in its conditions or its actions.
 create function postroom.named_labels(document jsonb) returns text[]
@@ -32,7 +32,7 @@ grant select, insert, update, delete on rules to postroom_tenant;
 
 -- Scopes: 'global' is the whole org, 'account' one mailbox; 'domain' and 'sender' name whom the mail comes from, in one
 -- mailbox or, without an account, in all of the org's.
--- Conditions in plain words, judged by the model.
+-- Conditions in plain words, which the model decides.
 create table llm_rules (
   id uuid primary key default uuidv7(),
   org_id uuid not null references orgs (id),

@@ -10,7 +10,7 @@ grant select, insert, update, delete on org_budgets to postroom_ledger;
 grant select on org_budgets to postroom_tenant;
 
 -- What an org has spent on the model in a day (UTC), and what is reserved for calls that are under way. A day that is
--- exhausted has been told of once.
+-- exhausted has been audited once.
 create table budget_days (
   org_id uuid not null references orgs (id),
   day date not null,

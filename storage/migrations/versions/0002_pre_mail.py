@@ -1,4 +1,4 @@
-"""Mailboxes, their messages, how these are judged, and the life of what wants an answer."""
+"""Mailboxes, their messages, how these are classified, and the life of what wants an answer."""
 
 from storage.migrations.statements import run_files
 

@@ -1,4 +1,4 @@
--- Locks an org's day until the end of the transaction and tells how it stands; whoever sets a budget takes the same lock, so
+-- Locks an org's day until the end of the transaction and returns how it stands; whoever sets a budget takes the same lock, so
 -- that a gate cannot be closed for a budget that has just been raised.
 with made as (
   insert into budget_days as d (org_id, day) values (%(org_id)s, (now() at time zone 'UTC')::date)

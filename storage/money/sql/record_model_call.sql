@@ -1,4 +1,4 @@
--- One paid call, whatever became of its answer; a call that is told twice is one call.
+-- One paid call, whatever became of its answer; a call that is recorded twice is one call.
 insert into llm_calls (org_id, account_id, job_id, purpose, model, stop_reason, request_id, refusal, input_tokens, output_tokens,
                        cache_creation_5m_tokens, cache_creation_1h_tokens, cache_read_tokens, cost_microcents)
 select org_id, id, %(job_id)s, %(purpose)s, %(model)s, %(stop_reason)s, %(request_id)s, %(refusal)s, %(input_tokens)s, %(output_tokens)s,

@@ -22,13 +22,13 @@ from domain.jobs.failures import (
     Uncertain,
 )
 from domain.jobs.job import FINAL, Cancel, ClaimedJob, Done, JsonObject, Origin, Outcome, Snooze, State
-from domain.jobs.lifecycle import MAX_LOSSES, MOVES, LossCause, LostClaim, lose, lose_claim, settle
+from domain.jobs.lifecycle import MAX_LOSSES, MOVES, LossCause, LostClaim, lose, lose_claim, settlement_of
 from domain.jobs.retry import POLICIES, RetryPolicy
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=3)
 
-dice = st.floats(0, 1, exclude_max=True)
+jitter = st.floats(0, 1, exclude_max=True)
 policies = st.sampled_from(sorted(POLICIES.values(), key=lambda policy: policy.name))
 failures = st.sampled_from(
     [
@@ -68,21 +68,21 @@ def held(attempt: int, most: int = 5) -> ClaimedJob:
     )
 
 
-@given(outcomes, policies, attempts, dice)
+@given(outcomes, policies, attempts, jitter)
 def test_every_settlement_is_a_move_of_the_table_and_names_its_claim(
     outcome: Outcome | Failure, policy: RetryPolicy, attempt: int, throw: float
 ) -> None:
     job = held(attempt, policy.attempts)
-    settlement = settle(job, outcome, policy, NOW, throw)
+    settlement = settlement_of(job, outcome, policy, NOW, throw)
     assert (settlement.job_id, settlement.token) == (job.job_id, job.token)
     assert (State.RUNNING, settlement.state) in MOVES
 
 
-@given(outcomes, policies, attempts, dice)
+@given(outcomes, policies, attempts, jitter)
 def test_a_requeued_job_has_a_time_and_a_final_one_has_none(
     outcome: Outcome | Failure, policy: RetryPolicy, attempt: int, throw: float
 ) -> None:
-    settlement = settle(held(attempt, policy.attempts), outcome, policy, NOW, throw)
+    settlement = settlement_of(held(attempt, policy.attempts), outcome, policy, NOW, throw)
     if settlement.state is State.QUEUED:
         assert settlement.run_at is not None
         assert settlement.run_at >= NOW
@@ -91,19 +91,19 @@ def test_a_requeued_job_has_a_time_and_a_final_one_has_none(
         assert settlement.run_at is None
 
 
-@given(outcomes, policies, attempts, dice)
+@given(outcomes, policies, attempts, jitter)
 def test_attempts_only_fall_when_the_attempt_did_not_count(
     outcome: Outcome | Failure, policy: RetryPolicy, attempt: int, throw: float
 ) -> None:
-    settlement = settle(held(attempt, policy.attempts), outcome, policy, NOW, throw)
+    settlement = settlement_of(held(attempt, policy.attempts), outcome, policy, NOW, throw)
     excused = isinstance(outcome, Snooze | Throttled | Unauthorised)
     assert settlement.attempt_delta == (-1 if excused else 0)
 
 
-@given(policies, dice)
+@given(policies, jitter)
 def test_a_passing_failure_is_retried_until_the_attempts_are_used_up(policy: RetryPolicy, throw: float) -> None:
     states = [
-        settle(held(attempt, policy.attempts), Transient("x"), policy, NOW, throw).state
+        settlement_of(held(attempt, policy.attempts), Transient("x"), policy, NOW, throw).state
         for attempt in range(1, policy.attempts + 1)
     ]
     assert states == [State.QUEUED] * (policy.attempts - 1) + [State.DEAD]
@@ -120,22 +120,22 @@ def test_a_passing_failure_is_retried_until_the_attempts_are_used_up(policy: Ret
     ],
 )
 def test_what_no_retry_can_help_ends_at_once(failure: Failure, state: State) -> None:
-    settlement = settle(held(1), failure, POLICIES["standard"], NOW, 0.5)
+    settlement = settlement_of(held(1), failure, POLICIES["standard"], NOW, 0.5)
     assert settlement.state is state
     assert settlement.error is not None
 
 
 def test_a_lost_claim_is_given_back_under_its_token() -> None:
     job = held(1)
-    settlement = settle(job, ClaimLost("lost"), POLICIES["standard"], NOW, 0.5)
+    settlement = settlement_of(job, ClaimLost("lost"), POLICIES["standard"], NOW, 0.5)
     assert (settlement.state, settlement.attempt_delta, settlement.token) == (State.QUEUED, -1, job.token)
     assert settlement.detail["cause"] == "margin"
 
 
-@given(dice)
+@given(jitter)
 def test_a_throttled_job_waits_at_least_as_long_as_it_was_told_behind_a_gate(throw: float) -> None:
     failure = Throttled("slow", retry_after=timedelta(minutes=2), scope=Scope.ACCOUNT, provider="gmail")
-    settlement = settle(held(1), failure, POLICIES["standard"], NOW, throw)
+    settlement = settlement_of(held(1), failure, POLICIES["standard"], NOW, throw)
     assert settlement.run_at is not None
     assert settlement.run_at >= NOW + timedelta(minutes=2)
     assert settlement.gate is not None
@@ -144,7 +144,7 @@ def test_a_throttled_job_waits_at_least_as_long_as_it_was_told_behind_a_gate(thr
 
 
 def test_lost_consent_parks_the_account_until_somebody_opens_it() -> None:
-    settlement = settle(held(1), Unauthorised("gone", account="acc"), POLICIES["standard"], NOW, 0.5)
+    settlement = settlement_of(held(1), Unauthorised("gone", account="acc"), POLICIES["standard"], NOW, 0.5)
     assert settlement.gate is not None
     assert (settlement.gate.key, settlement.gate.until) == ("acc", None)
 
@@ -161,7 +161,7 @@ def test_lost_consent_parks_the_account_until_somebody_opens_it() -> None:
     ids=lambda outcome: type(outcome).__name__,
 )
 def test_whatever_a_reason_says_it_can_be_kept(outcome: Outcome | Failure) -> None:
-    settlement = settle(held(1), outcome, POLICIES["standard"], NOW, 0.5)
+    settlement = settlement_of(held(1), outcome, POLICIES["standard"], NOW, 0.5)
     written = f"{settlement.reason}{settlement.detail}{settlement.error}{settlement.gate}"
     assert "ab \ufffd" in written
     assert written.isprintable()
@@ -169,7 +169,7 @@ def test_whatever_a_reason_says_it_can_be_kept(outcome: Outcome | Failure) -> No
 
 def test_a_snooze_until_a_time_of_no_zone_is_refused() -> None:
     with pytest.raises(Invalid, match="until: has no time zone"):
-        settle(held(1), Snooze(LATER.replace(tzinfo=None), "later"), POLICIES["standard"], NOW, 0.5)
+        settlement_of(held(1), Snooze(LATER.replace(tzinfo=None), "later"), POLICIES["standard"], NOW, 0.5)
 
 
 @st.composite

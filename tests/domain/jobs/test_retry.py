@@ -1,4 +1,4 @@
-"""Retry is arithmetic: bounded, growing, and spread by the dice."""
+"""Retry is arithmetic: bounded, growing, and spread by jitter."""
 
 from datetime import timedelta
 
@@ -12,17 +12,17 @@ policies = st.sampled_from(sorted(POLICIES.values(), key=lambda policy: policy.n
 
 
 @given(policies, st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))
-def test_a_delay_is_never_negative_and_never_past_the_cap(policy: RetryPolicy, attempt: int, dice: float) -> None:
-    assert timedelta(0) <= policy.delay(attempt, dice) <= policy.cap
+def test_a_delay_is_never_negative_and_never_past_the_cap(policy: RetryPolicy, attempt: int, jitter: float) -> None:
+    assert timedelta(0) <= policy.delay(attempt, jitter) <= policy.cap
 
 
 @given(policies, st.integers(1, 40), st.floats(0.01, 1, exclude_max=True))
-def test_a_later_attempt_never_waits_less_for_the_same_dice(policy: RetryPolicy, attempt: int, dice: float) -> None:
-    assert policy.delay(attempt, dice) <= policy.delay(attempt + 1, dice)
+def test_a_later_attempt_never_waits_less_for_the_same_jitter(policy: RetryPolicy, attempt: int, jitter: float) -> None:
+    assert policy.delay(attempt, jitter) <= policy.delay(attempt + 1, jitter)
 
 
 @given(policies, st.integers(1, 40), st.floats(0, 0.5), st.floats(0.5, 1, exclude_max=True))
-def test_the_dice_spread_the_crowd(policy: RetryPolicy, attempt: int, low: float, high: float) -> None:
+def test_jitter_spreads_the_retries(policy: RetryPolicy, attempt: int, low: float, high: float) -> None:
     assert policy.delay(attempt, low) <= policy.delay(attempt, high)
 
 

@@ -22,15 +22,15 @@ def corpus_files() -> list[Path]:
 def automation_report() -> dict[str, dict[str, int]]:
     """Counts of `kind/weight` by folder."""
     counts: dict[str, Counter[str]] = {}
-    for path, kind, weight in _verdicts():
+    for path, kind, weight in _findings():
         counts.setdefault(path.parent.name, Counter())[f"{kind}/{weight}"] += 1
     return {group: dict(sorted(counter.items())) for group, counter in sorted(counts.items())}
 
 
-def _verdicts() -> Iterator[tuple[Path, str, str]]:
+def _findings() -> Iterator[tuple[Path, str, str]]:
     for path in corpus_files():
-        verdict = detect_automation(parse_message(path.read_bytes()))
-        yield path, verdict.kind.value, verdict.weight.value
+        found = detect_automation(parse_message(path.read_bytes()))
+        yield path, found.kind.value, found.weight.value
 
 
 def main() -> None:

@@ -53,7 +53,7 @@ def test_any_state_can_be_archived_and_skipped(state: EmailState) -> None:
     assert move(state, EmailEvent.SKIPPED) is EmailState.SKIPPED
 
 
-def test_all_of_the_story_is_in_the_table() -> None:
+def test_every_transition_is_in_the_table() -> None:
     state: EmailState | None = EmailState.PENDING
     for event, expected in (
         (EmailEvent.DRAFT_WRITTEN, EmailState.DRAFTED),

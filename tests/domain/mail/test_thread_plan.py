@@ -112,10 +112,10 @@ def test_every_action_passes_the_safety_enforcer(
     before: ThreadBefore, decision: Decision, automation: Automation
 ) -> None:
     plan = plan_thread(before, decision, automation)
-    assert plan.actions == SafetyEnforcer().judge(decision)
-    assert [verdict.action for verdict in plan.actions] == list(decision.actions)
-    dangerous = [verdict for verdict in plan.actions if verdict.danger is Danger.DANGEROUS]
-    assert {verdict.status for verdict in dangerous} <= {ActionStatus.APPROVED_PENDING}
+    assert plan.actions == SafetyEnforcer().check(decision)
+    assert [action.action for action in plan.actions] == list(decision.actions)
+    dangerous = [action for action in plan.actions if action.danger is Danger.DANGEROUS]
+    assert {action.status for action in dangerous} <= {ActionStatus.APPROVED_PENDING}
 
 
 @given(BEFORE, DECISIONS, AUTOMATIONS)

@@ -6,10 +6,10 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.scheduling.fairness import FLOOR, Tenant, Turn, Window, adapt, share
+from domain.scheduling.fairness import SMALLEST_WINDOW, Tenant, Turn, Window, adapt, share
 
 TENANTS = [Tenant(UUID(int=n), weight) for n, weight in enumerate((1, 1, 3, 2, 10), start=1)]
-windows = st.builds(Window, size=st.integers(FLOOR, 20_000), pace=st.floats(0, 50_000))
+windows = st.builds(Window, size=st.integers(SMALLEST_WINDOW, 20_000), pace=st.floats(0, 50_000))
 tenant_lists = st.lists(st.integers(1, 100), min_size=1, max_size=30).map(
     lambda weights: [Tenant(UUID(int=n), weight) for n, weight in enumerate(weights, start=1)]
 )
@@ -28,11 +28,11 @@ def ring(tenants: list[Tenant], turn: Turn | None) -> list[Tenant]:
     st.floats(0, 10),
     st.integers(1, 20_000),
 )
-def test_a_window_stays_between_its_floor_and_its_cap(
+def test_a_window_stays_between_its_smallest_size_and_its_cap(
     window: Window, taken: int, depth: int, seconds: float, cap: int
 ) -> None:
     after = adapt(window, taken=taken, depth=depth, seconds=seconds, cap=max(cap, window.size))
-    assert FLOOR <= after.size <= max(cap, window.size)
+    assert SMALLEST_WINDOW <= after.size <= max(cap, window.size)
     assert after.pace >= 0
 
 
@@ -49,18 +49,18 @@ def test_a_window_finds_the_pace_of_fast_workers_within_a_second(cap: int, pace:
         window = adapt(window, taken=taken, depth=depth, seconds=tick, cap=max(cap, 2 * pace))
         depth += window.room(depth)
     assert idle == 0
-    assert window.size <= max(FLOOR, pace), "a new job waits for a second at most"
+    assert window.size <= max(SMALLEST_WINDOW, pace), "a new job waits for a second at most"
 
 
-def test_a_window_of_slow_workers_stays_small_although_they_fill_their_hands_at_once() -> None:
+def test_a_window_of_slow_workers_stays_small_although_they_claim_much_at_once() -> None:
     window = Window()
     sizes = []
     for turn in range(400):
         taken = window.size if turn < 3 else int(turn % 20 == 0)  # then two jobs a second
         window = adapt(window, taken=taken, depth=window.size - taken, seconds=0.025, cap=10_000)
         sizes.append(window.size)
-    assert max(sizes) <= FLOOR * 8
-    assert sizes[-1] == FLOOR
+    assert max(sizes) <= SMALLEST_WINDOW * 8
+    assert sizes[-1] == SMALLEST_WINDOW
 
 
 def test_room_is_what_is_missing_and_never_negative() -> None:

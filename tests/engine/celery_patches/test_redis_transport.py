@@ -163,8 +163,8 @@ def test_keys_with_a_prefix_are_found(broker_url: str) -> None:
 
 def commands(client: redis.Redis) -> dict[str, int]:
     """How often each command was run that moves messages or guards them."""
-    told: dict[str, Any] = client.info("commandstats")
-    counted = {name.removeprefix("cmdstat_"): figures["calls"] for name, figures in told.items()}
+    stats: dict[str, Any] = client.info("commandstats")
+    counted = {name.removeprefix("cmdstat_"): figures["calls"] for name, figures in stats.items()}
     return {
         name: counted[name] for name in ("blmpop", "brpop", "rpop", "zadd", "hset", "zrem", "hdel") if name in counted
     }

@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.jobs.job import Hint
-from domain.scheduling.backlog_demand import HAND, Ticket
+from domain.scheduling.backlog_demand import LARGEST_MESSAGE, BacklogKey
 from engine.process.hints import (
     BUNDLE,
-    DRAW,
-    TICKETS,
+    CLAIM_BACKLOG,
+    DEMAND,
     TOGETHER,
     Unreadable,
     bundles,
+    demand_message,
     hint_message,
     is_ours,
     read_message,
-    ticket_message,
 )
 
 hints = st.builds(
@@ -61,23 +61,23 @@ def test_a_message_about_several_names_them_all() -> None:
     ("headers", "ours"),
     [
         (hint_message([Hint(uuid4(), "probe.a", "default")]), True),
-        (ticket_message({Ticket("default", 0, uuid4()): 1}), True),
+        (demand_message({BacklogKey("default", 0, uuid4()): 1}), True),
         ({"id": "1", "task": "probe.a", "origin": "gen1@host"}, False),
         ({}, False),
         (["origin"], False),
         (None, False),
     ],
-    ids=["a hint", "tickets", "a client's", "no headers", "a list", "nothing"],
+    ids=["a hint", "demand", "a client's", "no headers", "a list", "nothing"],
 )
 def test_a_message_is_ours_when_its_headers_say_so(headers: object, ours: bool) -> None:
     assert is_ours(headers) is ours
 
 
-def test_tickets_arrive_as_they_were_sent() -> None:
-    tickets = {Ticket("exports", 5, uuid4()): 3, Ticket("exports", -1, uuid4()): 1}
-    headers = json.loads(json.dumps(ticket_message(tickets)))
-    assert headers["task"] == DRAW
-    assert read_message("exports", headers) == list(tickets.items())
+def test_demand_arrives_as_it_was_sent() -> None:
+    demand = {BacklogKey("exports", 5, uuid4()): 3, BacklogKey("exports", -1, uuid4()): 1}
+    headers = json.loads(json.dumps(demand_message(demand)))
+    assert headers["task"] == CLAIM_BACKLOG
+    assert read_message("exports", headers) == list(demand.items())
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_tickets_arrive_as_they_were_sent() -> None:
         [7],
         [[0, "0"]],
         [[0, str(uuid4()), 0]],
-        [[0, str(uuid4()), HAND + 1]],
+        [[0, str(uuid4()), LARGEST_MESSAGE + 1]],
         [[0, str(uuid4()), "many"]],
         [["high", str(uuid4()), 1]],
         [[0, "nobody", 1]],
@@ -96,10 +96,10 @@ def test_tickets_arrive_as_they_were_sent() -> None:
         [[0, str(uuid4()), 1, 1]],
     ],
 )
-def test_tickets_that_cannot_be_read_are_refused_by_their_field(listed: object) -> None:
+def test_demand_that_cannot_be_read_is_refused_by_its_field(listed: object) -> None:
     with pytest.raises(Unreadable) as refusal:
-        read_message("default", ticket_message({}) | {TICKETS: listed})
-    assert refusal.value.field == TICKETS
+        read_message("default", demand_message({}) | {DEMAND: listed})
+    assert refusal.value.field == DEMAND
 
 
 @pytest.mark.parametrize("changed", [{"id": "seven"}, {"id": 7}, {TOGETHER: "seven"}, {TOGETHER: [7]}, {TOGETHER: 7}])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from domain.jobs.failures import Deed, Invalid, Scope, Throttled
+from domain.jobs.failures import CallState, Invalid, Scope, Throttled
 from engine.process.metering import Meters, counting_url
 from engine.process.runtime import Runtime
 from sandbox.servers.valkey_server import ValkeyServer
@@ -36,7 +36,7 @@ def test_a_window_takes_what_the_limit_allows_and_no_more(meters: Meters) -> Non
     made, refusal = calls_until_refused(meters, "gmail", "account-1", units=10)
     assert made == 3
     assert (refusal.scope, refusal.provider, refusal.code) == (Scope.ACCOUNT, "gmail", "limit.gmail.user")
-    assert refusal.deed is Deed.NOT_DONE
+    assert refusal.call_state is CallState.NOT_DONE
     assert timedelta(0) < refusal.retry_after <= timedelta(minutes=2)
 
 
@@ -80,8 +80,8 @@ def test_calls_go_on_uncounted_while_the_counting_place_is_away(tmp_path: Path) 
         with capture_logs() as logs:
             for _ in range(10):
                 meter("a.method", 1)
-    told = [(entry["event"], entry["limit"]) for entry in logs]
-    assert told == [("calls_not_counted", "anthropic.requests")], "told once, not at each call"
+    logged = [(entry["event"], entry["limit"]) for entry in logs]
+    assert logged == [("calls_not_counted", "anthropic.requests")], "logged once, not at each call"
 
 
 def test_a_provider_without_written_limits_has_no_meter(meters: Meters) -> None:

@@ -8,7 +8,7 @@ import pytest
 from psycopg import Connection
 
 from engine.process.runtime import Runtime
-from engine.relay.backlog import Feeder
+from engine.relay.backlog import BacklogPublisher
 from engine.relay.broker import Broker
 from engine.relay.relay import Relay
 from sandbox.servers.free_port import LOOPBACK, find_free_port
@@ -25,11 +25,11 @@ def org(database: Connection, store: Database) -> UUID:
 
 
 def turn(settings: Settings, broker_url: str) -> None:
-    """One round of a leader: the relay's own turn, and its feeder's."""
+    """One round of a leader: the relay's own turn, and its publisher's."""
     process = Runtime(Settings.model_validate(settings.model_dump() | {"broker_url": broker_url}))
     try:
         Relay(process).turn()
-        Feeder(process, Broker(process)).turn()
+        BacklogPublisher(process, Broker(process)).turn()
     finally:
         process.close()
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.scheduling.backlog_demand import Ticket
+from domain.scheduling.backlog_demand import BacklogKey
 from engine.worker.inbox import Inbox, Named, TakenHints
 
 ORG = UUID(int=1)
 NAMED = st.one_of(
     st.tuples(st.uuids(), st.just(1)),
-    st.tuples(st.builds(Ticket, st.just("default"), st.integers(-3, 3), st.just(ORG)), st.integers(1, 9)),
+    st.tuples(st.builds(BacklogKey, st.just("default"), st.integers(-3, 3), st.just(ORG)), st.integers(1, 9)),
 )
 MESSAGES = st.lists(st.lists(NAMED, min_size=1, max_size=4), max_size=6)
 
@@ -52,7 +52,7 @@ def test_hints_come_in_their_order_however_they_are_taken_and_put_back(
 
 
 def test_a_message_is_answered_when_its_last_hint_is_dealt_with() -> None:
-    inbox = received([[(Ticket("default", 0, ORG), 5)], [(uuid4(), 1)]])
+    inbox = received([[(BacklogKey("default", 0, ORG), 5)], [(uuid4(), 1)]])
     first, rest, other = inbox.take(2), inbox.take(9), inbox.take(9)
     assert (first.size, rest.size, other.size, inbox.hints, inbox.messages) == (2, 3, 1, 0, 2)
     assert list(inbox.deal_with([first])) == []

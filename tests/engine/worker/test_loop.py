@@ -13,8 +13,8 @@ from psycopg.errors import UndefinedColumn
 
 from domain.jobs.job import ClaimedJob, NewJob, State
 from domain.jobs.lifecycle import Settlement
-from domain.scheduling.backlog_demand import Ticket
-from engine.process.hints import TICKETS, Message, ticket_message
+from domain.scheduling.backlog_demand import BacklogKey
+from engine.process.hints import DEMAND, Message, demand_message
 from engine.process.runtime import Runtime
 from engine.worker import claims as claims_module
 from engine.worker import loop as loop_module
@@ -22,7 +22,7 @@ from engine.worker.execution import Report
 from engine.worker.loop import CHECK_S, LedgerLoop
 from settings import Settings
 from storage.ledger import ledger
-from tests.doubles.factories import PATIENCE, make_job_type, make_org
+from tests.doubles.factories import HINT_TIMEOUT, make_job_type, make_org
 from tests.engine.worker.test_lost_answers import Forgetful, run_process
 
 SLOTS = 4
@@ -46,7 +46,7 @@ class Hub:
 
 
 class Pool:
-    """Takes units and runs none."""
+    """Takes batches and runs none."""
 
     num_processes = SLOTS
     uses_semaphore = False
@@ -112,7 +112,7 @@ def org(database: Connection, process: Runtime) -> UUID:
 def fill(process: Runtime, org: UUID, count: int) -> list[UUID]:
     with process.database.ledger() as tx:
         jobs = [NewJob("probe_jobs.noop", org, {}) for _ in range(count)]
-        return [one.job_id for one in ledger.enqueue(tx, jobs, publisher=True, patience=PATIENCE, burst=0)]
+        return [one.job_id for one in ledger.enqueue(tx, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=0)]
 
 
 def states(database: Connection) -> list[str]:
@@ -125,24 +125,26 @@ def make_loop(process: Runtime) -> tuple[LedgerLoop, Consumer]:
     return loop, consumer
 
 
-def test_a_message_of_tickets_is_answered_when_they_are_used(process: Runtime, org: UUID, database: Connection) -> None:
+def test_a_message_with_demand_is_answered_when_its_jobs_are_claimed(
+    process: Runtime, org: UUID, database: Connection
+) -> None:
     job_ids, broker, (loop, consumer) = fill(process, org, 3), Broker(), make_loop(process)
-    loop.received(broker.message(ticket_message({Ticket("default", 0, org): 5})))
+    loop.received(broker.message(demand_message({BacklogKey("default", 0, org): 5})))
     assert broker.acknowledged == 0
     loop.turn()
-    # As many as could begin, for nobody knows yet how long they take; there were tickets for more than there are jobs.
+    # As many as could begin, for nobody knows yet how long they take; the demand was for more than there are jobs.
     assert states(database) == ["claimed"] * 3
     assert sorted(consumer.pool.jobs) == sorted(job_ids)
     loop.turn()
     assert (broker.acknowledged, loop.health()["hinted"]) == (1, 0)
 
 
-def test_tickets_that_came_before_a_job_was_seen_are_used_at_the_pace_of_the_first(
+def test_demand_that_came_before_a_job_was_seen_is_used_at_the_pace_of_the_first(
     process: Runtime, org: UUID, database: Connection
 ) -> None:
     fill(process, org, 64)
     broker, (loop, consumer) = Broker(), make_loop(process)
-    loop.received(broker.message(ticket_message({Ticket("default", 0, org): 64})))
+    loop.received(broker.message(demand_message({BacklogKey("default", 0, org): 64})))
     loop.turn()
     assert states(database).count("claimed") == SLOTS, "nobody knows yet how long they take"
     for _ in range(2):  # a turn claims before it learns from what it settles
@@ -157,7 +159,7 @@ def test_a_pool_s_thread_wakes_the_loop_only_when_no_turn_is_set(
 ) -> None:
     fill(process, org, 3)
     broker, (loop, consumer) = Broker(), make_loop(process)
-    loop.received(broker.message(ticket_message({Ticket("default", 0, org): 3})))
+    loop.received(broker.message(demand_message({BacklogKey("default", 0, org): 3})))
     loop.turn()
     first, *others = consumer.pool.reports(seconds=0.1)
     with ThreadPoolExecutor(1) as pool:
@@ -176,7 +178,7 @@ def test_what_cannot_be_written_by_a_mistake_of_ours_is_kept_and_written_later(
 ) -> None:
     fill(process, org, 2)
     broker, (loop, consumer) = Broker(), make_loop(process)
-    loop.received(broker.message(ticket_message({Ticket("default", 0, org): 2})))
+    loop.received(broker.message(demand_message({BacklogKey("default", 0, org): 2})))
     loop.turn()
     loop.deliver(consumer.pool.reports(seconds=0.1))
     database.execute("alter table audit_entries rename column data to facts")
@@ -189,20 +191,20 @@ def test_what_cannot_be_written_by_a_mistake_of_ours_is_kept_and_written_later(
     assert (loop.idle, states(database)) == (True, ["succeeded"] * 2)
 
 
-def test_tickets_that_cannot_be_read_are_refused(process: Runtime, org: UUID, database: Connection) -> None:
+def test_demand_that_cannot_be_read_is_refused(process: Runtime, org: UUID, database: Connection) -> None:
     broker, (loop, _) = Broker(), make_loop(process)
-    loop.received(broker.message(ticket_message({Ticket("default", 0, org): 5}) | {TICKETS: [["x"]]}))
+    loop.received(broker.message(demand_message({BacklogKey("default", 0, org): 5}) | {DEMAND: [["x"]]}))
     assert (broker.rejected, loop.health()["hinted"]) == (1, 0)
     refused = database.execute("select task, field, reason from refused_messages").fetchall()
-    assert refused == [("postroom.draw", "tickets", "cannot be read")]
+    assert refused == [("postroom.claim_backlog", "demand", "cannot be read")]
 
 
-def test_what_was_claimed_by_tickets_without_an_answer_is_given_back_and_claimed_again(
+def test_what_was_claimed_from_a_backlog_without_an_answer_is_given_back_and_claimed_again(
     process: Runtime, org: UUID, settings: Settings, database: Connection
 ) -> None:
     job_ids, broker, (loop, consumer) = fill(process, org, 2), Broker(), make_loop(process)
     first, process.database = process.database, Forgetful(settings, lost={1})
-    loop.received(broker.message(ticket_message({Ticket("default", 0, org): 2})))
+    loop.received(broker.message(demand_message({BacklogKey("default", 0, org): 2})))
     loop.turn()
     assert (loop.database_away, states(database), consumer.pool.jobs) == (True, ["claimed"] * 2, [])
     loop.turn()
@@ -225,7 +227,7 @@ def test_a_claim_that_is_committed_late_is_given_back_all_the_same(
     fill(process, org, 1)
     broker, (loop, consumer) = Broker(), make_loop(process)
     first, process.database = process.database, Forgetful(settings, lost={1})
-    loop.received(broker.message(ticket_message({Ticket("default", 0, org): 1})))
+    loop.received(broker.message(demand_message({BacklogKey("default", 0, org): 1})))
     loop.turn()
     token = database.execute("select claim_token from jobs").fetchone()
     hide = "update jobs set claim_token = uuidv4(), next_check_at = next_check_at + interval '1 hour'"

@@ -38,8 +38,8 @@ class Forgetful(Database):
         self._lose()
 
     @contextmanager
-    def lane(self) -> Iterator[Transaction]:
-        with super().lane() as transaction:
+    def pinned(self) -> Iterator[Transaction]:
+        with super().pinned() as transaction:
             yield transaction
         self._lose()
 
@@ -83,15 +83,15 @@ def test_what_happened_outside_is_recorded_although_the_database_was_away(
 ) -> None:
     """With a strategy that could never find out again, a lost record would need a person."""
     org = make_org(database)
-    before = len(probe_jobs.DEEDS)
+    before = len(probe_jobs.CALLS)
     with run_process(settings) as process:
         order = {"key": "sms:1", "goes": ["ok"], "strategy": "at_most_once"}
-        job_id = enqueue_one(process.database, org, "probe_jobs.deed", payload=order)
+        job_id = enqueue_one(process.database, org, "probe_jobs.effectful", payload=order)
         recording = 4  # after the claim, the look for a cancel, and the intent
         process.database = Forgetful(settings, lost={recording})
-        assert run_job(process, probe_jobs.deed, job_id) == "succeeded"
+        assert run_job(process, probe_jobs.effectful, job_id) == "succeeded"
         process.database.dispose()
-    assert len(probe_jobs.DEEDS) == before + 1
+    assert len(probe_jobs.CALLS) == before + 1
     statuses = database.execute("select status from idempotency_keys where kind = 'effect'").fetchall()
     assert statuses == [("succeeded",)]
     check_ledger(database)

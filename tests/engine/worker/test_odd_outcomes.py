@@ -12,9 +12,9 @@ from psycopg import Connection
 from domain.jobs.failures import Permanent, Transient
 from domain.jobs.job import Cancel, ClaimedJob, Done, Outcome, Snooze, State
 from domain.jobs.lifecycle import Settlement
-from domain.scheduling.backlog_demand import Ticket
+from domain.scheduling.backlog_demand import BacklogKey
 from engine.catalogue import catalogue
-from engine.process.hints import ticket_message
+from engine.process.hints import demand_message
 from engine.process.runtime import Runtime
 from engine.worker.execution import Report
 from engine.worker.loop import LedgerLoop
@@ -40,7 +40,7 @@ def claim(process: Runtime, org: UUID, count: int) -> tuple[LedgerLoop, list[Cla
     """A loop that has claimed so many jobs, and handed them to its pool."""
     fill(process, org, count)
     loop, consumer = make_loop(process)
-    loop.received(Broker().message(ticket_message({Ticket("default", 0, org): count})))
+    loop.received(Broker().message(demand_message({BacklogKey("default", 0, org): count})))
     loop.turn()
     return loop, consumer.pool.taken
 
@@ -67,7 +67,7 @@ def ends(database: Connection) -> dict[UUID, tuple[str, str | None]]:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "state", "told"),
+    ("outcome", "state", "reason"),
     [
         (Done(Counter(a=1)), "succeeded", None),
         (Done([1]), "dead", "output: is no JSON object"),  # type: ignore[arg-type] # what mypy would refuse
@@ -83,7 +83,7 @@ def ends(database: Connection) -> dict[UUID, tuple[str, str | None]]:
     ids=lambda given: f"{type(given).__name__}" if isinstance(given, Done | Cancel | Snooze | Exception) else None,
 )
 def test_an_odd_outcome_ends_its_own_job_and_no_other_s(
-    process: Runtime, org: UUID, database: Connection, outcome: Outcome | Exception, state: str, told: str | None
+    process: Runtime, org: UUID, database: Connection, outcome: Outcome | Exception, state: str, reason: str | None
 ) -> None:
     loop, (odd, *others) = claim(process, org, 3)
     loop.deliver([report_of(odd, outcome)])
@@ -93,11 +93,11 @@ def test_an_odd_outcome_ends_its_own_job_and_no_other_s(
     ended = ends(database)
     assert [ended[other.job_id] for other in others] == [("succeeded", None)] * 2
     assert ended[odd.job_id][0] == state
-    assert told is None or str(ended[odd.job_id][1]).startswith(told)
+    assert reason is None or str(ended[odd.job_id][1]).startswith(reason)
 
 
 @pytest.mark.parametrize(
-    ("broken", "told"),
+    ("broken", "reason"),
     [
         ({"reason": "\udce4", "state": "canceled"}, "text: carries a character that PostgreSQL cannot store"),
         ({"run_at": datetime(2099, 1, 1), "state": "queued"}, "outcome: cannot be written: TypeError"),  # noqa: DTZ001 - the point
@@ -106,7 +106,7 @@ def test_an_odd_outcome_ends_its_own_job_and_no_other_s(
     ids=["Python cannot", "a time of no zone", "PostgreSQL cannot"],
 )
 def test_a_settlement_that_cannot_be_written_becomes_a_failure_that_can(
-    process: Runtime, org: UUID, database: Connection, broken: dict[str, Any], told: str
+    process: Runtime, org: UUID, database: Connection, broken: dict[str, Any], reason: str
 ) -> None:
     """Whatever slipped past the pool."""
     loop, jobs = claim(process, org, 3)
@@ -117,7 +117,7 @@ def test_a_settlement_that_cannot_be_written_becomes_a_failure_that_can(
     assert loop.idle
     assert ends(database) == {
         jobs[0].job_id: ("succeeded", None),
-        jobs[1].job_id: ("dead", told),
+        jobs[1].job_id: ("dead", reason),
         jobs[2].job_id: ("succeeded", None),
     }
 
@@ -133,7 +133,7 @@ def test_a_claim_whose_answer_cannot_be_read_is_given_back(
 
     fill(process, org, 2)
     loop, consumer = make_loop(process)
-    loop.received(Broker().message(ticket_message({Ticket("default", 0, org): 2})))
+    loop.received(Broker().message(demand_message({BacklogKey("default", 0, org): 2})))
     with monkeypatch.context() as broken:
         broken.setattr(ledger, "claim", unreadable)
         with pytest.raises(ValueError, match="no such year"):

@@ -1,4 +1,4 @@
-"""The way into the pool: what becomes of units that the pool was told to forget."""
+"""The way into the pool: what becomes of batches that the pool was made to forget."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -38,7 +38,7 @@ class Clock:
 
 
 class Pool:
-    """Takes units and never begins them."""
+    """Takes batches and never begins them."""
 
     uses_semaphore, num_processes = False, 2
 
@@ -81,7 +81,7 @@ def test_a_place_is_used_again_when_no_child_can_write_to_it_any_more(
     assert {options["args"][1] for options in pool.taken[2:]} == {0, 1}
 
 
-def test_a_unit_that_a_child_has_accepted_is_not_taken_back(markers: Markers) -> None:
+def test_a_batch_that_a_child_has_accepted_is_not_taken_back(markers: Markers) -> None:
     reports: list[Report] = []
     pool = Pool()
     dispatcher = PoolDispatcher(reports.extend, lambda: NOW)

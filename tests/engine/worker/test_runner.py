@@ -65,7 +65,7 @@ def test_each_outcome_ends_as_the_table_says(
     assert (row(database, job_id)["state"], row(database, job_id)["attempt"]) == (end, attempt)
 
 
-def test_a_bug_is_retried_and_then_dead_with_its_story_and_without_secrets(
+def test_a_bug_is_retried_and_then_dead_with_its_diagnostics_and_without_secrets(
     process: Runtime, database: Connection, org: UUID
 ) -> None:
     job_id, first = run(process, org, probe_jobs.ending, word="bug")
@@ -153,16 +153,16 @@ def test_the_quarantine_job_raises_the_alert(process: Runtime, database: Connect
 
 
 def test_an_effect_that_went_well_is_not_repeated(process: Runtime, org: UUID) -> None:
-    before = len(probe_jobs.DEEDS)
-    key = f"deed:{org}"
+    before = len(probe_jobs.CALLS)
+    key = f"call:{org}"
     for _ in range(2):
-        _, end = run(process, org, probe_jobs.deed, key=key, goes=["ok"])
+        _, end = run(process, org, probe_jobs.effectful, key=key, goes=["ok"])
         assert end == "succeeded"
-    assert len(probe_jobs.DEEDS) == before + 1
+    assert len(probe_jobs.CALLS) == before + 1
 
 
 @pytest.mark.parametrize(
-    ("goes", "found", "strategy", "ends", "deeds"),
+    ("goes", "found", "strategy", "ends", "calls"),
     [
         (["refused", "ok"], "no", "find", ["queued", "succeeded"], 1),
         (["doubt", "ok"], "yes", "find", ["queued", "succeeded"], 1),
@@ -181,14 +181,14 @@ def test_doubt_is_resolved_as_the_strategy_says(
     found: str,
     strategy: str,
     ends: list[str],
-    deeds: int,
+    calls: int,
 ) -> None:
-    before = len(probe_jobs.DEEDS)
-    order = {"key": f"deed:{org}", "goes": goes, "found": found, "strategy": strategy}
-    job_id, end = run(process, org, probe_jobs.deed, **order)
+    before = len(probe_jobs.CALLS)
+    order = {"key": f"call:{org}", "goes": goes, "found": found, "strategy": strategy}
+    job_id, end = run(process, org, probe_jobs.effectful, **order)
     seen = [end, *(again(process, job_id) for _ in ends[1:])]
     assert seen == ends
-    assert len(probe_jobs.DEEDS) - before == deeds
+    assert len(probe_jobs.CALLS) - before == calls
     status = database.execute("select status from idempotency_keys where kind = 'effect'").fetchone()
     assert status == (("succeeded" if ends[-1] == "succeeded" else "unknown"),)
 
@@ -233,17 +233,17 @@ def test_a_job_that_a_stopping_process_has_claimed_does_not_begin(
 def test_without_margin_no_effect_begins_and_the_job_goes_back(
     process: Runtime, database: Connection, org: UUID, strategy: str
 ) -> None:
-    before = len(probe_jobs.DEEDS)
+    before = len(probe_jobs.CALLS)
     process.lease.renewed_at -= process.lease.length.total_seconds()
-    job_id, end = run(process, org, probe_jobs.deed, key="k", goes=["ok"], found="unclear", strategy=strategy)
+    job_id, end = run(process, org, probe_jobs.effectful, key="k", goes=["ok"], found="unclear", strategy=strategy)
     assert end == "returned"
-    assert len(probe_jobs.DEEDS) == before
+    assert len(probe_jobs.CALLS) == before
     assert (row(database, job_id)["state"], row(database, job_id)["attempt"]) == ("queued", 0)
     # The ledger saw no lapse: without its return the job would be held until its deadline.
     renew(process)
     process.lease.renewed(time.monotonic())
     assert again(process, job_id) == "succeeded"
-    assert len(probe_jobs.DEEDS) == before + 1
+    assert len(probe_jobs.CALLS) == before + 1
 
 
 def test_a_hint_is_published_only_after_the_commit(process: Runtime, org: UUID) -> None:

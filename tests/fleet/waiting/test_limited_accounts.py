@@ -11,7 +11,7 @@ from redis import Redis
 from sandbox.emulator.control import MessagePlace
 from tests.cluster.nodes import WorkerCommand, WorkerNode, run_worker
 from tests.doubles.factories import pass_time
-from tests.doubles.worlds import World, connect
+from tests.doubles.mail_environment import MailEnvironment, connect
 from tests.fleet.fleet import END_WITHIN_S, QUICK, environment_of
 from tests.invariants import check_ledger
 from tests.waiting import eventually
@@ -22,70 +22,68 @@ INBOX = 8
 
 
 @pytest.fixture
-def worker(world: World, tmp_path: Path) -> Iterator[WorkerNode]:
+def worker(env: MailEnvironment, tmp_path: Path) -> Iterator[WorkerNode]:
     """A worker of one slot, which may spend little per account."""
     rates = {"POSTROOM_RATE_LIMITS": f'{{"gmail.user": {LIMIT}}}'}
-    environment = QUICK | environment_of(world.process.settings) | rates
+    environment = QUICK | environment_of(env.process.settings) | rates
     node = run_worker(WorkerCommand(("default",), concurrency=1, name="single"), environment, tmp_path)
     node.ready()
     yield node
     node.teardown()
 
 
-def ingest(world: World, account_id: UUID, place: MessagePlace) -> UUID:
-    return world.enqueue(
+def ingest(env: MailEnvironment, account_id: UUID, place: MessagePlace) -> UUID:
+    return env.enqueue(
         "gmail.ingest",
         {"account_id": str(account_id), "message_id": place.message_id, "thread_id": place.thread_id},
     )
 
 
-def states(world: World, jobs: list[UUID]) -> list[str]:
-    rows = world.database.execute("select state from jobs where id = any (%s)", (jobs,)).fetchall()
+def states(env: MailEnvironment, jobs: list[UUID]) -> list[str]:
+    rows = env.database.execute("select state from jobs where id = any (%s)", (jobs,)).fetchall()
     return sorted(row[0] for row in rows)
 
 
-def test_a_limited_accounts_jobs_hold_no_slot_while_they_wait(world: World, worker: WorkerNode) -> None:
+def test_a_limited_accounts_jobs_hold_no_slot_while_they_wait(env: MailEnvironment, worker: WorkerNode) -> None:
     assert worker
-    neighbour = world.gmail.create_account("neighbour@postroom.example", "access-n", "refresh-n")
-    other = connect(world.process, "neighbour@postroom.example", "access-n", "refresh-n").account_id
-    places = [world.deliver(f"Letter {number}", "Hello.", label_ids=["SENT"]) for number in range(INBOX)]
-    waiting = [ingest(world, world.account.account_id, place) for place in places]
-    served = states_after_limit(world, waiting)
+    neighbour = env.gmail.create_account("neighbour@postroom.example", "access-n", "refresh-n")
+    other = connect(env.process, "neighbour@postroom.example", "access-n", "refresh-n").account_id
+    places = [env.deliver(f"Letter {number}", "Hello.", label_ids=["SENT"]) for number in range(INBOX)]
+    waiting = [ingest(env, env.account.account_id, place) for place in places]
+    served = states_after_limit(env, waiting)
     assert served == ["queued"] * (INBOX - 2) + ["succeeded"] * 2
     theirs = [neighbour.deliver(b"Subject: Letter\r\n\r\nHello.", label_ids=["SENT"]) for _ in range(2)]
-    passing = [ingest(world, other, place) for place in theirs]
-    eventually(
-        lambda: states(world, passing) == ["succeeded"] * 2, within=END_WITHIN_S, describe="the neighbour's jobs"
-    )
-    assert states(world, waiting) == served
-    assert len(world.gmail.journal("messages.get")) == 4
+    passing = [ingest(env, other, place) for place in theirs]
+    eventually(lambda: states(env, passing) == ["succeeded"] * 2, within=END_WITHIN_S, describe="the neighbour's jobs")
+    assert states(env, waiting) == served
+    assert len(env.gmail.journal("messages.get")) == 4
     query = "select distinct attempt from jobs where id = any (%s) and state = 'queued'"
-    assert world.database.execute(query, (waiting,)).fetchall() == [(0,)]
-    let_time_pass(world)
-    eventually(lambda: states(world, waiting).count("succeeded") >= 4, within=END_WITHIN_S, describe="two more")
-    states_after_limit(world, waiting)
-    check_ledger(world.database, open_jobs=world.count("select count(*) from jobs where finished_at is null"))
+    assert env.database.execute(query, (waiting,)).fetchall() == [(0,)]
+    let_time_pass(env)
+    eventually(lambda: states(env, waiting).count("succeeded") >= 4, within=END_WITHIN_S, describe="two more")
+    states_after_limit(env, waiting)
+    check_ledger(env.database, open_jobs=env.count("select count(*) from jobs where finished_at is null"))
 
 
-def states_after_limit(world: World, jobs: list[UUID]) -> list[str]:
+def states_after_limit(env: MailEnvironment, jobs: list[UUID]) -> list[str]:
     """How the jobs stand when two have been served, the account's gate is closed, and the others wait behind it."""
     gate = "select count(*) from gates where scope = 'account' and key = %s and until > now()"
     eventually(
-        lambda: world.count(gate, str(world.account.account_id)) and not running(world, jobs),
+        lambda: env.count(gate, str(env.account.account_id)) and not running(env, jobs),
         within=END_WITHIN_S,
         describe="the account's gate to close",
     )
-    return states(world, jobs)
+    return states(env, jobs)
 
 
-def running(world: World, jobs: list[UUID]) -> bool:
-    return bool({"claimed", "running"} & set(states(world, jobs)))
+def running(env: MailEnvironment, jobs: list[UUID]) -> bool:
+    return bool({"claimed", "running"} & set(states(env, jobs)))
 
 
-def let_time_pass(world: World) -> None:
+def let_time_pass(env: MailEnvironment) -> None:
     """A quarter of an hour in a moment: for the ledger, and for the windows in which calls are counted."""
-    pass_time(world.database, timedelta(minutes=15))
-    with Redis.from_url(world.process.settings.broker_url.get_secret_value()) as client:
+    pass_time(env.database, timedelta(minutes=15))
+    with Redis.from_url(env.process.settings.broker_url.get_secret_value()) as client:
         windows = list(client.scan_iter("postroom:limits:*"))
         assert windows
         client.delete(*windows)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from domain.jobs.failures import Deed, Failure, Permanent, Scope, Throttled, Transient
+from domain.jobs.failures import CallState, Failure, Permanent, Scope, Throttled, Transient
 from providers.anthropic.failures import month_turn
 from providers.anthropic.language_model import AnthropicModel
 from providers.ports import ModelRequest
@@ -32,9 +32,9 @@ def failed(conduct: Conduct, timeout_s: float = 5) -> Failure:
         with pytest.raises(Failure) as caught:
             model.ask(QUESTION)
         assert len(wire.seen) == 1
-    told = f"{caught.value!r}{caught.value.__cause__}{caught.value.__context__}"
-    assert "lunch" not in told
-    assert "sk-secret" not in told
+    shown = f"{caught.value!r}{caught.value.__cause__}{caught.value.__context__}"
+    assert "lunch" not in shown
+    assert "sk-secret" not in shown
     return caught.value
 
 
@@ -49,7 +49,7 @@ def refusal(status: int, kind: str, error_code: str | None = None, **headers: st
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"usage": {}}', b"[" * 100_000, b'{"model": "x"}'])
 def test_an_unreadable_answer_may_have_been_billed(body: bytes) -> None:
     failure = failed(reply(200, body))
-    assert (type(failure), failure.code, failure.deed) == (Transient, "anthropic.unreadable", Deed.IN_DOUBT)
+    assert (type(failure), failure.code, failure.call_state) == (Transient, "anthropic.unreadable", CallState.IN_DOUBT)
 
 
 REFUSALS = [
@@ -115,7 +115,7 @@ def test_the_reason_names_the_request_for_the_vendors_support() -> None:
 )
 def test_a_lost_answer_may_have_been_billed(conduct: Conduct, code: str) -> None:
     failure = failed(conduct, timeout_s=0.3)
-    assert (type(failure), failure.code, failure.deed) == (Transient, code, Deed.IN_DOUBT)
+    assert (type(failure), failure.code, failure.call_state) == (Transient, code, CallState.IN_DOUBT)
 
 
 def test_a_server_that_is_not_there_was_never_asked() -> None:
@@ -123,7 +123,7 @@ def test_a_server_that_is_not_there_was_never_asked() -> None:
         port = gone.getsockname()[1]
     with opened(f"http://127.0.0.1:{port}") as model, pytest.raises(Transient) as caught:
         model.ask(QUESTION)
-    assert (caught.value.code, caught.value.deed) == ("anthropic.unreachable", Deed.NOT_DONE)
+    assert (caught.value.code, caught.value.call_state) == ("anthropic.unreachable", CallState.NOT_DONE)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.jobs.failures import (
+    CallState,
     Conflict,
-    Deed,
     Failure,
     Gone,
     Permanent,
@@ -21,7 +21,7 @@ from domain.jobs.failures import (
     Transient,
     Unauthorised,
 )
-from providers.google.failures import TABLE, Call, Row, failure_of, judge
+from providers.google.failures import TABLE, Call, Row, failure_by_table, failure_of
 from providers.google.refusals import Refusal
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -81,7 +81,7 @@ def test_each_refusal_becomes_its_failure(
     failure = failure_of(reasoned(status, reason, message), READ)
     assert type(failure) is kind
     assert failure.code == code
-    assert failure.deed is Deed.NOT_DONE
+    assert failure.call_state is CallState.NOT_DONE
 
 
 def test_every_row_of_the_table_decides_some_refusal_above() -> None:
@@ -99,14 +99,14 @@ def _decides(row: Row, refusal: Refusal) -> bool:
 
 
 @pytest.mark.parametrize("status", [408, 500, 502, 503, 504])
-def test_a_server_error_on_a_write_leaves_the_deed_in_doubt(status: int) -> None:
+def test_a_server_error_on_a_write_leaves_the_call_in_doubt(status: int) -> None:
     failure = failure_of(http_error(status, {}), WRITE)
-    assert (type(failure), failure.deed, failure.code) == (Transient, Deed.IN_DOUBT, f"gmail.http_{status}")
+    assert (type(failure), failure.call_state, failure.code) == (Transient, CallState.IN_DOUBT, f"gmail.http_{status}")
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413, 429])
 def test_a_refused_write_did_nothing(status: int) -> None:
-    assert failure_of(http_error(status, {}), WRITE).deed is Deed.NOT_DONE
+    assert failure_of(http_error(status, {}), WRITE).call_state is CallState.NOT_DONE
 
 
 def test_the_reason_may_stand_in_the_details_only() -> None:
@@ -177,7 +177,7 @@ def test_each_refusal_of_the_token_endpoint(word: str, status: int, kind: type[F
 
 
 @pytest.mark.parametrize("content", [b"", b"<html>", b"[1]", b'{"error": "text"}', b"\xff"])
-def test_an_error_that_is_no_json_is_judged_by_its_status(content: bytes) -> None:
+def test_an_error_that_is_no_json_is_translated_by_its_status(content: bytes) -> None:
     error = HttpError(httplib2.Response({"status": "503"}), content, uri="https://gmail.googleapis.com/")
     assert failure_of(error, READ).code == "gmail.http_503"
 
@@ -196,7 +196,7 @@ def test_no_reason_repeats_what_google_said() -> None:
 def test_whatever_comes_is_some_failure_with_a_wait_in_bounds(
     status: int, words: list[str], text: str, header: str | None
 ) -> None:
-    failure = judge(Refusal(status, tuple(words), text, header), WRITE)
+    failure = failure_by_table(Refusal(status, tuple(words), text, header), WRITE)
     if isinstance(failure, Throttled):
         assert timedelta() <= failure.retry_after <= timedelta(days=31)
     assert failure.code.startswith("gmail.")

@@ -9,7 +9,7 @@ from typing import Any
 import googleapiclient
 import pytest
 
-from domain.jobs.failures import Deed, Gone, Scope, Throttled, Transient
+from domain.jobs.failures import CallState, Gone, Scope, Throttled, Transient
 from domain.mail.mailbox import Change, Draft, MailboxLabel, MessageRef
 from providers.google.gmail import GmailMailbox
 from providers.google.gmail_quota import DEAREST, UNITS, units
@@ -218,13 +218,13 @@ def test_an_expired_history_id_is_gone() -> None:
 def test_an_unreadable_answer_is_transient_and_nothing_else(body: bytes) -> None:
     with Wire(reply(200, body)) as wire, opened(wire) as gmail, pytest.raises(Transient) as caught:
         gmail.history(1)
-    assert (caught.value.code, caught.value.deed) == ("gmail.unreadable_answer", Deed.NOT_DONE)
+    assert (caught.value.code, caught.value.call_state) == ("gmail.unreadable_answer", CallState.NOT_DONE)
 
 
 def test_an_unreadable_answer_to_a_send_is_in_doubt() -> None:
     with Wire(reply(200, {})) as wire, opened(wire) as gmail, pytest.raises(Transient) as caught:
         gmail.send_draft("r1")
-    assert caught.value.deed is Deed.IN_DOUBT
+    assert caught.value.call_state is CallState.IN_DOUBT
 
 
 def test_the_meter_hears_every_call_first_and_may_forbid_it() -> None:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from domain.jobs.failures import Conflict, Deed, Failure, Gone, Scope, Throttled, Transient, Unauthorised
+from domain.jobs.failures import CallState, Conflict, Failure, Gone, Scope, Throttled, Transient, Unauthorised
 from domain.mail.mailbox import DRAFT, INBOX, SENT, UNREAD
 from providers.google.gmail import GmailMailbox
 from sandbox.emulator.control import FaultOrder, GmailAccount, GmailControl
@@ -126,7 +126,7 @@ def test_a_send_without_a_trustworthy_answer_is_in_doubt_and_happens_once(
         pytest.raises(Transient) as caught,
     ):
         hasty.send_draft(made.draft_id)
-    assert (caught.value.code, caught.value.deed) == (code, Deed.IN_DOUBT)
+    assert (caught.value.code, caught.value.call_state) == (code, CallState.IN_DOUBT)
     assert len(control.journal("drafts.send")) == 1
     assert len(account.state().labelled(SENT)) == (0 if fault.drop == "before" else 1)
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from domain.jobs.failures import Deed, Failure, Permanent, Throttled, Transient, Unauthorised
+from domain.jobs.failures import CallState, Failure, Permanent, Throttled, Transient, Unauthorised
 from providers.google.gmail import GmailMailbox
 from providers.google.oauth import FreshToken, refresh
 from sandbox.emulator.control import GmailAccount, GmailControl
@@ -99,7 +99,7 @@ def test_the_endpoints_wait_is_kept() -> None:
 @pytest.mark.parametrize(("conduct", "code"), [(drop, "google.connection_lost"), (hang, "google.timeout")])
 def test_an_endpoint_that_does_not_answer_is_asked_once(conduct: Conduct, code: str) -> None:
     failure, requests = failed(conduct, timeout_s=0.2)
-    assert (type(failure), failure.code, failure.deed, requests) == (Transient, code, Deed.NOT_DONE, 1)
+    assert (type(failure), failure.code, failure.call_state, requests) == (Transient, code, CallState.NOT_DONE, 1)
 
 
 def emulated(control: GmailControl, refresh_token: str) -> FreshToken:

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from domain.jobs.failures import Deed, Transient
+from domain.jobs.failures import CallState, Transient
 from providers.google.gmail import GmailMailbox
 from tests.doubles.factories import unmetered
 from tests.providers.wire import Wire, cut_short, drop, hang, reply
@@ -24,7 +24,7 @@ def test_a_post_whose_answer_is_dropped_is_sent_once_and_in_doubt() -> None:
         with pytest.raises(Transient) as caught:
             gmail.send_draft("r1")
         assert [(seen.method, seen.json) for seen in wire.seen] == [("POST", {"id": "r1"})]
-    assert caught.value.deed is Deed.IN_DOUBT
+    assert caught.value.call_state is CallState.IN_DOUBT
     assert caught.value.code == "gmail.connection_lost"
 
 
@@ -37,7 +37,7 @@ def test_a_get_whose_answer_is_dropped_is_asked_again() -> None:
 def test_a_get_that_is_dropped_for_good_changed_nothing() -> None:
     with Wire(drop) as wire, mailbox(wire.url) as gmail, pytest.raises(Transient) as caught:
         gmail.profile()
-    assert caught.value.deed is Deed.NOT_DONE
+    assert caught.value.call_state is CallState.NOT_DONE
 
 
 def test_a_post_after_a_get_does_not_use_the_connection_that_the_server_may_have_left() -> None:
@@ -65,7 +65,7 @@ def test_every_changing_verb_is_sent_once(conduct: object, verb: str) -> None:
         with pytest.raises(Transient) as caught:
             calls[verb](gmail)
         assert [seen.method for seen in wire.seen] == [verb]
-    assert caught.value.deed is Deed.IN_DOUBT
+    assert caught.value.call_state is CallState.IN_DOUBT
 
 
 def test_a_post_without_an_answer_in_time_is_in_doubt() -> None:
@@ -73,13 +73,13 @@ def test_a_post_without_an_answer_in_time_is_in_doubt() -> None:
         with pytest.raises(Transient) as caught:
             gmail.send_draft("r1")
         assert len(wire.seen) == 1
-    assert (caught.value.deed, caught.value.code) == (Deed.IN_DOUBT, "gmail.timeout")
+    assert (caught.value.call_state, caught.value.code) == (CallState.IN_DOUBT, "gmail.timeout")
 
 
 def test_a_get_without_an_answer_in_time_changed_nothing() -> None:
     with Wire(hang) as wire, mailbox(wire.url, timeout_s=0.2) as gmail, pytest.raises(Transient) as caught:
         gmail.profile()
-    assert (caught.value.deed, caught.value.code) == (Deed.NOT_DONE, "gmail.timeout")
+    assert (caught.value.call_state, caught.value.code) == (CallState.NOT_DONE, "gmail.timeout")
 
 
 @pytest.mark.parametrize("writes", [True, False])
@@ -88,7 +88,7 @@ def test_a_server_that_is_not_there_was_never_asked(*, writes: bool) -> None:
         port = gone.getsockname()[1]
     with mailbox(f"http://127.0.0.1:{port}") as gmail, pytest.raises(Transient) as caught:
         gmail.send_draft("r1") if writes else gmail.profile()
-    assert (caught.value.deed, caught.value.code) == (Deed.NOT_DONE, "gmail.unreachable")
+    assert (caught.value.call_state, caught.value.code) == (CallState.NOT_DONE, "gmail.unreachable")
 
 
 def test_a_redirect_is_not_followed_with_the_token() -> None:
@@ -111,6 +111,6 @@ def test_the_token_is_sent_and_appears_in_no_failure() -> None:
         with pytest.raises(Transient) as caught:
             gmail.search("from:bob@example.org salary")
         assert wire.seen[0].headers["authorization"] == "Bearer ya29.secret"
-    told = f"{caught.value!r} {caught.value.reason} {caught.value.__cause__} {caught.value.__context__}"
-    assert "secret" not in told
-    assert "salary" not in told
+    shown = f"{caught.value!r} {caught.value.reason} {caught.value.__cause__} {caught.value.__context__}"
+    assert "secret" not in shown
+    assert "salary" not in shown

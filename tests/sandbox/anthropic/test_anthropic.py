@@ -238,7 +238,7 @@ def test_an_answer_longer_than_allowed_is_cut(client: anthropic.Anthropic) -> No
     assert (answer.stop_reason, answer.usage.output_tokens) == ("max_tokens", 3)
 
 
-def test_a_drop_after_the_deed_was_billed(client: anthropic.Anthropic, control: EmulatorControl) -> None:
+def test_a_drop_after_the_call_was_billed(client: anthropic.Anthropic, control: EmulatorControl) -> None:
     control.order(FaultOrder(operation="messages.create", drop="after"), FaultOrder(drop="before"))
     for _ in range(2):
         with pytest.raises(anthropic.APIConnectionError):

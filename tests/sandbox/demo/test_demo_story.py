@@ -22,7 +22,7 @@ IN_INBOX = {"message_id": "m1", "thread_id": "t1", "label_ids": ["INBOX"]}
         ("done", None, replace(RECORD, state="archived")),
     ],
 )
-def test_a_deed_is_seen_when_its_record_says_so(what: What, message_id: str | None, record: EmailRecord) -> None:
+def test_a_call_is_seen_when_its_record_says_so(what: What, message_id: str | None, record: EmailRecord) -> None:
     actions = [PersonAction(what, "t1", message_id)]
     assert unseen(actions, Ledger(emails=(record,)), MAILBOX) == []
     assert unseen(actions, Ledger(emails=(RECORD,)), MAILBOX) == actions
@@ -47,5 +47,5 @@ def test_the_story_is_told_whole_and_in_order() -> None:
     rest = list(waves)
     assert len(first) == FIRST_SYNC
     assert {len(wave) for wave in rest} == {WAVE}
-    told = [one.story.file for one in first] + [one.story.file for wave in rest for one in wave]
-    assert told == [one.story.file for one in whole_story()]
+    files = [one.story.file for one in first] + [one.story.file for wave in rest for one in wave]
+    assert files == [one.story.file for one in whole_story()]

@@ -22,7 +22,7 @@ def sends(account: GmailAccount) -> int:
     return len(account.state().labelled("SENT"))
 
 
-def test_a_drop_after_the_deed_makes_the_real_client_send_twice(
+def test_a_drop_after_the_call_makes_the_real_client_send_twice(
     control: GmailControl, users: GmailUsers, account: GmailAccount
 ) -> None:
     users.getProfile(userId="me").execute()
@@ -35,7 +35,7 @@ def test_a_drop_after_the_deed_makes_the_real_client_send_twice(
     assert sends(account) == 2
 
 
-def test_a_drop_before_the_deed_does_nothing(control: GmailControl, users: GmailUsers, account: GmailAccount) -> None:
+def test_a_drop_before_the_call_does_nothing(control: GmailControl, users: GmailUsers, account: GmailAccount) -> None:
     control.order(FaultOrder(operation="drafts.create", drop="before", times=2))
     with pytest.raises(RemoteDisconnected):
         users.drafts().create(userId="me", body=draft_body(reply())).execute()
@@ -43,7 +43,7 @@ def test_a_drop_before_the_deed_does_nothing(control: GmailControl, users: Gmail
     assert [call.status for call in control.journal("drafts.create")] == [None, None]
 
 
-def test_503_after_the_deed(control: GmailControl, users: GmailUsers, account: GmailAccount) -> None:
+def test_503_after_the_call(control: GmailControl, users: GmailUsers, account: GmailAccount) -> None:
     draft = users.drafts().create(userId="me", body=draft_body(reply())).execute()
     control.order(FaultOrder(operation="drafts.send", status=503, after_execution=True))
     with pytest.raises(HttpError) as refused:
@@ -54,7 +54,7 @@ def test_503_after_the_deed(control: GmailControl, users: GmailUsers, account: G
     assert (call.status, call.summary["draft_id"]) == (503, draft["id"])
 
 
-def test_the_journal_knows_the_deed_before_the_hang_ends(
+def test_the_journal_knows_the_call_before_the_hang_ends(
     gmail: Emulator, control: GmailControl, account: GmailAccount
 ) -> None:
     control.order(FaultOrder(operation="drafts.create", hang_s=60))

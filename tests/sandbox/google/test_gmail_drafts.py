@@ -66,12 +66,12 @@ def test_send_consumes_the_draft_and_gives_a_third_message_id(users: GmailUsers,
     assert users.drafts().list(userId="me").execute() == {"resultSizeEstimate": 0}
 
 
-@pytest.mark.parametrize("door", ["drafts", "messages"])
+@pytest.mark.parametrize("resource", ["drafts", "messages"])
 def test_the_message_id_is_rewritten_at_send_and_the_old_one_is_nowhere(
-    users: GmailUsers, account: GmailAccount, door: str
+    users: GmailUsers, account: GmailAccount, resource: str
 ) -> None:
     raw = reply(X_Token="kept-7")
-    if door == "drafts":
+    if resource == "drafts":
         draft = users.drafts().create(userId="me", body=draft_body(raw)).execute()
         sent = users.drafts().send(userId="me", body={"id": draft["id"]}).execute()
     else:

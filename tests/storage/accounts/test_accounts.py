@@ -47,11 +47,11 @@ def test_lost_consent_is_told_once_and_not_for_newer_tokens(store: Database) -> 
     with store.tenant(account.org_id) as tx:
         stale = account.token_version - 1
         assert not accounts.mark_needs_reconsent(tx, account.account_id, version=stale, reason="invalid_grant")
-        told = [
+        was_first = [
             accounts.mark_needs_reconsent(tx, account.account_id, version=account.token_version, reason="invalid_grant")
             for _ in range(2)
         ]
-        assert told == [True, False]
+        assert was_first == [True, False]
         parked = accounts.get(tx, account.account_id)
         assert (parked.status, parked.status_reason) == ("needs_reconsent", "invalid_grant")
         accounts.connect(tx, SEALER, account.account_id, make_consent())

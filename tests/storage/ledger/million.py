@@ -20,20 +20,20 @@ insert into jobs (id, org_id, job_type, queue, payload, payload_version, idempot
   state, attempt, created_at, run_at,
   published_at, next_check_at, backlog_since, parked_by, claim_token, worker_id, claimed_at, started_at, finished_at)
 select uuidv7(at - now()), orgs.ids[1 + n % 50], 'probe.run', 'default', '{}', 1, 'k' || n, n % 5 = 0, n % 3 = 0,
-  case when shelf in (3, 4) then 'probe.run:' || n / 20 end, 'system', 'x', 'r', 'c', 5, interval '5 minutes',
-  case when shelf = 0 then 'succeeded' when shelf = 4 then 'running' else 'queued' end, (shelf in (0, 4))::int, at,
-  case shelf when 1 then now() + n * interval '1 second' else at end,
-  case shelf when 5 then now() end,
-  case shelf when 1 then now() + n * interval '1 second' when 4 then now() + interval '60 s'
+  case when kind in (3, 4) then 'probe.run:' || n / 20 end, 'system', 'x', 'r', 'c', 5, interval '5 minutes',
+  case when kind = 0 then 'succeeded' when kind = 4 then 'running' else 'queued' end, (kind in (0, 4))::int, at,
+  case kind when 1 then now() + n * interval '1 second' else at end,
+  case kind when 5 then now() end,
+  case kind when 1 then now() + n * interval '1 second' when 4 then now() + interval '60 s'
     when 5 then now() + interval '30 s' end,
-  case shelf when 2 then at end,
-  case shelf when 3 then case n % 2 when 0 then 'gate:queue:default' else 'key:probe.run:' || n / 20 end end,
-  case shelf when 4 then uuidv4() end, case shelf when 4 then workers.ids[1 + n % 20] end,
-  case shelf when 4 then now() end, case shelf when 4 then now() end, case shelf when 0 then at end
+  case kind when 2 then at end,
+  case kind when 3 then case n % 2 when 0 then 'gate:queue:default' else 'key:probe.run:' || n / 20 end end,
+  case kind when 4 then uuidv4() end, case kind when 4 then workers.ids[1 + n % 20] end,
+  case kind when 4 then now() end, case kind when 4 then now() end, case kind when 0 then at end
 from (
   select n, now() - interval '7 days' * (1 - n / 1000000.0) as at,
     case when n <= 900000 then 0 when n <= 950000 then 1 when n <= 975000 then 2 when n <= 990000 then 3
-      when n <= 995000 then 4 else 5 end as shelf
+      when n <= 995000 then 4 else 5 end as kind
   from generate_series(1, 1000000) n) as j,
   (select array_agg(id) as ids from orgs where name like 'tenant %') as orgs,
   (select array_agg(id) as ids from workers) as workers
@@ -64,7 +64,7 @@ def million_url(servers: SessionServers) -> str:
 
 
 def _fill(url: str) -> None:
-    """What no door would do: indexes after the rows, no look for secrets, and none for the org of each of a million."""
+    """What no producer does: indexes after the rows, no search for secrets, and no check of the org of each job."""
     with psycopg.connect(url, autocommit=True) as owner:
         _prepare(owner)
         owner.execute(bulk_sql("spare_scans"))

@@ -19,11 +19,11 @@ from storage.ledger.relay import LAST_ID
 from storage.postgres.database import Database
 from storage.postgres.queries import statement
 from tests.doubles.factories import make_job_type, make_org
-from tests.storage.ledger.test_million_plans import LEASE, PATIENCE, plans_of, whole_reads
+from tests.storage.ledger.test_million_plans import HINT_TIMEOUT, LEASE, plans_of, whole_reads
 
 JOBS, BATCH = 12_000, 256
 
-SHELVES = {
+WAITING = {
     "backlog": "backlog_since = run_at, next_check_at = null",
     "light": "backlog_since = run_at, next_check_at = null, light = true",
     "due": "backlog_since = null, next_check_at = now() - interval '1 s'",
@@ -34,44 +34,44 @@ SHELVES = {
 }
 
 
-@pytest.fixture(params=SHELVES)
-def shelf(request: pytest.FixtureRequest, settings: Settings, database: Connection) -> str:
-    """A ledger all of whose jobs stand on one shelf."""
+@pytest.fixture(params=WAITING)
+def waiting(request: pytest.FixtureRequest, settings: Settings, database: Connection) -> str:
+    """A ledger all of whose jobs are in one waiting state."""
     store = Database(settings)
     org = make_org(database)
     make_job_type(store, "probe.run")
     for _ in range(0, JOBS, 1000):
         with store.ledger() as tx:
             jobs = [NewJob("probe.run", org, {}) for _ in range(1000)]
-            ledger.enqueue(tx, jobs, publisher=True, patience=PATIENCE, burst=0)
+            ledger.enqueue(tx, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=0)
     store.dispose()
     where: str = request.param
-    database.execute(f"update jobs set {SHELVES[where]}".encode())
+    database.execute(f"update jobs set {WAITING[where]}".encode())
     database.execute("vacuum analyze jobs")
     return where
 
 
 @pytest.fixture
-def owner(settings: Settings, shelf: str) -> Iterator[Connection]:
-    assert shelf in SHELVES
+def owner(settings: Settings, waiting: str) -> Iterator[Connection]:
+    assert waiting in WAITING
     with psycopg.connect(settings.database_url.get_secret_value()) as connection:
         yield connection
         connection.rollback()
 
 
-TICKETS = ("queues", "priorities", "org_ids", "counts", "floors")
+DEMAND = ("queues", "priorities", "org_ids", "counts", "cursors")
 
 
-def asked(owner: Connection, shelf: str) -> dict[str, dict[str, Any]]:
-    """The statements that a shelf's jobs meet, with their parameters."""
+def asked(owner: Connection, waiting: str) -> dict[str, dict[str, Any]]:
+    """The statements that jobs in a waiting state meet, with their parameters."""
     rows = owner.execute("select id, claim_token, org_id from jobs order by id limit %s", (BATCH,)).fetchall()
     ids, tokens, org = [row[0] for row in rows], [row[1] for row in rows], rows[0][2]
     claiming = {"token": uuid4(), "worker_id": uuid4(), "lease": LEASE}
-    hints = {"job_ids": ids, "starts": [False] * BATCH} | {name: [] for name in TICKETS}
+    hints = {"job_ids": ids, "starts": [False] * BATCH} | {name: [] for name in DEMAND}
     place = {"queue": "default", "priority": 0, "org_ids": [org]}
-    tickets = {"job_ids": [], "starts": [], "queues": ["default"], "priorities": [0], "org_ids": [org]}
+    demand = {"job_ids": [], "starts": [], "queues": ["default"], "priorities": [0], "org_ids": [org]}
     listing = {"queue": "default", "priority": 0, "start": UUID(int=0), "last": LAST_ID, "most": 500}
-    crowds = {"queues": ["default"], "priorities": [0]}
+    over_burst = {"queues": ["default"], "priorities": [0]}
     each = {
         "states": "succeeded", "run_ats": None, "attempt_deltas": 0, "loss_deltas": 0, "started_ats": None,
         "outputs": None, "errors": None, "costs": 0, "reasons": None, "details": None, "suspects": None,
@@ -79,42 +79,42 @@ def asked(owner: Connection, shelf: str) -> dict[str, dict[str, Any]]:
     settling = {"job_ids": ids, "tokens": tokens} | {name: [value] * BATCH for name, value in each.items()}
     met: dict[str, dict[str, dict[str, Any]]] = {
         "backlog": {
-            "publish_backlog": place | {"quotas": [1000], "weights": [1], "patience": PATIENCE},
+            "publish_backlog": place | {"quotas": [1000], "weights": [1], "hint_timeout": HINT_TIMEOUT},
             "list_backlog": {"queues": ["default"]},
             "list_waiting_orgs": listing | {"light": False},
-            "clear_crowds": crowds,
+            "clear_over_burst": over_burst,
         },
         "light": {
-            "claim_jobs": claiming | tickets | {"counts": [BATCH], "floors": []},
+            "claim_jobs": claiming | demand | {"counts": [BATCH], "cursors": []},
             "count_light_backlog": place | {"mosts": [4000]},
             "list_backlog": {"queues": ["default"]},
             "list_waiting_orgs": listing | {"light": True},
-            "clear_crowds": crowds,
+            "clear_over_burst": over_burst,
         },
-        "due": {"publish_due": {"batch": 1000, "patience": PATIENCE, "burst": 20}},
+        "due": {"publish_due": {"batch": 1000, "hint_timeout": HINT_TIMEOUT, "burst": 20}},
         "published": {"claim_jobs": claiming | hints, "recall_hints": {"batch": 1000}},
         "parked": {"unpark_jobs": {"names": ["gate:queue:default"], "rooms": [1000]}},
         "overdue": {"lock_lost_claims": {"batch": 1000}, "settle_jobs": settling},
     }
-    return met[shelf]
+    return met[waiting]
 
 
-def test_no_statement_over_a_batch_reads_all_jobs(owner: Connection, shelf: str) -> None:
-    for name, parameters in asked(owner, shelf).items():
+def test_no_statement_over_a_batch_reads_all_jobs(owner: Connection, waiting: str) -> None:
+    for name, parameters in asked(owner, waiting).items():
         owner.execute("set local plan_cache_mode = force_generic_plan")  # what a worker comes to after five calls
-        with plans_of(owner) as told:
+        with plans_of(owner) as reported:
             owner.execute(statement(name).encode(), parameters, prepare=True)
-        assert told
-        assert whole_reads(told) == set(), name
+        assert reported
+        assert whole_reads(reported) == set(), name
 
 
-def test_enqueueing_reads_no_jobs(owner: Connection, shelf: str) -> None:
+def test_enqueueing_reads_no_jobs(owner: Connection, waiting: str) -> None:
     org = owner.execute("select org_id from jobs limit 1").fetchone()
-    assert org is not None, shelf
+    assert org is not None, waiting
     requests = [
         {"job_type": "probe.run", "org_id": str(org[0]), "payload": {}, "job_id": str(uuid4())} for _ in range(1000)
     ]
-    with plans_of(owner) as told:
+    with plans_of(owner) as reported:
         for _ in range(6):  # the last with the plan that is kept
             owner.execute("select * from postroom.enqueue_jobs(%s)", (Jsonb(requests),))
-    assert whole_reads(told) == set()
+    assert whole_reads(reported) == set()

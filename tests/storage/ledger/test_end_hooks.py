@@ -1,4 +1,4 @@
-"""However a job ends, its type's hook is told once, in the transaction that ends the job, with the facts of the end."""
+"""However a job ends, its type's hook is called once, in the transaction that ends the job, with the facts."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -9,11 +9,11 @@ from psycopg import Connection
 
 from domain.jobs.failures import Failure, Forbidden, Invalid, Permanent, Transient
 from domain.jobs.job import Cancel, ClaimedJob, Done, Origin, Outcome, Snooze
-from domain.jobs.lifecycle import MAX_LOSSES, Settlement, lose, settle
+from domain.jobs.lifecycle import MAX_LOSSES, Settlement, lose, settlement_of
 from domain.jobs.retry import STANDARD
 from storage.ledger import ledger, recovery
 from storage.postgres.database import Database
-from tests.doubles.end_hooks import make_hook, told
+from tests.doubles.end_hooks import hook_calls, make_hook
 from tests.doubles.factories import LEASE, claim_one, enqueue_one, make_job_type, make_org, make_worker, pass_time
 from tests.invariants import find_gaps
 
@@ -31,7 +31,7 @@ class Ending:
 
     def enqueue(self) -> UUID:
         """A queued job of the type with the hook."""
-        return enqueue_one(self.store, self.org, "probe.told")
+        return enqueue_one(self.store, self.org, "probe.hooked")
 
     def enqueue_with_one_attempt(self) -> UUID:
         """The same, and its first attempt is its last."""
@@ -45,7 +45,7 @@ class Ending:
 
     def settle(self, job: ClaimedJob, outcome: Outcome | Failure) -> UUID:
         """A worker writes what became of an attempt."""
-        self.write(settle(job, outcome, STANDARD, NOW, 0.0))
+        self.write(settlement_of(job, outcome, STANDARD, NOW, 0.0))
         return job.job_id
 
     def write(self, settlement: Settlement) -> None:
@@ -76,7 +76,7 @@ class Ending:
 @pytest.fixture
 def ending(store: Database, database: Connection) -> Ending:
     make_hook(database, "end_hook")
-    make_job_type(store, "probe.told", on_end="end_hook", deadline=DEADLINE)
+    make_job_type(store, "probe.hooked", on_end="end_hook", deadline=DEADLINE)
     make_job_type(store, "deadletter.quarantine", queue="deadletter")
     return Ending(store, database, make_org(database))
 
@@ -151,7 +151,7 @@ def cancel_of_queued_at_the_claim(given: Ending) -> UUID:
 
 
 def expiry_at_the_claim(given: Ending) -> UUID:
-    job_id = enqueue_one(given.store, given.org, "probe.told", expires_at=NOW + timedelta(minutes=1))
+    job_id = enqueue_one(given.store, given.org, "probe.hooked", expires_at=NOW + timedelta(minutes=1))
     pass_time(given.database, timedelta(minutes=2))
     return given.hint(job_id)
 
@@ -171,7 +171,7 @@ ENDINGS: list[tuple[Callable[[Ending], UUID], str, str | None, str | None]] = [
     (cancel_of_queued_at_the_claim, "canceled", "enough", None),
     (expiry_at_the_claim, "canceled", "expired", None),
 ]
-"""Each way to end a job, by each of those who can; and the state, reason and error code that the hook is told."""
+"""Each way to end a job, by each of those who can; and the state, reason and error code that the hook gets."""
 
 
 @pytest.mark.parametrize(("end", "state", "reason", "code"), ENDINGS, ids=lambda given: getattr(given, "__name__", ""))
@@ -183,7 +183,7 @@ def test_the_hook_is_told_once_of_every_end(
         "select state, attempt, finished_at, output from jobs where id = %s", (job_id,)
     ).fetchone()
     assert row is not None
-    ((org_id, facts),) = told(ending.database)
+    ((org_id, facts),) = hook_calls(ending.database)
     assert org_id == ending.org
     assert datetime.fromisoformat(facts.pop("finished_at")) == row[2]
     assert (row[0], facts) == (
@@ -191,7 +191,7 @@ def test_the_hook_is_told_once_of_every_end(
         {
             "job_id": str(job_id),
             "org_id": str(ending.org),
-            "job_type": "probe.told",
+            "job_type": "probe.hooked",
             "state": state,
             "reason": reason,
             "error_code": code,
@@ -212,48 +212,48 @@ def test_a_job_that_goes_on_tells_nothing(ending: Ending, outcome: Outcome | Fai
     claim_one(ending.store, job_id, worker)
     with ending.store.ledger() as tx:
         assert recovery.return_claims(tx, worker.node_id, LEASE).job_ids == {job_id}
-    assert told(ending.database) == []
+    assert hook_calls(ending.database) == []
 
 
 def test_a_settlement_that_is_refused_tells_nothing(ending: Ending) -> None:
     job = ending.held()
     ending.settle(job, Done())
     with ending.store.statements() as tx:
-        assert ledger.settle(tx, [settle(job, Done(), STANDARD, NOW, 0.0)]).refused
-    assert len(told(ending.database)) == 1
+        assert ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0)]).refused
+    assert len(hook_calls(ending.database)) == 1
 
 
 def test_what_a_hook_wrote_goes_with_a_transaction_that_is_rolled_back(ending: Ending) -> None:
     job = ending.held()
     with pytest.raises(RuntimeError), ending.store.ledger() as tx:
-        ledger.settle(tx, [settle(job, Done(), STANDARD, NOW, 0.0)])
+        ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0)])
         raise RuntimeError
-    assert told(ending.database) == []
+    assert hook_calls(ending.database) == []
 
 
 def test_jobs_of_several_orgs_are_told_each_as_its_own(ending: Ending, database: Connection) -> None:
-    jobs = [ending.held(), claim_one(ending.store, enqueue_one(ending.store, make_org(database), "probe.told"))]
+    jobs = [ending.held(), claim_one(ending.store, enqueue_one(ending.store, make_org(database), "probe.hooked"))]
     with ending.store.statements() as tx:
-        assert not ledger.settle(tx, [settle(job, Done(), STANDARD, NOW, 0.0) for job in jobs]).refused
+        assert not ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0) for job in jobs]).refused
         # What the hooks ran as does not stay on the connection.
         assert tx.raw("select postroom.current_org() as org")[0].org is None
-    assert [org for org, _ in told(database)] == [job.org_id for job in jobs]
+    assert [org for org, _ in hook_calls(database)] == [job.org_id for job in jobs]
 
 
 def test_a_hook_may_enqueue_for_its_org(ending: Ending, database: Connection) -> None:
-    make_hook(database, "follow", "perform postroom.enqueue('probe.told', (facts ->> 'org_id')::uuid);")
+    make_hook(database, "follow", "perform postroom.enqueue('probe.hooked', (facts ->> 'org_id')::uuid);")
     make_job_type(ending.store, "probe.followed", on_end="follow")
     job = claim_one(ending.store, enqueue_one(ending.store, ending.org, "probe.followed"))
     ending.settle(job, Done())
-    rows = database.execute("select org_id from jobs where job_type = 'probe.told'").fetchall()
+    rows = database.execute("select org_id from jobs where job_type = 'probe.hooked'").fetchall()
     assert rows == [(ending.org,)]
 
 
 @pytest.mark.parametrize(
     ("body", "sqlstate"),
     [
-        ("perform postroom.enqueue('probe.told', '00000000-0000-7000-8000-000000000000'::uuid);", "42501"),
-        ("insert into told (org_id, hook, facts) values (uuidv7(), 'x', facts);", "42501"),
+        ("perform postroom.enqueue('probe.hooked', '00000000-0000-7000-8000-000000000000'::uuid);", "42501"),
+        ("insert into hook_calls (org_id, hook, facts) values (uuidv7(), 'x', facts);", "42501"),
         ("perform secret from tenant_seal;", "42501"),
         ("update jobs set progress = '{}';", "42501"),
         ("perform set_config('postroom.org', uuidv7()::text, true), postroom.current_org();", "42501"),
@@ -272,12 +272,14 @@ def test_a_hook_reaches_no_further_than_its_org(ending: Ending, database: Connec
 
 
 def test_a_hook_sees_no_rows_of_another_org(ending: Ending, database: Connection) -> None:
-    ending.settle(claim_one(ending.store, enqueue_one(ending.store, make_org(database), "probe.told")), Done())
-    count = "insert into told (org_id, hook, facts) select postroom.current_org(), 'x', to_jsonb(count(*)) from jobs;"
+    ending.settle(claim_one(ending.store, enqueue_one(ending.store, make_org(database), "probe.hooked")), Done())
+    count = (
+        "insert into hook_calls (org_id, hook, facts) select postroom.current_org(), 'x', to_jsonb(count(*)) from jobs;"
+    )
     make_hook(database, "look", count)
     make_job_type(ending.store, "probe.looks", on_end="look")
     ending.settle(claim_one(ending.store, enqueue_one(ending.store, ending.org, "probe.looks")), Done())
-    assert database.execute("select facts from told where hook = 'x'").fetchall() == [(1,)]
+    assert database.execute("select facts from hook_calls where hook = 'x'").fetchall() == [(1,)]
 
 
 def test_the_role_of_hooks_cannot_log_in_and_owns_nothing_but_hooks(ending: Ending, database: Connection) -> None:

@@ -10,12 +10,12 @@ import pytest
 from psycopg import Connection, connect
 
 from domain.jobs.job import ClaimedJob, Done
-from domain.jobs.lifecycle import settle
+from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from settings import Settings
 from storage.ledger import end_hooks, ledger
 from storage.postgres.database import Database
-from tests.doubles.end_hooks import TELLING, make_hook, repair_hook, told
+from tests.doubles.end_hooks import NOTING, hook_calls, make_hook, repair_hook
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
 from tests.storage.ledger.test_end_hooks import NOW
 from tests.waiting import eventually
@@ -25,7 +25,7 @@ BOUND_S = 2.0
 
 HOOKS = {
     "raises": "perform 1 / 0;",
-    "waits": "insert into told (org_id, hook, facts) select postroom.current_org(), 'x', '1' from"
+    "waits": "insert into hook_calls (org_id, hook, facts) select postroom.current_org(), 'x', '1' from"
     " (select pg_advisory_xact_lock(7)) as waited;",
     "sleeps": "perform pg_sleep(60);",
     "loops": "loop end loop;",
@@ -53,7 +53,7 @@ def bounded(settings: Settings) -> Iterator[Database]:
 @pytest.fixture
 def org(bounded: Database, database: Connection) -> UUID:
     make_job_type(bounded, "maintenance.run_end_hook", queue="maintenance")
-    make_hook(database, "tell", TELLING)
+    make_hook(database, "tell", NOTING)
     make_job_type(bounded, "probe.tells", on_end="tell")
     make_job_type(bounded, "probe.plain")
     for name, body in HOOKS.items():
@@ -78,7 +78,7 @@ def end(store: Database, jobs: Sequence[ClaimedJob]) -> float:
     """Settle jobs in one statement, as a worker's loop does; returns the seconds that it took."""
     began = time.monotonic()
     with store.statements() as tx:
-        assert not ledger.settle(tx, [settle(job, Done(), STANDARD, NOW, 0.0) for job in jobs]).refused
+        assert not ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0) for job in jobs]).refused
     return time.monotonic() - began
 
 
@@ -112,7 +112,7 @@ def test_a_hook_that_fails_holds_up_nobody(bounded: Database, database: Connecti
     cause, sqlstate = FAILURES[name]
     assert failed(database) == [(jobs[1].job_id, name, cause, sqlstate)]
     assert follow_ups(database) == {jobs[1].job_id: cause}
-    assert [facts["job_id"] for _, facts in told(database)] == [str(jobs[0].job_id)]
+    assert [facts["job_id"] for _, facts in hook_calls(database)] == [str(jobs[0].job_id)]
 
 
 def test_a_deadlock_with_a_hook_is_broken_on_its_side(
@@ -127,7 +127,7 @@ def test_a_deadlock_with_a_hook_is_broken_on_its_side(
         waiting.start()
         blocked = "select count(*) from pg_locks where not granted"
         eventually(lambda: database.execute(blocked).fetchone() != (0,), describe="the rival waits for the job")
-        assert not ledger.settle(tx, [settle(job, Done(), STANDARD, NOW, 0.0)]).refused
+        assert not ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0)]).refused
         tx.after_commit(waiting.join)
     assert not waiting.is_alive()
     assert states(database, [job]) == ["succeeded"]
@@ -143,7 +143,7 @@ def test_a_hook_that_ran_out_of_time_is_deferred_for_a_while(
     assert follow_ups(database) == {first[0].job_id: "timed_out", first[1].job_id: "deferred"}
     assert end(bounded, second) < BOUND_S / 2
     assert follow_ups(database)[second[0].job_id] == "deferred"
-    assert [facts["job_id"] for _, facts in told(database)] == [str(second[1].job_id)]
+    assert [facts["job_id"] for _, facts in hook_calls(database)] == [str(second[1].job_id)]
     database.execute("update job_types set hook_paused_until = now() where hook_paused_until is not null")
     end(bounded, third)
     assert follow_ups(database)[third[0].job_id] == "timed_out"
@@ -168,16 +168,16 @@ def test_a_caller_without_a_bound_runs_no_hook(bounded: Database, database: Conn
     (job,) = held(bounded, org, "tells")
     with bounded.ledger() as tx:
         tx.raw(f"set local statement_timeout = '{bound}'")
-        ledger.settle(tx, [settle(job, Done(), STANDARD, NOW, 0.0)])
+        ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0)])
     assert follow_ups(database) == {job.job_id: "deferred"}
-    assert told(database) == []
+    assert hook_calls(database) == []
 
 
 def test_a_lock_timeout_of_the_callers_own_stays(bounded: Database, org: UUID) -> None:
     jobs = held(bounded, org, "tells", "raises")
     with bounded.ledger() as tx:
         tx.raw("set local lock_timeout = '7s'")
-        ledger.settle(tx, [settle(job, Done(), STANDARD, NOW, 0.0) for job in jobs])
+        ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0) for job in jobs])
         assert tx.raw("show lock_timeout")[0].lock_timeout == "7s"
 
 
@@ -195,8 +195,8 @@ def test_a_follow_up_job_calls_the_hook_once_with_the_same_facts(
     with bounded.claimed(org, follow_up.job_id, follow_up.token) as tx:
         assert end_hooks.repeat(tx, follow_up)
         ledger.settle_held(tx, follow_up, {}, 0, began_at=NOW)
-    ((told_org, facts),) = told(database)
-    assert (told_org, facts["job_id"], facts["state"]) == (org, str(job.job_id), "succeeded")
+    ((called_org, facts),) = hook_calls(database)
+    assert (called_org, facts["job_id"], facts["state"]) == (org, str(job.job_id), "succeeded")
 
 
 def test_only_the_holder_of_a_follow_up_job_can_repeat_a_hook(
@@ -206,4 +206,4 @@ def test_only_the_holder_of_a_follow_up_job_can_repeat_a_hook(
     end(bounded, [done])
     with bounded.claimed(org, plain.job_id, plain.token) as tx:
         assert not end_hooks.repeat(tx, plain)
-    assert len(told(database)) == 1
+    assert len(hook_calls(database)) == 1

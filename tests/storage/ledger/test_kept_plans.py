@@ -8,13 +8,13 @@ from psycopg import Connection
 
 from domain.jobs.job import NewJob
 from domain.jobs.lifecycle import Settlement
-from domain.scheduling.backlog_demand import Ticket
+from domain.scheduling.backlog_demand import BacklogKey
 from storage.ledger import ledger
 from storage.ledger import relay as relay_statements
 from storage.ledger.ledger import Worker
-from storage.ledger.relay import Level
+from storage.ledger.relay import BacklogClass
 from storage.postgres.database import Database, Transaction
-from tests.doubles.factories import LEASE, PATIENCE, enqueue_one, make_job_type, make_org, make_worker
+from tests.doubles.factories import HINT_TIMEOUT, LEASE, enqueue_one, make_job_type, make_org, make_worker
 
 TRIED = 5
 """How often PostgreSQL plans a prepared statement anew before it compares what a kept plan would cost."""
@@ -31,11 +31,11 @@ def claim_by_hints(tx: Transaction, store: Database, org: UUID, worker: Worker) 
     ledger.claim(tx, [enqueue_one(store, org) for _ in range(5)], worker.worker_id, lease=LEASE)
 
 
-def claim_by_tickets(tx: Transaction, store: Database, org: UUID, worker: Worker) -> None:
+def claim_from_backlog(tx: Transaction, store: Database, org: UUID, worker: Worker) -> None:
     light = [NewJob("probe.light", org, {}) for _ in range(20)]
     with store.ledger() as other:
-        ledger.enqueue(other, light, publisher=True, patience=PATIENCE, burst=0)
-    claims = ledger.claim(tx, [], worker.worker_id, lease=LEASE, tickets={Ticket("default", 0, org): 20})
+        ledger.enqueue(other, light, publisher=True, hint_timeout=HINT_TIMEOUT, burst=0)
+    claims = ledger.claim(tx, [], worker.worker_id, lease=LEASE, demand={BacklogKey("default", 0, org): 20})
     assert len(claims.jobs) == 20
 
 
@@ -46,27 +46,27 @@ def settle(tx: Transaction, store: Database, org: UUID, worker: Worker) -> None:
 
 def relay(tx: Transaction, store: Database, org: UUID, _: Worker) -> None:
     enqueue_one(store, org, "probe.light")
-    relay_statements.publish_due(tx, batch=100, patience=PATIENCE, burst=20)
-    relay_statements.waiting_tenants(tx, "default", Level(0, light=True), start=UUID(int=0), most=100)
-    relay_statements.count_light_backlog(tx, {Ticket("default", 0, org): 100})
+    relay_statements.publish_due(tx, batch=100, hint_timeout=HINT_TIMEOUT, burst=20)
+    relay_statements.waiting_tenants(tx, "default", BacklogClass(0, light=True), start=UUID(int=0), most=100)
+    relay_statements.count_light_backlog(tx, {BacklogKey("default", 0, org): 100})
 
 
-DEEDS = {
+CALLS = {
     "claim by hints": (claim_by_hints, 1),
-    "claim by tickets": (claim_by_tickets, 1),
+    "claim from backlog": (claim_from_backlog, 1),
     "settle": (settle, 2),
     "relay": (relay, 3),
 }
 """And how many statements each runs on the connection."""
 
 
-@pytest.mark.parametrize("deed", DEEDS)
-def test_a_plan_is_kept(store: Database, org: UUID, deed: str) -> None:
-    (act, statements), worker = DEEDS[deed], make_worker(store)
+@pytest.mark.parametrize("call", CALLS)
+def test_a_plan_is_kept(store: Database, org: UUID, call: str) -> None:
+    (act, statements), worker = CALLS[call], make_worker(store)
     with store.statements() as tx:
         for _ in range(4 * TRIED):
             act(tx, store, org, worker)
-        told = tx.raw(
+        plans = tx.raw(
             "select statement, custom_plans from pg_prepared_statements where not from_sql and generic_plans > 0"
         )
-    assert [row.custom_plans for row in told] == [TRIED] * statements, told
+    assert [row.custom_plans for row in plans] == [TRIED] * statements, plans

@@ -9,14 +9,14 @@ from psycopg import Connection
 
 from domain.jobs.effects import Standing, Strategy
 from domain.jobs.job import Done, NewJob, Origin, Snooze, State
-from domain.jobs.lifecycle import MAX_LOSSES, Settlement, settle
+from domain.jobs.lifecycle import MAX_LOSSES, Settlement, settlement_of
 from domain.jobs.retry import STANDARD
 from storage.ledger import effects, gates, ledger, recovery, relay, retention
 from storage.ledger.gates import Gate
 from storage.postgres.database import Database
 from tests.doubles.factories import (
+    HINT_TIMEOUT,
     LEASE,
-    PATIENCE,
     claim_one,
     enqueue_one,
     make_job_type,
@@ -51,7 +51,7 @@ def finish(store: Database, job_id: UUID, token: UUID, state: State = State.SUCC
         return ledger.settle(tx, [Settlement(job_id, token, state, output={"n": 1}, error=error)])
 
 
-def test_a_job_goes_from_queued_to_succeeded_with_a_whole_audit_trail(
+def test_a_job_goes_from_queued_to_succeeded_with_a_whole_audit_log(
     database: Connection, store: Database, org: UUID
 ) -> None:
     job_id = enqueue_one(store, org, payload={"n": 1})
@@ -183,7 +183,7 @@ def test_early_expired_and_canceled_jobs_are_not_claimed(database: Connection, s
 def test_a_gate_keeps_jobs_queued_and_unpublished(store: Database, org: UUID) -> None:
     with store.ledger() as tx:
         gates.close(tx, Gate("queue", "default", "maintenance", None, "an operator"))
-        enqueued = ledger.enqueue(tx, [NewJob("probe.run", org, {})], publisher=True, patience=PATIENCE)
+        enqueued = ledger.enqueue(tx, [NewJob("probe.run", org, {})], publisher=True, hint_timeout=HINT_TIMEOUT)
     assert not enqueued[0].publish
     with store.ledger() as tx:
         assert ledger.claim(tx, [enqueued[0].job_id], make_worker(store).worker_id, lease=LEASE).refused == {
@@ -197,7 +197,7 @@ def test_a_gate_keeps_jobs_queued_and_unpublished(store: Database, org: UUID) ->
 def test_a_hint_that_was_never_claimed_is_published_again(database: Connection, store: Database, org: UUID) -> None:
     job_id = enqueue_one(store, org)
     assert relay_once(store) == []
-    pass_time(database, PATIENCE + timedelta(seconds=1))
+    pass_time(database, HINT_TIMEOUT + timedelta(seconds=1))
     assert [hint.job_id for hint in relay_once(store)] == [job_id]
     with store.ledger() as tx:
         assert relay.recall_hints(tx, batch=10) == 1
@@ -233,7 +233,7 @@ def test_when_a_second_job_of_a_key_is_accepted(
     def again() -> bool:
         new = NewJob("probe.unique", org, {"account_id": "a", "n": str(uuid4())})
         with store.ledger() as tx:
-            answer = ledger.enqueue(tx, [new], publisher=True, patience=PATIENCE)[0]
+            answer = ledger.enqueue(tx, [new], publisher=True, hint_timeout=HINT_TIMEOUT)[0]
             created = answer.created
             if created:
                 ledger.cancel(tx, [answer.job_id], "only asked", by=Origin())
@@ -251,7 +251,7 @@ def test_a_refused_enqueue_names_the_job_that_was_there_first(store: Database, o
     make_job_type(store, "probe.unique", unique_mode="while_active")
     jobs = [NewJob("probe.unique", org, {"a": 1, "b": 2}), NewJob("probe.unique", org, {"b": 2, "a": 1})]
     with store.ledger() as tx:
-        first, second = ledger.enqueue(tx, jobs, publisher=True, patience=PATIENCE)
+        first, second = ledger.enqueue(tx, jobs, publisher=True, hint_timeout=HINT_TIMEOUT)
     assert (first.created, second.created) == (True, False)
     assert first.job_id == second.job_id
 
@@ -282,7 +282,7 @@ def test_a_guard_past_its_time_is_free(database: Connection, store: Database, or
 def test_a_snoozed_job_keeps_its_attempt_and_waits(database: Connection, store: Database, org: UUID) -> None:
     job = claim_one(store, enqueue_one(store, org))
     until = datetime.now(UTC) + timedelta(minutes=10)
-    settlement = settle(job, Snooze(until, "later"), STANDARD, datetime.now(UTC), 0.5)
+    settlement = settlement_of(job, Snooze(until, "later"), STANDARD, datetime.now(UTC), 0.5)
     assert settlement is not None
     with store.ledger() as tx:
         ledger.settle(tx, [settlement])
@@ -303,7 +303,7 @@ def test_the_key_of_a_job_is_what_it_brings_or_what_makes_it_unique_or_its_id(
 
 def test_a_rolled_back_enqueue_leaves_nothing(database: Connection, store: Database, org: UUID) -> None:
     with pytest.raises(ZeroDivisionError), store.ledger() as tx:
-        ledger.enqueue(tx, [NewJob("probe.run", org, {})], publisher=True, patience=PATIENCE)
+        ledger.enqueue(tx, [NewJob("probe.run", org, {})], publisher=True, hint_timeout=HINT_TIMEOUT)
         raise ZeroDivisionError
     for table in ("jobs", "audit_log"):
         assert database.execute(f"select count(*) from {table}").fetchone() == (0,)
@@ -332,7 +332,7 @@ def test_retention_deletes_finished_jobs_only(database: Connection, store: Datab
 
 def test_done_is_the_outcome_that_succeeds(store: Database, org: UUID) -> None:
     job = claim_one(store, enqueue_one(store, org))
-    settlement = settle(job, Done({"n": 2}), STANDARD, datetime.now(UTC), 0.0)
+    settlement = settlement_of(job, Done({"n": 2}), STANDARD, datetime.now(UTC), 0.0)
     assert settlement is not None
     with store.ledger() as tx:
         assert not ledger.settle(tx, [settlement]).refused

@@ -39,7 +39,7 @@ def org(database: Connection, store: Database) -> UUID:
 
 
 @contextmanager
-def impatient(store: Database) -> Iterator[Transaction]:
+def without_waiting(store: Database) -> Iterator[Transaction]:
     """A transaction that fails where it would have to wait for a lock."""
     with store.ledger() as tx:
         tx.raw("set local lock_timeout = '1ms'")
@@ -49,21 +49,21 @@ def impatient(store: Database) -> Iterator[Transaction]:
 def work(store: Database, job_ids: list[UUID]) -> None:
     """Claim, start and settle, without waiting for anybody."""
     worker = make_worker(store)
-    with impatient(store) as tx:
+    with without_waiting(store) as tx:
         jobs = ledger.claim(tx, job_ids, worker.worker_id, lease=LEASE).jobs
     assert {job.job_id for job in jobs} == set(job_ids)
-    with impatient(store) as tx:
+    with without_waiting(store) as tx:
         ledger.renew_lease(tx, worker, LEASE)
         done = Done()
         settlements = [Settlement(job.job_id, job.token, State.SUCCEEDED, output=done.output) for job in jobs]
         assert not ledger.settle(tx, settlements).refused
 
 
-def test_an_impatient_transaction_fails_where_it_would_wait(store: Database, org: UUID) -> None:
+def test_a_transaction_without_waiting_fails_where_it_would_wait(store: Database, org: UUID) -> None:
     job = claim_one(store, enqueue_one(store, org))
     with store.ledger() as holder:
         ledger.record_progress(holder, job, {})
-        with pytest.raises(Failure), impatient(store) as tx:
+        with pytest.raises(Failure), without_waiting(store) as tx:
             ledger.record_progress(tx, job, {})
 
 
@@ -75,7 +75,7 @@ def test_retention_keeps_nobody_waiting(store: Database, database: Connection, o
     with store.ledger() as other:
         assert retention.delete_finished(other, keep_for=timedelta(0), batch=1000) == JOBS
         work(store, new)
-        with impatient(store) as tx:  # a second one takes what the first has not
+        with without_waiting(store) as tx:  # a second one takes what the first has not
             assert retention.delete_finished(tx, keep_for=timedelta(0), batch=1000) == JOBS
     assert database.execute("select count(*) from jobs").fetchone() == (0,)
 

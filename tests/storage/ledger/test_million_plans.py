@@ -22,7 +22,7 @@ from tests.servers.servers import SessionServers
 from tests.storage.ledger.million import JOBS, million_url
 
 BIG = {"jobs", "audit_entries", "idempotency_keys"}
-LEASE, PATIENCE = timedelta(seconds=60), timedelta(seconds=30)
+LEASE, HINT_TIMEOUT = timedelta(seconds=60), timedelta(seconds=30)
 NOBODY = UUID(int=0)
 
 TELL_PLANS = (
@@ -46,18 +46,18 @@ def rolled_back(million: Connection) -> Iterator[None]:
 @contextmanager
 def plans_of(connection: Connection) -> Iterator[list[dict[str, Any]]]:
     """Collects the plans of all that is run inside."""
-    told: list[dict[str, Any]] = []
+    reported: list[dict[str, Any]] = []
 
     def hear(notice: Diagnostic) -> None:
         _, _, plan = (notice.message_primary or "").partition("plan:\n")
         if plan:
-            told.append(json.loads(plan))
+            reported.append(json.loads(plan))
 
     connection.execute(TELL_PLANS)
     connection.add_notice_handler(hear)
     try:
-        yield told
-        connection.execute("select 1")  # the plan of a query is told when its portal closes
+        yield reported
+        connection.execute("select 1")  # the plan of a query is reported when its portal closes
     finally:
         connection.remove_notice_handler(hear)
         connection.execute("set auto_explain.log_min_duration = -1")
@@ -69,18 +69,18 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from nodes(child)
 
 
-def whole_reads(told: list[dict[str, Any]]) -> set[str]:
+def whole_reads(reported: list[dict[str, Any]]) -> set[str]:
     """The big tables that were read from end to end, by themselves or by a whole index."""
     return {
         f"{node['Node Type']} of {node.get('Relation Name')} in {one['Query Text'][:60]}"
-        for one in told
+        for one in reported
         for node in nodes(one["Plan"])
         if node.get("Relation Name") in BIG and "Seq Scan" in node["Node Type"]
     }
 
 
-def indexes(told: list[dict[str, Any]]) -> set[str]:
-    return {node["Index Name"] for one in told for node in nodes(one["Plan"]) if "Index Name" in node}
+def indexes(reported: list[dict[str, Any]]) -> set[str]:
+    return {node["Index Name"] for one in reported for node in nodes(one["Plan"]) if "Index Name" in node}
 
 
 def column(connection: Connection, name: str, where: str) -> list[Any]:
@@ -95,17 +95,23 @@ def claiming(million: Connection) -> dict[str, Any]:
     ids = column(million, "id", PUBLISHED)
     return {
         "job_ids": ids, "starts": [True] * len(ids), "token": uuid4(), "worker_id": uuid4(), "lease": LEASE,
-    } | tickets(million)  # fmt: skip
+    } | demand(million)  # fmt: skip
 
 
-def tickets(million: Connection) -> dict[str, Any]:
+def demand(million: Connection) -> dict[str, Any]:
     orgs = sorted(set(column(million, "org_id", "backlog_since is not null and light")))
     each = len(orgs)
-    return {"queues": ["default"] * each, "priorities": [0] * each, "org_ids": orgs, "counts": [5] * each, "floors": []}
+    return {
+        "queues": ["default"] * each,
+        "priorities": [0] * each,
+        "org_ids": orgs,
+        "counts": [5] * each,
+        "cursors": [],
+    }
 
 
 def counting(million: Connection) -> dict[str, Any]:
-    given = tickets(million)
+    given = demand(million)
     return {"queue": "default", "priority": 0, "org_ids": given["org_ids"], "mosts": given["counts"]}
 
 
@@ -126,7 +132,7 @@ def settling(million: Connection) -> dict[str, Any]:
 def feeding(million: Connection) -> dict[str, Any]:
     orgs = sorted(set(column(million, "org_id", "backlog_since is not null")))
     given = {"org_ids": orgs, "quotas": [10] * len(orgs), "weights": [1] * len(orgs)}
-    return {"queue": "default", "priority": 0, "patience": PATIENCE} | given
+    return {"queue": "default", "priority": 0, "hint_timeout": HINT_TIMEOUT} | given
 
 
 def canceling(million: Connection) -> dict[str, Any]:
@@ -166,7 +172,7 @@ HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], st
         canceling,
         "jobs_pkey",
     ),
-    "publish_due": ({"batch": 1000, "patience": PATIENCE, "burst": 20}, "jobs_next_check"),
+    "publish_due": ({"batch": 1000, "hint_timeout": HINT_TIMEOUT, "burst": 20}, "jobs_next_check"),
     "list_backlog": ({"queues": ["default", "exports"]}, "jobs_backlog"),
     "list_waiting_orgs": (
         {"queue": "default", "priority": 0, "light": True, "start": NOBODY, "last": LAST_ID, "most": 500},
@@ -176,8 +182,8 @@ HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], st
     "publish_backlog": (feeding, "jobs_backlog"),
     "list_parks": ({"after": "", "most": 500, "batch": 1000}, "jobs_parked"),
     "unpark_jobs": ({"names": ["gate:queue:default"], "rooms": [1000]}, "jobs_parked"),
-    "mark_crowds": ({"queue": "default", "burst": 20, "newest": 2000}, "jobs_pkey"),
-    "clear_crowds": ({"queues": ["default"], "priorities": [0]}, "jobs_backlog"),
+    "mark_over_burst": ({"queue": "default", "burst": 20, "newest": 2000}, "jobs_pkey"),
+    "clear_over_burst": ({"queues": ["default"], "priorities": [0]}, "jobs_backlog"),
     "lock_lost_claims": ({"batch": 500}, "jobs_next_check"),
     "return_claims": (a_node, "jobs_next_check"),
     "recall_hints": ({"batch": 1000}, "jobs_next_check"),
@@ -200,25 +206,25 @@ def test_a_hot_statement_reads_no_big_table_from_end_to_end(million: Connection,
     given, index = HOT[name]
     parameters = given if isinstance(given, dict) else given(million)
     million.execute(f"set local plan_cache_mode = {mode}".encode())
-    with plans_of(million) as told:
+    with plans_of(million) as reported:
         million.execute(statement(name).encode(), parameters, prepare=True)
-    assert told
-    assert whole_reads(told) == set()
-    assert index in indexes(told) | {""}, indexes(told)
+    assert reported
+    assert whole_reads(reported) == set()
+    assert index in indexes(reported) | {""}, indexes(reported)
 
 
-def test_the_doors_and_the_fence_look_up_by_indexes(million: Connection) -> None:
+def test_enqueues_and_the_fence_look_up_by_indexes(million: Connection) -> None:
     held = one_held(million)
     org = column(million, "org_id", HELD)[0]
     given = {"job_type": "probe.run", "org_id": str(org)}
     requests = [given | {"payload": {"n": n}, "idempotency_key": f"new{n}"} for n in range(50)]
-    with plans_of(million) as told:
+    with plans_of(million) as reported:
         million.execute("select postroom.hold_claim(%(job_id)s, %(token)s)", held)
         million.execute("select * from postroom.enqueue_jobs(%s)", (Jsonb(requests),))
         million.execute("select * from postroom.settle_held(%(job_id)s, %(token)s, '{}', 0, now())", held)
-    assert len(told) > len(("hold", "enqueue", "settle")), "the functions' own statements are told too"
-    assert whole_reads(told) == set()
-    assert {"jobs_pkey", "jobs_parked"} <= indexes(told)
+    assert len(reported) > len(("hold", "enqueue", "settle")), "the functions' own statements are reported too"
+    assert whole_reads(reported) == set()
+    assert {"jobs_pkey", "jobs_parked"} <= indexes(reported)
 
 
 def test_there_are_a_million(million: Connection) -> None:
@@ -226,6 +232,6 @@ def test_there_are_a_million(million: Connection) -> None:
 
 
 def test_reading_a_big_table_from_end_to_end_is_found(million: Connection) -> None:
-    with plans_of(million) as told:
+    with plans_of(million) as reported:
         million.execute("select count(*) from jobs where payload ->> 'n' = '7'")
-    assert len(whole_reads(told)) == 1
+    assert len(whole_reads(reported)) == 1

@@ -14,7 +14,7 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job import NewJob
 from storage.ledger import ledger
 from storage.postgres.database import Database
-from tests.doubles.factories import PATIENCE, claim_one, enqueue_one, make_job_type, make_org
+from tests.doubles.factories import HINT_TIMEOUT, claim_one, enqueue_one, make_job_type, make_org
 
 
 @pytest.fixture
@@ -25,10 +25,10 @@ def org(database: Connection, store: Database) -> UUID:
 
 def test_unknown_types_and_secrets_are_refused_with_their_field(store: Database, org: UUID) -> None:
     with store.ledger() as tx, pytest.raises(Invalid, match=r"job_type: nobody\.knows is not a known job type"):
-        ledger.enqueue(tx, [NewJob("nobody.knows", org, {})], publisher=True, patience=PATIENCE)
+        ledger.enqueue(tx, [NewJob("nobody.knows", org, {})], publisher=True, hint_timeout=HINT_TIMEOUT)
     secret = NewJob("probe.run", org, {"deep": [{"Access_Token": "x"}]})
     with store.ledger() as tx, pytest.raises(Invalid, match=r"payload\.Access_Token: a payload must not carry"):
-        ledger.enqueue(tx, [secret], publisher=True, patience=PATIENCE)
+        ledger.enqueue(tx, [secret], publisher=True, hint_timeout=HINT_TIMEOUT)
 
 
 def test_a_changed_payload_is_searched_for_secrets_too(store: Database, org: UUID, database: Connection) -> None:
@@ -54,12 +54,12 @@ def test_a_payload_that_no_worker_could_read_is_refused(store: Database, org: UU
     for levels in (65, 900):
         job = NewJob("probe.run", org, json.loads(nested(levels)))
         with store.ledger() as tx, pytest.raises(Invalid, match=r"payload: .*64_levels"):
-            ledger.enqueue(tx, [job], publisher=True, patience=PATIENCE)
+            ledger.enqueue(tx, [job], publisher=True, hint_timeout=HINT_TIMEOUT)
     endless: dict[str, object] = {}
     for _ in range(5000):
         endless = {"a": endless}
     with store.ledger() as tx, pytest.raises(Invalid, match="payload: nests too deep"):
-        ledger.enqueue(tx, [NewJob("probe.run", org, endless)], publisher=True, patience=PATIENCE)
+        ledger.enqueue(tx, [NewJob("probe.run", org, endless)], publisher=True, hint_timeout=HINT_TIMEOUT)
 
 
 @pytest.mark.parametrize("at", ["-infinity", "infinity", "20000-01-01", "0044-03-15 BC"])
@@ -82,7 +82,7 @@ def test_a_time_that_python_cannot_read_is_refused_by_the_name_of_its_field(
 )
 def test_a_time_that_says_nothing_definite_is_refused(store: Database, org: UUID, at: datetime, reason: str) -> None:
     with store.ledger() as tx, pytest.raises(Invalid, match=reason):
-        ledger.enqueue(tx, [NewJob("probe.run", org, {}, run_at=at)], publisher=True, patience=PATIENCE)
+        ledger.enqueue(tx, [NewJob("probe.run", org, {}, run_at=at)], publisher=True, hint_timeout=HINT_TIMEOUT)
 
 
 @pytest.mark.parametrize(("number", "read"), [("1e5000", inf), ("-1e5000", -inf), ("1e400", 10**400), ("1e3", 1000)])

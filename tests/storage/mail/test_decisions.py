@@ -9,7 +9,7 @@ from psycopg.errors import CheckViolation, ForeignKeyViolation, UniqueViolation
 from domain.jobs.failures import Forbidden, Gone
 from domain.mail.actions.requested_action import ActionKind, RequestedAction
 from domain.mail.triage.classification import Classification, Decision, DecisionSource, needs_review
-from domain.mail.triage.safety import Danger, SafetyEnforcer, SafetyVerdict
+from domain.mail.triage.safety import CheckedAction, Danger, SafetyEnforcer
 from storage.accounts.accounts import Account
 from storage.mail import decisions
 from storage.mail.decisions import ActionMove, Origins
@@ -30,14 +30,14 @@ def account(store: Database) -> Account:
     return account
 
 
-def verdicts_of(decision: Decision) -> tuple[SafetyVerdict, ...]:
-    return SafetyEnforcer().judge(decision)
+def checked_actions(decision: Decision) -> tuple[CheckedAction, ...]:
+    return SafetyEnforcer().check(decision)
 
 
 def record(store: Database, account: Account, origins: Origins) -> decisions.Recorded:
-    verdicts = verdicts_of(DECISION)
+    actions = checked_actions(DECISION)
     with store.tenant(account.org_id) as tx:
-        return decisions.record(tx, account.account_id, "m1", DECISION, verdicts=verdicts, origins=origins)
+        return decisions.record(tx, account.account_id, "m1", DECISION, actions=actions, origins=origins)
 
 
 def actions_of(store: Database, account: Account) -> tuple[decisions.Action, ...]:
@@ -59,7 +59,7 @@ def test_a_decision_is_kept_with_its_actions(store: Database, account: Account) 
         (ActionKind.APPLY_LABEL, Danger.SAFE, "queued", {"label_id": "Label_1"}),
         (ActionKind.DELETE, Danger.DANGEROUS, "approved_pending", {}),
     ]
-    assert found[1].reasons == verdicts_of(DECISION)[1].reasons != ()
+    assert found[1].reasons == checked_actions(DECISION)[1].reasons != ()
 
 
 def test_a_job_that_runs_again_has_decided_once(store: Database, account: Account) -> None:
@@ -83,7 +83,7 @@ def test_what_nobody_decided_is_kept_too(store: Database, account: Account) -> N
     }
 
 
-def test_a_message_that_is_not_stored_cannot_be_judged(store: Database, account: Account) -> None:
+def test_a_message_that_is_not_stored_cannot_have_a_decision(store: Database, account: Account) -> None:
     with store.tenant(account.org_id) as tx, pytest.raises(Gone):
         decisions.record(tx, account.account_id, "unknown", DECISION)
 

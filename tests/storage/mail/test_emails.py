@@ -104,7 +104,7 @@ def test_a_settled_thread_begins_anew(store: Database, account: Account) -> None
         assert emails.forget_draft(tx, account.account_id, "t1")
         assert emails.reopen(tx, account.account_id, "t1", expected=EmailState.SKIPPED, message_id="m2")
         assert not emails.reopen(tx, account.account_id, "t1", expected=EmailState.SKIPPED, message_id="m3")
-        assert emails.judge(tx, account.account_id, thread_id="t1", message_id="m3", decision=WANTS_ANSWER)
+        assert emails.update_decision(tx, account.account_id, thread_id="t1", message_id="m3", decision=WANTS_ANSWER)
         assert [one.thread_id for one in emails.list_all(tx, account.account_id, state=EmailState.PENDING)] == ["t1"]
         assert emails.list_all(tx, account.account_id, state=EmailState.SENT) == ()
     email = current(store, account)

@@ -100,8 +100,8 @@ def test_a_rule_that_says_the_same_in_a_narrower_scope_is_told_once(store: Datab
             (Reach(RuleScope.SENDER, ref=ADA.key), "file  her bills."),
         ):
             rules.add_in_words(tx, account.org_id, reach, name="a rule", content=content)
-        told = rules.guidance(tx, account.account_id, ADA).rules
-    assert [rule.text for rule in told] == ["File her bills."]
+        found = rules.guidance(tx, account.account_id, ADA).rules
+    assert [rule.text for rule in found] == ["File her bills."]
 
 
 def test_a_rule_in_words_that_is_off_is_silent(store: Database) -> None:

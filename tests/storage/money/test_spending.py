@@ -14,7 +14,7 @@ from psycopg import Connection
 
 from domain.jobs.failures import ClaimLost
 from domain.jobs.job import ClaimedJob
-from domain.scheduling.money import Purse
+from domain.scheduling.money import DailyBudget
 from storage.ledger import ledger
 from storage.money import spending
 from storage.money.spending import OrgBudget, Refusal
@@ -46,7 +46,7 @@ def reserve(store: Database, job: ClaimedJob, amount: int, daily: int = NO_BUDGE
 
 def settle(store: Database, reservation: UUID, cost: int) -> bool:
     with store.statements() as tx:
-        return spending.settle(tx, reservation, cost)
+        return spending.charge(tx, reservation, cost)
 
 
 def refuse(store: Database, job: ClaimedJob, amount: int, daily: int) -> Refusal | None:
@@ -148,19 +148,19 @@ def test_the_day_goes_as_the_arithmetic_says(
 ) -> None:
     make_job_type(store, "probe.asking", providers=(MODEL,))
     org_id = make_org(database, f"org {next(names)}")
-    job, purse, under_way = holder(store, org_id), Purse(daily), list[tuple[UUID, int]]()
+    job, budget, under_way = holder(store, org_id), DailyBudget(daily), list[tuple[UUID, int]]()
     for begins, amount, share in order:
         if begins:
             reservation = reserve(store, job, amount, daily)
-            assert (reservation is not None) == purse.grants(amount)
+            assert (reservation is not None) == budget.grants(amount)
             if reservation is not None:
                 under_way.append((reservation, amount))
-                purse = purse.reserve(amount)
+                budget = budget.reserve(amount)
         elif under_way:
             reservation, reserved = under_way.pop()
             assert settle(store, reservation, int(reserved * share))
-            purse = purse.settle(reserved, int(reserved * share))
-    assert figures(store, org_id) == (purse.spent, purse.reserved)
+            budget = budget.charge(reserved, int(reserved * share))
+    assert figures(store, org_id) == (budget.spent, budget.reserved)
 
 
 def test_what_a_dead_worker_set_aside_is_charged(store: Database, org: UUID, database: Connection) -> None:

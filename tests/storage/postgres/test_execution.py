@@ -139,28 +139,28 @@ def test_a_parameter_that_is_not_given_is_named(store: Database) -> None:
         tx.raw("select %(missing)s::int", {"given": 1})
 
 
-def test_the_lane_keeps_its_connection_until_it_is_lost_and_takes_none_of_the_pool(
+def test_the_pinned_connection_keeps_its_connection_until_it_is_lost_and_takes_none_of_the_pool(
     store: Database, database: Connection
 ) -> None:
     pids = []
     for _ in range(2):
-        with store.lane() as tx, store.statements() as other:
+        with store.pinned() as tx, store.statements() as other:
             pids.append(tx.raw("select pg_backend_pid() as pid")[0].pid)
             assert other.raw("select pg_backend_pid() as pid")[0].pid != pids[0]
     assert pids[0] == pids[1]
     database.execute("select pg_terminate_backend(%s, 10000)", pids[:1])
-    with pytest.raises(DatabaseUnavailable), store.lane() as tx:
+    with pytest.raises(DatabaseUnavailable), store.pinned() as tx:
         tx.raw("select 1")
-    with store.lane() as tx:
+    with store.pinned() as tx:
         assert tx.raw("select pg_backend_pid() as pid")[0].pid != pids[0]
 
 
-def test_a_lane_calls_what_waits_for_its_statements_and_keeps_nothing_open_afterwards(
+def test_a_pinned_connection_calls_what_waits_for_its_statements_and_keeps_nothing_open_afterwards(
     store: Database, database: Connection
 ) -> None:
     called: list[str] = []
     name = str(uuid4())
-    with store.lane() as tx:
+    with store.pinned() as tx:
         tx.after_commit(lambda: called.append("after"))
         tx.raw("insert into orgs (name) values (%(name)s)", {"name": name})
         assert database.execute("select count(*) from orgs where name = %s", [name]).fetchone() == (1,)
@@ -168,10 +168,10 @@ def test_a_lane_calls_what_waits_for_its_statements_and_keeps_nothing_open_after
     assert called == ["after"]
 
 
-def test_a_lane_whose_user_was_interrupted_takes_another_connection(store: Database) -> None:
+def test_a_pinned_connection_whose_user_was_interrupted_takes_another_connection(store: Database) -> None:
     pids = set()
     for _ in range(2):
-        with pytest.raises(KeyboardInterrupt), store.lane() as tx:
+        with pytest.raises(KeyboardInterrupt), store.pinned() as tx:
             pids.add(tx.raw("select pg_backend_pid() as pid")[0].pid)
             raise KeyboardInterrupt
     assert len(pids) == 2

@@ -20,7 +20,7 @@ FLEET = {
     "refused_messages": "broker messages that could not be understood, of no known org",
     "refused_pushes": "pushes of no known org, counted",
     "serial_slots": "who holds a concurrency key",
-    "crowds": "which tenants have filled a queue",
+    "orgs_over_burst": "which tenants have filled a queue",
     "tenant_seal": "the secret behind the tenants' seals",
     "workers": "the processes that run jobs",
 }
@@ -31,7 +31,7 @@ CATALOGUE = {"job_types": "the code's own catalogue; the same for every org and 
 
 OTHERS = frozenset({*FLEET, *CATALOGUE})
 
-VIEWS = {"audit_log": "the events of the audit trail"}
+VIEWS = {"audit_log": "the events of the audit log"}
 """Views of tenants' tables, which show each tenant what the tables do."""
 
 
@@ -143,8 +143,8 @@ def test_a_view_shows_a_tenant_its_own_rows_and_takes_none(
                 )
                 == []
             ), view
-    told = database.execute("select event from audit_log where org_id = %s order by id", (mine,)).fetchall()
-    assert told == [("probe.done",), ("job.started",), ("job.succeeded",)]
+    audited = database.execute("select event from audit_log where org_id = %s order by id", (mine,)).fetchall()
+    assert audited == [("probe.done",), ("job.started",), ("job.succeeded",)]
 
 
 def refused(tx: Transaction, statement: str, **values: object) -> bool:

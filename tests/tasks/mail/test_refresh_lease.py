@@ -8,15 +8,15 @@ from uuid import UUID, uuid4
 from sandbox.emulator.control import FaultOrder
 from storage.accounts import tokens
 from storage.postgres.database import Database, Transaction
-from tests.doubles.worlds import World
+from tests.doubles.mail_environment import MailEnvironment
 
 
 class Rival(Database):
     """After each transaction of a job, another process tries to take the account's refresh lease."""
 
-    def __init__(self, world: World, version: int) -> None:
-        super().__init__(world.process.settings)
-        self._world = world
+    def __init__(self, env: MailEnvironment, version: int) -> None:
+        super().__init__(env.process.settings)
+        self._env = env
         self._version = version
         self.won: list[int] = []
 
@@ -24,33 +24,33 @@ class Rival(Database):
     def claimed(self, org_id: UUID, job_id: UUID, token: UUID) -> Iterator[Transaction]:
         with super().claimed(org_id, job_id, token) as transaction:
             yield transaction
-        if not self._world.gmail.journal("oauth.token"):
+        if not self._env.gmail.journal("oauth.token"):
             return
         with self.ledger() as tx:
-            here, rival = self._world.account.account_id, uuid4()
+            here, rival = self._env.account.account_id, uuid4()
             if tokens.take_refresh_lease(tx, here, owner=rival, version=self._version):
-                self.won.append(len(self._world.gmail.journal("oauth.token")))
+                self.won.append(len(self._env.gmail.journal("oauth.token")))
                 tokens.release(tx, here, owner=rival)
 
 
-def expiring(world: World) -> Rival:
+def expiring(env: MailEnvironment) -> Rival:
     """A token that has to be refreshed, and the rival who waits for its chance."""
-    world.database.execute("update accounts set access_expires_at = now() + %s", (timedelta(minutes=1),))
-    rival = Rival(world, world.account.token_version)
-    world.process.database.dispose()
-    world.process.database = rival
+    env.database.execute("update accounts set access_expires_at = now() + %s", (timedelta(minutes=1),))
+    rival = Rival(env, env.account.token_version)
+    env.process.database.dispose()
+    env.process.database = rival
     return rival
 
 
-def test_the_lease_lasts_until_the_new_token_is_stored(world: World) -> None:
-    rival = expiring(world)
-    assert world.run(world.enqueue("gmail.sync_labels")) == "succeeded"
+def test_the_lease_lasts_until_the_new_token_is_stored(env: MailEnvironment) -> None:
+    rival = expiring(env)
+    assert env.run(env.enqueue("gmail.sync_labels")) == "succeeded"
     assert rival.won == []
-    assert len(world.gmail.journal("oauth.token")) == 1
+    assert len(env.gmail.journal("oauth.token")) == 1
 
 
-def test_a_refresh_that_failed_lets_another_try(world: World) -> None:
-    world.gmail.order(FaultOrder(operation="oauth.token", status=400, reason="temporarily_unavailable"))
-    rival = expiring(world)
-    world.run(world.enqueue("gmail.sync_labels"))
+def test_a_refresh_that_failed_lets_another_try(env: MailEnvironment) -> None:
+    env.gmail.order(FaultOrder(operation="oauth.token", status=400, reason="temporarily_unavailable"))
+    rival = expiring(env)
+    env.run(env.enqueue("gmail.sync_labels"))
     assert rival.won

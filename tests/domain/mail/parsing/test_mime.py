@@ -245,6 +245,6 @@ def test_two_senders_are_noted_and_never_vouched_for() -> None:
         ((), False),
     ],
 )
-def test_only_the_receivers_newest_verdict_counts(results: tuple[str, ...], passed: bool) -> None:
+def test_only_the_receivers_newest_result_counts(results: tuple[str, ...], passed: bool) -> None:
     lines = "".join(f"Authentication-Results: {one}\n" for one in results).encode()
     assert parse_message(lines + raw_message()).dmarc_passed(frozenset({"mx.google.com"})) is passed

@@ -60,15 +60,15 @@ TABLE = [
 
 @pytest.mark.parametrize(("headers", "kind", "weight"), TABLE, ids=lambda value: str(value)[:60])
 def test_each_sign_has_its_class_and_weight(headers: dict[str, str], kind: str, weight: str) -> None:
-    verdict = detect_automation(make_message(**headers), owner=OWNER)
-    assert (verdict.kind, verdict.weight) == (kind, weight)
-    assert bool(verdict.evidence) == (kind != "human")
+    found = detect_automation(make_message(**headers), owner=OWNER)
+    assert (found.kind, found.weight) == (kind, weight)
+    assert bool(found.evidence) == (kind != "human")
 
 
 @pytest.mark.parametrize("label", ["CATEGORY_PROMOTIONS", "CATEGORY_UPDATES", "CATEGORY_SOCIAL", "CATEGORY_FORUMS"])
 def test_gmails_categories_are_bulk_of_medium_weight(label: str) -> None:
-    verdict = detect_automation(make_message(), ["INBOX", label])
-    assert (verdict.kind, verdict.weight) == (AutomationKind.BULK, Weight.MEDIUM)
+    found = detect_automation(make_message(), ["INBOX", label])
+    assert (found.kind, found.weight) == (AutomationKind.BULK, Weight.MEDIUM)
 
 
 def test_an_invitation_is_calendar() -> None:
@@ -85,9 +85,9 @@ def test_a_known_person_on_a_bulk_list_is_on_a_list() -> None:
 
 
 def test_a_machine_on_a_list_gets_no_reply() -> None:
-    verdict = detect_automation(make_message(list_post="<mailto:t@example.org>", auto_submitted="auto-generated"))
-    assert (verdict.kind, verdict.weight) == (AutomationKind.LIST, Weight.CERTAIN)
-    assert not replies_allowed(verdict)
+    found = detect_automation(make_message(list_post="<mailto:t@example.org>", auto_submitted="auto-generated"))
+    assert (found.kind, found.weight) == (AutomationKind.LIST, Weight.CERTAIN)
+    assert not replies_allowed(found)
 
 
 @pytest.mark.parametrize("weight", list(Weight))
@@ -99,9 +99,9 @@ def test_replies_are_allowed_only_below_strong(weight: Weight) -> None:
         Weight.CLASS: {"precedence": "list"},
         Weight.NONE: {},
     }[weight]
-    verdict = detect_automation(make_message(**headers))
-    assert verdict.weight is weight
-    assert replies_allowed(verdict) is (weight not in {Weight.CERTAIN, Weight.STRONG})
+    found = detect_automation(make_message(**headers))
+    assert found.weight is weight
+    assert replies_allowed(found) is (weight not in {Weight.CERTAIN, Weight.STRONG})
 
 
 @given(st.sets(st.integers(0, len(TABLE) - 1), max_size=5), st.integers(0, len(TABLE) - 1))

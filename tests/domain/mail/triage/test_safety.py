@@ -38,7 +38,7 @@ POLICIES = st.builds(
 
 
 def waiting(policy: SafetyPolicy, decision: Decision) -> list[bool]:
-    return [one.status is ActionStatus.APPROVED_PENDING for one in SafetyEnforcer(policy).judge(decision)]
+    return [one.status is ActionStatus.APPROVED_PENDING for one in SafetyEnforcer(policy).check(decision)]
 
 
 @given(
@@ -66,9 +66,9 @@ def test_more_caution_never_frees_an_action(
 
 @given(POLICIES, DECISIONS)
 def test_dangerous_actions_always_wait_and_waiting_has_a_reason(policy: SafetyPolicy, decision: Decision) -> None:
-    for verdict in SafetyEnforcer(policy).judge(decision):
-        assert verdict.danger is not Danger.DANGEROUS or verdict.status is ActionStatus.APPROVED_PENDING
-        assert bool(verdict.reasons) == (verdict.status is ActionStatus.APPROVED_PENDING)
+    for action in SafetyEnforcer(policy).check(decision):
+        assert action.danger is not Danger.DANGEROUS or action.status is ActionStatus.APPROVED_PENDING
+        assert bool(action.reasons) == (action.status is ActionStatus.APPROVED_PENDING)
 
 
 @pytest.mark.parametrize("kind", [ActionKind.DELETE, ActionKind.FORWARD, ActionKind.AUTO_REPLY])

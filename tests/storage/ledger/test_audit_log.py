@@ -1,4 +1,4 @@
-"""The audit trail: every event with its own time and claim, whether it is an entry of its own or half of one."""
+"""The audit log: every event with its own time and claim, whether it is an entry of its own or half of one."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +11,7 @@ from psycopg.rows import dict_row
 
 from domain.jobs.failures import Forbidden
 from domain.jobs.job import ClaimedJob, Done, Outcome, Snooze
-from domain.jobs.lifecycle import Settlement, settle
+from domain.jobs.lifecycle import Settlement, settlement_of
 from domain.jobs.retry import STANDARD
 from storage.ledger import ledger
 from storage.ledger.ledger import Worker
@@ -44,12 +44,12 @@ def claimed(store: Database, org: UUID, worker: Worker) -> ClaimedJob:
 
 
 def write(store: Database, job: ClaimedJob, outcome: Outcome, began_at: datetime | None = BEGAN) -> None:
-    settlement = settle(job, outcome, STANDARD, NOW, 0.0, began_at=began_at)
+    settlement = settlement_of(job, outcome, STANDARD, NOW, 0.0, began_at=began_at)
     with store.ledger() as tx:
         assert not ledger.settle(tx, [settlement]).refused
 
 
-def trail(database: Connection, job_id: UUID) -> list[dict[str, Any]]:
+def audited(database: Connection, job_id: UUID) -> list[dict[str, Any]]:
     with database.cursor(row_factory=dict_row) as cursor:
         query = "select * from audit_log where job_id = %s and event <> 'job.enqueued' order by id"
         return cursor.execute(query, (job_id,)).fetchall()
@@ -74,7 +74,7 @@ def test_a_quick_success_is_one_entry_and_two_events(
     taken_at = held_since(database, claimed.job_id)
     write(store, claimed, Done({"n": 1}))
     assert entries(database, claimed.job_id) == [("job.succeeded", True)]
-    started, succeeded = trail(database, claimed.job_id)
+    started, succeeded = audited(database, claimed.job_id)
     assert (started["event"], started["at"], started["attempt"]) == ("job.started", BEGAN, 1)
     assert (started["worker_id"], started["claimed_at"]) == (worker.worker_id, taken_at)
     assert (succeeded["event"], succeeded["attempt"]) == ("job.succeeded", 1)
@@ -84,15 +84,15 @@ def test_a_quick_success_is_one_entry_and_two_events(
     assert {name: started[name] for name in same} == {name: succeeded[name] for name in same}
 
 
-def test_a_job_that_succeeds_in_its_handlers_transaction_has_the_same_trail(
+def test_a_job_that_succeeds_in_its_handlers_transaction_has_the_same_log(
     store: Database, database: Connection, worker: Worker, claimed: ClaimedJob
 ) -> None:
     taken_at = held_since(database, claimed.job_id)
     with store.claimed(claimed.org_id, claimed.job_id, claimed.token) as tx:
         ledger.settle_held(tx, claimed, {}, 0, began_at=BEGAN)
     assert entries(database, claimed.job_id) == [("job.succeeded", True)]
-    told = [(row["event"], row["worker_id"], row["claimed_at"]) for row in trail(database, claimed.job_id)]
-    assert told == [("job.started", worker.worker_id, taken_at), ("job.succeeded", None, None)]
+    events = [(row["event"], row["worker_id"], row["claimed_at"]) for row in audited(database, claimed.job_id)]
+    assert events == [("job.started", worker.worker_id, taken_at), ("job.succeeded", None, None)]
 
 
 def test_who_does_not_say_when_it_began_has_begun_by_its_end(
@@ -102,7 +102,7 @@ def test_who_does_not_say_when_it_began_has_begun_by_its_end(
     end = "select postroom.settle_held(%(job)s, %(token)s, '{}', 0, null)"
     with store.claimed(claimed.org_id, claimed.job_id, claimed.token) as tx:
         tx.raw(end, {"job": claimed.job_id, "token": claimed.token})
-    assert [row["event"] for row in trail(database, claimed.job_id)] == ["job.started", "job.succeeded"]
+    assert [row["event"] for row in audited(database, claimed.job_id)] == ["job.started", "job.succeeded"]
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_a_start_that_was_written_is_not_told_again(store: Database, database: C
     assert job.started
     write(store, job, Done())
     assert entries(database, job.job_id) == [("job.started", False), ("job.succeeded", False)]
-    assert [row["event"] for row in trail(database, job.job_id)] == ["job.started", "job.succeeded"]
+    assert [row["event"] for row in audited(database, job.job_id)] == ["job.started", "job.succeeded"]
 
 
 def test_an_attempt_that_comes_back_is_two_entries(store: Database, database: Connection, claimed: ClaimedJob) -> None:
     """Its events count different attempts: a snooze gives its own back."""
     write(store, claimed, Snooze(NOW + timedelta(hours=1), "later"))
     assert entries(database, claimed.job_id) == [("job.started", False), ("job.retried", False)]
-    assert [(row["event"], row["attempt"]) for row in trail(database, claimed.job_id)] == [
+    assert [(row["event"], row["attempt"]) for row in audited(database, claimed.job_id)] == [
         ("job.started", 1),
         ("job.retried", 0),
     ]
@@ -142,8 +142,8 @@ def test_a_claim_that_goes_back_unbegun_is_told_as_a_claim(
 ) -> None:
     with store.ledger() as tx:
         ledger.settle(tx, [Settlement.unstarted(claimed, "shutdown")])
-    told = [(row["event"], row["worker_id"]) for row in trail(database, claimed.job_id)]
-    assert told == [("job.claimed", worker.worker_id), ("job.retried", None)]
+    events = [(row["event"], row["worker_id"]) for row in audited(database, claimed.job_id)]
+    assert events == [("job.claimed", worker.worker_id), ("job.retried", None)]
 
 
 def test_events_have_numbers_of_their_own_in_their_order(store: Database, database: Connection, org: UUID) -> None:
@@ -161,7 +161,7 @@ def test_events_have_numbers_of_their_own_in_their_order(store: Database, databa
 @pytest.mark.parametrize(
     "change", ["update audit_entries set event = event", "delete from audit_entries", "truncate audit_entries"]
 )
-def test_nobody_changes_the_trail(database: Connection, claimed: ClaimedJob, change: str) -> None:
+def test_nobody_changes_the_log(database: Connection, claimed: ClaimedJob, change: str) -> None:
     assert claimed.attempt == 1
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match="append-only"):
         database.execute(change)

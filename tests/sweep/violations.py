@@ -1,4 +1,4 @@
-"""What must hold after a recovery (docs: promises.md), read from the ledger, the audit trail and the journals."""
+"""What must hold after a recovery (docs: promises.md), read from the ledger, the audit log and the journals."""
 
 import json
 import re
@@ -35,7 +35,7 @@ FRAME = frozenset(
         "workers",
     }
 )
-"""The frame's own tables: judged by the invariants, not by comparison."""
+"""The frame's own tables: checked by the invariants, not by comparison."""
 
 TOLD_TWICE = frozenset({"budget_days", "budget_reservations", "expected_writes", "llm_calls"})
 """What an attempt that is repeated rightly writes again: an expectation before each call, a bill for each answer, and
@@ -54,13 +54,13 @@ VARIES = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT
 
 @dataclass(frozen=True)
 class Ending:
-    """How a world ended: what is stored, what the providers hold, what was done there."""
+    """How a trial ended: what is stored, what the providers hold, what was done there."""
 
     jobs: Counter[str]
     rows: Counter[str]
     events: Counter[str]
     outside: dict[str, Any]
-    deeds: Counter[str]
+    calls: Counter[str]
     unknown: int
 
 
@@ -76,7 +76,7 @@ def ending_of(trial: Trial) -> Ending:
         rows=Counter(_rows(database)),
         events=Counter(row[0] for row in events),
         outside=trial.outside.state(),
-        deeds=trial.outside.deeds(),
+        calls=trial.outside.calls(),
         unknown=int(unknown[0]),
     )
 
@@ -84,11 +84,11 @@ def ending_of(trial: Trial) -> Ending:
 def violations(
     trial: Trial, found: Ending, wanted: Ending, point: Point | None, crossed: Sequence[Boundary]
 ) -> list[str]:
-    """Everything that is wrong with a world after its recovery; without a point nothing had happened to it."""
+    """Everything that is wrong with a trial after its recovery; without a point nothing had gone wrong in it."""
     wrong = [
         *_ledger(trial),
         *_effects(trial.database),
-        *_deeds(found, wanted, point is not None and _may_pay_again(point, crossed)),
+        *_calls(found, wanted, point is not None and _may_pay_again(point, crossed)),
     ]
     wrong += [f"P5: {hint.job_type} was published before it was committed" for hint in trial.premature]
     wrong += missed(trial.stations)
@@ -126,15 +126,15 @@ def _effects(database: Connection[Any]) -> Iterator[str]:
             yield f"P3: nobody knows of effect {key}, and no dead letter asks for a decision"
 
 
-def _deeds(found: Ending, wanted: Ending, paid_again: bool) -> Iterator[str]:
-    for deed, times in found.deeds.items():
-        operation = deed.split()[1]
-        most = wanted.deeds[deed] + (operation in PAID and paid_again)
+def _calls(found: Ending, wanted: Ending, paid_again: bool) -> Iterator[str]:
+    for call, times in found.calls.items():
+        operation = call.split()[1]
+        most = wanted.calls[call] + (operation in PAID and paid_again)
         if operation not in REPEATABLE and times > most:
-            yield f"P3: {deed} was done {times} times instead of {most}"
-    for deed, times in wanted.deeds.items():
-        if not found.unknown and deed.split()[1] not in REPEATABLE and found.deeds[deed] < times:
-            yield f"P3: {deed} was done {found.deeds[deed]} times instead of {times}"
+            yield f"P3: {call} was done {times} times instead of {most}"
+    for call, times in wanted.calls.items():
+        if not found.unknown and call.split()[1] not in REPEATABLE and found.calls[call] < times:
+            yield f"P3: {call} was done {found.calls[call]} times instead of {times}"
 
 
 def _may_pay_again(point: Point, crossed: Sequence[Boundary]) -> bool:

@@ -1,4 +1,4 @@
-"""A small world for tests of jobs: one org, one mailbox in the emulator, a scripted model, one process of the fleet."""
+"""What tests of mail jobs need: an org, a mailbox in the emulator, a scripted model, a process of the fleet."""
 
 import json
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ MOST_ROUNDS = 400
 
 
 @dataclass
-class World:
+class MailEnvironment:
     """Everything a test of a job needs to act and to look."""
 
     process: Runtime
@@ -44,7 +44,7 @@ class World:
     account: Account
 
     def enqueue(self, job_type: str, payload: dict[str, Any] | None = None) -> UUID:
-        """Enqueue a job for the world's account, as a service would."""
+        """Enqueue a job for the environment's account, as a service would."""
         document = {"account_id": str(self.account.account_id)} | (payload or {})
         with self.process.database.ledger() as tx:
             rows = tx.raw(
@@ -82,7 +82,7 @@ class World:
             ends.append((row[1], self.run(row[0])))
             if ends[-1][1] == "not_claimed":
                 refused.add(row[0])
-        raise AssertionError(f"the world does not come to rest: {ends[-10:]}")
+        raise AssertionError(f"the jobs do not come to rest: {ends[-10:]}")
 
     def job(self, job_id: UUID) -> dict[str, Any]:
         """A job as the ledger shows it."""
@@ -148,9 +148,9 @@ class World:
         return int(row[0])
 
 
-def taken_in(world: World) -> set[str]:
+def taken_in(env: MailEnvironment) -> set[str]:
     """The messages that were stored."""
-    return {row[0] for row in world.database.execute("select gmail_message_id from messages")}
+    return {row[0] for row in env.database.execute("select gmail_message_id from messages")}
 
 
 def letter(subject: str, text: str, **headers: str) -> bytes:
@@ -189,26 +189,26 @@ class Addresses:
 
 
 @contextmanager
-def running_world(settings: Settings, database: Connection) -> Iterator[World]:
+def running_environment(settings: Settings, database: Connection) -> Iterator[MailEnvironment]:
     """Start the emulators, connect the owner's mailbox, and take the place of a worker process."""
     with gmail_emulator() as gmail, anthropic_emulator() as anthropic:
         addresses = Addresses(gmail.url, anthropic.url)
-        with world_at(addresses, addresses.settings(settings), database) as world:
-            yield world
+        with environment_at(addresses, addresses.settings(settings), database) as env:
+            yield env
 
 
 @contextmanager
-def world_at(addresses: Addresses, settings: Settings, database: Connection) -> Iterator[World]:
-    """A world whose emulators run already: the test reaches them at `addresses`, its process where the settings say."""
+def environment_at(addresses: Addresses, settings: Settings, database: Connection) -> Iterator[MailEnvironment]:
+    """An environment on running emulators: at `addresses` for the test, and for its process where settings say."""
     control = GmailControl(addresses.gmail)
     mailbox = control.create_account(OWNER, "access-1", "refresh-1")
-    process = Runtime(settings, dice=lambda: 0.0)
+    process = Runtime(settings, jitter=lambda: 0.0)
     install(process)
     try:
         publish_catalogue()
         renew(process)
         account = connect(process, OWNER, "access-1", "refresh-1")
-        yield World(process, database, control, mailbox, EmulatorControl(addresses.anthropic), account)
+        yield MailEnvironment(process, database, control, mailbox, EmulatorControl(addresses.anthropic), account)
     finally:
         install(None)
         process.close()

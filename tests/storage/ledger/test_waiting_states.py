@@ -11,11 +11,11 @@ from domain.jobs.job import NewJob
 from domain.scheduling.fairness import Tenant
 from storage.ledger import gates, ledger, relay
 from storage.ledger.gates import Gate
-from storage.ledger.relay import Level
+from storage.ledger.relay import BacklogClass
 from storage.postgres.database import Database
 from tests.doubles.factories import (
+    HINT_TIMEOUT,
     LEASE,
-    PATIENCE,
     claim_one,
     enqueue_one,
     make_job_type,
@@ -26,7 +26,7 @@ from tests.doubles.factories import (
 )
 
 BURST = 5
-ORDINARY = Level(0, light=False)
+ORDINARY = BacklogClass(0, light=False)
 
 
 @pytest.fixture
@@ -39,12 +39,12 @@ def enqueue(store: Database, org: UUID, count: int, *, priority: int = 0) -> lis
     """So many jobs in one call; returns those that the caller is to publish."""
     jobs = [NewJob("probe.run", org, {}, priority=priority) for _ in range(count)]
     with store.ledger() as tx:
-        answers = ledger.enqueue(tx, jobs, publisher=True, patience=PATIENCE, burst=BURST)
+        answers = ledger.enqueue(tx, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=BURST)
     return [answer.job_id for answer in answers if answer.publish]
 
 
-def shelves(database: Connection) -> Counter[str]:
-    """How many unfinished jobs stand where."""
+def waiting(database: Connection) -> Counter[str]:
+    """How many unfinished jobs are in each waiting state."""
     rows = database.execute(
         "select case when backlog_since is not null then 'backlog' when parked_by is not null then parked_by"
         " when published_at is not null then 'published' else 'scheduled' end from jobs where finished_at is null"
@@ -66,30 +66,30 @@ def test_a_burst_is_published_at_once_and_the_rest_waits_for_the_relay(
 ) -> None:
     other = make_org(database, "another org")
     assert len(enqueue(store, org, 12)) == BURST
-    assert shelves(database) == {"published": BURST, "backlog": 12 - BURST}
+    assert waiting(database) == {"published": BURST, "backlog": 12 - BURST}
     # What comes later must not overtake what waits; another tenant has nothing to do with it.
     assert enqueue(store, org, 1) == []
     assert len(enqueue(store, other, 1)) == 1
     with store.ledger() as tx:
         tx.raw("delete from jobs where backlog_since is not null")
-        relay.clear_crowds(tx, relay.backlog(tx, ["default"]))
+        relay.clear_over_burst(tx, relay.backlog(tx, ["default"]))
     assert len(enqueue(store, org, 1)) == 1
 
 
-def test_a_tenant_with_a_backlog_stays_crowded(database: Connection, store: Database, org: UUID) -> None:
+def test_a_tenant_with_a_backlog_stays_over_its_burst(database: Connection, store: Database, org: UUID) -> None:
     enqueue(store, org, BURST + 1, priority=7)
     with store.ledger() as tx:
-        relay.clear_crowds(tx, relay.backlog(tx, ["default"]))
+        relay.clear_over_burst(tx, relay.backlog(tx, ["default"]))
     assert enqueue(store, org, 1) == []
-    assert shelves(database)["backlog"] == 2
+    assert waiting(database)["backlog"] == 2
 
 
 def test_two_enqueues_of_one_tenant_do_not_wait_for_each_other(store: Database, org: UUID) -> None:
     jobs = [NewJob("probe.run", org, {}) for _ in range(BURST + 1)]
     with store.ledger() as first, store.ledger() as second:
-        ledger.enqueue(first, jobs, publisher=True, patience=PATIENCE, burst=BURST)
+        ledger.enqueue(first, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=BURST)
         second.raw("set local lock_timeout = '1s'")
-        answers = ledger.enqueue(second, jobs, publisher=True, patience=PATIENCE, burst=BURST)
+        answers = ledger.enqueue(second, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=BURST)
     assert sum(answer.publish for answer in answers) == BURST
     assert enqueue(store, org, 1) == []
 
@@ -99,22 +99,22 @@ def test_nothing_is_published_into_a_queue_that_is_full(database: Connection, st
         relay.close_queue(tx, "default")
     assert enqueue(store, org, 1) == []
     with store.ledger() as tx:
-        relay.clear_crowds(tx, {})
+        relay.clear_over_burst(tx, {})
     assert enqueue(store, org, 1) == []
     with store.ledger() as tx:
         relay.open_queue(tx, "default")
     assert len(enqueue(store, org, 1)) == 1
-    assert shelves(database) == {"backlog": 2, "published": 1}
+    assert waiting(database) == {"backlog": 2, "published": 1}
 
 
 def test_who_stays_under_the_burst_in_each_call_is_noticed(store: Database, org: UUID) -> None:
     for _ in range(3):
         assert len(enqueue(store, org, BURST)) == BURST
     with store.ledger() as tx:
-        assert relay.mark_crowds(tx, "exports", burst=BURST, newest=100) == 0
-        assert relay.mark_crowds(tx, "default", burst=3 * BURST, newest=100) == 0
-        assert relay.mark_crowds(tx, "default", burst=BURST, newest=100) == 1
-        assert relay.mark_crowds(tx, "default", burst=BURST, newest=100) == 0
+        assert relay.mark_over_burst(tx, "exports", burst=BURST, newest=100) == 0
+        assert relay.mark_over_burst(tx, "default", burst=3 * BURST, newest=100) == 0
+        assert relay.mark_over_burst(tx, "default", burst=BURST, newest=100) == 1
+        assert relay.mark_over_burst(tx, "default", burst=BURST, newest=100) == 0
     assert enqueue(store, org, 1) == []
 
 
@@ -122,13 +122,13 @@ def test_scheduled_jobs_that_fall_due_together_are_shared_too(database: Connecti
     due = datetime.now(UTC) + timedelta(hours=1)
     with store.ledger() as tx:
         jobs = [NewJob("probe.run", org, {}, run_at=due) for _ in range(BURST + 3)]
-        ledger.enqueue(tx, jobs, publisher=True, patience=PATIENCE, burst=BURST)
-    assert shelves(database) == {"scheduled": BURST + 3}
+        ledger.enqueue(tx, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=BURST)
+    assert waiting(database) == {"scheduled": BURST + 3}
     pass_time(database, timedelta(hours=1, seconds=1))
     with store.ledger() as tx:
-        found = relay.publish_due(tx, batch=100, patience=PATIENCE, burst=BURST)
+        found = relay.publish_due(tx, batch=100, hint_timeout=HINT_TIMEOUT, burst=BURST)
     assert (len(found.hints), found.moved) == (BURST, BURST + 3)
-    assert shelves(database) == {"published": BURST, "backlog": 3}
+    assert waiting(database) == {"published": BURST, "backlog": 3}
     assert enqueue(store, org, 1) == []
 
 
@@ -137,10 +137,10 @@ def test_a_hint_that_was_out_too_long_counts_against_the_window(
 ) -> None:
     """It may still lie in the broker: published again at once, the hints of slow jobs would pile up."""
     enqueue(store, org, 1)
-    pass_time(database, PATIENCE + timedelta(seconds=1))
+    pass_time(database, HINT_TIMEOUT + timedelta(seconds=1))
     with store.ledger() as tx:
-        assert relay.publish_due(tx, batch=100, patience=PATIENCE, burst=BURST).hints == ()
-    assert shelves(database) == {"backlog": 1}
+        assert relay.publish_due(tx, batch=100, hint_timeout=HINT_TIMEOUT, burst=BURST).hints == ()
+    assert waiting(database) == {"backlog": 1}
 
 
 def test_tenants_take_turns_by_weight_and_a_flood_waits(database: Connection, store: Database, org: UUID) -> None:
@@ -154,7 +154,7 @@ def test_tenants_take_turns_by_weight_and_a_flood_waits(database: Connection, st
         assert relay.waiting_tenants(tx, "default", ORDINARY, start=heavy, most=10) == [*tenants[1:], tenants[0]]
         assert relay.waiting_tenants(tx, "default", ORDINARY, start=heavy, most=2) == tenants[1:]
         found = relay.publish_backlog(
-            tx, "default", 0, tenants=tenants, quotas={org: 10, heavy: 20, small: 10}, patience=PATIENCE
+            tx, "default", 0, tenants=tenants, quotas={org: 10, heavy: 20, small: 10}, hint_timeout=HINT_TIMEOUT
         )
     owners = owners_of_jobs(database)
     order = [owners[hint.job_id] for hint in found.hints]
@@ -167,7 +167,7 @@ def test_the_higher_priority_goes_first(database: Connection, store: Database, o
     urgent = make_org(database, "urgent")
     enqueue(store, urgent, BURST + 2, priority=10)
     with store.ledger() as tx:
-        assert relay.backlog(tx, ["default", "exports"]) == {"default": [Level(10, light=False), ORDINARY]}
+        assert relay.backlog(tx, ["default", "exports"]) == {"default": [BacklogClass(10, light=False), ORDINARY]}
     hints = relay_once(store, room=4)
     owners = owners_of_jobs(database)
     assert [owners[hint.job_id] for hint in hints] == [urgent, urgent, org, org]
@@ -195,12 +195,12 @@ def test_a_gate_of_any_scope_parks_and_lets_out_again(
     with store.ledger() as tx:
         claims = ledger.claim(tx, [published, at_once], make_worker(store).worker_id, lease=LEASE)
     assert claims.refused == {published: "gated", at_once: "gated"}
-    assert shelves(database) == {f"gate:{scope}:{key}": 2}
+    assert waiting(database) == {f"gate:{scope}:{key}": 2}
     assert relay_once(store) == []
     with store.ledger() as tx:
         assert gates.open_gate(tx, scope, key)
     assert {hint.job_id for hint in relay_once(store)} == {published, at_once}
-    assert shelves(database) == {"published": 2}
+    assert waiting(database) == {"published": 2}
 
 
 def test_a_gate_of_another_key_keeps_nothing_back(database: Connection, store: Database, org: UUID) -> None:
@@ -208,14 +208,14 @@ def test_a_gate_of_another_key_keeps_nothing_back(database: Connection, store: D
     for scope, key in (("queue", "exports"), ("job_type", "probe.other"), ("org", str(UUID(int=9))), ("provider", "x")):
         close(store, scope, key)
     claim_one(store, enqueue_one(store, org))
-    assert shelves(database)["published"] == 1
+    assert waiting(database)["published"] == 1
 
 
 def test_a_backlog_behind_a_gate_is_moved_once(database: Connection, store: Database, org: UUID) -> None:
     enqueue(store, org, BURST + 50)
     close(store, "org", str(org))
     assert relay_once(store) == []
-    assert shelves(database)[f"gate:org:{org}"] == 50
+    assert waiting(database)[f"gate:org:{org}"] == 50
     before = database.execute("select sum(xmin::text::bigint) from jobs").fetchone()
     for _ in range(3):
         assert relay_once(store) == []
@@ -227,11 +227,11 @@ def test_a_job_behind_two_gates_waits_for_both(database: Connection, store: Data
         gates.close(tx, Gate("org", str(org), "a pause", datetime.now(UTC) + timedelta(hours=1), "an operator"))
     close(store, "queue", "default")
     job_id = enqueue_one(store, org)
-    assert shelves(database) == {"gate:queue:default": 1}
+    assert waiting(database) == {"gate:queue:default": 1}
     with store.ledger() as tx:
         gates.open_gate(tx, "queue", "default")
     assert relay_once(store) == []
-    assert shelves(database) == {f"gate:org:{org}": 1}
+    assert waiting(database) == {f"gate:org:{org}": 1}
     pass_time(database, timedelta(hours=1, seconds=1))
     assert [hint.job_id for hint in relay_once(store)] == [job_id]
 
@@ -242,10 +242,10 @@ def test_a_scheduled_job_is_parked_when_it_is_due_and_not_before(
     close(store, "queue", "default")
     enqueue_one(store, org, run_at=datetime.now(UTC) + timedelta(minutes=5))
     assert relay_once(store) == []
-    assert shelves(database) == {"scheduled": 1}
+    assert waiting(database) == {"scheduled": 1}
     pass_time(database, timedelta(minutes=6))
     assert relay_once(store) == []
-    assert shelves(database) == {"gate:queue:default": 1}
+    assert waiting(database) == {"gate:queue:default": 1}
 
 
 def test_lost_hints_are_recalled_a_bounded_number_at_a_time(database: Connection, store: Database, org: UUID) -> None:
@@ -253,13 +253,13 @@ def test_lost_hints_are_recalled_a_bounded_number_at_a_time(database: Connection
         enqueue(store, org, BURST)
     with store.ledger() as tx:
         assert [relay.recall_hints(tx, batch=7) for _ in range(2)] == [7, 3]
-    assert shelves(database) == {"backlog": 10}
+    assert waiting(database) == {"backlog": 10}
 
 
 def test_a_job_in_the_backlog_can_be_claimed_by_an_old_hint(database: Connection, store: Database, org: UUID) -> None:
     job_id = enqueue_one(store, org)
     with store.ledger() as tx:
         relay.recall_hints(tx, batch=10)
-    assert shelves(database) == {"backlog": 1}
+    assert waiting(database) == {"backlog": 1}
     claim_one(store, job_id)
-    assert shelves(database)["backlog"] == 0
+    assert waiting(database)["backlog"] == 0

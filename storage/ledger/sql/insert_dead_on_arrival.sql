@@ -1,5 +1,5 @@
--- Takes in a job of a type that nobody knows, dead from the start: it is not lost, and it is not tried. Sent twice, by its
--- idempotency key, it is one.
+-- Inserts a job of an unknown job type as dead, with its dead letter: the job is kept, and no worker runs it. A message that
+-- was sent twice is one job, by its idempotency key.
 with guard as (
   insert into idempotency_keys (org_id, key, kind, mode, status, job_id, expires_at)
   select %(org_id)s, %(key)s, 'job', 'for_ttl', 'dead', %(id)s, now() + interval '30 days'
@@ -8,7 +8,7 @@ with guard as (
   on conflict do nothing
   returning job_id
 ),
-buried as (
+inserted as (
   insert into jobs (id, org_id, project_id, job_type, queue, state, payload, payload_version, idempotency_key, guarded, actor_type,
                     actor_id, request_id, correlation_id, traceparent, max_attempts, deadline, finished_at, next_check_at, error)
   select job_id, %(org_id)s, %(project_id)s, %(job_type)s, 'deadletter', 'dead', %(payload)s, %(payload_version)s, %(key)s, true,
@@ -18,9 +18,9 @@ buried as (
   on conflict (id) do nothing
   returning *
 ),
-told as (
+audited as (
   insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt)
   select 'job.enqueued', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, 0
-  from buried
+  from inserted
 )
-select id from buried
+select id from inserted
