@@ -6,7 +6,7 @@ select l.what from (
     select id, case when cancel_requested_at is null then 'expired' else coalesce(cancel_reason, 'canceled') end as reason
     from jobs
     where id = any (%(job_ids)s::uuid[]) and state = 'queued' and (cancel_requested_at is not null or expires_at <= now())
-    order by id for update
+    order by id for update skip locked  -- whoever has locked one is ending or claiming it
   ) as e
   having count(*) > 0
 ) as q
