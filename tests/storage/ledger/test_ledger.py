@@ -346,7 +346,7 @@ def test_a_lost_answer_costs_a_suspect_no_attempt(store: Database, database: Con
     with store.ledger() as tx:
         (job,) = ledger.claim(tx, [job_id], worker.worker_id, lease=LEASE, starts=[False], token=token).jobs
         assert (job.started, job.attempt) == (True, 3)
-        ledger.settle(tx, [Settlement.unanswered(job_id, token)])
+        assert recovery.return_unanswered(tx, [token], LEASE).job_ids == {job_id}
     assert database.execute("select state, attempt from jobs").fetchall() == [("queued", 2)]
 
 
