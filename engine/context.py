@@ -171,16 +171,12 @@ class JobContext:
         with self._runtime.database.statements() as transaction:
             self._go_on(transaction)
 
-    def need_to_run(self) -> None:
-        """Stop here when the process is stopping; asks nobody."""
-        if self._runtime.stopping.is_set():
-            raise Interrupted("the worker is stopping")
-
     def _add_cost(self, microcents: int) -> None:
         self.cost_microcents += microcents
 
     def _go_on(self, tx: Transaction) -> None:
-        self.need_to_run()
+        if self._runtime.stopping.is_set():
+            raise Interrupted("the worker is stopping")
         reason = ledger.cancel_requested(tx, self.job.job_id, self.job.token)
         if reason is not None:
             raise Canceled(reason)

@@ -94,18 +94,11 @@ class Settlement(NamedTuple):
 
     @classmethod
     def unstarted(cls, job: ClaimedJob, cause: str, until: datetime | None = None) -> "Settlement":
-        """The claim is given back before its handler ran: no attempt is spent."""
-        return cls.unanswered(job.job_id, job.token, cause=cause, until=until)
+        """The claim is given back before its handler ran: no attempt is spent.
 
-    @classmethod
-    def unanswered(
-        cls, job_id: UUID, token: UUID, *, cause: str = "unanswered", until: datetime | None = None
-    ) -> "Settlement":
-        """A claim that nobody acts on, for its answer was lost, goes back if it was made at all.
-
-        Only the ledger knows whether it counted an attempt; what it counted is given back.
+        Only the ledger knows whether the claim counted an attempt; an attempt that it counted is given back.
         """
-        return cls(job_id, token, State.QUEUED, run_at=until, attempt_delta=-1, detail={"cause": cause})
+        return cls(job.job_id, job.token, State.QUEUED, run_at=until, attempt_delta=-1, detail={"cause": cause})
 
     @classmethod
     def revoked(cls, job: ClaimedJob, started_at: datetime) -> "Settlement":

@@ -1,4 +1,4 @@
-"""The ledger's verbs: enqueue, claim, settle, heartbeat, rescue and their kin, each one statement over a list."""
+"""Enqueues, claims, settles and cancels jobs, and renews leases; statements over many jobs take arrays."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -331,12 +331,12 @@ def test_retention_deletes_finished_jobs_only(database: Connection, store: Datab
     assert events_of(database, done) == ["job.enqueued", "job.started", "job.succeeded"]
 
 
-def test_done_is_the_outcome_that_succeeds(store: Database, org: UUID) -> None:
+def test_done_is_the_outcome_that_succeeds(store: Database, database: Connection, org: UUID) -> None:
     job = claim_one(store, enqueue_one(store, org))
     settlement = settlement_of(job, Done({"n": 2}), STANDARD, datetime.now(UTC), 0.0)
-    assert settlement is not None
     with store.ledger() as tx:
         assert not ledger.settle(tx, [settlement]).refused
+    assert database.execute("select state, output from jobs").fetchall() == [("succeeded", {"n": 2})]
 
 
 def test_a_lost_answer_costs_a_suspect_no_attempt(store: Database, database: Connection, org: UUID) -> None:
@@ -347,7 +347,7 @@ def test_a_lost_answer_costs_a_suspect_no_attempt(store: Database, database: Con
     with store.ledger() as tx:
         (job,) = ledger.claim(tx, [job_id], worker.worker_id, lease=LEASE, starts=[False], token=token).jobs
         assert (job.started, job.attempt) == (True, 3)
-        ledger.settle(tx, [Settlement.unanswered(job_id, token)])
+        assert recovery.return_unanswered(tx, [token], LEASE).job_ids == {job_id}
     assert database.execute("select state, attempt from jobs").fetchall() == [("queued", 2)]
 
 
