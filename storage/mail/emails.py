@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from domain.mail.correspondence import EmailState
+from domain.mail.correspondence import SETTLED, EmailState
 from domain.mail.thread_plan import DraftStanding, ThreadBefore
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
 from storage.postgres.database import Transaction
@@ -40,6 +40,16 @@ class Email:
         if self.draft_id is None or self.draft_message_id is None or self.draft_fingerprint is None:
             return None
         return MadeDraft(self.draft_id, self.draft_message_id, self.draft_fingerprint)
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether a draft may lie in the mailbox that nobody recorded: its token was stored, and no draft with it."""
+        return self.draft_token is not None and self.draft_id is None and self.state is not EmailState.SENT
+
+    @property
+    def has_late_draft(self) -> bool:
+        """Whether the record was settled before its draft was made, and nobody has taken the draft back yet."""
+        return self.state in SETTLED and self.drafted_at is not None and self.drafted_at > self.state_changed_at
 
     @property
     def before(self) -> ThreadBefore:
@@ -113,7 +123,10 @@ def move(tx: Transaction, account_id: UUID, thread_id: str, *, expected: EmailSt
 
 
 def reopen(tx: Transaction, account_id: UUID, thread_id: str, *, expected: EmailState, message_id: str) -> bool:
-    """Reopen a finished record without draft or reworks. Discard a draft that is still in the mailbox first."""
+    """Reopen a finished record without draft or reworks. Discard a draft that is still in the mailbox first.
+
+    The token of a draft in doubt stays: whoever drafts next looks for that draft first.
+    """
     values = {"from": str(expected), "message_id": message_id}
     return bool(tx.run("reopen_email", account_id=account_id, thread_id=thread_id, **values))
 
@@ -136,6 +149,12 @@ def record_draft(
     return int(rows[0].rework_count) if rows else None
 
 
+def record_late_draft(tx: Transaction, account_id: UUID, thread_id: str, *, draft: MadeDraft) -> bool:
+    """The draft was made after the record had been settled, which it stays; the draft is to be taken back."""
+    values = {"draft_id": draft.draft_id, "draft_message_id": draft.message_id, "fingerprint": draft.fingerprint}
+    return bool(tx.run("record_late_draft", account_id=account_id, thread_id=thread_id, **values))
+
+
 def replace_draft_message(tx: Transaction, account_id: UUID, *, draft_id: str, message_id: str) -> bool:
     """A person edited the draft, which gave it another message; the fingerprint stays that of our text."""
     values = {"draft_id": draft_id, "draft_message_id": message_id}
@@ -143,7 +162,7 @@ def replace_draft_message(tx: Transaction, account_id: UUID, *, draft_id: str, m
 
 
 def forget_draft(tx: Transaction, account_id: UUID, thread_id: str) -> bool:
-    """The draft of a finished record is gone from the mailbox."""
+    """The draft of a finished record is gone from the mailbox, or was never made."""
     return bool(tx.run("forget_draft", account_id=account_id, thread_id=thread_id))
 
 
