@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
-from domain.jobs.failures import Gone, Invalid, Transient
+from domain.jobs.failures import Gone, Invalid
 from domain.jobs.job import Cancel, Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
@@ -31,6 +31,8 @@ from tasks.mail.language_model import ask, boundary
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 MOVED = "the e-mail was moved while its draft was made"
+CHANGED = "the thread has changed while the reply was written; a new job plans again"
+NEVER_MADE = "an earlier job's draft was never made; a new job plans again"
 ANSWERED = "the person has answered already"
 WORDS = "draft"
 """The purpose of the model's call, and the step that keeps its answer."""
@@ -51,7 +53,7 @@ def write(ctx: JobContext, payload: WritePayload) -> Outcome:
         return case
     with open_thread(ctx, case.account, payload.thread_id, case.label_ids) as thread:
         try:
-            return _find_left(ctx, thread, case.email) if case.may_have_left_draft else _answer(ctx, thread, case)
+            return _find_left(ctx, thread, case) if _may_have_left_draft(ctx, case) else _answer(ctx, thread, case)
         except Gone:
             return _skipped(case.email, "the thread is gone")
 
@@ -77,10 +79,15 @@ class Case:
         return self.messages[-1].direction == "outgoing"
 
     @property
-    def may_have_left_draft(self) -> bool:
-        """Whether an earlier attempt may have left a draft in the mailbox that nobody waits for any more."""
-        unwanted = self.answered or self.email.state is not EmailState.PENDING
-        return self.email.has_late_draft or (self.email.in_doubt and unwanted)
+    def newest(self) -> str:
+        """The id of the message that was the thread's last when the case was read."""
+        return self.messages[-1].message_id
+
+    @property
+    def again(self) -> WritePayload:
+        """The same task for a new job, which reads the thread and asks the model anew."""
+        here, thread_id = self.email.account_id, self.email.thread_id
+        return WritePayload(account_id=here, thread_id=thread_id, message_id=self.asked.message_id)
 
 
 def _read(ctx: JobContext, here: UUID, thread_id: str) -> Case | Done | Cancel:
@@ -102,20 +109,31 @@ def _read(ctx: JobContext, here: UUID, thread_id: str) -> Case | Done | Cancel:
         )
 
 
+def _may_have_left_draft(ctx: JobContext, case: Case) -> bool:
+    """Whether an earlier attempt may have left a draft that nobody waits for, or whose words another job had."""
+    email = case.email
+    if not email.in_doubt:
+        return email.has_late_draft
+    return case.answered or email.state is not EmailState.PENDING or ctx.kept(WORDS) is None
+
+
 def _answer(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
     if case.email.state is EmailState.DRAFTED:
         # An earlier attempt made and recorded the draft, and ended before it set the labels.
         thread.carry_out(plan_event(case.email.before, EmailEvent.DRAFT_WRITTEN, "the reply is drafted"))
         return Done({"drafted": True}, writes=thread.finish)
     if case.answered:
-        return _close(thread, case.email, EmailEvent.SKIPPED, ANSWERED)
+        return _close(ctx, thread, case, EmailEvent.SKIPPED, ANSWERED)
     try:
         original = Original.of(case.asked.parsed)
         body = _text(ctx, case).body
-        effect, made = _make(ctx, thread, case, original, body)
+        tried = _make(ctx, thread, case, original, body)
     except Invalid as refusal:
         ctx.log.warning("nothing_to_draft", field=refusal.field, reason=refusal.reason)
-        return _close(thread, case.email, EmailEvent.REWORKS_EXHAUSTED, f"no usable reply: {refusal.reason}")
+        return _close(ctx, thread, case, EmailEvent.REWORKS_EXHAUSTED, f"no usable reply: {refusal.reason}")
+    if tried is None:
+        return Done({"drafted": False, "why": CHANGED}, children=(case.again.job(org_id=ctx.org_id),))
+    effect, made = tried
     if "sent" in made:
         return _sent_already(thread, case.email, effect, made)
     return _record(ctx, thread, case.email, effect, MadeDraft(made["draft_id"], made["message_id"], fingerprint(body)))
@@ -129,8 +147,8 @@ def _text(ctx: JobContext, case: Case) -> DraftText:
 
 def _make(
     ctx: JobContext, thread: ThreadHandle, case: Case, original: Original, body: str
-) -> tuple[EffectGuard, JsonObject]:
-    """Make the draft once; its result is still to be recorded.
+) -> tuple[EffectGuard, JsonObject] | None:
+    """Make the draft once; its result is still to be recorded. None when the thread is not what it was planned on.
 
     The token is committed before the call, so that a draft whose answer was lost is found again. What the labels need
     to know of the thread is read before, so that the draft's result and the labels' intent can share a transaction.
@@ -138,9 +156,9 @@ def _make(
     here, thread_id = case.account.account_id, case.email.thread_id
     thread.prepare(plan_event(case.email.before, EmailEvent.DRAFT_WRITTEN, "the reply is drafted").labels)
     with ctx.tx() as tx:
-        token = emails.plan_draft(tx, here, thread_id, token=secrets.token_urlsafe(18))
+        token = emails.plan_draft(tx, here, thread_id, token=secrets.token_urlsafe(18), newest=case.newest)
         if token is None:
-            raise Transient("the e-mail was moved meanwhile")
+            return None
         raw = reply_message(original, Address("", case.account.email), body, token=token, date=ctx.now())
         effect = ctx.begin_effect(tx, _effect_key(case.email, token))
     made = effect.carry_out(
@@ -154,11 +172,13 @@ def _effect_key(email: Email, token: str) -> str:
     return f"draft:{email.email_id}:{token}"
 
 
-def _find_left(ctx: JobContext, thread: ThreadHandle, email: Email) -> Outcome:
-    """Find out whether an earlier attempt made the draft, and make none: nobody waits for it any more.
+def _find_left(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
+    """Find out whether an earlier attempt made the draft, and make none.
 
-    A draft that was made before the person answered counts as drafted; that of a settled record is taken back.
+    The draft of a pending record is recorded, also when the person has answered since; that of a settled one is taken
+    back.
     """
+    email = case.email
     if email.draft is not None:
         return _take_back(ctx, thread, email, email.draft)
     token = email.draft_token or ""
@@ -166,7 +186,7 @@ def _find_left(ctx: JobContext, thread: ThreadHandle, email: Email) -> Outcome:
         effect = ctx.begin_effect(tx, _effect_key(email, token))
     made = effect.look(lambda: machine_drafts.find(thread.mailbox, email.thread_id, token))
     if made is None:
-        return _never_made(thread, email, effect)
+        return _never_made(ctx, thread, case, effect)
     if "sent" in made:
         return _sent_already(thread, email, effect, made)
     if email.state is EmailState.PENDING:
@@ -176,11 +196,15 @@ def _find_left(ctx: JobContext, thread: ThreadHandle, email: Email) -> Outcome:
     return _record(ctx, thread, email, effect, MadeDraft(made["draft_id"], made["message_id"], words))
 
 
-def _never_made(thread: ThreadHandle, email: Email, effect: EffectGuard) -> Outcome:
+def _never_made(ctx: JobContext, thread: ThreadHandle, case: Case, effect: EffectGuard) -> Outcome:
     """End without a draft, and forget the token that led to none."""
-    closed = Done({"skipped": f"the e-mail is {email.state}"})
-    if email.state is EmailState.PENDING:
-        closed = _close(thread, email, EmailEvent.SKIPPED, ANSWERED)
+    email = case.email
+    if email.state is not EmailState.PENDING:
+        closed = Done({"skipped": f"the e-mail is {email.state}"})
+    elif case.answered:
+        closed = _close(ctx, thread, case, EmailEvent.SKIPPED, ANSWERED)
+    else:
+        closed = Done({"drafted": False, "why": NEVER_MADE}, children=(case.again.job(org_id=ctx.org_id),))
 
     def write(tx: Transaction) -> None:
         effect.drop(tx)
@@ -250,15 +274,22 @@ def _sent_already(thread: ThreadHandle, email: Email, effect: EffectGuard, made:
     return Done({"drafted": True, "sent": made["sent"]}, writes=write)
 
 
-def _close(thread: ThreadHandle, email: Email, event: EmailEvent, why: str) -> Done:
-    """End without a draft: set the labels of the event, and settle the record."""
+def _close(ctx: JobContext, thread: ThreadHandle, case: Case, event: EmailEvent, why: str) -> Done:
+    """End without a draft: set the labels of the event, and settle the record.
+
+    When the record has moved or a message has come meanwhile, the record stays, and a new job plans again.
+    """
+    email = case.email
     plan = plan_event(email.before, event, why)
     thread.carry_out(plan)
 
     def write(tx: Transaction) -> None:
         thread.finish(tx)
-        if plan.record is not None:
-            emails.move(tx, email.account_id, email.thread_id, expected=email.state, to=plan.record)
+        if plan.record is None:
+            return
+        here, thread_id = email.account_id, email.thread_id
+        if not emails.move(tx, here, thread_id, expected=email.state, to=plan.record, newest=case.newest):
+            ctx.enqueue(tx, case.again)
 
     return Done({"drafted": False, "why": plan.reason}, writes=write)
 

@@ -1,14 +1,15 @@
 """The life of each thread that wants an answer; every move names the state it starts from."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from domain.mail.correspondence import SETTLED, EmailState
 from domain.mail.thread_plan import DraftStanding, ThreadBefore
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
 from storage.postgres.database import Transaction
-from storage.postgres.execution import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class MadeDraft:
     fingerprint: str
 
 
-def open_email(
+def open_email(  # noqa: PLR0913 - a record's columns, and the condition under which it is opened
     tx: Transaction,
     account_id: UUID,
     *,
@@ -75,14 +76,19 @@ def open_email(
     message_id: str,
     decision: Decision | None = None,
     state: EmailState = EmailState.PENDING,
+    in_inbox: bool = False,
 ) -> bool:
-    """Begin a stored thread's record, pending or skipped; false when it has one, which is left alone."""
+    """Begin a stored thread's record, pending or skipped; false when it has one, which is left alone.
+
+    With `in_inbox` it is also false when the message has left the inbox.
+    """
     rows = tx.run(
         "open_email",
         account_id=account_id,
         thread_id=thread_id,
         message_id=message_id,
         state=str(state),
+        in_inbox=in_inbox,
         **_decision_columns(decision),
     )
     return bool(rows[0].created)
@@ -91,13 +97,20 @@ def open_email(
 def get(tx: Transaction, account_id: UUID, thread_id: str) -> Email | None:
     """A thread's record, if it has one."""
     rows = tx.run("get_email", account_id=account_id, thread_id=thread_id)
-    return _email(rows[0]) if rows else None
+    return _email(rows[0]._asdict()) if rows else None
+
+
+def hold(tx: Transaction, account_id: UUID, *, thread_id: str, message_id: str) -> tuple[Email | None, bool]:
+    """A thread's record, and whether this message of it is in the inbox; both stay so until the transaction ends."""
+    row = tx.run("hold_email", account_id=account_id, thread_id=thread_id, message_id=message_id)[0]._asdict()
+    in_inbox = bool(row.pop("in_inbox"))
+    return (None if row["email_id"] is None else _email(row)), in_inbox
 
 
 def by_draft_message(tx: Transaction, account_id: UUID, message_id: str) -> Email | None:
     """The record whose draft consists of this message now."""
     rows = tx.run("find_email_by_draft_message", account_id=account_id, message_id=message_id)
-    return _email(rows[0]) if rows else None
+    return _email(rows[0]._asdict()) if rows else None
 
 
 def list_all(
@@ -105,7 +118,9 @@ def list_all(
 ) -> tuple[Email, ...]:
     """An account's records, the latest change first."""
     wanted = None if state is None else str(state)
-    return tuple(_email(row) for row in tx.run("list_emails", account_id=account_id, state=wanted, limit=limit))
+    return tuple(
+        _email(row._asdict()) for row in tx.run("list_emails", account_id=account_id, state=wanted, limit=limit)
+    )
 
 
 def update_decision(tx: Transaction, account_id: UUID, *, thread_id: str, message_id: str, decision: Decision) -> bool:
@@ -116,9 +131,20 @@ def update_decision(tx: Transaction, account_id: UUID, *, thread_id: str, messag
     )
 
 
-def move(tx: Transaction, account_id: UUID, thread_id: str, *, expected: EmailState, to: EmailState) -> bool:
-    """Move a record; false when it is in another state. Drafting, sending and reopening have functions of their own."""
-    states = {"from": str(expected), "to": str(to)}
+def move(
+    tx: Transaction,
+    account_id: UUID,
+    thread_id: str,
+    *,
+    expected: EmailState,
+    to: EmailState,
+    newest: str | None = None,
+) -> bool:
+    """Move a record; false when it is in another state. Drafting, sending and reopening have functions of their own.
+
+    With `newest` it is also false when the thread's newest message has another id.
+    """
+    states = {"from": str(expected), "to": str(to), "newest": newest}
     return bool(tx.run("move_email", account_id=account_id, thread_id=thread_id, **states))
 
 
@@ -131,12 +157,12 @@ def reopen(tx: Transaction, account_id: UUID, thread_id: str, *, expected: Email
     return bool(tx.run("reopen_email", account_id=account_id, thread_id=thread_id, **values))
 
 
-def plan_draft(tx: Transaction, account_id: UUID, thread_id: str, *, token: str) -> str | None:
+def plan_draft(tx: Transaction, account_id: UUID, thread_id: str, *, token: str, newest: str) -> str | None:
     """Store the token before a draft is made; returns the token to use, which is the first that was stored.
 
-    None when the record is not pending.
+    None when the record is not pending, or the thread's newest message has another id than `newest`.
     """
-    rows = tx.run("plan_draft", account_id=account_id, thread_id=thread_id, token=token)
+    rows = tx.run("plan_draft", account_id=account_id, thread_id=thread_id, token=token, newest=newest)
     return rows[0].draft_token if rows else None
 
 
@@ -191,10 +217,11 @@ def _decision_columns(decision: Decision | None) -> dict[str, object]:
     }
 
 
-def _email(row: Row) -> Email:
+def _email(columns: Mapping[str, Any]) -> Email:
+    classification, source = columns["classification"], columns["decision_source"]
     words = {
-        "state": EmailState(row.state),
-        "classification": None if row.classification is None else Classification(row.classification),
-        "decision_source": None if row.decision_source is None else DecisionSource(row.decision_source),
+        "state": EmailState(columns["state"]),
+        "classification": None if classification is None else Classification(classification),
+        "decision_source": None if source is None else DecisionSource(source),
     }
-    return Email(**(row._asdict() | words))
+    return Email(**{**columns, **words})
