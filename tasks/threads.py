@@ -6,7 +6,7 @@ from domain.jobs.failures import Gone, Transient
 from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
-from domain.mail.correspondence import SETTLED, EmailEvent, EmailState
+from domain.mail.correspondence import DRAFT_OUT, SETTLED, EmailEvent
 from domain.mail.mailbox import SENT, MessageFacts
 from domain.mail.thread_plan import ThreadBefore, ThreadPlan, plan_event
 from domain.payloads.threads import CleanupPayload
@@ -24,8 +24,6 @@ SETTLES_WITHIN = timedelta(seconds=10)
 """A sent message can take some seconds to appear in its thread; before that nothing is concluded from its absence."""
 
 LOOK_AGAIN_AFTER = timedelta(seconds=2)
-
-DRAFT_OUT = frozenset({EmailState.DRAFTED, EmailState.REWORK_REQUESTED})
 
 
 @job(

@@ -7,7 +7,7 @@ writes anything, so every rule about drafts and people's words can be tested as 
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from domain.mail.correspondence import EmailEvent, EmailState, LabelPlan, label_plan, move
+from domain.mail.correspondence import DRAFT_OUT, EmailEvent, EmailState, LabelPlan, label_plan, move
 from domain.mail.triage.automation import Automation, replies_allowed
 from domain.mail.triage.automation_signals import AutomationKind
 from domain.mail.triage.classification import Decision
@@ -127,7 +127,7 @@ def _why_no_draft(before: ThreadBefore, decision: Decision, automation: Automati
         return "the mail is the account's own"
     if not replies_allowed(automation):
         return f"the mail is automated ({automation.kind}, {automation.weight})"
-    if before.state in {EmailState.DRAFTED, EmailState.REWORK_REQUESTED}:
+    if before.state in DRAFT_OUT:
         return "the thread has a machine draft"
     if not decision.wants_draft:
         return f"the e-mail needs no reply ({decision.classification})"
