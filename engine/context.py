@@ -130,8 +130,7 @@ class JobContext:
     ) -> JsonObject:
         """Do work once per job: a later attempt gets the kept result. `cost` reads microcents off the result."""
         self.check()
-        with self._runtime.database.statements() as transaction:
-            kept = effects.load_step(transaction, self.job.job_id, name)
+        kept = self.kept(name)
         if kept is not None:
             return kept
         result = work()
@@ -140,6 +139,11 @@ class JobContext:
         with self._runtime.database.statements() as transaction:
             effects.save_step(transaction, self.job, name, result, spent)
         return result
+
+    def kept(self, name: str) -> JsonObject | None:
+        """The result of a step of this job, from this or an earlier attempt; None when there is none."""
+        with self._runtime.database.statements() as transaction:
+            return effects.load_step(transaction, self.job.job_id, name)
 
     def effect(
         self,
