@@ -1,6 +1,9 @@
-"""The operators' command line: sub-commands of `celery -A tasks`, named as entry points in pyproject.toml."""
+"""The operators' command line: sub-commands of `celery -A tasks`, named as entry points in pyproject.toml.
 
-import tasks  # noqa: F401 - fills the catalogue, in which the commands look job types up
+`-A tasks` fills the catalogue, in which the commands look job types up. They do not import `tasks` themselves: Celery
+loads its sub-commands first, and hides the error of one that cannot be imported.
+"""
+
 from commands.accounts import accounts
 from commands.budgets import budgets
 from commands.database import database

@@ -1,7 +1,8 @@
 """`celery -A tasks gates`: see what must not run now, pause more, let it run again."""
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
+from uuid import UUID
 
 import click
 
@@ -12,13 +13,16 @@ from domain.jobs.job import SYSTEM_ORG
 from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
 from engine.process.runtime import runtime
+from storage.accounts import accounts
 from storage.ledger import gates as stored
-from storage.ledger import operator_actions
+from storage.ledger import operator_actions, orgs
 from storage.ledger.gates import Gate
+from storage.postgres.database import Transaction
 
 SCOPES = ("fleet", "queue", "job_type", "org", "account", "provider", "org_provider")
 WHOLE_FLEET = "*"
-ORG_AND_PROVIDER = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:[a-z_]+")
+ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+ORG_AND_PROVIDER = re.compile(rf"{ID.pattern}:[a-z_]+")
 scope_argument = click.argument("scope", type=click.Choice(SCOPES))
 key_argument = click.argument("key", default=WHOLE_FLEET)
 
@@ -55,15 +59,12 @@ def close_gate(  # noqa: PLR0913, PLR0917 - one parameter per option
     as_json: bool,  # noqa: FBT001 - a flag of the command line
 ) -> None:
     """Keep the jobs of a queue, job type, org, account, provider, org at a provider, or of the whole fleet queued."""
-    if until and seconds:
-        raise Invalid("until", "give either a time or a number of seconds")
-    end = parse_time(until, "until") if until else None
-    if seconds:
-        end = runtime().clock() + timedelta(seconds=seconds)
+    end = end_of(until, seconds)
     by = operator(operator_name)
     gate = Gate(scope, known_key(scope, key), reason, end, by.actor_id)
     facts = {"scope": scope, "key": gate.key, "reason": reason, "until": end and end.isoformat()}
     with runtime().database.ledger() as tx:
+        check_exists(tx, scope, gate.key)
         stored.close(tx, gate)
         operator_actions.record(tx, "gate.closed", facts, by=by, org_id=SYSTEM_ORG)
     show_document("gate", gate, as_json=as_json)
@@ -97,4 +98,45 @@ def known_key(scope: str, key: str) -> str:
         return found.name
     if scope == "org_provider" and not ORG_AND_PROVIDER.fullmatch(key):
         raise Invalid("key", "is the org's id, a colon and a provider's name")
+    if scope in {"provider", "org_provider"}:
+        provider = key.rpartition(":")[2]
+        known = sorted({name for job_type in catalogue for name in job_type.providers})
+        if provider not in known:
+            raise Invalid("key", f"there is no provider {provider}; known are {', '.join(known)}")
     return key
+
+
+def end_of(until: str | None, seconds: int | None) -> datetime | None:
+    """When a gate opens by itself; None for never. Raises `Invalid` for an end in the past or beyond all calendars."""
+    if until and seconds:
+        raise Invalid("until", "give either a time or a number of seconds")
+    now = runtime().clock()
+    if until:
+        end = parse_time(until, "until")
+        if end <= now:
+            raise Invalid("until", "is in the past")
+        return end
+    try:
+        return now + timedelta(seconds=seconds) if seconds else None
+    except OverflowError:
+        raise Invalid("for", "ends after the year 9999") from None
+
+
+def check_exists(tx: Transaction, scope: str, key: str) -> None:
+    """Raise `Invalid` when the key is of an org or an account that does not exist."""
+    if scope in {"org", "org_provider"}:
+        org = key.partition(":")[0]
+        if not orgs.exists(tx, identity(org)):
+            raise Invalid("key", f"there is no org with the id {org}")
+    if scope == "account":
+        try:
+            accounts.get(tx, identity(key))
+        except Gone:
+            raise Invalid("key", f"there is no account with the id {key}") from None
+
+
+def identity(key: str) -> UUID:
+    """The id that a key is; raises `Invalid` for another spelling than the ledger's, which would never match."""
+    if not ID.fullmatch(key):
+        raise Invalid("key", f"{key} is no id in its usual form, lower case with hyphens")
+    return UUID(key)

@@ -8,6 +8,7 @@ from celery.backends.base import DisabledBackend
 from celery.bootsteps import StartStopStep
 from celery.exceptions import Reject
 
+from domain.payloads import payload_types
 from engine.catalogue import Job, catalogue
 from engine.celery_patches.request_stack import RequestStack
 from engine.process.database_away import retry_while_away
@@ -87,9 +88,17 @@ def register(job_type: Job[Any]) -> None:
 
 
 def register_all() -> None:
-    """Make every job type a task of the app; raises `ImportError` when the walk over the families found none."""
+    """Make every job type a task of the app.
+
+    Raises `ImportError` when the walk over the families found none, or no handler of a payload class.
+    """
     if not len(catalogue):
         raise ImportError("no job type was found: the files of tasks/ hold no function with @job")
+    for payload in payload_types:
+        job_type = payload.declaration.job_type
+        if catalogue.find(job_type) is None:
+            family, _, function = job_type.partition(".")
+            raise ImportError(f"{payload.__name__} has no handler: tasks/{family}.py holds no {function} with @job")
     for known in catalogue:
         register(known)
 

@@ -5,10 +5,12 @@ import pkgutil
 
 from engine.app import app as celery
 from engine.app import register_all
+from engine.catalogue import catalogue
 
 __all__ = ["celery"]
 
 for family in pkgutil.iter_modules(__path__):
     if not family.ispkg:  # tasks/mail holds steps that several families share, and no family
-        importlib.import_module(f"{__name__}.{family.name}")  # by string: this walk is what finds the families
+        with catalogue.all_or_nothing():
+            importlib.import_module(f"{__name__}.{family.name}")  # by string: this walk is what finds the families
 register_all()

@@ -5,6 +5,7 @@ written runs as it stands: a job that reads its mailbox's row.
 """
 
 import ast
+import keyword
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
+from domain.jobs.contract import LONGEST_JOB_TYPE
 from domain.payloads import payload_types
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -90,34 +92,62 @@ def test_${name}_reads_the_mailbox(env: MailEnvironment) -> None:
 def begin(root: Path, family: str, name: str) -> list[Path]:
     """Write the scaffold of a job type into a checkout; returns the files that were written.
 
-    Raises `ValueError` for a name that is no plain word or is taken; nothing is written then.
+    Raises `ValueError` for a name that is no plain word, is taken or cannot work; nothing is written then.
     """
+    _check_words(family, name)
+    words = {"family": family, "name": name, "payload": "".join(map(str.capitalize, name.split("_"))) + "Payload"}
+    places = [(root / part.folder / Template(part.file).substitute(words), part) for part in PARTS]
+    _check_family(family, [path for path, _ in places])
+    texts = {path: _with_part(path, part, words) for path, part in places}
+    for path, text in texts.items():
+        _parsed(text, path)
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
+    _format(root, texts)
+    return list(texts)
+
+
+def _check_words(family: str, name: str) -> None:
+    """Refuse words that are no names in Python, and a job type that exists or has too long a name."""
     for option, word in (("F", family), ("J", name)):
         if not WORD.fullmatch(word):
             raise ValueError(f"{option}={word!r} is no name: write lower-case words joined by underscores")
-    words = {"family": family, "name": name, "payload": "".join(map(str.capitalize, name.split("_"))) + "Payload"}
-    places = [(root / part.folder / Template(part.file).substitute(words), part) for part in PARTS]
-    taken = [reason for path, part in places for reason in _taken(path, Template(part.code).substitute(words))]
-    if payload_types.find(f"{family}.{name}") is not None:
-        taken.insert(0, f"there is a job type {family}.{name}")
-    if taken:
-        raise ValueError(taken[0])
-    for path, part in places:
-        path.write_text(_with_part(path, part, words), encoding="utf-8")
-    _format(root, [path for path, _ in places])
-    return [path for path, _ in places]
+        if keyword.iskeyword(word):
+            raise ValueError(f"{option}={word} is a keyword of Python")
+    job_type = f"{family}.{name}"
+    if len(job_type) > LONGEST_JOB_TYPE:
+        raise ValueError(f"{job_type} has {len(job_type)} characters; a job type has at most {LONGEST_JOB_TYPE}")
+    if payload_types.find(job_type) is not None:
+        raise ValueError(f"there is a job type {job_type}")
 
 
-def _taken(path: Path, code: str) -> Iterator[str]:
-    """What stands in the way of a piece of code: a top-level name of the file that it would define anew."""
-    if path.exists():
-        there = set(_defined(path.read_text(encoding="utf-8")))
-        yield from (f"{path} has the name {name} already" for name in _defined(code) if name in there)
+def _check_family(family: str, paths: Iterable[Path]) -> None:
+    """Refuse a family whose files would stand in the place of a package, or of a module that is no family's."""
+    for path in paths:
+        if path.with_suffix("").is_dir():
+            raise ValueError(f"F={family}: {path.with_suffix('')} is a package, and no family")
+        if path.parent.name == "payloads" and path.exists() and not _declares(path):
+            raise ValueError(f"F={family}: {path} holds no payload class that names a job_type, and is no family's")
 
 
-def _defined(source: str) -> Iterator[str]:
+def _declares(path: Path) -> bool:
+    """Whether a file of payloads declares a job type."""
+    classes = [node for node in _parsed(path.read_text(encoding="utf-8"), path).body if isinstance(node, ast.ClassDef)]
+    return any(fact.arg == "job_type" for node in classes for fact in node.keywords)
+
+
+def _parsed(source: str, path: Path) -> ast.Module:
+    """A file's syntax tree; raises `ValueError` with the file, the line and the reason."""
+    try:
+        compile(source, path, "exec")
+        return ast.parse(source)
+    except SyntaxError as error:
+        raise ValueError(f"{path}, line {error.lineno}: {error.msg}") from None
+
+
+def _defined(tree: ast.Module) -> Iterator[str]:
     """The names that a file defines or imports at its top level."""
-    for node in ast.parse(source).body:
+    for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield node.name
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -125,27 +155,42 @@ def _defined(source: str) -> Iterator[str]:
 
 
 def _with_part(path: Path, part: Part, words: dict[str, str]) -> str:
-    """The file's text with the part's imports and code; a file that does not exist begins with its docstring."""
+    """The file's text with the part's imports and code; a file that does not exist begins with its docstring.
+
+    Raises `ValueError` for a name that the file has already, or that the part's own imports need.
+    """
     opening = Template(f'"""{part.opening}"""\n').substitute(words)
     source = path.read_text(encoding="utf-8") if path.exists() else opening
+    code = Template(part.code).substitute(words)
     wanted = [(Template(module).substitute(words), Template(name).substitute(words)) for module, name in part.imports]
+    tree = _parsed(source, path)
+    there = set(_imported(tree))
+    missing = [(module, name) for module, name in wanted if (module, name) not in there]
+    names, imported = set(_defined(tree)), {name for _, name in wanted}
+    for name in _defined(_parsed(code, path)):
+        if name in names:
+            raise ValueError(f"{path} has the name {name} already")
+        if name in imported:
+            raise ValueError(f"{path}: {name} is the name of something that the scaffold imports")
+    for _, name in missing:
+        if name in names:
+            raise ValueError(f"{path} has the name {name} already, which the scaffold imports from elsewhere")
     lines = source.splitlines()
-    place = _after_imports(source)
-    missing = [
-        f"from {module} import {name}" for module, name in wanted if (module, name) not in set(_imported(source))
-    ]
-    return "\n".join([*lines[:place], *missing, *lines[place:], "", Template(part.code).substitute(words)])
+    place = _after_imports(tree)
+    imports = [f"from {module} import {name}" for module, name in missing]
+    return "\n".join([*lines[:place], *imports, *lines[place:], "", code])
 
 
-def _after_imports(source: str) -> int:
+def _after_imports(tree: ast.Module) -> int:
     """How many lines a file's docstring and imports take."""
-    heads = [node for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)]
-    last = heads[-1] if heads else ast.parse(source).body[0]
+    heads = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    last = heads[-1] if heads else tree.body[0]
     return last.end_lineno or 0
 
 
-def _imported(source: str) -> Iterator[tuple[str, str]]:
-    for node in ast.parse(source).body:
+def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """What a file imports by `from`: module and name."""
+    for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module:
             yield from ((node.module, alias.name) for alias in node.names if alias.asname is None)
 

@@ -8,6 +8,7 @@ from domain.payloads.payload import payload_types
 __all__ = ["payload_types"]
 
 for family in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{family.name}")  # by string: this walk is what finds the families
+    with payload_types.all_or_nothing():
+        importlib.import_module(f"{__name__}.{family.name}")  # by string: this walk is what finds the families
 if not len(payload_types):
     raise ImportError("no payload class was found in domain/payloads")

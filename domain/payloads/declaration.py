@@ -33,7 +33,11 @@ class Declaration:
     serial_limit: int = 1
 
     def check(self, fields: Collection[str]) -> None:
-        """Raise `ValueError` with the job type and the reason when the facts do not fit the payload's fields."""
+        """Raise with the job type, the keyword and the reason when the facts do not fit the payload's fields.
+
+        `TypeError` for a value of another type than the keyword's, `ValueError` for anything else.
+        """
+        self._check_types()
         self._check_names()
         if self.serial_limit < 1 or (self.serial_limit > 1 and self.serial_by is None):
             raise ValueError(f"{self.job_type}: a serial_limit needs serial_by and is at least 1")
@@ -42,6 +46,25 @@ class Declaration:
                 if name is not None and name not in fields:
                     raise ValueError(f"{self.job_type}: {option} names {name}, which is no field of the payload")
         self._check_upcasts()
+
+    def _check_types(self) -> None:
+        """Type checkers see most of these mistakes; a class is defined without one too."""
+        functions = isinstance(self.upcasts, Mapping) and all(map(callable, self.upcasts.values()))
+        wanted = (
+            ("aliases", _are(str, self.aliases), "a tuple of str"),
+            ("version", type(self.version) is int, "an int"),
+            ("upcasts", functions and _are(int, tuple(self.upcasts)), "a mapping of versions to functions"),
+            (
+                "unique",
+                isinstance(self.unique, Unique | None),
+                "made by while_queued(), while_active() or for_ttl()",
+            ),
+            ("serial_by", isinstance(self.serial_by, str | None), "the name of a field"),
+            ("serial_limit", type(self.serial_limit) is int, "an int"),
+        )
+        for keyword, fits, kind in wanted:
+            if not fits:
+                raise TypeError(f"{self.job_type}: {keyword} must be {kind}, not {getattr(self, keyword)!r}")
 
     def _check_names(self) -> None:
         if not JOB_TYPE.fullmatch(self.job_type):
@@ -58,3 +81,8 @@ class Declaration:
             raise ValueError(f"{self.job_type}: no upcast from version {min(needed - given)}")
         if given - needed:
             raise ValueError(f"{self.job_type}: an upcast from version {max(given - needed)} leads nowhere")
+
+
+def _are(kind: type, values: object) -> bool:
+    """Whether the values are a tuple of one type."""
+    return isinstance(values, tuple) and all(type(value) is kind for value in values)

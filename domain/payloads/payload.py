@@ -1,6 +1,7 @@
 """Typed payloads: what a job works on, the job type it belongs to, and how it is stored and read."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields as dataclass_fields
 from datetime import datetime
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 from uuid import UUID
@@ -32,7 +33,7 @@ class Payload(BaseModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **facts: Any) -> None:  # noqa: ANN401 - pydantic's signature
-        """Check and register the class; raises `ValueError` that names the job type and the reason."""
+        """Check and register the class; raises `ValueError` or `TypeError` with the job type and the reason."""
         registry = facts.pop("registry", payload_types)
         hidden = sorted(set(cls.model_fields) & set(dir(Payload)))
         if hidden:
@@ -41,6 +42,14 @@ class Payload(BaseModel):
             if facts or hasattr(cls, "declaration"):
                 raise ValueError(f"{cls.__name__} names no job_type")
             return
+        known = [one.name for one in dataclass_fields(Declaration)]
+        for keyword in facts:
+            if keyword not in known:
+                raise TypeError(
+                    f"{cls.__name__}: {keyword} is no keyword of a payload class; known: {', '.join(known)}"
+                )
+        if not isinstance(facts["job_type"], str):
+            raise TypeError(f"{cls.__name__}: job_type must be a str, not {facts['job_type']!r}")
         declaration = Declaration(**facts)
         declaration.check(cls.model_fields)
         registry.add(declaration.job_type, declaration.aliases, cls)

@@ -1,6 +1,7 @@
 """What stands under the names of job types: each name or alias leads to one value."""
 
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -24,6 +25,22 @@ class Registry(Generic[T]):
                 raise ValueError(f"{name}: the name {one} is given twice")
         self._values |= dict.fromkeys(names, value)
         self._owners |= dict.fromkeys(names, name)
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Forget what was registered inside when it ends with an error.
+
+        Python forgets a module whose import fails, and runs it again at the next import. The names that the first run
+        registered would then be taken, and hide why the import fails.
+        """
+        values, owners = dict(self._values), dict(self._owners)
+        well = False
+        try:
+            yield
+            well = True
+        finally:
+            if not well:
+                self._values, self._owners = values, owners
 
     def find(self, name: str) -> T | None:
         """The value of that name or alias."""

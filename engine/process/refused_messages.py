@@ -10,7 +10,11 @@ log = structlog.get_logger(__name__)
 
 
 def record_refusal(runtime: Runtime, task: str, task_id: str, field: str, reason: str) -> None:
-    """Record a message that cannot become a job; its content is not kept, for it may hold a secret. Never raises."""
+    """Record a message that cannot become a job; its content is not kept, for it may hold a secret. Never raises.
+
+    The reason of an `Invalid` begins with its field, which has a column of its own.
+    """
+    reason = reason.removeprefix(f"{field}: ")
     log.warning("message_refused", task=task, task_id=task_id, field=field, reason=reason)
     try:
         with runtime.database.ledger() as tx:

@@ -14,7 +14,7 @@ from engine.enqueue import enqueue_jobs
 from engine.process.database_away import retry_while_away
 from engine.process.refused_messages import record_refusal
 from engine.process.runtime import Runtime
-from storage.ledger import refusals
+from storage.ledger import job_views, refusals
 from storage.postgres.execution import DatabaseUnavailable
 
 log = structlog.get_logger(__name__)
@@ -31,6 +31,7 @@ def adopt(runtime: Runtime, job_type: Job[Any], task_id: str, arguments: Mapping
         if arguments:
             _adopt(runtime, job_type, arguments)
         else:
+            _check_known(runtime, UUID(task_id))
             runtime.publisher.publish([Hint(UUID(task_id), job_type.name, job_type.queue.value)])
     except ValueError:
         record_refusal(runtime, job_type.name, task_id, "id", "is no UUID")
@@ -64,6 +65,17 @@ def write_dead_letter(runtime: Runtime, task: str, task_id: str, body: object) -
 
 def _arguments(body: object) -> object:
     return body[1] if isinstance(body, list | tuple) and len(body) > 1 else body
+
+
+def _check_known(runtime: Runtime, job_id: UUID) -> None:
+    """Refuse an empty message that names no job; nobody would run what a hint for it asks for."""
+
+    def known() -> bool:
+        with runtime.database.ledger() as tx:
+            return job_views.exists(tx, job_id)
+
+    if not retry_while_away(runtime, known):
+        raise Invalid("envelope", "is empty, and no job has the message's id")
 
 
 def _adopt(runtime: Runtime, job_type: Job[Any], arguments: Mapping[str, Any]) -> None:

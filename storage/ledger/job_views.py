@@ -66,3 +66,8 @@ def timeline(tx: Transaction, job_id: UUID) -> JobTimeline | None:
     """One job with its timeline, steps, effects, children and dead letter; None when nothing is known of it."""
     found = JobTimeline(**tx.run("show_job", job_id=job_id)[0]._asdict())
     return found if found.job or found.events or found.dead_letter else None
+
+
+def exists(tx: Transaction, job_id: UUID) -> bool:
+    """Whether the ledger has a job of that id; false when its row is past its retention."""
+    return bool(tx.raw("select 1 from jobs where id = %(job)s", {"job": job_id}))

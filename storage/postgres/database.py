@@ -6,7 +6,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from math import inf
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 
 from settings import Settings
-from storage.postgres.execution import Row, fetch, prepare_connection, translated
+from storage.postgres.execution import ConnectionLost, Row, fetch, prepare_connection, translated
 from storage.postgres.queries import statement
 
 LEDGER_ROLE = "postroom_ledger"
@@ -127,13 +127,17 @@ class Database:
 
     @contextmanager
     def tenant(self, org_id: UUID) -> Iterator[Transaction]:
-        """Open a transaction that can see and touch one org's rows and no others (promise P6)."""
+        """Open a transaction that can see and touch one org's rows and no others (promise P6).
+
+        The connection may have rested in the pool while PostgreSQL was restarted. The first statement finds that out,
+        before the caller's own have run; then another connection is opened, once, and no attempt of a job is spent.
+        """
         seal = self._seal(org_id)
-        with _transaction(self._tenants) as transaction:
-            transaction.raw(
-                "select set_config('postroom.org', %(org)s, true), set_config('postroom.org_seal', %(seal)s, true)",
-                {"org": str(org_id), "seal": seal},
-            )
+        with ExitStack() as opened:
+            try:
+                transaction = opened.enter_context(self._sealed(org_id, seal))
+            except ConnectionLost:
+                transaction = opened.enter_context(self._sealed(org_id, seal))
             yield transaction
 
     @contextmanager
@@ -164,13 +168,28 @@ class Database:
         if close:
             self._pinned.close()
 
+    @contextmanager
+    def _sealed(self, org_id: UUID, seal: str) -> Iterator[Transaction]:
+        with _transaction(self._tenants) as transaction:
+            transaction.raw(
+                "select set_config('postroom.org', %(org)s, true), set_config('postroom.org_seal', %(seal)s, true)",
+                {"org": str(org_id), "seal": seal},
+            )
+            yield transaction
+
     def _seal(self, org_id: UUID) -> str:
         if self._seal_key is None:
-            with self.ledger() as transaction:
-                self._seal_key = transaction.raw("select secret from tenant_seal")[0][0]
+            try:
+                self._seal_key = self._read_seal_key()
+            except ConnectionLost:  # as in `tenant`
+                self._seal_key = self._read_seal_key()
         key = self._seal_key
         inner = hashlib.sha256(f"{key}{org_id}".encode()).hexdigest()
         return hashlib.sha256(f"{key}{inner}".encode()).hexdigest()
+
+    def _read_seal_key(self) -> str:
+        with self.ledger() as transaction:
+            return str(transaction.raw("select secret from tenant_seal")[0][0])
 
 
 def role_url(settings: Settings, role: str) -> URL:

@@ -22,6 +22,9 @@ PARAMETER = re.compile(r"%\((\w+)\)s")
 UNSTORABLE = ("text", "carries a character that PostgreSQL cannot store")
 """Field and reason of the failure; neither psycopg nor PostgreSQL says which value it was."""
 
+LOST = (psycopg.OperationalError, psycopg.InterfaceError)
+"""What psycopg raises when PostgreSQL cannot be reached, or no longer."""
+
 Row = Any
 """A row of a result: a named tuple by column name. An invalid or repeated name becomes `_<position>`."""
 
@@ -53,6 +56,10 @@ def is_away(error: Exception) -> bool:
     return isinstance(error, DatabaseUnavailable) and not isinstance(error, StatementGivenUp)
 
 
+class ConnectionLost(DatabaseUnavailable):
+    """The connection was found closed; it, and those that rested in its pool, are given up."""
+
+
 def fetch(connection: Connection, sql: str, parameters: Mapping[str, object], *, named: bool = True) -> Sequence[Row]:
     """Run SQL text and return its rows; an empty list for a statement without a result.
 
@@ -79,6 +86,8 @@ def fetch(connection: Connection, sql: str, parameters: Mapping[str, object], *,
                 # A restart of PostgreSQL, for example, has closed the idle connections of the pool, too.
                 connection.invalidate(error)
                 connection.engine.dispose()
+                if isinstance(error, LOST):
+                    raise ConnectionLost(type(error).__name__) from error
             raise
 
 

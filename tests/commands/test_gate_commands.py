@@ -6,13 +6,15 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
-from commands import gates
+from commands import accounts, gates
 from engine.process.runtime import Runtime
 from tests.commands.calling import answer, call, refusal
 from tests.doubles import probe_jobs
 from tests.doubles.factories import enqueue_one
 from tests.doubles.inline_worker import run_job
 
+NOBODY = "0b8f7a52-6d0e-4d53-9a66-2f3f8f1c7a11"
+"""The id of no org and no account."""
 pytestmark = pytest.mark.usefixtures("process")
 
 
@@ -45,9 +47,30 @@ def test_a_gate_may_end_by_itself() -> None:
         (("close", "org", "--reason", "r"), "every other scope needs one"),
         (("close", "fleet", "x", "--reason", "r"), "the fleet has none"),
         (("close", "fleet", "--reason", "r", "--until", "soon"), "until: is no RFC 3339 time"),
+        (("close", "fleet", "--reason", "r", "--until", "2020-01-01T00:00:00Z"), "until: is in the past"),
+        (("close", "fleet", "--reason", "r", "--for", "999999999999999"), "for: ends after the year 9999"),
+        (("close", "provider", "gmial", "--reason", "r"), "key: there is no provider gmial"),
+        (("close", "org", NOBODY, "--reason", "r"), f"key: there is no org with the id {NOBODY}"),
+        (("close", "org", "acme", "--reason", "r"), "key: acme is no id"),
+        (("close", "account", NOBODY, "--reason", "r"), f"key: there is no account with the id {NOBODY}"),
+        (("close", "account", NOBODY.upper(), "--reason", "r"), "is no id in its usual form"),
+        (("close", "org_provider", f"{NOBODY}:gmail", "--reason", "r"), f"key: there is no org with the id {NOBODY}"),
+        (("close", "org_provider", f"{NOBODY}:gmial", "--reason", "r"), "key: there is no provider gmial"),
         (("open", "queue", "default"), "is not closed"),
     ],
 )
 def test_an_order_that_could_never_match_is_refused(arguments: tuple[str, ...], words: str) -> None:
     assert words in refusal(gates, *arguments)
     assert answer(gates, "list") == []
+
+
+@pytest.mark.parametrize(("scope", "key"), [("provider", "gmail"), ("org", "{org}"), ("org_provider", "{org}:gmail")])
+def test_a_gate_of_what_exists_is_closed(org: UUID, scope: str, key: str) -> None:
+    made = answer(gates, "close", scope, key.format(org=org), "--reason", "a repair")
+    assert (made["scope"], made["key"]) == (scope, key.format(org=org))
+
+
+def test_a_gate_of_an_account_is_closed() -> None:
+    given = ("--org", "acme", "--email", "reader@example.com", "--access-token", "a", "--refresh-token", "r")
+    account = answer(accounts, "add", *given)["account_id"]
+    assert answer(gates, "close", "account", account, "--reason", "a repair")["key"] == account

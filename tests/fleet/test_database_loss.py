@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+import pytest
 from celery import Celery
 
 from sandbox.servers.postgres_server import PostgresServer
@@ -37,6 +38,22 @@ def test_postgres_killed_under_load_loses_nothing(fleet_with_own_postgres: Fleet
     own_postgres.start()
     assert fleet.wait_for_end(job_ids, within=60) == {"succeeded": 100}
     assert worker.alive
+    fleet.check()
+
+
+@pytest.mark.parametrize("pool", ["threads", "prefork"])
+def test_a_restart_of_postgres_costs_the_jobs_of_an_idle_worker_no_attempt(
+    fleet_with_own_postgres: Fleet, own_postgres: PostgresServer, pool: str
+) -> None:
+    fleet = fleet_with_own_postgres
+    worker = fleet.worker(concurrency=1, pool=pool)
+    worker.ready()
+    assert fleet.wait_for_end([fleet.enqueue(Visit(then="transaction"))]) == {"succeeded": 1}
+    own_postgres.restart()
+    fleet.client.database.dispose()  # the test's own connections ended too
+    job_id = fleet.enqueue(Visit(then="transaction"))
+    assert fleet.wait_for_end([job_id], within=60) == {"succeeded": 1}
+    assert fleet.ask("select attempt from jobs where id = %s", job_id) == [(1,)]
     fleet.check()
 
 

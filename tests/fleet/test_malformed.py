@@ -57,7 +57,7 @@ def run_a_good_job(fleet: Fleet) -> None:
 
 def test_contracts_that_cannot_be_understood_are_refused_by_field(fleet: Fleet) -> None:
     worker = fleet.worker()
-    good = contract(fleet.org)
+    good, nobody = contract(fleet.org), str(uuid4())
     lacking = {key: value for key, value in contract(fleet.org).items() if key != "org_id"}
     bad = {
         "lacking": (lacking, "org_id", "Field required"),
@@ -81,12 +81,15 @@ def test_contracts_that_cannot_be_understood_are_refused_by_field(fleet: Fleet) 
             foreign.send_task(task, kwargs=fields, queue="default", task_id=name)
         foreign.send_task("probe_jobs.noop", args=[1], queue="default", task_id="positional")
         foreign.send_task("probe_jobs.noop", queue="default", task_id="no-uuid")
+        foreign.send_task("probe_jobs.noop", queue="default", task_id=nobody)
     worker.ready()
     expected = {name: (field, reason) for name, (_, field, reason) in bad.items()}
     expected |= {"positional": ("args", "must be empty"), "no-uuid": ("id", "is no UUID")}
+    expected[nobody] = ("envelope", "is empty, and no job has the message's id")
     seen = {row[0]: (row[2], row[3]) for row in recorded(fleet, len(expected))}
     assert {name: field for name, (field, _) in seen.items()} == {name: field for name, (field, _) in expected.items()}
     assert [name for name, (_, reason) in expected.items() if reason not in seen[name][1]] == []
+    assert [row for row in seen.values() if row[1].startswith(f"{row[0]}:")] == []
     assert "s3cr3t-value" not in worker.logs() + str(seen)
     run_a_good_job(fleet)
     assert fleet.ask("select count(*) from jobs") == [(1,)]

@@ -1,6 +1,7 @@
 """A new job type takes four files that people write: payload, handler, test and golden payload."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -87,16 +88,38 @@ def test_a_job_type_of_a_known_family_is_added_to_its_files(copy: Path) -> None:
         ("Triage", "sum_up", "F='Triage' is no name"),
         ("triage", "sum-up", "J='sum-up' is no name"),
         ("gmail", "accounts", "tasks/gmail.py has the name accounts already"),
+        ("gmail", "import", "J=import is a keyword of Python"),
+        ("class", "sum_up", "F=class is a keyword of Python"),
+        ("digests", "accounts", "accounts is the name of something that the scaffold imports"),
+        ("digests", "job", "job is the name of something that the scaffold imports"),
+        ("digests", "a" * 93, "has 101 characters; a job type has at most 100"),
+        ("mail", "sum_up", "tasks/mail is a package"),
+        ("registry", "sum_up", "registry.py holds no payload class"),
+        ("broken", "sum_up", "tasks/broken.py, line 1: invalid syntax"),
+        ("strange", "sum_up", "tasks/strange.py has the name Done already, which the scaffold imports from elsewhere"),
     ],
 )
 def test_a_name_that_cannot_be_taken_is_refused_and_nothing_written(
     tmp_path: Path, family: str, name: str, words: str
 ) -> None:
-    (tmp_path / "tasks").mkdir()
+    for folder in ("tasks/mail", "domain/payloads", "tests/tasks"):
+        (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "tasks" / "gmail.py").write_text("from storage.accounts import accounts\n")
-    with pytest.raises(ValueError, match=words):
+    (tmp_path / "tasks" / "broken.py").write_text("def def\n")
+    (tmp_path / "tasks" / "strange.py").write_text("from elsewhere import Done\n")
+    shutil.copy(ROOT / "domain/payloads/registry.py", tmp_path / "domain/payloads")
+    before = files(tmp_path)
+    with pytest.raises(ValueError, match=re.escape(words)):
         begin(tmp_path, family, name)
-    assert [path.name for path in tmp_path.rglob("*.py")] == ["gmail.py"]
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("family", ["payload", "registry", "declaration"])
+def test_a_module_of_the_frame_is_no_family(copy: Path, family: str) -> None:
+    before = files(copy)
+    with pytest.raises(ValueError, match=f"F={family}: .* is no family's"):
+        begin(copy, family, "sum_up")
+    assert files(copy) == before
 
 
 def test_the_command_line_says_what_is_wrong(copy: Path) -> None:

@@ -1,5 +1,6 @@
 """What a payload class declares, how its payloads are stored and read, and what it refuses at its definition."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -135,6 +136,33 @@ def test_a_template_is_checked_against_its_class(varying: str, fixed: Mapping[st
 def test_a_class_whose_facts_do_not_fit_is_refused_and_not_registered(facts: dict[str, Any], words: str) -> None:
     before = list(ALONE)
     with pytest.raises(ValueError, match=words):
+        define(**({"job_type": "probe.other"} | facts))
+    assert list(ALONE) == before
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"job_type": None}, "Other: job_type must be a str, not None"),
+        ({"aliases": ("ab")}, "probe.other: aliases must be a tuple of str, not 'ab'"),
+        ({"aliases": (1,)}, "probe.other: aliases must be a tuple of str"),
+        ({"version": "2"}, "probe.other: version must be an int, not '2'"),
+        ({"version": True}, "probe.other: version must be an int, not True"),
+        ({"version": 2, "upcasts": {1: "renamed"}}, "probe.other: upcasts must be a mapping of versions to functions"),
+        ({"version": 2, "upcasts": {"1": renamed}}, "probe.other: upcasts must be a mapping of versions to functions"),
+        ({"version": 2, "upcasts": [renamed]}, "probe.other: upcasts must be a mapping of versions to functions"),
+        (
+            {"unique": while_queued},
+            "probe.other: unique must be made by while_queued(), while_active() or for_ttl(), not <function",
+        ),
+        ({"serial_by": 1}, "probe.other: serial_by must be the name of a field, not 1"),
+        ({"serial_by": "word", "serial_limit": 1.5}, "probe.other: serial_limit must be an int, not 1.5"),
+        ({"uniqe": while_queued()}, "Other: uniqe is no keyword of a payload class; known: job_type, aliases, version"),
+    ],
+)
+def test_a_fact_of_a_wrong_type_is_refused_by_job_type_and_keyword(facts: dict[str, Any], words: str) -> None:
+    before = list(ALONE)
+    with pytest.raises(TypeError, match=re.escape(words)):
         define(**({"job_type": "probe.other"} | facts))
     assert list(ALONE) == before
 

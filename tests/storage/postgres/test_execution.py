@@ -67,6 +67,28 @@ def test_what_ended_one_connection_costs_one_statement_however_many_rest_in_the_
     assert alive.isdisjoint(ended)
 
 
+def test_a_tenants_transaction_outlives_the_connections_that_rested_in_the_pool(
+    store: Database, database: Connection
+) -> None:
+    org = make_org(database)
+    with store.tenant(org) as first, store.tenant(org) as second:
+        ended = [tx.raw("select pg_backend_pid() as pid")[0].pid for tx in (first, second)]
+    database.execute("select pg_terminate_backend(pid, 10000) from unnest(%s::int[]) as pid", [ended])
+    with store.tenant(org) as tx:
+        (row,) = tx.raw("select pg_backend_pid() as pid, current_setting('postroom.org') as org")
+    assert row.pid not in ended
+    assert row.org == str(org)
+
+
+def test_a_tenants_transaction_that_has_begun_is_not_begun_again(store: Database, database: Connection) -> None:
+    begun = 0
+    with pytest.raises(DatabaseUnavailable), store.tenant(make_org(database)) as tx:
+        begun += 1
+        database.execute("select pg_terminate_backend(%s, 10000)", [tx.raw("select pg_backend_pid() as pid")[0].pid])
+        tx.raw("select 1")
+    assert begun == 1
+
+
 def test_a_transaction_whose_connection_ends_midway_is_undone(store: Database, database: Connection) -> None:
     name = str(uuid4())
     with pytest.raises(DatabaseUnavailable), store.ledger() as tx:
