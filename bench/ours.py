@@ -103,11 +103,11 @@ class Ours:
         }
 
     def interpreter(self) -> Path:
-        """This process's own."""
+        """The Python interpreter of this process."""
         return Path(sys.executable)
 
     def settled(self) -> bool:
-        """Whether every job is final."""
+        """Whether every job has reached a final state."""
         return not self._stores.scalar("select count(*) from jobs where finished_at is null")
 
     def latency(self, _folder: RunFolder, samples: int) -> None:

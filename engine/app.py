@@ -1,9 +1,8 @@
-"""The Celery application of the fleet: every job type registered as a task, and the frame's own parts as bootsteps."""
+"""The Celery application of the fleet: every job type is a task, and the relay is a bootstep of the worker."""
 
 from functools import cached_property
 from typing import Any
 
-import structlog
 from celery import Celery, Task
 from celery.backends.base import DisabledBackend
 from celery.bootsteps import StartStopStep
@@ -21,8 +20,6 @@ from engine.worker import adoption, execution
 from engine.worker.worker import FleetWorker
 from storage.ledger import job_types
 from storage.postgres.execution import DatabaseUnavailable
-
-log = structlog.get_logger(__name__)
 
 
 class FleetApp(Celery):  # type: ignore[misc] # Celery ships no types

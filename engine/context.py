@@ -10,7 +10,7 @@ from uuid import UUID
 import structlog
 
 from domain.jobs.effects import Finding, Strategy
-from domain.jobs.failures import ClaimLost, Forbidden
+from domain.jobs.failures import ClaimLost, Forbidden, Invalid
 from domain.jobs.job import SYSTEM_ORG, ClaimedJob, Enqueued, JsonObject
 from domain.payloads.payload import JobOptions, Payload, jobs_of
 from engine.effects import EffectGuard
@@ -39,6 +39,8 @@ class JobContext:
         self.job = job
         self.began_at = began_at or runtime.clock()
         self.cost_microcents = 0
+        self.is_committing = False
+        """Whether the handler has returned and its outcome's `writes` run."""
 
     @cached_property
     def log(self) -> Any:  # noqa: ANN401 - structlog's bound loggers share no type
@@ -128,8 +130,7 @@ class JobContext:
     ) -> JsonObject:
         """Do work once per job: a later attempt gets the kept result. `cost` reads microcents off the result."""
         self.check()
-        with self._runtime.database.statements() as transaction:
-            kept = effects.load_step(transaction, self.job.job_id, name)
+        kept = self.kept(name)
         if kept is not None:
             return kept
         result = work()
@@ -138,6 +139,11 @@ class JobContext:
         with self._runtime.database.statements() as transaction:
             effects.save_step(transaction, self.job, name, result, spent)
         return result
+
+    def kept(self, name: str) -> JsonObject | None:
+        """The result of a step of this job, from this or an earlier attempt; None when there is none."""
+        with self._runtime.database.statements() as transaction:
+            return effects.load_step(transaction, self.job.job_id, name)
 
     def effect(
         self,
@@ -169,22 +175,23 @@ class JobContext:
         with self._runtime.database.statements() as transaction:
             self._go_on(transaction)
 
-    def need_to_run(self) -> None:
-        """Stop here when the process is stopping; asks nobody."""
-        if self._runtime.stopping.is_set():
-            raise Interrupted("the worker is stopping")
-
     def _add_cost(self, microcents: int) -> None:
         self.cost_microcents += microcents
 
     def _go_on(self, tx: Transaction) -> None:
-        self.need_to_run()
+        if self._runtime.stopping.is_set():
+            raise Interrupted("the worker is stopping")
         reason = ledger.cancel_requested(tx, self.job.job_id, self.job.token)
         if reason is not None:
             raise Canceled(reason)
 
     def progress(self, document: JsonObject) -> None:
-        """Report how far the job is; shown to operators, overwritten by the next."""
+        """Report how far the job is; shown to operators, overwritten by the next.
+
+        Raises `Invalid` inside an outcome's `writes`, whose transaction locks the job's row.
+        """
+        if self.is_committing:
+            raise Invalid("progress", "cannot be reported inside `writes`, whose transaction locks the job's row")
         with self._runtime.database.statements() as transaction:
             if not ledger.record_progress(transaction, self.job, document):
                 raise ClaimLost("the claim was lost before progress was recorded")

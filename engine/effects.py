@@ -80,6 +80,30 @@ class EffectGuard:
                 self._result = self._find_out(call, find)
         return self._result
 
+    def look(self, find: Find) -> JsonObject | None:
+        """Find out what an earlier attempt's call came to, and make none; None when certainly nothing happened.
+
+        Then `record` the result, or `drop` the intent. Raises `Uncertain` when the provider cannot tell.
+        """
+        match self._standing:
+            case Standing.ACT:
+                return None
+            case Standing.DONE:
+                return self._result
+        match find():
+            case Found(result=result):
+                self._result = result
+                return result
+            case NotFound():
+                return None
+            case CannotTell(reason=reason):
+                raise self._uncertain(reason)
+
+    def drop(self, tx: Transaction) -> None:
+        """Write that nothing happened and nothing will, in a transaction that holds the claim."""
+        if not effects.finish_effect(tx, self._job, self._key, "failed"):
+            raise ClaimLost(f"the claim was lost while {self._key} was looked for")
+
     def record(self, tx: Transaction) -> None:
         """Write the result in a transaction that holds the claim.
 
@@ -126,9 +150,13 @@ class EffectGuard:
             case NotFound():
                 return self._act(call)
             case CannotTell(reason=reason):
-                doubt = Uncertain(f"nobody knows whether {self._key} happened: {reason}")
-                self._finish("unknown", error=describe(doubt, self._job.attempt))
-                raise doubt
+                raise self._uncertain(reason)
+
+    def _uncertain(self, reason: str) -> Uncertain:
+        """Record that nobody can tell; returns what to raise."""
+        doubt = Uncertain(f"nobody knows whether {self._key} happened: {reason}")
+        self._finish("unknown", error=describe(doubt, self._job.attempt))
+        return doubt
 
     def _need_margin(self) -> None:
         margin = self._runtime.lease.margin()

@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-from domain.jobs.failures import Gone
+from domain.jobs.failures import Gone, Transient
 from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
-from domain.mail.correspondence import EmailEvent, EmailState
+from domain.mail.correspondence import DRAFT_OUT, SETTLED, EmailEvent
 from domain.mail.mailbox import SENT, MessageFacts
 from domain.mail.thread_plan import ThreadBefore, ThreadPlan, plan_event
 from domain.payloads.threads import CleanupPayload
@@ -24,8 +24,6 @@ SETTLES_WITHIN = timedelta(seconds=10)
 """A sent message can take some seconds to appear in its thread; before that nothing is concluded from its absence."""
 
 LOOK_AGAIN_AFTER = timedelta(seconds=2)
-
-DRAFT_OUT = frozenset({EmailState.DRAFTED, EmailState.REWORK_REQUESTED})
 
 
 @job(
@@ -54,8 +52,16 @@ def _archive(ctx: JobContext, thread: ThreadHandle, payload: CleanupPayload, ema
 
     def write(tx: Transaction) -> None:
         thread.finish(tx)
-        if email is not None and plan.record is not None:
-            emails.move(tx, payload.account_id, payload.thread_id, expected=email.state, to=plan.record)
+        if email is None:
+            changed = emails.get(tx, payload.account_id, payload.thread_id) is not None
+        elif plan.record is None:
+            changed = False
+        else:
+            moved = emails.move(tx, payload.account_id, payload.thread_id, expected=email.state, to=plan.record)
+            # A settled record that was opened since has a question that its person was not done with.
+            changed = not moved and email.state not in SETTLED
+        if changed:
+            raise Transient("the thread's record has changed since it was read", code="thread.changed")
 
     return Done({"archived": True}, writes=write)
 

@@ -7,8 +7,9 @@ from uuid import UUID
 from domain.jobs.failures import Gone, Invalid, Transient
 from domain.jobs.job import Done, Outcome
 from domain.jobs.queues import Queue
-from domain.mail.correspondence import SETTLED
-from domain.mail.thread_plan import ThreadBefore, ThreadPlan, depends_on_draft, plan_thread
+from domain.mail.correspondence import SETTLED, EmailState
+from domain.mail.mailbox import INBOX
+from domain.mail.thread_plan import DraftStanding, ThreadBefore, ThreadPlan, depends_on_draft, plan_thread
 from domain.mail.triage.automation import Automation
 from domain.mail.triage.automation_signals import AutomationKind, Weight
 from domain.mail.triage.classification import (
@@ -40,6 +41,7 @@ from tasks.mail.language_model import ask, boundary
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 HUMAN = Automation(AutomationKind.HUMAN, Weight.NONE)
+CHANGED = "the thread has changed since it was planned on"
 
 
 @job(
@@ -55,7 +57,8 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
     match, decision = _decide(ctx, case)
     label_ids = labels.by_role(case.labels)
     with open_thread(ctx, case.account, case.message.thread_id, label_ids) as thread:
-        plan = _plan(thread, case, decision)
+        planned = _plan(thread, case, decision)
+        plan = planned.plan
         try:
             thread.carry_out(plan, case.draft)
         except Gone:
@@ -72,7 +75,7 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
     def write(tx: Transaction) -> None:
         thread.finish(tx)
         decisions.record(tx, here, message.message_id, decision, actions=plan.actions, origins=origins)
-        _put_record(tx, here, message, case.email, decision, plan)
+        _put_record(tx, case, planned)
 
     output = {"classification": str(decision.classification), "source": str(decision.source), "draft": plan.reason}
     write_draft = WritePayload(account_id=here, thread_id=message.thread_id, message_id=message.message_id)
@@ -93,11 +96,27 @@ class Case:
     labels: tuple[StoredLabel, ...]
     email: Email | None
     """The record of the message's thread."""
+    forced: bool
+    """Whether the message is decided again by request, wherever it lies."""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the message is in the inbox, or counts as if it were."""
+        return self.forced or INBOX in self.message.label_ids
 
     @property
     def draft(self) -> MadeDraft | None:
         """The draft that the record names."""
         return self.email.draft if self.email else None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan, and what it was made from."""
+
+    before: ThreadBefore
+    decision: Decision
+    plan: ThreadPlan
 
 
 def _read(ctx: JobContext, payload: ClassifyPayload) -> Case | Done:
@@ -124,6 +143,7 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> Case | Done:
             guidance=NO_GUIDANCE if certain else rules.guidance(tx, here, message.parsed.from_),
             labels=() if certain else labels.list_all(tx, here),
             email=emails.get(tx, here, message.thread_id),
+            forced=payload.force,
         )
 
 
@@ -175,31 +195,44 @@ def _ask_model(ctx: JobContext, case: Case) -> Decision:
         return needs_review(f"the model's answer was refused: {refusal.reason}")
 
 
-def _plan(thread: ThreadHandle, case: Case, decision: Decision) -> ThreadPlan:
+def _before(email: Email | None, *, in_inbox: bool) -> ThreadBefore:
+    return replace(email.before if email else ThreadBefore(), in_inbox=in_inbox)
+
+
+def _plan(thread: ThreadHandle, case: Case, decision: Decision) -> Planned:
     """The plan; the old draft is read first where the plan depends on it."""
-    before = case.email.before if case.email else ThreadBefore()
+    before = _before(case.email, in_inbox=case.wanted)
     if case.draft and depends_on_draft(before, decision, case.automation):
         before = replace(before, draft=machine_drafts.standing(thread.mailbox, case.draft))
-    return plan_thread(before, decision, case.automation)
+    return Planned(before, decision, plan_thread(before, decision, case.automation))
 
 
-def _put_record(
-    tx: Transaction, here: UUID, message: Message, email: Email | None, decision: Decision, plan: ThreadPlan
-) -> None:
+def _put_record(tx: Transaction, case: Case, planned: Planned) -> None:
     """Begin the thread's record, put the newer decision on a pending one, or open a finished one again.
 
-    Another message of the thread may be classified at the same moment: the second one goes on from what the first
-    wrote. A message that wants no answer takes nothing from one that does.
+    The record may have moved and the message may have left the inbox since the plan was made. What matters is whether
+    one would do the same today: then the record goes on from where it is, and else the job plans again (`Transient`;
+    the model's answer is kept). A message that wants no answer takes nothing from one that does.
     """
-    thread_id, message_id = message.thread_id, message.message_id
-    if email is None and plan.record is not None:
-        if emails.open_email(
-            tx, here, thread_id=thread_id, message_id=message_id, decision=decision, state=plan.record
-        ):
+    here, message, plan = case.account.account_id, case.message, planned.plan
+    where = {"thread_id": message.thread_id, "message_id": message.message_id}
+    if case.email is None and plan.record is not None:
+        asks_inbox = plan.order_draft and not case.forced
+        if emails.open_email(tx, here, **where, decision=planned.decision, state=plan.record, in_inbox=asks_inbox):
             return
-        email = emails.get(tx, here, thread_id)
-    if email is None or not plan.order_draft:
+    email, in_inbox = emails.hold(tx, here, **where)
+    if plan.order_draft and email is not None and email.state is EmailState.DRAFTED:
+        return  # by another message's job: the one that is ordered here shows the draft on this message, too
+    before = _before(email, in_inbox=in_inbox or case.forced)
+    if email is not None and email.draft == case.draft and before.draft is DraftStanding.UNREAD:
+        before = replace(before, draft=planned.before.draft)
+    unread = depends_on_draft(before, planned.decision, case.automation)
+    if email is None or unread or not plan_thread(before, planned.decision, case.automation).acts_like(plan):
+        raise Transient(CHANGED, code="thread.changed")
+    if not plan.order_draft:
         return
-    if email.state in SETTLED and not emails.reopen(tx, here, thread_id, expected=email.state, message_id=message_id):
-        raise Transient("the thread's record was moved meanwhile")
-    emails.update_decision(tx, here, thread_id=thread_id, message_id=message_id, decision=decision)
+    if email.state in SETTLED and not emails.reopen(
+        tx, here, message.thread_id, expected=email.state, message_id=message.message_id
+    ):
+        raise Transient(CHANGED, code="thread.changed")
+    emails.update_decision(tx, here, **where, decision=planned.decision)

@@ -47,7 +47,7 @@ def find_gaps(connection: Connection[Any], *, resting: bool = True) -> list[str]
 
     While the fleet is not `resting`, jobs may be parked a moment longer than they need be: the relay finds them.
     """
-    looks = (_audit_logs, _letters, _guards, _slots, *([_parked] if resting else []))
+    looks = (_audit_logs, _letters, _guards, _keys_of_jobs, _slots, *([_parked] if resting else []))
     with connection.transaction():
         # One snapshot for all: what a fleet at work writes between two queries is no contradiction.
         connection.execute("set transaction isolation level repeatable read")
@@ -117,6 +117,15 @@ def _guards(connection: Connection[Any]) -> Iterator[str]:
     for job_id, state, status in rows:
         if GUARD_SAYS[State(state)] != status:
             yield f"job {job_id} is {state}, but its guard says {status}"
+
+
+def _keys_of_jobs(connection: Connection[Any]) -> Iterator[str]:
+    rows = connection.execute(
+        "select k.key, k.status, j.id, j.state from idempotency_keys k join jobs j on j.id = k.job_id"
+        " where k.kind = 'job' and (k.owner_token is not null or j.idempotency_key <> k.key or not j.guarded)"
+    )
+    for key, status, job_id, state in rows:
+        yield f"the guard {key}, which says {status}, names job {job_id} ({state}), whose key it is not"
 
 
 def _slots(connection: Connection[Any]) -> Iterator[str]:

@@ -44,6 +44,7 @@ WAITING = "where state = 'queued'"
     ("damage", "message"),
     [
         ("update idempotency_keys set status = 'succeeded'", "its guard says succeeded"),
+        ("update idempotency_keys set job_id = (select id from jobs where state = 'queued')", "whose key it is not"),
         (
             "insert into serial_slots (serial_key, slot, job_id) select 'k', 1, gen_random_uuid()",
             "the slot 1 of k is held",

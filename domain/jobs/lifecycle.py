@@ -46,6 +46,9 @@ MAX_LOSSES = 3
 THROTTLE_JITTER = timedelta(seconds=2)
 """Spreads the jobs that wait for one provider, so that they do not all come back at the same moment."""
 
+RETURN_AFTER = timedelta(seconds=1)
+"""How long a job rests that went back because its claim was lost: it spends no attempt, and may come back for ever."""
+
 NO_DETAIL: JsonObject = {}
 """The detail of an attempt that succeeded; one for all of them, and nobody writes into it."""
 
@@ -82,25 +85,20 @@ class Settlement(NamedTuple):
     gate: CloseGate | None = None
 
     @classmethod
-    def returned(cls, job: ClaimedJob, reason: str, *, cause: str = "shutdown") -> "Settlement":
+    def returned(
+        cls, job: ClaimedJob, reason: str, *, cause: str = "shutdown", until: datetime | None = None
+    ) -> "Settlement":
         """The attempt is given back untouched, because its process stops or has too little lease left."""
         detail = {"cause": cause, "reason": reason}
-        return cls(job.job_id, job.token, State.QUEUED, attempt_delta=-1, detail=detail)
+        return cls(job.job_id, job.token, State.QUEUED, run_at=until, attempt_delta=-1, detail=detail)
 
     @classmethod
     def unstarted(cls, job: ClaimedJob, cause: str, until: datetime | None = None) -> "Settlement":
-        """The claim is given back before its handler ran: no attempt is spent."""
-        return cls.unanswered(job.job_id, job.token, cause=cause, until=until)
+        """The claim is given back before its handler ran: no attempt is spent.
 
-    @classmethod
-    def unanswered(
-        cls, job_id: UUID, token: UUID, *, cause: str = "unanswered", until: datetime | None = None
-    ) -> "Settlement":
-        """A claim that nobody acts on, for its answer was lost, goes back if it was made at all.
-
-        Only the ledger knows whether it counted an attempt; what it counted is given back.
+        Only the ledger knows whether the claim counted an attempt; an attempt that it counted is given back.
         """
-        return cls(job_id, token, State.QUEUED, run_at=until, attempt_delta=-1, detail={"cause": cause})
+        return cls(job.job_id, job.token, State.QUEUED, run_at=until, attempt_delta=-1, detail={"cause": cause})
 
     @classmethod
     def revoked(cls, job: ClaimedJob, started_at: datetime) -> "Settlement":
@@ -157,7 +155,7 @@ def _settlement_undone(
             kept = clean_text(reason)
             return Settlement(job.job_id, job.token, State.CANCELED, reason=kept, detail={"reason": kept})
         case ClaimLost(reason=reason):
-            return Settlement.returned(job, reason, cause="margin")
+            return Settlement.returned(job, reason, cause="margin", until=now + RETURN_AFTER)
         case Failure():
             return _settlement_of_failure(job, outcome, policy, now, jitter)
 

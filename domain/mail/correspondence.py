@@ -25,6 +25,9 @@ class EmailState(StrEnum):
 SETTLED = frozenset({EmailState.SENT, EmailState.ARCHIVED, EmailState.SKIPPED})
 """Nothing is expected any more; a new message in the thread may open the record again."""
 
+DRAFT_OUT = frozenset({EmailState.DRAFTED, EmailState.REWORK_REQUESTED})
+"""A machine draft lies in the mailbox."""
+
 
 class EmailEvent(StrEnum):
     """What can happen to an e-mail."""

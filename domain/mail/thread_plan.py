@@ -7,13 +7,15 @@ writes anything, so every rule about drafts and people's words can be tested as 
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from domain.mail.correspondence import EmailEvent, EmailState, LabelPlan, label_plan, move
+from domain.mail.correspondence import DRAFT_OUT, EmailEvent, EmailState, LabelPlan, label_plan, move
 from domain.mail.triage.automation import Automation, replies_allowed
 from domain.mail.triage.automation_signals import AutomationKind
 from domain.mail.triage.classification import Decision
 from domain.mail.triage.safety import CheckedAction, SafetyEnforcer
 
 NO_LABELS = LabelPlan()
+WITHDRAWN = LabelPlan(remove=label_plan(EmailEvent.CLASSIFIED).add)
+LEFT_INBOX = "the message has left the inbox"
 DEFAULT_SAFETY = SafetyEnforcer()
 """Checks by the default policy; nobody stores another one yet."""
 
@@ -37,6 +39,8 @@ class ThreadBefore:
 
     state: EmailState | None = None
     draft: DraftStanding = DraftStanding.NONE
+    in_inbox: bool = True
+    """Whether the message that the plan is about is in the inbox; its person takes it out who is done with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,15 @@ class ThreadPlan:
     def after(self, before: ThreadBefore) -> ThreadBefore:
         """The thread as it stands once the plan is carried out."""
         draft = DraftStanding.NONE if self.discard_draft else before.draft
-        return ThreadBefore(self.record or before.state, draft)
+        return replace(before, state=self.record or before.state, draft=draft)
+
+    def acts_like(self, other: "ThreadPlan") -> bool:
+        """Whether both do the same on the thread; what they write in the record may differ."""
+        return (self.labels, self.discard_draft, self.order_draft) == (
+            other.labels,
+            other.discard_draft,
+            other.order_draft,
+        )
 
 
 def plan_thread(
@@ -72,7 +84,9 @@ def plan_thread(
     obstacle = _why_no_draft(before, decision, automation)
     if obstacle is not None:
         record = EmailState.SKIPPED if before.state is None else None
-        return ThreadPlan(obstacle, record=record, actions=actions)
+        # An attempt that planned before the message left the inbox may have put the label on.
+        labels = WITHDRAWN if obstacle == LEFT_INBOX else NO_LABELS
+        return ThreadPlan(obstacle, labels=labels, record=record, actions=actions)
     return ThreadPlan(
         "the e-mail needs a reply",
         labels=label_plan(EmailEvent.CLASSIFIED),
@@ -113,10 +127,16 @@ def _why_no_draft(before: ThreadBefore, decision: Decision, automation: Automati
         return "the mail is the account's own"
     if not replies_allowed(automation):
         return f"the mail is automated ({automation.kind}, {automation.weight})"
-    if before.state in {EmailState.DRAFTED, EmailState.REWORK_REQUESTED}:
+    if before.state in DRAFT_OUT:
         return "the thread has a machine draft"
     if not decision.wants_draft:
         return f"the e-mail needs no reply ({decision.classification})"
+    return _what_the_person_did(before)
+
+
+def _what_the_person_did(before: ThreadBefore) -> str | None:
+    if not before.in_inbox:
+        return LEFT_INBOX
     if before.draft in {DraftStanding.EDITED, DraftStanding.UNREAD}:
         return "a draft that the person worked on is still there"
     return None

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from domain.jobs.uniqueness import while_active
+from domain.jobs.uniqueness import while_queued
 from domain.payloads.payload import Payload
 
 
@@ -10,7 +10,8 @@ class WritePayload(
     Payload,
     job_type="drafts.write",
     aliases=("draft",),
-    unique=while_active("account_id", "thread_id"),
+    unique=while_queued("account_id", "thread_id"),
+    serial_by="thread_id",
 ):
     """Which thread, and the message that asked for an answer."""
 

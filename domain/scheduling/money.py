@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 MICROCENTS_PER_CENT = 1_000_000
 
 TOKENS_AROUND = 2_000
-"""What a provider adds to a prompt (its own words about tools, the frame of a message), counted on the careful side."""
+"""Tokens that a provider adds to a prompt, such as its instructions about tools; an upper estimate."""
 
 
 @dataclass(frozen=True, slots=True)
 class DailyBudget:
-    """One org's day, in microcents. What is reserved belongs to calls that are under way.
+    """An org's budget for one day, in microcents. `reserved` is the money of calls that are under way.
 
-    `reserve` and `charge` say what the statements of the same names do to the day's row.
+    `reserve` and `charge` compute what the functions of those names in `storage.money.spending` write.
     """
 
     daily: int
@@ -21,23 +21,23 @@ class DailyBudget:
 
     @property
     def left(self) -> int:
-        """What may still be reserved; never negative, though a budget that was lowered may be overspent."""
+        """How much may still be reserved; 0 when the day is overspent because the budget was lowered."""
         return max(0, self.daily - self.spent - self.reserved)
 
     def grants(self, amount: int) -> bool:
-        """Whether a call that costs at most so much may begin."""
+        """Whether a call that costs at most `amount` may begin."""
         return self.spent + self.reserved + amount <= self.daily
 
     def gone(self, amount: int) -> bool:
-        """Whether such a call cannot begin today, whatever becomes of the calls that are under way."""
+        """Whether a call that costs at most `amount` could not begin even if the calls under way were free."""
         return self.spent + amount > self.daily
 
     def reserve(self, amount: int) -> "DailyBudget":
-        """The day after a call was granted."""
+        """The budget once `amount` is reserved for a call."""
         return replace(self, reserved=self.reserved + amount)
 
     def charge(self, amount: int, cost: int) -> "DailyBudget":
-        """The day after a granted call cost what it cost."""
+        """The budget once a call that had reserved `amount` is charged `cost`."""
         return replace(self, reserved=self.reserved - amount, spent=self.spent + cost)
 
 

@@ -1,7 +1,7 @@
-"""Celery's stack of the tasks that a thread runs, kept from running empty between the jobs of one batch.
+"""Keeps Celery's per-thread stack of running tasks from becoming empty between the jobs of one batch.
 
-Celery throws the stack away when its last task leaves, and makes a new one for the next: with one entry kept below, a
-batch of light jobs makes one stack.
+Celery discards the stack when its last entry is removed, and allocates another for the next task. With an extra entry
+at the bottom, Celery allocates one stack per batch instead of one per job.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ PRIVATE = ("celery._state:_task_stack",)
 
 @contextmanager
 def kept_task_stack(task: Task) -> Iterator[None]:
-    """Keep an entry, of this task, on the thread's stack."""
+    """Keep `task` at the bottom of the thread's stack for the length of the block."""
     _task_stack.push(task)
     try:
         yield

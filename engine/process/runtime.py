@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, runtime_checkable
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from domain.scheduling.limits import check_amounts
 from engine.process.metering import Meters
@@ -186,11 +186,6 @@ def install(made: Runtime | None) -> None:
     """Use this runtime in this process; None forgets it. For tests and for a fork's child."""
     global _runtime  # noqa: PLW0603 - one per process is the point
     _runtime = made
-
-
-def node_id() -> UUID:
-    """The worker command that this process belongs to."""
-    return NODE_ID
 
 
 def _forget_parent() -> None:

@@ -30,7 +30,6 @@ class Relay(threading.Thread):
         self._broker = Broker(runtime)
         self._publisher = BacklogPublisher(runtime, self._broker)
         self._unparker = Unparker(runtime)
-        self.leading = threading.Event()
 
     def run(self) -> None:
         """Stand by until the lock is free, lead while it is held, and begin again whenever the database goes away."""
@@ -42,8 +41,6 @@ class Relay(threading.Thread):
             except Failure as error:
                 log.warning("relay_interrupted", error=type(error).__name__)
                 self._stopped.wait(self._runtime.settings.relay_interval_s)
-            finally:
-                self.leading.clear()
 
     def stop(self) -> None:
         """Stop leading; another worker takes over as soon as the session is closed."""
@@ -61,7 +58,6 @@ class Relay(threading.Thread):
         relay.listen(session)
         self._publisher = BacklogPublisher(self._runtime, self._broker)
         self._publisher.begin()
-        self.leading.set()
         log.info("relay_leads")
         due_at = time.monotonic()
         while not self._stopped.is_set():

@@ -1,4 +1,4 @@
-"""How much a worker takes on: what can begin soon, and enough never to wait for the next job. No I/O, no clock."""
+"""How many jobs a worker claims: as many as can begin soon, so that no slot waits for a job. No I/O, no clock."""
 
 from bisect import bisect_left
 from typing import NamedTuple
@@ -7,15 +7,15 @@ from uuid import UUID
 from domain.jobs.job import ClaimedJob
 
 SOON_S = 0.05
-"""A claim should begin within this time: short beside the second that a waiting tenant notices, long beside a round
-trip."""
+"""A claimed job should begin within this time: much less than the second that a waiting tenant notices, and much more
+than a round trip to the database."""
 
 MOST_WAITING = 256
-"""Ordinary jobs that may wait for a slot in one worker, however short their handlers are: each has a message and a
-Celery request, which take far longer than such a handler and are one thread's work."""
+"""Ordinary jobs that may wait for a slot in one worker, however short their handlers are. Each needs a message and a
+Celery request. The main thread alone makes these, and this takes longer than a short handler."""
 
 SHORTEST_S = 1e-5
-"""What a job is taken to last at least when hints are ordered ahead."""
+"""The least duration that `hints_wanted` assumes for a job, so that the number of hints stays bounded."""
 
 
 class Capacity(NamedTuple):
@@ -32,24 +32,24 @@ class Capacity(NamedTuple):
 
     @property
     def waiting_s(self) -> float:
-        """Of the seconds of work, those in jobs that find no slot free: as many jobs run as there are slots."""
+        """The seconds of work in jobs that wait for a slot, if all jobs take equally long and every slot runs one."""
         return self.work_s * ((self.jobs - self.slots) / self.jobs) if self.jobs > self.slots else 0.0
 
     def plus(self, jobs: int, each_s: float) -> "Capacity":
-        """The same worker with so many more jobs, of so many seconds each."""
+        """The same worker with `jobs` more jobs of `each_s` seconds each."""
         return Capacity(self.slots, self.jobs + jobs, self.work_s + jobs * each_s)
 
     def has_room(self, next_s: float, *, light: bool) -> bool:
         """Whether another job, of `next_s` seconds, can begin soon.
 
-        What waits is spread over all slots, for slots become free one after the other.
+        The waiting work is divided by the number of slots, because the slots work it off together.
         """
         if self.jobs < self.slots:
             return True
         return (light or self.jobs < self.slots + MOST_WAITING) and self.waiting_s + next_s < self.slots * SOON_S
 
     def fitting(self, each_s: float, most: int, *, light: bool) -> int:
-        """How many more jobs of `each_s` seconds can begin soon, `most` at the most."""
+        """How many more jobs of `each_s` seconds can begin soon, at most `most`."""
 
         def too_many(more: int) -> bool:
             return not self.plus(more, each_s).has_room(each_s, light=light)
@@ -57,10 +57,10 @@ class Capacity(NamedTuple):
         return bisect_left(range(most), x=True, key=too_many)
 
     def hints_wanted(self, waiting: int, each_s: float, most_light: int, *, light: bool) -> int:
-        """How many more hints the broker should send, beside the `waiting` ones, for jobs of `each_s` seconds.
+        """How many more hints the broker should send for jobs of `each_s` seconds, besides the `waiting` ones.
 
-        As many as could begin soon, at least one for each free slot. Of light jobs at most `most_light`, of ordinary
-        ones `MOST_WAITING` beyond the free slots.
+        The answer covers every free slot and all jobs that could begin soon. It is at most `most_light` for light jobs,
+        and at most the free slots plus `MOST_WAITING` for ordinary jobs.
         """
         free, each_s = self.slots - self.jobs - waiting, max(each_s, SHORTEST_S)
         soon_s = self.slots * SOON_S - self.waiting_s - waiting * each_s
@@ -74,7 +74,7 @@ class HeldJobs:
     def __init__(self) -> None:
         """Hold nothing."""
         self._held: dict[tuple[int, int], tuple[ClaimedJob, float]] = {}
-        """By the numbers of job and token, because a UUID computes its hash in Python."""
+        """By job id and token as integers, because `UUID.__hash__` is slow: it is written in Python."""
         self.work_s = 0.0
 
     def __len__(self) -> int:
@@ -83,7 +83,7 @@ class HeldJobs:
 
     @property
     def newest(self) -> ClaimedJob:
-        """The one that was claimed last; `StopIteration` when there is none."""
+        """The job that was claimed last; raises `StopIteration` when none is held."""
         return next(reversed(self._held.values()))[0]
 
     def add(self, job: ClaimedJob, expected_s: float) -> None:
@@ -92,12 +92,12 @@ class HeldJobs:
         self.work_s += expected_s
 
     def find(self, job_id: UUID, token: UUID) -> ClaimedJob | None:
-        """The job that is held under this token; None when there is none."""
+        """The job that is held under this token, or None."""
         found = self._held.get((job_id.int, token.int))
         return found and found[0]
 
     def remove(self, job_id: UUID, token: UUID) -> ClaimedJob | None:
-        """Hold a job no more; returns it, or None when it was not held."""
+        """Stop holding a job; returns the job, or None when it was not held."""
         found = self._held.pop((job_id.int, token.int), None)
         if found is None:
             return None

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 import structlog
 
+from domain.jobs.failures import Failure
 from domain.jobs.job import ClaimedJob
 from domain.scheduling.backlog_demand import ClaimCursors
 from domain.scheduling.pace import Pace
@@ -17,11 +18,18 @@ from engine.process.runtime import Runtime
 from engine.worker.capacity import Capacity
 from engine.worker.inbox import Envelope, Inbox, ReadyJob, TakenHints, add_demand
 from storage.ledger import ledger, recovery
+from storage.postgres.execution import DatabaseError, is_away
 
 log = structlog.get_logger(__name__)
 
 MOST_AT_ONCE = 1024
 """Jobs per statement. 256 cost 10% more per job; 2,048 saved nothing and blocked the event loop for longer."""
+
+APART_S = 1.0
+"""How long jobs of a batch that could not be claimed are claimed one by one; what is left then is a batch again."""
+
+REFUSALS = (Failure, DatabaseError, ArithmeticError, LookupError, TypeError, ValueError)
+"""What a claim raises that PostgreSQL refuses, or whose answer cannot be read."""
 
 DOUBT_CHECK_S = 1.0
 """How often the ledger is asked again for claims that may have been committed without an answer."""
@@ -63,20 +71,67 @@ class Claims:
     def claim(self, capacity: Capacity, pace: Pace) -> Sequence[ReadyJob]:
         """Claim what there is room for; raises `DatabaseUnavailable`, and keeps the hints then.
 
-        Messages are acknowledged when each of their hints is claimed, or is known to need no claim here.
+        Messages are acknowledged when each of their hints is claimed, or is known to need no claim here. When
+        PostgreSQL refuses the statement, its hints are claimed one by one, and the one refused again is put aside.
         """
         hints = self._take(capacity, pace)
         if not hints:
             return ()
         starts = _starts(hints, capacity.free_slots)
+        try:
+            return self._claim(hints, starts)
+        except (Failure, DatabaseError) as error:
+            if is_away(error):
+                self.inbox.put_back(hints)
+                raise
+            log.warning("claims_made_apart", hints=len(hints), reason=_reason(error))
+            return self._claim_apart([single for taken in hints for single in taken.apart()], starts)
+        except BaseException:
+            self.inbox.put_back(hints)
+            raise
+
+    def _claim_apart(self, hints: Sequence[TakenHints], starts: Mapping[UUID, bool]) -> Sequence[ReadyJob]:
+        """Claim these one by one; a database that is away, or too slow, ends that, and the rest is put back."""
+        ready: list[ReadyJob] = []
+        until = time.monotonic() + APART_S
+        for place, hint in enumerate(hints):
+            try:
+                ready += self._claim([hint], {what: starts[what] for what, _ in hint.named if isinstance(what, UUID)})
+            except REFUSALS as error:
+                if is_away(error):
+                    self.inbox.put_back(hints[place:])
+                    break
+                # The relay publishes it again after the hint timeout.
+                log.warning("hint_put_aside", hint=str(hint.named[0][0]), reason=_reason(error))
+                self._answer([hint])
+            if time.monotonic() > until:
+                self.inbox.put_back(hints[place + 1 :])
+                break
+        return ready
+
+    def _claim(self, hints: Sequence[TakenHints], starts: Mapping[UUID, bool]) -> Sequence[ReadyJob]:
         claims = self._ask_ledger(hints, starts)
         self._cursors.learn(claims.cursors, time.monotonic())
         ready = self._with_messages(claims.jobs, hints if starts else ())
-        for message in self.inbox.deal_with(hints):
-            message.ack_log_error(log, self._connection_errors)
+        self._answer(hints)
         if claims.refused:
             log.info("hints_ignored", jobs={str(job_id): reason for job_id, reason in claims.refused.items()})
+            self._end_unclaimed(claims.unclaimed)
         return ready
+
+    def _answer(self, hints: Sequence[TakenHints]) -> None:
+        for message in self.inbox.deal_with(hints):
+            message.ack_log_error(log, self._connection_errors)
+
+    def _end_unclaimed(self, job_ids: Sequence[UUID]) -> None:
+        """End expired and canceled jobs; where that fails they stay queued, and the next hint for them tries again."""
+        if not job_ids:
+            return
+        try:
+            with self._process.database.pinned() as tx:
+                ledger.end_unclaimed(tx, job_ids)
+        except (Failure, DatabaseError) as error:
+            log.warning("unclaimed_not_ended", jobs=[str(job_id) for job_id in job_ids], reason=_reason(error))
 
     def return_doubtful(self) -> None:
         """Give back what was claimed without an answer, each second again for as long as it may still be committed."""
@@ -125,7 +180,6 @@ class Claims:
                 # It may have been committed although its answer was lost or cannot be read; nobody would run the jobs.
                 self._doubts.append((token, time.monotonic() + process.settings.statement_timeout_s + DOUBT_CHECK_S))
                 self._doubted_at = -DOUBT_CHECK_S
-                self.inbox.put_back(hints)
         return claims
 
     def _with_messages(self, jobs: Sequence[ClaimedJob], hints: Sequence[TakenHints]) -> list[ReadyJob]:
@@ -140,6 +194,11 @@ class Claims:
         if not envelopes:
             return [(job, None) for job in jobs]
         return [(job, None if is_light(job.job_type) else _message(envelopes.get(job.job_id))) for job in jobs]
+
+
+def _reason(error: Exception) -> str:
+    """What is said of an error in the log; not PostgreSQL's words, for they may repeat a value."""
+    return error.reason if isinstance(error, Failure) else type(error).__name__
 
 
 def _message(envelope: Envelope | None) -> Any | None:  # noqa: ANN401 - a kombu message

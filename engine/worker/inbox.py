@@ -41,6 +41,11 @@ class TakenHints(NamedTuple):
     size: int
     """How many hints; each job to be claimed from a backlog is one."""
 
+    def apart(self) -> Iterator["TakenHints"]:
+        """The same hints, each job and each backlog key by itself."""
+        for what, count in self.named:
+            yield TakenHints(self.envelope, [(what, count)], count)
+
 
 def add_demand(taken: Sequence[TakenHints]) -> Mapping[BacklogKey, int]:
     """How many jobs these hints ask for by backlog key."""

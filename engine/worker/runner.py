@@ -9,8 +9,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-import structlog
-
 from domain.jobs.failures import ClaimLost, Failure, Invalid, Transient
 from domain.jobs.job import Cancel, ClaimedJob, Done, Hint, JsonObject, Outcome
 from domain.jobs.lifecycle import CloseGate, Settlement, settlement_of
@@ -29,7 +27,6 @@ from storage.ledger.ledger import Settled
 from storage.postgres.database import Transaction
 from storage.postgres.execution import DatabaseUnavailable
 
-log = structlog.get_logger(__name__)
 T = TypeVar("T")
 RECORDS = logging.getLogger("job")
 """Asked before a record of every job is made: what is not logged must cost nothing."""
@@ -141,6 +138,7 @@ def _commit(runtime: Runtime, context: JobContext, done: Done) -> None:
     """
     check_output(done.output)
     job = context.job
+    context.is_committing = True
     with runtime.database.claimed(job.org_id, job.job_id, job.token) as tx:
         if done.writes is not None:
             done.writes(tx)

@@ -1,7 +1,9 @@
 """Writes what came of jobs, many in one statement; one that cannot be written keeps no other from its end."""
 
+import time
 from collections import deque
 from collections.abc import Sequence
+from uuid import UUID
 
 import structlog
 
@@ -12,15 +14,18 @@ from engine.worker import runner
 from engine.worker.capacity import HeldJobs
 from engine.worker.execution import Report
 from storage.ledger import ledger
-from storage.postgres.execution import DatabaseUnavailable
+from storage.postgres.execution import DatabaseError, StatementGivenUp, is_away
 
 log = structlog.get_logger(__name__)
 
 MOST_AT_ONCE = 1024
 """Settlements per statement, as many as claims."""
 
-UNWRITABLE = (ArithmeticError, LookupError, TypeError, ValueError)
-"""What Python raises for a value that it cannot write down for PostgreSQL."""
+APART_S = 1.0
+"""How long jobs of a batch that could not be settled are settled one by one; the rest waits for the next batch."""
+
+UNWRITABLE = (ArithmeticError, LookupError, TypeError, ValueError, DatabaseError)
+"""What is raised for a value that Python cannot write down for PostgreSQL, and for a row that PostgreSQL refuses."""
 
 
 class Settlements:
@@ -31,6 +36,8 @@ class Settlements:
         self._process = process
         self._held = held
         self._reports: deque[Report] = deque()
+        self._given_up: set[tuple[UUID, UUID]] = set()
+        """Of the reports that are being written: those that wait for a lock, and are tried again later."""
         self.refused = 0
         """Settlements whose claims were lost, since this worker began."""
 
@@ -49,12 +56,16 @@ class Settlements:
         """
         reports = [self._reports.popleft() for _ in range(min(len(self._reports), MOST_AT_ONCE))]
         unwritten = reports
+        self._given_up = set()
         try:
             self._settle([report.settlement for report in reports if report.settlement is not None])
             unwritten = []
         finally:
             self._reports.extendleft(reversed(unwritten))
-        return reports
+        if not self._given_up:
+            return reports
+        self._reports.extend(report for report in reports if (report.job_id, report.token) in self._given_up)
+        return [report for report in reports if (report.job_id, report.token) not in self._given_up]
 
     def _settle(self, settlements: Sequence[Settlement], *, last: bool = False) -> None:
         if not settlements:
@@ -62,9 +73,9 @@ class Settlements:
         try:
             with self._process.database.pinned() as tx:
                 settled = ledger.settle(tx, settlements)
-        except DatabaseUnavailable:
-            raise
         except Failure as failure:
+            if is_away(failure):
+                raise
             self._settle_apart(settlements, failure, last=last)
             return
         except UNWRITABLE as error:
@@ -78,13 +89,24 @@ class Settlements:
             self.refused += len(settled.refused)
             log.warning("settlements_refused", jobs=len(settled.refused), reason="their claims were lost")
 
+    def _postpone(self, settlements: Sequence[Settlement]) -> None:
+        self._given_up.update((settlement.job_id, settlement.token) for settlement in settlements)
+
     def _settle_apart(self, settlements: Sequence[Settlement], failure: Failure, *, last: bool) -> None:
         """Settle each job by itself; the one that cannot be settled as it should be, by that failure."""
         if len(settlements) > 1:
-            for settlement in settlements:
+            until = time.monotonic() + APART_S
+            for place, settlement in enumerate(settlements):
+                if time.monotonic() > until:
+                    self._postpone(settlements[place:])
+                    return
                 self._settle([settlement])
             return
         refused = settlements[0]
+        if isinstance(failure, StatementGivenUp):  # nothing is wrong with it, and it comes after all others next time
+            log.warning("settlement_postponed", job_id=str(refused.job_id), reason=failure.reason)
+            self._postpone(settlements)
+            return
         job = self._held.find(refused.job_id, refused.token)
         if job is None or last:
             log.error("settlement_unwritable", job_id=str(refused.job_id), reason=failure.reason)

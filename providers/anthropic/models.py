@@ -84,11 +84,6 @@ _DEAREST = PriceRow("", _START, Price(10_000, 50_000, 1_000))
 _SNAPSHOT = re.compile(r"-\d{8}$")
 
 
-def is_priced(model: str) -> bool:
-    """Whether the table knows the model; if not, an operator should be notified and the table mended."""
-    return any(row.model == _name(model) for row in PRICES)
-
-
 def cost_microcents(model: str, usage: Usage, on: date) -> int:
     """What a call cost on a day, in microcents.
 

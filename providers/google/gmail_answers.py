@@ -1,4 +1,4 @@
-"""Gmail's JSON answers read into mailbox values; pure, and strict about what must be there.
+"""Reads Gmail's JSON answers into the values of `domain.mail.mailbox`, without I/O.
 
 An answer without a documented field raises `LookupError`, `ValueError` or `TypeError`.
 """
@@ -35,7 +35,7 @@ CHANGES: tuple[tuple[str, ChangeKind], ...] = (
 
 
 def profile(answer: Answer) -> Profile:
-    """Whose mailbox it is."""
+    """The mailbox's address and its newest history id."""
     return Profile(email=str(answer["emailAddress"]), history_id=int(answer["historyId"]))
 
 
@@ -93,7 +93,7 @@ def message_facts(answer: Answer) -> MessageFacts:
 
 
 def sent_message(answer: Answer, now: datetime) -> MessageFacts:
-    """What `drafts.send` answers: ids and labels; the rest only perhaps, and no headers worth keeping."""
+    """The answer of `drafts.send`: ids and labels; history id and date may be missing, headers are not read."""
     return MessageFacts(
         message_id=answer["id"],
         thread_id=answer["threadId"],
@@ -110,7 +110,7 @@ def thread_facts(answer: Answer) -> ThreadFacts:
 
 
 def label(answer: Answer) -> MailboxLabel:
-    """A label; anything that is not the system's is the user's."""
+    """A label; every type other than `system` counts as the user's."""
     return MailboxLabel(answer["id"], answer["name"], "system" if answer.get("type") == "system" else "user")
 
 
@@ -131,12 +131,12 @@ def draft_page(answer: Answer) -> tuple[tuple[Draft, ...], str | None]:
 
 
 def watch(answer: Answer) -> Watch:
-    """`expiration` is a text of milliseconds since the epoch."""
+    """A push watch; Gmail sends `expiration` as a string of milliseconds since the epoch."""
     return Watch(int(answer["historyId"]), _moment(answer["expiration"]))
 
 
 def encoded(raw: bytes) -> str:
-    """RFC 822 bytes as Gmail's `raw` wants them."""
+    """RFC 822 bytes encoded for Gmail's field `raw`: base64 with the URL-safe alphabet."""
     return base64.urlsafe_b64encode(raw).decode("ascii")
 
 

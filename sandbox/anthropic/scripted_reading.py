@@ -13,7 +13,7 @@ REQUEST = re.compile(
     re.IGNORECASE,
 )
 KINDS: tuple[tuple[Kind, int, str], ...] = (
-    # kind, how many signs it takes, the signs
+    # kind, least number of matches, pattern
     ("receipt", 1, r"\b(receipt|invoice|order (number|confirmation)|your order|payment received)\b"),
     ("spam", 2, r"\b(lottery|viagra|mortgage|act now|make money|no obligation|winner|sales leads)\b|\${2,}"),
     ("spam", 2, r"\b(million (us )?dollars|bulk e?-?mail|100% free|direct marketing|confidential business)\b"),
@@ -43,7 +43,7 @@ class Reading:
 
 
 def read_mail(prompt: str) -> Reading:
-    """Read the mail inside a prompt, from its subject on; the text before it is taken for instructions."""
+    """Read the last mail of a prompt, from its subject on; the text before the subject counts as instructions."""
     text = _latest(prompt.replace("\\r", "").replace("\\n", "\n"))
     found = re.search(FIELD.format(name="subject"), text)
     subject = _clean(found.group(1)) if found else ""
@@ -70,7 +70,7 @@ def first_name(reading: Reading) -> str:
 
 
 def _latest(text: str) -> str:
-    """Of a thread, the last message with a subject; messages are separated by lines such as `--- next message ---`."""
+    """The last message with a subject; the messages of a thread are separated by lines like `--- next message ---`."""
     messages = re.split(r"\n-{3} [a-z ]+ -{3}\n", text)
     return next((message for message in reversed(messages) if re.search(FIELD.format(name="subject"), message)), text)
 
@@ -86,7 +86,7 @@ def _clean(value: str) -> str:
 
 
 def _own_words(body: str) -> str:
-    """Without quoted lines, signature, a list's footer and URLs."""
+    """The body without quoted lines, signature, mailing-list footer and URLs."""
     own = re.split(r"\n(?:-- |_{10,})\n", body)[0]
     lines = [line for line in own.splitlines() if not line.lstrip().startswith((">", "|"))]
     return re.sub(r"https?://\S+|www\.\S+", "", "\n".join(lines))

@@ -1,4 +1,4 @@
-"""PostgreSQL 18 from the wheel as a child process on a loopback port that survives restarts."""
+"""PostgreSQL 18 from the wheel as a child process; a restarted server keeps its loopback port."""
 
 import contextlib
 import signal
@@ -30,7 +30,7 @@ class PostgresServer(ServerProcess):
     def __init__(self, folder: Path, *, durable: bool = True, port: int | None = None) -> None:
         """Keep data and log in `folder`, choose a free port unless one is given.
 
-        `durable=False` is faster and not safe against a crash of the machine (only of the server): for tests.
+        With `durable=False`, for tests, data survives a crash of the server but not of the machine; writes are faster.
         """
         self.folder = folder.absolute()
         self.port = find_free_port() if port is None else port
@@ -86,10 +86,10 @@ class PostgresServer(ServerProcess):
         initdb.stop()
 
     def _end_backends(self) -> bool:
-        """Kill what is left; true when nothing is.
+        """Kill the backends that are left; true when there are none.
 
-        A backend in the middle of a query notices its postmaster's death late, and no other server may start before its
-        end. Backends are found by their working directory, the data directory: their parent is gone.
+        A backend in the middle of a query notices late that its postmaster is dead, and no other server can start while
+        the backend lives. Its parent process is gone, so it is found by its working directory, the data directory.
         """
         folder = str(self.data.resolve())
         backends = [process for process in psutil.process_iter(["cwd"]) if process.info["cwd"] == folder]
@@ -99,10 +99,10 @@ class PostgresServer(ServerProcess):
         return not backends
 
     def answers(self) -> bool:
-        """Whether this very server answers a query."""
+        """Whether this server, and no other on its port, answers a query."""
         try:
             with psycopg.connect(self.url(), connect_timeout=2) as connection:
-                # Another server may hold the port until ours notices that it cannot have it.
+                # Another server may hold the port; ours then fails to bind it and ends a moment later.
                 return connection.execute("SHOW data_directory").fetchone() == (str(self.data),)
         except psycopg.OperationalError:
             return False
@@ -118,7 +118,7 @@ class PostgresServer(ServerProcess):
             "log_timezone": "UTC",
             "fsync": "on" if durable else "off",
             "full_page_writes": "on" if durable else "off",
-            # Nothing copies or archives the log, so a bulk load or a new index need not be in it.
+            # No replica or archive reads the write-ahead log, so bulk loads and new indexes can bypass it.
             **({} if durable else {"wal_level": "minimal", "max_wal_senders": "0"}),
         }
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]

@@ -20,7 +20,7 @@ class Intent:
 
 
 def begin_effect(tx: Transaction, job: ClaimedJob, key: str, strategy: Strategy) -> Intent:
-    """Write the intent to act, in a statement of the frame or in a tenant's transaction; raises `ClaimLost`."""
+    """Write the intent to act, as the ledger role or in a tenant's transaction; raises `ClaimLost`."""
     rows = tx.run(
         "begin_effect",
         job_id=job.job_id,

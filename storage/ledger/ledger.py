@@ -1,8 +1,9 @@
-"""The ledger's verbs: enqueue, claim, settle, heartbeat, rescue and their kin, each one statement over a list."""
+"""Enqueues, claims, settles and cancels jobs, and renews leases; statements over many jobs take arrays."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -20,6 +21,9 @@ NO_DEMAND: Demand = {}
 NO_CURSORS: Cursors = {}
 
 NO_OUTPUT: JsonObject = {}
+
+OVER = frozenset({"expired", "canceled"})
+"""What the ledger answers to a claim of a job that must end instead."""
 
 ACTORS = {kind.value: kind for kind in ActorType}
 """Looked up once per claimed job; the enumeration itself takes ten times as long to answer."""
@@ -42,6 +46,8 @@ class Claims:
     jobs: tuple[ClaimedJob, ...]
     refused: Mapping[UUID, str]
     """Jobs that were queued and not claimed: early, gated, serial, expired or canceled."""
+    unclaimed: tuple[UUID, ...]
+    """Those of them that are expired or canceled; `end_unclaimed` ends them."""
     cursors: Cursors
     """How far each backlog was claimed, for the next claims of this process."""
 
@@ -175,11 +181,20 @@ def _read_claims(rows: Sequence[tuple[Any, ...]], token: UUID, keys: Sequence[Ba
             cursors[keys[place - 1]] = since
         else:
             refused[refused_id] = answer
-    return Claims(tuple(jobs), refused, cursors)
+    over = tuple(job_id for job_id, answer in refused.items() if answer in OVER)
+    return Claims(tuple(jobs), refused, over, cursors)
+
+
+def end_unclaimed(tx: Transaction, job_ids: Sequence[UUID]) -> None:
+    """End those jobs that a claim refused because they are expired or canceled; in a statement after the claim's."""
+    if job_ids:
+        tx.run("end_unclaimed", job_ids=list(job_ids))
 
 
 def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
     """Write what became of jobs, of those whose claims still hold."""
+    # All writers lock jobs by their ids: two that settle the same ones must not wait for each other.
+    settlements = sorted(settlements, key=attrgetter("job_id.int"))
     rows = tx.tuples(
         "settle_jobs",
         job_ids=array([s.job_id for s in settlements]),

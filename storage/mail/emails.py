@@ -1,14 +1,15 @@
 """The life of each thread that wants an answer; every move names the state it starts from."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from domain.mail.correspondence import EmailState
+from domain.mail.correspondence import SETTLED, EmailState
 from domain.mail.thread_plan import DraftStanding, ThreadBefore
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
 from storage.postgres.database import Transaction
-from storage.postgres.execution import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,16 @@ class Email:
         return MadeDraft(self.draft_id, self.draft_message_id, self.draft_fingerprint)
 
     @property
+    def in_doubt(self) -> bool:
+        """Whether a draft may lie in the mailbox that nobody recorded: its token was stored, and no draft with it."""
+        return self.draft_token is not None and self.draft_id is None and self.state is not EmailState.SENT
+
+    @property
+    def has_late_draft(self) -> bool:
+        """Whether the record was settled before its draft was made, and nobody has taken the draft back yet."""
+        return self.state in SETTLED and self.drafted_at is not None and self.drafted_at > self.state_changed_at
+
+    @property
     def before(self) -> ThreadBefore:
         """What a plan is made from; nobody has read the draft yet, and a sent one is no draft any more."""
         may_be_there = self.draft is not None and self.state is not EmailState.SENT
@@ -57,7 +68,7 @@ class MadeDraft:
     fingerprint: str
 
 
-def open_email(
+def open_email(  # noqa: PLR0913 - a record's columns, and the condition under which it is opened
     tx: Transaction,
     account_id: UUID,
     *,
@@ -65,14 +76,19 @@ def open_email(
     message_id: str,
     decision: Decision | None = None,
     state: EmailState = EmailState.PENDING,
+    in_inbox: bool = False,
 ) -> bool:
-    """Begin a stored thread's record, pending or skipped; false when it has one, which is left alone."""
+    """Begin a stored thread's record, pending or skipped; false when it has one, which is left alone.
+
+    With `in_inbox` it is also false when the message has left the inbox.
+    """
     rows = tx.run(
         "open_email",
         account_id=account_id,
         thread_id=thread_id,
         message_id=message_id,
         state=str(state),
+        in_inbox=in_inbox,
         **_decision_columns(decision),
     )
     return bool(rows[0].created)
@@ -81,13 +97,20 @@ def open_email(
 def get(tx: Transaction, account_id: UUID, thread_id: str) -> Email | None:
     """A thread's record, if it has one."""
     rows = tx.run("get_email", account_id=account_id, thread_id=thread_id)
-    return _email(rows[0]) if rows else None
+    return _email(rows[0]._asdict()) if rows else None
+
+
+def hold(tx: Transaction, account_id: UUID, *, thread_id: str, message_id: str) -> tuple[Email | None, bool]:
+    """A thread's record, and whether this message of it is in the inbox; both stay so until the transaction ends."""
+    row = tx.run("hold_email", account_id=account_id, thread_id=thread_id, message_id=message_id)[0]._asdict()
+    in_inbox = bool(row.pop("in_inbox"))
+    return (None if row["email_id"] is None else _email(row)), in_inbox
 
 
 def by_draft_message(tx: Transaction, account_id: UUID, message_id: str) -> Email | None:
     """The record whose draft consists of this message now."""
     rows = tx.run("find_email_by_draft_message", account_id=account_id, message_id=message_id)
-    return _email(rows[0]) if rows else None
+    return _email(rows[0]._asdict()) if rows else None
 
 
 def list_all(
@@ -95,7 +118,9 @@ def list_all(
 ) -> tuple[Email, ...]:
     """An account's records, the latest change first."""
     wanted = None if state is None else str(state)
-    return tuple(_email(row) for row in tx.run("list_emails", account_id=account_id, state=wanted, limit=limit))
+    return tuple(
+        _email(row._asdict()) for row in tx.run("list_emails", account_id=account_id, state=wanted, limit=limit)
+    )
 
 
 def update_decision(tx: Transaction, account_id: UUID, *, thread_id: str, message_id: str, decision: Decision) -> bool:
@@ -106,24 +131,38 @@ def update_decision(tx: Transaction, account_id: UUID, *, thread_id: str, messag
     )
 
 
-def move(tx: Transaction, account_id: UUID, thread_id: str, *, expected: EmailState, to: EmailState) -> bool:
-    """Move a record; false when it is in another state. Drafting, sending and reopening have functions of their own."""
-    states = {"from": str(expected), "to": str(to)}
+def move(
+    tx: Transaction,
+    account_id: UUID,
+    thread_id: str,
+    *,
+    expected: EmailState,
+    to: EmailState,
+    newest: str | None = None,
+) -> bool:
+    """Move a record; false when it is in another state. Drafting, sending and reopening have functions of their own.
+
+    With `newest` it is also false when the thread's newest message has another id.
+    """
+    states = {"from": str(expected), "to": str(to), "newest": newest}
     return bool(tx.run("move_email", account_id=account_id, thread_id=thread_id, **states))
 
 
 def reopen(tx: Transaction, account_id: UUID, thread_id: str, *, expected: EmailState, message_id: str) -> bool:
-    """Reopen a finished record without draft or reworks. Discard a draft that is still in the mailbox first."""
+    """Reopen a finished record without draft or reworks. Discard a draft that is still in the mailbox first.
+
+    The token of a draft in doubt stays: whoever drafts next looks for that draft first.
+    """
     values = {"from": str(expected), "message_id": message_id}
     return bool(tx.run("reopen_email", account_id=account_id, thread_id=thread_id, **values))
 
 
-def plan_draft(tx: Transaction, account_id: UUID, thread_id: str, *, token: str) -> str | None:
+def plan_draft(tx: Transaction, account_id: UUID, thread_id: str, *, token: str, newest: str) -> str | None:
     """Store the token before a draft is made; returns the token to use, which is the first that was stored.
 
-    None when the record is not pending.
+    None when the record is not pending, or the thread's newest message has another id than `newest`.
     """
-    rows = tx.run("plan_draft", account_id=account_id, thread_id=thread_id, token=token)
+    rows = tx.run("plan_draft", account_id=account_id, thread_id=thread_id, token=token, newest=newest)
     return rows[0].draft_token if rows else None
 
 
@@ -136,6 +175,12 @@ def record_draft(
     return int(rows[0].rework_count) if rows else None
 
 
+def record_late_draft(tx: Transaction, account_id: UUID, thread_id: str, *, draft: MadeDraft) -> bool:
+    """The draft was made after the record had been settled, which it stays; the draft is to be taken back."""
+    values = {"draft_id": draft.draft_id, "draft_message_id": draft.message_id, "fingerprint": draft.fingerprint}
+    return bool(tx.run("record_late_draft", account_id=account_id, thread_id=thread_id, **values))
+
+
 def replace_draft_message(tx: Transaction, account_id: UUID, *, draft_id: str, message_id: str) -> bool:
     """A person edited the draft, which gave it another message; the fingerprint stays that of our text."""
     values = {"draft_id": draft_id, "draft_message_id": message_id}
@@ -143,7 +188,7 @@ def replace_draft_message(tx: Transaction, account_id: UUID, *, draft_id: str, m
 
 
 def forget_draft(tx: Transaction, account_id: UUID, thread_id: str) -> bool:
-    """The draft of a finished record is gone from the mailbox."""
+    """The draft of a finished record is gone from the mailbox, or was never made."""
     return bool(tx.run("forget_draft", account_id=account_id, thread_id=thread_id))
 
 
@@ -172,10 +217,11 @@ def _decision_columns(decision: Decision | None) -> dict[str, object]:
     }
 
 
-def _email(row: Row) -> Email:
+def _email(columns: Mapping[str, Any]) -> Email:
+    classification, source = columns["classification"], columns["decision_source"]
     words = {
-        "state": EmailState(row.state),
-        "classification": None if row.classification is None else Classification(row.classification),
-        "decision_source": None if row.decision_source is None else DecisionSource(row.decision_source),
+        "state": EmailState(columns["state"]),
+        "classification": None if classification is None else Classification(classification),
+        "decision_source": None if source is None else DecisionSource(source),
     }
-    return Email(**(row._asdict() | words))
+    return Email(**{**columns, **words})

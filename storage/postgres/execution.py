@@ -1,4 +1,4 @@
-"""Statements on a lent connection: answers become rows with names, the database's errors our failures."""
+"""Runs SQL on a connection: returns rows with named columns, and raises our own failures for the database's errors."""
 
 import re
 from collections import namedtuple
@@ -20,13 +20,23 @@ from storage.postgres.arrays import Packed, PackedDumper
 PARAMETER = re.compile(r"%\((\w+)\)s")
 
 UNSTORABLE = ("text", "carries a character that PostgreSQL cannot store")
-"""The field and the reason; nobody says which text it was."""
+"""Field and reason of the failure; neither psycopg nor PostgreSQL says which value it was."""
 
 LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 """What psycopg raises when PostgreSQL cannot be reached, or no longer."""
 
 Row = Any
-"""A row of an answer: a named tuple by the names of the statement's columns, where they are names and the only ones."""
+"""A row of a result: a named tuple by column name. An invalid or repeated name becomes `_<position>`."""
+
+
+DatabaseError = psycopg.Error
+"""An error of PostgreSQL's for which there is no failure of ours: a statement that it refuses in any other way."""
+
+AWAY = re.compile("08|57P|53")
+"""How an SQLSTATE begins that says: no connection, shutting down, or out of memory, disk or connections."""
+
+GIVEN_UP = re.compile("40|55P03|57014")
+"""The same for a deadlock, a lock that was not to be had in time, and a statement that ran out of time."""
 
 
 class DatabaseUnavailable(Transient):
@@ -35,18 +45,30 @@ class DatabaseUnavailable(Transient):
     code = "database.unavailable"
 
 
+class StatementGivenUp(DatabaseUnavailable):
+    """PostgreSQL ended the statement for a deadlock or a time-out; it may pass when it is tried again."""
+
+    code = "database.given_up"
+
+
+def is_away(error: Exception) -> bool:
+    """Whether the database cannot be reached, and the statement that raised this is not to blame."""
+    return isinstance(error, DatabaseUnavailable) and not isinstance(error, StatementGivenUp)
+
+
 class ConnectionLost(DatabaseUnavailable):
     """The connection was found closed; it, and those that rested in its pool, are given up."""
 
 
 def fetch(connection: Connection, sql: str, parameters: Mapping[str, object], *, named: bool = True) -> Sequence[Row]:
-    """Run SQL text and return its rows, none when it returns none.
+    """Run SQL text and return its rows; an empty list for a statement without a result.
 
-    Those that are not to be `named` are many: they come as plain tuples, and in the binary format, for it is shorter.
+    With `named=False`, rows are plain tuples and travel in PostgreSQL's binary format, which is shorter: for results of
+    many rows.
 
-    psycopg runs it on the connection that SQLAlchemy lends: to make a result of SQLAlchemy's out of the answer takes as
-    long as all that psycopg does for a single statement. The connection's cursors take numbered parameters
-    (`prepare_connection`), or psycopg would look for the names in each statement of more than 4,096 letters each time.
+    psycopg runs the statement on the connection that SQLAlchemy manages, because building SQLAlchemy's result object
+    takes as long as psycopg needs for the whole statement. Parameters are numbered (`prepare_connection`), because
+    psycopg caches named parameters only for statements of up to 4,096 characters and parses longer ones every time.
     """
     text, names = numbered(sql) if parameters else (sql, ())
     with translated():
@@ -57,11 +79,11 @@ def fetch(connection: Connection, sql: str, parameters: Mapping[str, object], *,
             answer = cursor.pgresult
             return cursor.fetchall() if answer is not None and answer.status == ExecStatus.TUPLES_OK else []
         except UnicodeEncodeError as error:
-            # Half of a surrogate pair: psycopg does not get as far as PostgreSQL with it.
+            # The text has half of a surrogate pair, which psycopg cannot encode as UTF-8.
             raise Invalid(*UNSTORABLE) from error
         except psycopg.Error as error:
             if lent.closed:
-                # What ended this one, a restart perhaps, has ended those that rest in the pool too.
+                # A restart of PostgreSQL, for example, has closed the idle connections of the pool, too.
                 connection.invalidate(error)
                 connection.engine.dispose()
                 if isinstance(error, LOST):
@@ -71,33 +93,33 @@ def fetch(connection: Connection, sql: str, parameters: Mapping[str, object], *,
 
 @lru_cache(maxsize=1024)
 def numbered(sql: str) -> tuple[bytes, tuple[str, ...]]:
-    """A statement with `%(name)s` parameters as PostgreSQL takes it, with `$1` for the first of the names."""
+    """Replace `%(name)s` by `$1`, `$2` and so on; returns the statement and the names in that order."""
     names = tuple(dict.fromkeys(PARAMETER.findall(sql)))
     places = {name: f"${place}" for place, name in enumerate(names, 1)}
     return PARAMETER.sub(lambda found: places[found[1]], sql).replace("%%", "%").encode(), names
 
 
 def prepare_connection(connection: "psycopg.Connection[Any]", _record: object) -> None:
-    """Let a new connection take statements and arrays as PostgreSQL does; a listener to SQLAlchemy's `connect`."""
+    """Let a new connection take numbered parameters and `Packed` arrays; SQLAlchemy's event `connect` calls this."""
     connection.cursor_factory = psycopg.RawCursor
     connection.adapters.register_dumper(Packed, PackedDumper)
 
 
 def _named(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], Row]:
-    """Rows as psycopg's own named tuples, which it refuses for an answer with two columns of one name."""
+    """A row factory like psycopg's `namedtuple_row`, which fails when two columns have the same name."""
     return _maker(*(column.name for column in cursor.description or ()))
 
 
 @lru_cache(maxsize=1024)
 def _maker(*names: str) -> Callable[[Sequence[Any]], Row]:
-    kind: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]  # noqa: PYI024  # its names are in the answer
+    kind: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]  # noqa: PYI024  # the names are known with the result
     maker: Callable[[Sequence[Any]], Row] = kind._make
     return maker
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn the database's errors into our failures: refusals by their code, lost connections into one kind."""
+    """Raise our failures for the database's errors: by SQLSTATE, `DatabaseUnavailable` for a lost connection."""
     try:
         yield
     except psycopg.Error as error:
@@ -123,17 +145,28 @@ def _failure(error: BaseException | None) -> Exception | None:
             return ClaimLost(message)
         case "42501":
             return Forbidden(message)
-    if isinstance(error, LOST):
-        return DatabaseUnavailable(type(error).__name__)
+    if unavailable := _unavailable(error, code):
+        return unavailable
     invalid = _invalid(code, message, diagnostics)
     if invalid is None and isinstance(error, psycopg.DataError):
-        # Not in PostgreSQL's words: they repeat the value.
+        # PostgreSQL's message is left out because it repeats the value.
         return Invalid("value", f"is refused by PostgreSQL: {type(error).__name__}")
     return invalid
 
 
+def _unavailable(error: BaseException | None, code: str | None) -> DatabaseUnavailable | None:
+    """What a repetition of the statement may mend; psycopg's kinds of errors do not say, for 27000 is operational."""
+    name = type(error).__name__
+    if code is None:
+        lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+        return DatabaseUnavailable(name) if lost else None
+    if AWAY.match(code):
+        return DatabaseUnavailable(name)
+    return StatementGivenUp(name) if GIVEN_UP.match(code) else None
+
+
 def _invalid(code: str | None, message: str, diagnostics: Any) -> Invalid | None:  # noqa: ANN401 - psycopg's diagnostics or None
-    """What the database says of a value that it cannot take, by field and reason."""
+    """The field and the reason when the database refused a value; None for any other error."""
     constraint = str(getattr(diagnostics, "constraint_name", None) or "")
     match code:
         case "PR002" | "PR003":
@@ -151,9 +184,9 @@ def _invalid(code: str | None, message: str, diagnostics: Any) -> Invalid | None
 
 
 def _checked_field(diagnostics: Any, constraint: str) -> str:  # noqa: ANN401 - psycopg's diagnostics
-    """The column whose value a check refused; empty where a row contradicts itself, which no input brings about.
+    """The column whose value a check refused; empty for a check over several columns, which no input can violate.
 
-    A domain has its column's name, and PostgreSQL calls the check of one column `<table>_<column>_check`.
+    Our domains are named like their columns. PostgreSQL names the check of a single column `<table>_<column>_check`.
     """
     if diagnostics.datatype_name:
         return str(diagnostics.datatype_name)

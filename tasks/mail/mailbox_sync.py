@@ -7,7 +7,7 @@ from functools import partial
 from uuid import UUID
 
 from domain.jobs.job import JsonObject, Writes
-from domain.mail.correspondence import EmailState, LabelRole
+from domain.mail.correspondence import DRAFT_OUT, LabelRole
 from domain.mail.mailbox import INBOX, SENT, Change, HistoryPage, MessageRef
 from domain.mail.routing import CheckSent, Cleanup, Ingest, Intent, Sent, next_cursor, route
 from domain.payloads.gmail import IngestPayload
@@ -25,8 +25,6 @@ LOOK_BACK = timedelta(days=10)
 """How far a full sync looks (docs: seeds.md#000-periodic); longer when the last one was longer ago."""
 
 MARGIN = timedelta(days=1)
-
-DRAFT_OUT = (EmailState.DRAFTED, EmailState.REWORK_REQUESTED)
 
 NO_HOMES: Mapping[str, str] = {}
 
@@ -77,7 +75,7 @@ class Run:
         found += self._catch_up_labels(mailbox, since)
         with self.ctx.tx() as tx:
             waiting = messages.unclassified(tx, here, since=since)
-            drafted = [one for state in DRAFT_OUT for one in emails.list_all(tx, here, state=state)]
+            drafted = [one for state in sorted(DRAFT_OUT) for one in emails.list_all(tx, here, state=state)]
             missed: list[Intent] = [CheckSent(one.thread_id, one.draft_message_id or "") for one in drafted]
             classify = [ClassifyPayload(account_id=here, message_id=one.message_id) for one in waiting]
             found += len(self.ctx.enqueue(tx, *classify, *payloads_for(here, missed)))

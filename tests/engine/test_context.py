@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from domain.jobs.failures import Forbidden, Throttled
+from domain.jobs.failures import Forbidden, Invalid, Throttled
 from domain.jobs.job import SYSTEM_ORG
 from engine.context import JobContext
 from engine.process.publisher import Publisher
@@ -93,3 +93,11 @@ def test_a_context_counts_calls_where_its_process_does(process: Runtime, org: UU
 def test_jobs_of_one_process_share_an_object(process: Runtime, org: UUID) -> None:
     first = context(process, org).shared("client", object)
     assert context(process, org).shared("client", object) is first
+
+
+def test_progress_inside_writes_is_refused_at_once(process: Runtime, org: UUID) -> None:
+    """It would wait for the row that its own transaction locks, until the statement's time is over."""
+    ctx = context(process, org)
+    ctx.is_committing = True
+    with pytest.raises(Invalid, match="progress: cannot be reported inside `writes`"):
+        ctx.progress({"half": True})

@@ -47,10 +47,8 @@ class LedgerMachine(RuleBasedStateMachine):
         self.hints: list[UUID] = []
         self.claimed: list[ClaimedJob] = []
         """All claims ever handed out; most of them are lost meanwhile."""
-        self.unanswered: list[tuple[UUID, UUID]] = []
-        """Claims whose answer was lost: ids and tokens."""
         self.doubts: list[UUID] = []
-        """Tokens of claims from a backlog whose answer was lost: nobody knows the ids."""
+        """Tokens of claims whose answer was lost: nobody knows which jobs they took."""
         self.asked_for = 0
 
     @initialize(asked=REQUESTS)
@@ -144,6 +142,7 @@ class LedgerMachine(RuleBasedStateMachine):
         answers = {job_id: self.model.claim_answer(self.model.jobs[job_id]) for job_id in job_ids}
         with self.store.ledger() as tx:
             claims = self.verbs.claim(tx, job_ids, worker.worker_id, lease=LEASE_SPAN, starts=starts, token=token)
+            ledger.end_unclaimed(tx, claims.unclaimed)
         claimed = {job.job_id: job for job in claims.jobs}
         self.model.check_slots([job_id for job_id, said in answers.items() if said == "claimed"], set(claimed))
         for job_id, said in answers.items():
@@ -161,7 +160,7 @@ class LedgerMachine(RuleBasedStateMachine):
         if answered:
             self.claimed += [claimed[job_id] for job_id in answers if job_id in claimed]
         else:
-            self.unanswered += [(job_id, token) for job_id in job_ids]
+            self.doubts.append(token)
 
     @rule(
         number=st.integers(0, 1),
@@ -176,6 +175,7 @@ class LedgerMachine(RuleBasedStateMachine):
         demand = {BacklogKey("default", priority, self.fixture.orgs[org]): count for priority in (0, 5)}
         with self.store.ledger() as tx:
             claims = self.verbs.claim(tx, [], worker.worker_id, lease=LEASE_SPAN, demand=demand, token=token)
+            ledger.end_unclaimed(tx, claims.unclaimed)
         got = {job.job_id: "claimed" for job in claims.jobs} | claims.refused
         for job_id, said in got.items():
             job = self.model.jobs[job_id]
@@ -202,13 +202,6 @@ class LedgerMachine(RuleBasedStateMachine):
         assert moved.job_ids == self.model.give_back_unanswered(self.doubts)
         self._hear(moved.hints)
         self.doubts.clear()
-
-    @rule()
-    @precondition(lambda self: self.unanswered)
-    def give_unanswered_back(self) -> None:
-        """A process gives claims back of which it does not know whether they were made."""
-        self._write([(Settlement.unanswered(*claim), "unstarted") for claim in dict.fromkeys(self.unanswered)])
-        self.unanswered.clear()
 
     @rule(data=st.data())
     @precondition(lambda self: self.claimed)

@@ -204,26 +204,22 @@ def _first_difference(found: Any, wanted: Any, path: str = "") -> str:  # noqa: 
 
 
 def _rows(database: Connection[Any]) -> Iterator[str]:
-    if not _types:
-        _types.update(_read_types(database))
-    for table in sorted({table for table, _ in _types} - FRAME - TOLD_TWICE):
+    types = _read_types(database)
+    for table in sorted({table for table, _ in types} - FRAME - TOLD_TWICE):
         for row in database.execute(f"select to_jsonb(t) from {table} t"):
             kept = {name: value for name, value in row[0].items() if name not in POSTPONED}
-            shown = {name: _shown(value, name, _types[table, name]) for name, value in kept.items()}
+            shown = {name: _shown(value, name, types[table, name]) for name, value in kept.items()}
             yield f"{table} {VARIES.sub('*', json.dumps(shown, sort_keys=True))}"
 
 
 def _read_types(database: Connection[Any]) -> dict[tuple[str, str], str]:
+    """The columns of every table; a scenario may have made one of its own."""
     rows = database.execute(
         "select c.table_name, c.column_name, c.data_type from information_schema.columns c"
         " join information_schema.tables t using (table_schema, table_name)"
         " where c.table_schema = 'public' and t.table_type = 'BASE TABLE'"
     )
     return {(table, column): kind for table, column, kind in rows}
-
-
-_types: dict[tuple[str, str], str] = {}
-"""The columns of every table, the same in all databases of a sweep; read once."""
 
 
 def _shown(value: Any, name: str, kind: str) -> Any:  # noqa: ANN401 - any JSON

@@ -1,1 +1,1 @@
-"""Replies: what the model is asked for, and the message that comes of it."""
+"""Replies: the prompt for the model, and the message that is made of its answer."""

@@ -111,13 +111,11 @@ def parse_rule(data: Any) -> Rule:  # noqa: ANN401 -- whatever the HTTP API or t
         raise invalid_from(error, "rule") from error
 
 
-def evaluate(rules: Iterable[Rule], facts: MailFacts) -> RuleMatch | None:
-    """What the enabled rules decide, by priority; at the same priority an account's rule goes before its org's."""
-    return evaluate_all(rules, facts).match
-
-
 def evaluate_all(rules: Iterable[Rule], facts: MailFacts) -> Evaluation:
-    """As `evaluate`, with the rules that were passed over: a pattern that ran out of time, a forgeable sender."""
+    """What the enabled rules decide, by priority; at the same priority an account's rule goes before its org's.
+
+    A rule is skipped when its pattern runs out of time, or when it sends mail and the sender is not proven.
+    """
     matched: list[Rule] = []
     skipped: list[tuple[str, str]] = []
     for rule in sorted(rules, key=_order):

@@ -1,4 +1,4 @@
--- Asks for jobs to be canceled. A queued job is canceled at once; a held one sees the request at its next step, effect or heartbeat.
+-- Asks for jobs to be canceled. A queued job is canceled at once; a held one sees the request at its next step, effect or model call.
 -- Returns the new state of each job that had not ended.
 with asked as (
   select id from jobs where id = any (%(job_ids)s::uuid[]) and finished_at is null

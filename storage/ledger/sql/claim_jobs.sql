@@ -1,6 +1,7 @@
 -- Takes the jobs that a process has received hints for, and for each backlog key as many of the oldest light jobs as it was
 -- asked to claim there. Of several processes with one hint, one gets the job. A job that is not due stays queued until then; one that is gated, or whose concurrency key is full, is parked by it and called when it
--- opens; an expired or canceled one ends here. One that `starts` begins with its claim; so does a suspect, whose last process
+-- opens. An expired or canceled one is only named: end_unclaimed ends it, because its end-of-job hook may write rows that this
+-- statement updates. One that `starts` begins with its claim; so does a suspect, whose last process
 -- died before anybody wrote whether it had begun. Returns a row per job that was found queued: its answer and, if claimed, all
 -- the runner needs. And a row for each backlog that was not empty: its place in the arrays, and `backlog_since` of the newest
 -- job claimed there; the next claim may take that for its cursor and need not pass the entries before it, which stay in the
@@ -25,7 +26,7 @@ with from_backlog as materialized (
   ) as d
 ),
 asked as (
-  select j.id, j.org_id, j.job_type, j.queue, j.payload, j.serial_key, j.priority, j.run_at, j.expires_at, j.cancel_requested_at, j.cancel_reason,
+  select j.id, j.org_id, j.job_type, j.queue, j.payload, j.serial_key, j.priority, j.run_at, j.expires_at, j.cancel_requested_at,
     n.starts or j.suspect as starts
   -- With a cached generic plan PostgreSQL assumes a short array, so a second join on it becomes a nested loop. Join it once.
   -- A job that was hinted at twice asks for one slot of its key.
@@ -41,7 +42,7 @@ asked as (
   for update of j skip locked
 ),
 checked as (
-  select a.id, a.serial_key, a.priority, a.run_at, a.cancel_reason, a.starts, g.gate,
+  select a.id, a.serial_key, a.priority, a.run_at, a.starts, g.gate,
     case
       when a.cancel_requested_at is not null then 'canceled'
       when a.expires_at <= now() then 'expired'
@@ -65,7 +66,7 @@ slots as (
   cross join lateral postroom.take_slots(w.keys, w.ids) as t (job_id)
 ),
 final as (
-  select d.id, d.serial_key, d.run_at, d.cancel_reason, d.starts, d.gate,
+  select d.id, d.serial_key, d.run_at, d.starts, d.gate,
     case when d.answer = 'claimed' and d.serial_key is not null and s.job_id is null then 'serial' else d.answer end as answer
   from checked d left join slots s on s.job_id = d.id
 ),
@@ -116,16 +117,6 @@ audited as (
   -- The claim of a job that does not begin yet is audited when it begins or goes back, with the time of this claim.
   from claimed where state = 'running'
 ),
-ended as materialized (
-  select l.what from (
-    select array_agg(id) as ids, array_agg(reason) as reasons, array_agg(jsonb_build_object('reason', reason)) as details, count(*)::int as jobs
-    from (select id, case answer when 'expired' then 'expired' else coalesce(cancel_reason, 'canceled') end as reason
-          from final where answer in ('canceled', 'expired')) as e
-    having count(*) > 0
-  ) as q
-  cross join lateral postroom.leave_claims(q.ids, '{}', states => array_fill('canceled'::text, array[q.jobs]), reasons => q.reasons,
-    details => q.details, besides => %(job_ids)s::uuid[]) as l
-),
 granted as (
   select id as job_id, job_type, queue, org_id, project_id, payload, payload_version, attempt + (state = 'claimed')::int as attempt,
     max_attempts, losses, deadline, created_at, state = 'running' as started, suspect, actor_type, actor_id, request_id, correlation_id,
@@ -139,7 +130,7 @@ others as (
     -- A job that could have had a slot of its key and does not take it: another one may.
     case when f.serial_key is not null and f.answer in ('early', 'gated')
       then postroom.call_waiters(array[f.serial_key], %(job_ids)s::uuid[]) end as called
-  from final f cross join (select count(*) from ended) as all_ended where f.answer <> 'claimed'
+  from final f where f.answer <> 'claimed'
   union all
   select 'cursor', null, place::int, since, null from from_backlog where since is not null
 )

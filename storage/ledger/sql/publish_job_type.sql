@@ -1,5 +1,6 @@
 -- Writes one line of the catalogue; an older worker beside a newer one does not turn the payload version back. Refuses an
--- end-of-job hook that no migration has made.
+-- end-of-job hook that no migration has made. Who names no hook removes none: in a rolling deploy that is an older worker. A migration
+-- removes a hook, by setting on_end to NULL.
 insert into job_types as t (name, aliases, queue, payload_version, payload_schema, max_attempts, deadline, unique_mode,
                             unique_fields, keep_key_for, serial_field, serial_limit, light, providers, on_end)
 values (%(name)s, %(aliases)s, %(queue)s, %(payload_version)s, %(payload_schema)s, %(max_attempts)s, %(deadline)s,
@@ -10,6 +11,5 @@ on conflict (name) do update set
   payload_schema = excluded.payload_schema, max_attempts = excluded.max_attempts, deadline = excluded.deadline,
   unique_mode = excluded.unique_mode, unique_fields = excluded.unique_fields, keep_key_for = excluded.keep_key_for,
   serial_field = excluded.serial_field, serial_limit = excluded.serial_limit, light = excluded.light,
-  providers = excluded.providers, on_end = excluded.on_end,
-  hook_paused_until = case when t.on_end = excluded.on_end then t.hook_paused_until end, seen_at = now()
+  providers = excluded.providers, on_end = coalesce(excluded.on_end, t.on_end), seen_at = now()
 where t.payload_version <= excluded.payload_version

@@ -156,7 +156,7 @@ $$;
 grant execute on function postroom.call_waiters(text[], uuid[]) to postroom_ledger;
 
 -- Frees the concurrency keys that these jobs held and calls a waiting job for each slot that became free: by priority, then by
--- age. The caller publishes what it returns, and if it cannot, the relay does when the hint timeout is over.
+-- age. The caller publishes the jobs that are returned. If it cannot, the relay publishes them 10 seconds later.
 create function postroom.free_slots(of_jobs uuid[])
 returns table (job_id uuid, job_type text, queue text, light boolean)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$

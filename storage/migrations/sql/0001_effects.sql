@@ -5,43 +5,54 @@
 -- Writes the intent, under the caller's claim. Returns no row without the claim, else what stood there before:
 -- nothing (act), a result (done), an unfinished intent of an earlier attempt (find_out), an intent whose own claim is
 -- still alive (busy), an end that nobody knows (unknown), or the key of a job (taken).
+-- Each lock is taken by a statement of its own: a statement that waited for one decides by what it saw before it waited.
 create function postroom.begin_effect(held_job uuid, held_token uuid, effect_key text, strategy text, keep_for interval)
 returns table (what text, result jsonb)
-language sql security definer set search_path = pg_catalog, public, pg_temp as $$
-  with claim as (
-    select j.id, j.org_id from jobs j
-    where j.id = held_job and j.claim_token = held_token and j.state in ('claimed', 'running')
-      and (not postroom.is_tenant() or j.org_id = postroom.current_org())
-    for share
-  ),
-  intent as (
-    insert into idempotency_keys as k (org_id, key, kind, mode, status, job_id, owner_token, expires_at)
-    select c.org_id, effect_key, 'effect', strategy, 'running', c.id, held_token, now() + keep_for from claim c
-    on conflict (org_id, key) do update set
-      last_seen_at = now(),
-      status = case when k.status = 'failed' then 'running' else k.status end,
-      owner_token = case
-        when k.status in ('failed') or (k.status = 'running' and not exists (
-          select from jobs o where o.id = k.job_id and o.claim_token = k.owner_token and o.id <> excluded.job_id))
-        then excluded.owner_token else k.owner_token end,
-      job_id = case
-        when k.status in ('failed') or (k.status = 'running' and not exists (
-          select from jobs o where o.id = k.job_id and o.claim_token = k.owner_token and o.id <> excluded.job_id))
-        then excluded.job_id else k.job_id end
-    returning old.status as old_status, new.status as new_status, new.owner_token, new.job_id, new.result_ref, new.kind
-  )
-  select
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+  org uuid;
+  stood idempotency_keys;
+  is_alive boolean;
+begin
+  select j.org_id into org from jobs j
+  where j.id = held_job and j.claim_token = held_token and j.state in ('claimed', 'running')
+    and (not postroom.is_tenant() or j.org_id = postroom.current_org())
+  for share;
+  if org is null then
+    return;
+  end if;
+  insert into idempotency_keys (org_id, key, kind, mode, status, job_id, owner_token, expires_at)
+  values (org, effect_key, 'effect', strategy, 'running', held_job, held_token, now() + keep_for)
+  on conflict (org_id, key) do nothing;
+  if found then
+    return query select 'act', null::jsonb;
+    return;
+  end if;
+  select k.* into stood from idempotency_keys k where k.org_id = org and k.key = effect_key for update;
+  if stood.key is null then
+    raise exception 'the key of an effect was deleted while it began' using errcode = '40001';
+  end if;
+  if stood.kind <> 'effect' then
+    return query select 'taken', null::jsonb;
+    return;
+  end if;
+  -- Jobs that were claimed together have the same token: it names a claim only with its job.
+  is_alive := exists (select from jobs o where o.id = stood.job_id and o.claim_token = stood.owner_token and o.id <> held_job);
+  if stood.status = 'failed' or (stood.status = 'running' and not is_alive) then
+    update idempotency_keys k set last_seen_at = now(), status = 'running', owner_token = held_token, job_id = held_job
+    where k.org_id = org and k.key = effect_key;
+  else
+    update idempotency_keys k set last_seen_at = now() where k.org_id = org and k.key = effect_key;
+  end if;
+  return query select
     case
-      when i.kind <> 'effect' then 'taken'
-      when i.old_status is null or i.old_status = 'failed' then 'act'
-      when i.new_status = 'succeeded' then 'done'
-      -- Jobs that were claimed together have the same token: it names a claim only with its job.
-      when i.new_status = 'running' and i.owner_token = held_token and i.job_id = held_job then 'find_out'
-      when i.new_status = 'running' then 'busy'
+      when stood.status = 'failed' then 'act'
+      when stood.status = 'succeeded' then 'done'
+      when stood.status = 'running' then case when is_alive then 'busy' else 'find_out' end
       else 'unknown'
     end,
-    i.result_ref
-  from intent i
+    stood.result_ref;
+end
 $$;
 grant execute on function postroom.begin_effect(uuid, uuid, text, text, interval) to postroom_ledger, postroom_tenant;
 

@@ -62,40 +62,81 @@ end
 $$;
 grant execute on function postroom.checked_end_hook(text) to postroom_ledger;
 
--- Calls the hook of a job that has ended, as postroom_hooks and for the job's org. What the hook raises reaches the caller.
--- False when there is nothing to call: the job is gone, or its type names no hook any more.
-create function postroom.call_end_hook(of_job uuid) returns boolean
+-- Which hooks are deferred without being tried: those of an org's jobs of a type after one that timed out, for five minutes, or that
+-- waited for a lock, for ten seconds. Where hooks of a type timed out for three orgs, those of all orgs are. No unique index: two
+-- statements that pause the same hooks must not wait for each other.
+create table hook_pauses (
+  org_id uuid not null references orgs (id) not enforced,
+  job_type text not null,
+  cause text not null check (cause in ('timed_out', 'waited')),
+  until timestamptz not null
+);
+create index hook_pauses_type on hook_pauses (job_type, org_id);
+call postroom.fence_table('hook_pauses', 'org_id', 'select');
+grant select on hook_pauses to postroom_ledger, postroom_tenant;
+
+-- Hooks that could not run when their job ended, with their facts: the job's row may be deleted before they run. A row goes when its hook
+-- has run, so that no hook runs twice, whoever asks for it.
+create table owed_end_hooks (
+  job_id uuid primary key,
+  org_id uuid not null references orgs (id) not enforced,
+  job_type text not null,
+  facts jsonb not null,
+  owed_since timestamptz not null default now()
+);
+call postroom.fence_table('owed_end_hooks', 'org_id', 'select');
+grant select on owed_end_hooks to postroom_ledger, postroom_tenant;
+
+-- The facts of a job that has ended, as its hook gets them.
+create function postroom.end_hook_facts(of_job uuid) returns jsonb
+language sql stable set search_path = pg_catalog, public, pg_temp as $$
+  select jsonb_build_object(
+    'job_id', j.id, 'org_id', j.org_id, 'job_type', j.job_type, 'state', j.state,
+    'reason', case j.state when 'canceled' then j.cancel_reason when 'succeeded' then null else j.error ->> 'reason' end,
+    'error_code', case when j.state in ('failed', 'dead') then j.error ->> 'code' end,
+    'output', j.output, 'finished_at', j.finished_at, 'attempt', j.attempt)
+  from jobs j where j.id = of_job and j.finished_at is not null
+$$;
+
+-- Calls the hook of a job type with the facts of a job, as postroom_hooks and for the job's org. What the hook raises reaches the
+-- caller, and so does a constraint that it leaves broken: deferred constraints are checked here and not at the commit, where they
+-- would undo all settlements of the transaction. False when there is nothing to call: no facts, or the type names no hook any more.
+create function postroom.call_end_hook(facts jsonb) returns boolean
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 declare
-  ended jobs;
-  hook text;
+  hook text := (select t.on_end from job_types t where t.name = facts ->> 'job_type');
   org text := current_setting('postroom.org', true);
   org_seal text := current_setting('postroom.org_seal', true);
 begin
-  select * into ended from jobs where id = of_job and finished_at is not null;
-  select t.on_end into hook from job_types t where t.name = ended.job_type;
   if hook is null then
     return false;
   end if;
-  perform set_config('postroom.org', ended.org_id::text, true), set_config('postroom.org_seal', postroom.seal_of(ended.org_id::text), true);
-  execute format('select postroom.%I($1)', hook) using jsonb_build_object(
-    'job_id', ended.id, 'org_id', ended.org_id, 'job_type', ended.job_type, 'state', ended.state,
-    'reason', case ended.state when 'canceled' then ended.cancel_reason when 'succeeded' then null else ended.error ->> 'reason' end,
-    'error_code', case when ended.state in ('failed', 'dead') then ended.error ->> 'code' end,
-    'output', ended.output, 'finished_at', ended.finished_at, 'attempt', ended.attempt);
+  perform set_config('postroom.org', facts ->> 'org_id', true), set_config('postroom.org_seal', postroom.seal_of(facts ->> 'org_id'), true);
+  execute format('select postroom.%I($1)', hook) using facts;
+  set constraints all immediate;
   perform set_config('postroom.org', coalesce(org, ''), true), set_config('postroom.org_seal', coalesce(org_seal, ''), true);
   return true;
 end
 $$;
 
+-- Defers the hooks of an org's jobs of a type for a while, and forgets pauses that are over.
+create function postroom.pause_hooks(of_org uuid, of_type text, why text, for_time interval) returns void
+language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+begin
+  delete from hook_pauses where ctid = any (array(select p.ctid from hook_pauses p where p.until <= now() for update skip locked));
+  insert into hook_pauses (org_id, job_type, cause, until) values (of_org, of_type, why, now() + for_time);
+end
+$$;
+
 -- Calls the hooks of jobs that have ended, each in its own subtransaction. Nothing that a hook does can undo the settlement:
 --   a hook that raises is rolled back;
---   one that waits for a lock for more than 200 ms, or is part of a deadlock, is rolled back;
+--   one that waits for a lock for more than 200 ms, or is part of a deadlock, is rolled back; the hooks after it in the statement wait
+--     for 10 ms at most, and those of its org and type are deferred for ten seconds;
 --   one that sleeps or loops is ended by the caller's statement_timeout and rolled back. That timeout is not armed again within a
---     statement. So the hooks that are left in the statement are deferred, and those of the job type for five minutes.
--- Each of these is audited as job.hook_failed. Each of these, and each deferred hook, becomes a job maintenance.run_end_hook.
--- A hook is deferred, too, when the caller has no statement_timeout or one above a minute, and when the statement's hooks
--- have taken a second.
+--     statement. So the hooks that are left in the statement are deferred, and those of the org and type for five minutes.
+-- Each of these is audited as job.hook_failed. Each of these, and each deferred hook, is kept in owed_end_hooks and becomes a job
+-- maintenance.run_end_hook. A hook is deferred, too, when the caller has no statement_timeout or one above a minute, and when the
+-- statement's hooks have taken a second. A handler's transaction defers no hooks of later statements: its timeouts are its own.
 create function postroom.run_end_hooks(of_jobs uuid[]) returns void
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 declare
@@ -103,6 +144,10 @@ declare
   is_bounded boolean := bound between interval '1 ms' and interval '1 minute';
   defer_after timestamptz := clock_timestamp() + least(interval '1 second', bound / 2);
   lock_bound text := current_setting('lock_timeout');
+  most_wait text := '200ms';
+  is_frame boolean := not postroom.is_tenant();
+  has_follow_ups boolean := exists (select from job_types where name = 'maintenance.run_end_hook');
+  paused text[] := '{}';
   ended record;
   cause text;
   code text;
@@ -110,17 +155,19 @@ declare
 begin
   for ended in
     select j.id, j.org_id, j.project_id, j.job_type, j.attempt, j.actor_type, j.actor_id, j.request_id, j.correlation_id, t.on_end,
-      coalesce(t.hook_paused_until > now(), false) as is_paused
+      j.org_id || j.job_type as hooks_of,
+      (select count(*) filter (where p.org_id = j.org_id) > 0 or count(distinct p.org_id) filter (where p.cause = 'timed_out') >= 3
+       from hook_pauses p where p.job_type = j.job_type and p.until > now()) as is_paused
     from unnest(of_jobs) with ordinality as o (id, place) join jobs j on j.id = o.id join job_types t on t.name = j.job_type
     order by o.place
   loop
     cause := null;
-    if not is_bounded or ended.is_paused or clock_timestamp() > defer_after then
+    if not is_bounded or ended.is_paused or ended.hooks_of = any (paused) or clock_timestamp() > defer_after then
       cause := 'deferred';
     else
       begin
-        perform set_config('lock_timeout', '200ms', true);
-        perform postroom.call_end_hook(ended.id);
+        perform set_config('lock_timeout', most_wait, true);
+        perform postroom.call_end_hook(postroom.end_hook_facts(ended.id));
         perform set_config('lock_timeout', lock_bound, true);
       exception
         when query_canceled then
@@ -141,13 +188,21 @@ begin
               ended.id, ended.job_type, ended.attempt, jsonb_build_object(
                 'hook', ended.on_end, 'cause', cause, 'sqlstate', code, 'at', substring(stack from 'PL/pgSQL function [^\n]*')));
     end if;
-    if cause = 'timed_out' then
-      is_bounded := false;
-      -- A publisher of the catalogue that has locked the row is not waited for.
-      update job_types t set hook_paused_until = now() + interval '5 minutes'
-      where t.name = (select l.name from job_types l where l.name = ended.job_type for no key update skip locked);
+    if cause in ('timed_out', 'waited') then
+      paused := paused || ended.hooks_of;
+      is_bounded := is_bounded and cause <> 'timed_out';
+      most_wait := '10ms';
+      if is_frame then
+        perform postroom.pause_hooks(ended.org_id, ended.job_type, cause,
+          case cause when 'timed_out' then interval '5 minutes' else interval '10 seconds' end);
+      end if;
     end if;
     if cause is not null then
+      insert into owed_end_hooks (job_id, org_id, job_type, facts)
+      values (ended.id, ended.org_id, ended.job_type, postroom.end_hook_facts(ended.id));
+    end if;
+    -- Without the type nobody could call the hook, and the settlement stands all the same.
+    if cause is not null and has_follow_ups then
       perform postroom.enqueue_jobs(jsonb_build_array(jsonb_build_object(
         'job_type', 'maintenance.run_end_hook', 'org_id', ended.org_id, 'project_id', ended.project_id,
         'payload', jsonb_build_object('job_id', ended.id, 'cause', cause),
@@ -157,17 +212,23 @@ begin
 end
 $$;
 
--- Calls the hook that a held job maintenance.run_end_hook is for, in the holder's transaction; false when there is nothing to call.
+-- Calls the hook that a held job maintenance.run_end_hook is for, in the holder's transaction. False when there is nothing to call: the
+-- hook has run, or its type names none any more. It waits for a lock for a second at most, and its holder tries again later.
 create function postroom.repeat_end_hook(held_job uuid, held_token uuid) returns boolean
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 declare
-  of_job uuid;
+  lock_bound text := current_setting('lock_timeout');
+  owed jsonb;
+  called boolean;
 begin
   perform postroom.hold_claim(held_job, held_token);
-  select e.id into of_job
-  from jobs h join jobs e on e.id = (h.payload ->> 'job_id')::uuid and e.org_id = h.org_id
-  where h.id = held_job and h.job_type = 'maintenance.run_end_hook';
-  return of_job is not null and postroom.call_end_hook(of_job);
+  perform set_config('lock_timeout', '1s', true);
+  delete from owed_end_hooks o using jobs h
+  where h.id = held_job and h.job_type = 'maintenance.run_end_hook' and o.job_id = (h.payload ->> 'job_id')::uuid and o.org_id = h.org_id
+  returning o.facts into owed;
+  called := owed is not null and postroom.call_end_hook(owed);
+  perform set_config('lock_timeout', lock_bound, true);
+  return called;
 end
 $$;
 grant execute on function postroom.repeat_end_hook(uuid, uuid) to postroom_ledger, postroom_tenant;

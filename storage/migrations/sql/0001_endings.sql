@@ -129,15 +129,25 @@ grant execute on function postroom.leave_claims(
 ) to postroom_ledger;
 
 -- Makes a held job succeeded inside the holder's own transaction, so that its domain rows and its settlement commit
--- together. Returns the jobs that waited for its concurrency key.
+-- together. Returns the jobs that waited for its concurrency key. Raises PR002 for an output that is no object, a cost below zero, and a
+-- time that Python could not read: whoever reads the audit log would fail.
 create function postroom.settle_held(held_job uuid, held_token uuid, job_output jsonb, cost bigint, began_at timestamptz)
 returns table (job_id uuid, job_type text, queue text, light boolean)
 language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 #variable_conflict use_column
 declare
   start timestamptz;
+  refused text;
 begin
   perform postroom.hold_claim(held_job, held_token);
+  refused := case
+    when jsonb_typeof(job_output) <> 'object' then 'output: is no JSON object'
+    when cost < 0 then 'cost: is below zero'
+    when began_at not between '0001-01-02 00:00+00' and '9999-12-30 00:00+00' then 'began_at: is no time of the years 1 to 9999'
+  end;
+  if refused is not null then
+    raise exception '%', refused using errcode = 'PR002';
+  end if;
   -- A job that succeeded has a start in its audit log: a caller that does not say when it began has begun by now.
   select coalesce(settle_held.began_at, clock_timestamp()) into start from jobs where id = held_job and state = 'claimed';
   return query

@@ -28,9 +28,8 @@ create table job_types (
   serial_limit smallint not null default 1 check (serial_limit between 1 and 1000),
   light boolean not null default false,
   providers text[] not null default '{}',
-  -- The function postroom.<on_end>(jsonb) that is called when a job of this type ends, and until when such jobs' hooks are deferred.
+  -- The function postroom.<on_end>(jsonb) that is called when a job of this type ends.
   on_end text,
-  hook_paused_until timestamptz,
   seen_at timestamptz not null default now()
 );
 -- So that a type without a hook costs nothing at the end of its jobs.

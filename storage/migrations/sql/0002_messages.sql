@@ -24,7 +24,7 @@ create table messages (
   sender text check (length(sender) <= 320),
   subject text not null check (length(subject) <= 1000),
   body text not null check (length(body) <= 200000),
-  -- The rest of the parsed message, as storage/mail/message_documents.py writes it: addresses, headers, attachments, …
+  -- The rest of the parsed message, as storage/mail/messages.py writes it: addresses, headers, attachments, …
   document jsonb not null check (jsonb_typeof(document) = 'object' and octet_length(document::text) <= 8000000),
   rfc_message_id text check (length(rfc_message_id) <= 2000),
   defects text[] not null default '{}' check (cardinality(defects) <= 100),

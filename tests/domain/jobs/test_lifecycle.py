@@ -22,7 +22,7 @@ from domain.jobs.failures import (
     Uncertain,
 )
 from domain.jobs.job import FINAL, Cancel, ClaimedJob, Done, JsonObject, Origin, Outcome, Snooze, State
-from domain.jobs.lifecycle import MAX_LOSSES, MOVES, LossCause, LostClaim, lose, lose_claim, settlement_of
+from domain.jobs.lifecycle import MAX_LOSSES, MOVES, RETURN_AFTER, LossCause, LostClaim, lose, lose_claim, settlement_of
 from domain.jobs.retry import POLICIES, RetryPolicy
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -130,6 +130,7 @@ def test_a_lost_claim_is_given_back_under_its_token() -> None:
     settlement = settlement_of(job, ClaimLost("lost"), POLICIES["standard"], NOW, 0.5)
     assert (settlement.state, settlement.attempt_delta, settlement.token) == (State.QUEUED, -1, job.token)
     assert settlement.detail["cause"] == "margin"
+    assert settlement.run_at == NOW + RETURN_AFTER, "a job that always loses its claim comes back at a bounded rate"
 
 
 @given(jitter)

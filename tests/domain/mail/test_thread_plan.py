@@ -22,7 +22,7 @@ ACTIONS = st.sampled_from(
         RequestedAction(kind=ActionKind.FORWARD, recipient="anna@example.com"),
     ]
 )
-BEFORE = st.builds(ThreadBefore, st.none() | st.sampled_from(EmailState), st.sampled_from(DraftStanding))
+BEFORE = st.builds(ThreadBefore, st.none() | st.sampled_from(EmailState), st.sampled_from(DraftStanding), st.booleans())
 DECISIONS = st.builds(
     Decision,
     st.sampled_from(DecisionSource),
@@ -52,6 +52,7 @@ def test_a_draft_is_ordered_only_where_a_person_waits_for_a_reply(
         assert automation.kind is not AutomationKind.SELF
         assert before.state not in {EmailState.DRAFTED, EmailState.REWORK_REQUESTED}
         assert before.draft in {DraftStanding.NONE, DraftStanding.UNTOUCHED}
+        assert before.in_inbox
     assert plan.reason
 
 
@@ -63,7 +64,7 @@ def test_a_draft_is_ordered_wherever_nothing_speaks_against_it(
     free = before.state not in {EmailState.DRAFTED, EmailState.REWORK_REQUESTED}
     ours = before.draft in {DraftStanding.NONE, DraftStanding.UNTOUCHED}
     plan = plan_thread(before, decision, automation)
-    assert plan.order_draft is (decision.wants_draft and allowed and free and ours)
+    assert plan.order_draft is (decision.wants_draft and allowed and free and ours and before.in_inbox)
 
 
 @given(BEFORE, DECISIONS, AUTOMATIONS, EVENTS)
@@ -103,7 +104,8 @@ def test_a_plan_shows_on_the_thread_and_in_the_record_what_it_orders(
         assert plan.labels == label_plan(EmailEvent.CLASSIFIED)
         assert plan.record is EmailState.PENDING
     else:
-        assert (plan.labels.add, plan.labels.remove, plan.labels.archive) == (frozenset(), frozenset(), False)
+        assert (plan.labels.add, plan.labels.archive) == (frozenset(), False)
+        assert not plan.labels.remove or not before.in_inbox
         assert plan.record is (EmailState.SKIPPED if before.state is None else None)
 
 

@@ -95,6 +95,28 @@ def test_who_waits_for_more_hints_asks_for_no_more(
     assert capacity.hints_wanted(waiting + 1, each_s, MOST_LIGHT, light=light) <= wanted
 
 
+@pytest.mark.parametrize(
+    ("capacity", "waiting", "each_s", "light", "wanted"),
+    [
+        (Capacity(4, 0, 0.0), 0, 60.0, False, 4),  # the free slots, however long the jobs take
+        (Capacity(4, 0, 0.0), 0, 0.01, True, 20),  # four slots work off 0.2 s of jobs within 50 ms
+        (Capacity(4, 0, 0.0), 10, 0.01, True, 10),  # less the hints that are here already
+        (Capacity(4, 8, 0.16), 0, 0.01, True, 12),  # less the 0.08 s of claimed jobs that wait for a slot
+        (Capacity(4, 0, 0.0), 0, 0.0001, True, 2000),
+        (Capacity(4, 0, 0.0), 0, 0.0001, False, 4 + MOST_WAITING),
+        (Capacity(4, 8, 0.0), 0, 0.0001, False, MOST_WAITING - 4),
+    ],
+)
+def test_the_broker_is_asked_for_what_can_begin_soon(
+    capacity: Capacity, waiting: int, each_s: float, light: bool, wanted: int
+) -> None:
+    assert capacity.hints_wanted(waiting, each_s, MOST_LIGHT, light=light) == wanted
+
+
+def test_more_jobs_bring_their_work() -> None:
+    assert Capacity(4, 1, 0.5).plus(3, 0.25) == Capacity(4, 4, 1.25)
+
+
 def claimed(number: int) -> ClaimedJob:
     return ClaimedJob(
         job_id=UUID(int=number), token=UUID(int=1), job_type="probe.run", queue="default", org_id=UUID(int=2),

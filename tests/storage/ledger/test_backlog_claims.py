@@ -118,6 +118,8 @@ def test_what_can_stand_against_a_claim_is_looked_at_in_the_backlog_too(
     assert {job.job_id: job.started for job in claims.jobs} == {plain: False, guarded: False, suspect: True}
     assert claims.refused == {expired: "expired"}
     assert database.execute("select status from idempotency_keys").fetchall() == [("running",)]
+    with store.ledger() as tx:
+        ledger.end_unclaimed(tx, claims.unclaimed)
     check_ledger(database, open_jobs=3)
 
 

@@ -69,7 +69,9 @@ class Ending:
     def hint(self, job_id: UUID) -> UUID:
         """A worker claims by a hint for a job that it cannot get."""
         with self.store.statements() as tx:
-            assert not ledger.claim(tx, [job_id], make_worker(self.store).worker_id, lease=LEASE).jobs
+            claims = ledger.claim(tx, [job_id], make_worker(self.store).worker_id, lease=LEASE)
+            assert claims.unclaimed == (job_id,)
+            ledger.end_unclaimed(tx, claims.unclaimed)
         return job_id
 
 

@@ -144,7 +144,7 @@ def test_a_hook_that_ran_out_of_time_is_deferred_for_a_while(
     assert end(bounded, second) < BOUND_S / 2
     assert follow_ups(database)[second[0].job_id] == "deferred"
     assert [facts["job_id"] for _, facts in hook_calls(database)] == [str(second[1].job_id)]
-    database.execute("update job_types set hook_paused_until = now() where hook_paused_until is not null")
+    database.execute("update hook_pauses set until = now()")
     end(bounded, third)
     assert follow_ups(database)[third[0].job_id] == "timed_out"
     assert len(failed(database)) == 2, "a deferred hook has not failed"

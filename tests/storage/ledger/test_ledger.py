@@ -174,6 +174,7 @@ def test_early_expired_and_canceled_jobs_are_not_claimed(database: Connection, s
         assert ledger.cancel(tx, [canceled], "not needed", by=Origin()) == {canceled: "canceled"}
     with store.ledger() as tx:
         claims = ledger.claim(tx, [early, expired, canceled], make_worker(store).worker_id, lease=LEASE)
+        ledger.end_unclaimed(tx, claims.unclaimed)
     assert claims.jobs == ()
     assert claims.refused == {early: "early", expired: "expired"}
     reasons = database.execute("select cancel_reason from jobs where state = 'canceled' order by 1").fetchall()
@@ -330,12 +331,12 @@ def test_retention_deletes_finished_jobs_only(database: Connection, store: Datab
     assert events_of(database, done) == ["job.enqueued", "job.started", "job.succeeded"]
 
 
-def test_done_is_the_outcome_that_succeeds(store: Database, org: UUID) -> None:
+def test_done_is_the_outcome_that_succeeds(store: Database, database: Connection, org: UUID) -> None:
     job = claim_one(store, enqueue_one(store, org))
     settlement = settlement_of(job, Done({"n": 2}), STANDARD, datetime.now(UTC), 0.0)
-    assert settlement is not None
     with store.ledger() as tx:
         assert not ledger.settle(tx, [settlement]).refused
+    assert database.execute("select state, output from jobs").fetchall() == [("succeeded", {"n": 2})]
 
 
 def test_a_lost_answer_costs_a_suspect_no_attempt(store: Database, database: Connection, org: UUID) -> None:
@@ -346,7 +347,7 @@ def test_a_lost_answer_costs_a_suspect_no_attempt(store: Database, database: Con
     with store.ledger() as tx:
         (job,) = ledger.claim(tx, [job_id], worker.worker_id, lease=LEASE, starts=[False], token=token).jobs
         assert (job.started, job.attempt) == (True, 3)
-        ledger.settle(tx, [Settlement.unanswered(job_id, token)])
+        assert recovery.return_unanswered(tx, [token], LEASE).job_ids == {job_id}
     assert database.execute("select state, attempt from jobs").fetchall() == [("queued", 2)]
 
 

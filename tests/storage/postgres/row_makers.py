@@ -25,6 +25,12 @@ ROW_MAKERS = {
     "dead_letters": """
         insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan)
         values (%(org)s, %(job)s, 'probe.run', 'default', '{}', 1, 'x', '{}', 'x')""",
+    "hook_pauses": """
+        insert into hook_pauses (org_id, job_type, cause, until)
+        values (%(org)s, 'probe.run', 'waited', now())""",
+    "owed_end_hooks": """
+        insert into owed_end_hooks (job_id, org_id, job_type, facts)
+        values (%(job)s, %(org)s, 'probe.run', '{}')""",
     "accounts": """
         insert into accounts (id, org_id, user_id, email)
         values (%(account)s, %(org)s, %(user)s, 'me@example.com')""",

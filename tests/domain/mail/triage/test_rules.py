@@ -10,8 +10,12 @@ from domain.jobs.failures import Invalid
 from domain.mail.triage.automation import detect_automation
 from domain.mail.triage.classification import Classification, DecisionSource
 from domain.mail.triage.mail_facts import MailFacts
-from domain.mail.triage.rules import DEEPEST_CONDITION, Rule, evaluate, evaluate_all, parse_rule
+from domain.mail.triage.rules import DEEPEST_CONDITION, Rule, RuleMatch, evaluate_all, parse_rule
 from tests.domain.mail.messages import make_message
+
+
+def evaluate(rules: list[Rule], facts: MailFacts) -> RuleMatch | None:
+    return evaluate_all(rules, facts).match
 
 
 def rule(condition: dict[str, Any], **changes: object) -> Rule:

@@ -1,0 +1,118 @@
+"""A claim or a settlement that PostgreSQL refuses stops its own job, and no other of its batch."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from psycopg import Connection
+
+from domain.jobs.job import NewJob
+from domain.scheduling.backlog_demand import BacklogKey
+from engine.process.hints import Message, demand_message
+from engine.process.runtime import Runtime
+from storage.ledger import ledger
+from tests.doubles.end_hooks import make_hook
+from tests.doubles.factories import HINT_TIMEOUT, make_job_type, make_org, pass_time
+from tests.engine.worker.test_loop import Broker, make_loop
+
+LIGHT = "probe_jobs.noop"
+
+
+@pytest.fixture
+def org(database: Connection, process: Runtime) -> UUID:
+    make_job_type(process.database, LIGHT, light=True)
+    return make_org(database)
+
+
+def enqueue(process: Runtime, *jobs: NewJob) -> list[UUID]:
+    with process.database.ledger() as tx:
+        return [one.job_id for one in ledger.enqueue(tx, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=0)]
+
+
+def demand(org: UUID) -> Message:
+    """A claim of one job of each priority, all in one batch."""
+    return demand_message({BacklogKey("default", priority, org): 2 for priority in (0, 1, 2)})
+
+
+def states(database: Connection, job_ids: list[UUID]) -> list[str]:
+    rows: dict[UUID, str] = dict(database.execute("select id, state from jobs").fetchall())
+    return [rows[job_id] for job_id in job_ids]
+
+
+def test_a_hook_that_enqueues_the_key_of_a_job_in_the_batch_stops_no_claim(
+    process: Runtime, org: UUID, database: Connection
+) -> None:
+    """The hook of an expired job changes the guard of a job that the same claim takes."""
+    store = process.database
+    make_job_type(store, LIGHT, light=True, unique_mode="while_queued", unique_fields=("flow",))
+    make_hook(
+        database, "advance", f"perform postroom.enqueue('{LIGHT}', (facts ->> 'org_id')::uuid, '{{\"flow\": 1}}');"
+    )
+    make_job_type(store, "probe.node", light=True, on_end="advance")
+    soon = database.execute("select now() + interval '1 minute'").fetchone()
+    assert soon is not None
+    job_ids = enqueue(process, NewJob("probe.node", org, {}, expires_at=soon[0]), NewJob(LIGHT, org, {"flow": 1}))
+    pass_time(database, timedelta(minutes=2))
+    broker, (loop, consumer) = Broker(), make_loop(process)
+    loop.received(broker.message(demand(org)))
+    for _ in range(2):
+        loop.turn()
+    assert (loop.database_away, consumer.pool.jobs, broker.acknowledged) == (False, job_ids[1:], 1)
+    assert states(database, job_ids) == ["canceled", "claimed"]
+
+
+def test_a_job_that_cannot_be_claimed_is_put_aside_and_the_others_are_claimed(
+    process: Runtime, org: UUID, database: Connection
+) -> None:
+    job_ids = enqueue(process, *[NewJob(LIGHT, org, {"place": place}, priority=place) for place in range(3)])
+    refuse(database, "(new.payload ->> 'place')::int = 1 and new.state = 'claimed'")
+    broker, (loop, consumer) = Broker(), make_loop(process)
+    loop.received(broker.message(demand(org)))
+    for _ in range(2):
+        loop.turn()
+    assert sorted(consumer.pool.jobs) == sorted([job_ids[0], job_ids[2]])
+    assert (loop.database_away, broker.acknowledged, loop.health()["hinted"]) == (False, 1, 0)
+    assert states(database, job_ids) == ["claimed", "queued", "claimed"]
+
+
+def test_a_job_whose_end_cannot_be_written_dies_and_the_other_is_settled(
+    process: Runtime, org: UUID, database: Connection
+) -> None:
+    job_ids = enqueue(process, *[NewJob(LIGHT, org, {"place": place}, priority=place) for place in range(2)])
+    broker, (loop, consumer) = Broker(), make_loop(process)
+    loop.received(broker.message(demand(org)))
+    loop.turn()
+    refuse(database, "(new.payload ->> 'place')::int = 1 and new.state = 'succeeded'")
+    loop.deliver(consumer.pool.reports(seconds=0.1))
+    loop.turn()
+    assert loop.idle
+    assert states(database, job_ids) == ["succeeded", "dead"]
+
+
+def test_a_settlement_that_waits_for_a_lock_is_written_later_and_holds_up_no_other(
+    process: Runtime, org: UUID, database: Connection
+) -> None:
+    job_ids = enqueue(process, *[NewJob(LIGHT, org, {"place": place}, priority=place) for place in range(2)])
+    broker, (loop, consumer) = Broker(), make_loop(process)
+    loop.received(broker.message(demand(org)))
+    loop.turn()
+    refuse(database, "(new.payload ->> 'place')::int = 1 and new.state = 'succeeded'", sqlstate="55P03")
+    loop.deliver(consumer.pool.reports(seconds=0.1))
+    loop.turn()
+    assert (loop.idle, loop.database_away) == (False, False)
+    assert states(database, job_ids) == ["succeeded", "claimed"]
+    database.execute("drop trigger refuse on jobs")
+    loop.turn()
+    assert (loop.idle, states(database, job_ids)) == (True, ["succeeded"] * 2)
+
+
+def refuse(database: Connection, condition: str, *, sqlstate: str = "27000") -> None:
+    """Let PostgreSQL refuse each update of a job that meets the condition, as it refuses a conflict of two writers."""
+    database.execute(
+        "create function refuse() returns trigger language plpgsql as $$"
+        f" begin raise exception 'refused' using errcode = '{sqlstate}'; end $$".encode()
+    )
+    database.execute(
+        "create trigger refuse before update on jobs for each row"
+        f" when ({condition}) execute function refuse()".encode()
+    )

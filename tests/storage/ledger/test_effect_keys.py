@@ -1,0 +1,67 @@
+"""An effect's intent takes no key of a job, and knows which other claims are alive when it is written."""
+
+import threading
+from uuid import UUID
+
+import pytest
+from psycopg import Connection, connect
+
+from domain.jobs.effects import Standing, Strategy
+from domain.jobs.job import Done, NewJob
+from domain.jobs.lifecycle import settlement_of
+from domain.jobs.retry import STANDARD
+from storage.ledger import effects, ledger
+from storage.postgres.database import Database
+from tests.doubles.factories import HINT_TIMEOUT, claim_one, enqueue_one, make_job_type, make_org
+from tests.invariants import check_ledger
+from tests.storage.ledger.test_end_hooks import NOW
+from tests.waiting import eventually
+
+
+@pytest.fixture
+def org(store: Database, database: Connection) -> UUID:
+    make_job_type(store)
+    return make_org(database)
+
+
+def test_an_effect_with_the_key_of_a_job_leaves_that_jobs_guard_alone(
+    store: Database, database: Connection, org: UUID
+) -> None:
+    make_job_type(store, "probe.unique", unique_mode="while_active", unique_fields=("n",))
+    unique = NewJob("probe.unique", org, {"n": 1}, idempotency_key="invoice-42")
+    first = claim_one(store, enqueue_one(store, org, "probe.unique", payload={"n": 1}, idempotency_key="invoice-42"))
+    other = claim_one(store, enqueue_one(store, org))
+    with store.statements() as tx:
+        assert effects.begin_effect(tx, other, "invoice-42", Strategy.FIND).standing is Standing.TAKEN
+    check_ledger(database, open_jobs=2)
+    with store.statements() as tx:
+        ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0) for job in (first, other)])
+    with store.ledger() as tx:
+        (again,) = ledger.enqueue(tx, [unique], publisher=True, hint_timeout=HINT_TIMEOUT)
+    assert again.created
+
+
+def test_an_intent_that_waited_for_its_own_claim_sees_who_is_at_the_effect_by_then(
+    store: Database, database: Connection, database_url: str, org: UUID
+) -> None:
+    waiting, second_id = claim_one(store, enqueue_one(store, org)), enqueue_one(store, org)
+    found: list[Standing] = []
+
+    def begin() -> None:
+        with store.statements() as tx:
+            found.append(effects.begin_effect(tx, waiting, "send", Strategy.FIND).standing)
+
+    with connect(database_url) as operator:
+        operator.execute("update jobs set cancel_reason = cancel_reason where id = %s", (waiting.job_id,))
+        thread = threading.Thread(target=begin)
+        thread.start()
+        blocked = "select count(*) from pg_locks where not granted"
+        eventually(lambda: database.execute(blocked).fetchone() != (0,), describe="the intent waits for its job")
+        second = claim_one(store, second_id)
+        with store.statements() as tx:
+            assert effects.begin_effect(tx, second, "send", Strategy.FIND).standing is Standing.ACT
+        operator.commit()
+        thread.join()
+    assert found == [Standing.BUSY]
+    with store.statements() as tx:
+        assert effects.finish_effect(tx, second, "send", "succeeded", result={})
