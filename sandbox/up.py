@@ -184,7 +184,7 @@ def _write_state(folder: Path, fleet: Fleet) -> None:
 def _runs(process: int) -> bool:
     """Whether a process of that id runs; one that has ended is a zombie until its parent asks for its status."""
     try:
-        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+        return bool(psutil.Process(process).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
 
