@@ -78,17 +78,20 @@ class Claims:
         if not hints:
             return ()
         starts = _starts(hints, capacity.free_slots)
+        dealt_with = False
         try:
-            return self._claim(hints, starts)
+            ready = self._claim(hints, starts)
+            dealt_with = True
         except (Failure, DatabaseError) as error:
             if is_away(error):
-                self.inbox.put_back(hints)
                 raise
+            dealt_with = True
             log.warning("claims_made_apart", hints=len(hints), reason=_reason(error))
             return self._claim_apart([single for taken in hints for single in taken.apart()], starts)
-        except BaseException:
-            self.inbox.put_back(hints)
-            raise
+        finally:
+            if not dealt_with:
+                self.inbox.put_back(hints)
+        return ready
 
     def _claim_apart(self, hints: Sequence[TakenHints], starts: Mapping[UUID, bool]) -> Sequence[ReadyJob]:
         """Claim these one by one; a database that is away, or too slow, ends that, and the rest is put back."""
