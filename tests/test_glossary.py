@@ -15,7 +15,7 @@ ROW = re.compile(r"^\| (?!word \|)(?P<word>[^|]+?) +\| (?P<meaning>[^|]+?) \|$",
 WORD = re.compile(r"QoS|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 
 PLAIN = """
-account action actor added address after age alert all any app attachment auth automated automation away batch before
+aborted account action actor added address after age alert all any app attachment auth automated automation away batch before
 block body broken buffered bug call canceled capacity cause change channel check checked choice claimed classification
 classify cleanup client close column command condition conflict connection consent consumer contact context contract
 count daily danger database decision declaration defect demand dispatcher document domain draft draining due dumper

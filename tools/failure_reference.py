@@ -23,7 +23,7 @@ from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from engine.interrupts import Canceled, Interrupted
 from engine.worker.runner import Bug
-from storage.postgres.execution import ConnectionLost, DatabaseUnavailable, StatementGivenUp
+from storage.postgres.execution import ConnectionLost, DatabaseUnavailable, StatementAborted
 from storage.secrets.sealing import SealBroken
 from tools.reference_text import page, phrase, table
 
@@ -34,7 +34,7 @@ RAISED: tuple[Failure, ...] = (
     Transient("-"),
     DatabaseUnavailable("-"),
     ConnectionLost("-"),
-    StatementGivenUp("-"),
+    StatementAborted("-"),
     Bug("-"),
     Throttled("-", retry_after=timedelta(minutes=1), scope=Scope.ACCOUNT, provider="-"),
     Unauthorised("-", account="-"),

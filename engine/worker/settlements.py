@@ -14,7 +14,7 @@ from engine.worker import runner
 from engine.worker.capacity import HeldJobs
 from engine.worker.execution import Report
 from storage.ledger import ledger
-from storage.postgres.execution import DatabaseError, StatementGivenUp, is_away
+from storage.postgres.execution import DatabaseError, StatementAborted, is_away
 
 log = structlog.get_logger(__name__)
 
@@ -103,7 +103,7 @@ class Settlements:
                 self._settle([settlement])
             return
         refused = settlements[0]
-        if isinstance(failure, StatementGivenUp):  # nothing is wrong with it, and it comes after all others next time
+        if isinstance(failure, StatementAborted):  # nothing is wrong with it, and it comes after all others next time
             log.warning("settlement_postponed", job_id=str(refused.job_id), reason=failure.reason)
             self._postpone(settlements)
             return

@@ -35,7 +35,7 @@ DatabaseError = psycopg.Error
 AWAY = re.compile("08|57P|53")
 """How an SQLSTATE begins that says: no connection, shutting down, or out of memory, disk or connections."""
 
-GIVEN_UP = re.compile("40|55P03|57014")
+ABORTED = re.compile("40|55P03|57014")
 """The same for a deadlock, a lock that was not to be had in time, and a statement that ran out of time."""
 
 
@@ -45,15 +45,15 @@ class DatabaseUnavailable(Transient):
     code = "database.unavailable"
 
 
-class StatementGivenUp(DatabaseUnavailable):
+class StatementAborted(DatabaseUnavailable):
     """PostgreSQL ended the statement for a deadlock or a time-out; it may pass when it is tried again."""
 
-    code = "database.given_up"
+    code = "database.aborted"
 
 
 def is_away(error: Exception) -> bool:
     """Whether the database cannot be reached, and the statement that raised this is not to blame."""
-    return isinstance(error, DatabaseUnavailable) and not isinstance(error, StatementGivenUp)
+    return isinstance(error, DatabaseUnavailable) and not isinstance(error, StatementAborted)
 
 
 class ConnectionLost(DatabaseUnavailable):
@@ -162,7 +162,7 @@ def _unavailable(error: BaseException | None, code: str | None) -> DatabaseUnava
         return DatabaseUnavailable(name) if lost else None
     if AWAY.match(code):
         return DatabaseUnavailable(name)
-    return StatementGivenUp(name) if GIVEN_UP.match(code) else None
+    return StatementAborted(name) if ABORTED.match(code) else None
 
 
 def _invalid(code: str | None, message: str, diagnostics: Any) -> Invalid | None:  # noqa: ANN401 - psycopg's diagnostics or None

@@ -13,7 +13,7 @@ from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from storage.ledger import end_hooks, ledger, retention
 from storage.postgres.database import Database
-from storage.postgres.execution import StatementGivenUp
+from storage.postgres.execution import StatementAborted
 from tests.doubles.end_hooks import hook_calls, make_hook, repair_hook
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org, pass_time
 from tests.storage.ledger.test_end_hooks import NOW
@@ -118,7 +118,7 @@ def test_hooks_that_run_out_of_time_for_three_orgs_are_deferred_for_all(
 def test_a_follow_up_does_not_wait_long_for_a_lock(store: Database, database: Connection, locked: UUID) -> None:
     end(store, held(store, locked, "probe.node"))
     follow_up = claim_one(store, follow_ups(database)[0])
-    with pytest.raises(StatementGivenUp, match="LockNotAvailable"):
+    with pytest.raises(StatementAborted, match="LockNotAvailable"):
         repeat(store, follow_up)
 
 
