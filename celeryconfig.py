@@ -17,16 +17,29 @@ broker_url = _settings.broker_url.get_secret_value()
 broker_connection_retry_on_startup = True
 broker_connection_max_retries = None  # a worker outlives any outage of its broker
 broker_connection_timeout = 5
+# What RabbitMQ refuses while it starts, or for a connection that it still holds, passes. With Redis these are mistakes.
+broker_channel_error_retry = broker_url.startswith(("amqp", "pyamqp"))
+broker_heartbeat = 6  # AMQP's: a connection without a sign of life for two of them, 12 s, is given up
 if broker_url.startswith(("redis://", "rediss://")):
     broker_transport = "engine.celery_patches.redis_transport:Transport"
+elif broker_url.startswith("amqps://"):
+    broker_transport = "engine.celery_patches.amqp_transport:SecureTransport"
+elif broker_url.startswith(("amqp://", "pyamqp://")):
+    broker_transport = "engine.celery_patches.amqp_transport:Transport"
 broker_transport_options = {
     "socket_connect_timeout": 5,
     "socket_timeout": 10,
-    "health_check_interval": 10,
+    "write_timeout": 10,  # AMQP's name for it
+    # A request for messages that Redis does not answer is given up after 1 s and this, looked for as often.
+    "health_check_interval": 5,
     # Of a foreign client's job, until the ledger has it; hints are not guarded
     # (engine/celery_patches/redis_transport.py).
     "visibility_timeout": 120,
 }
+
+# In RabbitMQ an exclusive queue stays locked after its connection was lost silently, until the broker notices that.
+control_queue_exclusive = False
+control_queue_durable = True
 
 # RabbitMQ keeps a quorum queue through the loss of a node; Redis takes no notice of a queue's arguments.
 QUEUE_ARGUMENTS = {"x-queue-type": "quorum"} if broker_url.startswith("amqp") else None
@@ -43,7 +56,7 @@ task_create_missing_queues = False
 accept_content = ["json"]
 task_serializer = "json"
 result_serializer = "json"
-result_backend = None
+result_backend = "engine.results.ledger_backend:LedgerBackend"
 task_ignore_result = True
 task_store_errors_even_if_ignored = False
 

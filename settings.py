@@ -4,19 +4,34 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Literal, Self
 
-from pydantic import AliasChoices, Field, SecretStr
+from pydantic import AliasChoices, Field, SecretStr, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+CLAIM_MARGIN = 1 / 12
+"""The share of the lease that must be left after the longest call, to record its result (of 60 s: 5 s).
+
+A share and not a time: with a fixed time a short lease would refuse every effect.
+"""
+
 DEVELOPMENT_SEALING_KEY = "development-only-sealing-key-do-not-use"
+REDIS = ("redis://", "rediss://", "unix://")
 
 
 class Settings(BaseSettings):
     """What an operator may set, each as `POSTROOM_<NAME>` (`docs/reference/settings.md`)."""
 
-    model_config = SettingsConfigDict(env_prefix="POSTROOM_", frozen=True, extra="ignore", populate_by_name=True)
+    model_config = SettingsConfigDict(
+        env_prefix="POSTROOM_",
+        frozen=True,
+        extra="ignore",
+        populate_by_name=True,
+        hide_input_in_errors=True,  # an input may be a secret
+    )
 
     environment: Literal["development", "production"] = Field(
-        "development", description="`production` makes `celery -A tasks doctor` fail where `development` only remarks."
+        "development",
+        description="`production` refuses the public sealing key of development, and makes"
+        " `celery -A tasks doctor` fail where `development` only remarks.",
     )
     database_url: SecretStr = Field(
         SecretStr("postgresql://postgres@127.0.0.1:5432/postroom"),
@@ -31,9 +46,19 @@ class Settings(BaseSettings):
     database_pool_size: int = Field(
         10, ge=1, le=500, description="Connections per process and role, at most; a worker's loop has one more."
     )
-    statement_timeout_s: float = Field(30.0, gt=0, description="No statement runs longer than this many seconds.")
+    statement_timeout_s: float = Field(
+        15.0,
+        gt=0,
+        description="No statement runs longer than this many seconds. A connection whose answer is three seconds later"
+        " than that is given up, so this bounds how long a silent network holds a worker.",
+    )
     broker_url: SecretStr = Field(
         SecretStr("redis://127.0.0.1:6379/0"), description="Redis, Valkey or RabbitMQ; it carries hints only."
+    )
+    results_url: SecretStr = Field(
+        SecretStr(""),
+        description="Where foreign Celery clients get their results: the `redis://` URL of their result backend, or"
+        " `rpc://`. Whoever can read there reads the outputs of jobs. Empty: results are read from the ledger only.",
     )
     sealing_keys: SecretStr = Field(
         SecretStr(DEVELOPMENT_SEALING_KEY),
@@ -64,8 +89,17 @@ class Settings(BaseSettings):
         description="Hints of one queue that the broker may hold at most. The relay keeps about half a second's work of"
         " the queue's workers there; the cap bounds what a lost broker or a sudden stop leaves behind.",
     )
+    provider_call_limit_s: float = Field(
+        30.0,
+        gt=0,
+        description="Seconds that one call which changes something outside may take in all. It begins only while its"
+        " claim lasts longer, so the lease less a heartbeat must be longer by a twelfth of the lease.",
+    )
     shutdown_grace_s: float = Field(
-        20.0, ge=0, description="Seconds a stopping worker lets running jobs finish before it gives them back."
+        60.0,
+        ge=0,
+        description="Seconds a stopping worker lets running jobs finish before it gives them back. It ends 15 seconds"
+        " after that, whatever hangs: keep the supervisor's stop period above both together.",
     )
 
     gmail_endpoint: str | None = Field(None, description="Another address for the Gmail API, for emulators.")
@@ -75,14 +109,16 @@ class Settings(BaseSettings):
     )
     google_client_id: str = Field("", description="The OAuth client of this installation.")
     google_client_secret: SecretStr = Field(SecretStr(""), description="The OAuth client's secret.")
-    google_request_timeout_s: float = Field(30.0, gt=0, description="Seconds one Gmail call may take.")
+    google_request_timeout_s: float = Field(
+        30.0, gt=0, description="Seconds one Gmail call may take in all, repetitions too."
+    )
     pubsub_topic: str = Field("projects/postroom/topics/gmail", description="The topic of Gmail's watch.")
     pubsub_audience: str = Field("", description="The audience a push token must carry; empty refuses every push.")
     pubsub_service_account: str = Field("", description="The e-mail a push token must carry; empty refuses every push.")
 
     anthropic_base_url: str | None = Field(None, description="Another address for the Anthropic API, for emulators.")
     anthropic_api_key: SecretStr = Field(SecretStr(""), description="The Anthropic key.")
-    anthropic_timeout_s: float = Field(60.0, gt=0, description="Seconds one model call may take.")
+    anthropic_timeout_s: float = Field(60.0, gt=0, description="Seconds one model call may take in all.")
     classify_model: str = Field("claude-haiku-5-5", description="The model that classifies mail.")
     draft_model: str = Field("claude-sonnet-5-5", description="The model that writes drafts.")
 
@@ -104,7 +140,77 @@ class Settings(BaseSettings):
         ' `domain/scheduling/limits.py`: `{"gmail.user": 15000, "anthropic.requests": 4000}`.',
     )
 
+    api_requests_per_minute: int = Field(
+        600,
+        ge=1,
+        le=1_000_000,
+        description="Requests that one API key may make within a minute, counted where calls to providers are.",
+    )
+
     log_level: str = Field("INFO", description="The least severe level that is logged.")
+    traces_url: SecretStr | None = Field(
+        None,
+        description="Where spans are sent, by OTLP over HTTP: `http://collector:4318/v1/traces`. Default: nothing is"
+        " traced.",
+    )
+    traces_ratio: float = Field(
+        1.0, ge=0, le=1, description="The part of the traces that begin here and are kept; others say it themselves."
+    )
+    metrics_port: int = Field(
+        0,
+        ge=0,
+        le=65_535,
+        description="The port on which a worker, beat or gateway serves `/metrics` for Prometheus and `/healthz` for"
+        " supervisors, each process its own; 0 serves none. The fleet's jobs are counted while a worker has one.",
+    )
+    metrics_host: str = Field("127.0.0.1", description="The address of that port; `0.0.0.0` in a container.")
+    notify_socket: str = Field(
+        "",
+        validation_alias=AliasChoices("POSTROOM_NOTIFY_SOCKET", "NOTIFY_SOCKET"),
+        description="Where systemd hears that the process lives. systemd itself sets it, as `NOTIFY_SOCKET`.",
+    )
+    watchdog_usec: int = Field(
+        0,
+        ge=0,
+        validation_alias=AliasChoices("POSTROOM_WATCHDOG_USEC", "WATCHDOG_USEC"),
+        description="Microseconds within which it must hear so. systemd itself sets it, as `WATCHDOG_USEC`.",
+    )
+    metrics_interval_s: float = Field(
+        5.0, gt=0, le=300, description="Seconds between two countings of what happened to the fleet's jobs."
+    )
+
+    @property
+    def counting_url(self) -> str | None:
+        """The Redis that counts calls and requests: the one that is set, else the broker; None when there is none."""
+        if self.limits_url is not None:
+            return self.limits_url.get_secret_value()
+        broker = self.broker_url.get_secret_value()
+        return broker if broker.startswith(REDIS) else None
+
+    @model_validator(mode="after")
+    def _check_times(self) -> Self:
+        """Refuse times under which claims or effects could never hold; names the field that is too long."""
+        if self.heartbeat_s * 2 > self.lease_s:
+            raise ValueError(
+                f"heartbeat_s: {self.heartbeat_s:g} is more than half of lease_s ({self.lease_s:g}): one late renewal"
+                " would lose every job"
+            )
+        left = self.lease_s * (1 - CLAIM_MARGIN) - self.heartbeat_s
+        if self.provider_call_limit_s >= left:
+            raise ValueError(
+                f"provider_call_limit_s: {self.provider_call_limit_s:g} must be less than {left:g}, which is lease_s"
+                " less heartbeat_s and a twelfth of the lease: no call could begin with time to end under its claim"
+            )
+        return self
+
+    @field_validator("sealing_keys")
+    @classmethod
+    def _production_has_keys_of_its_own(cls, keys: SecretStr, info: ValidationInfo) -> SecretStr:
+        """Roles' passwords follow from the first key, and every key opens tokens: one that all know protects none."""
+        given = [key.strip() for key in keys.get_secret_value().split(",")]
+        if info.data.get("environment") == "production" and (DEVELOPMENT_SEALING_KEY in given or "" in given):
+            raise ValueError("set POSTROOM_SEALING_KEYS to secrets of this installation, none of them empty or public")
+        return keys
 
 
 @dataclass(frozen=True, slots=True)

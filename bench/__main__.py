@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import chart, results_file
+from bench.contenders.peer_environments import build
 from bench.contest import FAILURES, describe_failure
 from bench.contests import (
     drain,
@@ -23,10 +24,11 @@ from bench.contests import (
     growth,
     io_bound,
     latency,
+    light_types,
     memory,
+    mix,
 )
 from bench.machine import describe, here_and_now
-from bench.peer_environments import build
 from bench.results_file import Results
 from bench.setup import ContestGroup, Setup, Sizes, open_setup
 from observability import logs
@@ -34,8 +36,10 @@ from observability import logs
 FOLDER = Path("build/bench").absolute()
 GROUPS = (
     drain.GROUP,
+    mix.GROUP,
     enqueue.GROUP,
     latency.GROUP,
+    light_types.GROUP,
     io_bound.GROUP,
     memory.GROUP,
     *fleet.GROUPS,

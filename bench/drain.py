@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.contender import Contender, Setting, running
+from bench.contenders.contender import Contender, Setting, running
 from bench.run_folder import RunFolder
 from bench.timing import WARM_UP, Clock, Drained, Finish, time_drain
 from sandbox.servers.child_process import ChildProcess
@@ -29,6 +29,13 @@ class DrainRun:
     jobs: int
     time_limit_s: float
     warm_up: float = WARM_UP
+    backlog_share: float = 1.0
+    """How much of the jobs the backlog holds; they enqueue the others."""
+
+    @property
+    def backlog(self) -> int:
+        """How many jobs the backlog holds."""
+        return int(self.jobs * self.backlog_share)
 
     @property
     def title(self) -> str:
@@ -40,7 +47,7 @@ def drain(
     run: DrainRun, folder: Path, watch: Callable[[list[ChildProcess], RunFolder], object] | None = None
 ) -> Drained:
     """Run one drain; `watch` runs in a thread from the start to the end. `RuntimeError` when a worker dies."""
-    run.contender.restore(run.job, run.jobs)
+    run.contender.restore(run.job, run.backlog)
     run_folder = RunFolder(folder / "run")
     log = folder / f"{run.contender.name}.log"
     finish = Finish(run.jobs, run.contender.settled, run.time_limit_s, warm_up=run.warm_up)

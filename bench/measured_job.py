@@ -16,6 +16,9 @@ VARIABLE = "BENCH_RUN_FOLDER"
 
 POLL_S = 0.002
 
+MESSAGES, MAIL_JOBS = 4, 9
+"""So many messages take so many jobs in the mail mix: each is ingested and classified, and one of them gets a draft."""
+
 _folder = os.environ.get(VARIABLE)
 _start_file = Path(_folder, "start") if _folder else None
 _started = _start_file is None
@@ -73,3 +76,13 @@ def gaps(samples: int) -> list[float]:
     """Seconds to wait between two enqueues: random, 20 ms on average, and the same list for every contender."""
     random_gaps = random.Random(samples)  # noqa: S311  # a benchmark, not a secret
     return [random_gaps.expovariate(50.0) for _ in range(samples)]
+
+
+def needs_draft(message: int) -> bool:
+    """Whether the message of this number gets a draft in the mail mix."""
+    return message % MESSAGES == 0
+
+
+def account_of(message: int) -> str:
+    """The mailbox that the message of this number is in, a UUID: there are a hundred."""
+    return f"00000000-0000-4000-8000-{message % 100:012d}"

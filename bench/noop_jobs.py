@@ -1,11 +1,14 @@
 """The measured job types. They do nothing, so that all time is spent in the engine and the ledger."""
 
+from datetime import timedelta
 from typing import Any
 
 import tasks  # noqa: F401  # its walk registers all job types known by then; those below are registered after it
 from bench import measured_job
+from domain.jobs.failures import Transient
 from domain.jobs.job import Done, Outcome
 from domain.jobs.queues import Queue
+from domain.jobs.retry import RetryPolicy
 from domain.payloads.payload import Payload
 from engine.app import register
 from engine.catalogue import Job, job
@@ -75,7 +78,17 @@ def note(_ctx: JobContext, payload: Note) -> Outcome:
     return Done()
 
 
-MEASURED: tuple[Job[Any], ...] = (noop, light_noop, io_bound, light_io_bound, note)
+class Dying(Nothing, job_type="noop_jobs.dying"):
+    """The payload of `dying`."""
+
+
+@job(queue=Queue.DEFAULT, retry=RetryPolicy("once", 1, timedelta(seconds=1), timedelta(seconds=1)))
+def dying(_ctx: JobContext, _payload: Dying) -> Outcome:
+    """Die at once, so that a dead letter is quarantined."""
+    raise Transient("meant to die")
+
+
+MEASURED: tuple[Job[Any], ...] = (noop, light_noop, io_bound, light_io_bound, note, dying)
 
 for measured in MEASURED:
     register(measured)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from bench.contenders.ours import Ours
+from bench.contenders.peer import Kind, Peer
+from bench.contenders.peer_environments import Environments
 from bench.contest import Contest
-from bench.ours import Ours
-from bench.peer import Kind, Peer
-from bench.peer_environments import Environments
 from bench.stores import Stores
 from sandbox.servers.servers import run_servers
 

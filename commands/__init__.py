@@ -11,5 +11,6 @@ from commands.deadletters import deadletters
 from commands.doctor import doctor
 from commands.gates import gates
 from commands.jobs import jobs
+from commands.keys import keys
 
-__all__ = ["accounts", "budgets", "database", "deadletters", "doctor", "gates", "jobs"]
+__all__ = ["accounts", "budgets", "database", "deadletters", "doctor", "gates", "jobs", "keys"]

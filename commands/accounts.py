@@ -18,7 +18,8 @@ from engine.process.runtime import runtime
 from storage.accounts import accounts as stored
 from storage.accounts import tokens
 from storage.accounts.accounts import Consent
-from storage.ledger import gates, operator_actions, orgs
+from storage.ledger import gates, orgs
+from storage.operators import operator_actions
 from storage.postgres.database import Transaction
 from storage.secrets.sealing import Sealer
 

@@ -9,8 +9,9 @@ from domain.jobs.failures import Invalid
 from domain.scheduling.money import MICROCENTS_PER_CENT
 from engine.process.runtime import runtime
 from providers.anthropic.models import PROVIDER
-from storage.ledger import operator_actions, orgs
+from storage.ledger import orgs
 from storage.money import spending
+from storage.operators import operator_actions
 
 LARGEST_CENTS = Decimal(10**12)
 COLUMNS = (

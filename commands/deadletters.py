@@ -18,8 +18,9 @@ from domain.jobs.failures import Failure, Gone, Invalid
 from domain.jobs.job import JsonObject, Origin
 from engine.catalogue import catalogue
 from engine.process.runtime import runtime
-from storage.ledger import dead_letters, replays
-from storage.ledger.replays import Mended, Ruling
+from storage.ledger import dead_letters
+from storage.operators import replays
+from storage.operators.replays import Mended, Ruling
 from storage.postgres.database import Transaction
 
 STATES = ("open", "replayed", "discarded", "all")

@@ -12,16 +12,15 @@ from commands.answers import json_option, show_rows
 from domain.jobs.failures import Failure
 from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
-from engine.process.metering import counting_url
 from engine.process.publisher import TRANSPORT_OPTIONS
 from engine.process.runtime import Runtime, runtime
 from observability import logs
 from settings import DEVELOPMENT_SEALING_KEY, Settings
 from storage.accounts import accounts
-from storage.postgres.readiness import Check, database_checks
+from storage.postgres.readiness import Check, database_checks, installation_checks
 
 LARGEST_CLOCK_DIFFERENCE_S = 5.0
-"""A claim forgives 60 s; a clock that is this far off is already broken."""
+"""Jobs go by the database's clock, logs and providers' tokens by the machine's; one that is this far off is broken."""
 WATCH_RENEWAL = timedelta(days=2)
 """Watches are renewed daily: one that missed two renewals is in trouble, though it lasts for seven days."""
 INSPECTION_S = 2.0
@@ -31,7 +30,7 @@ INSPECTION_S = 2.0
 @json_option
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
-    """Examine broker, database, roles, catalogue, workers, watches, clock, settings; exit status 1 if one is wrong."""
+    """Examine broker, database, rights, catalogue, workers, watches, clock, settings; exit status 1 if one is wrong."""
     if ctx.obj is not None:
         logs.configure("CRITICAL")
     rows = examine(runtime())
@@ -48,6 +47,7 @@ def examine(process: Runtime) -> Sequence[Check]:
         broker_check(settings),
         limits_check(process),
         *database_checks(process.database, settings, [job_type.name for job_type in catalogue]),
+        *installation_checks(process.database),
         _checked("clock", lambda: clock_check(process)),
         *queue_checks(settings),
         _checked("watches", lambda: watch_check(process)),
@@ -93,7 +93,7 @@ def broker_check(settings: Settings) -> Check:
 def limits_check(process: Runtime) -> Check:
     """Whether calls to providers are counted for the whole fleet."""
     settings = process.settings
-    if counting_url(settings) is None:
+    if settings.counting_url is None:
         finding = "each process counts its calls for itself: the fleet may call faster than a provider allows"
         remedy = "set POSTROOM_LIMITS_URL to a Redis or Valkey"
         return Check("rate limits", ok=settings.environment != "production", finding=finding, remedy=remedy)
@@ -124,7 +124,7 @@ def clock_check(process: Runtime) -> Check:
     """How far this machine's clock is from the database's, which is the one that counts."""
     with process.database.ledger() as tx:
         theirs: datetime = tx.raw("select clock_timestamp() as now")[0].now
-    off = abs((process.clock() - theirs.astimezone(UTC)).total_seconds())
+    off = abs((process.machine_clock() - theirs.astimezone(UTC)).total_seconds())
     right = off <= LARGEST_CLOCK_DIFFERENCE_S
     finding = f"{off:.1f} s from the database's"
     return Check("clock", ok=right, finding=finding, remedy="" if right else "let NTP set both machines' clocks")

@@ -15,8 +15,9 @@ from engine.catalogue import catalogue
 from engine.process.runtime import runtime
 from storage.accounts import accounts
 from storage.ledger import gates as stored
-from storage.ledger import operator_actions, orgs
+from storage.ledger import orgs
 from storage.ledger.gates import Gate
+from storage.operators import operator_actions
 from storage.postgres.database import Transaction
 
 SCOPES = ("fleet", "queue", "job_type", "org", "account", "provider", "org_provider")

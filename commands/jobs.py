@@ -1,4 +1,4 @@
-"""`celery -A tasks jobs`: enqueue, look at and cancel jobs."""
+"""`celery -A tasks jobs`: enqueue, look at, cancel and retry jobs."""
 
 from uuid import UUID
 
@@ -15,14 +15,15 @@ from commands.answers import (
     show_rows,
 )
 from domain.jobs.contract import parse_time
-from domain.jobs.failures import Gone, Invalid
+from domain.jobs.failures import Failure, Gone, Invalid
 from domain.jobs.job import State
 from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
 from engine.enqueue import enqueue
 from engine.process.runtime import runtime
-from storage.ledger import job_views, ledger, orgs
-from storage.ledger.job_views import JobFilter
+from storage.ledger import ledger, orgs
+from storage.operators import job_views, retries
+from storage.operators.job_views import JobFilter
 
 LINE = ("job_id", "job_type", "queue", "state", "attempt", "created_at", "run_at", "reason")
 SECTIONS = {
@@ -35,7 +36,7 @@ SECTIONS = {
 
 @click.group(cls=FleetGroup)
 def jobs() -> None:
-    """Enqueue, look at and cancel jobs."""
+    """Enqueue, look at, cancel and retry jobs."""
 
 
 @jobs.command("enqueue")
@@ -140,4 +141,34 @@ def cancel_jobs(
     rows = [{"job_id": job_id, "state": moved.get(job_id, "ended before, or unknown")} for job_id in job_ids]
     show_rows(rows, ("job_id", "state"), as_json=as_json)
     if set(job_ids) - set(moved):
+        ctx.exit(1)
+
+
+@jobs.command("retry")
+@click.argument("job_ids", type=click.UUID, nargs=-1, required=True)
+@click.option("--reason", default="the cause is mended", show_default=True, help="Why; it is kept with the job.")
+@operator_option
+@json_option
+@click.pass_context
+def retry_jobs(
+    ctx: click.Context,
+    job_ids: tuple[UUID, ...],
+    reason: str,
+    operator_name: str,
+    as_json: bool,  # noqa: FBT001 - a flag of the command line
+) -> None:
+    """Do failed, canceled or dead jobs again, each under a new id that names the old one. Exit status 1 if one was not.
+
+    A dead job's letter is closed. A mended payload, or a decision about an effect, goes by `deadletters replay`.
+    """
+    by, rows = operator(operator_name), []
+    for job_id in job_ids:
+        try:
+            with runtime().database.ledger() as tx:
+                again = retries.retry(tx, job_id, by=by, reason=reason)
+            rows.append({"job_id": job_id, "state": "retried", "new_job_id": again})
+        except Failure as failure:
+            rows.append({"job_id": job_id, "state": "unchanged", "trouble": failure.reason})
+    show_rows(rows, ("job_id", "state", "new_job_id", "trouble"), as_json=as_json)
+    if any("trouble" in row for row in rows):
         ctx.exit(1)

@@ -4,22 +4,20 @@ from functools import cached_property
 from typing import Any
 
 from celery import Celery, Task
-from celery.backends.base import DisabledBackend
 from celery.bootsteps import StartStopStep
-from celery.exceptions import Reject
 
+from domain.jobs.failures import Invalid
 from domain.payloads import payload_types
 from engine.catalogue import Job, catalogue
 from engine.celery_patches.request_stack import RequestStack
 from engine.process.database_away import retry_while_away
-from engine.process.hints import CLAIM_BACKLOG
-from engine.process.refused_messages import record_refusal
 from engine.process.runtime import runtime
 from engine.relay.relay import Relay
-from engine.worker import adoption, execution
+from engine.results.ledger_backend import LedgerBackend
+from engine.worker import execution
+from engine.worker.probes import WorkerProbes
 from engine.worker.worker import FleetWorker
 from storage.ledger import job_types
-from storage.postgres.execution import DatabaseUnavailable
 
 
 class FleetApp(Celery):  # type: ignore[misc] # Celery ships no types
@@ -38,43 +36,22 @@ app.config_from_object("celeryconfig")
 
 
 class JobTask(Task):  # type: ignore[misc] # Celery ships no types
-    """A job type as Celery sees it: a task whose message is a hint."""
+    """A job type as Celery sees it: a task that the pool runs for a claimed job."""
 
-    Strategy = "engine.worker.loop:strategy"
     abstract = True
-    backend = DisabledBackend(app)  # what became of a job stands in the ledger; Celery looks for this five times a job
-    acks_late = True  # of foreign jobs, until they are in the ledger
-    reject_on_worker_lost = True
+    backend = LedgerBackend(app)  # Celery looks for an app's own, which is one per thread, five times a job
     job_type: Job[Any]
 
-    def run(self, *arguments: object, **contract: object) -> str:
-        """Run the job that the ledger loop has claimed; without one, take a foreign client's job into the ledger."""
+    def run(self, *_arguments: object, **_contract: object) -> str:
+        """Run the job that the ledger loop has claimed; raises `RuntimeError` when somebody calls the task itself."""
         attempt = self.request.get(execution.HEADER)
-        if attempt is not None:
-            return execution.run_in_task(attempt, self.job_type)
-        if arguments:
-            record_refusal(runtime(), self.job_type.name, self.request.id, "args", "must be empty")
-            return "refused"
-        try:
-            return adoption.adopt(runtime(), self.job_type, self.request.id, contract)
-        except DatabaseUnavailable as error:
-            raise Reject(error.reason, requeue=True) from error
+        if attempt is None:
+            raise RuntimeError(f"{self.name} is a job type: enqueue a job, and a worker will run it")
+        return execution.run_in_task(attempt, self.job_type)
 
     __call__ = run
     """Celery's worker wraps the one that a task inherits, and its tracer then takes that for a task's own: two more
     calls and another request for each job, longer than all that `run` does for a light one."""
-
-
-class ClaimBacklogTask(Task):  # type: ignore[misc] # Celery ships no types
-    """The task of messages with demand; the ledger loop takes them, and nobody else may send one."""
-
-    Strategy = JobTask.Strategy
-    name = CLAIM_BACKLOG
-
-    def run(self, *_arguments: object, **_contract: object) -> str:
-        """Refuse a message that is not the relay's."""
-        record_refusal(runtime(), CLAIM_BACKLOG, self.request.id, "task", "is not for clients")
-        return "refused"
 
 
 def register(job_type: Job[Any]) -> None:
@@ -104,7 +81,7 @@ def register_all() -> None:
 
 
 class FleetStep(StartStopStep):  # type: ignore[misc] # Celery ships no types
-    """Starts and stops the relay with the worker command."""
+    """Starts and stops with the worker command what is none of Celery's: the relay, metrics and health."""
 
     requires = ("celery.worker.components:Pool",)
 
@@ -112,6 +89,7 @@ class FleetStep(StartStopStep):  # type: ignore[misc] # Celery ships no types
         """Nothing starts before the pool does."""
         super().__init__(parent, **options)
         self.relay: Relay | None = None
+        self.probes: WorkerProbes | None = None
 
     def start(self, parent: Any) -> None:  # noqa: ANN401 - Celery's signature
         """Publish the catalogue, and join the relay."""
@@ -119,21 +97,32 @@ class FleetStep(StartStopStep):  # type: ignore[misc] # Celery ships no types
         self.relay = Relay(runtime())
         self.relay.start()
         parent.watched_threads.append(self.relay)
+        self.probes = WorkerProbes(runtime(), parent)
 
     def stop(self, _parent: Any) -> None:  # noqa: ANN401 - Celery's signature
         """Leave the relay to another worker."""
         if self.relay is not None:
             self.relay.stop()
+        if self.probes is not None:
+            self.probes.stop()
 
     terminate = stop
 
 
 def publish_catalogue() -> None:
-    """Write the catalogue into the ledger, where every producer reads it."""
+    """Write the catalogue into the ledger, where every producer reads it.
+
+    Raises `Invalid` when the deadline of a type that calls a provider leaves no time for a call.
+    """
+    for known in catalogue:
+        if known.providers and known.deadline <= runtime().call_time:
+            raise Invalid(
+                "provider_call_limit_s",
+                f"a call and its record may take {runtime().call_time.total_seconds():g} s,"
+                f" but an attempt at {known.name} only {known.deadline.total_seconds():g} s",
+            )
     with runtime().database.ledger() as tx:
         job_types.publish(tx, [job_type.line() for job_type in catalogue])
 
-
-app.register_task(ClaimBacklogTask())
 
 app.steps["worker"].add(FleetStep)

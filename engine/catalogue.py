@@ -21,7 +21,8 @@ DEADLINE = timedelta(minutes=30)
 """How long an attempt may take when its type says nothing (docs: seeds.md#003-ac-03)."""
 
 P = TypeVar("P", bound=Payload)
-Handler = Callable[[JobContext, P], Outcome]
+Handler = Callable[[JobContext, P], Outcome | None]
+"""What a job type does; None stands for `Done()` (docs: seeds.md#003-edge-cases)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +37,7 @@ class Job(Generic[P]):
     light: bool
     providers: tuple[str, ...]
     on_end: str | None = None
+    audits: tuple[str, ...] = ()
 
     @property
     def declared(self) -> Declaration:
@@ -71,6 +73,7 @@ class Job(Generic[P]):
             light=self.light,
             providers=self.providers,
             on_end=self.on_end,
+            audits=self.audits,
         )
 
 
@@ -78,7 +81,19 @@ catalogue: Registry[Job[Any]] = Registry()
 """All job types of this process, by name and alias. Importing a family's file fills it."""
 
 
-def job(
+def is_light(job_type: str) -> bool:
+    """Whether jobs of this type run without a Celery request each; not, when this process does not know the type."""
+    known = catalogue.find(job_type)
+    return known is not None and known.light
+
+
+def is_ordinary(job_type: str) -> bool:
+    """Whether jobs of this type have a Celery request each; not, when this process does not know the type."""
+    known = catalogue.find(job_type)
+    return known is not None and not known.light
+
+
+def job(  # noqa: PLR0913  # the facts of a job type, by keyword
     *,
     queue: Queue,
     retry: RetryPolicy = STANDARD,
@@ -86,17 +101,19 @@ def job(
     light: bool = False,
     providers: tuple[str, ...] = (),
     on_end: str | None = None,
+    audits: tuple[str, ...] = (),
 ) -> Callable[[Handler[P]], Job[P]]:
     """Make a function the handler of a job type: the one that its second parameter's payload class names.
 
     The type's name is `<file>.<function>`; raises `TypeError` when the payload class says otherwise. `light` is for
     jobs of milliseconds: they travel in batches, without a Celery request each. `on_end` names the end-of-job hook, the
     SQL function `postroom.<on_end>(jsonb)` of a migration called in the transaction that ends a job of this type.
+    `audits` lists the events that the handler may append to the audit log; the database refuses others.
     """
 
     def register(handler: Handler[P]) -> Job[P]:
         payload = _payload_of(handler)
-        made = Job(payload, handler, queue, retry, deadline, light, providers, on_end)
+        made = Job(payload, handler, queue, retry, deadline, light, providers, on_end, audits)
         catalogue.add(made.name, made.declared.aliases, made)
         return made
 

@@ -1,8 +1,9 @@
 """What a handler may do: touch its org's rows under its claim, keep steps, cause effects once, stop when asked."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, TypeVar, Unpack
 from uuid import UUID
@@ -54,6 +55,7 @@ class JobContext:
             attempt=job.attempt,
             request_id=job.origin.request_id,
             correlation_id=job.origin.correlation_id,
+            traceparent=job.origin.traceparent,
         )
 
     @property
@@ -92,12 +94,12 @@ class JobContext:
         return self._runtime.shared(key, make)
 
     def now(self) -> datetime:
-        """The present, with its zone."""
+        """The present, with its zone, by the database's clock, as are all times of jobs: the machine's may be wrong."""
         return self._runtime.clock()
 
     @property
     def clock(self) -> Callable[[], datetime]:
-        """What tells the present, for a client that outlives the job."""
+        """What tells the present as `now` does, for a client that outlives the job."""
         return self._runtime.clock
 
     @contextmanager
@@ -133,11 +135,13 @@ class JobContext:
         kept = self.kept(name)
         if kept is not None:
             return kept
+        began = time.monotonic()
         result = work()
+        took = timedelta(seconds=time.monotonic() - began)
         spent = cost(result) if cost else 0
         self._add_cost(spent)
         with self._runtime.database.statements() as transaction:
-            effects.save_step(transaction, self.job, name, result, spent)
+            effects.save_step(transaction, self.job, name, result, spent, took=took)
         return result
 
     def kept(self, name: str) -> JsonObject | None:
@@ -155,10 +159,23 @@ class JobContext:
     ) -> JsonObject:
         """Change the outside world at most once per key; returns the call's result, from this or an earlier attempt.
 
-        Raises `Uncertain` when nobody can know whether it happened, `ClaimLost`, and what `call` raises.
+        Raises `Uncertain` when nobody can know whether it happened, `InFlight` while an earlier attempt's call may
+        still be under way, `ClaimLost`, what `call` raises, and `ValueError` for a native key: see `keyed_effect`.
         """
+        if strategy is Strategy.NATIVE_KEY:
+            raise ValueError("an effect with a native key is a keyed_effect: the provider compares what is sent")
         self.check()
         return EffectGuard(self._runtime, self.job, self.log, key, strategy).once(call, find)
+
+    def keyed_effect(self, key: str, request: bytes, call: Callable[[bytes], JsonObject]) -> JsonObject:
+        """Change the outside world at most once, where the provider deduplicates by the key and the bytes sent.
+
+        `call` gets the bytes to send: those of an earlier attempt, if its answer was lost. They stand in the ledger
+        while the effect is in doubt. Raises as `effect`.
+        """
+        self.check()
+        guard = EffectGuard(self._runtime, self.job, self.log, key, Strategy.NATIVE_KEY, request)
+        return guard.once(lambda: call(guard.request), None)
 
     def begin_effect(self, tx: Transaction, key: str, strategy: Strategy = Strategy.FIND) -> EffectGuard:
         """Write an effect's intent together with other rows of the caller's transaction; commit it before the call.
@@ -176,6 +193,8 @@ class JobContext:
             self._go_on(transaction)
 
     def _add_cost(self, microcents: int) -> None:
+        if microcents < 0:
+            raise Invalid("cost", "is below zero: nothing gives an org its money back")
         self.cost_microcents += microcents
 
     def _go_on(self, tx: Transaction) -> None:

@@ -1,5 +1,6 @@
 """An outside effect, once: intent committed, one call, result committed (docs: effects.md, docs: promises.md#p3)."""
 
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import timedelta
@@ -8,8 +9,8 @@ from typing import TypeVar
 from structlog.stdlib import BoundLogger
 
 from domain.jobs.effects import (
-    CLAIM_MARGIN,
     CannotTell,
+    EffectStatus,
     Finding,
     Found,
     NotFound,
@@ -18,18 +19,23 @@ from domain.jobs.effects import (
     may_call_again,
     status_after,
 )
-from domain.jobs.failures import ClaimLost, Failure, Invalid, Transient, Uncertain
+from domain.jobs.failures import ClaimLost, Failure, InFlight, Invalid, Transient, Uncertain
 from domain.jobs.job import ClaimedJob, JsonObject
 from domain.jobs.lifecycle import describe
 from engine.process.database_away import retry_while_away
 from engine.process.runtime import Runtime
 from storage.ledger import audit, effects
+from storage.ledger.effects import Intent
 from storage.postgres.database import Transaction
 
 Call = Callable[[], JsonObject]
 Find = Callable[[], Finding]
 Open = Callable[[], AbstractContextManager[Transaction]]
 T = TypeVar("T")
+
+BEGIN_WITHIN_S = 1.0
+"""A call that begins later than this after its announcement is announced anew. Less than the margin, by which an
+announcement outlasts the longest call."""
 
 
 class EffectGuard:
@@ -39,8 +45,10 @@ class EffectGuard:
     one of them uses the parts: `begin` and `record` work in its own transaction, `record_with` opens one.
     """
 
-    def __init__(self, runtime: Runtime, job: ClaimedJob, log: BoundLogger, key: str, strategy: Strategy) -> None:
-        """Name the effect, and the claim it happens under."""
+    def __init__(
+        self, runtime: Runtime, job: ClaimedJob, log: BoundLogger, key: str, strategy: Strategy, request: bytes = b""
+    ) -> None:
+        """Name the effect, and the claim it happens under; `request` is what a native key stands for."""
         self._runtime = runtime
         self._job = job
         self._log = log
@@ -48,21 +56,38 @@ class EffectGuard:
         self._strategy = strategy
         self._standing = Standing.ACT
         self._result: JsonObject = {}
+        self.request = request
+        """What is to be sent: what an earlier attempt sent, if it did."""
+        self._needed = runtime.call_time
+        self._intent = Intent(Standing.ACT, None)
+        self._asked_at = 0.0
+        """When the intent or the call was announced, by the monotonic clock."""
+        self._deadline_at = 0.0
+        """When the attempt's deadline takes the claim away, by the monotonic clock."""
+        self._doubted = False
+        """Whether an earlier attempt's call may have had its effect."""
 
     def once(self, call: Call, find: Find | None) -> JsonObject:
         """Cause the effect, or find out what an earlier attempt did."""
         with self._runtime.database.statements() as tx:
             self.begin(tx)
         result = self.carry_out(call, find)
-        if self._standing is not Standing.DONE and not self._finish("succeeded", result=result):
+        if self._standing is not Standing.DONE and not self._finish(EffectStatus.SUCCEEDED, result=result):
             self._audit_unrecorded()
             raise ClaimLost(f"the claim was lost while {self._key} happened")
         return result
 
     def begin(self, tx: Transaction) -> None:
         """Write the intent; commit it before the call. Raises what forbids the effect."""
-        intent = effects.begin_effect(tx, self._job, self._key, self._strategy)
-        self._standing, self._result = intent.standing, intent.result or {}
+        self._asked_at = time.monotonic()
+        intent = effects.begin_effect(
+            tx, self._job, self._key, self._strategy, lasts=self._needed, request=self.request or None
+        )
+        self._intent, self._standing, self._result = intent, intent.standing, intent.result or {}
+        self._deadline_at = self._asked_at + intent.claim_left.total_seconds()
+        self._doubted = intent.standing is Standing.FIND_OUT
+        if intent.request is not None:
+            self.request = intent.request
         match intent.standing:
             case Standing.BUSY:
                 raise Transient(f"another job is at effect {self._key}", code="effect.busy")
@@ -83,7 +108,8 @@ class EffectGuard:
     def look(self, find: Find) -> JsonObject | None:
         """Find out what an earlier attempt's call came to, and make none; None when certainly nothing happened.
 
-        Then `record` the result, or `drop` the intent. Raises `Uncertain` when the provider cannot tell.
+        Then `record` the result, or `drop` the intent. Raises `Uncertain` when the provider cannot tell, and `InFlight`
+        while the call may still be under way.
         """
         match self._standing:
             case Standing.ACT:
@@ -95,13 +121,15 @@ class EffectGuard:
                 self._result = result
                 return result
             case NotFound():
+                self._need_landed()
                 return None
             case CannotTell(reason=reason):
+                self._need_landed()
                 raise self._uncertain(reason)
 
     def drop(self, tx: Transaction) -> None:
         """Write that nothing happened and nothing will, in a transaction that holds the claim."""
-        if not effects.finish_effect(tx, self._job, self._key, "failed"):
+        if not effects.finish_effect(tx, self._job, self._key, EffectStatus.FAILED):
             raise ClaimLost(f"the claim was lost while {self._key} was looked for")
 
     def record(self, tx: Transaction) -> None:
@@ -111,7 +139,7 @@ class EffectGuard:
         """
         if self._standing is Standing.DONE:
             return
-        if not effects.finish_effect(tx, self._job, self._key, "succeeded", result=self._result):
+        if not effects.finish_effect(tx, self._job, self._key, EffectStatus.SUCCEEDED, result=self._result):
             raise ClaimLost(f"the claim was lost while {self._key} happened")
 
     def record_with(self, open_transaction: Open, write: Callable[[Transaction], T]) -> T:
@@ -133,6 +161,7 @@ class EffectGuard:
             raise
 
     def _act(self, call: Call) -> JsonObject:
+        self._announce()
         self._need_margin()
         try:
             return call()
@@ -141,36 +170,64 @@ class EffectGuard:
             raise
 
     def _find_out(self, call: Call, find: Find | None) -> JsonObject:
-        if may_call_again(self._strategy):
+        if may_call_again(self._strategy, self._intent.known_for):
             return self._act(call)
-        finding = find() if find else CannotTell("the provider cannot be asked")
-        match finding:
+        if find is None:
+            raise self._uncertain("the provider cannot be asked, or not any more")
+        match find():
             case Found(result=result):
                 return result
             case NotFound():
+                self._need_landed()
+                self._doubted = False
                 return self._act(call)
             case CannotTell(reason=reason):
+                self._need_landed()
                 raise self._uncertain(reason)
+
+    def _need_landed(self) -> None:
+        """Raise while the call of an earlier attempt may still be under way: what it will do cannot be seen yet.
+
+        As of the intent, before the question: what was not there then may have come while the answer travelled.
+        """
+        left = self._intent.in_flight_for
+        if left > timedelta(0):
+            raise InFlight(f"an earlier attempt's call of {self._key} may still be under way", wait=left)
 
     def _uncertain(self, reason: str) -> Uncertain:
         """Record that nobody can tell; returns what to raise."""
         doubt = Uncertain(f"nobody knows whether {self._key} happened: {reason}")
-        self._finish("unknown", error=describe(doubt, self._job.attempt))
+        self._finish(EffectStatus.UNKNOWN, error=describe(doubt, self._job.attempt))
         return doubt
 
+    def _announce(self) -> None:
+        """Write anew until when the call may last, if the intent is no longer fresh."""
+        if time.monotonic() - self._asked_at <= BEGIN_WITHIN_S and not self._doubted:
+            return
+        asked_at = time.monotonic()
+        with self._runtime.database.statements() as tx:
+            left = effects.announce_call(tx, self._job, self._key, self._needed)
+        self._asked_at, self._deadline_at = asked_at, asked_at + left.total_seconds()
+
     def _need_margin(self) -> None:
-        margin = self._runtime.lease.margin()
-        if margin < self._runtime.lease.length * CLAIM_MARGIN:
-            lost = ClaimLost(f"the lease has {margin / timedelta(seconds=1):.1f} s left, too little for {self._key}")
-            # Certainly not called: the next attempt need not find out, which not every provider allows.
-            self._finish("failed", error=describe(lost, self._job.attempt))
+        """Raise when the lease or the deadline could take the claim away before the call has ended."""
+        of_deadline = timedelta(seconds=self._deadline_at - time.monotonic())
+        margin = min(self._runtime.lease.margin(), of_deadline)
+        if margin < self._needed:
+            seconds = timedelta(seconds=1)
+            lost = ClaimLost(
+                f"the claim has {margin / seconds:.1f} s left; {self._key} may take {self._needed / seconds:.1f} s"
+            )
+            if not self._doubted:
+                # Certainly not called: the next attempt need not find out, which not every provider allows.
+                self._finish(EffectStatus.FAILED, error=describe(lost, self._job.attempt))
             raise lost
 
     def _record_failure(self, failure: Failure) -> None:
-        status = status_after(failure, self._strategy)
+        status = status_after(failure, self._strategy, doubted=self._doubted)
         if status is not None:
             self._finish(status, error=describe(failure, self._job.attempt))
-        if status == "unknown":
+        if status is EffectStatus.UNKNOWN:
             raise Uncertain(f"nobody knows whether {self._key} happened: {failure.reason}") from failure
 
     def _audit_unrecorded(self) -> None:
@@ -178,10 +235,12 @@ class EffectGuard:
         if self._standing is Standing.DONE:
             return
         with self._runtime.database.ledger() as tx:
-            audit.append(tx, self._job, "effect.unrecorded", {"key": self._key, "result": self._result})
+            audit.record(tx, self._job, "effect.unrecorded", {"key": self._key, "result": self._result})
         self._log.warning("effect_unrecorded", key=self._key)
 
-    def _finish(self, status: str, *, result: JsonObject | None = None, error: JsonObject | None = None) -> bool:
+    def _finish(
+        self, status: EffectStatus, *, result: JsonObject | None = None, error: JsonObject | None = None
+    ) -> bool:
         def write() -> bool:
             with self._runtime.database.statements() as tx:
                 return effects.finish_effect(tx, self._job, self._key, status, result=result, error=error)

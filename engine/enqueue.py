@@ -15,6 +15,7 @@ from domain.jobs.job_ids import NOISE, make_job_ids
 from domain.payloads.payload import JobOptions, Payload, jobs_of
 from engine.process.database_away import retry_while_away
 from engine.process.runtime import Runtime, runtime
+from observability.job_spans import enqueue_spans
 from storage.ledger import ledger
 from storage.ledger.requests import Requests, as_requests
 from storage.postgres.database import Transaction
@@ -32,7 +33,10 @@ def enqueue(
 
 def enqueue_jobs(tx: Transaction, jobs: Sequence[NewJob]) -> tuple[Enqueued, ...]:
     """Enqueue jobs of any types in one statement; those whose key is taken name the job that has it."""
-    return _enqueue(runtime(), tx, as_requests(jobs)) if jobs else ()
+    if not jobs:
+        return ()
+    with enqueue_spans(jobs) as traced:
+        return _enqueue(runtime(), tx, as_requests(traced))
 
 
 def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = lambda _: None) -> tuple[Enqueued, ...]:
@@ -49,7 +53,8 @@ def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = 
         under_way: Future[tuple[Enqueued, ...]] | None = None
         while some := list(islice(waiting, BULK)):
             job_ids = make_job_ids(len(some), process.clock(), os.urandom(NOISE * len(some)))
-            ready = as_requests(some, job_ids)
+            with enqueue_spans(some) as traced:
+                ready = as_requests(traced, job_ids)
             if under_way is not None:
                 answers += under_way.result()
                 progress(len(answers))

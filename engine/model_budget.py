@@ -1,7 +1,9 @@
 """What a job may spend on a paid model: money is set aside before a call and settled after it, per org and day."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from datetime import timedelta
 from uuid import UUID
 
 from domain.jobs.failures import CallState, ClaimLost, Failure, Invalid, OverBudget
@@ -71,12 +73,14 @@ class ModelBudget:
         reserved = self._reserve(provider, purpose, most)
         if reserved.reservation_id is None:
             return reserved.kept or {}
+        began = time.monotonic()
         try:
             answer = model.ask(request)
         except Failure as failure:
             self._charge(reserved.reservation_id, 0 if failure.call_state is CallState.NOT_DONE else most)
             raise
-        return self._keep(reserved.reservation_id, purpose, answer, account_id)
+        took = timedelta(seconds=time.monotonic() - began)
+        return self._keep(reserved.reservation_id, purpose, answer, account_id, took)
 
     def _reserve(self, provider: str, purpose: str, most: int) -> Reserved:
         """Money for the call, or the answer of an earlier attempt; one statement while the org has money."""
@@ -93,7 +97,9 @@ class ModelBudget:
                 raise OverBudget(_reason(refusal))
         raise OverBudget("the org's budget moves too fast")
 
-    def _keep(self, reservation_id: UUID, purpose: str, answer: ModelAnswer, account_id: UUID | None) -> JsonObject:
+    def _keep(
+        self, reservation_id: UUID, purpose: str, answer: ModelAnswer, account_id: UUID | None, took: timedelta
+    ) -> JsonObject:
         """Book the cost, list the call and keep the answer in one transaction.
 
         The cost stays booked when the answer cannot be kept, because the claim is lost or the answer is not storable.
@@ -111,7 +117,7 @@ class ModelBudget:
             with self._runtime.database.ledger() as tx:
                 book(tx)
                 try:
-                    effects.save_step(tx, job, purpose, kept, cost)
+                    effects.save_step(tx, job, purpose, kept, cost, took=took)
                 except ClaimLost as lost:
                     return lost
             return None
@@ -138,7 +144,7 @@ class ModelBudget:
             if refusal is not None and refusal.first:
                 budget = refusal.budget
                 facts = {"day": refusal.day, "daily_microcents": budget.daily}
-                audit.append(tx, job, "budget.exhausted", facts | {"spent_microcents": budget.spent})
+                audit.record(tx, job, "budget.exhausted", facts | {"spent_microcents": budget.spent})
                 self._enqueue(tx, AlertPayload.model_validate(facts))
         return refusal
 

@@ -1,1 +1,1 @@
-"""HTTP: webhooks, health, and later the API and the console. Imports no tasks."""
+"""HTTP: the API for services, webhooks, health, and later the console. Imports no tasks."""

@@ -4,15 +4,25 @@ from typing import Annotated
 
 import structlog
 from fastapi import Depends, Header, HTTPException, Request, status
+from fastapi.security import HTTPBearer
+from fastapi.security.utils import get_authorization_scheme_param
 
+from domain.access.api_keys import Role
 from domain.jobs.failures import Forbidden
+from gateway.problems import RefusedPart
 from gateway.resources import resources_of
 from providers.google.push import PushClaims, verify_push
+from storage.access import api_keys
+from storage.access.api_keys import Caller
 
 log = structlog.get_logger(__name__)
 
-OPEN_ROUTES = frozenset({"/healthz", "/readyz"})
-"""Routes that answer anybody: they reveal nothing but whether the process can do its work."""
+OPEN_ROUTES = frozenset({"/healthz", "/readyz", "/v1/openapi.json"})
+"""Routes that answer anybody: they reveal whether the process can do its work, and what every installation's API is."""
+
+BEARER = HTTPBearer(
+    scheme_name="ApiKey", description="An API key: `Authorization: Bearer sk-postroom-…`", auto_error=False
+)
 
 
 def pubsub_push(request: Request, authorization: Annotated[str | None, Header()] = None) -> PushClaims:
@@ -40,5 +50,53 @@ def pubsub_push(request: Request, authorization: Annotated[str | None, Header()]
 
 PubsubCaller = Annotated[PushClaims, Depends(pubsub_push)]
 
-VERIFIERS = frozenset({pubsub_push})
+
+def key_holder(request: Request, _scheme: Annotated[object, Depends(BEARER)] = None) -> Caller:
+    """Whoever has an API key that is good; 401 without one, 429 above its rate."""
+    resources = resources_of(request)
+    scheme, text = get_authorization_scheme_param(request.headers.get("authorization"))
+    with resources.database.statements() as tx:
+        caller = api_keys.find(tx, text.strip()) if scheme.lower() == "bearer" else None
+        if caller is not None and caller.note:
+            api_keys.note_use(tx, caller.key_id)
+    if caller is None:
+        raise RefusedPart(
+            status.HTTP_401_UNAUTHORIZED,
+            "unauthorised",
+            "an API key is needed that is neither revoked nor expired: Authorization: Bearer sk-postroom-…",
+            {"WWW-Authenticate": 'Bearer realm="postroom"'},
+        )
+    resources.limiter.count(caller.key_id)
+    return caller
+
+
+KeyHolder = Annotated[Caller, Depends(key_holder)]
+
+
+def reader(caller: KeyHolder) -> Caller:
+    """A key that may look at its org's jobs."""
+    return _of_role(caller, Role.READER)
+
+
+def writer(caller: KeyHolder) -> Caller:
+    """A key that may enqueue and cancel its org's jobs."""
+    return _of_role(caller, Role.WRITER)
+
+
+def operator(caller: KeyHolder) -> Caller:
+    """A key that may retry its org's jobs."""
+    return _of_role(caller, Role.OPERATOR)
+
+
+Reader = Annotated[Caller, Depends(reader)]
+Writer = Annotated[Caller, Depends(writer)]
+Operator = Annotated[Caller, Depends(operator)]
+
+VERIFIERS = frozenset({pubsub_push, reader, writer, operator})
 """Every dependency that proves who calls."""
+
+
+def _of_role(caller: Caller, needed: Role) -> Caller:
+    if not caller.role.includes(needed):
+        raise Forbidden(f"a key of the role {caller.role.value} may not do this; it takes the role {needed.value}")
+    return caller

@@ -10,12 +10,11 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from domain.jobs.job import ActorType, Origin
+from observability.traces import WELL_FORMED, SpanKind, span
 
 log = structlog.get_logger(__name__)
 
 ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,200}", re.ASCII)
-TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}", re.ASCII)
-"""W3C Trace Context, section 3.2: version ff and ids of zeros only are invalid."""
 
 
 class RequestRecorder:
@@ -36,7 +35,7 @@ class RequestRecorder:
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
-                seen["status"] = message["status"]
+                seen["status"] = int(message["status"])
                 MutableHeaders(scope=message)["X-Request-Id"] = str(origin.request_id)
             await send(message)
 
@@ -44,16 +43,25 @@ class RequestRecorder:
             request_id=origin.request_id, correlation_id=origin.correlation_id
         ):
             try:
-                await self._app(scope, receive, answer)
+                with span(
+                    scope["method"],
+                    SpanKind.SERVER,
+                    parent=origin.traceparent,
+                    attributes={"http.request.method": scope["method"]},
+                ) as traced:
+                    if traced.traceparent is not None:
+                        scope["state"]["origin"] = origin._replace(traceparent=traced.traceparent)
+                    await self._app(scope, receive, answer)
+                    traced.note({"http.response.status_code": seen["status"]})
             finally:
                 milliseconds = round((time.monotonic() - began) * 1000)
                 log.info("request", method=scope["method"], path=scope["path"], ms=milliseconds, **seen)
 
 
-def origin_of(connection: HTTPConnection, actor_id: str) -> Origin:
-    """Who caused what this request makes: the named part of the gateway, under the request's ids."""
+def origin_of(connection: HTTPConnection, actor_id: str, actor_type: ActorType = ActorType.SYSTEM) -> Origin:
+    """Who caused what this request makes, such as a part of the gateway or a key, under the request's ids."""
     ids: Origin = connection.state.origin
-    return Origin(ActorType.SYSTEM, actor_id, ids.request_id, ids.correlation_id, ids.traceparent)
+    return Origin(actor_type, actor_id, ids.request_id, ids.correlation_id, ids.traceparent)
 
 
 def _origin(headers: Headers) -> Origin:
@@ -62,7 +70,7 @@ def _origin(headers: Headers) -> Origin:
     return Origin(
         request_id=request_id,
         correlation_id=_matching(ID, headers.get("x-correlation-id")) or request_id,
-        traceparent=_matching(TRACEPARENT, headers.get("traceparent")),
+        traceparent=_matching(WELL_FORMED, headers.get("traceparent")),
     )
 
 

@@ -1,10 +1,11 @@
-"""What the gateway's process holds while it serves: settings, connections, certificates."""
+"""What the gateway's process holds while it serves: settings, connections, certificates, counters."""
 
 from dataclasses import dataclass
 from datetime import timedelta
 
 from fastapi import Request
 
+from gateway.rate_limit import RequestLimiter
 from providers.google.certificates import CertificateStore
 from settings import Settings
 from storage.postgres.database import Database
@@ -20,12 +21,13 @@ class Resources:
     settings: Settings
     database: Database
     certificates: CertificateStore
+    limiter: RequestLimiter
 
     @classmethod
     def of(cls, settings: Settings) -> "Resources":
         """Prepare everything; nothing connects yet."""
         timeout_s = min(CERTIFICATE_TIMEOUT_S, settings.google_request_timeout_s)
-        return cls(settings, Database(settings), CertificateStore(timeout_s=timeout_s))
+        return cls(settings, Database(settings), CertificateStore(timeout_s=timeout_s), RequestLimiter.of(settings))
 
     @property
     def hint_timeout(self) -> timedelta:

@@ -13,6 +13,7 @@ from gateway.bodies import BoundedBody
 from gateway.callers import PubsubCaller
 from gateway.request_ids import origin_of
 from gateway.resources import Resources, resources_of
+from observability.job_spans import enqueue_spans
 from providers.google.push import PushNotification, parse_push
 from storage.accounts import accounts, pushes
 from storage.accounts.accounts import Account
@@ -77,7 +78,8 @@ def _store(tx: Transaction, resources: Resources, push: PushNotification, origin
     jobs = [_sync(account, push, origin) for account in behind]
     try:
         # Nobody publishes here: the notification wakes the relay, which does.
-        ledger.enqueue(tx, jobs, publisher=False, hint_timeout=resources.hint_timeout)
+        with enqueue_spans(jobs) as traced:
+            ledger.enqueue(tx, traced, publisher=False, hint_timeout=resources.hint_timeout)
     except Invalid as problem:
         # No worker has published the job type of a sync yet; the push must come again, not be thrown away.
         raise Transient(problem.reason, code="gateway.catalogue") from problem

@@ -9,7 +9,7 @@ from storage.ledger import audit, dead_letters
 from storage.postgres.database import Transaction
 
 
-@job(queue=Queue.DEADLETTER)
+@job(queue=Queue.DEADLETTER, light=True, audits=("deadletter.raised",))
 def quarantine(ctx: JobContext, payload: QuarantinePayload) -> Outcome:
     """Raise the alert for a dead job: an audit event and a log record that monitoring watches."""
     with ctx.tx() as tx:

@@ -28,6 +28,7 @@ from storage.mail.messages import Message
 from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts
 from tasks.mail.language_model import ask, boundary
+from tasks.mail.mailbox_session import MAILBOX_AUDITS
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 MOVED = "the e-mail was moved while its draft was made"
@@ -45,6 +46,7 @@ UNKNOWN_WORDS = "unknown"
     retry=PIPELINE,
     deadline=timedelta(minutes=5),
     providers=("gmail", "anthropic"),
+    audits=MAILBOX_AUDITS,
 )
 def write(ctx: JobContext, payload: WritePayload) -> Outcome:
     """Draft a reply to a thread that waits for one: context, model, one Gmail draft, Outbox label."""

@@ -17,7 +17,7 @@ from engine.context import JobContext
 from storage.accounts import accounts, labels
 from storage.accounts.accounts import Account
 from tasks.mail import mailbox_labels, mailbox_sync, message_intake
-from tasks.mail.mailbox_session import open_mailbox
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, open_mailbox
 
 NOT_YET_VISIBLE_FOR = timedelta(seconds=30)
 """A message that history has just named can be missing for some seconds (docs: gmail.md#history); later it is gone."""
@@ -30,6 +30,7 @@ LOOK_AGAIN_AFTER = timedelta(seconds=3)
     retry=PIPELINE,
     deadline=timedelta(minutes=5),
     providers=("gmail",),
+    audits=MAILBOX_AUDITS,
 )
 def sync(ctx: JobContext, payload: SyncPayload) -> Outcome:
     """Bring one mailbox up to date by Gmail's history, or by a full sync where the history has expired."""
@@ -62,6 +63,7 @@ def _is_young(ctx: JobContext) -> bool:
     queue=Queue.DEFAULT,
     deadline=timedelta(minutes=3),
     providers=("gmail",),
+    audits=MAILBOX_AUDITS,
 )
 def ingest(ctx: JobContext, payload: IngestPayload) -> Outcome:
     """Fetch one message, parse and store it, and enqueue its classification when it is in the inbox."""
@@ -92,6 +94,7 @@ def _keep(account: Account, raw: RawMessage) -> Outcome:
     queue=Queue.DEFAULT,
     deadline=timedelta(minutes=3),
     providers=("gmail",),
+    audits=MAILBOX_AUDITS,
 )
 def sync_labels(ctx: JobContext, payload: SyncLabelsPayload) -> Outcome:
     """Store the labels as Gmail lists them, with the user's descriptions; disable rules that name a deleted label."""
@@ -122,6 +125,7 @@ def _has_some_of_ours(ctx: JobContext, account: Account, listed: Sequence[Mailbo
     queue=Queue.MAINTENANCE,
     deadline=timedelta(minutes=2),
     providers=("gmail",),
+    audits=MAILBOX_AUDITS,
 )
 def renew_watch(ctx: JobContext, payload: RenewWatchPayload) -> Outcome:
     """Renew Gmail's push watch, which lapses after seven days. The cursor stays as it is."""

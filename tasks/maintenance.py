@@ -20,6 +20,7 @@ from domain.payloads.payload import Payload
 from engine.catalogue import job
 from engine.context import JobContext
 from engine.process.map_in_threads import map_in_threads
+from storage.access import api_requests
 from storage.accounts import accounts, expected_writes, fan_out
 from storage.ledger import audit, end_hooks, retention
 from storage.money import spending
@@ -65,7 +66,7 @@ def sync_labels(ctx: JobContext, _payload: SyncLabelsPayload) -> Outcome:
     return _each_account(ctx, gmail.SyncLabelsPayload)
 
 
-@job(queue=Queue.MAINTENANCE)
+@job(queue=Queue.MAINTENANCE, audits=("watch.lapsed",))
 def check_watches(ctx: JobContext, _payload: CheckWatchesPayload) -> Outcome:
     """Raise the alarm for accounts whose watch has lapsed or was not renewed: they get no pushes."""
     with ctx.fleet() as tx:
@@ -97,11 +98,15 @@ def delete_finished_jobs(ctx: JobContext, _payload: DeleteFinishedJobsPayload) -
 
 @job(queue=Queue.MAINTENANCE)
 def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Outcome:
-    """Delete guards and expectations past their time; what is in doubt stays."""
+    """Delete guards, expectations and remembered requests past their time; what is in doubt stays."""
     purged = 0
     for _ in range(MOST_BATCHES):
         with ctx.fleet() as tx:
-            batch = retention.purge_expired_keys(tx, batch=BATCH) + expected_writes.purge(tx, limit=BATCH)
+            batch = (
+                retention.purge_expired_keys(tx, batch=BATCH)
+                + expected_writes.purge(tx, limit=BATCH)
+                + api_requests.purge(tx, batch=BATCH)
+            )
         purged += batch
         if batch < BATCH:
             break

@@ -18,6 +18,7 @@ from storage.mail import emails
 from storage.mail.emails import Email
 from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts
+from tasks.mail.mailbox_session import MAILBOX_AUDITS
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 SETTLES_WITHIN = timedelta(seconds=10)
@@ -31,6 +32,7 @@ LOOK_AGAIN_AFTER = timedelta(seconds=2)
     retry=PIPELINE,
     deadline=timedelta(minutes=3),
     providers=("gmail",),
+    audits=MAILBOX_AUDITS,
 )
 def cleanup(ctx: JobContext, payload: CleanupPayload) -> Outcome:
     """Archive a thread that is done; find out whether a vanished draft was sent, discarded or merely edited."""

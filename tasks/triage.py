@@ -38,6 +38,7 @@ from storage.mail.rules import StoredRules
 from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts
 from tasks.mail.language_model import ask, boundary
+from tasks.mail.mailbox_session import MAILBOX_AUDITS
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 HUMAN = Automation(AutomationKind.HUMAN, Weight.NONE)
@@ -48,6 +49,7 @@ CHANGED = "the thread has changed since it was planned on"
     queue=Queue.DEFAULT,
     deadline=timedelta(minutes=5),
     providers=("gmail", "anthropic"),
+    audits=MAILBOX_AUDITS,
 )
 def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
     """Decide what a message asks for, show it on the thread, and have a reply drafted when a person waits for one."""

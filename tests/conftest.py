@@ -1,6 +1,7 @@
 """Fixtures of the whole suite: the session's servers, and a database and a broker of its own for each test."""
 
 import gc
+import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,6 +10,7 @@ from uuid import UUID
 
 import pytest
 import redis
+from kombu import pools
 from psycopg import Connection, connect
 from pydantic import SecretStr
 
@@ -53,6 +55,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         help="random runs of the ledger's model test, instead of the suite's few fixed ones",
     )
+    parser.addoption(
+        "--fuzz-seed", type=int, help="what the fuzzers of messages begin with; by default a random number"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw the seed of the fuzzers once, for all of xdist's workers."""
+    if config.option.fuzz_seed is None:
+        config.option.fuzz_seed = secrets.randbelow(2**32)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say the seed, so that a run can be repeated."""
+    return f"fuzz seed: {config.option.fuzz_seed} (--fuzz-seed)"
 
 
 def pytest_collection_finish() -> None:
@@ -153,3 +169,12 @@ def process(settings: Settings) -> Iterator[Runtime]:
 def org(database: Connection) -> UUID:
     """An org for the jobs of a test."""
     return make_org(database)
+
+
+@pytest.fixture(autouse=True)
+def _no_closed_pools() -> None:
+    """Celery closes its pool with an app, and kombu hands the closed pool to the next app with the same broker."""
+    for group in pools._groups:  # noqa: SLF001 - kombu forgets none by itself
+        for key in [one for one, pool in group.items() if pool._closed]:  # noqa: SLF001
+            # The keys that a group shows are hashes already, which its own `del` would hash again.
+            dict.pop(group, key)

@@ -27,6 +27,10 @@ class Process:
 
     command: tuple[str, ...]
     copies: int = 1
+    restarts: bool = False
+    """Whether its supervisor starts it anew, with whatever status it ended."""
+    stop_period_s: float = 0.0
+    """How long it may take to stop before it is killed."""
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -63,14 +67,19 @@ def processes(way: str) -> list[Process]:
 def _of_compose() -> Iterator[Process]:
     for service in services().values():
         if service["image"] == "postroom":
-            yield Process(tuple(service["command"]))
+            stop_period_s = float(str(service.get("stop_grace_period", "10s")).removesuffix("s"))
+            restarts = service.get("restart") in {"always", "unless-stopped"}
+            yield Process(tuple(service["command"]), 1, restarts, stop_period_s)
 
 
 def _of_kubernetes() -> Iterator[Process]:
     for one in (*objects("Deployment").values(), *objects("Job").values()):
         spec = one["spec"]
-        for container in spec["template"]["spec"]["containers"]:
-            yield Process(tuple(container["command"]), spec.get("replicas", 1))
+        pod = spec["template"]["spec"]
+        restarts = pod.get("restartPolicy", "Always") == "Always"
+        for container in pod["containers"]:
+            stop_period_s = float(pod.get("terminationGracePeriodSeconds", 30))
+            yield Process(tuple(container["command"]), spec.get("replicas", 1), restarts, stop_period_s)
 
 
 def _of_systemd() -> Iterator[Process]:
@@ -82,4 +91,8 @@ def _of_systemd() -> Iterator[Process]:
         unit = (DEPLOY / "systemd" / (f"{name}@.service" if at else wished)).read_text()
         command = re.search(r"^ExecStart=(.+)$", unit, re.MULTILINE)
         assert command is not None, f"{wished} starts nothing"
-        yield Process(tuple(shlex.split(command[1].replace("%i", instance))))
+        stop_period = re.search(r"^TimeoutStopSec=(\d+)$", unit, re.MULTILINE)
+        # Without a limit on starts, or systemd would leave a worker that ends several times in a row ended.
+        restarts = {"Restart=always", "StartLimitIntervalSec=0"} <= set(unit.splitlines())
+        words = tuple(shlex.split(command[1].replace("%i", instance)))
+        yield Process(words, 1, restarts, float(stop_period[1]) if stop_period else 90.0)

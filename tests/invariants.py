@@ -84,12 +84,13 @@ def walk(events: list[tuple[str, int]], ends_in: State, last_attempt: int, *, de
         if (event == "job.cancel_requested" and not state.final) or (event == "job.hook_failed" and state.final):
             continue
         reached = LEADS_TO.get(event)
-        arrived_dead = dead_on_arrival and (state, reached) == (State.QUEUED, State.DEAD)
-        if reached is None or ((state, reached) not in MOVES and not arrived_dead):
+        # A job that dies has failed first; only one that nobody could run has not.
+        dies = event == "job.deadlettered" and state is (State.QUEUED if dead_on_arrival else State.FAILED)
+        if not dies and (reached in {None, State.DEAD} or (state, reached) not in MOVES):
             return f"{event} cannot follow {state.value}"
         if counted not in _attempts_after(event, attempt):
             return f"{event} counts attempt {counted} after {attempt}"
-        state, attempt = reached, counted
+        state, attempt = reached or state, counted
     return None if (state, attempt) == (ends_in, last_attempt) else f"it ends in {state.value}, attempt {attempt}"
 
 

@@ -11,11 +11,12 @@ from psycopg import Connection
 from pydantic import SecretStr
 
 import commands
+from domain.jobs.liveness import STOP_MARGIN_S
 from domain.jobs.queues import Queue
 from domain.text.redaction import redact_text
 from settings import Settings
 from storage.postgres.database import Database
-from tests.deployment import ALL_FILES, COMPOSE, DEPLOY, EXAMPLE, VARIABLE, WAYS, objects, processes, services
+from tests.deployment import ALL_FILES, COMPOSE, DEPLOY, EXAMPLE, SYSTEMD, VARIABLE, WAYS, objects, processes, services
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
 from tests.house import ROOMS, ROOT, SINGLE_FILES
 
@@ -24,9 +25,19 @@ SETTINGS = {f"POSTROOM_{name.upper()}" for name in Settings.model_fields}
 FLOWER_PASSWORD = "FLOWER_BASIC_AUTH"
 NEVER_IN_A_FILE = {
     f"POSTROOM_{name.upper()}" for name, field in Settings.model_fields.items() if isinstance(field.default, SecretStr)
-} | {"POSTROOM_LEDGER_DATABASE_URL", "POSTROOM_TENANT_DATABASE_URL", "POSTGRES_PASSWORD", FLOWER_PASSWORD}
+} | {
+    "POSTROOM_LEDGER_DATABASE_URL",
+    "POSTROOM_TENANT_DATABASE_URL",
+    "POSTGRES_PASSWORD",
+    "LEDGER_PASSWORD",
+    "TENANT_PASSWORD",
+    FLOWER_PASSWORD,
+}
 TAKEN_FROM_OUTSIDE = re.compile(r"\$\{[A-Z_]+:\?\}")
+OWNER = "POSTROOM_DATABASE_URL"
+ROLES = {"POSTROOM_LEDGER_DATABASE_URL", "POSTROOM_TENANT_DATABASE_URL"}
 MUST_BE_CHOSEN = {
+    *ROLES,
     "POSTROOM_SEALING_KEYS",
     "POSTROOM_BROKER_URL",
     "POSTROOM_ANTHROPIC_API_KEY",
@@ -61,7 +72,7 @@ def test_every_queue_has_a_worker(way: str) -> None:
 def test_the_other_processes_are_there(way: str) -> None:
     started = processes(way)
     assert sum(process.copies for process in started if process.starts("-A", "tasks", "beat")) == 2
-    assert any(process.starts("gateway.app:create", "--factory") for process in started)
+    assert any(process.starts("-m", "gateway") for process in started)
     assert any(process.starts("-A", "tasks", "flower") for process in started)
     assert sum(process.starts("-A", "tasks", "database", "migrate") for process in started) == 1
 
@@ -116,6 +127,28 @@ def test_only_the_migration_knows_the_owner_in_kubernetes() -> None:
         assert ("postroom-owner" in named) == (name == "postroom-migration"), name
     given: set[str] = set(objects("ConfigMap")["postroom"]["data"]) | set(objects("Secret")["postroom"]["stringData"])
     assert given >= MUST_BE_CHOSEN
+
+
+def test_only_the_migration_knows_the_owner_in_compose() -> None:
+    ours = {name: one["environment"] for name, one in services().items() if one["image"] == "postroom"}
+    assert {name for name, environment in ours.items() if OWNER in environment} == {"migrate"}
+    owner = services()["postgres"]["environment"]
+    login = f"//{owner['POSTGRES_USER']}:${{POSTGRES_PASSWORD:?}}@"
+    assert login in ours["migrate"][OWNER]
+    for name, environment in ours.items():
+        given = {key: value for key, value in environment.items() if "POSTGRES_PASSWORD" in str(value)}
+        assert given.keys() == ({OWNER} if name == "migrate" else set()), name
+        assert all(f"//postroom_{role.split('_')[1].lower()}:" in environment[role] for role in ROLES), name
+
+
+def test_only_the_migration_knows_the_owner_on_systemd() -> None:
+    assert OWNER not in dict(assignments(EXAMPLE.read_text())), "every process reads that file"
+    for unit in SYSTEMD:
+        # An optional file, with a dash, is the process's own, such as its port for metrics.
+        files = re.findall(r"^EnvironmentFile=([^-].*)$", unit.read_text(), re.MULTILINE)
+        owner = ["/etc/postroom/owner"] if unit.name == "postroom-migrate.service" else []
+        assert files == ([] if unit.suffix == ".target" else ["/etc/postroom/environment", *owner]), unit.name
+        assert OWNER not in dict(assignments(unit.read_text())), unit.name
 
 
 def test_flower_does_not_start_without_a_password() -> None:
@@ -192,3 +225,13 @@ def test_the_package_holds_every_file_that_the_code_reads() -> None:
 def test_each_group_of_commands_is_an_entry_point() -> None:
     points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["celery.commands"]
     assert points == {name: f"commands.{name}:{name}" for name in commands.__all__}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_worker_that_ends_is_started_anew_and_has_time_to_stop(way: str) -> None:
+    workers = [process for process in processes(way) if process.queues]
+    assert workers
+    longest = Settings().shutdown_grace_s + STOP_MARGIN_S
+    for worker in workers:
+        assert worker.restarts, worker
+        assert worker.stop_period_s > longest, f"{worker}: a worker may take {longest:g} s to stop"

@@ -18,7 +18,9 @@ ENGINE_MAY = {
     "domain.text",
     "storage.postgres",
     "storage.ledger",
+    "storage.results",
     "storage.money",
+    "storage.counting",
     "storage.secrets",
     "providers.ports",
     "observability",
@@ -68,7 +70,8 @@ MAKE_JOBS = {
     "domain.payloads.payload",  # the one place where a payload becomes a job
     "domain.jobs.job",  # a child: the same job with its parent's org and origin
     "domain.jobs.contract",  # what a foreign service hands over
-    "storage.ledger.replays",  # a dead letter's own payload once more
+    "storage.operators.replays",  # a dead letter's own payload once more
+    "storage.operators.retries",  # an ended job's own payload once more
     "bench",  # measures the ledger's verbs by themselves
     "tests",
 }

@@ -20,6 +20,7 @@ MANY_FLOORS = ("bench", "tests")
 BY_STRING = {
     "domain.payloads.__init__": "the walk that finds the payload classes",
     "tasks.__init__": "the walk that finds the families",
+    "observability.on_demand": "metrics and traces are off by default, and their packages cost memory and time",
     "providers.on_demand": "a vendor's package costs tens of MiB, and most processes need none",
     "storage.secrets.sealing": "the ciphers' package costs 6 MiB, and most processes seal nothing",
     "storage.postgres.readiness": "Alembic costs 10 MiB, and only readiness and migrations need it",

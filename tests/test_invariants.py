@@ -4,6 +4,8 @@ import pytest
 from psycopg import Connection
 
 from domain.jobs.job import State
+from domain.jobs.lifecycle import Settlement
+from storage.ledger import ledger
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
 from tests.invariants import check_calls, check_ledger, walk
@@ -67,11 +69,8 @@ def test_a_damaged_ledger_is_seen(store: Database, database: Connection, damage:
     enqueue_one(store, org)
     claim_one(store, enqueue_one(store, org, idempotency_key="key"))
     dead = claim_one(store, enqueue_one(store, org))
-    database.execute(
-        "update jobs set state = 'dead', finished_at = now(), next_check_at = null, claim_token = null,"
-        " worker_id = null, claimed_at = null, error = '{}' where id = %s",
-        (dead.job_id,),
-    )
+    with store.ledger() as tx:
+        assert not ledger.settle(tx, [Settlement(dead.job_id, dead.token, State.DEAD, error={"code": "x"})]).refused
     check_ledger(database, open_jobs=2)
     database.execute(damage.encode())
     with pytest.raises(AssertionError, match=message):

@@ -1,8 +1,9 @@
 """Settings are read from the environment; a renamed one keeps its older name."""
 
 import pytest
+from pydantic import ValidationError
 
-from settings import Settings
+from settings import DEVELOPMENT_SEALING_KEY, Settings
 
 
 @pytest.mark.parametrize("name", ["POSTROOM_HINT_TIMEOUT_S", "POSTROOM_HINT_PATIENCE_S"])
@@ -14,3 +15,43 @@ def test_the_hint_timeout_is_read_by_its_name_and_its_older_name(monkeypatch: py
     monkeypatch.setenv(name, "7")
     assert Settings().hint_timeout_s == 7.0
     assert Settings(hint_timeout_s=8.0).hint_timeout_s == 8.0
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (
+            {"lease_s": 20, "heartbeat_s": 20, "provider_call_limit_s": 1},
+            "heartbeat_s: 20 is more than half of lease_s",
+        ),
+        (
+            {"lease_s": 20, "heartbeat_s": 11, "provider_call_limit_s": 1},
+            "heartbeat_s: 11 is more than half of lease_s",
+        ),
+        ({"lease_s": 45}, "provider_call_limit_s: 30 must be less than 26.25"),
+        ({"provider_call_limit_s": 40}, "provider_call_limit_s: 40 must be less than 40"),
+    ],
+)
+def test_times_under_which_no_claim_or_call_could_hold_are_refused_by_name(given: dict[str, float], words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        Settings.model_validate(given)
+
+
+def test_the_times_of_a_quick_fleet_are_taken() -> None:
+    Settings(lease_s=3, heartbeat_s=0.5, provider_call_limit_s=1)
+
+
+@pytest.mark.parametrize(
+    "keys", [None, DEVELOPMENT_SEALING_KEY, f"hunter2hunter2,{DEVELOPMENT_SEALING_KEY}", "hunter2hunter2,"]
+)
+def test_production_refuses_a_sealing_key_that_everybody_knows(
+    monkeypatch: pytest.MonkeyPatch, keys: str | None
+) -> None:
+    monkeypatch.setenv("POSTROOM_ENVIRONMENT", "production")
+    if keys is not None:
+        monkeypatch.setenv("POSTROOM_SEALING_KEYS", keys)
+    with pytest.raises(ValidationError, match=r"sealing_keys\n.*set POSTROOM_SEALING_KEYS") as caught:
+        Settings()
+    assert "hunter2" not in str(caught.value)
+    monkeypatch.setenv("POSTROOM_SEALING_KEYS", "one of our own,another")
+    assert Settings().environment == "production"

@@ -9,6 +9,7 @@ from domain.jobs.failures import (
     Failure,
     Forbidden,
     Gone,
+    InFlight,
     Invalid,
     OverBudget,
     Permanent,
@@ -46,6 +47,7 @@ RAISED: tuple[Failure, ...] = (
     SealBroken("-"),
     Invalid("-", "-"),
     Uncertain("-"),
+    InFlight("-", wait=timedelta(minutes=1)),
     ClaimLost("-"),
 )
 """One of each kind that `domain.jobs.lifecycle.settlement_of` decides about."""

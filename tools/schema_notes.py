@@ -16,7 +16,7 @@ _VIEW = re.compile(r"(?P<note>(?:^--[^\n]*\n)*)^create view (?P<name>\w+) ", re.
 _COLUMN = re.compile(
     r"^  (?P<name>[a-z0-9_]+) (?P<kind>(?:postroom\.)?[a-z_]+(?:\(\d+\))?(?:\[\])?)(?P<rest>[^\n]*)$", re.MULTILINE
 )
-_DOMAIN = re.compile(r"^create domain (?P<name>[a-z_.]+) as (?P<kind>[a-z]+)(?P<checks>[^;]+);", re.MULTILINE)
+_DOMAIN = re.compile(r"^create domain (?P<name>[a-z_.]+) as (?P<kind>[a-z]+)(?P<checks>[^;]*);", re.MULTILINE)
 _ADDED = re.compile(
     r"alter table (?P<table>\w+) add column (?P<name>\w+) (?P<kind>[a-z]+(?:\(\d+\))?(?:\[\])?)(?P<rest>[^;]*)"
 )

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from bench.contenders.ours import FEW_THREADS, PREFORK, THREADS
+from bench.contenders.peer import Kind
+from bench.contenders.peer_settings import DURABLE, OTHERS, PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY
 from bench.contest import Contest, Target, best, take_turns
 from bench.drain import DrainRun, drain
-from bench.ours import FEW_THREADS, PREFORK, THREADS
-from bench.peer import Kind
-from bench.peer_settings import DURABLE, OTHERS, PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY
 from bench.setup import ContestGroup, Setup, Sizes
 from bench.tuning import best_setting
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
+from bench.contenders.peer import Peer
+from bench.contenders.peer_settings import DURABLE, PLAIN_CELERY
 from bench.contest import Contest, Target, take_turns
-from bench.peer import Peer
-from bench.peer_settings import DURABLE, PLAIN_CELERY
 from bench.setup import ContestGroup, Setup, Sizes
 
 MANY, ONE = "enqueue_many", "enqueue_one"

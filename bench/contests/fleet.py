@@ -9,10 +9,10 @@ from uuid import UUID
 import psycopg
 
 import tasks  # noqa: F401 - fills the catalogue
+from bench.contenders.ours import TEMPLATE, THREADS
 from bench.contest import Contest, Target, take_turns
 from bench.contests.growth import work
 from bench.drain import DrainRun, drain
-from bench.ours import TEMPLATE, THREADS
 from bench.setup import ContestGroup, Setup
 from bench.stores import RUN_DATABASE, bulk_sql
 from domain.jobs.job import SYSTEM_ORG

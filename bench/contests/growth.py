@@ -7,12 +7,13 @@ from uuid import UUID
 
 import psycopg
 
+from bench.contenders.ours import TEMPLATE
 from bench.contest import Contest, Target, take_turns
-from bench.ours import TEMPLATE
 from bench.setup import ContestGroup, Setup, Sizes
 from bench.stores import bulk_sql
 from domain.jobs.job import NewJob, State
 from domain.jobs.lifecycle import Settlement
+from domain.scheduling.backlog_demand import BacklogKey, Demand
 from engine.process.runtime import Runtime
 from engine.worker.lease import renew
 from storage.ledger import ledger, relay
@@ -80,21 +81,21 @@ def cost(runtime: Runtime, org: UUID) -> float:
         with runtime.database.ledger() as tx:
             jobs = [NewJob("noop_jobs.noop", org, {}) for _ in range(BATCH)]
             ledger.enqueue(tx, jobs, publisher=False, hint_timeout=runtime.hint_timeout)
+        key = BacklogKey("default", 0, org, light=False)
         with runtime.database.statements() as tx:
-            tenants = relay.waiting_tenants(tx, "default", BacklogClass(0, light=False), start=UUID(int=0), most=1)
-            due = relay.publish_backlog(
-                tx, "default", 0, tenants=tenants, quotas={org: BATCH}, hint_timeout=runtime.hint_timeout
-            )
-        work(runtime, [hint.job_id for hint in due.hints])
+            relay.waiting_tenants(tx, "default", BacklogClass(0, light=False), start=UUID(int=0), most=1)
+            waiting = relay.count_backlog(tx, {key: BATCH})
+        work(runtime, [], waiting)
     return (time.perf_counter() - began) / (BATCH * BATCHES) * 1e6
 
 
-def work(runtime: Runtime, job_ids: list[UUID]) -> None:
-    """Claim and settle these jobs; `RuntimeError` when not all of them could be claimed."""
+def work(runtime: Runtime, job_ids: list[UUID], demand: Demand = ledger.NO_DEMAND) -> None:
+    """Claim and settle these jobs and so many of the backlog; `RuntimeError` when not all of them could be claimed."""
+    wanted = len(job_ids) + sum(demand.values())
     with runtime.database.statements() as tx:
-        claims = ledger.claim(tx, job_ids, runtime.worker.worker_id, lease=runtime.lease.length)
-    if len(claims.jobs) != len(job_ids):
-        raise RuntimeError(f"{len(job_ids)} jobs were published, {len(claims.jobs)} could be claimed")
+        claims = ledger.claim(tx, job_ids, runtime.worker.worker_id, lease=runtime.lease.length, demand=demand)
+    if len(claims.jobs) != wanted:
+        raise RuntimeError(f"{wanted} jobs were there, {len(claims.jobs)} could be claimed")
     with runtime.database.statements() as tx:
         ledger.settle(tx, [Settlement(job.job_id, job.token, State.SUCCEEDED, output={}) for job in claims.jobs])
 

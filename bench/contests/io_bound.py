@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable
 
+from bench.contenders.ours import IO_BOUND
+from bench.contenders.peer_settings import DURABLE, OTHERS, PLAIN_CELERY
 from bench.contest import Contest, Target, take_turns
 from bench.drain import DrainRun, drain
 from bench.noop_jobs import WAIT_S
-from bench.ours import IO_BOUND
-from bench.peer_settings import DURABLE, OTHERS, PLAIN_CELERY
 from bench.setup import ContestGroup, Setup, Sizes
 
 JOBS, THREADS = 2000, 200

@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from bench.contender import Contender, Setting, running
+from bench.contenders.contender import Contender, Setting, running
+from bench.contenders.ours import ONE
+from bench.contenders.peer_settings import DURABLE, PLAIN_CELERY
 from bench.contest import Contest, Target, take_turns
-from bench.ours import ONE
-from bench.peer_settings import DURABLE, PLAIN_CELERY
 from bench.run_folder import RunFolder
 from bench.setup import ContestGroup, Setup, Sizes
 from sandbox.servers.waiting import wait_until

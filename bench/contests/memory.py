@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import psutil
 
-from bench.contender import Contender, Setting
+from bench.contenders.contender import Contender, Setting
+from bench.contenders.ours import ONE, PREFORK
+from bench.contenders.peer import Peer
+from bench.contenders.peer_settings import PLAIN_CELERY
 from bench.contest import FAILURES, Contest, Target, describe_failure
 from bench.drain import DrainRun, drain
-from bench.ours import ONE, PREFORK
-from bench.peer import Peer
-from bench.peer_settings import PLAIN_CELERY
 from bench.run_folder import RunFolder
 from bench.setup import ContestGroup, Setup, Sizes
 from sandbox.servers.child_process import ChildProcess

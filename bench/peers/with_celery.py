@@ -1,5 +1,6 @@
 """Plain Celery: JSON, no results, no events; prefetch and acknowledgements from environment variables."""
 
+import itertools
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -42,12 +43,38 @@ def note(sent_ns: int) -> None:
     measured_job.record_latency(sent_ns)
 
 
+@app.task(name="ingest")
+def ingest(account_id: str, message: int) -> None:
+    """Count one job, and enqueue the message's classification."""
+    measured_job.count()
+    classify.apply_async((account_id, message))
+
+
+@app.task(name="classify")
+def classify(account_id: str, message: int) -> None:
+    """Count one job, and enqueue a draft for every fourth message."""
+    measured_job.count()
+    if measured_job.needs_draft(message):
+        draft.apply_async((account_id, message))
+
+
+@app.task(name="draft")
+def draft(_account_id: str, _message: int) -> None:
+    """Count one job."""
+    measured_job.count()
+
+
 JOBS = {"noop": noop, "io_bound": io_bound, "note": note}
+NUMBERS = itertools.count()
 
 
 def enqueue(job: str, *arguments: int) -> None:
     """Enqueue by `apply_async`, on one producer's connection; Celery has no call for many."""
-    JOBS[job].apply_async(arguments)
+    if job == "mail":
+        message = next(NUMBERS)
+        ingest.apply_async((measured_job.account_of(message), message))
+    else:
+        JOBS[job].apply_async(arguments)
 
 
 @asynccontextmanager

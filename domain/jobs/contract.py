@@ -17,7 +17,8 @@ LONGEST_JOB_TYPE = 100
 Text = Field(min_length=1, max_length=200)
 
 
-def _readable(payload: JsonObject) -> JsonObject:
+def readable(payload: JsonObject) -> JsonObject:
+    """The payload, unless it is too deep to be read again; raises `ValueError` as pydantic's validators do."""
     if nests_too_deep(payload):
         raise ValueError(f"nests more than {MOST_LEVELS} levels deep")
     return payload
@@ -38,7 +39,7 @@ class JobContract(BaseModel):
     correlation_id: str = Text
     idempotency_key: str = Field(min_length=1, max_length=400)
     created_at: AwareDatetime
-    payload: Annotated[dict[str, Any], AfterValidator(_readable)]
+    payload: Annotated[dict[str, Any], AfterValidator(readable)]
     payload_version: int = Field(ge=1, le=1000)
     scheduled_for: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None

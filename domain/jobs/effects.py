@@ -10,12 +10,6 @@ from domain.jobs.job import JsonObject
 KEEP_EFFECT_FOR = timedelta(days=30)
 """An effect's key outlives every retry and replay of its job."""
 
-CLAIM_MARGIN = 1 / 12
-"""Right before the call this share of the lease must be left (of 60 s: 5 s), or its result could not be recorded.
-
-A share and not a time: with a fixed time a short lease would refuse every effect.
-"""
-
 
 class Strategy(StrEnum):
     """How doubt about an effect is resolved."""
@@ -63,16 +57,32 @@ class CannotTell:
 Finding = Found | NotFound | CannotTell
 
 
-def may_call_again(strategy: Strategy) -> bool:
-    """Whether doubt is resolved by simply calling again."""
-    return strategy in {Strategy.NATIVE_KEY, Strategy.IDEMPOTENT}
+NATIVE_KEY_KNOWN_FOR = timedelta(hours=23)
+"""How long after the first call a provider recognises its key: Resend forgets it after 24 hours, less an hour for the
+repeated call's own way."""
 
 
-def status_after(failure: Failure, strategy: Strategy) -> str | None:
-    """The status to record after a failed call: `failed` when nothing happened, `unknown` when nobody can ever tell.
+def may_call_again(strategy: Strategy, known_for: timedelta) -> bool:
+    """Whether doubt is resolved by calling again, when the first call was made so long ago."""
+    return strategy is Strategy.IDEMPOTENT or (strategy is Strategy.NATIVE_KEY and known_for <= NATIVE_KEY_KNOWN_FOR)
 
-    None leaves the intent standing, so that the next attempt finds out.
+
+class EffectStatus(StrEnum):
+    """How an effect ended, as far as anybody knows."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    """Certainly not done; it may be tried again."""
+    UNKNOWN = "unknown"
+    """Nobody can tell; a person decides."""
+
+
+def status_after(failure: Failure, strategy: Strategy, *, doubted: bool = False) -> EffectStatus | None:
+    """The status to record after a failed call: `FAILED` when nothing happened, `UNKNOWN` when nobody can ever tell.
+
+    None leaves the intent standing, so that the next attempt finds out. So does the refusal of a call that repeats one
+    in doubt (`doubted`) under a native key: the age of the key still counts.
     """
     if failure.call_state is CallState.NOT_DONE:
-        return "failed"
-    return "unknown" if strategy is Strategy.AT_MOST_ONCE else None
+        return None if doubted and strategy is Strategy.NATIVE_KEY else EffectStatus.FAILED
+    return EffectStatus.UNKNOWN if strategy is Strategy.AT_MOST_ONCE else None

@@ -125,6 +125,17 @@ class ClaimLost(Failure):
     code = "claim_lost"
 
 
+class InFlight(Failure):
+    """An earlier attempt's call to the outside may still be under way; the job comes back when it has ended."""
+
+    code = "effect.in_flight"
+
+    def __init__(self, reason: str, *, wait: timedelta) -> None:
+        """Keep after what time the call has certainly ended."""
+        super().__init__(reason)
+        self.wait = wait
+
+
 class Uncertain(Permanent):
     """Nobody can know whether an outside effect happened; a person decides (promise P3)."""
 

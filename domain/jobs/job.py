@@ -116,7 +116,9 @@ class ClaimedJob(NamedTuple):
     started: bool = True
     """Whether the ledger has the start of this attempt already."""
     suspect: bool = False
-    """Whether an earlier process died with the job in hand, and nobody knows whether it had begun."""
+    """Whether an earlier process died with the job in hand, perhaps by it: the job runs alone in its worker."""
+    returns: int = 0
+    """How often the job went back without having spent an attempt."""
 
     def child(self, new: NewJob) -> NewJob:
         """The same new job, as a child: it inherits org, actor, request, correlation and trace."""
@@ -157,7 +159,10 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Snooze:
-    """Look at the job again at `until`; it holds no slot meanwhile and spends no attempt."""
+    """Look at the job again at `until`, by `ctx.now()`; it holds no slot meanwhile and spends no attempt.
+
+    At least a second passes. From the thousandth snooze of a job on, each spends an attempt (`domain.jobs.lifecycle`).
+    """
 
     until: datetime
     reason: str

@@ -9,6 +9,7 @@ from uuid import UUID
 from domain.jobs.failures import (
     ClaimLost,
     Failure,
+    InFlight,
     Invalid,
     OverBudget,
     Scope,
@@ -17,7 +18,7 @@ from domain.jobs.failures import (
     Unauthorised,
     Uncertain,
 )
-from domain.jobs.job import Cancel, ClaimedJob, Done, JsonObject, NewJob, Outcome, Snooze, State
+from domain.jobs.job import Cancel, ClaimedJob, Done, JsonObject, Outcome, Snooze, State
 from domain.jobs.retry import RetryPolicy
 from domain.text.clean_text import clean_text
 
@@ -43,11 +44,26 @@ MOVES: frozenset[tuple[State, State]] = frozenset(
 MAX_LOSSES = 3
 """A job that took its process down this often is poison: more tries would only take more processes down."""
 
+LEAST_REST = timedelta(seconds=1)
+"""The shortest wait of a job that comes back without having spent an attempt: it may come back for very long, and a
+snooze into the past would otherwise keep a worker, the relay and the audit log busy without a pause."""
+
+MOST_RETURNS = 20
+"""How often in its life a job may go back without a fault that is known (its lease ran short, its process died beside
+others, an effect may still be under way) before that spends an attempt. A deploy or an outage makes a few of them; a
+job that makes more does so by itself, and would go round for ever."""
+
+MOST_SNOOZES = 1000
+"""The same for snoozes, which a handler means: one each minute lasts for sixteen hours."""
+
+SUSPECT_REST = timedelta(seconds=5)
+"""How long a suspect rests that found no empty worker, so that the worker it held up can take other jobs meanwhile."""
+
+MOST_REFUSED_SUSPECTS = 10
+"""A suspect that went back this often runs beside others: where jobs are long, no worker is ever empty."""
+
 THROTTLE_JITTER = timedelta(seconds=2)
 """Spreads the jobs that wait for one provider, so that they do not all come back at the same moment."""
-
-RETURN_AFTER = timedelta(seconds=1)
-"""How long a job rests that went back because its claim was lost: it spends no attempt, and may come back for ever."""
 
 NO_DETAIL: JsonObject = {}
 """The detail of an attempt that succeeded; one for all of them, and nobody writes into it."""
@@ -80,25 +96,41 @@ class Settlement(NamedTuple):
     cost_microcents: int = 0
     detail: JsonObject = NO_DETAIL
     suspect: bool = False
-    """Whether the lost attempt may have begun without the ledger knowing: the next one then begins alone."""
-    children: tuple[NewJob, ...] = ()
+    """Whether the job may be what ended its process: the next attempt then runs alone in its worker."""
+    returns: int = 0
+    """1 for a way back that spent no attempt and is counted: the ledger keeps the sum (`MOST_RETURNS`)."""
     gate: CloseGate | None = None
 
     @classmethod
     def returned(
         cls, job: ClaimedJob, reason: str, *, cause: str = "shutdown", until: datetime | None = None
     ) -> "Settlement":
-        """The attempt is given back untouched, because its process stops or has too little lease left."""
+        """The attempt is given back untouched, because its process stops or has too little lease left.
+
+        A suspect stays one: its attempt did not come to an end.
+        """
         detail = {"cause": cause, "reason": reason}
-        return cls(job.job_id, job.token, State.QUEUED, run_at=until, attempt_delta=-1, detail=detail)
+        return cls(
+            job.job_id, job.token, State.QUEUED, run_at=until, attempt_delta=-1, detail=detail, suspect=job.suspect
+        )
 
     @classmethod
     def unstarted(cls, job: ClaimedJob, cause: str, until: datetime | None = None) -> "Settlement":
         """The claim is given back before its handler ran: no attempt is spent.
 
-        Only the ledger knows whether the claim counted an attempt; an attempt that it counted is given back.
+        Only the ledger knows whether the claim counted an attempt; an attempt that it counted is given back. A suspect
+        stays one, and its ways back are counted: after `MOST_REFUSED_SUSPECTS` it runs beside others.
         """
-        return cls(job.job_id, job.token, State.QUEUED, run_at=until, attempt_delta=-1, detail={"cause": cause})
+        return cls(
+            job.job_id,
+            job.token,
+            State.QUEUED,
+            run_at=until,
+            attempt_delta=-1,
+            detail={"cause": cause},
+            suspect=job.suspect and job.returns < MOST_REFUSED_SUSPECTS,
+            returns=int(job.suspect),
+        )
 
     @classmethod
     def revoked(cls, job: ClaimedJob, started_at: datetime) -> "Settlement":
@@ -138,7 +170,6 @@ def settlement_of(  # noqa: PLR0913 - what is known of an attempt
             started_at=began_at,
             output=outcome.output,
             cost_microcents=cost_microcents,
-            children=outcome.children,
         )
     return _settlement_undone(job, outcome, policy, now, jitter).begun(began_at, cost_microcents=cost_microcents)
 
@@ -150,14 +181,31 @@ def _settlement_undone(
         case Snooze(until=until, reason=reason):
             if until.utcoffset() is None:
                 raise Invalid("until", "has no time zone")
-            return _requeue(job, until, {"cause": "snooze", "reason": clean_text(reason)}, attempt_delta=-1)
+            return _snoozed(job, max(until, now + LEAST_REST), clean_text(reason))
         case Cancel(reason=reason):
             kept = clean_text(reason)
             return Settlement(job.job_id, job.token, State.CANCELED, reason=kept, detail={"reason": kept})
+        case ClaimLost() | InFlight() if job.returns >= MOST_RETURNS:
+            # Each further one spends an attempt.
+            return _settlement_of_failure(job, Transient(outcome.reason, code=outcome.code), policy, now, jitter)
         case ClaimLost(reason=reason):
-            return Settlement.returned(job, reason, cause="margin", until=now + RETURN_AFTER)
+            back = Settlement.returned(job, reason, cause="margin", until=now + LEAST_REST)
+            return back._replace(returns=1)
+        case InFlight(reason=reason, wait=wait):
+            back = Settlement.returned(job, reason, cause="in_flight", until=now + max(wait, LEAST_REST))
+            return back._replace(returns=1)
         case Failure():
             return _settlement_of_failure(job, outcome, policy, now, jitter)
+
+
+def _snoozed(job: ClaimedJob, until: datetime, reason: str) -> Settlement:
+    if job.returns < MOST_SNOOZES:
+        back = _requeue(job, until, {"cause": "snooze", "reason": reason}, attempt_delta=-1)
+        return back._replace(returns=1)
+    error = {"code": "snoozed", "reason": f"came back {job.returns} times: {reason}"[:2000], "attempt": job.attempt}
+    if job.attempt >= job.max_attempts:
+        return _end(job, State.DEAD, error)
+    return _requeue(job, until, {"cause": "snooze", "error": error}, error=error)
 
 
 class LossCause(StrEnum):
@@ -178,56 +226,77 @@ class LostClaim(NamedTuple):
     """The number of the attempt that was lost; of one that had not begun, the number of attempts before it."""
     max_attempts: int
     losses: int
-    """How many claims of the job were lost before while its handler ran."""
+    """How many claims of the job were lost before by its own fault."""
+    returns: int
+    """How often the job went back before without having spent an attempt."""
     began: bool
     """Whether the attempt is known to have begun."""
-    guilty: bool
-    """Whether the handler ran at that moment, and not only waited in the process for others."""
+    alone: bool
+    """Whether no other job can have run in the process."""
     cause: LossCause
     cancel_reason: str | None = None
     """Why somebody asked to cancel the job; None when nobody did."""
 
+    @property
+    def guilty(self) -> bool:
+        """Whether it was the job's own fault: nobody else was there, or it alone took too long."""
+        return self.began and (self.alone or self.cause is LossCause.DEADLINE)
+
+    @property
+    def excused(self) -> bool:
+        """Whether the attempt is given back: it was perhaps a neighbour that ended the process."""
+        return self.began and not self.guilty and self.returns < MOST_RETURNS
+
 
 def lose(job: ClaimedJob, *, guilty: bool) -> Settlement:
-    """Decide what becomes of a job that had begun in a child process that died; see `lose_claim`."""
+    """Decide what becomes of a job that had begun in a child process that died; see `lose_claim`.
+
+    The parent knows which job the child was running, alone, when it died. So the others are no suspects, and the guilty
+    one endangers at most its next child.
+    """
     lost = LostClaim(
         job_id=job.job_id,
         token=job.token,
         attempt=job.attempt,
         max_attempts=job.max_attempts,
         losses=job.losses,
+        returns=job.returns,
         began=True,
-        guilty=guilty,
+        alone=guilty,
         cause=LossCause.LOST,
     )
-    return lose_claim(lost)
+    return lose_claim(lost)._replace(suspect=False)
 
 
 def lose_claim(lost: LostClaim) -> Settlement:
     """Decide what becomes of a job whose claim was lost.
 
-    A job that keeps taking its process down is poison. One that only shared the process spends its attempt, no more.
-    One that is not known to have begun keeps its attempt. After a death it is suspect: its start may have been lost
-    with the process. A job that somebody asked to cancel is canceled in every case.
+    A loss is charged to a job that ran alone when its process died, or that outran its deadline; one that keeps doing
+    so is poison. Of several jobs in a process that died nobody knows which one ended it: none is charged, each is given
+    its attempt back, and each is suspect, so that it runs alone next time. So is one that is not known to have begun:
+    its start may have been lost with the process. A job that somebody asked to cancel is canceled in every case.
     """
     losses = lost.losses + lost.guilty
     error = _loss_error(lost, losses) if lost.began else None
     if lost.cancel_reason is not None:
         state = State.CANCELED
-    elif lost.began and (lost.attempt >= lost.max_attempts or (lost.guilty and losses >= MAX_LOSSES)):
+    elif lost.began and not lost.excused and (lost.attempt >= lost.max_attempts or losses >= MAX_LOSSES):
         state = State.DEAD
     else:
         state = State.QUEUED
+    excused = lost.excused and state is State.QUEUED
     return Settlement(
         lost.job_id,
         lost.token,
         state,
+        attempt_delta=-int(excused),
         loss_delta=int(lost.guilty),
         # A job that is tried again does not carry the error of a neighbour in its process.
         error=error if lost.guilty or state is State.DEAD else None,
         reason=lost.cancel_reason,
         detail={"cause": lost.cause.value, "losses": losses} | ({"error": error} if error else {}),
-        suspect=not lost.began and lost.cause is LossCause.LOST,
+        suspect=state is State.QUEUED and lost.cause is LossCause.LOST,
+        returns=int(excused),
     )
 
 
@@ -246,7 +315,7 @@ def _settlement_of_failure(
     error = describe(failure, job.attempt)
     match failure:
         case Throttled(retry_after=wait, scope=scope, provider=provider):
-            until = now + wait
+            until = now + max(wait, LEAST_REST)
             gate = CloseGate(scope, _gate_key(job, scope, provider), clean_text(failure.reason), until)
             return _requeue(
                 job,
@@ -256,8 +325,10 @@ def _settlement_of_failure(
                 gate=gate,
             )
         case Unauthorised() | OverBudget():
+            # Somebody may open the gate before the cause is gone.
+            until = now + LEAST_REST
             return _requeue(
-                job, now, {"cause": "parked", "error": error}, attempt_delta=-1, gate=_parking_gate(failure)
+                job, until, {"cause": "parked", "error": error}, attempt_delta=-1, gate=_parking_gate(failure)
             )
         case Uncertain() | Invalid():
             return _end(job, State.DEAD, error)

@@ -6,6 +6,10 @@ from datetime import timedelta
 MOST_DOUBLINGS = 20
 """A second doubled twenty times is twelve days, past every cap; the bound keeps the arithmetic from overflowing."""
 
+LEAST_SHARE = 0.1
+"""The least part of a delay that chance leaves of it: a retry at once would meet the same failure, and nine tenths
+spread the jobs that failed together nearly as well as the whole."""
+
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
@@ -19,11 +23,11 @@ class RetryPolicy:
     def delay(self, attempt: int, jitter: float) -> timedelta:
         """How long to wait after the failed attempt number `attempt` (from 1), for jitter in [0, 1).
 
-        Full jitter: anything between nothing and the doubled-up base, so that many jobs that failed
-        together does not come back together.
+        Jitter: anything between a tenth of the doubled-up base and the whole of it, so that many jobs that failed
+        together do not come back together, and none comes back at once.
         """
         doublings = min(attempt - 1, MOST_DOUBLINGS)
-        return min(self.cap, self.base * (1 << doublings)) * jitter
+        return min(self.cap, self.base * (1 << doublings)) * (LEAST_SHARE + (1 - LEAST_SHARE) * jitter)
 
 
 def _policy(name: str, attempts: int, base_s: float, cap_s: float) -> RetryPolicy:

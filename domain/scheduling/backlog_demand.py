@@ -1,7 +1,7 @@
-"""How many light jobs workers may claim from each backlog: the relay's demand, and where claims begin. Arithmetic only.
+"""How many jobs workers may claim from each backlog: the relay's demand, and where claims begin. Arithmetic only.
 
 A hint names one published job. Demand names backlog keys with a number each: the worker that receives it claims so many
-of the oldest light jobs there. Nothing is written for it: demand beyond the jobs finds none, lost demand is sent again.
+of the oldest jobs there. Nothing is written for it: demand beyond the jobs finds none, lost demand is sent again.
 """
 
 from collections import Counter, deque
@@ -17,19 +17,24 @@ COUNTED_AHEAD = 4
 """A backlog is counted up to this multiple of what is wanted, so that a long one is not counted each time."""
 
 SMALLEST_MESSAGE, LARGEST_MESSAGE = 64, 256
-"""Claims per message: few enough that several workers share a window, and a fourth of what one statement claims.
-To open a message costs as much as a light job."""
+"""Claims of light jobs per message: few enough that several workers share a window, and a fourth of what one statement
+claims. To open a message costs as much as a light job."""
+
+LARGEST_ORDINARY_MESSAGE = 16
+"""Claims of ordinary jobs per message: these may be long although the window is large, for it counts light jobs too.
+The process that gets the message claims what it has slots for, and others wait for the rest to be sent again."""
 
 MESSAGES_PER_WINDOW = 64
 """Messages that a window should hold before they get fuller: many more than processes, which take one at a time."""
 
 
 class BacklogKey(NamedTuple):
-    """One line of waiting light jobs: those of an org in a queue at one priority."""
+    """One line of waiting jobs: those of an org in a queue at one priority, the ordinary or the light ones."""
 
     queue: str
     priority: int
     org_id: UUID
+    light: bool
 
 
 Demand = Mapping[BacklogKey, int]
@@ -105,9 +110,13 @@ class OutstandingDemand:
         self._outstanding.update(demand)
 
 
-def message_size(window: int) -> int:
-    """Claims per message for a window of this size: the faster the fleet, the larger its windows."""
-    return min(max(window // MESSAGES_PER_WINDOW, SMALLEST_MESSAGE), LARGEST_MESSAGE)
+def message_size(window: int, *, light: bool) -> int:
+    """Claims per message for a window of this size: the faster the fleet, the larger its windows.
+
+    The smallest windows hold one ordinary job per message: each may last for minutes, and keeps a slot of its own.
+    """
+    smallest, largest = (SMALLEST_MESSAGE, LARGEST_MESSAGE) if light else (1, LARGEST_ORDINARY_MESSAGE)
+    return min(max(window // MESSAGES_PER_WINDOW, smallest), largest)
 
 
 def interleave(demand: Demand, weights: Mapping[UUID, int], size: int) -> Iterator[Demand]:

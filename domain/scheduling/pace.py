@@ -1,5 +1,6 @@
 """How long jobs of each type take, and how many of them share one turn of a slot."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
@@ -15,6 +16,13 @@ UNSEEN_S = 1.0
 
 INERTIA = 0.8
 """How much of an expectation the next measurement leaves standing: a single odd job changes little."""
+
+MIXED_OVER = 256
+"""Over about how many claims from a backlog the mix of its job types is averaged: long enough that one long job among
+many short ones is still remembered when the next one comes."""
+
+LIGHTEST = 1e-3
+"""The weight below which a job type is forgotten: nearly two thousand claims after its last."""
 
 
 @dataclass
@@ -50,3 +58,25 @@ class Pace:
                 break
             spent, count = longer, count + 1
         return count, spent
+
+
+@dataclass
+class JobMix:
+    """Which job types were claimed from a backlog lately: demand does not say what it will bring."""
+
+    _weights: dict[str, float] = field(default_factory=dict)
+
+    def learn(self, claimed: Counter[str]) -> None:
+        """Take claims in, by job type; earlier ones weigh less with each, and all together `MIXED_OVER` at most."""
+        total = claimed.total()
+        kept = (1 - 1 / MIXED_OVER) ** total
+        self._weights = {name: weight * kept for name, weight in self._weights.items() if weight * kept > LIGHTEST}
+        for name, count in claimed.items():
+            self._weights[name] = self._weights.get(name, 0.0) + count / total * MIXED_OVER * (1 - kept)
+
+    def expects(self, pace: Pace) -> float:
+        """Seconds that the next job will take on average; as long as one of an unseen type, before the first."""
+        total = sum(self._weights.values())
+        if not total:
+            return UNSEEN_S
+        return sum(weight * pace.expects(name) for name, weight in self._weights.items()) / total

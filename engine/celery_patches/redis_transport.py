@@ -5,32 +5,40 @@ its consumer's death buy nothing. A job of a foreign client is guarded by them u
 """
 
 from collections.abc import Sequence
-from json import loads
 from time import monotonic
 from typing import Any
+from uuid import uuid4
 
+import structlog
 from kombu.transport import redis, virtual
 
-from engine.process.hints import is_ours
+from engine.messages.envelope import RawEnvelope, close_envelope, read_envelope
+from engine.process.hints import Unreadable, is_ours
 from engine.process.refused_messages import record_refusal
 from engine.process.runtime import runtime
-from observability.logs import sanitise
+
+log = structlog.get_logger(__name__)
 
 MISSHAPEN = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
-"""What Celery and kombu stumble over in a message of a shape that they do not expect, or too deep for JSON's parser."""
+"""What Celery stumbles over in a message between workers of a shape that it does not expect."""
+
+COMPRESSION = "compression"
 
 PRIVATE = (
+    "kombu.transport.virtual.base:Message._raw",
     "kombu.transport.virtual.base:QoS._delivered",
     "kombu.transport.virtual.base:QoS._dirty",
     "kombu.transport.virtual.base:QoS._flush",
     "kombu.transport.redis:Channel._brpop_start",
     "kombu.transport.redis:Channel._brpop_read",
     "kombu.transport.redis:Channel._brpop_sent_at",
+    "kombu.transport.redis:Channel._deliver_fanout_message",
     "kombu.transport.redis:Channel._do_restore_message",
     "kombu.transport.redis:Channel._flush_brpop_reauth",
     "kombu.transport.redis:Channel._in_poll",
     "kombu.transport.redis:Channel._q_for_pri",
     "kombu.transport.redis:Channel._queue_cycle",
+    "kombu.transport.redis:Channel._receive_one",
     "kombu.transport.redis:Channel._restore",
     "kombu.transport.virtual.base:Transport._deliver",
 )
@@ -112,6 +120,20 @@ class FleetQoS(redis.QoS):  # type: ignore[misc] # kombu ships no types
         return len(self._delivered) - len(self._dirty)
 
 
+class PackedMessage(virtual.Message):  # type: ignore[misc] # kombu ships no types
+    """A message whose body stays compressed: kombu would unpack it to any size before anybody has looked at it."""
+
+    def __init__(self, payload: RawEnvelope, channel: Any = None, **options: Any) -> None:  # noqa: ANN401 - kombu's signature
+        """As kombu's own; the envelope is one that `close_envelope` returned."""
+        headers = payload["headers"]
+        if COMPRESSION not in headers:
+            super().__init__(payload, channel, **options)
+            return
+        bare = {name: value for name, value in headers.items() if name != COMPRESSION}
+        super().__init__(payload | {"headers": bare}, channel, **options)
+        self._raw, self.headers = payload, headers
+
+
 class FleetChannel(redis.Channel):  # type: ignore[misc] # kombu ships no types
     """A channel that empties its queue's head in one go: kombu's BRPOP would bring one message at a time.
 
@@ -119,6 +141,12 @@ class FleetChannel(redis.Channel):  # type: ignore[misc] # kombu ships no types
     """
 
     QoS = FleetQoS
+    Message = PackedMessage
+
+    @property
+    def asked_at(self) -> float | None:
+        """Since when the broker owes an answer to a request for messages, by the monotonic clock; None without one."""
+        return self._brpop_sent_at if self._in_poll else None
 
     def put_back(self, message: Any) -> None:  # noqa: ANN401 - a kombu message
         """Return one hint to the head of its queue."""
@@ -173,10 +201,33 @@ class FleetChannel(redis.Channel):  # type: ignore[misc] # kombu ships no types
     def _deliver_all(self, queue: str, items: Sequence[bytes]) -> None:
         for item in items:
             try:
-                self.connection._deliver(loads(item), queue)  # noqa: SLF001 - the channel's own transport
-            except MISSHAPEN as error:
+                envelope = read_envelope(item, queue, str(uuid4()))
+            except Unreadable as problem:
                 # kombu itself would end the consumer, and with it the other messages that came along.
-                record_refusal(runtime(), "unknown", "unknown", "envelope", sanitise(error))
+                record_refusal(runtime(), "unknown", "unknown", problem.field, problem.reason)
+            else:
+                self.connection._deliver(envelope, queue)  # noqa: SLF001 - the channel's own transport
+
+    def _receive_one(self, client: Any) -> Any:  # noqa: ANN401 - a redis client
+        """Receive a message between workers; kombu reads its JSON, and a deep one would end the consumer."""
+        try:
+            return super()._receive_one(client)
+        except RecursionError:
+            log.warning("message_between_workers_refused", reason="nests too deep")
+            return True
+
+    def _deliver_fanout_message(self, message: object, exchange: str) -> bool:
+        """Deliver a message between workers: events for gossip, and commands of `celery inspect` and `control`."""
+        try:
+            return bool(super()._deliver_fanout_message(close_envelope(message, str(uuid4())), exchange))
+        except Unreadable as problem:
+            log.warning(
+                "message_between_workers_refused", exchange=exchange, field=problem.field, reason=problem.reason
+            )
+        except MISSHAPEN as error:
+            # Celery reads these itself. What it cannot read concerns no job.
+            log.warning("message_between_workers_refused", exchange=exchange, error=type(error).__name__)
+        return True
 
 
 class Transport(redis.Transport):  # type: ignore[misc] # kombu ships no types

@@ -1,9 +1,12 @@
 """What our broker messages look like: hints name jobs, demand names backlogs. Neither carries anything else."""
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
+from domain.jobs.contract import JOB_TYPE_PATTERN, LONGEST_JOB_TYPE
 from domain.jobs.job import Hint
 from domain.scheduling.backlog_demand import LARGEST_MESSAGE, BacklogKey, Demand
 
@@ -28,15 +31,44 @@ CLAIM_BACKLOG = "postroom.claim_backlog"
 DEMAND = "demand"
 """The header that lists backlog keys: priority, org and number of jobs; the queue is the message's own."""
 
+LIGHT = "light"
+"""The header that says whether the demand is for light jobs or for ordinary ones."""
+
+
+PRIORITIES = range(-100, 101)
+"""As in the ledger (domain `priority`): a claim with another fails, with all others that are in its statement."""
+
+MOST_NAMED = 1024
+"""Jobs that one message may name: far more than a bundle of this release, as much as one statement claims."""
+
+JOB_TYPE = re.compile(JOB_TYPE_PATTERN)
+
+Named = tuple[UUID | BacklogKey, int]
+"""A job that a message names, or a backlog key, and how many jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class HintMessage:
+    """What a message of ours says, once it is read: the task that it names, and its jobs or its demand."""
+
+    task: str
+    """A job type, or `CLAIM_BACKLOG`."""
+    named: tuple[Named, ...]
+
 
 class Unreadable(Exception):
-    """A message that says it is ours and is not."""
+    """A message that is of no shape that the fleet knows."""
 
     def __init__(self, field: str, reason: str) -> None:
-        """Name the field and the reason."""
+        """Name the field and the reason; neither repeats a value of the message, for that may be a secret."""
         super().__init__(f"{field}: {reason}")
-        self.field = field
-        self.reason = reason
+        self.field = printable(field, 200)
+        self.reason = printable(reason, 2000)
+
+
+def printable(text: str, most: int) -> str:
+    """A text as it can be logged and stored: a field's name is what a stranger called it."""
+    return "".join(one if one.isprintable() else "?" for one in text[:most])
 
 
 def is_ours(headers: object) -> bool:
@@ -70,33 +102,68 @@ def hint_message(bundle: Sequence[Hint]) -> Message:
 
 
 def demand_message(demand: Demand) -> Message:
-    """The headers of a message with demand on one queue's backlogs."""
+    """The headers of a message with demand on one queue's backlogs, all of ordinary jobs or all of light ones."""
     listed = [[key.priority, str(key.org_id), count] for key, count in demand.items()]
-    return _headers(CLAIM_BACKLOG, uuid4()) | {DEMAND: listed}
+    return _headers(CLAIM_BACKLOG, uuid4()) | {DEMAND: listed, LIGHT: next(iter(demand)).light}
 
 
-def read_message(queue: str, headers: Message) -> Sequence[tuple[UUID | BacklogKey, int]]:
-    """What a message of a queue names: jobs by id, one each, or backlog keys with numbers; raises `Unreadable`."""
-    if headers["task"] == CLAIM_BACKLOG:
-        try:
-            return [_demand(queue, *listed) for listed in headers[DEMAND]]
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise Unreadable(DEMAND, "cannot be read") from error
+def task_headers(job_type: str, job_id: UUID, attempt: int) -> Message:
+    """The headers that a message of its own would give a claimed job, for the request that Celery knows it by."""
+    return _headers(job_type, job_id) | {"retries": attempt - 1}
+
+
+def read_message(queue: str, headers: Message) -> HintMessage:
+    """What a message of ours in a queue says; raises `Unreadable`."""
+    task = headers.get("task")
+    if not isinstance(task, str) or len(task) > LONGEST_JOB_TYPE or not JOB_TYPE.fullmatch(task):
+        raise Unreadable("task", "is no job type")
+    if task == CLAIM_BACKLOG:
+        light = headers.get(LIGHT)
+        if not isinstance(light, bool):
+            raise Unreadable(LIGHT, "is neither true nor false")
+        return HintMessage(task, tuple(_read_demand(queue, headers.get(DEMAND), light=light).items()))
+    names = headers.get(TOGETHER)
+    return HintMessage(
+        task, tuple((job_id, 1) for job_id in _read_ids([headers.get("id")] if names is None else names))
+    )
+
+
+def _read_ids(names: object) -> Sequence[UUID]:
+    """Job ids, each once."""
+    if not isinstance(names, list) or not 0 < len(names) <= MOST_NAMED:
+        raise Unreadable("id", f"is no list of 1 to {MOST_NAMED} job ids")
     try:
-        return [(UUID(name), 1) for name in headers.get(TOGETHER) or (headers["id"],)]
-    except (AttributeError, TypeError, ValueError) as error:
+        # Not `UUID(name)` alone: of an object that is no text it reads an attribute.
+        return tuple(dict.fromkeys(UUID(name) if isinstance(name, str) else UUID("") for name in names))
+    except ValueError as error:
         raise Unreadable("id", "is no UUID") from error
 
 
-def _demand(queue: str, priority: object, org_id: object, count: object) -> tuple[BacklogKey, int]:
-    if not (
-        isinstance(priority, int)
-        and isinstance(org_id, str)
-        and isinstance(count, int)
-        and 0 < count <= LARGEST_MESSAGE
-    ):
-        raise ValueError(f"no backlog key: {priority}, {org_id}, {count}")
-    return BacklogKey(queue, priority, UUID(org_id)), count
+def _read_demand(queue: str, listed: object, *, light: bool) -> Demand:
+    """Jobs per backlog key; a key that is listed twice counts with its sum."""
+    if not isinstance(listed, list) or not 0 < len(listed) <= LARGEST_MESSAGE:
+        raise Unreadable(DEMAND, f"is no list of 1 to {LARGEST_MESSAGE} backlog keys")
+    demand: dict[BacklogKey, int] = {}
+    for entry in listed:
+        key, count = _read_backlog(queue, entry, light=light)
+        demand[key] = demand.get(key, 0) + count
+    if sum(demand.values()) > LARGEST_MESSAGE:
+        raise Unreadable(DEMAND, f"asks for more than {LARGEST_MESSAGE} jobs")
+    return demand
+
+
+def _read_backlog(queue: str, entry: object, *, light: bool) -> tuple[BacklogKey, int]:
+    match entry:
+        case [priority, str(org_id), count] if (
+            # A truth value is a whole number to Python, and none to PostgreSQL.
+            type(priority) is int and type(count) is int and priority in PRIORITIES and count > 0
+        ):
+            try:
+                return BacklogKey(queue, priority, UUID(org_id), light), count
+            except ValueError as error:
+                raise Unreadable(DEMAND, "names an org by no UUID") from error
+        case _:
+            raise Unreadable(DEMAND, "holds what is no [priority, org, number of jobs]")
 
 
 def _headers(task: str, task_id: UUID) -> Message:

@@ -19,7 +19,6 @@ from settings import Settings
 log = structlog.get_logger(__name__)
 
 NAMESPACE = "postroom"
-REDIS = ("redis://", "rediss://", "unix://")
 
 ANSWER_WITHIN_S = 0.5
 """A server on the same network answers in a millisecond; a call must not wait long for one that is away."""
@@ -48,7 +47,7 @@ class Meters:
     @classmethod
     def of(cls, settings: Settings) -> "Meters":
         """The meters that the settings ask for."""
-        return cls(counting_url(settings), settings.rate_limits)
+        return cls(settings.counting_url, settings.rate_limits)
 
     def meter(self, provider: str, account: str = "") -> Meter:
         """What a provider's client asks before each call, for one account or, without one, for the installation.
@@ -116,11 +115,3 @@ class Meters:
             socket_timeout=ANSWER_WITHIN_S,
             socket_connect_timeout=ANSWER_WITHIN_S,
         )
-
-
-def counting_url(settings: Settings) -> str | None:
-    """The Redis that counts calls: the one that is set, else the broker; None when there is none."""
-    if settings.limits_url is not None:
-        return settings.limits_url.get_secret_value()
-    broker = settings.broker_url.get_secret_value()
-    return broker if broker.startswith(REDIS) else None

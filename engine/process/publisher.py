@@ -1,6 +1,6 @@
 """Publishes hints and demand; what the broker does not take, the relay sends later."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import structlog
 from kombu import Connection
@@ -10,6 +10,7 @@ from kombu.pools import ProducerPool
 from domain.jobs.job import Hint
 from domain.scheduling.backlog_demand import Demand
 from engine.process.hints import BODY, Message, bundles, demand_message, hint_message
+from engine.process.transport_names import transport_of
 
 POOL_SIZE = 10
 """Connections to the broker per process, at most: publishing takes microseconds, so few are ever needed."""
@@ -19,8 +20,8 @@ TRANSPORT_OPTIONS = {
     # kombu's own default is to wait for ever: a publish would hang with its worker slot.
     "socket_timeout": 10,
     "health_check_interval": 10,
-    # The same for RabbitMQ. Without its confirmations, which cost a round trip each: a hint may get lost.
-    "read_timeout": 10,
+    # The same for RabbitMQ, whose answers our transport bounds. Without its confirmations, which cost a round trip
+    # each: a hint may get lost.
     "write_timeout": 10,
     # And no waiting for a broker that is away: kombu would hold the caller for its six seconds each time.
     "max_retries": 1,
@@ -34,12 +35,18 @@ AWAY = (BatchPublishError, LimitExceeded, OperationalError)
 log = structlog.get_logger(__name__)
 
 
+def connect_to(broker_url: str) -> Connection:
+    """A connection to the broker on which no wait lasts without end; it connects with its first use."""
+    transport = transport_of(broker_url)
+    return Connection(broker_url, transport=transport, transport_options=TRANSPORT_OPTIONS, connect_timeout=5)
+
+
 class Publisher:
     """Sends hints to the broker; what it cannot send, the relay sends later."""
 
     def __init__(self, broker_url: str) -> None:
         """Prepare a pool of connections of this process's own; nothing connects yet."""
-        self._connection = Connection(broker_url, transport_options=TRANSPORT_OPTIONS, connect_timeout=5)
+        self._connection = connect_to(broker_url)
         self._producers = ProducerPool(self._connection.Pool(limit=POOL_SIZE), limit=POOL_SIZE)
 
     def close(self) -> None:
@@ -54,6 +61,24 @@ class Publisher:
     def publish_demand(self, queue: str, parts: Sequence[Demand]) -> bool:
         """Send demand, a message for each part; false when the broker could not take them all. Never raises for it."""
         return self._send([(queue, demand_message(part)) for part in parts])
+
+    def reply(self, queue: str, correlation_id: str, document: Mapping[str, object]) -> bool:
+        """Send JSON to a client's own queue; false when the broker could not take it. Never raises for it."""
+        try:
+            with self._producers.acquire(block=True, timeout=10) as producer:
+                producer.publish(
+                    document,
+                    routing_key=queue,
+                    exchange="",
+                    serializer="json",
+                    correlation_id=correlation_id,
+                    delivery_mode=1,
+                    retry=False,
+                )
+        except (*AWAY, *self._connection.connection_errors, *self._connection.channel_errors) as error:
+            log.warning("reply_not_sent", error=type(error).__name__)
+            return False
+        return True
 
     def _send(self, messages: Sequence[tuple[str, Message]]) -> bool:
         if not messages:

@@ -5,6 +5,7 @@ import structlog
 from domain.jobs.failures import Failure
 from engine.process.runtime import Runtime
 from storage.ledger import refusals
+from storage.postgres.execution import DatabaseError
 
 log = structlog.get_logger(__name__)
 
@@ -19,6 +20,6 @@ def record_refusal(runtime: Runtime, task: str, task_id: str, field: str, reason
     try:
         with runtime.database.ledger() as tx:
             refusals.record(tx, task=task, task_id=task_id, field=field, reason=reason)
-    except Failure as failure:
+    except (Failure, DatabaseError) as error:
         # The log has it; a consumer that waited here would keep good messages waiting too.
-        log.warning("refusal_not_recorded", reason=failure.reason)
+        log.warning("refusal_not_recorded", error=type(error).__name__)

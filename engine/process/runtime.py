@@ -14,10 +14,13 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from uuid import uuid4
 
 from domain.scheduling.limits import check_amounts
+from engine.process.database_clock import OFFSET, DatabaseClock
 from engine.process.metering import Meters
 from engine.process.publisher import Publisher
-from settings import Settings, load
-from storage.ledger.ledger import Worker
+from engine.process.turn_age import TurnAge
+from observability import traces
+from settings import CLAIM_MARGIN, Settings, load
+from storage.ledger.ledger import Worker, read_time
 from storage.postgres.database import Database
 from storage.secrets.sealing import Sealer
 
@@ -84,6 +87,9 @@ NODE_STOP_FLAG = StopFlag()
 NODE_LEASE = mmap.mmap(-1, MONOTONIC.size)
 """When this worker command's lease was renewed; before the first renewal, long ago."""
 
+NODE_CLOCK = mmap.mmap(-1, OFFSET.size)
+"""What this worker command knows of PostgreSQL's clock; inherited over the fork."""
+
 
 @runtime_checkable
 class _Closable(Protocol):
@@ -109,15 +115,20 @@ class Runtime:
     ) -> None:
         """Prepare for a process, of this worker command (`node`) or alone; nothing connects yet.
 
+        `clock` is the machine's own, which `doctor` compares with the database's and nothing else looks at.
+
         Raises `Invalid` for a setting that no job could work with.
         """
         check_amounts(settings.rate_limits)
         self.settings = settings
-        self.clock = clock
+        self.machine_clock = clock
+        self.database_clock = DatabaseClock(self._ask_time, NODE_CLOCK if node else None)
+        self.clock: Callable[[], datetime] = self.database_clock
         self.jitter = jitter
         self.worker = Worker(WORKER_ID if node else uuid4(), NODE_ID, socket.gethostname(), os.getpid())
         self.lease = Lease(timedelta(seconds=settings.lease_s), NODE_LEASE if node else None)
         self.stopping = NODE_STOP_FLAG if node else StopFlag()
+        self.turn_age = TurnAge()
         self._sharing = threading.RLock()  # what is made may itself need a shared object
         self._shared: dict[str, Any] = {}
 
@@ -130,6 +141,15 @@ class Runtime:
     def database(self) -> Database:
         """This process's connections."""
         return Database(self.settings)
+
+    @property
+    def call_time(self) -> timedelta:
+        """What must be left of a claim right before a call to the outside: the longest call, and time to record it."""
+        return timedelta(seconds=self.settings.provider_call_limit_s) + self.lease.length * CLAIM_MARGIN
+
+    def _ask_time(self) -> datetime:
+        with self.database.statements() as tx:
+            return read_time(tx)
 
     @cached_property
     def sealer(self) -> Sealer:
@@ -179,6 +199,7 @@ def runtime() -> Runtime:
     with _making:
         if _runtime is None:
             _runtime = Runtime(load(), node=True)
+            traces.configure(_runtime.settings, "postroom")
         return _runtime
 
 

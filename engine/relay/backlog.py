@@ -13,7 +13,6 @@ import structlog
 from domain.jobs.queues import Queue
 from domain.scheduling.backlog_demand import BacklogKey, OutstandingDemand, interleave, message_size
 from domain.scheduling.fairness import Tenant, Turn, Window, adapt, share
-from engine.process.hints import bundles
 from engine.process.runtime import Runtime
 from engine.relay.broker import Broker, BrokerAway
 from storage.ledger import relay
@@ -22,9 +21,6 @@ from storage.ledger.relay import BacklogClass
 log = structlog.get_logger(__name__)
 
 QUEUES = tuple(queue.value for queue in Queue)
-
-BATCH = 1000
-"""Jobs per statement: large enough to keep up, small enough never to hold locks for long. Demand locks nothing."""
 
 MOST_TENANTS = 500
 """Tenants that one look at a backlog names; the next look goes on after them."""
@@ -65,9 +61,9 @@ class QueueState:
 
     window: Window = field(default_factory=Window)
     left: int = 0
-    """Hints that were in the broker after the last turn."""
-    bundled: float = 1.0
-    """Hints per message, averaged over what was published."""
+    """Hints that were in the broker after the last turn; each job that demand allows to claim is one."""
+    messages: int = 0
+    """The messages that they were in."""
     turns: dict[BacklogClass, Turn] = field(default_factory=dict)
     """Whose turn it is in each backlog class."""
     demand: OutstandingDemand = field(default_factory=OutstandingDemand)
@@ -77,11 +73,14 @@ class QueueState:
     searched_at: float = 0.0
 
     def look(self, messages: int, *, seconds: float, cap: int) -> int:
-        """How many hints the broker holds by that many messages; adapts the window to what was taken since."""
-        depth = round(messages * self.bundled)
+        """How many hints the broker holds by that many messages; adapts the window to what was taken since.
+
+        A message is taken to hold as many as the average of those that were left.
+        """
+        depth = round(messages * self.left / self.messages) if self.messages else messages
         self.emptied = self.left > 0 and not depth
         self.window = adapt(self.window, taken=max(self.left - depth, 0), depth=depth, seconds=seconds, cap=cap)
-        self.left = depth
+        self.left, self.messages = depth, messages
         return depth
 
     @property
@@ -91,9 +90,8 @@ class QueueState:
 
     def published(self, jobs: int, messages: int) -> None:
         """Note what went out."""
-        if messages:
-            self.left += jobs
-            self.bundled += 0.2 * (jobs / messages - self.bundled)
+        self.left += jobs
+        self.messages += messages
 
 
 class BacklogPublisher:
@@ -150,36 +148,25 @@ class BacklogPublisher:
             tenants = relay.waiting_tenants(
                 tx, queue, backlog_class, start=turn.org_id if turn else FIRST_ID, most=MOST_TENANTS
             )
-        quotas, next_turn = share(room if backlog_class.light else min(room, BATCH), tenants, turn)
+        quotas, next_turn = share(room, tenants, turn)
         if not tenants or next_turn is None:
             return 0
         state.turns[backlog_class] = next_turn
-        return (self._publish_demand if backlog_class.light else self._publish)(
-            queue, state, backlog_class.priority, tenants, quotas
-        )
+        return self._publish(queue, state, backlog_class, tenants, quotas)
 
-    def _publish(self, queue: str, state: QueueState, priority: int, tenants: Sequence[Tenant], quotas: Quotas) -> int:
-        with self._runtime.database.statements() as tx:
-            due = relay.publish_backlog(
-                tx, queue, priority, tenants=tenants, quotas=quotas, hint_timeout=self._runtime.hint_timeout
-            )
-        self._runtime.publisher.publish(due.hints)
-        state.published(len(due.hints), sum(1 for _ in bundles(due.hints)))
-        # Jobs that a gate has parked took no room, but looking at them was work: they count, so that a turn ends.
-        return due.moved
-
-    def _publish_demand(
-        self, queue: str, state: QueueState, priority: int, tenants: Sequence[Tenant], quotas: Quotas
+    def _publish(
+        self, queue: str, state: QueueState, backlog_class: BacklogClass, tenants: Sequence[Tenant], quotas: Quotas
     ) -> int:
-        wanted = {BacklogKey(queue, priority, org_id): quota for org_id, quota in quotas.items() if quota}
+        """Send demand for as many of these jobs as there are; returns for how many."""
+        priority, light = backlog_class
+        wanted = {BacklogKey(queue, priority, org_id, light): quota for org_id, quota in quotas.items() if quota}
         uncounted = state.demand.uncounted(wanted)
         if uncounted:
             with self._runtime.database.statements() as tx:
-                state.demand.counted(relay.count_light_backlog(tx, uncounted))
+                state.demand.counted(relay.count_backlog(tx, uncounted))
         demand = state.demand.take(wanted)
-        parts = list(
-            interleave(demand, {tenant.org_id: tenant.weight for tenant in tenants}, message_size(state.window.size))
-        )
+        weights = {tenant.org_id: tenant.weight for tenant in tenants}
+        parts = list(interleave(demand, weights, message_size(state.window.size, light=light)))
         self._runtime.publisher.publish_demand(queue, parts)
         for part in parts:
             state.demand.sent(part, self._looked_at)

@@ -5,13 +5,12 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from kombu import Connection
 from kombu.exceptions import OperationalError
 from redis import Redis
 from redis.exceptions import RedisError
 
 import celeryconfig
-from engine.process.publisher import TRANSPORT_OPTIONS
+from engine.process.publisher import connect_to
 from engine.process.runtime import Runtime
 
 KEY = "postroom:epoch"
@@ -60,6 +59,15 @@ class Broker:
             for queue in queues:
                 pipeline.llen(queue)
             return dict(zip(queues, pipeline.execute(), strict=True))
+
+    def close(self) -> None:
+        """Close what is open; the next look connects anew."""
+        connection = vars(self).pop("_connection", None)
+        if connection is not None:
+            connection.release()
+        redis = vars(self).pop("_redis", None)
+        if redis is not None:
+            redis.close()
 
     @contextmanager
     def _asked(self) -> Iterator[None]:
@@ -119,4 +127,4 @@ class Broker:
 
     @cached_property
     def _connection(self) -> Any:  # noqa: ANN401 - Celery ships no types
-        return Connection(self._url, transport_options=TRANSPORT_OPTIONS, connect_timeout=5)
+        return connect_to(self._url)

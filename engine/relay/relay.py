@@ -1,4 +1,4 @@
-"""The relay: moves due jobs from the ledger to the broker and rescues lost ones; an advisory lock makes one leader."""
+"""The relay: moves due jobs from the ledger to the broker and rescues lost ones; a leased row makes one leader."""
 
 import threading
 import time
@@ -10,8 +10,10 @@ from domain.jobs.failures import Failure
 from engine.process.runtime import Runtime
 from engine.relay.backlog import BacklogPublisher
 from engine.relay.broker import Broker, BrokerAway
+from engine.relay.result_sender import ResultSender
 from engine.relay.unpark import Unparker
 from storage.ledger import gates, recovery, relay, retention
+from storage.ledger.leadership import Leadership
 
 log = structlog.get_logger(__name__)
 
@@ -19,56 +21,85 @@ BATCH = 1000
 """Jobs per statement: large enough to keep up, small enough never to hold locks for long."""
 
 
+RENEW_AFTER_S = 2.0
+"""How old its lease is when a leader renews it: a fifth of the lease, and one write in two seconds for the fleet."""
+
+
 class Relay(threading.Thread):
-    """Runs in every worker command; leads when it holds the lock, and stands by otherwise."""
+    """Runs in every worker command; leads while it holds the lease, and stands by otherwise."""
 
     def __init__(self, runtime: Runtime) -> None:
         """Prepare; `start()` begins."""
         super().__init__(name="relay", daemon=True)
+        self._holder = uuid4()
+        self._renew_at = 0.0
+        self._leadership: Leadership | None = None
         self._runtime = runtime
         self._stopped = threading.Event()
         self._broker = Broker(runtime)
         self._publisher = BacklogPublisher(runtime, self._broker)
         self._unparker = Unparker(runtime)
+        self._results = ResultSender(runtime)
 
     def run(self) -> None:
-        """Stand by until the lock is free, lead while it is held, and begin again whenever the database goes away."""
+        """Stand by while another leads, lead while the lease is held, and begin again whenever either is lost."""
         while not self._stopped.is_set():
             try:
                 with self._runtime.database.session() as session:
-                    self._stand_by(session)
-                    self._lead(session)
+                    leadership = Leadership(session, self._holder)
+                    self._stand_by(leadership)
+                    self._lead(leadership)
             except Failure as error:
+                self._leadership = None
                 log.warning("relay_interrupted", error=type(error).__name__)
                 self._stopped.wait(self._runtime.settings.relay_interval_s)
+        self._broker.close()
+
+    @property
+    def is_leading(self) -> bool:
+        """Whether this one leads, as far as it knows."""
+        return self._leadership is not None
 
     def stop(self) -> None:
-        """Stop leading; another worker takes over as soon as the session is closed."""
+        """Stop leading; another worker takes over as soon as this one has given its lease up."""
         self._stopped.set()
 
-    def _stand_by(self, session: relay.Session) -> None:
-        while not self._stopped.is_set() and not relay.lead(session):
-            if relay.depose(session, self._runtime.lease.length):
-                log.warning("silent_leader_deposed")
-            self._stopped.wait(self._runtime.settings.relay_interval_s)
+    def _stand_by(self, leadership: Leadership) -> None:
+        while not self._stopped.is_set() and not leadership.take():
+            self._stopped.wait(min(self._runtime.settings.relay_interval_s, RENEW_AFTER_S))
 
-    def _lead(self, session: relay.Session) -> None:
+    def _lead(self, leadership: Leadership) -> None:
         if self._stopped.is_set():
             return
-        relay.listen(session)
+        self._leadership, self._renew_at = leadership, time.monotonic() + RENEW_AFTER_S
+        relay.listen(leadership.session)
         self._publisher = BacklogPublisher(self._runtime, self._broker)
         self._publisher.begin()
         log.info("relay_leads")
         due_at = time.monotonic()
-        while not self._stopped.is_set():
+        while not self._stopped.is_set() and self.still_leads():
             more = False
             if time.monotonic() >= due_at:
                 more = self.turn()
                 due_at = time.monotonic() + (0 if more else self._runtime.settings.relay_interval_s)
-            # A leader that has much to do must be heard all the same, or another would depose it.
-            pause = min(self.feed(), max(due_at - time.monotonic(), 0))
-            if relay.GATE in relay.wait(session, 0 if more else pause):
+            pause = min(self.feed(), max(min(due_at, self._renew_at) - time.monotonic(), 0))
+            heard = relay.wait(leadership.session, 0 if more else pause)
+            if relay.GATE in heard:
                 due_at = time.monotonic()
+            if relay.RESULT in heard:
+                self._results.turn()
+        self._leadership = None
+        if self._stopped.is_set():
+            leadership.give_up()
+        else:
+            log.warning("relay_was_deposed")
+
+    def still_leads(self) -> bool:
+        """Renew the lease when it is time to; false when another leads by now."""
+        if self._leadership is None or time.monotonic() < self._renew_at:
+            return True
+        self._renew_at = time.monotonic() + RENEW_AFTER_S
+        return self._leadership.take()
 
     def feed(self) -> float:
         """Fill each queue's window from the backlog once; returns in how many seconds to do it again."""
@@ -84,6 +115,7 @@ class Relay(threading.Thread):
         if rescued.job_ids:
             log.warning("jobs_rescued", jobs=len(rescued.job_ids))
         unparked = self._unparker.turn(opened)
+        answered = self._results.turn()
         if not self._broker_answers():
             # What cannot go out must not be marked as published, or it would wait for its hint timeout.
             return False
@@ -92,7 +124,7 @@ class Relay(threading.Thread):
                 tx, batch=BATCH, hint_timeout=self._runtime.hint_timeout, burst=self._runtime.settings.burst
             )
         self._runtime.publisher.publish([*rescued.hints, *due.hints])
-        return unparked or due.moved == BATCH
+        return unparked or answered or due.moved == BATCH
 
     def _broker_answers(self) -> bool:
         """Whether the broker is there; when it holds other data than before, every hint goes out again."""
@@ -111,8 +143,10 @@ class Relay(threading.Thread):
     def _recall(self, epoch: str) -> None:
         """Remembered last: a relay that dies half-way is followed by one that begins again."""
         recalled = BATCH
-        while recalled == BATCH:
+        while recalled == BATCH and self.still_leads():
             with self._runtime.database.statements() as tx:
                 recalled = relay.recall_hints(tx, batch=BATCH)
+        if recalled == BATCH:
+            return
         with self._runtime.database.ledger() as tx:
             relay.remember_epoch(tx, epoch)

@@ -1,9 +1,9 @@
-"""Lets parked jobs out: those behind a gate that opened, and those whose concurrency key has room and nobody called."""
+"""Lets parked jobs out: behind a gate that opened, or whose concurrency key has room; and ends those that expired."""
 
 from collections.abc import Sequence
 
 from engine.process.runtime import Runtime
-from storage.ledger import relay
+from storage.ledger import recovery, relay
 from storage.ledger.relay import Park
 
 MOST_PARKS = 500
@@ -25,11 +25,14 @@ class Unparker:
     def turn(self, opened: Sequence[str]) -> bool:
         """Let out what stands behind gates that have just opened, and look at the next names; true when there is more.
 
+        First it ends what has expired while it was parked: nobody else looks at it, and it keeps its unique key.
+
         The second look finds what the first cannot know of: a gate that opened under another leader, a job that was
         parked by a gate which opened meanwhile, a key whose waiting job was called and did not come.
         """
         self._opened += [name for name in opened if name not in self._opened]
         with self._runtime.database.statements() as tx:
+            expired = recovery.end_expired(tx, most=BATCH)
             known = [Park(name, BATCH) for name in self._opened[:1]]
             if known and relay.unpark(tx, known) < BATCH:
                 self._opened.pop(0)
@@ -37,7 +40,7 @@ class Unparker:
             self._after = found[-1].name if len(found) == MOST_PARKS else ""
             roomy = [park for park in found if park.room]
             moved = relay.unpark(tx, _bounded(roomy)) if roomy else 0
-        return bool(self._opened) or moved >= BATCH
+        return bool(self._opened) or moved >= BATCH or expired >= BATCH
 
 
 def _bounded(parks: Sequence[Park]) -> Sequence[Park]:

@@ -1,91 +1,212 @@
-"""Adopts jobs that foreign Celery clients send with `send_task`, and refuses messages that are no jobs at all."""
+"""Adopts the jobs that foreign Celery clients send into the ledger, and records the messages that are refused.
 
-from collections.abc import Mapping
+A worker's main process does so in the ledger loop's turn, many messages to a transaction. Celery makes no request of
+such a message: its arguments reach neither Celery's events nor its listings, and no slot of the pool waits for it.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 import structlog
 
-from domain.jobs.contract import JobContract
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.job import Hint
-from engine.catalogue import Job
+from engine.catalogue import catalogue
 from engine.enqueue import enqueue_jobs
-from engine.process.database_away import retry_while_away
-from engine.process.refused_messages import record_refusal
+from engine.messages.foreign import ForeignMessage, Refusal, ResultAddress
 from engine.process.runtime import Runtime
-from storage.ledger import job_views, refusals
-from storage.postgres.execution import DatabaseUnavailable
+from storage.ledger import foreign_jobs, refusals
+from storage.postgres.database import Transaction
+from storage.postgres.execution import DatabaseError, StatementAborted, is_away
+from storage.results import results
+from storage.results.results import Waiting
 
 log = structlog.get_logger(__name__)
 
+MOST_AT_ONCE = 100
+"""Messages per transaction: it holds the locks on their keys, and the event loop."""
 
-def adopt(runtime: Runtime, job_type: Job[Any], task_id: str, arguments: Mapping[str, Any]) -> str:
-    """Adopt a foreign client's job: enqueue it in the ledger, whose own hint then brings it to the claim.
+MOST_UNWRITTEN = 100
+"""Messages that a worker takes beside hints while it cannot write them; the others wait in the broker."""
 
-    The message carries the job contract; its idempotency key may show that the job is there already. A message without
-    arguments is a hint in disguise: its task id is the job's. Returns `adopted` or `refused`; raises
-    `DatabaseUnavailable`.
-    """
+LONGEST_REST_S = 30.0
+"""How long a message rests at most that is tried again because somebody else holds a lock that it needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """A message that has become a job, or has found one."""
+
+    job_id: UUID
+    result: ResultAddress | None
+
+
+Said = ForeignMessage | Refusal | Adopted
+
+
+@dataclass(slots=True, eq=False)
+class Unanswered:
+    """A message that is not answered yet."""
+
+    message: Any
+    said: ForeignMessage | Refusal
+    rests_until: float = 0.0
+    rest_s: float = 0.25
+
+
+class Adoption:
+    """What one worker has received from foreign clients and has not written yet."""
+
+    def __init__(self, process: Runtime) -> None:
+        """Begin with nothing; `attach` comes first."""
+        self._process = process
+        self._is_sent = bool(process.settings.results_url.get_secret_value())
+        self._connection_errors: tuple[type[BaseException], ...] = ()
+        self._unanswered: list[Unanswered] = []
+
+    def attach(self, connection_errors: tuple[type[BaseException], ...]) -> None:
+        """Answer on this connection from now on.
+
+        What came on the connection before is kept: Redis has forgotten it, and what RabbitMQ brings again is the same
+        job.
+        """
+        self._connection_errors = connection_errors
+
+    @property
+    def messages(self) -> int:
+        """How many are not answered yet."""
+        return len(self._unanswered)
+
+    def receive(self, message: Any, said: ForeignMessage | Refusal) -> None:  # noqa: ANN401 - a kombu message
+        """Note a message; it is written in the next turn."""
+        self._unanswered.append(Unanswered(message, _checked(said) if isinstance(said, ForeignMessage) else said))
+
+    def write(self) -> None:
+        """Write what was received, and answer it; raises `DatabaseUnavailable`, and keeps what is not written then."""
+        now = time.monotonic()
+        due = [one for one in self._unanswered if one.rests_until <= now]
+        for start in range(0, len(due), MOST_AT_ONCE):
+            batch = due[start : start + MOST_AT_ONCE]
+            try:
+                self._answer(batch, self._write(batch))
+            except (Failure, DatabaseError) as error:
+                if is_away(error):
+                    raise
+                for one in batch:
+                    self._write_alone(one)
+
+    def _write_alone(self, one: Unanswered) -> None:
+        """Write one message; where PostgreSQL refuses it, its refusal is written in its stead."""
+        try:
+            self._answer([one], self._write([one]))
+        except StatementAborted as error:
+            log.warning("adoption_postponed", task=one.said.task, task_id=one.said.task_id, reason=error.reason)
+            one.rests_until = time.monotonic() + one.rest_s
+            one.rest_s = min(2 * one.rest_s, LONGEST_REST_S)
+        except (Failure, DatabaseError) as error:
+            if is_away(error):
+                raise
+            if isinstance(one.said, Refusal):
+                log.warning("refusal_not_recorded", field=one.said.field, error=type(error).__name__)
+                self._answer([one], [False])
+                return
+            one.said = one.said.refused(*_field_and_reason(error))
+            self._write_alone(one)
+
+    def _answer(self, batch: Sequence[Unanswered], adopted: Sequence[bool]) -> None:
+        answered = set(batch)
+        self._unanswered = [one for one in self._unanswered if one not in answered]
+        for one, is_adopted in zip(batch, adopted, strict=True):
+            answer = one.message.ack_log_error if is_adopted else one.message.reject_log_error
+            answer(log, self._connection_errors)
+
+    def _write(self, batch: Sequence[Unanswered]) -> Sequence[bool]:
+        """Write messages in one transaction; returns which were adopted, the others were refused."""
+        with self._process.database.ledger() as tx:
+            foreign_jobs.bound_waits(tx)
+            written = self._ask_for_results(tx, self._take_hints(tx, self._enqueue(tx, [one.said for one in batch])))
+            self._refuse(tx, [one for one in written if isinstance(one, Refusal)])
+        return [isinstance(one, Adopted) for one in written]
+
+    def _enqueue(self, tx: Transaction, said: Sequence[Said]) -> Sequence[Said]:
+        """Insert the jobs of messages that carry one. A job of a type that nobody knows is a dead letter at once."""
+        jobs = [
+            (place, one, job)
+            for place, one in enumerate(said)
+            if isinstance(one, ForeignMessage) and (job := one.new_job()) is not None
+        ]
+        written = list(said)
+        unknown = refusals.unknown_types(tx, {job.job_type for _, _, job in jobs})
+        known = [entry for entry in jobs if entry[2].job_type not in unknown]
+        for (place, one, _), answer in zip(known, enqueue_jobs(tx, [job for _, _, job in known]), strict=True):
+            written[place] = Adopted(answer.job_id, one.result)
+        for place, one, job in jobs:
+            if job.job_type in unknown:
+                log.error("unknown_job_type", task=one.task, task_id=one.task_id)
+                written[place] = Adopted(refusals.write_dead_letter(tx, job), one.result)
+        return written
+
+    def _take_hints(self, tx: Transaction, said: Sequence[Said]) -> Sequence[Said]:
+        """Publish hints for the jobs that messages without arguments name; one that there is not cannot be run."""
+        named = {UUID(one.task_id): one for one in said if isinstance(one, ForeignMessage)}
+        found = foreign_jobs.find_hints(tx, list(named))
+        tx.after_commit(lambda: self._process.publisher.publish(list(found.values())))
+        return [self._named(one, found) if isinstance(one, ForeignMessage) else one for one in said]
+
+    def _named(self, said: ForeignMessage, found: Mapping[UUID, Hint]) -> Adopted | Refusal:
+        job_id = UUID(said.task_id)
+        if job_id in found:
+            return Adopted(job_id, said.result)
+        return said.refused("envelope", "is empty, and no job has the message's id")
+
+    def _ask_for_results(self, tx: Transaction, said: Sequence[Said]) -> Sequence[Said]:
+        """Note who waits for which job. A job that was found by its key may be past its retention."""
+        asked = [(one.job_id, _waiting(one.result)) for one in said if isinstance(one, Adopted) and one.result]
+        # The client's own id finds the job already, unless the result is to be sent.
+        asked = [(job_id, one) for job_id, one in asked if self._is_sent or one.task_id != str(job_id)]
+        kept = results.ask_for(tx, asked, is_sent=self._is_sent)
+        gone = [
+            (one, "idempotency_key", "its job has ended and is not kept any more")
+            for job_id, one in asked
+            if job_id not in kept
+        ]
+        results.refuse(tx, gone, is_sent=self._is_sent)
+        return said
+
+    def _refuse(self, tx: Transaction, refused: Sequence[Refusal]) -> None:
+        for one in refused:
+            log.warning("message_refused", task=one.task, task_id=one.task_id, field=one.field, reason=one.reason)
+            refusals.record(tx, task=one.task, task_id=one.task_id, field=one.field, reason=one.reason)
+        answered = [(_waiting(one.result), one.field, one.reason) for one in refused if one.result]
+        results.refuse(tx, answered, is_sent=self._is_sent)
+
+
+def _waiting(address: ResultAddress) -> Waiting:
+    return Waiting(address.task_id, address.reply_to, address.correlation_id)
+
+
+def _checked(said: ForeignMessage) -> ForeignMessage | Refusal:
+    """The message, or its refusal when its type or its payload does not fit; a type that is unknown here may exist."""
+    contract, known = said.contract, catalogue.find(said.task)
+    if contract is None:
+        return said
+    names = {said.task} if known is None else {known.name, *known.declared.aliases}
+    if contract.job_type not in names:
+        return said.refused("job_type", f"the message is addressed to {said.task}")
+    if known is None:
+        return said
     try:
-        if arguments:
-            _adopt(runtime, job_type, arguments)
-        else:
-            _check_known(runtime, UUID(task_id))
-            runtime.publisher.publish([Hint(UUID(task_id), job_type.name, job_type.queue.value)])
-    except ValueError:
-        record_refusal(runtime, job_type.name, task_id, "id", "is no UUID")
+        known.read(contract.payload, contract.payload_version)
     except Invalid as problem:
-        record_refusal(runtime, job_type.name, task_id, problem.field, problem.reason)
-    except DatabaseUnavailable:
-        raise
-    except Failure as problem:
-        record_refusal(runtime, job_type.name, task_id, "envelope", problem.reason)
-    else:
-        return "adopted"
-    return "refused"
+        return said.refused(problem.field, problem.reason)
+    return said
 
 
-def write_dead_letter(runtime: Runtime, task: str, task_id: str, body: object) -> None:
-    """Make a message of an unknown type a dead letter, without a retry; refuse it when it is no job at all.
-
-    A type that the fleet knows and this worker does not belongs to a newer worker, which gets the hint again later.
-    """
-    try:
-        contract = JobContract.parse(_arguments(body))
-        with runtime.database.ledger() as tx:
-            written = refusals.write_dead_letter(tx, contract.new_job())
-    except Invalid as problem:
-        record_refusal(runtime, task, task_id, problem.field, problem.reason)
-    except Failure as problem:
-        record_refusal(runtime, task, task_id, "envelope", problem.reason)
-    else:
-        log.error("unknown_job_type", task=task, task_id=task_id, dead_letter=written)
-
-
-def _arguments(body: object) -> object:
-    return body[1] if isinstance(body, list | tuple) and len(body) > 1 else body
-
-
-def _check_known(runtime: Runtime, job_id: UUID) -> None:
-    """Refuse an empty message that names no job; nobody would run what a hint for it asks for."""
-
-    def known() -> bool:
-        with runtime.database.ledger() as tx:
-            return job_views.exists(tx, job_id)
-
-    if not retry_while_away(runtime, known):
-        raise Invalid("envelope", "is empty, and no job has the message's id")
-
-
-def _adopt(runtime: Runtime, job_type: Job[Any], arguments: Mapping[str, Any]) -> None:
-    contract = JobContract.parse(dict(arguments))
-    if contract.job_type != job_type.name and contract.job_type not in job_type.declared.aliases:
-        raise Invalid("job_type", f"the message is addressed to {job_type.name}")
-    job_type.read(contract.payload, contract.payload_version)
-
-    def insert() -> None:
-        with runtime.database.ledger() as tx:
-            enqueue_jobs(tx, [contract.new_job()])
-
-    retry_while_away(runtime, insert)
+def _field_and_reason(error: Failure | DatabaseError) -> tuple[str, str]:
+    """Not PostgreSQL's words for an error that we have no failure for: they may repeat a value."""
+    if isinstance(error, Invalid):
+        return error.field, error.reason
+    return "envelope", error.reason if isinstance(error, Failure) else type(error).__name__

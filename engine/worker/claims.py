@@ -1,22 +1,24 @@
-"""Claims the jobs that hints speak of, many in one statement, and gives back claims whose answer was lost."""
+"""Claims what hints name and demand allows, many jobs in one statement, and gives back claims whose answer was lost."""
 
 import time
-from collections.abc import Mapping, Sequence
-from itertools import accumulate
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 import structlog
 
 from domain.jobs.failures import Failure
 from domain.jobs.job import ClaimedJob
-from domain.scheduling.backlog_demand import ClaimCursors
-from domain.scheduling.pace import Pace
-from engine.catalogue import catalogue
-from engine.process.hints import CLAIM_BACKLOG, read_message
+from domain.scheduling.backlog_demand import BacklogKey, ClaimCursors
+from domain.scheduling.fairness import AHEAD_S
+from domain.scheduling.pace import UNSEEN_S, JobMix, Pace
+from engine.catalogue import is_light, is_ordinary
+from engine.process.hints import HintMessage
 from engine.process.runtime import Runtime
 from engine.worker.capacity import Capacity
-from engine.worker.inbox import Envelope, Inbox, ReadyJob, TakenHints, add_demand
+from engine.worker.inbox import Envelope, Inbox, TakenHints, add_demand
 from storage.ledger import ledger, recovery
 from storage.postgres.execution import DatabaseError, is_away
 
@@ -34,6 +36,18 @@ REFUSALS = (Failure, DatabaseError, ArithmeticError, LookupError, TypeError, Val
 DOUBT_CHECK_S = 1.0
 """How often the ledger is asked again for claims that may have been committed without an answer."""
 
+Expected = tuple[float, bool]
+"""Of a job before it is claimed: the seconds that it will probably take, and whether it is light."""
+
+
+class Starts(NamedTuple):
+    """Which jobs of a claim start with it."""
+
+    jobs: Mapping[UUID, bool]
+    """Each job that a hint names."""
+    demanded: Mapping[BacklogKey, int]
+    """How many of those that demand brings."""
+
 
 class Claims:
     """The hints of one worker that are not claimed yet, and the claims that are in doubt."""
@@ -44,8 +58,8 @@ class Claims:
         self._connection_errors: tuple[type[BaseException], ...] = ()
         self.inbox = Inbox()
         self._cursors = ClaimCursors()
-        self._last_claimed_type = ""
-        """Of what was claimed from a backlog: the next will probably be another of it."""
+        self._mixes: dict[tuple[str, bool], JobMix] = {}
+        """What was claimed from the backlogs of each queue, of ordinary jobs and of light ones."""
         self._doubts: list[tuple[UUID, float]] = []
         """Tokens of claims that were not answered, and until when they may still be committed."""
         self._doubted_at = -DOUBT_CHECK_S
@@ -60,15 +74,23 @@ class Claims:
         """Whether a claim may have been made that nobody here knows of."""
         return bool(self._doubts)
 
-    def receive(self, message: Any, task: str) -> None:  # noqa: ANN401 - a kombu message
-        """Note what a message speaks of; raises `Unreadable`."""
-        self.inbox.receive(message, task, read_message(message.delivery_info["routing_key"], message.headers))
+    def receive(self, message: Any, hints: HintMessage) -> None:  # noqa: ANN401 - a kombu message
+        """Note what a message speaks of."""
+        self.inbox.receive(message, hints, time.monotonic())
 
-    def job_type_of(self, envelope: Envelope) -> str:
-        """What a hint's job will be; a message of a backlog does not say."""
-        return self._last_claimed_type if envelope.task == CLAIM_BACKLOG else envelope.task
+    def expect(self, envelope: Envelope, pace: Pace) -> Expected:
+        """What the next job of a message will be like; demand does not say, and is judged by what it brought before."""
+        key = envelope.backlog
+        if key is None:
+            return pace.expects(envelope.task), is_light(envelope.task)
+        mix = self._mixes.get((key.queue, key.light))
+        return (mix.expects(pace) if mix else UNSEEN_S), key.light
 
-    def claim(self, capacity: Capacity, pace: Pace) -> Sequence[ReadyJob]:
+    def drop_stale_demand(self) -> None:
+        """Forget demand that found no room here while the relay took it for lost and sent it again, to whoever has."""
+        self._acknowledge(self.inbox.drop_demand(time.monotonic() - AHEAD_S))
+
+    def claim(self, capacity: Capacity, pace: Pace) -> Sequence[ClaimedJob]:
         """Claim what there is room for; raises `DatabaseUnavailable`, and keeps the hints then.
 
         Messages are acknowledged when each of their hints is claimed, or is known to need no claim here. When
@@ -77,7 +99,7 @@ class Claims:
         hints = self._take(capacity, pace)
         if not hints:
             return ()
-        starts = _starts(hints, capacity.free_slots)
+        starts = find_starts(hints, capacity.free_slots)
         dealt_with = False
         try:
             ready = self._claim(hints, starts)
@@ -87,44 +109,53 @@ class Claims:
                 raise
             dealt_with = True
             log.warning("claims_made_apart", hints=len(hints), reason=_reason(error))
-            return self._claim_apart([single for taken in hints for single in taken.apart()], starts)
+            return self._claim_apart([single for taken in hints for single in taken.apart()], starts.jobs)
         finally:
             if not dealt_with:
                 self.inbox.put_back(hints)
         return ready
 
-    def _claim_apart(self, hints: Sequence[TakenHints], starts: Mapping[UUID, bool]) -> Sequence[ReadyJob]:
+    def _claim_apart(self, hints: Sequence[TakenHints], starts: Mapping[UUID, bool]) -> Sequence[ClaimedJob]:
         """Claim these one by one; a database that is away, or too slow, ends that, and the rest is put back."""
-        ready: list[ReadyJob] = []
+        ready: list[ClaimedJob] = []
         until = time.monotonic() + APART_S
         for place, hint in enumerate(hints):
             try:
-                ready += self._claim([hint], {what: starts[what] for what, _ in hint.named if isinstance(what, UUID)})
+                named = {what: starts[what] for what, _ in hint.named if isinstance(what, UUID)}
+                ready += self._claim([hint], Starts(named, {}))
             except REFUSALS as error:
                 if is_away(error):
                     self.inbox.put_back(hints[place:])
                     break
                 # The relay publishes it again after the hint timeout.
                 log.warning("hint_put_aside", hint=str(hint.named[0][0]), reason=_reason(error))
-                self._answer([hint])
+                self._acknowledge(self.inbox.deal_with([hint]))
             if time.monotonic() > until:
                 self.inbox.put_back(hints[place + 1 :])
                 break
         return ready
 
-    def _claim(self, hints: Sequence[TakenHints], starts: Mapping[UUID, bool]) -> Sequence[ReadyJob]:
+    def _claim(self, hints: Sequence[TakenHints], starts: Starts) -> Sequence[ClaimedJob]:
         claims = self._ask_ledger(hints, starts)
         self._cursors.learn(claims.cursors, time.monotonic())
-        ready = self._with_messages(claims.jobs, hints if starts else ())
-        self._answer(hints)
+        jobs = [job for job in claims.jobs if job.job_id not in starts.jobs] if starts.jobs else claims.jobs
+        self._learn_mix(jobs, {(key.queue, key.light) for key in add_demand(hints)})
+        self._acknowledge(self.inbox.deal_with(hints))
         if claims.refused:
             log.info("hints_ignored", jobs={str(job_id): reason for job_id, reason in claims.refused.items()})
             self._end_unclaimed(claims.unclaimed)
-        return ready
+        return claims.jobs
 
-    def _answer(self, hints: Sequence[TakenHints]) -> None:
-        for message in self.inbox.deal_with(hints):
+    def _acknowledge(self, messages: Iterable[Any]) -> None:
+        for message in messages:
             message.ack_log_error(log, self._connection_errors)
+
+    def _learn_mix(self, jobs: Sequence[ClaimedJob], asked: AbstractSet[tuple[str, bool]]) -> None:
+        """Note what came from backlogs. A job stands among those of the kind that its type had when it was enqueued."""
+        for (queue, job_type), count in Counter((job.queue, job.job_type) for job in jobs).items():
+            light = is_light(job_type)
+            known = light if (queue, light) in asked else not light
+            self._mixes.setdefault((queue, known), JobMix()).learn(Counter({job_type: count}))
 
     def _end_unclaimed(self, job_ids: Sequence[UUID]) -> None:
         """End expired and canceled jobs; where that fails they stay queued, and the next hint for them tries again."""
@@ -152,9 +183,8 @@ class Claims:
         room = MOST_AT_ONCE
         while self.inbox.hints and room:
             first = self.inbox.first
-            job_type, wanted = self.job_type_of(first), min(room, first.left)
-            each_s = pace.expects(job_type)
-            fits = capacity.fitting(each_s, wanted, light=is_light(job_type))
+            (each_s, light), wanted = self.expect(first, pace), min(room, first.left)
+            fits = capacity.fitting(each_s, wanted, light=light)
             if fits:
                 hints.append(self.inbox.take(fits))
                 capacity = capacity.plus(fits, each_s)
@@ -163,17 +193,18 @@ class Claims:
                 break
         return hints
 
-    def _ask_ledger(self, hints: Sequence[TakenHints], starts: Mapping[UUID, bool]) -> ledger.Claims:
+    def _ask_ledger(self, hints: Sequence[TakenHints], starts: Starts) -> ledger.Claims:
         token, process, answered = uuid4(), self._process, False
         try:
             with process.database.pinned() as tx:
                 claims = ledger.claim(
                     tx,
-                    list(starts),
+                    list(starts.jobs),
                     process.worker.worker_id,
                     lease=process.lease.length,
-                    starts=list(starts.values()),
+                    starts=list(starts.jobs.values()),
                     demand=add_demand(hints),
+                    begins=starts.demanded,
                     cursors=self._cursors.cursors,
                     token=token,
                 )
@@ -185,49 +216,22 @@ class Claims:
                 self._doubted_at = -DOUBT_CHECK_S
         return claims
 
-    def _with_messages(self, jobs: Sequence[ClaimedJob], hints: Sequence[TakenHints]) -> list[ReadyJob]:
-        """The jobs, each ordinary one with the message that its Celery request is made from.
-
-        Without hints by id all came from backlogs, and no job needs a look.
-        """
-        envelopes = {what: taken.envelope for taken in hints for what, _ in taken.named}
-        unnamed = [job for job in jobs if job.job_id not in envelopes] if envelopes else jobs
-        if unnamed:
-            self._last_claimed_type = unnamed[-1].job_type
-        if not envelopes:
-            return [(job, None) for job in jobs]
-        return [(job, None if is_light(job.job_type) else _message(envelopes.get(job.job_id))) for job in jobs]
-
 
 def _reason(error: Exception) -> str:
     """What is said of an error in the log; not PostgreSQL's words, for they may repeat a value."""
     return error.reason if isinstance(error, Failure) else type(error).__name__
 
 
-def _message(envelope: Envelope | None) -> Any | None:  # noqa: ANN401 - a kombu message
-    return envelope and envelope.message
-
-
-def is_light(job_type: str) -> bool:
-    """Whether jobs of this type travel in batches; not, when the type is unknown."""
-    known = catalogue.find(job_type)
-    return known is not None and known.light
-
-
-def _is_ordinary(job_type: str) -> bool:
-    known = catalogue.find(job_type)
-    return known is not None and not known.light
-
-
-def _starts(hints: Sequence[TakenHints], free_slots: int) -> Mapping[UUID, bool]:
-    """The jobs that are named, and whether they start with their claim.
-
-    An ordinary job that finds a free slot begins at once, and its claim says so; others begin in their turn.
-    """
-    places = accumulate((taken.size for taken in hints), initial=0)
-    return {
-        what: place < free_slots and _is_ordinary(taken.envelope.task)
-        for first, taken in zip(places, hints, strict=False)
-        for place, (what, _) in enumerate(taken.named, first)
-        if isinstance(what, UUID)
-    }
+def find_starts(hints: Sequence[TakenHints], free_slots: int) -> Starts:
+    """What starts with its claim: an ordinary job that finds a free slot. The others begin in their turn."""
+    jobs: dict[UUID, bool] = {}
+    demanded: dict[BacklogKey, int] = {}
+    for taken in hints:
+        ordinary = is_ordinary(taken.envelope.task)
+        for what, count in taken.named:
+            if isinstance(what, UUID):
+                jobs[what] = ordinary and free_slots > 0
+            elif not what.light and free_slots > 0:
+                demanded[what] = demanded.get(what, 0) + min(count, free_slots)
+            free_slots -= count
+    return Starts(jobs, demanded)

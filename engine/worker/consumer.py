@@ -9,17 +9,16 @@ import structlog
 from celery.worker import state
 from celery.worker.control import inspect_command
 from kombu.common import ignore_errors
-from kombu.exceptions import ContentDisallowed, DecodeError
 
+from domain.jobs.liveness import WorkerCondition
 from engine.celery_patches.buffered_events import BufferedEvents
 from engine.celery_patches.prefork_sentinels import watch_again
-from engine.celery_patches.redis_transport import MISSHAPEN, FleetQoS
-from engine.process.hints import is_ours
+from engine.celery_patches.redis_transport import FleetQoS
+from engine.messages import border
+from engine.process.hints import Unreadable
 from engine.process.refused_messages import record_refusal
 from engine.process.runtime import runtime
-from engine.worker import adoption
 from engine.worker.loop import LedgerLoop
-from observability import logs
 
 log = structlog.get_logger(__name__)
 
@@ -27,14 +26,22 @@ log = structlog.get_logger(__name__)
 class FleetConsumer(BufferedEvents):
     """Records what it must refuse, and goes on. Celery's own would log the content, which may hold a secret."""
 
+    restart_count: int
+    """Celery's own: of connections, the first one is 0."""
+
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - Celery's signature
         """One ledger loop for all the connections that this consumer will have."""
         super().__init__(*arguments, **options)
         self.ledger_loop = LedgerLoop(runtime())
         self._outage_timers: set[Any] = set()
+        self.broker_lost_at: float | None = None
+        """Since when the broker has been away, by the monotonic clock; None while it is there."""
+        self._waited = False
+        """Whether the broker was ever waited for."""
 
     def register_with_event_loop(self, hub: Any) -> None:  # noqa: ANN401 - Celery ships no types
         """Let the ledger loop take part in the event loop."""
+        self.broker_lost_at = None
         super().register_with_event_loop(hub)
         for entry in self._outage_timers:
             hub.timer.cancel(entry)  # the pool has just set its own again
@@ -51,6 +58,16 @@ class FleetConsumer(BufferedEvents):
             # Each change is a round trip in AMQP, and 0 would mean without bound.
             self.qos.value = 1 << max(0, messages - 1).bit_length()
 
+    def condition(self) -> WorkerCondition | None:
+        """What the watchdog looks at, from its thread; None before the ledger loop takes part in the event loop."""
+        return self.ledger_loop.condition(self.broker_age_s) if self.ledger_loop.attached else None
+
+    @property
+    def broker_age_s(self) -> float:
+        """For how long the broker has owed an answer; 0 when it owes none, or is known to be away."""
+        asked_at = getattr(getattr(self.task_consumer, "channel", None), "asked_at", None)
+        return 0.0 if asked_at is None else time.monotonic() - asked_at
+
     def on_close(self) -> None:
         """Let Celery forget what it had not handed to children yet, and give the claims on it back.
 
@@ -64,9 +81,14 @@ class FleetConsumer(BufferedEvents):
         """Wait for the broker for as long as it takes; meanwhile jobs that end are settled."""
 
         def log_retry(error: BaseException, interval: float) -> None:
+            self._note_lost_broker()
             log.warning("broker_unavailable", error=type(error).__name__, again_in_s=interval)
 
-        return conn.ensure_connection(log_retry, None, callback=self._meanwhile)
+        connected = conn.ensure_connection(log_retry, None, callback=self._meanwhile)
+        # Celery ends a worker of which a child has died before its first connection: it takes that for a pool that
+        # cannot start. The pool replaces a child that died while the broker was waited for.
+        self.restart_count = max(self.restart_count, 1 if self._waited else 0)
+        return connected
 
     def drain(self, until: Callable[[], float]) -> None:
         """Claim nothing more and wait for what runs, in the event loop, to settle it as it ends."""
@@ -78,8 +100,9 @@ class FleetConsumer(BufferedEvents):
         ignore_errors(self.connection, self.send_events)
 
     def _meanwhile(self) -> None:
+        self._waited = True
         state.maybe_shutdown()
-        self.controller.check_threads()
+        self.controller.check()
         if self.restart_count > 0:
             self._one_round()
 
@@ -115,49 +138,15 @@ class FleetConsumer(BufferedEvents):
         self.pool.register_with_event_loop(self.hub)
         self._outage_timers |= _timers(self.hub) - before
 
-    def create_task_handler(self, *arguments: Any, **options: Any) -> Callable[[Any], None]:  # noqa: ANN401 - as above
-        """Celery's handler of messages; one that it stumbles over is recorded and put aside."""
-        handle = super().create_task_handler(*arguments, **options)
-
-        def handle_any(message: Any) -> None:  # noqa: ANN401 - a kombu message
-            try:
-                if _is_task(message):
-                    handle(message)
-                else:
-                    self._refuse(message, "body", "is not [arguments, keyword arguments, options]")
-            except MISSHAPEN as error:
-                self._refuse(message, "message", error)
-
-        return handle_any
-
-    def on_unknown_message(self, _body: object, message: Any) -> None:  # noqa: ANN401 - a kombu message
-        """Record a message that is no task message of Celery's."""
-        self._refuse(message, "headers", "name no task")
-
-    def on_invalid_task(self, _body: object, message: Any, exc: BaseException) -> None:  # noqa: ANN401 - as above
-        """Record a message whose fields or kind of content Celery does not take."""
-        self._refuse(message, "content_type" if isinstance(exc, ContentDisallowed) else "message", exc)
+    def create_task_handler(self, *_arguments: Any, **_options: Any) -> Callable[[Any], None]:  # noqa: ANN401 - as above
+        """Not Celery's, which trusts a message's shape and makes requests of it: the ledger loop takes all."""
+        return self.ledger_loop.received
 
     def on_decode_error(self, message: Any, exc: BaseException) -> None:  # noqa: ANN401 - as above
-        """Record a message whose body cannot be decoded."""
-        self._refuse(message, "content_type" if isinstance(exc, ContentDisallowed) else "body", exc)
-
-    def on_unknown_task(self, _body: object, message: Any, _exc: BaseException) -> None:  # noqa: ANN401 - as above
-        """Make a job of an unknown type a dead letter, and record what is no job at all.
-
-        A hint's job is in the ledger, and of a type that the fleet knows: it waits there for a newer worker.
-        """
-        if is_ours(message.headers):
-            self.ledger_loop.received(message)
-            return
-        try:
-            document = message.payload
-        except (DecodeError, ContentDisallowed) as error:
-            self.on_decode_error(message, error)
-            return
+        """Refuse what kombu could not even make a message of, and messages between workers that it cannot read."""
         message.reject_log_error(log, self.connection_errors)
-        task, task_id = _names(message)
-        adoption.write_dead_letter(runtime(), task, task_id, document)
+        refusal = border.refuse(message, Unreadable("message", type(exc).__name__))
+        record_refusal(runtime(), refusal.task, refusal.task_id, refusal.field, refusal.reason)
 
     def on_connection_error_after_connected(self, exc: BaseException) -> None:
         """Let go of a lost connection without pushing messages back through it.
@@ -165,43 +154,23 @@ class FleetConsumer(BufferedEvents):
         kombu would try on closing, fail where no socket is, and end the worker; the broker or the relay brings the
         messages back.
         """
+        self._note_lost_broker()
         if self.task_consumer is not None:
             self.task_consumer.channel.do_restore = False
         super().on_connection_error_after_connected(exc)
         self._leave_broker()
 
-    def _refuse(self, message: Any, field: str, problem: BaseException | str) -> None:  # noqa: ANN401 - a kombu message
-        message.reject_log_error(log, self.connection_errors)
-        reason = problem if isinstance(problem, str) else logs.sanitise(problem)
-        record_refusal(runtime(), *_names(message), field, reason)
+    def _note_lost_broker(self) -> None:
+        self.broker_lost_at = self.broker_lost_at or time.monotonic()
 
 
 @inspect_command()  # type: ignore[untyped-decorator] # Celery ships no types
 def ledger(state: Any) -> dict[str, object]:  # noqa: ANN401 - Celery's panel
     """How this worker stands to the ledger: `celery -A tasks inspect ledger`."""
-    health: dict[str, object] = state.consumer.ledger_loop.health()
+    consumer: FleetConsumer = state.consumer
+    health: dict[str, object] = consumer.ledger_loop.health(consumer.broker_age_s)
     return health
 
 
 def _timers(hub: Any) -> set[Any]:  # noqa: ANN401 - kombu ships no types
     return {scheduled.entry for scheduled in hub.timer.queue}
-
-
-def _is_task(message: Any) -> bool:  # noqa: ANN401 - a kombu message
-    """Whether a body of Celery's second protocol has its shape; what cannot be decoded is for Celery's handler to find.
-
-    Celery itself finds a wrong shape in the pool only, and reports it to nobody. A hint's body is never read.
-    """
-    if is_ours(message.headers):
-        return True
-    try:
-        body = message.payload
-    except (DecodeError, ContentDisallowed):
-        return True
-    return not isinstance(body, list) or [type(part) for part in body[:2]] == [list, dict]
-
-
-def _names(message: Any) -> tuple[str, str]:  # noqa: ANN401 - a kombu message
-    """The task and the id that a message's headers claim."""
-    headers = message.headers if isinstance(message.headers, dict) else {}
-    return str(headers.get("task")), str(headers.get("id"))

@@ -4,16 +4,9 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from uuid import UUID
 
-from domain.jobs.job import ClaimedJob
 from domain.scheduling.backlog_demand import BacklogKey
-
-Named = tuple[UUID | BacklogKey, int]
-"""A job that a message names, or a backlog key, and how many jobs."""
-
-ReadyJob = tuple[ClaimedJob, Any | None]
-"""A claimed job that waits for a slot, and for an ordinary one the kombu message that named it."""
+from engine.process.hints import HintMessage, Named
 
 INERTIA = 0.8
 """How much of the average the next message leaves standing."""
@@ -31,6 +24,13 @@ class Envelope:
     left: int
     open: int
     """Hints that are not dealt with, the taken ones among them."""
+    received_at: float
+
+    @property
+    def backlog(self) -> BacklogKey | None:
+        """A backlog key that the message names, None where it names jobs; all that it names are of one class."""
+        first = self.named[-1][0] if self.named else None
+        return first if isinstance(first, BacklogKey) else None
 
 
 class TakenHints(NamedTuple):
@@ -80,10 +80,10 @@ class Inbox:
         """What came last."""
         return self._envelopes[-1]
 
-    def receive(self, message: Any, task: str, named: Sequence[Named]) -> None:  # noqa: ANN401 - a kombu message
+    def receive(self, message: Any, hints: HintMessage, now: float) -> None:  # noqa: ANN401 - a kombu message
         """Put a message in, after the others."""
-        count = sum(number for _, number in named)
-        self._envelopes.append(Envelope(message, task, list(reversed(named)), count, count))
+        count = sum(number for _, number in hints.named)
+        self._envelopes.append(Envelope(message, hints.task, list(reversed(hints.named)), count, count, now))
         self.hints += count
         self.messages += 1
         self.bundled += (1 - INERTIA) * (count - self.bundled)
@@ -118,6 +118,20 @@ class Inbox:
             if not envelope.open:
                 self.messages -= 1
                 yield envelope.message
+
+    def drop_demand(self, before: float) -> Sequence[Any]:
+        """Forget demand that came before this time and was not taken; returns the messages that can be answered now."""
+        kept: deque[Envelope] = deque()
+        answered: list[Any] = []
+        for envelope in self._envelopes:
+            if envelope.backlog is None or envelope.received_at >= before:
+                kept.append(envelope)
+                continue
+            answered += self.deal_with([TakenHints(envelope, (), envelope.left)])
+            envelope.named.clear()
+            self._count(envelope, -envelope.left)
+        self._envelopes = kept
+        return answered
 
     def clear(self) -> None:
         """Forget all hints that were not taken; their messages stay unanswered."""

@@ -1,4 +1,7 @@
-"""Keeps a process's lease: one thread that renews one row, so that long jobs keep their claims."""
+"""Keeps a process's lease: one thread that renews one row, so that long jobs keep their claims.
+
+It renews only while the ledger loop makes progress: the lease says that the jobs are worked on.
+"""
 
 import threading
 import time
@@ -6,6 +9,7 @@ import time
 import structlog
 
 from domain.jobs.failures import Failure
+from domain.jobs.liveness import may_renew
 from engine.process.runtime import Runtime
 from storage.ledger import ledger
 
@@ -32,6 +36,9 @@ class LeaseKeeper(threading.Thread):
         self._stopped.set()
 
     def _renewed(self) -> bool:
+        if not may_renew(self._runtime.turn_age.seconds):
+            log.warning("lease_not_renewed", reason="the ledger loop stands still")
+            return False
         try:
             renew(self._runtime)
         except Failure as failure:
@@ -44,5 +51,6 @@ def renew(runtime: Runtime) -> None:
     """Write the process's lease once."""
     began = time.monotonic()
     with runtime.database.statements() as tx:
-        ledger.renew_lease(tx, runtime.worker, runtime.lease.length)
+        at = ledger.renew_lease(tx, runtime.worker, runtime.lease.length)
+    runtime.database_clock.learn(at, began)
     runtime.lease.renewed(began)

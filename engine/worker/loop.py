@@ -13,20 +13,21 @@ from math import ceil
 from typing import Any
 
 import structlog
-from celery.worker.strategy import default as foreign_strategy
 
 from domain.jobs.failures import Failure
-from domain.jobs.lifecycle import Settlement
+from domain.jobs.job import ClaimedJob
+from domain.jobs.lifecycle import SUSPECT_REST, Settlement
+from domain.jobs.liveness import WorkerCondition, defects, may_claim
 from domain.scheduling.pace import Pace
-from engine.catalogue import catalogue
+from engine.catalogue import catalogue, is_light
+from engine.messages import border
 from engine.process.database_away import DATABASE_RETRY_S
-from engine.process.hints import Unreadable, is_ours
-from engine.process.refused_messages import record_refusal
+from engine.process.hints import HintMessage
 from engine.process.runtime import Runtime
+from engine.worker.adoption import MOST_UNWRITTEN, Adoption
 from engine.worker.capacity import Capacity, HeldJobs
-from engine.worker.claims import MOST_AT_ONCE, Claims, is_light
+from engine.worker.claims import MOST_AT_ONCE, Claims, Expected
 from engine.worker.execution import Report
-from engine.worker.inbox import ReadyJob
 from engine.worker.pool import PoolDispatcher, shareable
 from engine.worker.settlements import Settlements
 from storage.ledger import ledger
@@ -54,35 +55,39 @@ class LedgerLoop:
         self._held = HeldJobs()
         self._claims = Claims(process)
         self._settlements = Settlements(process, self._held)
+        self._adoption = Adoption(process)
         self._pool = PoolDispatcher(self.deliver, process.clock)
-        self._ready: deque[ReadyJob] = deque()
+        self._ready: deque[ClaimedJob] = deque()
         self._consumer: Any = None
         self._thread = threading.get_ident()
         self._next_turn = 0.0
         self._timer: Any = None
-        self._attached = False
+        self.attached = False
         self.database_away = False
+        self.checked_at = time.monotonic()
+        """When the event loop last came round to `check`, which it does each second however little there is to do."""
+        self.reached_at = time.monotonic()
+        """When the ledger last answered a turn, or there was nothing to ask it."""
 
     def attach(self, consumer: Any) -> None:  # noqa: ANN401 - Celery ships no types
         """Take part in this consumer's event loop; called again after each reconnection to the broker."""
         self._consumer = consumer
         self._pool.attach(consumer)
         self._claims.attach(consumer.connection_errors)
-        if not self._attached:
-            self._attached = True
+        self._adoption.attach(consumer.connection_errors)
+        if not self.attached:
+            self.attached = True
             consumer.hub.call_repeatedly(CHECK_S, self.check)
         self._ask_for_more()
         self._arm()
 
     def received(self, message: Any) -> None:  # noqa: ANN401 - a kombu message
-        """Note the jobs that a message speaks of; they are claimed in the next turn that has room for them."""
-        task = message.headers["task"]
-        try:
-            self._claims.receive(message, task)
-        except Unreadable as problem:
-            message.reject_log_error(log, self._consumer.connection_errors)
-            record_refusal(self._process, str(task), str(message.headers["id"]), problem.field, problem.reason)
-            return
+        """Note what a message says: the jobs of a hint are claimed in the next turn that has room for them."""
+        said = border.read(message)
+        if isinstance(said, HintMessage):
+            self._claims.receive(message, said)
+        else:
+            self._adoption.receive(message, said)
         self._arm()
 
     def deliver(self, reports: Sequence[Report]) -> None:
@@ -97,27 +102,43 @@ class LedgerLoop:
     def turn(self) -> None:
         """Claim what there is room for, hand it to the pool, and settle what came back while the pool runs it."""
         self._timer = None
+        turn_age = self._process.turn_age
         try:
             self._claims.return_doubtful()
-            self._hold(self._claims.claim(self._capacity(), self._pace))
+            turn_age.progressed()
+            if self._lease_lasts():
+                self._hold(self._claims.claim(self._capacity(), self._pace))
             self._dispatch()
+            turn_age.progressed()
             self._release(self._settlements.write())
+            self._adoption.write()
         except DatabaseUnavailable as failure:
             self._wait_for_database(failure)
         else:
             self.database_away = False
             self._next_turn = time.monotonic() + WINDOW_S
+        turn_age.progressed()
         self._dispatch()
         self._ask_for_more()
-        if self._settlements or (self.database_away and self._claims.in_doubt) or self._can_claim():
+        unwritten = self._claims.in_doubt or self._adoption.messages
+        if self._settlements or (self.database_away and unwritten) or self._can_claim():
             self._arm()
 
     def check(self) -> None:
-        """Give back claims that do not begin, and write the starts of jobs that take long."""
+        """Give back claims that do not begin, drop demand without room, write the starts of long jobs, and turn.
+
+        Whatever ended the last turn, or kept it from claiming, the next one comes. A turn with nothing to do asks
+        nobody, and shows the watchdog that the loop lives.
+        """
+        self.checked_at = time.monotonic()
+        if not self.database_away:
+            self.reached_at = self.checked_at
         if self._ready and time.monotonic() - self._pool.moved_at > CHECK_S:
             self._give_back("no slot became free")
-        if self._claims.in_doubt or self._settlements:
-            self._arm()
+        if self._claims.inbox.hints and not self._can_claim():
+            self._claims.drop_stale_demand()
+            self._ask_for_more()
+        self._arm()
         self._record_starts()
 
     def stop(self) -> None:
@@ -134,16 +155,33 @@ class LedgerLoop:
         """Whether everything that was claimed here is settled."""
         return not (self._held or self._settlements)
 
-    def health(self) -> dict[str, object]:
+    def condition(self, broker_age_s: float) -> WorkerCondition:
+        """What the watchdog looks at; from any thread."""
+        return WorkerCondition(
+            self._process.turn_age.seconds,
+            self._pool.slots,
+            self._pool.overdue,
+            self._process.lease.margin().total_seconds(),
+            broker_age_s,
+            self.database_away,
+        )
+
+    def health(self, broker_age_s: float = 0.0) -> dict[str, object]:
         """What an operator wants to know of a worker that seems to stand still."""
+        condition = self.condition(broker_age_s)
         return {
             "database": "away" if self.database_away else "reached",
             "hinted": self._claims.inbox.hints,
+            "unwritten_messages": self._adoption.messages,
             "held": len(self._held),
             "waiting": len(self._ready),
             "slots": self._pool.slots,
             "settlements_refused": self._settlements.refused,
-            "lease_left_s": round(self._process.lease.margin().total_seconds(), 1),
+            "lease_left_s": round(condition.lease_left_s, 1),
+            "turn_age_s": round(condition.turn_age_s, 1),
+            "overdue_slots": condition.overdue_slots,
+            "broker_age_s": round(condition.broker_age_s, 1),
+            "defects": [defect.reason for defect in defects(condition)],
         }
 
     def _arm(self) -> None:
@@ -153,29 +191,36 @@ class LedgerLoop:
             self._timer = self._consumer.hub.call_later(max(0.0, self._next_turn - time.monotonic()), self.turn)
 
     def _capacity(self) -> Capacity:
-        """What the worker has taken on; a job that was reported has left its slot."""
+        """What the worker has taken on; a job that was reported has left its slot, and a suspect takes all of them."""
+        if self._pool.is_exclusive:
+            return Capacity(0, len(self._held), self._held.work_s)
         return Capacity(self._pool.slots, len(self._held) - len(self._settlements), self._held.work_s)
 
     def _can_claim(self) -> bool:
-        if not self._claims.inbox.hints or self._process.stopping.is_set():
+        if not self._claims.inbox.hints or self._process.stopping.is_set() or not self._lease_lasts():
             return False
-        job_type = self._claims.job_type_of(self._claims.inbox.first)
-        return self._capacity().has_room(self._pace.expects(job_type), light=is_light(job_type))
+        each_s, light = self._claims.expect(self._claims.inbox.first, self._pace)
+        return self._capacity().has_room(each_s, light=light)
 
-    def _hold(self, claimed: Sequence[ReadyJob]) -> None:
-        for ready in claimed:
-            job = ready[0]
+    def _lease_lasts(self) -> bool:
+        lease = self._process.lease
+        return may_claim(lease.margin(), lease.length)
+
+    def _hold(self, claimed: Sequence[ClaimedJob]) -> None:
+        for job in claimed:
             self._held.add(job, self._pace.expects(job.job_type))
             if catalogue.find(job.job_type) is None:
                 later = self._process.clock() + UNKNOWN_TYPE_WAIT
                 settlement = Settlement.unstarted(job, "unknown type", later)
                 self._settlements.add([Report(job.job_id, job.token, "returned", settlement)])
             else:
-                self._ready.append(ready)
+                self._ready.append(job)
 
     def _dispatch(self) -> None:
-        while self._ready and self._pool.has_room:
+        while self._ready and self._pool.has_room_for(self._ready[0]):
             count, expected_s = self._pace.batch(shareable(self._ready))
+            if not self._pool.begins_soon(expected_s):
+                break
             self._pool.send([self._ready.popleft() for _ in range(count)], expected_s)
 
     def _release(self, settled: Sequence[Report]) -> None:
@@ -196,18 +241,35 @@ class LedgerLoop:
 
     def _ask_for_more(self) -> None:
         """Let the broker send as many messages as could begin soon, and none while no slot is free."""
-        inbox, capacity = self._claims.inbox, Capacity(self._pool.slots, len(self._held), self._held.work_s)
+        slots = 0 if self._pool.is_exclusive else self._pool.slots
+        inbox, capacity = self._claims.inbox, Capacity(slots, len(self._held), self._held.work_s)
         wanted = capacity.free_slots
         if inbox.hints or self._held:
-            job_type = self._claims.job_type_of(inbox.last) if inbox.hints else self._held.newest.job_type
-            each_s = self._pace.expects(job_type)
-            wanted = capacity.hints_wanted(inbox.hints, each_s, 2 * MOST_AT_ONCE, light=is_light(job_type))
-        self._consumer.ask_for(inbox.messages + ceil(wanted / inbox.bundled))
+            each_s, light = self._claims.expect(inbox.last, self._pace) if inbox.hints else self._expect_newest()
+            wanted = capacity.hints_wanted(inbox.hints, each_s, 2 * MOST_AT_ONCE, light=light)
+        # A message that waits for somebody else's lock must not take the place of a hint.
+        unwritten = min(self._adoption.messages, MOST_UNWRITTEN)
+        self._consumer.ask_for(inbox.messages + unwritten + ceil(wanted / inbox.bundled))
+
+    def _expect_newest(self) -> Expected:
+        job_type = self._held.newest.job_type
+        return self._pace.expects(job_type), is_light(job_type)
 
     def _give_back(self, cause: str) -> None:
-        jobs = [job for job, _ in self._ready]
+        jobs = list(self._ready)
         self._ready.clear()
-        self.deliver([Report(job.job_id, job.token, "returned", Settlement.unstarted(job, cause)) for job in jobs])
+        later = self._process.clock() + SUSPECT_REST
+        self.deliver(
+            [
+                Report(
+                    job.job_id,
+                    job.token,
+                    "returned",
+                    Settlement.unstarted(job, cause, later if job.suspect else None),
+                )
+                for job in jobs
+            ]
+        )
 
     def _record_starts(self) -> None:
         begun = [(job.job_id, job.token, at) for job, at in self._pool.begun() if not job.started]
@@ -218,17 +280,3 @@ class LedgerLoop:
                 ledger.record_starts(tx, begun)
         except Failure as failure:
             log.warning("starts_not_recorded", jobs=len(begun), reason=failure.reason)
-
-
-def strategy(task: Any, app: Any, consumer: Any, **options: Any) -> Any:  # noqa: ANN401 - Celery's signature
-    """Celery's strategy for our tasks: hints go to the loop, jobs of foreign clients to Celery's own requests."""
-    take_foreign = foreign_strategy(task, app, consumer, **options)
-    loop: LedgerLoop = consumer.ledger_loop
-
-    def handle(message: Any, body: Any, ack: Any, reject: Any, callbacks: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Celery's signature
-        if is_ours(message.headers):
-            loop.received(message)
-        else:
-            take_foreign(message, body, ack, reject, callbacks, **kwargs)
-
-    return handle

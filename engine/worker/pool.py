@@ -16,8 +16,9 @@ from billiard.exceptions import Terminated, TimeLimitExceeded, WorkerLostError
 from domain.jobs.job import ClaimedJob
 from domain.jobs.lifecycle import Settlement, lose
 from domain.scheduling.pace import BATCH_S
+from engine.catalogue import is_ordinary
+from engine.worker.capacity import Capacity
 from engine.worker.execution import MARKERS, OVERTIME, Report, perform
-from engine.worker.inbox import ReadyJob
 from engine.worker.request import JobRequest
 
 log = structlog.get_logger(__name__)
@@ -41,11 +42,17 @@ class PoolBatch:
     place: int
     sent_at: datetime
     expected_s: float
+    accepted_at: float | None = None
+    """When it left the queue for a slot, by the monotonic clock."""
 
     @property
     def timeout(self) -> timedelta:
         """How long a child may be at it."""
         return max(job.deadline for job in self.jobs) + OVERTIME
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether its slot should be free by now: its jobs have lost their claims, and a thread cannot be ended."""
+        return self.accepted_at is not None and now - self.accepted_at > self.timeout.total_seconds()
 
     def reached(self) -> int | None:
         """The index of the running job; None before the first and after the last."""
@@ -53,12 +60,12 @@ class PoolBatch:
         return index if index < len(self.jobs) else None
 
 
-def shareable(ready: Iterable[ReadyJob]) -> Iterator[str]:
+def shareable(ready: Iterable[ClaimedJob]) -> Iterator[str]:
     """The types of the first jobs that may share a batch, in their order.
 
-    A suspect goes alone: if it ends its process again, no other job is in doubt.
+    A suspect goes alone, and so does a job that has ended a child before: no other job is in doubt then.
     """
-    for place, (job, _) in enumerate(ready):
+    for place, job in enumerate(ready):
         suspect = job.suspect or job.losses
         if place and suspect:
             return
@@ -92,20 +99,44 @@ class PoolDispatcher:
         return slots
 
     @property
-    def has_room(self) -> bool:
+    def overdue(self) -> int:
+        """Slots that are held by jobs long past their deadlines; from any thread."""
+        now = time.monotonic()
+        return sum(batch.is_overdue(now) for batch in tuple(self.under_way))
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether a suspect runs, with which nothing else may run: if the process dies, the suspect ended it."""
+        return len(self.under_way) == 1 and any(batch.jobs and batch.jobs[0].suspect for batch in tuple(self.under_way))
+
+    def has_room_for(self, job: ClaimedJob) -> bool:
+        """Whether a batch that begins with this job may go in: a suspect into an empty pool, and nothing beside it."""
+        return not self.under_way if job.suspect else self._has_room and not self.is_exclusive
+
+    @property
+    def _has_room(self) -> bool:
         """Whether another batch would find a slot at once or next, or after jobs so short that it hardly waits."""
         if len(self.under_way) < self.slots * BATCHES_PER_SLOT:
             return True
         return sum(batch.expected_s for batch in tuple(self.under_way)) < self.slots * BATCH_S
 
-    def send(self, entries: Sequence[ReadyJob], expected_s: float) -> None:
+    def begins_soon(self, expected_s: float) -> bool:
+        """Whether a batch of so many seconds finds a free slot, or a short wait for one.
+
+        What waits inside the pool cannot be given back any more: a long job, of which a backlog did not say that it
+        would come, waits outside.
+        """
+        under_way = tuple(self.under_way)
+        held = Capacity(self.slots, len(under_way), sum(batch.expected_s for batch in under_way))
+        return held.has_room(expected_s, light=True)
+
+    def send(self, jobs: Sequence[ClaimedJob], expected_s: float) -> None:
         """Hand in jobs as one batch; each ordinary one becomes a request, for Celery's commands and events."""
-        jobs = tuple(job for job, _ in entries)
         while self._left and self._left[0][0] < time.monotonic():
             MARKERS.free(self._left.popleft()[1])
-        batch = PoolBatch(jobs, MARKERS.take(), self._clock(), expected_s)
+        batch = PoolBatch(tuple(jobs), MARKERS.take(), self._clock(), expected_s)
         self.under_way.add(batch)
-        requests = {job.job_id: self._request(job, message) for job, message in entries if message is not None}
+        requests = {job.job_id: self._request(job) for job in jobs if is_ordinary(job.job_type)}
         self.moved_at = time.monotonic()
         enter = partial(self._enter, batch, requests)
         if self._consumer.pool.uses_semaphore:
@@ -135,10 +166,10 @@ class PoolDispatcher:
         batches = [(batch, batch.reached()) for batch in tuple(self.under_way)]
         return [(batch.jobs[index], batch.sent_at) for batch, index in batches if index is not None]
 
-    def _request(self, job: ClaimedJob, message: Any) -> JobRequest:  # noqa: ANN401 - a kombu message
+    def _request(self, job: ClaimedJob) -> JobRequest:
         consumer = self._consumer
         celery = {"app": consumer.app, "eventer": consumer.event_dispatcher, "hostname": consumer.hostname}
-        request = JobRequest(message, job, **celery)
+        request = JobRequest(job, **celery)
         request.announce(consumer)
         return request
 
@@ -172,6 +203,7 @@ class PoolDispatcher:
 
     def _accept(self, batch: PoolBatch, requests: Requests, pid: int, accepted_at: float) -> None:
         self._accepted.add(batch)
+        batch.accepted_at = time.monotonic()
         for request in requests.values():
             request.on_accepted(pid, accepted_at)
 

@@ -4,9 +4,11 @@ from typing import Any
 
 from celery import signals
 from celery.worker import state
+from kombu.message import Message
 
 from domain.jobs.job import ClaimedJob
 from engine.celery_patches.pool_request import PoolRequest
+from engine.process.hints import task_headers
 from engine.worker.execution import Report
 
 NO_ARGUMENTS: tuple[list[object], dict[str, object], dict[str, object]] = ([], {}, {})
@@ -14,13 +16,18 @@ NO_ARGUMENTS: tuple[list[object], dict[str, object], dict[str, object]] = ([], {
 
 
 class JobRequest(PoolRequest):
-    """One claimed job. Its message was acknowledged when the claim was committed."""
+    """One claimed job, made from what its claim says: demand names no jobs, and a hint says nothing more."""
 
     acknowledged = True
 
-    def __init__(self, message: Any, job: ClaimedJob, **celery: Any) -> None:  # noqa: ANN401 - what Celery's own takes
+    def __init__(self, job: ClaimedJob, **celery: Any) -> None:  # noqa: ANN401 - what Celery's own takes
         """`celery` is what Celery's own request takes."""
-        headers = message.headers | {"id": str(job.job_id), "task": job.job_type, "retries": job.attempt - 1}
+        headers = task_headers(job.job_type, job.job_id, job.attempt)
+        message = Message(
+            headers=headers,
+            properties={"correlation_id": headers["id"]},
+            delivery_info={"exchange": "", "routing_key": job.queue},
+        )
         super().__init__(message, headers=headers, body=NO_ARGUMENTS, decoded=True, **celery)
 
     def announce(self, consumer: Any) -> None:  # noqa: ANN401 - Celery ships no types

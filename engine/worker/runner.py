@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from domain.jobs.failures import ClaimLost, Failure, Invalid, Transient
-from domain.jobs.job import Cancel, ClaimedJob, Done, Hint, JsonObject, Outcome
+from domain.jobs.job import Cancel, ClaimedJob, Done, Hint, JsonObject, Outcome, Snooze
 from domain.jobs.lifecycle import CloseGate, Settlement, settlement_of
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
 from domain.text.redaction import redact_text
@@ -20,6 +20,8 @@ from engine.enqueue import enqueue_jobs
 from engine.interrupts import Canceled, Interrupted
 from engine.process.database_away import retry_while_away
 from engine.process.runtime import Runtime
+from observability import traces
+from observability.job_spans import attempt_span, note_end
 from observability.logs import sanitise
 from storage.ledger import gates, ledger
 from storage.ledger.gates import Gate
@@ -49,18 +51,27 @@ def run_attempt(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at:
     """Run one claimed job up to its settlement, which the ledger loop writes together with others'.
 
     A settlement that takes more than a row (domain rows, children, a gate) is written here, in a transaction of its
-    own.
+    own. What the attempt enqueues and calls is traced under it.
     """
+    if not traces.is_on():
+        return _run(runtime, job_type, job, began_at)
+    with attempt_span(job) as (span, traced):
+        result = _run(runtime, job_type, traced, began_at)
+        note_end(span, result.status, result.settlement)
+        return result
+
+
+def _run(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: datetime) -> AttemptResult:
     context = JobContext(runtime, job, began_at, providers=job_type.providers)
     outcome = execute(context, job_type)
-    if isinstance(outcome, Done) and outcome.writes is not None:
+    if isinstance(outcome, Done) and (outcome.writes is not None or outcome.children):
         written = _outcome_of(context, partial(_commit, runtime, context, outcome))
         if written is None:
             return AttemptResult("succeeded")
         outcome = written
     try:
         settlement = decide(runtime, context, job_type, outcome)
-        if settlement.gate is not None or settlement.children:
+        if settlement.gate is not None:
             return AttemptResult(finish(runtime, context, job_type, outcome))
         return AttemptResult(_status(outcome, settlement), checked(settlement))
     except Exception as error:  # noqa: BLE001 - what cannot be settled must not spoil the settlements of others
@@ -128,23 +139,37 @@ def _call(context: JobContext, job_type: Job[Any]) -> Outcome:
     job = context.job
     if RECORDS.isEnabledFor(logging.INFO):
         context.log.info("job_started")
-    return job_type.handler(context, job_type.read(job.payload, job.payload_version))
+    outcome = job_type.handler(context, job_type.read(job.payload, job.payload_version))
+    if outcome is None:
+        return Done()
+    if not isinstance(outcome, Done | Snooze | Cancel):
+        raise TypeError(f"the handler returned {type(outcome).__name__}, which is no outcome")
+    return outcome
 
 
 def _commit(runtime: Runtime, context: JobContext, done: Done) -> None:
     """Write the outcome's domain rows, its children and the settlement in one transaction, which holds the claim.
 
-    Raises `ClaimLost`, and whatever the outcome's `writes` raises; nothing is written then.
+    Raises `ClaimLost`, and whatever the outcome's `writes` raises; nothing is written then. While the database is away,
+    children alone are tried again; `writes` may have changed what the handler holds, and is not called twice.
     """
     check_output(done.output)
     job = context.job
     context.is_committing = True
-    with runtime.database.claimed(job.org_id, job.job_id, job.token) as tx:
-        if done.writes is not None:
-            done.writes(tx)
-        enqueue_jobs(tx, [job.child(child) for child in done.children])
-        woken = ledger.settle_held(tx, job, done.output, context.cost_microcents, began_at=context.began_at)
-        tx.after_commit(lambda: runtime.publisher.publish(woken))
+
+    def commit() -> None:
+        with runtime.database.claimed(job.org_id, job.job_id, job.token) as tx:
+            if done.writes is not None:
+                done.writes(tx)
+                tx.restore()
+            enqueue_jobs(tx, [job.child(child) for child in done.children])
+            woken = ledger.settle_held(tx, job, done.output, context.cost_microcents, began_at=context.began_at)
+            tx.after_commit(lambda: runtime.publisher.publish(woken))
+
+    if done.writes is None:
+        retry_while_away(runtime, commit)
+    else:
+        commit()
 
 
 def _outcome_of(context: JobContext, call: Callable[[], T]) -> T | Cancel | Failure:
@@ -162,7 +187,7 @@ def _outcome_of(context: JobContext, call: Callable[[], T]) -> T | Cancel | Fail
 def conclude(runtime: Runtime, context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> str:
     """Turn the outcome into a settlement and write it."""
     settlement = decide(runtime, context, job_type, outcome)
-    if _settle(runtime, context, settlement).refused:
+    if _settle(runtime, settlement).refused:
         context.log.warning("settlement_refused", state=settlement.state.value)
         return "claim_lost"
     context.log.info("job_settled", state=settlement.state.value, error=settlement.error)
@@ -189,24 +214,17 @@ def decide(runtime: Runtime, context: JobContext, job_type: Job[Any], outcome: O
     )
 
 
-def _settle(runtime: Runtime, context: JobContext, settlement: Settlement) -> Settled:
+def _settle(runtime: Runtime, settlement: Settlement) -> Settled:
     def write() -> Settled:
         with runtime.database.ledger() as tx:
             settled = ledger.settle(tx, [settlement])
-            if not settled.refused:
-                _follow_up(tx, context.job, settlement)
+            if settlement.gate is not None and not settled.refused:
+                _close_gate(tx, settlement.gate)
             hints: Sequence[Hint] = settled.hints
             tx.after_commit(lambda: runtime.publisher.publish(hints))
             return settled
 
     return retry_while_away(runtime, write)
-
-
-def _follow_up(tx: Transaction, job: ClaimedJob, settlement: Settlement) -> None:
-    if settlement.gate is not None:
-        _close_gate(tx, settlement.gate)
-    if settlement.children:
-        enqueue_jobs(tx, [job.child(child) for child in settlement.children])
 
 
 def _close_gate(tx: Transaction, gate: CloseGate) -> None:

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 import structlog
@@ -36,14 +36,18 @@ class Settlements:
         self._process = process
         self._held = held
         self._reports: deque[Report] = deque()
+        self._locked: list[Report] = []
+        """Of jobs that somebody else has locked: tried again apart from all others, and without waiting."""
         self._given_up: set[tuple[UUID, UUID]] = set()
-        """Of the reports that are being written: those that wait for a lock, and are tried again later."""
+        """Of the reports that are being written: those that could not be, and are tried again later."""
+        self._busy: set[tuple[UUID, UUID]] = set()
+        """The same: those of jobs that somebody else has locked."""
         self.refused = 0
         """Settlements whose claims were lost, since this worker began."""
 
     def __len__(self) -> int:
         """How many reports wait."""
-        return len(self._reports)
+        return len(self._reports) + len(self._locked)
 
     def add(self, reports: Sequence[Report]) -> None:
         """Take reports; from any thread."""
@@ -55,28 +59,43 @@ class Settlements:
         Whatever is raised, the reports are kept: what came of these jobs is known here and nowhere else.
         """
         reports = [self._reports.popleft() for _ in range(min(len(self._reports), MOST_AT_ONCE))]
-        unwritten = reports
-        self._given_up = set()
         try:
-            self._settle([report.settlement for report in reports if report.settlement is not None])
-            unwritten = []
+            written = self._write(reports, self._settle)
+            reports = []
         finally:
-            self._reports.extendleft(reversed(unwritten))
-        if not self._given_up:
-            return reports
-        self._reports.extend(report for report in reports if (report.job_id, report.token) in self._given_up)
-        return [report for report in reports if (report.job_id, report.token) not in self._given_up]
+            self._reports.extendleft(reversed(reports))
+        if self._locked:
+            again, self._locked = self._locked[:MOST_AT_ONCE], self._locked[MOST_AT_ONCE:]
+            try:
+                written += self._write(again, self._settle_free)
+                again = []
+            finally:
+                self._locked += again
+        return written
 
-    def _settle(self, settlements: Sequence[Settlement], *, last: bool = False) -> None:
+    def _write(self, reports: Sequence[Report], settle: Callable[[Sequence[Settlement]], object]) -> list[Report]:
+        """Settle these reports and return those that are written; what waits is kept where it is tried again."""
+        self._given_up, self._busy = set(), set()
+        settle([report.settlement for report in reports if report.settlement is not None])
+        if not (self._given_up or self._busy):
+            return list(reports)
+        self._locked += [report for report in reports if (report.job_id, report.token) in self._busy]
+        self._reports.extend(report for report in reports if (report.job_id, report.token) in self._given_up)
+        return [report for report in reports if (report.job_id, report.token) not in self._given_up | self._busy]
+
+    def _settle(self, settlements: Sequence[Settlement], *, last: bool = False, wait: bool = True) -> None:
         if not settlements:
             return
         try:
             with self._process.database.pinned() as tx:
-                settled = ledger.settle(tx, settlements)
+                settled = ledger.settle(tx, settlements, wait=wait)
         except Failure as failure:
             if is_away(failure):
                 raise
-            self._settle_apart(settlements, failure, last=last)
+            if wait and isinstance(failure, StatementAborted) and len(settlements) > 1:
+                self._settle_free(settlements)
+            else:
+                self._settle_apart(settlements, failure, last=last)
             return
         except UNWRITABLE as error:
             if last:
@@ -84,10 +103,17 @@ class Settlements:
             problem = Invalid("outcome", f"cannot be written: {type(error).__name__}")
             self._settle_apart(settlements, problem, last=last)
             return
+        self._busy.update((one.job_id, one.token) for one in settlements if one.job_id in settled.locked)
         self._process.publisher.publish(settled.hints)
         if settled.refused:
             self.refused += len(settled.refused)
             log.warning("settlements_refused", jobs=len(settled.refused), reason="their claims were lost")
+
+    def _settle_free(self, settlements: Sequence[Settlement]) -> None:
+        """Settle what nobody has locked: one handler that holds its job's row keeps no other job from its end."""
+        self._settle(settlements, wait=False)
+        if self._busy:
+            log.warning("settlements_locked", jobs=len(self._busy), reason="somebody has locked their rows")
 
     def _postpone(self, settlements: Sequence[Settlement]) -> None:
         self._given_up.update((settlement.job_id, settlement.token) for settlement in settlements)

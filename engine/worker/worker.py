@@ -4,10 +4,12 @@ import gc
 import logging
 import math
 import os
+import signal
 import sys
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from functools import partial
 from typing import Any, NoReturn
 
 import structlog
@@ -23,12 +25,13 @@ from celery.apps.worker import (
 from celery.platforms import EX_FAILURE
 
 from domain.jobs.failures import Failure
+from domain.jobs.liveness import WorkerCondition
 from engine.celery_patches.draining_worker import DrainingWorker
 from engine.celery_patches.prefork_sentinels import watch_again
 from engine.process.database_away import retry_while_away
 from engine.process.runtime import runtime
 from engine.worker.lease import LeaseKeeper, renew
-from engine.worker.watchdog import LOOK_S, end_without, report_deaths
+from engine.worker.watchdog import ENDING_S, LOOK_S, Watchdog, end_without, report_deaths
 from observability import logs
 from storage.ledger import recovery
 
@@ -56,13 +59,37 @@ class FleetWorker(DrainingWorker):
         """Take part in the fleet, with a lease before anything can be claimed."""
         super().on_init_blueprint()
         spare_the_collector()
-        signals.worker_shutting_down.connect(begin_stopping, weak=False)
+        signals.worker_shutting_down.connect(self.begin_grace)
         signals.worker_shutdown.connect(return_claims, weak=False)
         report_deaths()
-        self.watched_threads: list[threading.Thread] = [keep_lease()]
+        watchdog = Watchdog(runtime(), self.condition, self.let_go)
+        watchdog.start()
+        self.watched_threads: list[threading.Thread] = [watchdog, keep_lease()]
 
     grace_ends_at = math.inf
-    """Until when running jobs may go on; a warm shutdown waits for as long as they take."""
+    """Until when running jobs may go on; from the first signal, warm or cold, they have the grace."""
+
+    end_is_near = False
+    """Whether a cold shutdown was asked for."""
+
+    def begin_grace(self, **_: object) -> None:
+        """Begin to stop; what runs may end within the grace."""
+        begin_stopping()
+        self.grace_ends_at = min(self.grace_ends_at, time.monotonic() + runtime().settings.shutdown_grace_s)
+
+    def condition(self) -> WorkerCondition | None:
+        """What the watchdog looks at; None before there is a ledger loop."""
+        consumer = getattr(self, "consumer", None)
+        return consumer and consumer.condition()
+
+    def let_go(self) -> None:
+        """Give back what is held, and kill the pool's children: one that hangs would outlive this process."""
+        try:
+            return_claims()
+        finally:
+            for child in self.pool.info.get("processes", ()) if self.pool else ():
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
 
     def install_platform_tweaks(self, worker: Any) -> None:  # noqa: ANN401 - Celery ships no types
         """Take the signals of a cold shutdown ourselves.
@@ -82,10 +109,11 @@ class FleetWorker(DrainingWorker):
         install_worker_term_hard_handler(self, sig="SIGINT", callback=FleetWorker.end_soon, verbose=False)
 
     def end_soon(self) -> None:
-        """Begin the grace; asked again, end it; asked once more, leave at once."""
-        if self.grace_ends_at == math.inf:
+        """Begin the grace, if none has begun; asked again, end it; asked once more, leave at once."""
+        if not self.end_is_near:
             safe_say("worker: Hitting Ctrl+C again will terminate all running tasks!", sys.__stdout__)
-            self.grace_ends_at = time.monotonic() + runtime().settings.shutdown_grace_s
+            self.end_is_near = True
+            self.begin_grace()
         elif self.grace_ends_at:
             self.grace_ends_at = 0.0
         else:
@@ -95,23 +123,23 @@ class FleetWorker(DrainingWorker):
         """Enter the event loop, with all children."""
         watch_again(self.pool)
         super().register_with_event_loop(hub)
-        hub.call_repeatedly(LOOK_S, self.check_threads)
+        hub.call_repeatedly(LOOK_S, self.check)
 
-    def check_threads(self) -> None:
-        """End when a thread that must live has ended; raises `WorkerShutdown`."""
+    def check(self) -> None:
+        """End when a thread that must live has ended, or too many slots hang; raises `WorkerShutdown`."""
         if not runtime().stopping.is_set():
             end_without(self.watched_threads)
 
     def stop(self, in_sighandler: bool = False, exitcode: int | None = None) -> None:  # noqa: FBT001, FBT002 - Celery's signature
-        """Stop; after a failure of the event loop within the grace, for what runs may never be heard of again."""
-        if exitcode and self.grace_ends_at == math.inf:
-            self.grace_ends_at = time.monotonic() + runtime().settings.shutdown_grace_s
+        """Stop within the grace; soon after a failure, for what runs may never be heard of again."""
+        self.begin_grace()
+        if exitcode:
+            self.grace_ends_at = min(self.grace_ends_at, time.monotonic() + ENDING_S)
         super().stop(in_sighandler, exitcode)
 
     def terminate(self, in_sighandler: bool = False) -> None:  # noqa: FBT001, FBT002 - Celery's signature
         """Let running jobs end within the grace, and give back what is held: after this Celery sends no signal."""
-        if self.grace_ends_at == math.inf:
-            self.grace_ends_at = time.monotonic() + runtime().settings.shutdown_grace_s
+        self.begin_grace()
         self.drain()
         return_claims()
         super().terminate(in_sighandler)
@@ -127,8 +155,8 @@ class FleetWorker(DrainingWorker):
         self.consumer.drain(lambda: self.grace_ends_at)
         if not self.consumer.ledger_loop.idle:
             with ExitStack() as ending:
-                ending.push(end_process)
-                return_claims()
+                ending.push(partial(end_process, self.exitcode or EX_FAILURE))
+                ending.callback(self.let_go)
                 self._return_messages()
 
     def _return_messages(self) -> None:
@@ -140,12 +168,12 @@ class FleetWorker(DrainingWorker):
             log.warning("messages_not_returned", error=type(error).__name__)
 
 
-def end_process(_kind: object, error: BaseException | None, _trace: object) -> NoReturn:
+def end_process(status: int, _kind: object, error: BaseException | None, _trace: object) -> NoReturn:
     """End at once, whatever the pool is at and whatever went wrong: what was not given back waits for its lease."""
     if error is not None:
         log.error("claims_not_returned", exc_info=error)
     logging.shutdown()
-    os._exit(EX_FAILURE)
+    os._exit(status)
 
 
 def configure_logging(**_: object) -> None:

@@ -11,9 +11,12 @@ from anthropic.types import TextBlockParam, ToolParam
 
 from domain.jobs.failures import Failure
 from domain.scheduling.money import tokens_at_most
+from observability.job_spans import call_span
 from providers.anthropic.failures import failure_of, unreadable
+from providers.anthropic.limited_client import limited
 from providers.anthropic.models import Manner, cost_microcents, manner_of
 from providers.ports import Meter, ModelAnswer, ModelRequest, Usage
+from providers.time_limit import TimeLimit
 
 OWN_ADDRESS = "https://api.anthropic.com"
 CREATE = "anthropic.messages.create"
@@ -33,7 +36,7 @@ def utc_now() -> datetime:
 class AnthropicModel:
     """Implements `providers.ports.LanguageModel`; safe to share between threads, built after any fork.
 
-    `timeout_s` bounds each wait on the socket. Nothing is repeated: a repeated call is billed again.
+    `timeout_s` bounds each call in all. Nothing is repeated: a repeated call is billed again.
     """
 
     def __init__(
@@ -51,12 +54,14 @@ class AnthropicModel:
         """
         self._clock = clock
         self._meter = meter
+        self._limit = TimeLimit()
+        self._limit_s = timeout_s
         self._client = Anthropic(
             api_key=api_key,
             base_url=base_url or OWN_ADDRESS,
             timeout=timeout_s,
             max_retries=0,
-            http_client=DefaultHttpxClient(follow_redirects=False),
+            http_client=limited(DefaultHttpxClient(follow_redirects=False), self._limit),
         )
 
     def __enter__(self) -> Self:
@@ -100,8 +105,11 @@ class AnthropicModel:
 
     def _answer(self, request: ModelRequest) -> "_Answer":
         self._meter(CREATE, 1)
+        self._limit.begin(self._limit_s)
         try:
-            response = self._client.messages.with_raw_response.create(**_body(request)).http_response
+            with call_span("anthropic", "POST", str(self._client.base_url)) as traced:
+                response = self._client.messages.with_raw_response.create(**_body(request)).http_response
+                traced.note({"http.response.status_code": response.status_code})
             return _Answer.model_validate_json(response.content).identified(response.headers.get("request-id"))
         except (APIStatusError, APIConnectionError) as error:
             failure: Failure = failure_of(error, self._clock())
@@ -112,15 +120,17 @@ class AnthropicModel:
 
 
 class _CacheCreation(pydantic.BaseModel):
-    ephemeral_5m_input_tokens: int = 0
-    ephemeral_1h_input_tokens: int = 0
+    ephemeral_5m_input_tokens: pydantic.NonNegativeInt = 0
+    ephemeral_1h_input_tokens: pydantic.NonNegativeInt = 0
 
 
 class _Usage(pydantic.BaseModel):
-    input_tokens: int
-    output_tokens: int
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
+    """What is billed; a count below zero is no usage, and would give the org money back."""
+
+    input_tokens: pydantic.NonNegativeInt
+    output_tokens: pydantic.NonNegativeInt
+    cache_read_input_tokens: pydantic.NonNegativeInt | None = None
+    cache_creation_input_tokens: pydantic.NonNegativeInt | None = None
     cache_creation: _CacheCreation | None = None
 
     def as_usage(self) -> Usage:

@@ -129,7 +129,7 @@ def get_status(url: str) -> int | None:
 
 
 def _gateway(addresses: Addresses) -> list[str]:
-    return ["uvicorn", "gateway.app:create", "--factory", "--host", LOOPBACK, "--port", port_of(addresses.gateway)]
+    return ["gateway", "--host", LOOPBACK, "--port", port_of(addresses.gateway)]
 
 
 def _flower(addresses: Addresses) -> list[str]:

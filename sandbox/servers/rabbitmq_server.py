@@ -67,7 +67,7 @@ class RabbitServer(ServerProcess):
     def kill(self, *, data: bool) -> None:
         """End it with SIGKILL; without `data` the next start finds nothing."""
         self.process.sweep()
-        self.process.wait(within=10.0)
+        self.process.stop(within=10.0)
         if not data:
             shutil.rmtree(self.folder / "data", ignore_errors=True)
 
@@ -75,6 +75,7 @@ class RabbitServer(ServerProcess):
         """End it and its port mapper, without a clean shutdown: its data is not needed any more."""
         if self.process.running:
             self.kill(data=True)
+        self.process.stop()  # it has ended; its lifeline has not
         self._mapper.stop()
 
     def answers(self) -> bool:
@@ -95,6 +96,11 @@ class RabbitServer(ServerProcess):
             timeout=COMMAND_WITHIN_S,
             check=False,
         )
+
+
+def is_installed() -> bool:
+    """Whether RabbitMQ can be started here."""
+    return any(shutil.which("rabbitmq-server", path=str(Path(place))) for place in PLACES)
 
 
 def find_program(name: str) -> str:

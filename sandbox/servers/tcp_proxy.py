@@ -1,4 +1,4 @@
-"""A TCP proxy on the loopback that cuts, stalls and resumes connections: a network that can be made to fail."""
+"""A TCP proxy on the loopback that cuts, stalls, silences and slows connections: a network that can be made to fail."""
 
 import asyncio
 import contextlib
@@ -32,6 +32,7 @@ class TcpProxy(Startable):
         self.upstream = upstream
         self.port = find_free_port() if port is None else port
         self.stalled = False
+        self._trickle_s: float | None = None
         self._ends: set[_End] = set()
         self._connecting: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -50,6 +51,20 @@ class TcpProxy(Startable):
     def stall(self) -> None:
         """Forward nothing on any connection; new connections are accepted and stall too."""
         self._in_loop(lambda: self._hold(stalled=True))
+
+    def silence(self) -> int:
+        """Forward nothing more on the connections of now, for ever; returns how many clients had one.
+
+        All stay open and take what is sent, as behind a gateway that forgot them. New connections work.
+        """
+        return self._in_loop(self._silence_all)
+
+    def trickle(self, *, every_s: float | None) -> None:
+        """Let answers through one byte at a time, one in so many seconds; None forwards what has waited, and all more.
+
+        What clients send is forwarded at once.
+        """
+        self._in_loop(lambda: self._slow_down(every_s))
 
     def resume(self) -> None:
         """Forward again, beginning with the bytes that have waited."""
@@ -110,6 +125,7 @@ class TcpProxy(Startable):
         client.peer, server.peer = server, client
         if client not in self._ends:
             server.reset()
+        server.slow_down(self._trickle_s)
         for end in (client, server):
             end.hold(stalled=self.stalled)
 
@@ -118,6 +134,19 @@ class TcpProxy(Startable):
         for end in list(self._ends):
             end.reset()
         return cut
+
+    def _silence_all(self) -> int:
+        silenced = 0
+        for end in self._ends:
+            end.silenced = True
+            silenced += end.is_client
+        return silenced
+
+    def _slow_down(self, every_s: float | None) -> None:
+        self._trickle_s = every_s
+        for end in self._ends:
+            if not end.is_client:
+                end.slow_down(every_s)
 
     def _hold(self, *, stalled: bool) -> None:
         self.stalled = stalled
@@ -132,6 +161,9 @@ class _End(asyncio.Protocol):
         self.peer: _End | None = None
         self.is_client = on_client is not None
         self.closed = asyncio.Event()
+        self.silenced = False
+        self._trickle_s: float | None = None
+        self._waiting = bytearray()
         self._ends = ends
         self._on_client = on_client
         self._stalled = True  # until both ends are connected
@@ -146,8 +178,35 @@ class _End(asyncio.Protocol):
             self._on_client(self)
 
     def data_received(self, data: bytes) -> None:
+        if self.silenced:
+            return
+        if self._trickle_s is None and not self._waiting:
+            self._pass_on(data)
+            return
+        first = not self._waiting
+        self._waiting += data
+        if first:
+            self._drop()
+
+    def _pass_on(self, data: bytes) -> None:
         if self.peer is not None and self.peer._transport is not None:  # noqa: SLF001  # the other half of one thing
             self.peer._transport.write(data)  # noqa: SLF001  # as above
+
+    def _drop(self) -> None:
+        """Pass on one byte of what waits, and the next one later; all of it when the trickle has ended."""
+        if self.silenced or self._transport is None or self._transport.is_closing():
+            return
+        amount = len(self._waiting) if self._trickle_s is None else 1
+        data, self._waiting = bytes(self._waiting[:amount]), self._waiting[amount:]
+        self._pass_on(data)
+        if self._waiting and self._trickle_s is not None:
+            asyncio.get_running_loop().call_later(self._trickle_s, self._drop)
+
+    def slow_down(self, every_s: float | None) -> None:
+        """Pass on one byte in so many seconds; with None everything."""
+        self._trickle_s = every_s
+        if every_s is None and self._waiting:
+            self._drop()
 
     def pause_writing(self) -> None:
         self._fill(full=True)
@@ -158,6 +217,8 @@ class _End(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._ends.discard(self)
         self.closed.set()
+        if self.silenced:
+            return  # the other end never hears of it
         if self.peer is None or self.peer._transport is None:  # noqa: SLF001  # as above
             return
         if exc is not None:

@@ -3,11 +3,20 @@
 from psycopg.types.json import Jsonb
 
 from domain.jobs.job import ClaimedJob, JsonObject
+from domain.text.redaction import redact
 from storage.postgres.database import Transaction
 
 
 def append(tx: Transaction, job: ClaimedJob, event: str, data: JsonObject) -> None:
-    """Write an event of something that a job did or found, with the job's whole context."""
+    """Write an event of something that a held job did or found, with the job's whole context.
+
+    Raises `ClaimLost`, and `Forbidden` for an event that the job's type does not list (`@job(audits=…)`).
+    """
+    tx.run("append_event", job_id=job.job_id, token=job.token, event=event, data=Jsonb(redact(data)))
+
+
+def record(tx: Transaction, job: ClaimedJob, event: str, data: JsonObject) -> None:
+    """Write an event of the frame about a job, held or not, with the job's whole context; as the ledger role only."""
     tx.run(
         "append_audit",
         event=event,
@@ -20,5 +29,5 @@ def append(tx: Transaction, job: ClaimedJob, event: str, data: JsonObject) -> No
         job_id=job.job_id,
         job_type=job.job_type,
         attempt=job.attempt,
-        data=Jsonb(data),
+        data=Jsonb(redact(data)),
     )

@@ -1,13 +1,15 @@
 """Effects and steps as the ledger keeps them, every write under the claim that causes it."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from domain.jobs.effects import KEEP_EFFECT_FOR, Standing, Strategy
+from domain.jobs.effects import KEEP_EFFECT_FOR, EffectStatus, Standing, Strategy
 from domain.jobs.failures import ClaimLost
 from domain.jobs.job import ClaimedJob, JsonObject
+from domain.text.redaction import redact_document
 from storage.postgres.database import Transaction
 
 
@@ -17,10 +19,29 @@ class Intent:
 
     standing: Standing
     result: JsonObject | None
+    claim_left: timedelta = timedelta(0)
+    """How long the attempt may still take before its deadline takes the claim away."""
+    in_flight_for: timedelta = timedelta(0)
+    """How long the call of an earlier attempt may still be under way; not above zero when it cannot be."""
+    known_for: timedelta = timedelta(0)
+    """Since when the provider may know the key."""
+    request: bytes | None = None
+    """What an earlier attempt sent under this key."""
 
 
-def begin_effect(tx: Transaction, job: ClaimedJob, key: str, strategy: Strategy) -> Intent:
-    """Write the intent to act, as the ledger role or in a tenant's transaction; raises `ClaimLost`."""
+def begin_effect(
+    tx: Transaction,
+    job: ClaimedJob,
+    key: str,
+    strategy: Strategy,
+    *,
+    lasts: timedelta = timedelta(0),
+    request: bytes | None = None,
+) -> Intent:
+    """Write the intent to act, as the ledger role or in a tenant's transaction; raises `ClaimLost`.
+
+    The call that follows may take so long; a repeated call must send `request` again.
+    """
     rows = tx.run(
         "begin_effect",
         job_id=job.job_id,
@@ -28,17 +49,40 @@ def begin_effect(tx: Transaction, job: ClaimedJob, key: str, strategy: Strategy)
         key=key,
         strategy=strategy.value,
         keep_for=KEEP_EFFECT_FOR,
+        lasts=lasts,
+        request=request,
     )
     if not rows:
         raise ClaimLost(f"the claim was lost before effect {key} began")
-    return Intent(Standing(rows[0].what), rows[0].result)
+    row, none = rows[0], timedelta(0)
+    return Intent(
+        Standing(row.what),
+        row.result,
+        claim_left=row.claim_left or none,
+        in_flight_for=row.in_flight_for or none,
+        known_for=row.known_for or none,
+        request=row.first_request,
+    )
+
+
+def announce_call(tx: Transaction, job: ClaimedJob, key: str, lasts: timedelta) -> timedelta:
+    """Write that the intent's call begins now and may take so long; raises `ClaimLost`.
+
+    Returns how long the attempt may still take.
+    """
+    left: timedelta | None = tx.run("announce_call", job_id=job.job_id, token=job.token, key=key, lasts=lasts)[
+        0
+    ].claim_left
+    if left is None:
+        raise ClaimLost(f"the claim was lost before effect {key} was called")
+    return left
 
 
 def finish_effect(
     tx: Transaction,
     job: ClaimedJob,
     key: str,
-    status: str,
+    status: EffectStatus,
     *,
     result: JsonObject | None = None,
     error: JsonObject | None = None,
@@ -49,9 +93,9 @@ def finish_effect(
         job_id=job.job_id,
         token=job.token,
         key=key,
-        status=status,
-        result=None if result is None else Jsonb(result),
-        error=None if error is None else Jsonb(error),
+        status=status.value,
+        result=None if result is None else Jsonb(redact_document(result)),
+        error=None if error is None else Jsonb(redact_document(error)),
     )
     return bool(rows[0].finished)
 
@@ -64,10 +108,18 @@ def load_step(tx: Transaction, job_id: UUID, name: str) -> JsonObject | None:
     return rows[0].result if rows else None
 
 
-def save_step(tx: Transaction, job: ClaimedJob, name: str, result: JsonObject, cost_microcents: int) -> None:
-    """Keep a step's result; raises `ClaimLost`."""
+def save_step(
+    tx: Transaction, job: ClaimedJob, name: str, result: JsonObject, cost_microcents: int, *, took: timedelta
+) -> None:
+    """Keep a step's result, whose work took so long; raises `ClaimLost`."""
     rows = tx.run(
-        "save_step", job_id=job.job_id, token=job.token, name=name, result=Jsonb(result), cost=cost_microcents
+        "save_step",
+        job_id=job.job_id,
+        token=job.token,
+        name=name,
+        result=Jsonb(redact_document(result)),
+        cost=cost_microcents,
+        took=took,
     )
     if not rows:
         raise ClaimLost(f"the claim was lost before step {name} was kept")

@@ -30,6 +30,8 @@ class JobType:
     providers: tuple[str, ...]
     on_end: str | None = None
     """The function `postroom.<on_end>(jsonb)` that is called in the transaction that ends a job of this type."""
+    audits: tuple[str, ...] = ()
+    """The events that a handler of this type may append to the audit log."""
 
 
 def publish(tx: Transaction, job_types: Sequence[JobType]) -> None:
@@ -55,4 +57,5 @@ def publish(tx: Transaction, job_types: Sequence[JobType]) -> None:
             light=kind.light,
             providers=list(kind.providers),
             on_end=kind.on_end,
+            audits=list(kind.audits),
         )

@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 from domain.jobs.job import ActorType, ClaimedJob, Enqueued, Hint, JsonObject, NewJob, Origin, State
 from domain.jobs.lifecycle import Settlement
 from domain.scheduling.backlog_demand import BacklogKey, Cursors, Demand
+from domain.text.redaction import redact_document, redact_text
 from storage.ledger.requests import Requests, as_requests
 from storage.postgres.arrays import array, column
 from storage.postgres.database import Transaction
@@ -24,6 +25,16 @@ NO_OUTPUT: JsonObject = {}
 
 OVER = frozenset({"expired", "canceled"})
 """What the ledger answers to a claim of a job that must end instead."""
+
+CLAIM_COLUMNS = (
+    "answer", "refused_id", "place", "since",
+    "job_id", "job_type", "queue", "org_id", "project_id", "payload", "payload_version", "attempt", "max_attempts",
+    "losses", "deadline", "created_at", "started", "suspect", "actor_type", "actor_id", "request_id", "correlation_id",
+    "traceparent", "free_returns",
+)  # fmt: skip
+"""Of a claim's answer, in the order in which `_read_claims` takes them."""
+
+SETTLE_COLUMNS = ("what", "job_id", "job_type", "queue", "light")
 
 ACTORS = {kind.value: kind for kind in ActorType}
 """Looked up once per claimed job; the enumeration itself takes ten times as long to answer."""
@@ -60,6 +71,8 @@ class Settled:
     """The job of each settlement whose claim was lost, and of which nothing was written."""
     hints: tuple[Hint, ...]
     """Jobs that waited for a concurrency key, to be published."""
+    locked: frozenset[UUID] = frozenset()
+    """Jobs that somebody else has locked, and of which nothing was written; only when nobody was waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +131,14 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
     lease: timedelta,
     starts: Sequence[bool] | None = None,
     demand: Demand = NO_DEMAND,
+    begins: Demand = NO_DEMAND,
     cursors: Cursors = NO_CURSORS,
     token: UUID | None = None,
 ) -> Claims:
     """Take queued jobs for a process; those that `starts` begin with their claim, by default all of them.
 
-    `demand` brings light jobs from backlogs along, as many as there are, from the `cursors` on; only suspects begin.
+    `demand` brings jobs from backlogs along, as many as there are, from the `cursors` on; of each
+    backlog key so many begin with their claim as `begins` says, and suspects.
 
     With the job's id, `token` names each claim, so that who lost the answer can still give them back; by default a
     fresh one.
@@ -131,12 +146,15 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
     token = token or uuid4()
     rows = tx.tuples(
         "claim_jobs",
+        CLAIM_COLUMNS,
         job_ids=array(job_ids),
         starts=array([True] * len(job_ids) if starts is None else starts),
         queues=array(key.queue for key in demand),
         priorities=array(key.priority for key in demand),
+        lights=array(key.light for key in demand),
         org_ids=array(key.org_id for key in demand),
         counts=array(demand.values()),
+        begins=column([begins.get(key, 0) for key in demand], 0),
         cursors=column(cursors.get(key) for key in demand),
         token=token,
         worker_id=worker_id,
@@ -146,14 +164,14 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
 
 
 def _read_claims(rows: Sequence[tuple[Any, ...]], token: UUID, keys: Sequence[BacklogKey]) -> Claims:
-    """The answer of claim_jobs, whose columns have these names; without them where they cost more than the values."""
+    """The answer of claim_jobs: rows of `CLAIM_COLUMNS`."""
     jobs: list[ClaimedJob] = []
     refused: dict[UUID, str] = {}
     cursors: dict[BacklogKey, datetime] = {}
     for (
         answer, refused_id, place, since,
         job_id, job_type, queue, org_id, project_id, payload, payload_version, attempt, max_attempts, losses, deadline,
-        created_at, started, suspect, actor_type, actor_id, request_id, correlation_id, traceparent, _,
+        created_at, started, suspect, actor_type, actor_id, request_id, correlation_id, traceparent, returns,
     ) in rows:  # fmt: skip
         if answer == "claimed":
             origin = Origin(ACTORS[actor_type], actor_id, request_id, correlation_id, traceparent)
@@ -175,6 +193,7 @@ def _read_claims(rows: Sequence[tuple[Any, ...]], token: UUID, keys: Sequence[Ba
                     created_at,
                     started,
                     suspect,
+                    returns,
                 )
             )
         elif answer == "cursor":
@@ -191,12 +210,13 @@ def end_unclaimed(tx: Transaction, job_ids: Sequence[UUID]) -> None:
         tx.run("end_unclaimed", job_ids=list(job_ids))
 
 
-def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
-    """Write what became of jobs, of those whose claims still hold."""
+def settle(tx: Transaction, settlements: Sequence[Settlement], *, wait: bool = True) -> Settled:
+    """Write what became of jobs, of those whose claims still hold; without `wait`, of those that nobody has locked."""
     # All writers lock jobs by their ids: two that settle the same ones must not wait for each other.
     settlements = sorted(settlements, key=attrgetter("job_id.int"))
     rows = tx.tuples(
-        "settle_jobs",
+        "settle_jobs" if wait else "settle_free_jobs",
+        SETTLE_COLUMNS,
         job_ids=array([s.job_id for s in settlements]),
         tokens=array([s.token for s in settlements]),
         states=column([s.state for s in settlements], State.SUCCEEDED),
@@ -204,15 +224,17 @@ def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
         attempt_deltas=column([s.attempt_delta for s in settlements], 0),
         loss_deltas=column([s.loss_delta for s in settlements], 0),
         started_ats=column([s.started_at for s in settlements]),
-        outputs=column([s.output for s in settlements], NO_OUTPUT),
-        errors=column([s.error for s in settlements]),
+        outputs=column([s.output and redact_document(s.output) for s in settlements], NO_OUTPUT),
+        errors=column([s.error and redact_document(s.error) for s in settlements]),
         costs=column([s.cost_microcents for s in settlements], 0),
-        reasons=column([s.reason for s in settlements]),
-        details=column([s.detail or None for s in settlements]),
+        reasons=column([s.reason and redact_text(s.reason) for s in settlements]),
+        details=column([redact_document(s.detail) if s.detail else None for s in settlements]),
         suspects=column([s.suspect for s in settlements], absent=False),
+        return_deltas=column([s.returns for s in settlements], 0),
     )
     refused = tuple(job_id for what, job_id, *_ in rows if what == "refused")
-    return Settled(refused, tuple(Hint(*named) for what, *named in rows if what == "woken"))
+    locked = frozenset() if wait else frozenset(job_id for what, job_id, *_ in rows if what == "locked")
+    return Settled(refused, tuple(Hint(*named) for what, *named in rows if what == "woken"), locked)
 
 
 def record_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]) -> None:
@@ -225,9 +247,16 @@ def record_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]
     )
 
 
-def renew_lease(tx: Transaction, worker: Worker, lease: timedelta) -> None:
-    """Register a process, or renew its lease."""
-    tx.run("renew_lease", **asdict(worker), lease=lease)
+def renew_lease(tx: Transaction, worker: Worker, lease: timedelta) -> datetime:
+    """Register a process, or renew its lease; returns the database's time."""
+    at: datetime = tx.run("renew_lease", **asdict(worker), lease=lease)[0].at
+    return at
+
+
+def read_time(tx: Transaction) -> datetime:
+    """The database's time."""
+    at: datetime = tx.raw("select clock_timestamp() as at")[0].at
+    return at
 
 
 def cancel(
@@ -262,7 +291,7 @@ def settle_held(
         {
             "job": job.job_id,
             "token": job.token,
-            "output": Jsonb(output),
+            "output": Jsonb(redact_document(output)),
             "cost": cost_microcents,
             "began_at": began_at,
         },
@@ -274,7 +303,7 @@ def record_progress(tx: Transaction, job: ClaimedJob, document: JsonObject) -> b
     """Keep how far a job is; false when its claim is lost."""
     rows = tx.raw(
         "update jobs set progress = %(progress)s where id = %(job)s and claim_token = %(token)s returning id",
-        {"progress": Jsonb(document), "job": job.job_id, "token": job.token},
+        {"progress": Jsonb(redact_document(document)), "job": job.job_id, "token": job.token},
     )
     return bool(rows)
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from domain.jobs.lifecycle import LossCause, LostClaim, lose_claim
-from storage.ledger.ledger import Moved, settle, woken
+from storage.ledger.ledger import Moved, end_unclaimed, settle, woken
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
@@ -23,6 +23,13 @@ def rescue(tx: Transaction, *, batch: int) -> Moved:
         return Moved(frozenset(), ())
     settled = settle(tx, [lose_claim(claim) for claim in lost])
     return Moved(frozenset(claim.job_id for claim in lost) - frozenset(settled.refused), settled.hints)
+
+
+def end_expired(tx: Transaction, *, most: int) -> int:
+    """End parked jobs that have expired, which releases their keys; returns how many were found."""
+    expired = [row.id for row in tx.run("list_expired", most=most)]
+    end_unclaimed(tx, expired)
+    return len(expired)
 
 
 def return_claims(tx: Transaction, node_id: UUID, lease: timedelta) -> Moved:

@@ -1,7 +1,11 @@
 """Messages that could not become jobs: which task, which field, why. Their content is not kept."""
 
+from collections.abc import Collection
+from uuid import UUID
+
 from psycopg.types.json import Jsonb
 
+from domain.jobs.failures import Invalid
 from domain.jobs.job import NewJob
 from storage.postgres.database import Transaction
 
@@ -15,8 +19,25 @@ def record(tx: Transaction, *, task: str, task_id: str, field: str, reason: str)
     )
 
 
-def write_dead_letter(tx: Transaction, job: NewJob) -> bool:
-    """Insert a job of an unknown type as a dead letter; false when the catalogue knows its type."""
+def unknown_types(tx: Transaction, names: Collection[str]) -> frozenset[str]:
+    """Those of the names that no job type of the fleet has, newer workers' types among them."""
+    if not names:
+        return frozenset()
+    rows = tx.raw(
+        "select n.name from unnest(%(names)s::text[]) as n (name)"
+        " where not exists (select from job_types t where t.name = n.name or n.name = any (t.aliases))",
+        {"names": list(names)},
+    )
+    return frozenset(row.name for row in rows)
+
+
+def write_dead_letter(tx: Transaction, job: NewJob) -> UUID:
+    """Insert a job of an unknown type as a dead letter; returns its id, or that of the job that has its key.
+
+    Raises `Invalid` for a job without a key or an id of its own.
+    """
+    if job.job_id is None or job.idempotency_key is None:
+        raise Invalid("idempotency_key", "is needed, and so is job_id")
     origin = job.origin
     rows = tx.run(
         "insert_dead_on_arrival",
@@ -33,4 +54,10 @@ def write_dead_letter(tx: Transaction, job: NewJob) -> bool:
         correlation_id=origin.correlation_id,
         traceparent=origin.traceparent,
     )
-    return bool(rows)
+    if rows:
+        return UUID(str(rows[0].id))
+    holders = tx.raw(
+        "select job_id from idempotency_keys where org_id = %(org)s and key = %(key)s and kind = 'job'",
+        {"org": job.org_id, "key": job.idempotency_key},
+    )
+    return UUID(str(holders[0].job_id)) if holders else job.job_id

@@ -3,27 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
-
-import psycopg
 
 from domain.jobs.job import Hint
 from domain.scheduling.backlog_demand import Demand
 from domain.scheduling.fairness import Tenant
+from storage.ledger.leadership import Session
 from storage.postgres.database import Transaction
-from storage.postgres.execution import Row
-
-LEADER_KEY = 0x706F7374_726F6F6D
-"""The advisory lock of the relay's leadership: "postroom" in ASCII."""
 
 LAST_ID = UUID(int=2**128 - 1)
 
-Session = psycopg.Connection[Any]
-"""A connection of the relay's own: it holds the lock of leadership and hears the notifications."""
-
 GATE = "gate"
 """What the notification says when a gate was opened."""
+
+RESULT = "result"
+"""What it says when a job ended whose result somebody waits for."""
 
 CHANNEL = "postroom_due"
 """The notification that wakes the relay when a job was enqueued by a producer that cannot publish."""
@@ -58,7 +53,8 @@ Backlog = Mapping[str, Sequence[BacklogClass]]
 
 def publish_due(tx: Transaction, *, batch: int, hint_timeout: timedelta, burst: int) -> Due:
     """Move jobs whose time has come: to the broker, to the backlog, or behind a gate."""
-    return _due(tx.run("publish_due", batch=batch, hint_timeout=hint_timeout, burst=burst))
+    rows = tx.run("publish_due", batch=batch, hint_timeout=hint_timeout, burst=burst)
+    return Due(tuple(Hint(row.id, row.job_type, row.queue, row.light) for row in rows if row.published), len(rows))
 
 
 def backlog(tx: Transaction, queues: Sequence[str]) -> Backlog:
@@ -82,37 +78,14 @@ def waiting_tenants(
     return [Tenant(row.org_id, row.weight) for row in rows]
 
 
-def publish_backlog(
-    tx: Transaction,
-    queue: str,
-    priority: int,
-    *,
-    tenants: Sequence[Tenant],
-    quotas: Mapping[UUID, int],
-    hint_timeout: timedelta,
-) -> Due:
-    """Move the oldest ordinary jobs of each tenant from the backlog to the broker, as many as its quota."""
-    asked = [tenant for tenant in tenants if quotas[tenant.org_id]]
-    return _due(
-        tx.run(
-            "publish_backlog",
-            queue=queue,
-            priority=priority,
-            org_ids=[tenant.org_id for tenant in asked],
-            quotas=[quotas[tenant.org_id] for tenant in asked],
-            weights=[tenant.weight for tenant in asked],
-            hint_timeout=hint_timeout,
-        )
-    )
-
-
-def count_light_backlog(tx: Transaction, demand: Demand) -> Demand:
-    """How many light jobs wait under backlog keys of one queue and priority, counted up to the given numbers."""
+def count_backlog(tx: Transaction, demand: Demand) -> Demand:
+    """How many jobs wait under backlog keys of one queue and backlog class, counted up to the given numbers."""
     first = next(iter(demand))
     rows = tx.run(
-        "count_light_backlog",
+        "count_backlog",
         queue=first.queue,
         priority=first.priority,
+        light=first.light,
         org_ids=[key.org_id for key in demand],
         mosts=list(demand.values()),
     )
@@ -170,25 +143,6 @@ def remember_epoch(tx: Transaction, epoch: str) -> None:
     )
 
 
-def lead(session: Session) -> bool:
-    """Try to become the one active relay; held until the session ends."""
-    row = session.execute("select pg_try_advisory_lock(%s)", (LEADER_KEY,)).fetchone()
-    return bool(row and row[0])
-
-
-def depose(session: Session, silent_for: timedelta) -> bool:
-    """End the session of a leader that has said nothing for so long: it hangs, and would hold the lock for ever."""
-    row = session.execute(
-        "select pg_terminate_backend(a.pid) from pg_locks l join pg_stat_activity a on a.pid = l.pid"
-        " where l.locktype = 'advisory' and l.granted and l.objsubid = 1"
-        " and l.database = (select oid from pg_database where datname = current_database())"
-        " and (l.classid::bigint << 32) + l.objid::bigint = %s"
-        " and a.usename = session_user and a.state_change < clock_timestamp() - %s",
-        (LEADER_KEY, silent_for),
-    ).fetchone()
-    return bool(row and row[0])
-
-
 def listen(session: Session) -> None:
     """Subscribe to the wake-up notification."""
     session.execute(f"listen {CHANNEL}")
@@ -200,7 +154,3 @@ def wait(session: Session, seconds: float) -> frozenset[str]:
     heard = {notice.payload for notice in session.notifies(timeout=seconds, stop_after=1)}
     # All that came meanwhile is heard at once: one look at the backlog answers every caller.
     return frozenset(heard | {notice.payload for notice in session.notifies(timeout=0)}) if heard else frozenset()
-
-
-def _due(rows: Sequence[Row]) -> Due:
-    return Due(tuple(Hint(row.id, row.job_type, row.queue, row.light) for row in rows if row.published), len(rows))

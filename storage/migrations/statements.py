@@ -1,8 +1,9 @@
-"""Runs the SQL files of a migration, in the order it names them."""
+"""Runs the SQL files of a migration, in the order it names them, and builds indexes beside running fleets."""
 
 from pathlib import Path
 
 from alembic import op
+from sqlalchemy import text
 
 FOLDER = Path(__file__).parent / "sql"
 
@@ -15,3 +16,17 @@ def run_files(*names: str) -> None:
         raise RuntimeError("the connection was closed during a migration")
     for name in names:
         raw.execute((FOLDER / f"{name}.sql").read_text(encoding="utf-8"))
+
+
+def build_index(name: str, definition: str) -> None:
+    """Build an index without keeping writers out, as `create index <name> <definition>`.
+
+    PostgreSQL cannot do that in a transaction: what the migration did before is committed. A build that was broken off
+    leaves an index that is not valid; it is dropped and built anew, so that the migration can be repeated.
+    """
+    with op.get_context().autocommit_block():
+        connection = op.get_bind()
+        broken = "select from pg_index where indexrelid = to_regclass(:name) and not indisvalid"
+        if connection.execute(text(broken), {"name": name}).first() is not None:
+            connection.execute(text(f"drop index concurrently {name}"))
+        connection.execute(text(f"create index concurrently if not exists {name} {definition}"))

@@ -8,24 +8,34 @@ import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from math import inf
-from typing import Any
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 import psycopg
 from pydantic_core import from_json
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DisconnectionError
 
+from domain.jobs.failures import Forbidden
 from settings import Settings
+from storage.postgres.bounded import ANSWER_MARGIN_S, BoundedConnection, connect_bounded
+from storage.postgres.closed_connections import replace_closed
 from storage.postgres.execution import ConnectionLost, Row, fetch, prepare_connection, translated
 from storage.postgres.queries import statement
+from storage.postgres.sessions import reset_session, restore_settings, startup_options
 
 LEDGER_ROLE = "postroom_ledger"
 TENANT_ROLE = "postroom_tenant"
 PINNED_TIMEOUT_S = 10.0
 """The longest statement on the connection for claims and settlements; a hook that hangs delays them by as much."""
+PINNED_LOCK_TIMEOUT_S = 1.0
+"""The longest wait for a lock there, for a handler may hold one for long; PostgreSQL lets a deadlock be for as long."""
 SESSION = "postroom:session"
 """What the name of a session of its own begins with: the relay's, whose leader an operator wants to find."""
+
+
+Opened = TypeVar("Opened", bound="Transaction")
 
 
 class Transaction:
@@ -40,9 +50,9 @@ class Transaction:
         """Run a statement file of `storage` and return its rows."""
         return fetch(self._connection, statement(name), parameters)
 
-    def tuples(self, name: str, /, **parameters: object) -> Sequence[tuple[Any, ...]]:
-        """The same, with rows as plain tuples: where they are many, each name costs more than its value."""
-        return fetch(self._connection, statement(name), parameters, named=False)
+    def tuples(self, name: str, columns: Sequence[str], /, **parameters: object) -> Sequence[tuple[Any, ...]]:
+        """The same, with rows as plain tuples of these columns: where rows are many, a name each costs too much."""
+        return fetch(self._connection, statement(name), parameters, columns=columns)
 
     def raw(self, sql: str, parameters: Mapping[str, object] | None = None) -> Sequence[Row]:
         """Run SQL text with `%(name)s` parameters; row-level security is what keeps a handler's inside its org."""
@@ -56,6 +66,30 @@ class Transaction:
         """Make the calls that waited for the commit."""
         for call in self._after_commit:
             call()
+
+
+class TenantTransaction(Transaction):
+    """One open transaction of an org, in which a handler's SQL may have run."""
+
+    def __init__(self, connection: Connection, org_id: UUID, seal: str) -> None:
+        """Put the org on; `seal` is what proves that the frame did."""
+        super().__init__(connection)
+        self._org_id, self._seal = org_id, seal
+        put_on = (
+            "select now(), set_config('postroom.org', %(org)s, true), set_config('postroom.org_seal', %(seal)s, true)"
+        )
+        self._began_at = self.raw(put_on, {"org": str(org_id), "seal": seal})[0].now
+
+    def restore(self) -> None:
+        """Undo what a handler's SQL has set, before the frame writes in the same transaction.
+
+        Raises `Forbidden` when that SQL has ended the transaction: what it wrote no longer depends on the claim.
+        """
+        with translated():
+            lent = cast("psycopg.Connection[Any]", self._connection.connection.driver_connection)
+            began_at = restore_settings(lent, self._org_id, self._seal)
+        if began_at != self._began_at:
+            raise Forbidden("a handler's statement ended its transaction")
 
 
 class PinnedConnection:
@@ -99,18 +133,20 @@ class Database:
         """Prepare the engines; nothing connects yet."""
         self._ledger = _engine(role_url(settings, LEDGER_ROLE), settings, settings.database_pool_size)
         self._tenants = _engine(role_url(settings, TENANT_ROLE), settings, settings.database_pool_size)
+        event.listen(self._tenants, "reset", reset_session)
         self._statements = self._ledger.execution_options(isolation_level="AUTOCOMMIT")
         self._pinned = PinnedConnection(
-            _engine(self._ledger.url, settings, 1, most_s=PINNED_TIMEOUT_S).execution_options(
-                isolation_level="AUTOCOMMIT"
-            )
+            _engine(
+                self._ledger.url, settings, 1, most_s=PINNED_TIMEOUT_S, lock_timeout_s=PINNED_LOCK_TIMEOUT_S
+            ).execution_options(isolation_level="AUTOCOMMIT")
         )
+        self._statement_s = settings.statement_timeout_s
         self._seal_key: str | None = None
 
     @contextmanager
     def ledger(self) -> Iterator[Transaction]:
         """Open a transaction of the frame, which sees every org."""
-        with _transaction(self._ledger) as transaction:
+        with _transaction(self._ledger, Transaction) as transaction:
             yield transaction
 
     @contextmanager
@@ -126,7 +162,7 @@ class Database:
         return self._pinned.statements()
 
     @contextmanager
-    def tenant(self, org_id: UUID) -> Iterator[Transaction]:
+    def tenant(self, org_id: UUID) -> Iterator[TenantTransaction]:
         """Open a transaction that can see and touch one org's rows and no others (promise P6).
 
         The connection may have rested in the pool while PostgreSQL was restarted. The first statement finds that out,
@@ -141,7 +177,7 @@ class Database:
             yield transaction
 
     @contextmanager
-    def claimed(self, org_id: UUID, job_id: UUID, token: UUID) -> Iterator[Transaction]:
+    def claimed(self, org_id: UUID, job_id: UUID, token: UUID) -> Iterator[TenantTransaction]:
         """Open a tenant's transaction that holds a job's claim until its end; raises `ClaimLost` (promise P4)."""
         with self.tenant(org_id) as transaction:
             transaction.raw("select postroom.hold_claim(%(job)s, %(token)s)", {"job": job_id, "token": token})
@@ -149,7 +185,7 @@ class Database:
 
     @contextmanager
     def session(self) -> Iterator[psycopg.Connection[Any]]:
-        """Lend a ledger connection in autocommit for advisory locks and notifications; closed afterwards.
+        """Lend a ledger connection in autocommit for leadership and notifications; closed afterwards.
 
         `pg_stat_activity` shows whose it is: `postroom:session:<host>:<process id>`.
         """
@@ -157,7 +193,13 @@ class Database:
         name = f"{SESSION}:{socket.gethostname()}:{os.getpid()}"
         with (
             translated(),
-            psycopg.connect(url, autocommit=True, connect_timeout=5, application_name=name) as connection,
+            connect_bounded(
+                url,
+                answer_within_s=self._statement_s + ANSWER_MARGIN_S,
+                autocommit=True,
+                application_name=name,
+                options=startup_options(_timeouts_ms(self._statement_s)),
+            ) as connection,
         ):
             yield connection
 
@@ -169,12 +211,8 @@ class Database:
             self._pinned.close()
 
     @contextmanager
-    def _sealed(self, org_id: UUID, seal: str) -> Iterator[Transaction]:
-        with _transaction(self._tenants) as transaction:
-            transaction.raw(
-                "select set_config('postroom.org', %(org)s, true), set_config('postroom.org_seal', %(seal)s, true)",
-                {"org": str(org_id), "seal": seal},
-            )
+    def _sealed(self, org_id: UUID, seal: str) -> Iterator[TenantTransaction]:
+        with _transaction(self._tenants, lambda connection: TenantTransaction(connection, org_id, seal)) as transaction:
             yield transaction
 
     def _seal(self, org_id: UUID) -> str:
@@ -208,11 +246,11 @@ def role_password(settings: Settings, role: str) -> str:
 
 
 @contextmanager
-def _transaction(engine: Engine) -> Iterator[Transaction]:
+def _transaction(engine: Engine, opened: Callable[[Connection], Opened]) -> Iterator[Opened]:
     with _connected(engine) as connection:
         begun = connection.begin()
-        transaction = Transaction(connection)
         with begun:
+            transaction = opened(connection)
             yield transaction
             with translated():
                 begun.commit()
@@ -246,9 +284,23 @@ def _whole(digits: str) -> float:
         return float(digits)
 
 
-def _engine(url: URL, settings: Settings, connections: int, *, most_s: float = inf) -> Engine:
-    milliseconds = int(min(settings.statement_timeout_s, most_s) * 1000)
-    options = f"-c statement_timeout={milliseconds} -c idle_in_transaction_session_timeout={milliseconds * 2}"
+def _timeouts_ms(statement_s: float, lock_timeout_s: float = 0) -> Mapping[str, int]:
+    """The time limits of a session.
+
+    A transaction in which nothing happens for as long as a statement may take belongs to a client that is gone, and
+    holds its locks.
+    """
+    return {
+        "statement_timeout": int(statement_s * 1000),
+        "idle_in_transaction_session_timeout": int(statement_s * 1000),
+        "lock_timeout": int(lock_timeout_s * 1000),
+    }
+
+
+def _engine(
+    url: URL, settings: Settings, connections: int, *, most_s: float = inf, lock_timeout_s: float = 0
+) -> Engine:
+    statement_s = min(settings.statement_timeout_s, most_s)
     engine = create_engine(
         url,
         pool_size=connections,
@@ -257,7 +309,23 @@ def _engine(url: URL, settings: Settings, connections: int, *, most_s: float = i
         pool_use_lifo=True,
         json_deserializer=_document,
         hide_parameters=True,  # an error's text reaches logs, and a parameter may be mail or a secret
-        connect_args={"options": options, "connect_timeout": 5, "application_name": f"postroom:{url.username}"},
+        connect_args={
+            "options": startup_options(_timeouts_ms(statement_s, lock_timeout_s)),
+            "application_name": f"postroom:{url.username}",
+        },
     )
+
+    def connect(_dialect: object, _record: object, words: Sequence[Any], given: Mapping[str, Any]) -> BoundedConnection:
+        return connect_bounded(*words, answer_within_s=statement_s + ANSWER_MARGIN_S, **given)
+
+    event.listen(engine, "do_connect", connect)
     event.listen(engine, "connect", prepare_connection)
+    replace_closed(engine)
+    event.listen(engine, "checkout", _refuse_suspect)
     return engine
+
+
+def _refuse_suspect(connection: BoundedConnection, _record: object, _lent: object) -> None:
+    """Let the pool connect anew where the connection has probably been lost without a word."""
+    if connection.suspect:
+        raise DisconnectionError("another connection was lost since")

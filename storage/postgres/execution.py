@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import psycopg
 from psycopg.pq import ExecStatus
+from psycopg.pq.abc import PGresult
 from psycopg.rows import tuple_row
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
@@ -32,11 +33,12 @@ Row = Any
 DatabaseError = psycopg.Error
 """An error of PostgreSQL's for which there is no failure of ours: a statement that it refuses in any other way."""
 
-AWAY = re.compile("08|57P|53")
-"""How an SQLSTATE begins that says: no connection, shutting down, or out of memory, disk or connections."""
+AWAY = re.compile("08|57P|53[023]00")
+"""How an SQLSTATE begins that says: no connection, shutting down, or out of memory or connections."""
 
-ABORTED = re.compile("40|55P03|57014")
-"""The same for a deadlock, a lock that was not to be had in time, and a statement that ran out of time."""
+ABORTED = re.compile("40|55P03|57014|53100")
+"""The same for a deadlock, a lock that was not to be had in time, and a statement that ran out of time or disk. A limit
+of PostgreSQL's own (53400, 54000) is neither: the statement is to blame, and is refused again each time."""
 
 
 class DatabaseUnavailable(Transient):
@@ -46,7 +48,7 @@ class DatabaseUnavailable(Transient):
 
 
 class StatementAborted(DatabaseUnavailable):
-    """PostgreSQL ended the statement for a deadlock or a time-out; it may pass when it is tried again."""
+    """PostgreSQL ended the statement for a deadlock, a time-out or a full disk; it may pass when it is tried again."""
 
     code = "database.aborted"
 
@@ -60,11 +62,13 @@ class ConnectionLost(DatabaseUnavailable):
     """The connection was found closed; it, and those that rested in its pool, are given up."""
 
 
-def fetch(connection: Connection, sql: str, parameters: Mapping[str, object], *, named: bool = True) -> Sequence[Row]:
+def fetch(
+    connection: Connection, sql: str, parameters: Mapping[str, object], *, columns: Sequence[str] | None = None
+) -> Sequence[Row]:
     """Run SQL text and return its rows; an empty list for a statement without a result.
 
-    With `named=False`, rows are plain tuples and travel in PostgreSQL's binary format, which is shorter: for results of
-    many rows.
+    With `columns`, rows are plain tuples of these columns in this order, and travel in PostgreSQL's binary format,
+    which is shorter: for results of many rows. Raises `ValueError` for a column that the result does not have.
 
     psycopg runs the statement on the connection that SQLAlchemy manages, because building SQLAlchemy's result object
     takes as long as psycopg needs for the whole statement. Parameters are numbered (`prepare_connection`), because
@@ -74,10 +78,14 @@ def fetch(connection: Connection, sql: str, parameters: Mapping[str, object], *,
     with translated():
         lent = cast("psycopg.Connection[Any]", connection.connection.driver_connection)
         try:
-            cursor = lent.cursor(row_factory=_named if named else tuple_row, binary=not named)
+            plain = columns is not None
+            cursor = lent.cursor(row_factory=tuple_row if plain else _named, binary=plain)
             cursor.execute(text, [parameters[name] for name in names] or None)
             answer = cursor.pgresult
-            return cursor.fetchall() if answer is not None and answer.status == ExecStatus.TUPLES_OK else []
+            if answer is None or answer.status != ExecStatus.TUPLES_OK:
+                return []
+            rows = cursor.fetchall()
+            return rows if columns is None else _in_order(rows, answer, columns)
         except UnicodeEncodeError as error:
             # The text has half of a surrogate pair, which psycopg cannot encode as UTF-8.
             raise Invalid(*UNSTORABLE) from error
@@ -89,6 +97,15 @@ def fetch(connection: Connection, sql: str, parameters: Mapping[str, object], *,
                 if isinstance(error, LOST):
                     raise ConnectionLost(type(error).__name__) from error
             raise
+
+
+def _in_order(rows: Sequence[Row], answer: PGresult, columns: Sequence[str]) -> Sequence[Row]:
+    """The rows with these columns in this order. A result that has this order costs a look at its names, once."""
+    names = [(answer.fname(place) or b"").decode() for place in range(answer.nfields)]
+    if names == list(columns):
+        return rows
+    places = [names.index(name) for name in columns]
+    return [tuple(row[place] for place in places) for row in rows]
 
 
 @lru_cache(maxsize=1024)

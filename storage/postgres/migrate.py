@@ -1,4 +1,4 @@
-"""Brings a database to the newest schema and gives the two login roles their passwords."""
+"""Brings a database to the newest schema, and sets its roles right: passwords, settings, rights."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from psycopg import sql
+from pydantic import SecretStr
 from sqlalchemy import create_engine
 from sqlalchemy.engine import make_url
 
@@ -17,7 +18,7 @@ MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
 
 
 def upgrade(settings: Settings) -> None:
-    """Run every migration that is missing, as the owner, and set the passwords of derived logins."""
+    """Run every migration that is missing, as the owner; reset what a role may have changed of itself."""
     with translated():
         command.upgrade(configuration(settings), "head")
         _admit_roles(settings)
@@ -35,12 +36,20 @@ def _admit_roles(settings: Settings) -> None:
         if raw is None:
             raise RuntimeError("the connection was closed while its roles were set up")
         for role, given in ((LEDGER_ROLE, settings.ledger_database_url), (TENANT_ROLE, settings.tenant_database_url)):
-            if given is None:
-                password = sql.Literal(role_password(settings, role))
-                raw.execute(sql.SQL("alter role {} password {}").format(sql.Identifier(role), password))
+            password = role_password(settings, role) if given is None else _password_in(given, role)
+            if password is not None:
+                change = sql.SQL("alter role {} password {}")
+                raw.execute(change.format(sql.Identifier(role), sql.Literal(password)))
         # Readiness compares schema and release as the ledger; the table is Alembic's, so no migration makes it.
         raw.execute(sql.SQL("grant select on alembic_version to {}").format(sql.Identifier(LEDGER_ROLE)))
+        raw.execute("call postroom.secure()")
     engine.dispose()
+
+
+def _password_in(url: SecretStr, role: str) -> str | None:
+    """The password that a URL gives a role; None for a URL without one, or of a login that an administrator made."""
+    given = make_url(url.get_secret_value())
+    return given.password if given.username == role else None
 
 
 def configuration(settings: Settings) -> Config:

@@ -1,15 +1,18 @@
 """Whether the database can serve this release: both roles, the schema, the catalogue; each answer says what to do."""
 
+import hashlib
 import importlib
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 
 from domain.jobs.failures import Failure
 from domain.jobs.job import SYSTEM_ORG
 from settings import Settings
 from storage.postgres.database import LEDGER_ROLE, TENANT_ROLE, Database, Transaction
 
+MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
 MIGRATE = "run `celery -A tasks database migrate`"
 
 
@@ -31,6 +34,22 @@ def database_checks(database: Database, settings: Settings, job_types: Collectio
         _guarded("migrations", lambda: _migrations(database, settings)),
         _guarded("catalogue", lambda: _catalogue(database, job_types)),
     )
+
+
+def installation_checks(database: Database) -> tuple[Check, ...]:
+    """What an administrator must mend, and no process stops for; never raises because something is wrong."""
+    return (_closed_migrations(), _guarded("rights", lambda: _rights(database)))
+
+
+def changed_migrations(folder: Path = MIGRATIONS) -> tuple[str, ...]:
+    """The files of closed migrations that are missing or were changed after databases had run them."""
+    lines = (folder / "CLOSED").read_text(encoding="utf-8").splitlines()
+    listed = [line.split("  ", 1) for line in lines]
+    return tuple(name for digest, name in listed if _digest(folder / name) != digest)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
 
 
 def newest_revision(settings: Settings) -> str | None:
@@ -68,6 +87,27 @@ def _migrations(database: Database, settings: Settings) -> Check:
         return Check("migrations", ok=True, finding=f"at {newest}")
     finding = f"the database is at {', '.join(found) or 'nothing'}, this release needs {newest}"
     return Check("migrations", ok=False, finding=finding, remedy=MIGRATE)
+
+
+def _closed_migrations() -> Check:
+    changed = changed_migrations()
+    if not changed:
+        return Check("closed migrations", ok=True, finding="as they were released")
+    remedy = "install the release anew: what a database has run must not change"
+    return Check("closed migrations", ok=False, finding=f"changed: {', '.join(changed)}", remedy=remedy)
+
+
+def _rights(database: Database) -> Check:
+    """What handlers may do and must not, by what PostgreSQL itself says (docs: tenancy.md#what-is-checked)."""
+    with database.ledger() as tx:
+        if not tx.raw("select 1 where to_regprocedure('postroom.wrong_rights()') is not null"):
+            return Check("rights", ok=False, finding="the database is older than its checks", remedy=MIGRATE)
+        found = [f"{row.problem}: {row.seen}" for row in tx.raw("select problem, seen from postroom.wrong_rights()")]
+    if not found:
+        return Check("rights", ok=True, finding="each role may do what it should")
+    shown = "; ".join(found[:5]) + (f"; and {len(found) - 5} more" if len(found) > 5 else "")  # noqa: PLR2004 - a few say enough
+    remedy = f"{MIGRATE}; what stays then, only a superuser can mend: `call postroom.secure()`"
+    return Check("rights", ok=False, finding=shown, remedy=remedy)
 
 
 def _catalogue(database: Database, job_types: Collection[str]) -> Check:

@@ -20,6 +20,9 @@ from storage.ledger import audit
 REFRESH_EARLY = timedelta(minutes=5)
 """Early enough that jobs without the lease can still use the old token."""
 
+MAILBOX_AUDITS = ("account.needs_reconsent", "rule.disabled")
+"""What any job that opens a mailbox may append to the audit log."""
+
 WHILE_ANOTHER_REFRESHES = timedelta(seconds=2)
 """Longer than a refresh takes; until then no job of the account can use the expired token."""
 

@@ -5,9 +5,9 @@ from subprocess import CalledProcessError
 import pytest
 
 from bench import __main__
+from bench.contenders.peer_environments import LIST, Line, find_python, read_lines, reason_of
+from bench.contenders.peer_settings import DURABLE, OTHERS, PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY
 from bench.contests import drain
-from bench.peer_environments import LIST, Line, find_python, read_lines, reason_of
-from bench.peer_settings import DURABLE, OTHERS, PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY
 from tests.house import ROOT
 
 KINDS = (PLAIN_CELERY, SAFE_CELERY, UNSAFE_CELERY, *DURABLE, *OTHERS)
@@ -27,7 +27,7 @@ def test_every_peer_has_a_pinned_environment_and_a_program() -> None:
     assert set(lines) == {kind.name for kind in KINDS}
     for line in lines.values():
         assert all(re.fullmatch(r"[\w.-]+(\[[\w,]+\])?==[\w.]+", one) for one in line.requirements), line
-        assert (LIST.parent / "peers" / f"with_{line.peer}.py").exists()
+        assert (LIST.parent.parent / "peers" / f"with_{line.peer}.py").exists()
 
 
 def test_plain_celery_is_the_celery_that_we_run_on() -> None:
@@ -98,5 +98,5 @@ def test_the_flags_of_earlier_versions_are_accepted() -> None:
 
 def test_the_statements_are_packed_with_the_room() -> None:
     packed = (ROOT / "pyproject.toml").read_text()
-    assert 'bench = ["peers.txt", "sql/*.sql"]' in packed
+    assert 'bench = ["contenders/peers.txt", "sql/*.sql"]' in packed
     assert {path.suffix for path in Path(ROOT / "bench" / "sql").iterdir()} == {".sql"}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bench import __main__, results_file
+from bench.contenders.peer_environments import Environments
 from bench.contest import Contest
-from bench.peer_environments import Environments
 from bench.setup import ContestGroup, Setup, Sizes
 from bench.stores import Stores
 from tests.bench.test_peer_settings import PROMISED

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.contender import Setting
+from bench.contenders.contender import Setting
+from bench.contenders.peer_environments import Environments
 from bench.drain import DrainRun
-from bench.peer_environments import Environments
 from bench.setup import Setup, Sizes
 from bench.stores import Stores
 from bench.tuning import best_setting, close_to_fastest

@@ -18,7 +18,6 @@ from sandbox.servers.postgres_server import OWNER, PostgresServer
 from sandbox.servers.tcp_proxy import TcpProxy
 from sandbox.servers.waiting import wait_until
 from settings import Settings
-from storage.postgres.database import SESSION
 from storage.postgres.migrate import upgrade
 from tests.chaos.brokers import Broker
 from tests.chaos.outside import FOLDER
@@ -114,11 +113,12 @@ class ChaosFleet:
         self._quick = {
             "lease_s": str(lease_s),
             "heartbeat_s": str(lease_s / 5),
+            "provider_call_limit_s": str(lease_s / 2),
             # Long: a hint that is not claimed within this time is published again, and each one costs a claim.
             "hint_timeout_s": str(6 * lease_s),
             "relay_interval_s": "0.5",
             "shutdown_grace_s": "5",
-            "statement_timeout_s": "15",
+            "statement_timeout_s": "5",
             "log_level": "WARNING",
         }
         self._stack = ExitStack()
@@ -174,11 +174,10 @@ class ChaosFleet:
     def leader(self) -> Member | None:
         """The worker command whose relay leads now."""
         rows = self.ask(
-            "select a.application_name from pg_locks l join pg_stat_activity a on a.pid = l.pid"
-            " where l.locktype = 'advisory' and l.granted and a.application_name like %s",
-            f"{SESSION}:%",
+            "select l.pid from relay_leader l join pg_stat_activity a on a.pid = l.backend_pid"
+            " where a.backend_start = l.backend_start and l.leads_until > clock_timestamp()"
         )
-        leaders = {int(name.rpartition(":")[2]) for (name,) in rows}
+        leaders = {pid for (pid,) in rows}
         return next(
             (worker for worker in self.workers if worker.process.running and worker.process.pid in leaders), None
         )
@@ -192,6 +191,7 @@ class ChaosFleet:
     def heal(self) -> None:
         """End every stall and freeze."""
         for side in self.sides:
+            side.database.trickle(every_s=None)
             side.database.resume()
             side.broker.resume()
         for member in self.workers:

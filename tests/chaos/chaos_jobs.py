@@ -79,7 +79,7 @@ def recorded(handler: Handler[P]) -> Handler[P]:
     """Record in the external system which process began each attempt."""
 
     @wraps(handler)
-    def record_begin(ctx: JobContext, payload: P) -> Outcome:
+    def record_begin(ctx: JobContext, payload: P) -> Outcome | None:
         Outside.here().begin(ctx.job.job_id, ctx.job.attempt)
         return handler(ctx, payload)
 
@@ -90,7 +90,7 @@ def chaos_job(queue: Queue, *, light: bool = False) -> Callable[[Handler[P]], Jo
     """Make a job type as `@job` does, with this run's retry policy and deadline, and record each begin."""
 
     def make(handler: Handler[P]) -> Job[P]:
-        return job(queue=queue, retry=MANY_ATTEMPTS, deadline=DEADLINE, light=light)(recorded(handler))
+        return job(queue=queue, retry=MANY_ATTEMPTS, deadline=DEADLINE, light=light, audits=(WROTE,))(recorded(handler))
 
     return make
 

@@ -29,6 +29,8 @@ from tests.chaos.recovery import Silence
 
 LOOK_AGAIN_S = 0.1
 HEAL_WITHIN_S = 30.0
+TRICKLE_S = 1.0
+"""Seconds between two bytes of an answer that trickles; the shortest answer has some ten."""
 
 Subject = TypeVar("Subject")
 
@@ -233,6 +235,19 @@ class FaultInjector:
         note = f" for {event.lasts_s:.1f} s"
         return InjectedFault(event.what, datetime.now(UTC), f"side {event.subject % 2}", note=note)
 
+    def _silence(self, event: PlannedFault, _now: float) -> InjectedFault:
+        side = self._fleet.sides[event.subject % 2]
+        proxy = side.database if event.what is Fault.SILENCE_DATABASE else side.broker
+        note = f", {proxy.silence()} connections"
+        return InjectedFault(event.what, datetime.now(UTC), f"side {event.subject % 2}", note=note)
+
+    def _trickle(self, event: PlannedFault, now: float) -> InjectedFault:
+        proxy = self._fleet.sides[event.subject % 2].database
+        proxy.trickle(every_s=TRICKLE_S)
+        self._schedule(now + event.lasts_s, partial(proxy.trickle, every_s=None))
+        note = f" for {event.lasts_s:.1f} s"
+        return InjectedFault(event.what, datetime.now(UTC), f"side {event.subject % 2}", note=note)
+
     def _close_gate(self, event: PlannedFault, _now: float) -> InjectedFault | None:
         scope, key = self._some_gate(event.subject)
         until = datetime.now(UTC) + timedelta(seconds=event.lasts_s)
@@ -276,6 +291,9 @@ class FaultInjector:
         Fault.CUT_BROKER: _cut,
         Fault.STALL_DATABASE: _stall,
         Fault.STALL_BROKER: _stall,
+        Fault.SILENCE_DATABASE: _silence,
+        Fault.SILENCE_BROKER: _silence,
+        Fault.TRICKLE_DATABASE: _trickle,
         Fault.CLOSE_GATE: _close_gate,
     }
 

@@ -23,6 +23,9 @@ class Fault(StrEnum):
     CUT_BROKER = "cut the connections to the broker"
     STALL_DATABASE = "stall the connections to PostgreSQL"
     STALL_BROKER = "stall the connections to the broker"
+    SILENCE_DATABASE = "lose the connections to PostgreSQL without a word"
+    SILENCE_BROKER = "lose the connections to the broker without a word"
+    TRICKLE_DATABASE = "let PostgreSQL's answers trickle"
     CLOSE_GATE = "close a gate for seconds"
 
 
@@ -45,6 +48,9 @@ PER_MINUTE: dict[Fault, float] = {
     Fault.CUT_BROKER: 2,
     Fault.STALL_DATABASE: 2 / 3,
     Fault.STALL_BROKER: 2 / 3,
+    Fault.SILENCE_DATABASE: 2 / 3,
+    Fault.SILENCE_BROKER: 2 / 3,
+    Fault.TRICKLE_DATABASE: 1 / 3,
     Fault.CLOSE_GATE: 2,
 }
 """Faults per minute; a run of three minutes kills 30 processes and wipes the broker 5 times."""
@@ -94,7 +100,7 @@ class Plan:
         match what:
             case Fault.FREEZE_WORKER | Fault.FREEZE_LEADER:
                 return lease * rng.uniform(1.2, 1.5)
-            case Fault.STALL_DATABASE | Fault.STALL_BROKER:
+            case Fault.STALL_DATABASE | Fault.STALL_BROKER | Fault.TRICKLE_DATABASE:
                 return lease * rng.uniform(0.3, 1.3)
             case Fault.CLOSE_GATE:
                 return rng.uniform(2, 8)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import docker
+import psutil
 import redis
 from pytest_celery import CeleryTestWorker, CeleryWorkerContainer, RedisContainer, RedisTestBroker
 
@@ -98,6 +99,19 @@ class WorkerNode(CeleryTestWorker):  # type: ignore[misc]  # pytest-celery ships
     @property
     def pid(self) -> int:
         return int(self.container.engine_container.pid)
+
+    @property
+    def exit_status(self) -> int | None:
+        """With what it ended; None while it runs."""
+        self.container.reload()
+        engine = self.container.engine_container
+        status: int | None = None if self.alive else engine.wait()["StatusCode"]
+        return status
+
+    @property
+    def children(self) -> list[psutil.Process]:
+        """The processes that it has started."""
+        return list(psutil.Process(self.pid).children(recursive=True))
 
     @property
     def alive(self) -> bool:

@@ -42,6 +42,10 @@ class ProcessContainer:
         """The process id; another one after each restart."""
         return self._process.pid
 
+    def wait(self) -> dict[str, int | None]:
+        """The exit status of a process that has ended."""
+        return {"StatusCode": self._process.exit_status}
+
     def reload(self) -> None:
         """Nothing to fetch: the status is asked of the process itself."""
 

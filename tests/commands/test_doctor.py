@@ -1,6 +1,7 @@
 """The doctor finds what is wrong, says what to do about it, and ends with status 1."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -27,7 +28,8 @@ from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
 from storage.accounts import accounts
 from storage.accounts.accounts import Consent
-from storage.postgres.readiness import Check
+from storage.postgres.migrate import upgrade
+from storage.postgres.readiness import Check, changed_migrations, installation_checks
 from storage.secrets.sealing import Sealer
 from tests.commands.calling import answer, call
 from tests.waiting import eventually
@@ -65,7 +67,8 @@ def test_a_missing_database_and_broker_are_named_without_their_passwords(setting
     )
     found = examine(Runtime(away))
     assert wrong(found) == {
-        "broker", "rate limits", "workers", "ledger role", "tenant role", "migrations", "catalogue", "clock", "watches"
+        "broker", "rate limits", "workers", "ledger role", "tenant role", "migrations", "rights", "catalogue",
+        "clock", "watches",
     }  # fmt: skip
     assert "hunter2" not in str(found)
 
@@ -74,6 +77,48 @@ def test_an_unpublished_catalogue_and_an_old_schema_are_found(process: Runtime, 
     database.execute("delete from job_types")
     database.execute("update alembic_version set version_num = '0000'")
     assert {"catalogue", "migrations"} <= wrong(examine(process))
+
+
+@pytest.mark.parametrize(
+    ("change", "finding"),
+    [
+        ("alter function postroom.hold_claim(uuid, uuid) reset search_path", "definer without a safe search_path"),
+        ("grant execute on function postroom.secure() to public", "everybody may execute it"),
+        ("grant temporary on database {database} to public", "postroom_tenant may TEMPORARY"),
+        ("alter role postroom_tenant in database {database} set search_path = x", "setting of a role"),
+        ("grant update on accounts to postroom_tenant", "right to lock a table: accounts"),
+        ("grant select (claim_token) on jobs to postroom_tenant", "handlers may read: jobs.claim_token"),
+        ("grant execute on function pg_terminate_backend(integer, bigint) to postroom_tenant", "pg_terminate_backend"),
+        ("alter table messages disable row level security", "row-level security is off: messages"),
+    ],
+)
+def test_a_wrong_right_is_named_and_most_are_mended_by_migrating(
+    process: Runtime, settings: Settings, database: Connection, change: str, finding: str
+) -> None:
+    assert wrong(installation_checks(process.database)) == set()
+    database.execute(
+        change.replace("function postroom.secure", "procedure postroom.secure")
+        .format(database=database.info.dbname)
+        .encode()
+    )
+    rights = {check.name: check for check in installation_checks(process.database)}["rights"]
+    assert finding in rights.finding
+    assert "migrate" in rights.remedy
+    upgrade(settings)
+    left = wrong(installation_checks(process.database))
+    # What a table grants is a migration's, and a person's to take back.
+    assert left == ({"rights"} if change.startswith(("grant update", "grant select", "alter table")) else set())
+
+
+def test_a_closed_migration_that_was_changed_is_named(tmp_path: Path) -> None:
+    folder = ROOT / "storage" / "migrations"
+    assert changed_migrations() == ()
+    shutil.copytree(folder, tmp_path / "migrations")
+    with (tmp_path / "migrations" / "sql" / "0001_roles.sql").open("a") as file:
+        file.write("-- a word more")
+    (tmp_path / "migrations" / "versions" / "0002_pre_mail.py").unlink()
+    changed = changed_migrations(tmp_path / "migrations")
+    assert changed == ("sql/0001_roles.sql", "versions/0002_pre_mail.py")
 
 
 def test_the_development_key_is_wrong_in_production_only(settings: Settings) -> None:

@@ -71,7 +71,7 @@ def said(copy: Path) -> str:
 
 
 def test_without_a_mistake_the_sub_command_answers(copy: Path) -> None:
-    assert "Enqueue, look at and cancel jobs." in said(copy)
+    assert "Enqueue, look at, cancel and retry jobs." in said(copy)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

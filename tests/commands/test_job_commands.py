@@ -126,9 +126,12 @@ def test_a_job_is_shown_with_timeline_steps_effects_and_children(process: Runtim
 def test_what_is_shown_is_redacted_and_cannot_command_the_terminal(
     process: Runtime, org: UUID, database: Connection
 ) -> None:
-    job_id = enqueue_one(process.database, org, "probe_jobs.ending", payload={"word": "Bearer abcdefghijklmnop"})
+    job_id = enqueue_one(process.database, org, "probe_jobs.ending", payload={"word": "done"})
     run_job(process, probe_jobs.ending, job_id)
-    database.execute("update jobs set cancel_reason = %s where id = %s", ("\x1b[2J[red]gone", job_id))
+    database.execute(
+        "update jobs set cancel_reason = %s, error = %s where id = %s",
+        ("\x1b[2J[red]gone", json.dumps({"reason": "Bearer abcdefghijklmnop"}), job_id),
+    )
     for output in (call(jobs, "show", job_id).output, call(jobs, "show", job_id, "--json").output):
         assert "abcdefghijklmnop" not in output
         assert "\x1b" not in output
@@ -158,3 +161,19 @@ def test_celery_itself_finds_the_command_and_answers_clean_json(process: Runtime
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False, timeout=60)  # noqa: S603  # our own command
     assert done.returncode == 0, done.stderr
     assert [line["job_id"] for line in json.loads(done.stdout)] == [str(job_id)]
+
+
+def test_an_ended_job_is_retried_once_as_a_new_one(process: Runtime, org: UUID, database: Connection) -> None:
+    job_id = enqueued(org, job_type="probe_jobs.noop")
+    assert "trouble" in answer(jobs, "retry", job_id, status=1)[0]
+    answer(jobs, "cancel", job_id, "--reason", "too early")
+    (line,) = answer(jobs, "retry", job_id, "--reason", "now", "--as", "ada")
+    row = database.execute(
+        "select replay_of, state, actor_id from jobs where id = %s", (line["new_job_id"],)
+    ).fetchone()
+    assert row == (job_id, "queued", "operator:ada")
+    assert run_job(process, probe_jobs.noop, UUID(line["new_job_id"])) == "succeeded"
+    (again,) = answer(jobs, "retry", job_id, status=1)
+    assert line["new_job_id"] in again["trouble"]
+    (unknown,) = answer(jobs, "retry", uuid4(), status=1)
+    assert "there is no job" in unknown["trouble"]

@@ -14,6 +14,8 @@ create table hook_calls (
 );
 call postroom.fence_table('hook_calls');
 grant select, insert on hook_calls to postroom_tenant;
+-- For hooks that wait.
+grant execute on function pg_advisory_xact_lock(bigint) to postroom_hooks;
 """
 
 NOTING = "insert into hook_calls (org_id, hook, facts) values (postroom.current_org(), 'end_hook', facts);"

@@ -8,6 +8,7 @@ from psycopg import Connection
 
 from domain.jobs.job import ClaimedJob, Hint, NewJob
 from domain.jobs.queues import Queue
+from domain.scheduling.backlog_demand import BacklogKey
 from domain.scheduling.fairness import share
 from settings import Settings
 from storage.ledger import gates, job_types, ledger, relay
@@ -73,25 +74,32 @@ def enqueue_one(store: Database, org_id: UUID, job_type: str = "probe.run", **gi
         return ledger.enqueue(tx, [job], publisher=True, hint_timeout=HINT_TIMEOUT)[0].job_id
 
 
-def relay_once(store: Database, *, burst: int = 20, room: int = 1000) -> list[Hint]:
-    """All hints that one round of the relay would publish, given so much room in each queue; light jobs wait."""
-    queues = [queue.value for queue in Queue]
+def relay_once(store: Database, *, burst: int = 20) -> list[Hint]:
+    """All hints that one round of the relay would publish; what is in the backlog waits for demand."""
     with store.ledger() as tx:
         gates.forget_ended(tx)
         relay.unpark(tx, [park for park in relay.parks(tx, after="", most=1000, batch=1000) if park.room])
-        hints = [*relay.publish_due(tx, batch=1000, hint_timeout=HINT_TIMEOUT, burst=burst).hints]
-        for queue, classes in relay.backlog(tx, queues).items():
+        return [*relay.publish_due(tx, batch=1000, hint_timeout=HINT_TIMEOUT, burst=burst).hints]
+
+
+def claim_demanded(store: Database, *, room: int = 1000) -> list[UUID]:
+    """The jobs of the backlog that are claimed when the relay sends demand for so much room in each queue."""
+    claimed: list[UUID] = []
+    with store.ledger() as tx:
+        for queue, classes in relay.backlog(tx, [queue.value for queue in Queue]).items():
+            left = room
             for backlog_class in classes:
-                if backlog_class.light:
-                    continue
                 tenants = relay.waiting_tenants(tx, queue, backlog_class, start=UUID(int=0), most=1000)
-                quotas, _ = share(room, tenants, None)
-                due = relay.publish_backlog(
-                    tx, queue, backlog_class.priority, tenants=tenants, quotas=quotas, hint_timeout=HINT_TIMEOUT
-                )
-                hints += due.hints
-                room -= len(due.hints)
-    return hints
+                quotas, _ = share(left, tenants, None)
+                priority, light = backlog_class
+                wanted = {BacklogKey(queue, priority, org, light): quota for org, quota in quotas.items() if quota}
+                demand = relay.count_backlog(tx, wanted) if wanted else {}
+                worker = make_worker(store)
+                claimed += [
+                    job.job_id for job in ledger.claim(tx, [], worker.worker_id, lease=LEASE, demand=demand).jobs
+                ]
+                left -= sum(demand.values())
+    return claimed
 
 
 def claim_one(store: Database, job_id: UUID, worker: Worker | None = None) -> ClaimedJob:
@@ -118,7 +126,7 @@ def pass_time(database: Connection, span: timedelta) -> None:
             "finished_at",
         ),
         "workers": ("lease_until", "started_at"),
-        "idempotency_keys": ("first_seen_at", "last_seen_at", "expires_at"),
+        "idempotency_keys": ("first_seen_at", "last_seen_at", "expires_at", "begun_at", "may_last_until"),
         "gates": ("until", "closed_at"),
         "serial_slots": ("taken_at",),
         "orgs_over_burst": ("since",),

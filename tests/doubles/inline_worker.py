@@ -1,7 +1,7 @@
 """A worker command of one slot inside a test's own process: the ledger loop, one of Celery's pools, Celery's tracer.
 
-It takes one hint at a time. Nothing in it is a stand-in but Celery's consumer and the event loop, which runs what is
-due without waiting for its time.
+It takes one hint, or one message with demand, at a time. Nothing in it is a stand-in but Celery's consumer and the
+event loop, which runs what is due without waiting for its time.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,8 +19,10 @@ from celery.concurrency.solo import TaskPool
 from kombu.message import Message
 
 from domain.jobs.job import ClaimedJob, Hint
+from domain.scheduling.backlog_demand import Demand
 from engine.catalogue import Job
-from engine.process.hints import hint_message
+from engine.process.hints import Message as Headers
+from engine.process.hints import demand_message, hint_message
 from engine.process.runtime import Runtime
 from engine.worker.execution import MARKERS, Report, perform
 from engine.worker.loop import LedgerLoop
@@ -133,22 +135,33 @@ class InlineWorker:
 
         That is the pool's report, `not_claimed` without one, and `claim_lost` when its settlement was refused.
         """
-        self.ledger_loop.received(
-            Message(
-                headers=hint_message([hint]),
-                body="",
-                properties={},
-                delivery_info={"routing_key": hint.queue, "exchange": ""},
-                delivery_tag="1",
-                channel=self.channel,
-            )
-        )
-        with self._tracer_told(str(hint.job_id)):
-            self.hub.run()
+        self._take(hint.queue, hint_message([hint]), hint.job_id)
         if not self.pool.reports:
             return "not_claimed"
         refused = self.ledger_loop.health()["settlements_refused"]
         return "claim_lost" if refused else self.pool.reports[-1].status
+
+    def run_demand(self, queue: str, demand: Demand, of_job: UUID) -> bool:
+        """Claim what one message with demand asks for, and run it; returns whether the given job was among it.
+
+        The tracer's stations are those of that job.
+        """
+        self._take(queue, demand_message(demand), of_job)
+        return any(report.job_id == of_job for report in self.pool.reports)
+
+    def _take(self, queue: str, headers: Headers, of_job: UUID) -> None:
+        self.ledger_loop.received(
+            Message(
+                headers=headers,
+                body="",
+                properties={},
+                delivery_info={"routing_key": queue, "exchange": ""},
+                delivery_tag="1",
+                channel=self.channel,
+            )
+        )
+        with self._tracer_told(str(of_job)):
+            self.hub.run()
 
     @contextmanager
     def _tracer_told(self, task_id: str) -> Iterator[None]:
@@ -190,6 +203,17 @@ def run_claimed(job: ClaimedJob) -> Report:
     return report
 
 
-def run_job(process: Runtime, job_type: Job[Any], job_id: UUID) -> str:
-    """Run one job as a worker would that got its hint; returns what became of it, as `InlineWorker.run`."""
-    return InlineWorker(process).run(Hint(job_id, job_type.name, job_type.queue.value, job_type.light))
+MAKE_DUE = (
+    "update jobs set run_at = now() where id = %(job)s and state = 'queued'"
+    " and run_at > now() and run_at < now() + interval '1 minute'"
+)
+
+
+def run_job(process: Runtime, job_type: Job[Any], job_id: UUID, passed: Passed = lambda _: None) -> str:
+    """Run one job as a worker would that got its hint; returns what became of it, as `InlineWorker.run`.
+
+    A retry or a snooze of less than a minute is due at once: no test waits for it.
+    """
+    with process.database.ledger() as tx:
+        tx.raw(MAKE_DUE, {"job": job_id})
+    return InlineWorker(process, passed=passed).run(Hint(job_id, job_type.name, job_type.queue.value, job_type.light))

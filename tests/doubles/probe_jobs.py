@@ -136,6 +136,8 @@ def effectful(ctx: JobContext, payload: EffectOrder) -> Outcome:
         findings: dict[str, Finding] = {"yes": Found({"found": True}), "no": NotFound(), "unclear": CannotTell("lag")}
         return findings[payload.found]
 
+    if payload.strategy is Strategy.NATIVE_KEY:
+        return Done(ctx.keyed_effect(payload.key, b"the same bytes", lambda _request: call()))
     return Done(ctx.effect(payload.key, call, find=find, strategy=payload.strategy))
 
 
@@ -160,7 +162,7 @@ class Held(Payload):
 class Visit(Held, job_type="probe_jobs.visit"): ...
 
 
-@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+@job(queue=Queue.DEFAULT, retry=AT_ONCE, audits=("probe.wrote",))
 def visit(ctx: JobContext, payload: Visit) -> Outcome:
     """Wait at the gate, then write as the payload says; note a refusal in the journal."""
     outside = payload.begin(ctx)
@@ -191,7 +193,7 @@ def _write(ctx: JobContext, how: str) -> Outcome:
 class Writing(Word, job_type="probe_jobs.writing"): ...
 
 
-@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+@job(queue=Queue.DEFAULT, retry=AT_ONCE, audits=("probe.wrote",))
 def writing(ctx: JobContext, payload: Writing) -> Outcome:
     """Write a row and a child with the settlement; the word says what goes wrong with them."""
 
@@ -316,17 +318,22 @@ def abysmal(_ctx: JobContext, _payload: Abysmal) -> Outcome:
     return Done(output)
 
 
-class LoopBreaker(Nothing, job_type="probe_jobs.loop_breaker"): ...
+class LoopBreaker(Word, job_type="probe_jobs.loop_breaker"): ...
 
 
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
-def loop_breaker(_ctx: JobContext, _payload: LoopBreaker) -> Outcome:
-    """Break the event loop of a worker with threads, as an error in Celery or kombu would."""
+def loop_breaker(_ctx: JobContext, payload: LoopBreaker) -> Outcome:
+    """Break the event loop of a worker with threads, as a mistake in kombu would; or hang it until a gate opens."""
+
+    hangs = threading.Event()
 
     def mistake() -> None:
-        raise AssertionError("the event loop broke")
+        hangs.set()
+        assert payload.word, "the event loop broke"
+        Outside.here().wait_at(payload.word)
 
     get_event_loop().call_soon(mistake)
+    hangs.wait(30)  # or the loop might settle this job before it comes to the mistake
     return Done()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from domain.jobs.failures import Forbidden, Invalid, Throttled
 from domain.jobs.job import SYSTEM_ORG
+from engine.app import publish_catalogue
 from engine.context import JobContext
 from engine.process.publisher import Publisher
 from engine.process.runtime import Runtime
@@ -93,6 +94,21 @@ def test_a_context_counts_calls_where_its_process_does(process: Runtime, org: UU
 def test_jobs_of_one_process_share_an_object(process: Runtime, org: UUID) -> None:
     first = context(process, org).shared("client", object)
     assert context(process, org).shared("client", object) is first
+
+
+def test_a_step_cannot_cost_less_than_nothing(process: Runtime, org: UUID) -> None:
+    ctx = context(process, org)
+    with pytest.raises(Invalid, match="cost: is below zero"):
+        ctx.step("ask", lambda: {"cost": -5}, cost=lambda answer: answer["cost"])
+    assert ctx.cost_microcents == 0
+
+
+def test_no_worker_starts_whose_jobs_would_have_no_time_for_a_call(process: Runtime) -> None:
+    process.settings = process.settings.model_copy(update={"provider_call_limit_s": 115.0})
+    with pytest.raises(
+        Invalid, match=r"provider_call_limit_s: a call and its record may take 120 s, but an attempt at"
+    ):
+        publish_catalogue()
 
 
 def test_progress_inside_writes_is_refused_at_once(process: Runtime, org: UUID) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
-from domain.jobs.effects import Strategy
+from domain.jobs.effects import EffectStatus, Strategy
 from domain.jobs.failures import ClaimLost, Transient
 from domain.jobs.job import ClaimedJob, JsonObject
 from engine.context import JobContext
@@ -22,7 +22,7 @@ KEY = "send:1"
 @pytest.fixture
 def held(process: Runtime, org: UUID) -> ClaimedJob:
     """A job in the hands of this process."""
-    make_job_type(process.database, "probe.run")
+    make_job_type(process.database, "probe.run", audits=("probe.noted",))
     return claim_one(process.database, enqueue_one(process.database, org))
 
 
@@ -125,5 +125,5 @@ def test_a_tenant_cannot_touch_the_effects_of_another_org(
     with process.database.tenant(make_org(database, "another org")) as tx:
         with pytest.raises(ClaimLost):
             effects.begin_effect(tx, held, "send:2", Strategy.FIND)
-        assert not effects.finish_effect(tx, held, KEY, "succeeded", result={})
+        assert not effects.finish_effect(tx, held, KEY, EffectStatus.SUCCEEDED, result={})
     assert status(database) == "running"

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, cast
@@ -18,6 +18,7 @@ from engine.enqueue import enqueue_jobs
 from engine.process.runtime import Runtime, install
 from settings import Settings
 from tests.cluster.nodes import WorkerCommand, WorkerNode, run_worker
+from tests.doubles import probe_jobs
 from tests.doubles.factories import make_org
 from tests.doubles.probe_outside import FOLDER, Outside
 from tests.invariants import check_ledger
@@ -26,12 +27,13 @@ from tests.waiting import eventually
 QUICK = {
     "POSTROOM_LEASE_S": "3",
     "POSTROOM_HEARTBEAT_S": "0.5",
+    "POSTROOM_PROVIDER_CALL_LIMIT_S": "0.5",
     "POSTROOM_HINT_TIMEOUT_S": "3",
     "POSTROOM_RELAY_INTERVAL_S": "0.2",
 }
 """Settings of a fleet that notices losses within seconds."""
 
-QUIET_OPTIONS = ("--without-gossip", "--without-mingle", "--without-heartbeat", "--include", "tests.doubles.probe_jobs")
+QUIET_OPTIONS = ("--without-gossip", "--without-mingle", "--without-heartbeat", "--include", probe_jobs.__name__)
 """Celery's messages between workers cost a second at each start, and nothing of ours needs them."""
 
 END_WITHIN_S = 30.0
@@ -87,11 +89,12 @@ class Fleet:
         concurrency: int = 2,
         queues: tuple[str, ...] = ("default", "deadletter"),
         options: tuple[str, ...] = QUIET_OPTIONS,
+        settings: Mapping[str, str] | None = None,
         **given: str,
     ) -> WorkerNode:
-        """Start a worker; further settings by keyword. Call `ready()` on it before you rely on it."""
+        """Start a worker; further settings as a mapping or by keyword. Call `ready()` before you rely on it."""
         command = WorkerCommand(queues, pool, concurrency, name=name, options=options)
-        node = run_worker(command, self.environment | given, self.outside.folder)
+        node = run_worker(command, self.environment | dict(settings or {}) | given, self.outside.folder)
         self._stack.callback(node.teardown)
         return node
 

@@ -67,7 +67,7 @@ def test_a_foreign_job_that_comes_while_postgres_is_away_is_adopted_later(
     own_postgres.stop()
     with Celery("foreign", broker=fleet.broker_url) as foreign:
         foreign.send_task("probe_jobs.noop", kwargs=sent, queue="default")
-    worker.wait_for_log("database_unavailable")
+    worker.wait_for_log("ledger_unavailable")
     own_postgres.start()
     assert fleet.wait_for_end([UUID(sent["job_id"])]) == {"succeeded": 1}
     fleet.check()

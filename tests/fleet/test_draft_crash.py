@@ -21,6 +21,7 @@ def environment(env: MailEnvironment) -> dict[str, str]:
     return environment_of(env.process.settings) | {
         "POSTROOM_LEASE_S": "8",
         "POSTROOM_HEARTBEAT_S": "1",
+        "POSTROOM_PROVIDER_CALL_LIMIT_S": "5",
         "POSTROOM_HINT_TIMEOUT_S": "3",
         "POSTROOM_RELAY_INTERVAL_S": "0.2",
     }
@@ -53,7 +54,7 @@ def test_a_worker_killed_between_an_effect_and_its_record_leaves_one_draft(
     assert len(env.gmail.journal("drafts.create")) == 1
     assert len(env.mailbox.state().drafts) == 1
     losses = env.database.execute("select state, attempt, losses from jobs where job_type = 'drafts.write'").fetchall()
-    assert losses == [("succeeded", 2, 1)]
+    assert losses == [("succeeded", 1, 0)], "other jobs may have ended the worker: no attempt is spent"
     statuses = env.database.execute(
         "select status from idempotency_keys where kind = 'effect' and key like 'draft:%'"
     ).fetchall()

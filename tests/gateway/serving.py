@@ -13,6 +13,7 @@ from typing import Any
 import uvicorn
 
 from gateway.app import create_app
+from gateway.bounded_protocol import BoundedProtocol
 from settings import Settings
 from tests.waiting import eventually
 
@@ -29,10 +30,10 @@ class HttpAnswer:
 
 
 @contextmanager
-def serve(settings: Settings) -> Iterator[str]:
+def serve(settings: Settings, http: type[BoundedProtocol] = BoundedProtocol) -> Iterator[str]:
     """Serve until the end of the block; yields the gateway's URL."""
-    # HTTP/1.1 by h11 and no WebSockets, or uvicorn imports what warns.
-    config = uvicorn.Config(create_app(settings), http="h11", ws="none", log_config=None, lifespan="on")
+    # No WebSockets, or uvicorn imports what warns.
+    config = uvicorn.Config(create_app(settings), http=http, ws="none", log_config=None, lifespan="on")
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

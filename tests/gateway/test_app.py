@@ -17,7 +17,7 @@ SECRET = "Bearer abcdefghijklmnopqrstuvwxyz"
 def test_the_factory_serves_and_logs_no_secret(settings: Settings, tmp_path: Path) -> None:
     port = find_free_port()
     environment = os.environ | {"POSTROOM_DATABASE_URL": settings.database_url.get_secret_value()}
-    command = [sys.executable, "-m", "uvicorn", "gateway.app:create", "--factory", "--port", str(port)]
+    command = [sys.executable, "-m", "gateway", "--port", str(port)]
     with (
         (tmp_path / "log").open("wb") as log,
         subprocess.Popen(command, cwd=ROOT, env=environment, stderr=log) as process,  # noqa: S603  # our own command

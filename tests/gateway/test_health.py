@@ -4,7 +4,7 @@ import pytest
 from psycopg import Connection
 from pydantic import SecretStr
 
-from sandbox.servers.free_port import find_free_port
+from sandbox.servers.free_port import LOOPBACK, find_free_port
 from settings import Settings
 from tests.gateway.serving import ask, serve
 
@@ -20,6 +20,14 @@ def test_a_process_that_answers_lives(settings: Settings) -> None:
         answer = ask(f"{url}/healthz")
     assert (answer.status, answer.json) == (200, {"status": "ok"})
     assert answer.headers["x-request-id"]
+
+
+def test_metrics_and_health_have_a_port_of_their_own(settings: Settings) -> None:
+    port = find_free_port()
+    with serve(settings.model_copy(update={"metrics_port": port})):
+        answer = ask(f"http://{LOOPBACK}:{port}/healthz")
+        assert ask(f"http://{LOOPBACK}:{port}/metrics").status == 200
+    assert (answer.status, list(answer.json["checks"])) == (200, ["event loop"])
 
 
 def test_a_migrated_database_with_a_catalogue_makes_it_ready(gateway: str) -> None:

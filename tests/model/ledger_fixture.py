@@ -10,14 +10,14 @@ from psycopg import Connection
 
 from domain.jobs.failures import Failure, Invalid, Permanent, Scope, Throttled, Transient, Unauthorised
 from domain.jobs.job import Cancel, ClaimedJob, Done, Outcome, Snooze
-from domain.jobs.lifecycle import Settlement, lose, settlement_of
+from domain.jobs.lifecycle import LEAST_REST, Settlement, lose, settlement_of
 from domain.jobs.retry import RetryPolicy
 from storage.ledger import ledger, recovery
 from storage.ledger import relay as relay_statements
 from storage.ledger.ledger import Worker
 from storage.postgres.database import Database
-from tests.doubles.factories import make_job_type, make_org, relay_once
-from tests.model.ledger_model import DEADLINE, DELAY, KINDS
+from tests.doubles.factories import make_job_type, make_org
+from tests.model.ledger_model import DEADLINE, DELAY, KINDS, REST
 
 EMPTY = (
     "set session_replication_role = replica; delete from audit_entries; delete from dead_letters;"
@@ -42,7 +42,6 @@ class Verbs:
     return_claims: Callable[..., Any] = recovery.return_claims
     return_unanswered: Callable[..., Any] = recovery.return_unanswered
     recall_hints: Callable[..., Any] = relay_statements.recall_hints
-    relay: Callable[..., Any] = relay_once
 
 
 class LedgerFixture:
@@ -75,7 +74,8 @@ class LedgerFixture:
     def rows(self) -> dict[UUID, tuple[Any, ...]]:
         """What the ledger says of each job."""
         rows = self.owner.execute(
-            "select id, state, attempt, losses, suspect, claim_token, worker_id, cancel_requested_at is not null"
+            "select id, state, attempt, losses, suspect, free_returns, claim_token, worker_id,"
+            " cancel_requested_at is not null"
             " from jobs"
         )
         return {row[0]: tuple(row[1:]) for row in rows}
@@ -93,6 +93,9 @@ def settlement(job: ClaimedJob, outcome: str) -> Settlement:
             made = Settlement.revoked(job, now)
         case "died" | "died_beside":
             made = lose(job, guilty=outcome == "died")
+        case "unauthorised":
+            later = now + timedelta(seconds=REST) - LEAST_REST
+            made = settlement_of(job, _said(job, outcome, now), POLICY, later, 0.0)
         case _:
             made = settlement_of(job, _said(job, outcome, now), POLICY, now, 1.0 if outcome == "transient" else 0.0)
     return made.begun(now)

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any
 from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from domain.jobs.effects import Strategy
+from domain.jobs.effects import EffectStatus, Strategy
 from domain.jobs.failures import ClaimLost
 from domain.jobs.job import ClaimedJob, JsonObject, NewJob, Origin, State
 from domain.jobs.lifecycle import CloseGate, Settlement
@@ -17,10 +18,10 @@ from storage.ledger import effects, gates, ledger
 from storage.ledger.gates import Gate
 from storage.ledger.ledger import Worker
 from storage.postgres.database import Transaction
-from tests.doubles.factories import pass_time
+from tests.doubles.factories import pass_time, relay_once
 from tests.invariants import check_ledger, find_gaps
 from tests.model.ledger_fixture import LedgerFixture, Verbs, settlement
-from tests.model.ledger_model import DRIFT, ENDS, HELD, LEASE, LedgerModel
+from tests.model.ledger_model import ENDS, HELD, KINDS, LEASE, LedgerModel
 from tests.model.ledger_strategies import (
     BROKER_STATES,
     CLOSABLE,
@@ -34,6 +35,8 @@ from tests.model.ledger_strategies import (
     SPANS,
     asked_for,
 )
+
+QUEUES = sorted({kind.queue for kind in KINDS.values()})
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -99,19 +102,18 @@ class LedgerMachine(RuleBasedStateMachine):
         self.asked_for += 1
         return uuid5(NAMESPACE_OID, f"job {self.asked_for}")
 
-    @rule(room=st.sampled_from([1, 3, 100]), broker=BROKER_STATES)
-    def relay(self, room: int, broker: str = "works") -> None:
+    @rule(broker=BROKER_STATES)
+    def relay(self, broker: str = "works") -> None:
         """One round of the relay, whose hints may all get lost, or all that lay in the broker."""
         if broker == "is flushed":
             self.hints.clear()
             with self.store.ledger() as tx:
                 self.verbs.recall_hints(tx, batch=1000)
         got: set[UUID] = set()
-        for hint in self.verbs.relay(self.store, burst=2, room=room):
+        for hint in relay_once(self.store, burst=2):
             job = self.model.jobs[hint.job_id]
             assert job.state is State.QUEUED, f"a hint for {job}"
-            # One that was claimed within the drift and given back may be reported again within it.
-            assert job.run_at <= self.model.now + DRIFT, f"a hint too early for {job}"
+            assert job.run_at <= self.model.now, f"a hint too early for {job}"
             assert not any(self.model.is_closed(gate) for gate in job.gates()), f"a hint past a gate for {job}"
             got.add(hint.job_id)
         if broker != "forgets":
@@ -132,7 +134,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(number=st.integers(0, 1), start=st.booleans())
     def claim_all(self, number: int, start: bool) -> None:
         """The relay has a round, and a process claims all that it has hints for."""
-        self.relay(room=100)
+        self.relay()
         if self.hints:
             job_ids, self.hints = list(dict.fromkeys(self.hints)), []
             self._claim(self.fixture.workers[number], job_ids, [start] * len(job_ids))
@@ -166,28 +168,29 @@ class LedgerMachine(RuleBasedStateMachine):
         number=st.integers(0, 1),
         org=st.integers(0, 1),
         count=st.sampled_from([1, 2, 100]),
+        light=st.booleans(),
+        begins=st.sampled_from([0, 1, 100]),
         answered=st.sampled_from([True, True, True, False]),
     )
     @precondition(lambda self: self.model.jobs)
-    def claim_from_backlog(self, number: int, org: int, count: int, *, answered: bool = True) -> None:
-        """A process claims from the backlog, whatever light jobs of an org wait there; the answer may get lost."""
+    def claim_from_backlog(
+        self, number: int, org: int, count: int, *, light: bool, begins: int = 0, answered: bool = True
+    ) -> None:
+        """A process claims from the backlogs, whatever jobs of an org wait there; the answer may get lost."""
         worker, token = self.fixture.workers[number], uuid4()
-        demand = {BacklogKey("default", priority, self.fixture.orgs[org]): count for priority in (0, 5)}
+        demand = {BacklogKey(*place, self.fixture.orgs[org], light): count for place in product(QUEUES, (0, 5))}
         with self.store.ledger() as tx:
-            claims = self.verbs.claim(tx, [], worker.worker_id, lease=LEASE_SPAN, demand=demand, token=token)
+            started = dict.fromkeys(demand, begins)
+            claims = self.verbs.claim(
+                tx, [], worker.worker_id, lease=LEASE_SPAN, demand=demand, begins=started, token=token
+            )
             ledger.end_unclaimed(tx, claims.unclaimed)
         got = {job.job_id: "claimed" for job in claims.jobs} | claims.refused
-        for job_id, said in got.items():
-            job = self.model.jobs[job_id]
-            assert job.kind.light, f"{job} came from a backlog"
-            assert job.org == self.fixture.orgs[org], f"{job} is another org's"
-            assert said == self.model.claim_answer(job), f"{said}: {job}"
-            if said in {"canceled", "expired"}:
-                job.state = State.CANCELED
-            if said == "claimed":
-                self.model.claim(job_id, worker.worker_id, token, starts=False)
-        for priority in (0, 5):
-            assert sum(self.model.jobs[job_id].priority == priority for job_id in got) <= count
+        self.model.check_backlog(got, self.fixture.orgs[org], light=light, count=count)
+        for made in claims.jobs:
+            assert made.started >= (begins >= count), f"{made} does not begin"
+            assert made.started <= (begins > 0 or self.model.jobs[made.job_id].suspect), f"{made} begins"
+            self.model.claim(made.job_id, worker.worker_id, token, starts=made.started)
         if answered:
             self.claimed += sorted(claims.jobs, key=lambda job: list(self.model.jobs).index(job.job_id))
         else:
@@ -285,7 +288,7 @@ class LedgerMachine(RuleBasedStateMachine):
         if status is not None and learned in {"act", "find_out", "busy", None}:
             with self.store.ledger() as tx:
                 result: JsonObject | None = {} if status == "succeeded" else None
-                done = effects.finish_effect(tx, job, name, status, result=result, error={"code": "x"})
+                done = effects.finish_effect(tx, job, name, EffectStatus(status), result=result, error={"code": "x"})
             assert done == self.model.finish_effect(job.job_id, job.token, name, status)
 
     @rule(
@@ -362,10 +365,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @invariant()
     def agree(self) -> None:
         """The ledger says of each job what the model says, and does not contradict itself."""
-        said = {
-            job_id: (job.state.value, job.attempt, job.losses, job.suspect, job.token, job.worker, job.cancel_requested)
-            for job_id, job in self.model.jobs.items()
-        }
+        said = {job_id: job.row for job_id, job in self.model.jobs.items()}
         assert self.fixture.rows() == said
         assert find_gaps(self.fixture.owner, resting=False) == []
 
@@ -384,7 +384,8 @@ class LedgerMachine(RuleBasedStateMachine):
         self.open_gates()
         self.claim_all(0, start=False)
         for org in range(len(self.fixture.orgs)):
-            self.claim_from_backlog(0, org, 100)
+            for light in (False, True):
+                self.claim_from_backlog(0, org, 100, light=light)
         held = [job for job in self.claimed if self.model.jobs[job.job_id].state in HELD]
         self._write([(settlement(job, "done"), "done") for job in held])
 

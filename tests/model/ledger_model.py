@@ -4,16 +4,15 @@ Times are whole seconds of the model's own clock, which moves by leaps of a hund
 does so thirty or fifty seconds off a leap, so that the seconds a test really takes cannot matter.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from domain.jobs.job import State
 
-LEASE, DEADLINE, DELAY = 150, 450, 130
-DRIFT = 60
-"""How many seconds early a hint may come; the claim allows for clocks that differ."""
-MOST_LOSSES = 3
+LEASE, DEADLINE, DELAY, REST = 150, 450, 130, 30
+MOST_LOSSES, MOST_RETURNS, MOST_REFUSED_SUSPECTS = 3, 20, 10
 HELD = (State.CLAIMED, State.RUNNING)
 
 
@@ -56,6 +55,7 @@ class JobModel:
     attempt: int = 0
     losses: int = 0
     suspect: bool = False
+    returns: int = 0
     token: UUID | None = None
     worker: UUID | None = None
     claimed_at: int = 0
@@ -70,6 +70,12 @@ class JobModel:
     def guard(self) -> tuple[str, UUID, str] | None:
         """Its unique key."""
         return (self.kind.name, self.org, self.account) if self.kind.unique else None
+
+    @property
+    def row(self) -> tuple[object, ...]:
+        """What the ledger should say of it."""
+        counts = (self.attempt, self.losses, self.suspect, self.returns)
+        return (self.state.value, *counts, self.token, self.worker, self.cancel_requested)
 
     def let_go(self, state: State) -> None:
         """End the claim."""
@@ -94,6 +100,8 @@ class End:
     wait: int | None = None
     last_is_dead: bool = False
     loses: int = 0
+    returns: bool = False
+    keeps_suspect: bool = False
 
 
 ENDS = {
@@ -101,16 +109,16 @@ ENDS = {
     "held": End(State.SUCCEEDED),
     "cancel": End(State.CANCELED),
     "revoked": End(State.CANCELED),
-    "snooze": End(State.QUEUED, counts=False, wait=DELAY),
+    "snooze": End(State.QUEUED, counts=False, wait=DELAY, returns=True),
     "transient": End(State.QUEUED, wait=DELAY, last_is_dead=True),
     "throttled": End(State.QUEUED, counts=False, wait=DELAY),
-    "unauthorised": End(State.QUEUED, counts=False, wait=0),
+    "unauthorised": End(State.QUEUED, counts=False, wait=REST),
     "invalid": End(State.DEAD),
     "permanent": End(State.FAILED),
-    "interrupted": End(State.QUEUED, counts=False),
-    "unstarted": End(State.QUEUED, counts=False),
+    "interrupted": End(State.QUEUED, counts=False, keeps_suspect=True),
+    "unstarted": End(State.QUEUED, counts=False, keeps_suspect=True),
     "died": End(State.QUEUED, last_is_dead=True, loses=1),
-    "died_beside": End(State.QUEUED, last_is_dead=True),
+    "died_beside": End(State.QUEUED, counts=False, returns=True),
 }
 """Every outcome of an attempt that its own worker settles."""
 
@@ -173,7 +181,7 @@ class LedgerModel:
             return "canceled"
         if job.expires_at is not None and job.expires_at <= self.now:
             return "expired"
-        if job.run_at > self.now + DRIFT:
+        if job.run_at > self.now:
             return "early"
         return "gated" if any(self.is_closed(gate) for gate in job.gates()) else "claimed"
 
@@ -205,7 +213,10 @@ class LedgerModel:
         poison = job.losses >= MOST_LOSSES and end.loses > 0
         dead = end.last_is_dead and (job.attempt >= job.kind.max_attempts or poison)
         job.attempt -= not end.counts
-        job.suspect = False
+        if outcome == "unstarted":
+            job.suspect, job.returns = job.suspect and job.returns < MOST_REFUSED_SUSPECTS, job.returns + job.suspect
+        job.suspect = job.suspect and end.keeps_suspect
+        job.returns += end.returns
         job.run_at = job.run_at if end.wait is None or dead else self.now + end.wait
         job.let_go(State.DEAD if dead else end.state)
         return True
@@ -222,11 +233,16 @@ class LedgerModel:
         """Take a job back."""
         job = self.jobs[job_id]
         ran, silent = job.state is State.RUNNING, not self.alive(job.worker)
-        job.losses += ran
+        guilty = ran and (job.suspect or not silent)
+        excused = ran and not guilty and job.returns < MOST_RETURNS
+        job.losses += guilty
         last = job.losses >= MOST_LOSSES or job.attempt >= job.kind.max_attempts
-        job.suspect = not ran and silent
-        state = State.DEAD if ran and last else State.QUEUED
-        job.let_go(State.CANCELED if job.cancel_requested else state)
+        state = State.DEAD if ran and last and not excused else State.QUEUED
+        state = State.CANCELED if job.cancel_requested else state
+        if excused and state is State.QUEUED:
+            job.attempt, job.returns = job.attempt - 1, job.returns + 1
+        job.suspect = silent and state is State.QUEUED
+        job.let_go(state)
 
     def give_back(self, worker: UUID) -> set[UUID]:
         """A process stops: its jobs go back and its lease is gone; returns them."""
@@ -274,6 +290,21 @@ class LedgerModel:
             assert key is not None
             room = self.room(key)
             assert self.fair_choice(chosen, left, room), f"{len(chosen)} of {len(of_key)} for {room} slots"
+
+    def check_backlog(self, got: Mapping[UUID, str], org: UUID, *, light: bool, count: int) -> None:
+        """Compare what a claim from backlogs answered with what it should; end what it found canceled or expired."""
+        claimed = {job_id for job_id, said in got.items() if said == "claimed"}
+        self.check_slots([job_id for job_id, said in got.items() if said in {"claimed", "serial"}], claimed)
+        places: Counter[tuple[str, int]] = Counter()
+        for job_id, said in got.items():
+            job = self.jobs[job_id]
+            assert job.kind.light == light, f"{job} came from the other kind's backlog"
+            assert job.org == org, f"{job} is another org's"
+            assert {"serial": "claimed"}.get(said, said) == self.claim_answer(job), f"{said}: {job}"
+            places[job.kind.queue, job.priority] += 1
+            if said in {"canceled", "expired"}:
+                job.state = State.CANCELED
+        assert max(places.values(), default=0) <= count
 
     def begin_effect(self, job_id: UUID, token: UUID, name: str) -> str | None:
         """What an attempt is answered that begins an effect; None when its claim is lost."""

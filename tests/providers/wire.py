@@ -56,6 +56,27 @@ def hang(connection: socket.socket) -> bool:
     return False
 
 
+def trickle(every_s: float, head: bytes = b"HTTP/1.1 200 OK\r\n") -> Conduct:
+    """Answer byte by byte, without end: each byte comes before any timeout of a socket."""
+
+    def answer(connection: socket.socket) -> bool:
+        connection.sendall(head)
+        connection.settimeout(every_s)
+        with contextlib.suppress(ConnectionError):
+            while True:
+                connection.sendall(b"x")
+                with contextlib.suppress(TimeoutError):
+                    if not connection.recv(1):
+                        break
+        return False
+
+    return answer
+
+
+BODY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
+"""A head after which a body trickles."""
+
+
 class Wire:
     """Serves one connection after another; the last conduct stays for all further requests."""
 

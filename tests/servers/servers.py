@@ -68,6 +68,8 @@ def create_database(servers: SessionServers, name: str, *, template: str) -> Non
     """Copy `template` under a new name, file by file: block by block, through the log, costs twice the time."""
     names = sql.Identifier(name), sql.Identifier(template)
     _administer(servers, sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY").format(*names))
+    # A copy has the rights of a new database, not those of its template (`postroom.secure`).
+    _administer(servers, sql.SQL("REVOKE TEMPORARY ON DATABASE {} FROM PUBLIC").format(sql.Identifier(name)))
 
 
 def broker_number(worker: int) -> int:

@@ -58,7 +58,7 @@ def hasty(ctx: JobContext, payload: Hasty) -> Outcome:
 class Chattering(ThreadPayload, job_type="broken_jobs.chattering"): ...
 
 
-@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+@job(queue=Queue.DEFAULT, retry=AT_ONCE, audits=("probe.noted",))
 def chattering(ctx: JobContext, _payload: Chattering) -> Outcome:
     """Write what a second attempt writes again."""
     with ctx.tx() as tx:
@@ -73,7 +73,8 @@ class Unfenced(ThreadPayload, job_type="broken_jobs.unfenced"): ...
 def unfenced(ctx: JobContext, _payload: Unfenced) -> Outcome:
     """Write without asking whether the claim still holds (P4)."""
     with runtime().database.tenant(ctx.org_id) as tx:
-        audit.append(tx, ctx.job, "probe.noted", {})
+        directions = "insert into directions (org_id, scope, content) values (%(org)s, 'global', 'be brief')"
+        tx.raw(directions, {"org": ctx.org_id})
     return Done()
 
 
@@ -102,7 +103,7 @@ class Garrulous(ThreadPayload, job_type="broken_jobs.garrulous"): ...
 def garrulous(ctx: JobContext, _payload: Garrulous) -> Outcome:
     """Audit a step that was not taken (P2)."""
     with runtime().database.ledger() as tx:
-        audit.append(tx, ctx.job, "job.started", {})
+        audit.record(tx, ctx.job, "job.started", {})
     return Done()
 
 

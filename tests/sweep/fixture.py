@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from domain.jobs.failures import Failure
 from domain.jobs.job import Hint
+from domain.scheduling.backlog_demand import Demand
 from engine.catalogue import Job, catalogue
 from engine.process.runtime import Runtime, install
 from engine.relay.backlog import QUEUES
@@ -58,6 +59,8 @@ class Trial:
     job_id: UUID
     job_type: Job[Any]
     hints: deque[Hint] = field(default_factory=deque)
+    demand: deque[tuple[str, Demand]] = field(default_factory=deque)
+    """What the relay asks for out of the backlog, with its queue."""
     premature: list[Hint] = field(default_factory=list)
     """Hints of jobs that nobody else could see when they were published."""
     end: str = ""
@@ -113,7 +116,8 @@ class Trial:
     def process(self, watch: Watch) -> Runtime:
         """A process of the fleet, its lease fresh."""
         made = Runtime(self.settings, jitter=lambda: 0.0)
-        made.publisher = WatchedPublisher(self.settings.broker_url.get_secret_value(), watch, self._told)
+        broker_url = self.settings.broker_url.get_secret_value()
+        made.publisher = WatchedPublisher(broker_url, watch, self._told, self._demanded)
         install(made)
         renew(made)
         return made
@@ -154,9 +158,20 @@ class Trial:
         install(frozen)
 
     def _deliver(self, survivor: Runtime) -> None:
-        while self.hints:
-            hint = self.hints.popleft()
-            self._run_hint(survivor, hint)
+        while self.hints or self.demand:
+            if self.hints:
+                self._run_hint(survivor, self.hints.popleft())
+            else:
+                self._run_demand(survivor, *self.demand.popleft())
+
+    def _run_demand(self, survivor: Runtime, queue: str, demand: Demand) -> None:
+        """Run what demand brings; the trial's own job is noted as with a hint, if it was among it."""
+        passed: set[Station] = set()
+        if InlineWorker(survivor, deadly=(Died,), passed=passed.add).run_demand(queue, demand, self.job_id):
+            self.stations |= passed
+
+    def _demanded(self, queue: str, parts: Sequence[Demand]) -> None:
+        self.demand.extend((queue, part) for part in parts)
 
     def _told(self, hints: Sequence[Hint]) -> None:
         ids = [hint.job_id for hint in hints]

@@ -13,6 +13,7 @@ from psycopg.rows import RowFactory
 from sqlalchemy import Connection, Engine, Pool, event
 
 from domain.jobs.job import Hint
+from domain.scheduling.backlog_demand import Demand
 from engine.process.publisher import Publisher
 from sandbox.emulator.exchange import Answer, Call
 from storage.postgres.execution import numbered
@@ -24,6 +25,8 @@ READS = re.compile(r"\s*select\s+(?!postroom\.)", re.IGNORECASE)
 
 Raw = psycopg.Connection[Any]
 Respond = Callable[[Call], Answer | None]
+HearDemand = Callable[[str, Sequence[Demand]], None]
+"""Told of a queue and the demand that was sent to it, a part for each message."""
 
 
 def _names() -> dict[str, str]:
@@ -155,12 +158,15 @@ class WatchedCursor(psycopg.RawCursor[Any]):
 
 
 class WatchedPublisher(Publisher):
-    """Publishes for real, notes the hints, and has each looked up: its job must be there already (P5)."""
+    """Publishes for real, notes hints and demand, and has each hint looked up: its job must be there already (P5)."""
 
-    def __init__(self, broker_url: str, watch: Watch, receiver: Callable[[Sequence[Hint]], None]) -> None:
+    def __init__(
+        self, broker_url: str, watch: Watch, receiver: Callable[[Sequence[Hint]], None], hear_demand: HearDemand
+    ) -> None:
         super().__init__(broker_url)
         self._watch = watch
         self._receiver = receiver
+        self._hear_demand = hear_demand
 
     def publish(self, hints: Sequence[Hint]) -> bool:
         if not hints:
@@ -176,6 +182,11 @@ class WatchedPublisher(Publisher):
         if fault is Fault.DEATH_AFTER:
             self._watch.end()
         return published and fault is not Fault.LOST
+
+    def publish_demand(self, queue: str, parts: Sequence[Demand]) -> bool:
+        # Only the relay sends demand, and it runs among the survivors: nothing goes wrong here.
+        self._hear_demand(queue, parts)
+        return super().publish_demand(queue, parts)
 
 
 def tap(watch: Callable[[], Watch | None], respond: Respond, provider: str) -> Respond:

@@ -57,7 +57,9 @@ def live_and_die(settings: Settings, hint: Hint, point: Point | None, sending: C
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     watch = Watch(point, die=lambda: os.kill(os.getpid(), signal.SIGKILL))
     process = Runtime(settings, jitter=lambda: 0.0)
-    process.publisher = WatchedPublisher(settings.broker_url.get_secret_value(), watch, lambda _hints: None)
+    process.publisher = WatchedPublisher(
+        settings.broker_url.get_secret_value(), watch, lambda _hints: None, lambda _queue, _demand: None
+    )
     install(process)
     renew(process)
     with WatchedDatabase(watch).watching():

@@ -64,7 +64,10 @@ def test_every_named_scenario_is_of_a_job_type() -> None:
         (broken_jobs.unguarded, "P3: gmail drafts.create /gmail/v1/users/me/drafts was done 2 times instead of 1"),
         (broken_jobs.hasty, "P5: triage.classify was published before it was committed"),
         (broken_jobs.chattering, "another end: events has ['probe.noted'] instead of {}"),
-        (broken_jobs.unfenced, "(claim_lost): another end: events has ['probe.noted'] instead of {}"),
+        (
+            broken_jobs.unfenced,
+            '(claim_lost): another end: directions …directions {"account_id": null, "content": "be brief"',
+        ),
         (broken_jobs.spendthrift, "P3: anthropic messages.create /v1/messages was done 2 times instead of 1"),
         (broken_jobs.garrulous, "job.started cannot follow running"),
     ],

@@ -80,7 +80,8 @@ def test_a_draft_that_was_never_made_is_not_made_after_its_person_acted(
     env.fail("drafts.create", drop="before")
     assert env.run(write_job(env)) == "queued"
     person(env, place)
-    assert env.drain() == [("drafts.write", "succeeded")]
+    # It could still come for as long as the first call may last.
+    assert env.drain() == [("drafts.write", "queued"), ("drafts.write", "succeeded")]
     assert made(env) == 0
     assert env.state(place.thread_id) is state
     assert open_effects(env) == 0

@@ -1,28 +1,31 @@
--- Takes the jobs that a process has received hints for, and for each backlog key as many of the oldest light jobs as it was
+-- Takes the jobs that a process has received hints for, and for each backlog key as many of the oldest jobs as it was
 -- asked to claim there. Of several processes with one hint, one gets the job. A job that is not due stays queued until then; one that is gated, or whose concurrency key is full, is parked by it and called when it
 -- opens. An expired or canceled one is only named: end_unclaimed ends it, because its end-of-job hook may write rows that this
--- statement updates. One that `starts` begins with its claim; so does a suspect, whose last process
+-- statement updates. One that `starts` begins with its claim, and so do the first `begins` of a backlog key and a suspect, whose last process
 -- died before anybody wrote whether it had begun. Returns a row per job that was found queued: its answer and, if claimed, all
 -- the runner needs. And a row for each backlog that was not empty: its place in the arrays, and `backlog_since` of the newest
 -- job claimed there; the next claim may take that for its cursor and need not pass the entries before it, which stay in the
 -- index until a vacuum.
 with from_backlog as materialized (
   -- In sub-selects, for the planner must not see the parameters: with an empty array it would plan each claim anew.
-  select t.place, d.plain, d.others, d.since
-  from unnest((select %(queues)s::text[]), (select %(priorities)s::int[]), (select %(org_ids)s::uuid[]), (select %(counts)s::int[]),
-    (select %(cursors)s::timestamptz[])) with ordinality as t (queue, priority, org_id, count, cursor, place)
+  select t.place, d.plain, d.others, d.begun, d.since
+  from unnest((select %(queues)s::text[]), (select %(priorities)s::int[]), (select %(lights)s::boolean[]),
+    (select %(org_ids)s::uuid[]), (select %(counts)s::int[]), (select %(begins)s::int[]), (select %(cursors)s::timestamptz[]))
+    with ordinality as t (queue, priority, light, org_id, count, begins, cursor, place)
   cross join (select not exists (select from gates) as open) as all_gates
-  -- Through arrays, as in publish_backlog.
+  -- Through arrays: the planner takes a limit that it does not know for a tenth of the table, and would read all of it.
   cross join lateral (
-    select array_agg(tid) filter (where plain) as plain, array_agg(id) filter (where not plain) as others, max(backlog_since) as since
-    from (
+    select array_agg(tid) filter (where plain and turn > coalesce(t.begins, 0)) as plain,
+      array_agg(id) filter (where not plain and turn > coalesce(t.begins, 0)) as others,
+      array_agg(id) filter (where turn <= t.begins) as begun, max(backlog_since) as since
+    from (select *, row_number() over () as turn from (
       select ctid as tid, id, backlog_since,
         all_gates.open and serial_key is null and cancel_requested_at is null and expires_at is null and not (guarded or suspect) as plain
       from jobs
-      where queue = t.queue and priority = t.priority and light and org_id = t.org_id and backlog_since is not null
+      where queue = t.queue and priority = t.priority and light = t.light and org_id = t.org_id and backlog_since is not null
         and backlog_since >= coalesce(t.cursor, '-infinity')
       order by backlog_since, id limit t.count for update of jobs skip locked
-    ) as oldest
+    ) as locked) as oldest
   ) as d
 ),
 asked as (
@@ -35,6 +38,8 @@ asked as (
       select * from unnest((select %(job_ids)s::uuid[]), (select %(starts)s::boolean[])) as u (id, starts)
       union all
       select unnest(others), false from from_backlog
+      union all
+      select unnest(begun), true from from_backlog
     ) as w group by id
   ) as n join jobs j using (id)
   where j.state = 'queued'
@@ -46,7 +51,7 @@ checked as (
     case
       when a.cancel_requested_at is not null then 'canceled'
       when a.expires_at <= now() then 'expired'
-      when a.run_at > now() + interval '60 seconds' then 'early'
+      when a.run_at > now() then 'early'  -- every time is the database's, so there is no drift to forgive
       when g.gate is not null then 'gated'
       else 'claimed'
     end as answer
@@ -85,7 +90,7 @@ claimed as (
   where j.id = f.id and f.answer = 'claimed'
   returning j.id, j.org_id, j.project_id, j.job_type, j.queue, j.state, j.payload, j.payload_version, j.attempt, j.max_attempts, j.losses,
     j.suspect, j.deadline, j.created_at, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent, j.worker_id,
-    j.claimed_at, j.guarded, j.idempotency_key
+    j.claimed_at, j.guarded, j.idempotency_key, j.free_returns
 ),
 -- Jobs of a backlog that nothing can refuse are updated where they were locked. A job that somebody moved between this
 -- statement's snapshot and its lock is not found there, and stays in the backlog.
@@ -95,7 +100,8 @@ taken as (
     backlog_since = null, next_check_at = now() + least(%(lease)s::interval, j.deadline)
   where j.ctid = any (array(select unnest(plain) from from_backlog))
   returning j.id, j.job_type, j.queue, j.org_id, j.project_id, j.payload, j.payload_version, j.attempt + 1, j.max_attempts,
-    j.losses, j.deadline, j.created_at, false, j.suspect, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent
+    j.losses, j.deadline, j.created_at, false, j.suspect, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent,
+    j.free_returns
 ),
 kept as (
   update jobs j set
@@ -120,7 +126,7 @@ audited as (
 granted as (
   select id as job_id, job_type, queue, org_id, project_id, payload, payload_version, attempt + (state = 'claimed')::int as attempt,
     max_attempts, losses, deadline, created_at, state = 'running' as started, suspect, actor_type, actor_id, request_id, correlation_id,
-    traceparent
+    traceparent, free_returns
   from claimed
   union all
   select * from taken

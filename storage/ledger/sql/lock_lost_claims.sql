@@ -2,7 +2,7 @@
 -- their deadline. Other claims that are due for a check get their next one
 -- when their lease or deadline could end.
 with overdue as (
-  select j.id, j.claim_token, j.state, j.attempt, j.max_attempts, j.losses, j.cancel_requested_at, j.cancel_reason,
+  select j.id, j.claim_token, j.state, j.attempt, j.max_attempts, j.losses, j.free_returns, j.suspect, j.cancel_requested_at, j.cancel_reason,
     least(w.lease_until, j.claimed_at + j.deadline) as lost_at, w.lease_until > now() as is_alive
   -- PostgreSQL estimates a limit with a parameter as a tenth of the table, but an array as short.
   from unnest(array(
@@ -17,7 +17,8 @@ kept as (
   update jobs j set next_check_at = o.lost_at + interval '1 second'
   from overdue o where j.id = o.id and o.is_alive and o.lost_at > now()
 )
-select id as job_id, claim_token as token, attempt, max_attempts, losses, state = 'running' as began, state = 'running' as guilty,
+select id as job_id, claim_token as token, attempt, max_attempts, losses, free_returns as returns, state = 'running' as began,
+  suspect as alone,  -- a suspect runs alone in its worker
   case when is_alive then 'deadline' else 'lost' end as cause,
   case when cancel_requested_at is not null then coalesce(cancel_reason, 'canceled') end as cancel_reason
 from overdue where is_alive is not true or lost_at <= now()

@@ -5,8 +5,8 @@ with claim as (
   where j.id = %(job_id)s and j.claim_token = %(token)s and j.state in ('claimed', 'running') for share
 ),
 kept as (
-  insert into job_steps (job_id, org_id, name, result, attempt, cost_microcents)
-  select c.id, c.org_id, %(name)s, %(result)s, c.attempt, %(cost)s from claim c
+  insert into job_steps (job_id, org_id, name, result, attempt, cost_microcents, started_at)
+  select c.id, c.org_id, %(name)s, %(result)s, c.attempt, %(cost)s, now() - %(took)s::interval from claim c
   on conflict (job_id, name) do nothing
 )
 select c.id from claim c

@@ -4,4 +4,4 @@ select what, job_id, job_type, queue, light
 from postroom.leave_claims(
   %(job_ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(run_ats)s::timestamptz[], %(attempt_deltas)s::smallint[],
   %(loss_deltas)s::smallint[], %(started_ats)s::timestamptz[], %(outputs)s::jsonb[], %(errors)s::jsonb[], %(costs)s::bigint[],
-  %(reasons)s::text[], %(details)s::jsonb[], %(suspects)s::boolean[])
+  %(reasons)s::text[], %(details)s::jsonb[], %(suspects)s::boolean[], return_deltas => %(return_deltas)s::smallint[])

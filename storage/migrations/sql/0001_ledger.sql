@@ -70,8 +70,8 @@ create domain postroom.expires_at as timestamptz
 -- next_check_at: when the relay must check the job: a scheduled job when it is due, a published one when its hint has been
 --   out too long, a claimed one when its worker's lease could have ended.
 -- light: whether its type was light when it was enqueued; such jobs of milliseconds stand apart in the backlog.
--- backlog_since: it is due since then and not published; the relay publishes it when its turn has come. A light one stays
---   there until it is claimed: the relay asks for claims from the backlog, and a worker claims the oldest.
+-- backlog_since: it is due since then and not published. It stays there until it is claimed: when its turn has come the relay
+--   asks for claims from the backlog, and a worker claims the oldest.
 -- parked_by: it waits for a gate to open (gate:<scope>:<key>) or for its concurrency key (key:<serial_key>), and nobody
 --   looks at it before that happens.
 create table jobs (

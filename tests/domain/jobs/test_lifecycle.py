@@ -22,7 +22,17 @@ from domain.jobs.failures import (
     Uncertain,
 )
 from domain.jobs.job import FINAL, Cancel, ClaimedJob, Done, JsonObject, Origin, Outcome, Snooze, State
-from domain.jobs.lifecycle import MAX_LOSSES, MOVES, RETURN_AFTER, LossCause, LostClaim, lose, lose_claim, settlement_of
+from domain.jobs.lifecycle import (
+    LEAST_REST,
+    MAX_LOSSES,
+    MOST_RETURNS,
+    MOVES,
+    LossCause,
+    LostClaim,
+    lose,
+    lose_claim,
+    settlement_of,
+)
 from domain.jobs.retry import POLICIES, RetryPolicy
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -130,7 +140,7 @@ def test_a_lost_claim_is_given_back_under_its_token() -> None:
     settlement = settlement_of(job, ClaimLost("lost"), POLICIES["standard"], NOW, 0.5)
     assert (settlement.state, settlement.attempt_delta, settlement.token) == (State.QUEUED, -1, job.token)
     assert settlement.detail["cause"] == "margin"
-    assert settlement.run_at == NOW + RETURN_AFTER, "a job that always loses its claim comes back at a bounded rate"
+    assert settlement.run_at == NOW + LEAST_REST, "a job that always loses its claim comes back at a bounded rate"
 
 
 @given(jitter)
@@ -185,8 +195,9 @@ def lost_claims(draw: st.DrawFn) -> LostClaim:
         attempt=draw(st.integers(1 if began else 0, most)),
         max_attempts=most,
         losses=draw(st.integers(0, MAX_LOSSES - 1)),
+        returns=draw(st.sampled_from([0, 1, MOST_RETURNS - 1, MOST_RETURNS])),
         began=began,
-        guilty=began and (cause is LossCause.DEADLINE or draw(st.booleans())),
+        alone=draw(st.booleans()),
         cause=cause,
         cancel_reason=draw(st.none() | st.just("enough")),
     )
@@ -206,14 +217,16 @@ def test_a_lost_claim_counts_a_loss_for_the_guilty_and_an_attempt_for_what_began
     settlement = lose_claim(lost)
     assert settlement.loss_delta == (1 if lost.guilty else 0)
     assert settlement.detail["losses"] == lost.losses + settlement.loss_delta
-    assert (settlement.attempt_delta, settlement.started_at) == (0, None)
-    assert settlement.suspect == (not lost.began and lost.cause is LossCause.LOST)
+    excused = lost.began and not lost.guilty and lost.returns < MOST_RETURNS and lost.cancel_reason is None
+    assert (settlement.attempt_delta, settlement.returns) == ((-1, 1) if excused else (0, 0))
+    assert settlement.started_at is None
+    assert settlement.suspect == (lost.cause is LossCause.LOST and settlement.state is State.QUEUED)
 
 
 @given(lost_claims())
 def test_a_lost_job_dies_of_its_last_attempt_or_its_last_loss_alone(lost: LostClaim) -> None:
     settlement = lose_claim(lost)
-    last_attempt = lost.began and lost.attempt == lost.max_attempts
+    last_attempt = lost.began and not lost.excused and lost.attempt == lost.max_attempts
     last_loss = lost.guilty and lost.losses == MAX_LOSSES - 1
     if lost.cancel_reason is not None:
         assert (settlement.state, settlement.reason) == (State.CANCELED, "enough")
@@ -240,8 +253,8 @@ def test_a_lost_job_is_poison_only_when_it_took_its_process_down_each_time(lost:
 @pytest.mark.parametrize("guilty", [True, False])
 def test_the_death_of_a_child_and_of_a_whole_process_are_one_rule(guilty: bool) -> None:
     job = held(2)
-    lost = LostClaim(job.job_id, job.token, 2, 5, 0, began=True, guilty=guilty, cause=LossCause.LOST)
-    assert lose(job, guilty=guilty) == lose_claim(lost)
+    lost = LostClaim(job.job_id, job.token, 2, 5, 0, 0, began=True, alone=guilty, cause=LossCause.LOST)
+    assert lose(job, guilty=guilty) == lose_claim(lost)._replace(suspect=False), "the parent knows who it was"
 
 
 def test_no_move_leaves_a_final_state_and_every_open_state_can_end() -> None:

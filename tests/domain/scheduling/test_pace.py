@@ -1,10 +1,12 @@
 """How long jobs take: batches are never empty and never long, and one odd measurement changes little."""
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.scheduling.pace import BATCH, BATCH_S, INERTIA, UNSEEN_S, Pace
+from domain.scheduling.pace import BATCH, BATCH_S, INERTIA, MIXED_OVER, UNSEEN_S, JobMix, Pace
 
 NAMES = ["a", "b", "c", "never seen"]
 SECONDS = st.floats(0, 3600, allow_nan=False)
@@ -89,3 +91,36 @@ def test_a_job_that_takes_far_longer_counts_at_once(usual: float, factor: float)
 def test_what_was_learnt_once_is_forgotten_in_time(once: float, since: float) -> None:
     pace = taught([("a", once)] + [("a", since)] * 100)
     assert pace.expects("a") == pytest.approx(since, rel=1e-3, abs=1e-6)
+
+
+def claimed(mix: JobMix, *batches: dict[str, int]) -> JobMix:
+    for batch in batches:
+        mix.learn(Counter(batch))
+    return mix
+
+
+@given(MEASUREMENTS, st.lists(st.dictionaries(st.sampled_from(NAMES), st.integers(1, 300), max_size=3), max_size=8))
+def test_a_mix_expects_no_less_than_its_shortest_and_no_more_than_its_longest_job(
+    measurements: list[tuple[str, float]], batches: list[dict[str, int]]
+) -> None:
+    pace, mix = taught(measurements), claimed(JobMix(), *batches)
+    of_types = [pace.expects(name) for batch in batches for name in batch] or [UNSEEN_S]
+    assert min(of_types) / ROUNDING <= mix.expects(pace) <= max(of_types) * ROUNDING
+
+
+def test_what_nothing_was_claimed_from_may_bring_long_jobs() -> None:
+    assert JobMix().expects(taught([("a", 0.001)])) == UNSEEN_S
+
+
+def test_one_long_job_among_many_short_ones_is_remembered_and_at_last_forgotten() -> None:
+    pace = taught([("short", 0.001), ("long", 60.0)])
+    mix = claimed(JobMix(), {"short": 1000}, {"long": 1}, {"short": 100})
+    assert mix.expects(pace) > 0.1
+    assert claimed(mix, *[{"short": 100}] * 30).expects(pace) == pytest.approx(0.001)
+
+
+def test_a_mix_of_one_type_follows_its_pace_at_once() -> None:
+    pace, mix = Pace(), claimed(JobMix(), {"a": MIXED_OVER})
+    assert mix.expects(pace) == UNSEEN_S
+    pace.learn("a", [0.002])
+    assert mix.expects(pace) == pytest.approx(0.002)

@@ -16,8 +16,8 @@ from tests.house import ROOT, Module, read_house
 
 PATCHES = "engine.celery_patches."
 LIBRARIES = ("celery", "kombu", "billiard")
-NOT_THEIRS = frozenset({"_asdict", "_exit", "_fields", "_make", "_replace"})
-"""Public names of Python's own that begin with an underscore: of named tuples, and of `os`."""
+NOT_THEIRS = frozenset({"_asdict", "_current_frames", "_exit", "_fields", "_make", "_replace"})
+"""Public names of Python's own that begin with an underscore: of named tuples, of `os` and of `sys`."""
 
 
 def is_private(name: str) -> bool:

@@ -1,6 +1,7 @@
 """The fleet's Redis transport against a real broker: how much it takes, what it guards, and what it refuses."""
 
 import json
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -248,21 +249,19 @@ def test_what_is_rejected_to_come_again_comes_again(broker_url: str) -> None:
         assert sorted(one.receive()) == sorted(names)
 
 
-MISSHAPEN: dict[str, str | bytes] = {
-    "no JSON": b"{",
-    "no text": b"\xff\xfe",
-    "a list": "[]",
-    "a word": '"word"',
-    "no properties": json.dumps({"body": "", "headers": {}}),
-    "no delivery tag": json.dumps({"body": "", "headers": {}, "properties": {"delivery_info": {}}}),
-    "nested without end": "[" * 100_000,
-    "a number as properties": json.dumps({"body": "", "headers": {}, "properties": 1}),
+MISSHAPEN: dict[str, tuple[str | bytes, str]] = {
+    "no JSON": (b"{", "envelope"),
+    "no text": (b"\xff\xfe", "envelope"),
+    "a list": ("[]", "envelope"),
+    "nested without end": ("[" * 100_000, "envelope"),
+    "no properties": (json.dumps({"body": "", "headers": {}}), "properties.delivery_tag"),
+    "a number as properties": (json.dumps({"body": "", "headers": {}, "properties": 1}), "properties"),
 }
 
 
-@pytest.mark.parametrize("envelope", MISSHAPEN.values(), ids=MISSHAPEN)
+@pytest.mark.parametrize(("envelope", "field"), MISSHAPEN.values(), ids=MISSHAPEN)
 def test_an_envelope_of_no_shape_is_refused_and_the_others_are_delivered(
-    process: Runtime, database: Database[Any], broker: redis.Redis, envelope: str | bytes
+    process: Runtime, database: Database[Any], broker: redis.Redis, envelope: str | bytes, field: str
 ) -> None:
     url = process.settings.broker_url.get_secret_value()
     hints = hint(url, 3)
@@ -274,5 +273,50 @@ def test_an_envelope_of_no_shape_is_refused_and_the_others_are_delivered(
         assert one.receive_once() == hints
         assert one.channel.qos.can_consume_max_estimate() == 7, "what was refused counts as open"
     rows = database.execute("select field, reason from refused_messages").fetchall()
-    assert [field for field, _ in rows] == ["envelope"] * 3
+    assert [refused for refused, _ in rows] == [field] * 3
     assert all(reason for _, reason in rows)
+
+
+def test_a_message_with_the_tag_of_another_takes_nothing_away(broker_url: str, broker: redis.Redis) -> None:
+    """What is not acknowledged is kept under its tag, which its sender would choose."""
+    names = [send_foreign(broker_url) for _ in range(2)]
+    sent = [json.loads(item) for item in broker.lrange("default", 0, -1)]
+    sent[1]["properties"]["delivery_tag"] = sent[0]["properties"]["delivery_tag"]
+    broker.delete("default")
+    broker.rpush("default", *(json.dumps(one) for one in sent))
+    with worker(broker_url) as one:
+        one.ask_for(2)
+        assert one.receive() == names
+        assert broker.hlen(GUARDED) == 2
+        one.messages[0].ack()
+        assert [names[1] in str(kept) for kept in broker.hvals(GUARDED)] == [True]
+
+
+def test_a_message_comes_back_to_the_queue_it_came_from(broker_url: str, broker: redis.Redis) -> None:
+    name = send_foreign(broker_url)
+    sent = json.loads(broker.lindex("default", 0) or "")
+    sent["properties"]["delivery_info"] = {"exchange": "nowhere", "routing_key": "elsewhere"}
+    broker.delete("default")
+    broker.rpush("default", json.dumps(sent))
+    with worker(broker_url) as one:
+        one.ask_for(1)
+        assert one.receive() == [name]
+        one.messages[0].requeue()
+        assert one.receive() == [name]
+
+
+def test_a_compressed_body_is_unpacked_by_nobody_on_its_way(broker_url: str) -> None:
+    with Connection(broker_url) as connection:
+        connection.Producer().publish(
+            [[], {}, {}],
+            exchange="",
+            routing_key="default",
+            headers={"id": "a", "task": "probe.run"},
+            compression="zlib",
+        )
+    with worker(broker_url) as one:
+        one.ask_for(1)
+        assert one.receive() == ["a"]
+        (message,) = one.messages
+        assert message.headers["compression"] == "application/x-gzip"
+        assert json.loads(zlib.decompress(message.body)) == [[], {}, {}]

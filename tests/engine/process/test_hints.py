@@ -14,7 +14,10 @@ from engine.process.hints import (
     BUNDLE,
     CLAIM_BACKLOG,
     DEMAND,
+    LIGHT,
+    MOST_NAMED,
     TOGETHER,
+    HintMessage,
     Unreadable,
     bundles,
     demand_message,
@@ -54,14 +57,14 @@ def test_a_message_about_several_names_them_all() -> None:
     job_ids = [uuid4() for _ in range(3)]
     headers = hint_message([Hint(job_id, "probe.a", "default", light=True) for job_id in job_ids])
     assert headers["id"] == str(job_ids[0])
-    assert read_message("default", headers) == [(job_id, 1) for job_id in job_ids]
+    assert read_message("default", headers) == HintMessage("probe.a", tuple((job_id, 1) for job_id in job_ids))
 
 
 @pytest.mark.parametrize(
     ("headers", "ours"),
     [
         (hint_message([Hint(uuid4(), "probe.a", "default")]), True),
-        (demand_message({BacklogKey("default", 0, uuid4()): 1}), True),
+        (demand_message({BacklogKey("default", 0, uuid4(), light=True): 1}), True),
         ({"id": "1", "task": "probe.a", "origin": "gen1@host"}, False),
         ({}, False),
         (["origin"], False),
@@ -73,11 +76,15 @@ def test_a_message_is_ours_when_its_headers_say_so(headers: object, ours: bool) 
     assert is_ours(headers) is ours
 
 
-def test_demand_arrives_as_it_was_sent() -> None:
-    demand = {BacklogKey("exports", 5, uuid4()): 3, BacklogKey("exports", -1, uuid4()): 1}
+@pytest.mark.parametrize("light", [False, True])
+def test_demand_arrives_as_it_was_sent(*, light: bool) -> None:
+    demand = {BacklogKey("exports", 5, uuid4(), light): 3, BacklogKey("exports", -1, uuid4(), light): 1}
     headers = json.loads(json.dumps(demand_message(demand)))
     assert headers["task"] == CLAIM_BACKLOG
-    assert read_message("exports", headers) == list(demand.items())
+    assert read_message("exports", headers) == HintMessage(CLAIM_BACKLOG, tuple(demand.items()))
+
+
+SOME_DEMAND = demand_message({BacklogKey("default", 0, uuid4(), light=True): 1})
 
 
 @pytest.mark.parametrize(
@@ -94,17 +101,68 @@ def test_demand_arrives_as_it_was_sent() -> None:
         [[0, "nobody", 1]],
         [[0, 5, 1]],
         [[0, str(uuid4()), 1, 1]],
+        [[10**30, str(uuid4()), 1]],
+        [[True, str(uuid4()), 1]],
+        [[{}, str(uuid4()), 1]],
+        [[[], str(uuid4()), 1]],
+        [[101, str(uuid4()), 1]],
+        [[0, str(uuid4()), True]],
+        [[0, str(uuid4()), 1.0]],
+        [[0, str(uuid4()), 10**30]],
+        [[0, str(uuid4()), 1]] * (LARGEST_MESSAGE + 1),
+        [[0, str(uuid4()), LARGEST_MESSAGE], [0, str(uuid4()), LARGEST_MESSAGE]],
+        [],
+        {},
     ],
 )
 def test_demand_that_cannot_be_read_is_refused_by_its_field(listed: object) -> None:
     with pytest.raises(Unreadable) as refusal:
-        read_message("default", demand_message({}) | {DEMAND: listed})
+        read_message("default", SOME_DEMAND | {DEMAND: listed})
     assert refusal.value.field == DEMAND
 
 
-@pytest.mark.parametrize("changed", [{"id": "seven"}, {"id": 7}, {TOGETHER: "seven"}, {TOGETHER: [7]}, {TOGETHER: 7}])
+@pytest.mark.parametrize("said", [None, 1, "true", []])
+def test_demand_that_does_not_say_of_which_kind_is_refused_by_its_field(said: object) -> None:
+    with pytest.raises(Unreadable) as refusal:
+        read_message("default", SOME_DEMAND | {LIGHT: said})
+    assert refusal.value.field == LIGHT
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"id": "seven"},
+        {"id": 7},
+        {"id": None},
+        {"id": [str(uuid4())]},
+        {TOGETHER: "seven"},
+        {TOGETHER: [7]},
+        {TOGETHER: 7},
+        {TOGETHER: []},
+        {TOGETHER: {}},
+        {TOGETHER: [str(uuid4())] * (MOST_NAMED + 1)},
+    ],
+)
 def test_a_hint_that_names_no_job_is_refused_by_its_field(changed: dict[str, object]) -> None:
     headers = hint_message([Hint(uuid4(), "probe.a", "default")])
     with pytest.raises(Unreadable) as refusal:
         read_message("default", headers | changed)
     assert refusal.value.field == "id"
+
+
+@pytest.mark.parametrize("task", [None, 7, [], {}, "", "two words", "a." * 60, "a\0"])
+def test_a_hint_of_no_job_type_is_refused_by_its_field(task: object) -> None:
+    headers = hint_message([Hint(uuid4(), "probe.a", "default")]) | {"task": task}
+    with pytest.raises(Unreadable) as refusal:
+        read_message("default", headers)
+    assert refusal.value.field == "task"
+
+
+def test_a_job_that_a_message_names_twice_is_claimed_once() -> None:
+    job_id, key = uuid4(), BacklogKey("default", 0, uuid4(), light=True)
+    headers = hint_message([Hint(job_id, "probe.a", "default", light=True)]) | {
+        TOGETHER: [str(job_id), str(job_id).upper()]
+    }
+    assert read_message("default", headers).named == ((job_id, 1),)
+    listed = [[0, str(key.org_id), 2], [0, str(key.org_id), 3]]
+    assert read_message("default", demand_message({key: 5}) | {DEMAND: listed}).named == ((key, 5),)

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from domain.jobs.failures import CallState, Invalid, Scope, Throttled
-from engine.process.metering import Meters, counting_url
+from engine.process.metering import Meters
 from engine.process.runtime import Runtime
 from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
@@ -99,7 +99,7 @@ def test_a_provider_without_written_limits_has_no_meter(meters: Meters) -> None:
     ],
 )
 def test_the_broker_counts_if_it_can_and_nothing_else_is_set(settings: dict[str, str], url: str | None) -> None:
-    assert counting_url(make_settings(**settings)) == url
+    assert make_settings(**settings).counting_url == url
 
 
 def test_a_process_does_not_start_with_a_limit_that_nobody_knows(settings: Settings) -> None:

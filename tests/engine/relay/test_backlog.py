@@ -1,4 +1,4 @@
-"""The publisher: hints for ordinary jobs, demand for light ones, and how soon it looks again."""
+"""The publisher: demand for what waits in the backlog, and how soon it looks again."""
 
 import json
 from collections import Counter
@@ -15,7 +15,7 @@ from domain.scheduling.backlog_demand import BacklogKey
 from domain.scheduling.fairness import SMALLEST_WINDOW
 from engine.process.hints import CLAIM_BACKLOG, read_message
 from engine.process.runtime import Runtime
-from engine.relay.backlog import BUSY_S, EAGER_S, IDLE_S, BacklogPublisher
+from engine.relay.backlog import BUSY_S, EAGER_S, IDLE_S, BacklogPublisher, QueueState
 from engine.relay.broker import Broker
 from settings import Settings
 from storage.ledger import ledger
@@ -48,51 +48,83 @@ def sent(broker: redis.Redis) -> Counter[Any]:
     found: Counter[Any] = Counter()
     for item in broker.lrange("default", 0, -1):
         headers = json.loads(item)["headers"]
-        named = read_message("default", headers)
+        named = read_message("default", headers).named
         found.update(dict(named) if headers["task"] == CLAIM_BACKLOG else [headers["task"]] * len(named))
     return found
 
 
-def test_both_kinds_share_the_window_and_a_light_job_is_not_marked(
+def key(org: UUID, *, light: bool, priority: int = 0) -> BacklogKey:
+    return BacklogKey("default", priority, org, light)
+
+
+def test_both_kinds_share_the_window_and_no_job_is_marked(
     process: Runtime, store: Database, org: UUID, broker: redis.Redis, database: Connection
 ) -> None:
     fill(store, org, "probe.run", 100)
     fill(store, org, "probe.light", 100)
     BacklogPublisher(process, Broker(process)).turn()
-    assert sent(broker) == {"probe.run": SMALLEST_WINDOW // 2, BacklogKey("default", 0, org): SMALLEST_WINDOW // 2}
-    marked = database.execute(
-        "select job_type, count(*) from jobs where published_at is not null group by 1"
-    ).fetchall()
-    assert marked == [("probe.run", SMALLEST_WINDOW // 2)]
+    half = SMALLEST_WINDOW // 2
+    assert sent(broker) == {key(org, light=False): half, key(org, light=True): half}
+    assert database.execute("select count(*) from jobs where published_at is not null").fetchone() == (0,)
 
 
-def test_what_one_kind_leaves_the_other_has(process: Runtime, store: Database, org: UUID, broker: redis.Redis) -> None:
-    fill(store, org, "probe.run", 1)
-    fill(store, org, "probe.light", 100)
-    BacklogPublisher(process, Broker(process)).turn()
-    assert sent(broker) == {"probe.run": 1, BacklogKey("default", 0, org): SMALLEST_WINDOW - 1}
-
-
-def test_the_higher_priority_goes_first_of_whatever_kind(
+def test_ordinary_jobs_are_demanded_one_by_one_while_the_window_is_small(
     process: Runtime, store: Database, org: UUID, broker: redis.Redis
 ) -> None:
+    """Each may last for minutes, and one process would take all that a message allows."""
     fill(store, org, "probe.run", 100)
-    fill(store, org, "probe.light", 100, priority=5)
     BacklogPublisher(process, Broker(process)).turn()
-    assert sent(broker) == {BacklogKey("default", 5, org): SMALLEST_WINDOW}
+    assert broker.llen("default") == SMALLEST_WINDOW
 
 
-def test_no_more_demand_than_jobs_and_lost_demand_comes_again(
-    process: Runtime, store: Database, org: UUID, broker: redis.Redis
+@pytest.mark.parametrize("few", ["probe.run", "probe.light"])
+def test_what_one_kind_leaves_the_other_has(
+    process: Runtime, store: Database, org: UUID, broker: redis.Redis, few: str
 ) -> None:
-    publisher, three = BacklogPublisher(process, Broker(process)), {BacklogKey("default", 0, org): 3}
-    fill(store, org, "probe.light", 3)
+    (many,) = {"probe.run", "probe.light"} - {few}
+    fill(store, org, few, 1)
+    fill(store, org, many, 100)
+    BacklogPublisher(process, Broker(process)).turn()
+    counts = {few: 1, many: SMALLEST_WINDOW - 1}
+    assert sent(broker) == {key(org, light=name == "probe.light"): count for name, count in counts.items()}
+
+
+@pytest.mark.parametrize("urgent", ["probe.run", "probe.light"])
+def test_the_higher_priority_goes_first_of_whatever_kind(
+    process: Runtime, store: Database, org: UUID, broker: redis.Redis, urgent: str
+) -> None:
+    (other,) = {"probe.run", "probe.light"} - {urgent}
+    fill(store, org, other, 100)
+    fill(store, org, urgent, 100, priority=5)
+    BacklogPublisher(process, Broker(process)).turn()
+    assert sent(broker) == {key(org, light=urgent == "probe.light", priority=5): SMALLEST_WINDOW}
+
+
+@pytest.mark.parametrize("job_type", ["probe.run", "probe.light"])
+def test_no_more_demand_than_jobs_and_lost_demand_comes_again(
+    process: Runtime, store: Database, org: UUID, broker: redis.Redis, job_type: str
+) -> None:
+    publisher, three = BacklogPublisher(process, Broker(process)), {key(org, light=job_type == "probe.light"): 3}
+    fill(store, org, job_type, 3)
     publisher.turn()
     publisher.turn()
     assert sent(broker) == three
     broker.flushdb()
     publisher.turn()
     assert sent(broker) == three
+
+
+def test_a_message_is_taken_to_hold_as_many_jobs_as_those_that_were_left() -> None:
+    """Also after a long backlog, when each message is a fresh hint again."""
+    state = QueueState()
+    assert state.look(3, seconds=0.1, cap=10_000) == 3
+    state.published(160, 10)
+    assert state.look(13, seconds=0.1, cap=10_000) == 163
+    state.look(0, seconds=0.1, cap=10_000)
+    state.published(16, 1)
+    assert state.look(1, seconds=0.1, cap=10_000) == 16
+    assert state.look(0, seconds=0.1, cap=10_000) == 0
+    assert state.look(5, seconds=0.1, cap=10_000) == 5
 
 
 def test_it_looks_again_sooner_the_faster_its_windows_are_emptied(

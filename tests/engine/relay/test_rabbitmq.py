@@ -1,6 +1,5 @@
 """RabbitMQ as the broker, where it is installed: quorum queues, and a mark that is gone with its data."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -11,12 +10,10 @@ from kombu import Connection
 from domain.jobs.queues import Queue
 from engine.process.runtime import Runtime
 from engine.relay.broker import Broker, BrokerAway
-from sandbox.servers.rabbitmq_server import PLACES, RabbitServer
+from sandbox.servers.rabbitmq_server import RabbitServer, is_installed
 from tests.doubles.factories import make_settings
 
-INSTALLED = any(shutil.which("rabbitmq-server", path=place) for place in PLACES)
-
-pytestmark = pytest.mark.skipif(not INSTALLED, reason="RabbitMQ is not installed here")
+pytestmark = pytest.mark.skipif(not is_installed(), reason="RabbitMQ is not installed here")
 
 
 @pytest.fixture
@@ -43,3 +40,4 @@ def test_the_epoch_stays_until_the_data_is_gone(rabbit: RabbitServer) -> None:
     with pytest.raises(BrokerAway):
         broker.read_or_set_epoch(second, first)
     assert broker.read_or_set_epoch(third, first) == third
+    broker.close()

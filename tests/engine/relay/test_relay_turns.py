@@ -1,8 +1,7 @@
 """A round of the relay while the broker is away: rescues go on, and nothing is marked as sent."""
 
 import os
-from datetime import timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from psycopg import Connection
@@ -13,9 +12,10 @@ from engine.relay.broker import Broker
 from engine.relay.relay import Relay
 from sandbox.servers.free_port import LOOPBACK, find_free_port
 from settings import Settings
-from storage.ledger import relay
-from storage.postgres.database import Database
-from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org, make_worker
+from storage.ledger.leadership import Leadership
+from storage.postgres.database import SESSION, Database
+from tests.doubles.factories import claim_demanded, claim_one, enqueue_one, make_job_type, make_org, make_worker
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -48,22 +48,31 @@ def test_a_broker_that_is_away_keeps_no_rescue_waiting_and_no_hint_is_marked_as_
         "select id, state, losses, published_at, next_check_at <= now(), backlog_since is not null from jobs"
     ).fetchall()
     # The scheduled one is still to be looked at; the rescued one waits in the backlog for its turn.
-    assert sorted(rows) == sorted([(waiting, "queued", 0, None, True, False), (orphan, "queued", 1, None, None, True)])
+    assert sorted(rows) == sorted([(waiting, "queued", 0, None, True, False), (orphan, "queued", 0, None, None, True)])
     turn(settings, settings.broker_url.get_secret_value())
-    assert database.execute("select count(*) from jobs where published_at is not null").fetchone() == (2,)
+    assert database.execute("select id from jobs where published_at is not null").fetchall() == [(waiting,)]
+    assert claim_demanded(store) == [orphan]
 
 
-def test_a_leader_with_much_to_do_is_heard_without_waiting(store: Database) -> None:
-    with store.session() as leader, store.session() as standby:
-        assert relay.lead(leader)
-
-        def last_heard() -> object:
-            query = "select state_change, application_name from pg_stat_activity where pid = %s"
-            return standby.execute(query, (leader.info.backend_pid,)).fetchone()
-
-        before = last_heard()
-        assert not relay.wait(leader, 0)
-        assert last_heard() != before
-        assert not relay.depose(standby, timedelta(minutes=1))
-        # Who leads can be read off the name.
-        assert str(last_heard()).rpartition(":")[2].startswith(str(os.getpid()))
+def test_a_relay_that_is_deposed_stops_leading_and_stands_by(settings: Settings, database: Connection) -> None:
+    process = Runtime(settings)
+    relay = Relay(process)
+    relay.start()
+    try:
+        leads = "select pid, leads_until > clock_timestamp() from relay_leader"
+        eventually(lambda: database.execute(leads).fetchone() == (os.getpid(), True), within=10, describe="a leader")
+        with process.database.session() as session:
+            rival = Leadership(session, uuid4())
+            database.execute("update relay_leader set leads_until = clock_timestamp()")
+            eventually(rival.take, within=10, describe="the rival's leadership")
+            stands_by = f"select count(*) from pg_stat_activity where application_name like '{SESSION}%'"
+            assert database.execute(stands_by).fetchone() == (2,)
+            eventually(lambda: not relay.is_leading, within=10, describe="the end of the first leadership")
+            assert rival.take()
+        # The rival's session has ended, and with it its leadership.
+        eventually(lambda: relay.is_leading, within=10, describe="the second leadership")
+    finally:
+        relay.stop()
+        relay.join(10)
+        process.close()
+    assert database.execute("select leads_until <= clock_timestamp() from relay_leader").fetchone() == (True,)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.scheduling.backlog_demand import BacklogKey
-from engine.worker.inbox import Inbox, Named, TakenHints
+from engine.process.hints import HintMessage, Named
+from engine.worker.inbox import Inbox, TakenHints
 
 ORG = UUID(int=1)
 NAMED = st.one_of(
@@ -24,7 +25,7 @@ def spread(named: list[Named]) -> list[object]:
 def received(messages: list[list[Named]]) -> Inbox:
     inbox = Inbox()
     for place, named in enumerate(messages):
-        inbox.receive(place, "probe.a", named)
+        inbox.receive(place, HintMessage("probe.a", tuple(named)), now=float(place))
     return inbox
 
 
@@ -52,7 +53,7 @@ def test_hints_come_in_their_order_however_they_are_taken_and_put_back(
 
 
 def test_a_message_is_answered_when_its_last_hint_is_dealt_with() -> None:
-    inbox = received([[(BacklogKey("default", 0, ORG), 5)], [(uuid4(), 1)]])
+    inbox = received([[(BacklogKey("default", 0, ORG, light=True), 5)], [(uuid4(), 1)]])
     first, rest, other = inbox.take(2), inbox.take(9), inbox.take(9)
     assert (first.size, rest.size, other.size, inbox.hints, inbox.messages) == (2, 3, 1, 0, 2)
     assert list(inbox.deal_with([first])) == []
@@ -68,3 +69,39 @@ def test_what_was_not_taken_can_be_forgotten_and_what_was_is_still_answered() ->
     assert list(inbox.deal_with([one])) == [0]
     with pytest.raises(IndexError):
         inbox.take(1)
+
+
+@given(MESSAGES, st.integers(0, 6), st.integers(0, 9))
+def test_demand_that_came_before_a_time_is_dropped_and_nothing_else(
+    messages: list[list[Named]], before: int, taken: int
+) -> None:
+    messages = [named for named in messages if len({isinstance(what, BacklogKey) for what, _ in named}) == 1]
+    inbox = received(messages)
+    held = [inbox.take(taken)] if taken and inbox.hints else []
+    left = [one for named in messages for one in spread(named)][sum(one.size for one in held) :]
+    for message in inbox.drop_demand(float(before)):
+        assert message < before
+        assert isinstance(messages[message][0][0], BacklogKey)
+    kept = []
+    while inbox.hints:
+        kept.append(inbox.take(100))
+    stale = {
+        id(named) for place, named in enumerate(messages) if place < before and isinstance(named[0][0], BacklogKey)
+    }
+    expected = [one for named in messages for one in ([] if id(named) in stale else spread(named))]
+    assert hints_of(kept) == expected[len(expected) - len(hints_of(kept)) :]
+    assert set(hints_of(kept)) <= set(left)
+    answered = list(inbox.deal_with([*held, *kept]))
+    assert inbox.messages == 0, answered
+
+
+def test_a_message_whose_rest_is_dropped_is_answered_when_what_was_taken_is_dealt_with() -> None:
+    inbox = received([[(BacklogKey("default", 0, ORG, light=False), 5)]])
+    taken = inbox.take(2)
+    assert inbox.drop_demand(0.0) == []
+    assert inbox.hints == 3, "it came no earlier"
+    assert inbox.drop_demand(1.0) == []
+    assert (inbox.hints, inbox.messages) == (0, 1)
+    inbox.put_back([taken])
+    assert inbox.hints == 2
+    assert list(inbox.deal_with([inbox.take(9)])) == [0]

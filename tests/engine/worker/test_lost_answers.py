@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
 
 from psycopg import Connection
 
+from domain.jobs.job import Hint
 from engine.app import publish_catalogue
+from engine.catalogue import Job
 from engine.process.runtime import Runtime, install
 from engine.worker.lease import renew
 from settings import Settings
@@ -13,7 +17,7 @@ from storage.postgres.database import Database, Transaction
 from storage.postgres.execution import DatabaseUnavailable
 from tests.doubles import probe_jobs
 from tests.doubles.factories import enqueue_one, make_org
-from tests.doubles.inline_worker import run_job
+from tests.doubles.inline_worker import InlineWorker
 from tests.invariants import check_ledger
 
 
@@ -54,8 +58,7 @@ def test_a_claim_whose_answer_was_lost_is_taken_up_again(settings: Settings, dat
     with run_process(settings) as process:
         job_id = enqueue_one(process.database, org, "probe_jobs.noop")
         process.database = Forgetful(settings, lost={1})
-        assert run_job(process, probe_jobs.noop, job_id) == "succeeded"
-        process.database.dispose()
+        assert run_hinted(process, probe_jobs.noop, job_id) == "succeeded"
     events = database.execute("select event, data ->> 'cause' from audit_log where job_id = %s order by id", (job_id,))
     assert events.fetchall() == [
         ("job.enqueued", None),
@@ -72,8 +75,7 @@ def test_a_settlement_whose_answer_was_lost_is_not_written_twice(settings: Setti
     with run_process(settings) as process:
         job_id = enqueue_one(process.database, org, "probe_jobs.noop")
         process.database = Forgetful(settings, lost={2})
-        assert run_job(process, probe_jobs.noop, job_id) == "claim_lost"
-        process.database.dispose()
+        assert run_hinted(process, probe_jobs.noop, job_id) == "claim_lost"
     assert database.execute("select state from jobs where id = %s", (job_id,)).fetchone() == ("succeeded",)
     check_ledger(database)
 
@@ -89,12 +91,16 @@ def test_what_happened_outside_is_recorded_although_the_database_was_away(
         job_id = enqueue_one(process.database, org, "probe_jobs.effectful", payload=order)
         recording = 4  # after the claim, the look for a cancel, and the intent
         process.database = Forgetful(settings, lost={recording})
-        assert run_job(process, probe_jobs.effectful, job_id) == "succeeded"
-        process.database.dispose()
+        assert run_hinted(process, probe_jobs.effectful, job_id) == "succeeded"
     assert len(probe_jobs.CALLS) == before + 1
     statuses = database.execute("select status from idempotency_keys where kind = 'effect'").fetchall()
     assert statuses == [("succeeded",)]
     check_ledger(database)
+
+
+def run_hinted(process: Runtime, job_type: Job[Any], job_id: UUID) -> str:
+    """Run a job by its hint; every transaction, from the first on, is the worker's own."""
+    return InlineWorker(process).run(Hint(job_id, job_type.name, job_type.queue.value, job_type.light))
 
 
 @contextmanager
@@ -105,6 +111,9 @@ def run_process(settings: Settings) -> Iterator[Runtime]:
     install(process)
     publish_catalogue()
     renew(process)
-    yield process
-    install(None)
-    first.dispose()
+    try:
+        yield process
+    finally:
+        install(None)
+        process.close()
+        first.dispose()

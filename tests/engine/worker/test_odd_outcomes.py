@@ -40,20 +40,20 @@ def claim(process: Runtime, org: UUID, count: int) -> tuple[LedgerLoop, list[Cla
     """A loop that has claimed so many jobs, and handed them to its pool."""
     fill(process, org, count)
     loop, consumer = make_loop(process)
-    loop.received(Broker().message(demand_message({BacklogKey("default", 0, org): count})))
+    loop.received(Broker().message(demand_message({BacklogKey("default", 0, org, light=True): count})))
     loop.turn()
     return loop, consumer.pool.taken
 
 
-def report_of(job: ClaimedJob, outcome: Outcome | Exception) -> Report:
+def report_of(job: ClaimedJob, outcome: Outcome | Exception | str | None) -> Report:
     """What the pool reports of a handler that returns or raises this."""
     job_type = catalogue.find(TYPE)
     assert job_type is not None
 
-    def handle(*_: object) -> Outcome:
+    def handle(*_: object) -> Outcome | None:
         if isinstance(outcome, Exception):
             raise outcome
-        return outcome
+        return outcome  # type: ignore[return-value] # a str is what mypy would refuse
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(app.tasks[TYPE]), "job_type", replace(job_type, handler=handle))
@@ -70,6 +70,8 @@ def ends(database: Connection) -> dict[UUID, tuple[str, str | None]]:
     ("outcome", "state", "reason"),
     [
         (Done(Counter(a=1)), "succeeded", None),
+        (None, "succeeded", None),
+        ("done", "queued", "TypeError: the handler returned str, which is no outcome"),
         (Done([1]), "dead", "output: is no JSON object"),  # type: ignore[arg-type] # what mypy would refuse
         (Done({"a": ODD}), "dead", "output: carries a NUL, which PostgreSQL cannot store"),
         (Done({"a": "\udce4"}), "dead", None),
@@ -133,7 +135,7 @@ def test_a_claim_whose_answer_cannot_be_read_is_given_back(
 
     fill(process, org, 2)
     loop, consumer = make_loop(process)
-    loop.received(Broker().message(demand_message({BacklogKey("default", 0, org): 2})))
+    loop.received(Broker().message(demand_message({BacklogKey("default", 0, org, light=True): 2})))
     with monkeypatch.context() as broken:
         broken.setattr(ledger, "claim", unreadable)
         with pytest.raises(ValueError, match="no such year"):

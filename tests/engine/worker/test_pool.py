@@ -16,6 +16,7 @@ from engine.worker import execution
 from engine.worker import pool as pool_module
 from engine.worker.execution import OVERTIME, Markers, Report
 from engine.worker.pool import PoolDispatcher
+from engine.worker.request import JobRequest
 from tasks import celery
 from tests.doubles import probe_jobs
 
@@ -70,14 +71,14 @@ def test_a_place_is_used_again_when_no_child_can_write_to_it_any_more(
     dispatcher = PoolDispatcher(deliver, lambda: NOW)
     dispatcher.attach(SimpleNamespace(pool=pool))
     for _ in range(2):
-        dispatcher.send([(JOB._replace(job_id=uuid4()), None)], 0.001)
+        dispatcher.send([JOB._replace(job_id=uuid4())], 0.001)
     dispatcher.take_back_unsent()
     assert [report.status for report in reports] == ["returned", "returned"]
     with pytest.raises(IndexError):
         markers.take()
     clock.now += (JOB.deadline + OVERTIME).total_seconds() + 1
     for _ in range(2):
-        dispatcher.send([(JOB._replace(job_id=uuid4()), None)], 0.001)
+        dispatcher.send([JOB._replace(job_id=uuid4())], 0.001)
     assert {options["args"][1] for options in pool.taken[2:]} == {0, 1}
 
 
@@ -86,7 +87,7 @@ def test_a_batch_that_a_child_has_accepted_is_not_taken_back(markers: Markers) -
     pool = Pool()
     dispatcher = PoolDispatcher(reports.extend, lambda: NOW)
     dispatcher.attach(SimpleNamespace(pool=pool))
-    dispatcher.send([(JOB, None)], 0.001)
+    dispatcher.send([JOB], 0.001)
     pool.taken[0]["accept_callback"](1, 0.0)
     dispatcher.take_back_unsent()
     assert (reports, len(dispatcher.under_way)) == ([], 1)
@@ -99,7 +100,7 @@ def test_an_exception_that_only_the_callback_of_threads_tells_of_ends_the_batch(
     pool = Pool()
     dispatcher = PoolDispatcher(reports.extend, lambda: NOW)
     dispatcher.attach(SimpleNamespace(pool=pool))
-    dispatcher.send([(JOB, None)], 0.001)
+    dispatcher.send([JOB], 0.001)
     markers.move(pool.taken[0]["args"][1], 0)
 
     def leave() -> None:
@@ -137,9 +138,8 @@ def test_a_revoked_job_of_a_batch_is_reported_once_and_shifts_no_blame(
     dispatcher.attach(SimpleNamespace(pool=pool, app=celery, event_dispatcher=events, hostname="one"))
     jobs = [JOB._replace(job_id=uuid4(), job_type=probe_jobs.noop.name) for _ in range(4)]
     gone, finished, running, waiting = jobs
-    message = SimpleNamespace(headers={}, properties={}, delivery_info={})
     revoke(gone)
-    dispatcher.send([(job, message) for job in jobs], 0.001)
+    dispatcher.send(jobs, 0.001)
     assert [(one.job_id, one.status) for one in reports] == [(gone.job_id, "canceled")]
     (taken,) = pool.taken
     given, place = taken["args"]
@@ -163,7 +163,32 @@ def test_a_batch_whose_jobs_are_all_revoked_is_not_sent(markers: Markers, revoke
     dispatcher.attach(SimpleNamespace(pool=pool, app=celery, event_dispatcher=events, hostname="one"))
     job = JOB._replace(job_id=uuid4(), job_type=probe_jobs.noop.name)
     revoke(job)
-    dispatcher.send([(job, SimpleNamespace(headers={}, properties={}, delivery_info={}))], 0.001)
+    dispatcher.send([job], 0.001)
     assert [(one.job_id, one.status) for one in reports] == [(job.job_id, "canceled")]
     assert (pool.taken, dispatcher.under_way) == ([], set())
     assert {markers.take(), markers.take()} == {0, 1}
+
+
+def test_a_long_job_is_not_put_behind_others_in_the_pool(markers: Markers) -> None:
+    """Whence it could not be given back; a short one waits there, so that no slot is idle."""
+    dispatcher = PoolDispatcher(lambda _: None, lambda: NOW)
+    dispatcher.attach(SimpleNamespace(pool=Pool()))
+    assert dispatcher.begins_soon(60.0)
+    for _ in range(Pool.num_processes):
+        dispatcher.send([JOB._replace(job_id=uuid4())], 60.0)
+    assert dispatcher.has_room_for(JOB)
+    assert dispatcher.begins_soon(0.01)
+    assert not dispatcher.begins_soon(60.0)
+    assert markers
+
+
+def test_a_request_says_what_the_claim_says() -> None:
+    """No message need have named the job."""
+    job = JOB._replace(job_type=probe_jobs.noop.name, attempt=3, queue="exports")
+    request = JobRequest(job, app=celery, eventer=None, hostname="one")
+    assert (request.id, request.name, request.request_dict["retries"]) == (str(job.job_id), job.job_type, 2)
+    told = request.info()
+    assert (told["args"], told["kwargs"], told["delivery_info"]["routing_key"]) == ([], {}, "exports")
+    assert (request.correlation_id, request.task.name) == (str(job.job_id), job.job_type)
+    assert request.acknowledged
+    assert list(request.time_limits) == [None, None], "the pool has the job's own deadline for its time limit"

@@ -4,7 +4,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from psycopg import Connection
+from psycopg import Connection, connect
 
 from domain.jobs.job import NewJob
 from domain.scheduling.backlog_demand import BacklogKey
@@ -31,7 +31,7 @@ def enqueue(process: Runtime, *jobs: NewJob) -> list[UUID]:
 
 def demand(org: UUID) -> Message:
     """A claim of one job of each priority, all in one batch."""
-    return demand_message({BacklogKey("default", priority, org): 2 for priority in (0, 1, 2)})
+    return demand_message({BacklogKey("default", priority, org, light=True): 2 for priority in (0, 1, 2)})
 
 
 def states(database: Connection, job_ids: list[UUID]) -> list[str]:
@@ -102,6 +102,49 @@ def test_a_settlement_that_waits_for_a_lock_is_written_later_and_holds_up_no_oth
     assert (loop.idle, loop.database_away) == (False, False)
     assert states(database, job_ids) == ["succeeded", "claimed"]
     database.execute("drop trigger refuse on jobs")
+    loop.turn()
+    assert (loop.idle, states(database, job_ids)) == (True, ["succeeded"] * 2)
+
+
+def test_a_row_that_somebody_holds_keeps_no_other_of_its_batch_from_its_end(
+    process: Runtime, org: UUID, database: Connection, database_url: str
+) -> None:
+    job_ids = enqueue(process, *[NewJob(LIGHT, org, {"place": place}, priority=place) for place in range(2)])
+    broker, (loop, consumer) = Broker(), make_loop(process)
+    loop.received(broker.message(demand(org)))
+    loop.turn()
+    with connect(database_url) as holder:
+        holder.execute("select from jobs where id = %s for share", (job_ids[1],))
+        loop.deliver(consumer.pool.reports(seconds=0.1))
+        loop.turn()
+        assert states(database, job_ids) == ["succeeded", "claimed"]
+        # What comes next does not wait with it, and it is tried again each time.
+        later = enqueue(process, NewJob(LIGHT, org, {}))
+        loop.received(broker.message(demand(org)))
+        for _ in range(2):
+            loop.turn()
+            loop.deliver(consumer.pool.reports(seconds=0.1))
+        loop.turn()
+        assert states(database, [job_ids[1], *later]) == ["claimed", "succeeded"]
+        assert (loop.idle, loop.database_away) == (False, False)
+    loop.turn()
+    assert (loop.idle, states(database, job_ids)) == (True, ["succeeded"] * 2)
+
+
+def test_a_guard_that_a_handler_holds_keeps_no_other_of_its_batch_from_its_end(
+    process: Runtime, org: UUID, database: Connection
+) -> None:
+    """A handler has enqueued the same once more, and has not committed."""
+    make_job_type(process.database, LIGHT, light=True, unique_mode="while_active", unique_fields=("place",))
+    job_ids = enqueue(process, *[NewJob(LIGHT, org, {"place": place}, priority=place) for place in range(2)])
+    broker, (loop, consumer) = Broker(), make_loop(process)
+    loop.received(broker.message(demand(org)))
+    loop.turn()
+    with process.database.tenant(org) as tx:
+        tx.raw(f"select postroom.enqueue('{LIGHT}', %(org)s, '{{\"place\": 1}}')", {"org": org})
+        loop.deliver(consumer.pool.reports(seconds=0.1))
+        loop.turn()
+        assert states(database, job_ids) == ["succeeded", "claimed"]
     loop.turn()
     assert (loop.idle, states(database, job_ids)) == (True, ["succeeded"] * 2)
 

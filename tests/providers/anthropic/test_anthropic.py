@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from domain.jobs.failures import CallState, Transient
 from providers.anthropic.language_model import AnthropicModel
 from providers.ports import LanguageModel, ModelAnswer, ModelRequest, Usage
 from tests.doubles.factories import unmetered
-from tests.providers.wire import Conduct, Seen, Wire, reply
+from tests.providers.wire import BODY, Conduct, Seen, Wire, reply, trickle
 
 NOW = datetime(2026, 11, 30, 18, tzinfo=UTC)
 SCHEMA = {"type": "object", "properties": {"label": {"type": "string"}}, "required": ["label"]}
@@ -146,3 +147,14 @@ def test_cache_writes_without_their_split_count_as_short() -> None:
     usage = {"input_tokens": 1, "output_tokens": 2, "cache_creation_input_tokens": 9, "cache_read_input_tokens": None}
     answer, _ = asked(reply(200, message(CALL, usage=usage)))
     assert answer.usage == Usage(1, 2, 9, 0, 0)
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nX-Slow: ", BODY], ids=["head", "body"])
+def test_an_answer_that_trickles_ends_with_the_calls_time(head: bytes) -> None:
+    with (
+        Wire(trickle(0.05, head)) as wire,
+        opened(wire.url, timeout_s=0.4) as model,
+        pytest.raises(Transient) as caught,
+    ):
+        model.ask(question())
+    assert caught.value.call_state is CallState.IN_DOUBT

@@ -46,7 +46,11 @@ def refusal(status: int, kind: str, error_code: str | None = None, **headers: st
     return reply(status, {"type": "error", "error": error}, {"request-id": "req_9", **fields})
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"usage": {}}', b"[" * 100_000, b'{"model": "x"}'])
+NEGATIVE = b'{"model": "x", "usage": {"input_tokens": 1, "output_tokens": -1000000}}'
+"""Such a usage would give the org money back."""
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"usage": {}}', b"[" * 100_000, b'{"model": "x"}', NEGATIVE])
 def test_an_unreadable_answer_may_have_been_billed(body: bytes) -> None:
     failure = failed(reply(200, body))
     assert (type(failure), failure.code, failure.call_state) == (Transient, "anthropic.unreadable", CallState.IN_DOUBT)

@@ -7,7 +7,7 @@ import pytest
 from domain.jobs.failures import CallState, Transient
 from providers.google.gmail import GmailMailbox
 from tests.doubles.factories import unmetered
-from tests.providers.wire import Wire, cut_short, drop, hang, reply
+from tests.providers.wire import BODY, Wire, cut_short, drop, hang, reply, trickle
 
 MESSAGE = {"id": "m2", "threadId": "t1", "labelIds": ["SENT"]}
 PROFILE = {"emailAddress": "ada@example.com", "historyId": "7"}
@@ -114,3 +114,24 @@ def test_the_token_is_sent_and_appears_in_no_failure() -> None:
     shown = f"{caught.value!r} {caught.value.reason} {caught.value.__cause__} {caught.value.__context__}"
     assert "secret" not in shown
     assert "salary" not in shown
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nX-Slow: ", BODY], ids=["head", "body"])
+@pytest.mark.parametrize("changes", [True, False], ids=["write", "read"])
+def test_an_answer_that_trickles_ends_with_the_calls_time(head: bytes, changes: bool) -> None:
+    with (
+        Wire(trickle(0.05, head)) as wire,
+        mailbox(wire.url, timeout_s=0.4) as gmail,
+        pytest.raises(Transient) as caught,
+    ):
+        _ = gmail.send_draft("r1") if changes else gmail.profile()
+    assert caught.value.code == "gmail.timeout"
+    assert caught.value.call_state is (CallState.IN_DOUBT if changes else CallState.NOT_DONE)
+
+
+def test_each_call_has_its_own_time_on_a_kept_connection() -> None:
+    with Wire(reply(200, PROFILE), reply(200, PROFILE), trickle(0.05)) as wire, mailbox(wire.url, 0.4) as gmail:
+        assert gmail.profile().history_id == gmail.profile().history_id == 7
+        with pytest.raises(Transient):
+            gmail.profile()
+        assert len(wire.seen) == 3

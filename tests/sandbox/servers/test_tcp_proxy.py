@@ -145,3 +145,29 @@ def test_an_upstream_that_is_not_there_resets_the_client() -> None:
 def test_a_proxy_that_does_not_run_refuses_calls() -> None:
     with pytest.raises(RuntimeError, match="does not run"):
         TcpProxy(1).cut()
+
+
+def test_silenced_connections_stay_open_and_hear_nothing_while_new_ones_work(proxy: TcpProxy) -> None:
+    with socket.create_connection((LOOPBACK, proxy.port)) as old:
+        old.sendall(b"heard")
+        assert old.recv(5) == b"heard"
+        assert proxy.silence() == 1
+        old.sendall(b"lost")
+        with socket.create_connection((LOOPBACK, proxy.port)) as new:
+            new.sendall(b"heard")
+            assert new.recv(5) == b"heard"
+        old.settimeout(0.0)
+        with pytest.raises(BlockingIOError):
+            old.recv(1)
+
+
+def test_a_trickle_brings_answers_byte_by_byte_until_it_ends(proxy: TcpProxy) -> None:
+    with socket.create_connection((LOOPBACK, proxy.port)) as client:
+        proxy.trickle(every_s=0.01)
+        client.sendall(b"slowly")
+        assert client.recv(6) == b"s"
+        proxy.trickle(every_s=None)
+        heard = b""
+        while len(heard) < len("lowly"):
+            heard += client.recv(6)
+        assert heard == b"lowly"

@@ -34,12 +34,13 @@ def worker(store: Database) -> Worker:
 
 
 @pytest.fixture
-def claimed(store: Database, org: UUID, worker: Worker) -> ClaimedJob:
-    """A job that is claimed and whose start nobody has written."""
+def claimed(store: Database, database: Connection, org: UUID, worker: Worker) -> ClaimedJob:
+    """A job that was claimed ten minutes ago and whose start nobody has written."""
     job_id = enqueue_one(store, org)
     with store.ledger() as tx:
         (job,) = ledger.claim(tx, [job_id], worker.worker_id, lease=LEASE, starts=[False]).jobs
     assert not job.started
+    database.execute("update jobs set claimed_at = claimed_at - interval '10 minutes'")
     return job
 
 

@@ -1,5 +1,6 @@
-"""Light jobs leave the backlog by their claim, the oldest first, and no two processes get one."""
+"""Jobs leave the backlog by their claim, the oldest first, and no two processes get one."""
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from uuid import UUID, uuid4
@@ -41,10 +42,12 @@ def fill(store: Database, org: UUID, count: int, job_type: str = "probe.light", 
         return [one.job_id for one in ledger.enqueue(tx, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=0)]
 
 
-def claim_from_backlog(store: Database, worker: Worker, org: UUID, count: int, *, priority: int = 0) -> Claims:
+def claim_from_backlog(
+    store: Database, worker: Worker, org: UUID, count: int, *, priority: int = 0, light: bool = True
+) -> Claims:
     """Claim so many jobs from the backlog."""
     with store.ledger() as tx:
-        demand = {BacklogKey("default", priority, org): count}
+        demand = {BacklogKey("default", priority, org, light): count}
         return ledger.claim(tx, [], worker.worker_id, lease=LEASE, demand=demand)
 
 
@@ -59,21 +62,41 @@ def test_the_oldest_of_an_org_are_claimed_and_do_not_begin(store: Database, org:
     assert claim_from_backlog(store, worker, org, 100).jobs == ()
 
 
-def test_an_ordinary_job_is_not_claimed_from_the_backlog_nor_a_light_one_for_the_relay(
-    store: Database, org: UUID
-) -> None:
-    ordinary, light = fill(store, org, 2, "probe.run"), fill(store, org, 3)
+def test_ordinary_and_light_jobs_are_claimed_each_by_their_own_demand(store: Database, org: UUID) -> None:
+    of_kind, worker = {False: fill(store, org, 2, "probe.run"), True: fill(store, org, 3)}, make_worker(store)
     with store.ledger() as tx:
         assert relay.backlog(tx, ["default"]) == {"default": [BacklogClass(0, light=False), LIGHT]}
-        tenants = relay.waiting_tenants(tx, "default", LIGHT, start=UUID(int=0), most=10)
-        due = relay.publish_backlog(tx, "default", 0, tenants=tenants, quotas={org: 10}, hint_timeout=HINT_TIMEOUT)
-    assert [hint.job_id for hint in due.hints] == ordinary
-    assert {job.job_id for job in claim_from_backlog(store, make_worker(store), org, 10).jobs} == set(light)
+    for light, job_ids in of_kind.items():
+        assert {job.job_id for job in claim_from_backlog(store, worker, org, 10, light=light).jobs} == set(job_ids)
+
+
+def test_one_statement_claims_both_kinds_and_says_how_far_it_came_in_each(store: Database, org: UUID) -> None:
+    fill(store, org, 4, "probe.run")
+    fill(store, org, 4)
+    demand = {BacklogKey("default", 0, org, light): count for light, count in ((True, 3), (False, 2))}
+    with store.ledger() as tx:
+        claims = ledger.claim(tx, [], make_worker(store).worker_id, lease=LEASE, demand=demand)
+    assert Counter(job.job_type for job in claims.jobs) == {"probe.light": 3, "probe.run": 2}
+    assert set(claims.cursors) == set(demand)
+
+
+def test_as_many_begin_with_their_claim_as_find_a_free_slot(store: Database, org: UUID, database: Connection) -> None:
+    make_job_type(store, "probe.once", unique_mode="while_active", unique_fields=("account_id",))
+    first, *plain = fill(store, org, 1, "probe.once") + fill(store, org, 4, "probe.run")
+    key = BacklogKey("default", 0, org, light=False)
+    with store.ledger() as tx:
+        claims = ledger.claim(tx, [], make_worker(store).worker_id, lease=LEASE, demand={key: 4}, begins={key: 2})
+    begun = {job.job_id: (job.started, job.attempt) for job in claims.jobs}
+    assert begun == dict.fromkeys([first, plain[0]], (True, 1)) | dict.fromkeys(plain[1:3], (False, 1))
+    states: dict[UUID, str] = dict(database.execute("select id, state from jobs").fetchall())
+    assert [states[job_id] for job_id in (first, *plain)] == ["running"] * 2 + ["claimed"] * 2 + ["queued"]
+    started = database.execute("select job_id from audit_log where event = 'job.started'").fetchall()
+    assert {row[0] for row in started} == {first, plain[0]}
 
 
 def test_two_processes_with_the_same_demand_get_different_jobs(store: Database, org: UUID) -> None:
     job_ids, (one, two) = fill(store, org, 6), (make_worker(store), make_worker(store))
-    demand = {BacklogKey("default", 0, org): 4}
+    demand = {BacklogKey("default", 0, org, light=True): 4}
     with store.ledger() as first, store.ledger() as second:
         second.raw("set local lock_timeout = '1s'")
         taken = ledger.claim(first, [], one.worker_id, lease=LEASE, demand=demand)
@@ -85,7 +108,7 @@ def test_two_processes_with_the_same_demand_get_different_jobs(store: Database, 
 def test_a_hint_and_demand_for_one_job_claim_it_once(store: Database, org: UUID) -> None:
     worker, job_ids = make_worker(store), fill(store, org, 2)
     with store.ledger() as tx:
-        demand = {BacklogKey("default", 0, org): 1}
+        demand = {BacklogKey("default", 0, org, light=True): 1}
         claims = ledger.claim(tx, job_ids, worker.worker_id, lease=LEASE, starts=[True, True], demand=demand)
     assert sorted((job.job_id, job.started) for job in claims.jobs) == sorted((job_id, True) for job_id in job_ids)
 
@@ -130,7 +153,15 @@ def test_a_job_that_moves_between_the_claims_snapshot_and_its_lock_waits_for_the
     # The statement as it is, but that it stands between the two for as long as this lock is held elsewhere.
     stands = statement("claim_jobs").replace("as open)", "as open, pg_advisory_xact_lock(1))")
     assert stands != statement("claim_jobs")
-    line = {"queues": ["default"], "priorities": [0], "org_ids": [org], "counts": [5], "cursors": []}
+    line = {
+        "queues": ["default"],
+        "priorities": [0],
+        "lights": [True],
+        "org_ids": [org],
+        "counts": [5],
+        "begins": [],
+        "cursors": [],
+    }
     given = {"job_ids": [], "starts": [], "token": uuid4(), "worker_id": worker.worker_id, "lease": LEASE} | line
     database.execute("select pg_advisory_lock(1)")
     with (
@@ -148,7 +179,7 @@ def test_a_job_that_moves_between_the_claims_snapshot_and_its_lock_waits_for_the
 
 def test_a_claim_begins_where_the_last_one_ended(store: Database, org: UUID) -> None:
     worker, old = make_worker(store), fill(store, org, 2)
-    claims, line = claim_from_backlog(store, worker, org, 1), BacklogKey("default", 0, org)
+    claims, line = claim_from_backlog(store, worker, org, 1), BacklogKey("default", 0, org, light=True)
     young = fill(store, org, 2)
     with store.ledger() as tx:
         cursors = {line: claims.cursors[line] + timedelta(microseconds=1)}
@@ -166,15 +197,17 @@ def test_backlogs_are_counted_up_to_a_bound(store: Database, org: UUID, database
     fill(store, other, 3)
     fill(store, other, 2, "probe.run")
     wanted = {
-        BacklogKey("default", 0, org): 6,
-        BacklogKey("default", 0, other): 100,
-        BacklogKey("default", 0, uuid4()): 5,
+        BacklogKey("default", 0, org, light=True): 6,
+        BacklogKey("default", 0, other, light=True): 100,
+        BacklogKey("default", 0, uuid4(), light=True): 5,
     }
     with store.ledger() as tx:
-        assert list(relay.count_light_backlog(tx, wanted).values()) == [6, 3, 0]
+        assert list(relay.count_backlog(tx, wanted).values()) == [6, 3, 0]
         # What is claimed is counted no more.
-        ledger.claim(tx, [], make_worker(store).worker_id, lease=LEASE, demand={BacklogKey("default", 0, other): 2})
-        assert list(relay.count_light_backlog(tx, wanted).values()) == [6, 1, 0]
+        ledger.claim(
+            tx, [], make_worker(store).worker_id, lease=LEASE, demand={BacklogKey("default", 0, other, light=True): 2}
+        )
+        assert list(relay.count_backlog(tx, wanted).values()) == [6, 1, 0]
 
 
 def test_a_tenant_with_a_light_backlog_stays_over_its_burst(store: Database, org: UUID) -> None:
@@ -190,7 +223,9 @@ def test_claims_that_nobody_heard_of_go_back_by_their_token(store: Database, org
     kept = fill(store, org, 1, "probe.run")
     with store.ledger() as tx:
         ledger.claim(tx, kept, worker.worker_id, lease=LEASE)
-        ledger.claim(tx, [], worker.worker_id, lease=LEASE, demand={BacklogKey("default", 0, org): 2}, token=token)
+        ledger.claim(
+            tx, [], worker.worker_id, lease=LEASE, demand={BacklogKey("default", 0, org, light=True): 2}, token=token
+        )
     with store.ledger() as tx:
         assert recovery.return_unanswered(tx, [token, uuid4()], LEASE).job_ids == set(job_ids[:2])
         assert recovery.return_unanswered(tx, [token], LEASE).job_ids == frozenset()

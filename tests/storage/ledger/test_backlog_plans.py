@@ -59,7 +59,7 @@ def owner(settings: Settings, waiting: str) -> Iterator[Connection]:
         connection.rollback()
 
 
-DEMAND = ("queues", "priorities", "org_ids", "counts", "cursors")
+DEMAND = ("queues", "priorities", "lights", "org_ids", "counts", "begins", "cursors")
 
 
 def asked(owner: Connection, waiting: str) -> dict[str, dict[str, Any]]:
@@ -75,18 +75,20 @@ def asked(owner: Connection, waiting: str) -> dict[str, dict[str, Any]]:
     each = {
         "states": "succeeded", "run_ats": None, "attempt_deltas": 0, "loss_deltas": 0, "started_ats": None,
         "outputs": None, "errors": None, "costs": 0, "reasons": None, "details": None, "suspects": None,
+        "return_deltas": 0,
     }  # fmt: skip
     settling = {"job_ids": ids, "tokens": tokens} | {name: [value] * BATCH for name, value in each.items()}
     met: dict[str, dict[str, dict[str, Any]]] = {
         "backlog": {
-            "publish_backlog": place | {"quotas": [1000], "weights": [1], "hint_timeout": HINT_TIMEOUT},
+            "claim_jobs": claiming | demand | {"lights": [False], "counts": [BATCH], "begins": [4], "cursors": []},
+            "count_backlog": place | {"light": False, "mosts": [4000]},
             "list_backlog": {"queues": ["default"]},
             "list_waiting_orgs": listing | {"light": False},
             "clear_over_burst": over_burst,
         },
         "light": {
-            "claim_jobs": claiming | demand | {"counts": [BATCH], "cursors": []},
-            "count_light_backlog": place | {"mosts": [4000]},
+            "claim_jobs": claiming | demand | {"lights": [True], "counts": [BATCH], "begins": [], "cursors": []},
+            "count_backlog": place | {"light": True, "mosts": [4000]},
             "list_backlog": {"queues": ["default"]},
             "list_waiting_orgs": listing | {"light": True},
             "clear_over_burst": over_burst,

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from psycopg import Connection, connect
 
-from domain.jobs.effects import Standing, Strategy
+from domain.jobs.effects import EffectStatus, Standing, Strategy
 from domain.jobs.job import Done, NewJob
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
@@ -64,4 +64,4 @@ def test_an_intent_that_waited_for_its_own_claim_sees_who_is_at_the_effect_by_th
         thread.join()
     assert found == [Standing.BUSY]
     with store.statements() as tx:
-        assert effects.finish_effect(tx, second, "send", "succeeded", result={})
+        assert effects.finish_effect(tx, second, "send", EffectStatus.SUCCEEDED, result={})

@@ -121,7 +121,8 @@ def poison_by_worker(given: Ending) -> UUID:
 def poison_by_relay(given: Ending) -> UUID:
     job = given.held()
     given.database.execute(
-        "update jobs set losses = %s, deadline = '1 hour' where id = %s", (MAX_LOSSES - 1, job.job_id)
+        "update jobs set losses = %s, suspect = true, deadline = '1 hour' where id = %s",
+        (MAX_LOSSES - 1, job.job_id),
     )
     return given.rescue(job, LEASE * 2)
 

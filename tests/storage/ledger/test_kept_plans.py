@@ -32,11 +32,12 @@ def claim_by_hints(tx: Transaction, store: Database, org: UUID, worker: Worker) 
 
 
 def claim_from_backlog(tx: Transaction, store: Database, org: UUID, worker: Worker) -> None:
-    light = [NewJob("probe.light", org, {}) for _ in range(20)]
+    jobs = [NewJob(name, org, {}) for name in ("probe.light", "probe.run") for _ in range(20)]
     with store.ledger() as other:
-        ledger.enqueue(other, light, publisher=True, hint_timeout=HINT_TIMEOUT, burst=0)
-    claims = ledger.claim(tx, [], worker.worker_id, lease=LEASE, demand={BacklogKey("default", 0, org): 20})
-    assert len(claims.jobs) == 20
+        ledger.enqueue(other, jobs, publisher=True, hint_timeout=HINT_TIMEOUT, burst=0)
+    demand = {BacklogKey("default", 0, org, light): 20 for light in (False, True)}
+    claims = ledger.claim(tx, [], worker.worker_id, lease=LEASE, demand=demand)
+    assert len(claims.jobs) == 40
 
 
 def settle(tx: Transaction, store: Database, org: UUID, worker: Worker) -> None:
@@ -48,7 +49,7 @@ def relay(tx: Transaction, store: Database, org: UUID, _: Worker) -> None:
     enqueue_one(store, org, "probe.light")
     relay_statements.publish_due(tx, batch=100, hint_timeout=HINT_TIMEOUT, burst=20)
     relay_statements.waiting_tenants(tx, "default", BacklogClass(0, light=True), start=UUID(int=0), most=100)
-    relay_statements.count_light_backlog(tx, {BacklogKey("default", 0, org): 100})
+    relay_statements.count_backlog(tx, {BacklogKey("default", 0, org, light=True): 100})
 
 
 CALLS = {

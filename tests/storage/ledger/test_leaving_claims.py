@@ -51,7 +51,8 @@ def test_one_statement_alone_writes_a_leaving_state() -> None:
         for path in sorted((ROOT / room).rglob("*"))
         if path.suffix in {".sql", ".py"} and (found := list(leaving_updates(path.read_text(encoding="utf-8"))))
     }
-    assert writers == {"storage/migrations/sql/0001_endings.sql": 1}
+    # The later migration redefines the one function of the first.
+    assert writers == {"storage/migrations/sql/0001_endings.sql": 1, "storage/migrations/sql/0006_endings.sql": 1}
 
 
 @pytest.mark.parametrize(
@@ -135,9 +136,10 @@ def test_a_job_that_lost_its_last_attempt_but_is_no_poison_dies_of_its_loss(
 ) -> None:
     make_job_type(store, max_attempts=1)
     lost = enqueue_one(store, make_org(database))
-    claim_one(store, lost)
-    pass_time(database, LEASE * 2)
-    with store.ledger() as tx:
-        assert recovery.rescue(tx, batch=10).job_ids == {lost}
+    for _ in ("beside others", "alone"):
+        claim_one(store, lost)
+        pass_time(database, LEASE * 2)
+        with store.ledger() as tx:
+            assert recovery.rescue(tx, batch=10).job_ids == {lost}
     row = database.execute("select state, losses, error ->> 'code' from jobs where id = %s", (lost,)).fetchone()
     assert row == ("dead", 1, "lost")

@@ -99,20 +99,27 @@ def claiming(million: Connection) -> dict[str, Any]:
 
 
 def demand(million: Connection) -> dict[str, Any]:
-    orgs = sorted(set(column(million, "org_id", "backlog_since is not null and light")))
-    each = len(orgs)
+    """For the ordinary and for the light jobs of each org that has some."""
+    keys = [
+        (light, org)
+        for light in (False, True)
+        for org in sorted(set(column(million, "org_id", f"backlog_since is not null and light = {light}")))
+    ]
+    each = len(keys)
     return {
         "queues": ["default"] * each,
         "priorities": [0] * each,
-        "org_ids": orgs,
+        "lights": [light for light, _ in keys],
+        "org_ids": [org for _, org in keys],
         "counts": [5] * each,
+        "begins": [2] * each,
         "cursors": [],
     }
 
 
 def counting(million: Connection) -> dict[str, Any]:
-    given = demand(million)
-    return {"queue": "default", "priority": 0, "org_ids": given["org_ids"], "mosts": given["counts"]}
+    orgs = sorted(set(demand(million)["org_ids"]))
+    return {"queue": "default", "priority": 0, "light": False, "org_ids": orgs, "mosts": [5] * len(orgs)}
 
 
 def starting(million: Connection) -> dict[str, Any]:
@@ -125,14 +132,9 @@ def settling(million: Connection) -> dict[str, Any]:
     each: dict[str, Any] = {
         "states": "succeeded", "run_ats": None, "attempt_deltas": 0, "loss_deltas": 0, "started_ats": None,
         "outputs": None, "errors": None, "costs": 0, "reasons": None, "details": None, "suspects": None,
+        "return_deltas": 0,
     }  # fmt: skip
     return {"job_ids": ids, "tokens": tokens} | {name: [value] * len(ids) for name, value in each.items()}
-
-
-def feeding(million: Connection) -> dict[str, Any]:
-    orgs = sorted(set(column(million, "org_id", "backlog_since is not null")))
-    given = {"org_ids": orgs, "quotas": [10] * len(orgs), "weights": [1] * len(orgs)}
-    return {"queue": "default", "priority": 0, "hint_timeout": HINT_TIMEOUT} | given
 
 
 def canceling(million: Connection) -> dict[str, Any]:
@@ -178,8 +180,7 @@ HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], st
         {"queue": "default", "priority": 0, "light": True, "start": NOBODY, "last": LAST_ID, "most": 500},
         "jobs_backlog",
     ),
-    "count_light_backlog": (counting, "jobs_backlog"),
-    "publish_backlog": (feeding, "jobs_backlog"),
+    "count_backlog": (counting, "jobs_backlog"),
     "list_parks": ({"after": "", "most": 500, "batch": 1000}, "jobs_parked"),
     "unpark_jobs": ({"names": ["gate:queue:default"], "rooms": [1000]}, "jobs_parked"),
     "mark_over_burst": ({"queue": "default", "burst": 20, "newest": 2000}, "jobs_pkey"),
@@ -191,9 +192,15 @@ HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], st
         lambda m: {"worker_id": uuid4(), "hostname": "host", "pid": 1} | a_node(m),
         "",
     ),
-    "begin_effect": (lambda m: one_held(m) | {"strategy": "find", "keep_for": LEASE}, "jobs_pkey"),
+    "list_expired": ({"most": 1000}, "jobs_parked_expiry"),
+    "begin_effect": (
+        lambda m: one_held(m) | {"strategy": "find", "keep_for": LEASE, "lasts": LEASE, "request": None},
+        "jobs_pkey",
+    ),
+    "announce_call": (lambda m: one_held(m) | {"lasts": LEASE}, "jobs_pkey"),
+    "hand_over_effects": (lambda m: {"source": one_held(m)["job_id"], "target": uuid4()}, "idempotency_keys_job"),
     "finish_effect": (lambda m: one_held(m) | {"status": "unknown", "result": None, "error": None}, "jobs_pkey"),
-    "save_step": (lambda m: one_held(m) | {"name": "step", "result": Jsonb({}), "cost": 0}, "jobs_pkey"),
+    "save_step": (lambda m: one_held(m) | {"name": "step", "result": Jsonb({}), "cost": 0, "took": LEASE}, "jobs_pkey"),
     "delete_finished_jobs": ({"keep_for": timedelta(days=6, hours=23), "batch": 1000}, "jobs_finished"),
     "purge_expired_keys": ({"batch": 1000}, "idempotency_keys_expiry"),
     "fan_out_to_accounts": (asking_accounts, "accounts_pkey"),

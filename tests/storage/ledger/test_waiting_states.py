@@ -16,6 +16,7 @@ from storage.postgres.database import Database
 from tests.doubles.factories import (
     HINT_TIMEOUT,
     LEASE,
+    claim_demanded,
     claim_one,
     enqueue_one,
     make_job_type,
@@ -153,13 +154,9 @@ def test_tenants_take_turns_by_weight_and_a_flood_waits(database: Connection, st
         assert tenants == [Tenant(org), Tenant(heavy, 2), Tenant(small)]
         assert relay.waiting_tenants(tx, "default", ORDINARY, start=heavy, most=10) == [*tenants[1:], tenants[0]]
         assert relay.waiting_tenants(tx, "default", ORDINARY, start=heavy, most=2) == tenants[1:]
-        found = relay.publish_backlog(
-            tx, "default", 0, tenants=tenants, quotas={org: 10, heavy: 20, small: 10}, hint_timeout=HINT_TIMEOUT
-        )
     owners = owners_of_jobs(database)
-    order = [owners[hint.job_id] for hint in found.hints]
-    assert Counter(order) == {org: 10, heavy: 20, small: 3}
-    assert order[:8] == [org, heavy, heavy, small] * 2
+    assert Counter(owners[job_id] for job_id in claim_demanded(store, room=8)) == {org: 2, heavy: 4, small: 2}
+    assert Counter(owners[job_id] for job_id in claim_demanded(store, room=32)) == {org: 8, heavy: 16, small: 1}
 
 
 def test_the_higher_priority_goes_first(database: Connection, store: Database, org: UUID) -> None:
@@ -168,9 +165,8 @@ def test_the_higher_priority_goes_first(database: Connection, store: Database, o
     enqueue(store, urgent, BURST + 2, priority=10)
     with store.ledger() as tx:
         assert relay.backlog(tx, ["default", "exports"]) == {"default": [BacklogClass(10, light=False), ORDINARY]}
-    hints = relay_once(store, room=4)
     owners = owners_of_jobs(database)
-    assert [owners[hint.job_id] for hint in hints] == [urgent, urgent, org, org]
+    assert [owners[job_id] for job_id in claim_demanded(store, room=4)] == [urgent, urgent, org, org]
 
 
 @pytest.mark.parametrize(
@@ -199,8 +195,9 @@ def test_a_gate_of_any_scope_parks_and_lets_out_again(
     assert relay_once(store) == []
     with store.ledger() as tx:
         assert gates.open_gate(tx, scope, key)
-    assert {hint.job_id for hint in relay_once(store)} == {published, at_once}
-    assert waiting(database) == {"published": 2}
+    assert relay_once(store) == []
+    assert waiting(database) == {"backlog": 2}
+    assert set(claim_demanded(store)) == {published, at_once}
 
 
 def test_a_gate_of_another_key_keeps_nothing_back(database: Connection, store: Database, org: UUID) -> None:
@@ -214,11 +211,12 @@ def test_a_gate_of_another_key_keeps_nothing_back(database: Connection, store: D
 def test_a_backlog_behind_a_gate_is_moved_once(database: Connection, store: Database, org: UUID) -> None:
     enqueue(store, org, BURST + 50)
     close(store, "org", str(org))
-    assert relay_once(store) == []
+    assert claim_demanded(store) == []
     assert waiting(database)[f"gate:org:{org}"] == 50
     before = database.execute("select sum(xmin::text::bigint) from jobs").fetchone()
     for _ in range(3):
         assert relay_once(store) == []
+        assert claim_demanded(store) == []
     assert database.execute("select sum(xmin::text::bigint) from jobs").fetchone() == before
 
 
@@ -231,9 +229,11 @@ def test_a_job_behind_two_gates_waits_for_both(database: Connection, store: Data
     with store.ledger() as tx:
         gates.open_gate(tx, "queue", "default")
     assert relay_once(store) == []
+    assert claim_demanded(store) == []
     assert waiting(database) == {f"gate:org:{org}": 1}
     pass_time(database, timedelta(hours=1, seconds=1))
-    assert [hint.job_id for hint in relay_once(store)] == [job_id]
+    assert relay_once(store) == []
+    assert claim_demanded(store) == [job_id]
 
 
 def test_a_scheduled_job_is_parked_when_it_is_due_and_not_before(

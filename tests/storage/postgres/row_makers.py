@@ -22,6 +22,9 @@ ROW_MAKERS = {
     "audit_entries": """
         insert into audit_entries (event, org_id, actor_type, actor_id, request_id, correlation_id)
         values ('probe.done', %(org)s, 'system', 'x', 'x', 'x')""",
+    "api_requests": """
+        insert into api_requests (org_id, key, fingerprint, expires_at)
+        values (%(org)s, %(word)s, sha256('x'), now())""",
     "dead_letters": """
         insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan)
         values (%(org)s, %(job)s, 'probe.run', 'default', '{}', 1, 'x', '{}', 'x')""",

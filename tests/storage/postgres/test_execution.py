@@ -8,7 +8,7 @@ from psycopg import Connection
 
 from domain.jobs.failures import Invalid
 from storage.postgres.database import Database
-from storage.postgres.execution import DatabaseUnavailable
+from storage.postgres.execution import DatabaseUnavailable, StatementAborted, is_away
 from tests.doubles.factories import enqueue_one, make_job_type, make_org
 
 
@@ -54,14 +54,12 @@ def test_a_percent_sign_stands_for_itself_where_there_are_no_parameters(store: D
         assert tx.raw("select '100%' as share")[0].share == "100%"
 
 
-def test_what_ended_one_connection_costs_one_statement_however_many_rest_in_the_pool(
+def test_connections_that_ended_while_they_rested_in_the_pool_cost_no_statement(
     store: Database, database: Connection
 ) -> None:
     with store.ledger() as first, store.ledger() as second, store.statements() as third:
         ended = [tx.raw("select pg_backend_pid() as pid")[0].pid for tx in (first, second, third)]
     database.execute("select pg_terminate_backend(pid, 10000) from unnest(%s::int[]) as pid", [ended])
-    with pytest.raises(DatabaseUnavailable), store.statements() as tx:
-        tx.raw("select 1")
     with store.ledger() as first, store.ledger() as second, store.statements() as third:
         alive = {tx.raw("select pg_backend_pid() as pid")[0].pid for tx in (first, second, third)}
     assert alive.isdisjoint(ended)
@@ -197,3 +195,42 @@ def test_a_pinned_connection_whose_user_was_interrupted_takes_another_connection
             pids.add(tx.raw("select pg_backend_pid() as pid")[0].pid)
             raise KeyboardInterrupt
     assert len(pids) == 2
+
+
+def make_raiser(database: Connection) -> None:
+    """A function that raises the error of a code: the ledger's role may run no code of its own."""
+    database.execute(
+        "create function raise_code(code text) returns void language plpgsql as"
+        " $$ begin raise exception 'no' using errcode = code; end $$"
+    )
+    database.execute("grant execute on function raise_code to postroom_ledger")
+
+
+@pytest.mark.parametrize(
+    ("code", "away", "aborted"),
+    [
+        ("08006", True, False),
+        ("57P01", True, False),
+        ("53200", True, False),
+        ("53300", True, False),
+        ("40P01", False, True),
+        ("40001", False, True),
+        ("55P03", False, True),
+        ("57014", False, True),
+        ("53100", False, True),
+    ],
+)
+def test_an_operational_error_is_told_by_its_code(
+    store: Database, database: Connection, code: str, away: bool, aborted: bool
+) -> None:
+    make_raiser(database)
+    with pytest.raises(DatabaseUnavailable) as caught, store.statements() as tx:
+        tx.raw("select raise_code(%(code)s)", {"code": code})
+    assert (is_away(caught.value), isinstance(caught.value, StatementAborted)) == (away, aborted)
+
+
+@pytest.mark.parametrize("code", ["53400", "54000", "27000"])
+def test_a_limit_of_postgresqls_is_the_statements_fault(store: Database, database: Connection, code: str) -> None:
+    make_raiser(database)
+    with pytest.raises(psycopg.Error), store.statements() as tx:
+        tx.raw("select raise_code(%(code)s)", {"code": code})

@@ -26,6 +26,13 @@ def test_every_sql_file_belongs_to_a_migration() -> None:
     assert [path.stem for path in (MIGRATIONS / "sql").glob("*.sql") if f'"{path.stem}"' not in written] == []
 
 
+def test_each_closed_migration_is_listed() -> None:
+    """0001 to 0003 are closed: what a database has run must not change."""
+    listed = {line.split("  ")[1] for line in (MIGRATIONS / "CLOSED").read_text().splitlines()}
+    files = {path.relative_to(MIGRATIONS).as_posix() for path in MIGRATIONS.glob("*/000[123]_*")}
+    assert listed == files
+
+
 def test_upgrading_twice_changes_nothing(database: Connection, settings: Settings) -> None:
     shape = (
         "select table_name, column_name, data_type from information_schema.columns"

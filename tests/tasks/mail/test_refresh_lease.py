@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 from sandbox.emulator.control import FaultOrder
 from storage.accounts import tokens
-from storage.postgres.database import Database, Transaction
+from storage.postgres.database import Database, TenantTransaction
 from tests.doubles.mail_environment import MailEnvironment
 
 
@@ -21,7 +21,7 @@ class Rival(Database):
         self.won: list[int] = []
 
     @contextmanager
-    def claimed(self, org_id: UUID, job_id: UUID, token: UUID) -> Iterator[Transaction]:
+    def claimed(self, org_id: UUID, job_id: UUID, token: UUID) -> Iterator[TenantTransaction]:
         with super().claimed(org_id, job_id, token) as transaction:
             yield transaction
         if not self._env.gmail.journal("oauth.token"):

@@ -1,0 +1,1 @@
+"""Who may do what over HTTP: API keys and their roles."""

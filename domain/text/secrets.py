@@ -1,0 +1,108 @@
+"""What a secret looks like: the one list by which every door refuses and every log hides (docs: tenancy.md#secrets).
+
+The patterns are written in what Python's and PostgreSQL's regular expressions have in common, and mean the same in
+both: the functions of the migration `0008_secrets.sql` hold the same texts, and a test compares them.
+"""
+
+import re
+from collections.abc import Mapping
+
+NAME_ENDS = (
+    r"(?:passw(?:or)?ds?|passwort|pwd|passphrase|passcode|secrets?|credentials?|authorization|cookies?|jwt|token"
+    r"|(?:access|refresh|auth|bearer|session|id)tokens|(?:api|access|private|secret|signing|sealing|encryption)keys?)(?:[0-9]+|hash|pem|value)?$"
+)
+"""How the name of a field ends that holds a secret: its letters and digits, in lower case (`authToken`).
+
+The plural `tokens` alone counts them, and is no secret.
+"""
+
+HARMLESS_NAMES = r"(?:page|next|sync|continuation|draft)token$"
+"""Tokens that open nothing: a place in a list, and the mark of a draft of ours. Every other `token` is refused."""
+
+LOOKS = (
+    # A token in a header; the scheme stays.
+    r"(?<=[Bb]earer\s)\s*(?:[A-Za-z0-9+/=._~-]{16,}|[A-Za-z+/=._~-]*[0-9][A-Za-z0-9+/=._~-]{7,})",
+    r"(?<=[Bb]asic\s)\s*(?:[A-Za-z0-9+/]{20,}={0,2}|[A-Za-z+/]*[0-9][A-Za-z0-9+/]{7,}={0,2})",
+    # A JSON web token; Google's access and refresh tokens.
+    r"(?<![A-Za-z0-9_])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
+    r"(?<![A-Za-z0-9_])ya29\.[A-Za-z0-9_-]{8,}",
+    r"(?<![A-Za-z0-9_])1//[A-Za-z0-9_-]{16,}",
+    # Keys of Anthropic and others, Stripe, SendGrid, Resend, Hugging Face, npm.
+    r"(?<![A-Za-z0-9_])sk-(?:ant-[A-Za-z0-9_-]{8,}|[A-Za-z0-9_-]{16,}|[A-Za-z_-]*[0-9][A-Za-z0-9_-]{11,})",
+    r"(?<![A-Za-z0-9_])(?:[rs]k_(?:live|test)|whsec)_[A-Za-z0-9+/=]{16,}",
+    r"(?<![A-Za-z0-9_])SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
+    r"(?<![A-Za-z0-9_])re_[A-Za-z0-9]{8}_[A-Za-z0-9]{16,}",
+    r"(?<![A-Za-z0-9_])(?:hf_|npm_|glpat-)[A-Za-z0-9_-]{20,}",
+    # GitHub, Slack, AWS, Google's API keys.
+    r"(?<![A-Za-z0-9_])(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{20,}",
+    r"(?<![A-Za-z0-9_])xox[abeoprs]-[A-Za-z0-9-]{10,}",
+    r"(?<![A-Za-z0-9_])(?:AKIA|ASIA)[A-Z0-9]{16}",
+    r"(?<![A-Za-z0-9_])AIza[A-Za-z0-9_-]{30,}",
+    # A private key.
+    r"-----BEGIN [A-Z ]*PRIVATE KEY[A-Z ]*-----[^-]*(?:-----END [A-Z ]*-----)?",
+    # A login in an address: the password alone.
+    r"(?<=://)[^][\s:/@]*:[^][\s@/]+(?=@)",
+    # An address that is a secret as a whole.
+    r"https://hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9_/-]+",
+    r"https://(?:[a-z]+\.)?discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/[0-9]+/[A-Za-z0-9_-]+",
+    r"https://[A-Za-z0-9.-]*webhook\.office\.com/[A-Za-z0-9@_/-]+",
+    r"https://hooks\.zapier\.com/hooks/[A-Za-z0-9_/-]+",
+    # name=value, in an address, a form or a connection string.
+    (
+        r"(?<![A-Za-z0-9])(?:[A-Za-z0-9]+[_-])?(?:[Pp]assword|PASSWORD|[Pp]asswd|[Pp]assphrase|[Aa]ccess[_-]?[Tt]oken"
+        r"|[Rr]efresh[_-]?[Tt]oken|[Ii]d[_-]?[Tt]oken|[Aa]uth[_-]?[Tt]oken|[Aa]pi[_-]?[Kk]ey|[Cc]lient[_-]?[Ss]ecret"
+        r"|[Ss]ecret) ?= ?['\"]?[^]['\"\s&;,<>]{3,}"
+    ),
+)
+"""What secrets look like inside a text. Words of ordinary mail pass: `Basic understanding`, `risk-free`."""
+
+MARKS = (
+    "earer", "asic", "eyJ", "ya29.", "1//", "sk-", "k_live_", "k_test_", "whsec_", "SG.", "re_", "hf_", "npm_",
+    "glpat-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "xox", "AKIA", "ASIA", "AIza",
+    "PRIVATE KEY", "://", "=",
+)  # fmt: skip
+"""A part of everything in `LOOKS`, quick to look for: what has none of them need not be looked at more closely."""
+
+_NAME_ENDS, _HARMLESS = re.compile(NAME_ENDS), re.compile(HARMLESS_NAMES)
+_NO_LETTER = re.compile("[^a-z0-9]")
+_LOOKS = re.compile("|".join(LOOKS))
+
+
+def names_secret(name: str) -> bool:
+    """Whether a field of this name holds a secret."""
+    bare = _NO_LETTER.sub("", name.lower())
+    return _NAME_ENDS.search(bare) is not None and _HARMLESS.search(bare) is None
+
+
+def _has_mark(text: str) -> bool:
+    return any(mark in text for mark in MARKS)
+
+
+def looks_secret(text: str) -> bool:
+    """Whether something inside the text looks like a secret."""
+    return _has_mark(text) and _LOOKS.search(text) is not None
+
+
+def without_secrets(text: str, hidden: str) -> str:
+    """The text with `hidden` in place of each thing that looks like a secret."""
+    return _LOOKS.sub(hidden, text) if _has_mark(text) else text
+
+
+def secret_in(document: object) -> str | None:
+    """The name of a field that names or holds a secret, at any depth; None when there is none.
+
+    What stands in a list belongs to the field that holds the list.
+    """
+    waiting: list[tuple[str, object]] = [("", document)]
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, str) and looks_secret(value):
+            return name
+        if isinstance(value, Mapping):
+            for key, inner in value.items():
+                if names_secret(str(key)) or looks_secret(str(key)):
+                    return str(key)
+                waiting.append((str(key), inner))
+        elif isinstance(value, list | tuple):
+            waiting.extend((name, inner) for inner in value)
+    return None

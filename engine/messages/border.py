@@ -1,0 +1,41 @@
+"""Reads any message that a worker receives: hints and demand of ours, jobs of foreign clients, and nothing else."""
+
+from typing import Any
+
+from domain.jobs.queues import Queue
+from engine.messages.foreign import ForeignMessage, Refusal, is_storable, read_foreign, wanted_result
+from engine.process.hints import HintMessage, Unreadable, is_ours, read_message
+
+QUEUES = frozenset(queue.value for queue in Queue)
+
+
+def read(message: Any) -> HintMessage | ForeignMessage | Refusal:  # noqa: ANN401 - a kombu message
+    """What a message says. Never raises: the same message would come again, and raise again."""
+    if not isinstance(message.headers, dict):
+        return refuse(message, Unreadable("headers", "are no table"))
+    try:
+        return _read_ours(message) if is_ours(message.headers) else read_foreign(message)
+    except Unreadable as problem:
+        return refuse(message, problem)
+
+
+def refuse(message: Any, problem: Unreadable) -> Refusal:  # noqa: ANN401 - as above
+    """The refusal of a message."""
+    headers = message.headers if isinstance(message.headers, dict) else {}
+    task, task_id = (_kept(headers.get(name)) for name in ("task", "id"))
+    named = is_storable(task_id) and not is_ours(headers)
+    result = wanted_result(message.properties, headers, task_id) if named else None
+    return Refusal(task or "unknown", task_id or "unknown", problem.field, problem.reason, result)
+
+
+def _read_ours(message: Any) -> HintMessage:  # noqa: ANN401 - as above
+    route = message.delivery_info
+    queue = route.get("routing_key") if isinstance(route, dict) else None
+    if not isinstance(queue, str) or queue not in QUEUES:
+        raise Unreadable("delivery_info", "names no queue of the fleet")
+    return read_message(queue, message.headers)
+
+
+def _kept(name: object) -> str:
+    """A name that can be logged and stored; empty where there is none."""
+    return name[:200] if isinstance(name, str) and is_storable(name[:200]) else ""

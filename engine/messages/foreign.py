@@ -1,0 +1,188 @@
+"""Task messages of foreign Celery clients, read into one closed type; whatever is odd is refused by its field."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from domain.jobs.contract import LONGEST_JOB_TYPE, JobContract
+from domain.jobs.failures import Invalid
+from domain.jobs.job import NewJob
+from engine.messages.documents import check_depth, read_body
+from engine.messages.envelope import LONGEST_NAME
+from engine.process.hints import JOB_TYPE, Unreadable
+
+TEXTS = ("lang", "root_id", "parent_id", "group", "shadow", "origin", "argsrepr", "kwargsrepr")
+"""Headers of Celery's that the fleet has no use for; another kind of value shows a client that is not Celery's."""
+
+NO_LIMITS = ([None, None], (None, None), None)
+
+AFTERWARDS = ("callbacks", "errbacks", "chain", "chord")
+"""What Celery calls when a task has ended. A job ends in the ledger, where nobody calls Celery's tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultAddress:
+    """Who waits for a result: the task id that Celery's client knows, and for rpc:// the queue it listens to."""
+
+    task_id: str
+    reply_to: UUID | None
+    correlation_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A message that is refused: its own names, as far as they are fit to be kept, the field and the reason."""
+
+    task: str
+    task_id: str
+    field: str
+    reason: str
+    result: ResultAddress | None
+    """Who waits for an answer, where the message says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignMessage:
+    """What a foreign client asks for."""
+
+    task: str
+    task_id: str
+    contract: JobContract | None
+    """None: the message has no arguments, and its task id names a job that is in the ledger."""
+    run_at: datetime | None
+    """Celery's `eta` or `countdown`, where the contract names no time itself."""
+    expires_at: datetime | None
+    """The contract's own time or Celery's `expires`, whichever comes first."""
+    result: ResultAddress | None
+    """None when the client says that it does not want the result."""
+
+    def new_job(self) -> NewJob | None:
+        """The job as the ledger takes it; None where the message only names one."""
+        if self.contract is None:
+            return None
+        return self.contract.new_job()._replace(run_at=self.run_at, expires_at=self.expires_at)
+
+    def refused(self, field: str, reason: str) -> Refusal:
+        """The refusal of the message; a reason that begins with its field says it once."""
+        problem = Unreadable(field, reason.removeprefix(f"{field}: "))
+        return Refusal(self.task, self.task_id, problem.field, problem.reason, self.result)
+
+
+def read_foreign(message: Any) -> ForeignMessage:  # noqa: ANN401 - a kombu message
+    """Read a message of Celery's second protocol, or of its first; raises `Unreadable`.
+
+    kombu's own reading is not used: it takes other kinds of content than JSON, and unpacks compressed ones to any size.
+    """
+    headers = message.headers
+    check_depth(headers, "headers")  # a broker other than Redis hands them over as they came
+    body = read_body(message.body, message.content_type, message.content_encoding, headers.get("compression") or None)
+    if "task" in headers:
+        arguments = body
+    elif isinstance(body, dict) and "task" in body:
+        headers, arguments = body, [body.get("args", []), body.get("kwargs", {}), {n: body.get(n) for n in AFTERWARDS}]
+    else:
+        raise Unreadable("headers", "name no task")
+    task, task_id = _read_names(headers)
+    contract = _read_arguments(arguments)
+    _refuse_wishes(headers)
+    if contract is None:
+        _check_uuid(task_id)
+    eta, expires = _read_time(headers, "eta"), _read_time(headers, "expires")
+    scheduled, ends = (contract.scheduled_for, contract.expires_at) if contract else (None, None)
+    if eta and scheduled:
+        raise Unreadable("eta", "is given, and so is scheduled_for")
+    return ForeignMessage(
+        task,
+        task_id,
+        contract,
+        eta or scheduled,
+        min(filter(None, (expires, ends)), default=None),
+        wanted_result(message.properties, headers, task_id),
+    )
+
+
+def wanted_result(properties: object, headers: Mapping[str, Any], task_id: str) -> ResultAddress | None:
+    """Where the result goes; None for a client that does not want it. An address of no shape is none."""
+    if headers.get("ignore_result") is True:
+        return None
+    given = properties if isinstance(properties, dict) else {}
+    try:
+        reply_to = UUID(str(given.get("reply_to")))
+    except ValueError:
+        # Celery's clients name their queues by UUIDs. Anything else might be a queue of the fleet, or another's.
+        reply_to = None
+    correlation_id = given.get("correlation_id")
+    if not isinstance(correlation_id, str) or not is_storable(correlation_id):
+        correlation_id = task_id
+    return ResultAddress(task_id, reply_to, correlation_id)
+
+
+def is_storable(text: str) -> bool:
+    """Whether a text can be a column's value: neither empty nor long, and of characters that PostgreSQL keeps."""
+    return 0 < len(text) <= LONGEST_NAME and "\0" not in text and text.isprintable()
+
+
+def _read_names(headers: Mapping[str, Any]) -> tuple[str, str]:
+    task, task_id = headers.get("task"), headers.get("id")
+    if not isinstance(task, str) or len(task) > LONGEST_JOB_TYPE or not JOB_TYPE.fullmatch(task):
+        raise Unreadable("task", "is no job type")
+    if not isinstance(task_id, str) or not is_storable(task_id):
+        raise Unreadable("id", f"is no printable text of 1 to {LONGEST_NAME} characters")
+    return task, task_id
+
+
+def _read_arguments(body: object) -> JobContract | None:
+    """The job contract in a body of Celery's; None without keyword arguments."""
+    match body:
+        case [list(positional), dict(keywords), None | dict() as embedded]:
+            pass
+        case _:
+            raise Unreadable("body", "is not [arguments, keyword arguments, options]")
+    if positional:
+        raise Unreadable("args", "must be empty")
+    for name, wanted in (embedded or {}).items():
+        if name not in AFTERWARDS:
+            raise Unreadable("embed", "has options that are not Celery's")
+        if wanted:
+            raise Unreadable(f"embed.{name}", "a job calls no Celery task when it has ended")
+    if not keywords:
+        return None
+    try:
+        return JobContract.parse(keywords)
+    except Invalid as problem:
+        raise Unreadable(problem.field, problem.reason.removeprefix(f"{problem.field}: ")) from None
+
+
+def _refuse_wishes(headers: Mapping[str, Any]) -> None:
+    """Refuse headers of no shape, and the wishes among them that the fleet does not grant."""
+    for name in TEXTS:
+        if not isinstance(headers.get(name), str | None):
+            raise Unreadable(name, "is no text")
+    if headers.get("timelimit") not in NO_LIMITS:
+        raise Unreadable("timelimit", "a job's deadline is its type's")
+    retries = headers.get("retries")
+    if retries is not None and not (type(retries) is int and retries >= 0):
+        raise Unreadable("retries", "is no number of retries")
+    if not isinstance(headers.get("ignore_result"), bool | None):
+        raise Unreadable("ignore_result", "is neither true nor false")
+
+
+def _read_time(headers: Mapping[str, Any], name: str) -> datetime | None:
+    """A time of Celery's: ISO 8601, in UTC where it names no zone."""
+    text = headers.get(name)
+    if text is None:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise Unreadable(name, "is no time in ISO 8601") from error
+
+
+def _check_uuid(task_id: str) -> None:
+    try:
+        UUID(task_id)
+    except ValueError as error:
+        raise Unreadable("id", "is no UUID") from error

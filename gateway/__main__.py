@@ -1,0 +1,46 @@
+"""`python -m gateway --host ADDRESS --port PORT`: the gateway behind uvicorn, with every connection bounded."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import uvicorn
+
+from gateway.app import create
+from gateway.bounded_protocol import BoundedProtocol
+
+MOST_CONNECTIONS = 1000
+"""A process answers a few hundred requests a second; who waits behind so many is better told to come again: 503."""
+
+GRACE_S = 20
+"""How long requests may go on after SIGTERM, below every stop period that is shipped."""
+
+
+def server(host: str, port: int) -> uvicorn.Server:
+    """The server of this process."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            create,
+            host=host,
+            port=port,
+            factory=True,
+            http=BoundedProtocol,
+            ws="none",
+            limit_concurrency=MOST_CONNECTIONS,
+            timeout_graceful_shutdown=GRACE_S,
+            log_config=None,
+        )
+    )
+
+
+def main(words: Sequence[str]) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    parser = argparse.ArgumentParser(prog="python -m gateway", description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8000)
+    options = parser.parse_args(words)
+    server(options.host, options.port).run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,85 @@
+"""Enqueues what a client asked for: once per idempotency key, in the tenant's own transaction."""
+
+from dataclasses import dataclass
+
+from domain.access.api_keys import check_job_type
+from domain.jobs.failures import Conflict, Invalid
+from domain.jobs.job import NewJob, Origin
+from domain.jobs.job_request import KEY_FIELD, JobRequest, fingerprint
+from domain.payloads import payload_types
+from gateway.api.models import EnqueuedJob
+from gateway.resources import Resources
+from storage.access import api_requests
+from storage.access.api_keys import Caller
+from storage.access.api_requests import StoredRequest
+from storage.ledger import ledger
+from storage.operators import org_jobs
+from storage.postgres.execution import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that is understood: the job it is for, and what tells it from another under the same key."""
+
+    job: NewJob
+    fingerprint: bytes
+
+
+def understand(document: object, header_key: str | None, caller: Caller, origin: Origin) -> Asked:
+    """Check a request as a worker would its job; raises `Invalid` or `Forbidden` with the field and the reason."""
+    request = JobRequest.parse(document, header_key)
+    payload_type = payload_types.find(request.job_type)
+    if payload_type is None:
+        raise Invalid("job_type", f"{request.job_type} is not a known job type")
+    declared = payload_type.declaration
+    check_job_type(declared.job_type)
+    payload = payload_type.read(request.payload, request.payload_version or declared.version)
+    job = payload.job(
+        org_id=caller.org_id,
+        origin=origin,
+        run_at=request.run_at,
+        priority=request.priority,
+        idempotency_key=request.idempotency_key,
+        expires_at=request.expires_at,
+        project_id=request.project_id,
+    )
+    if not isinstance(document, dict):
+        raise TypeError("a request that was parsed is an object")
+    return Asked(job, fingerprint(document))
+
+
+def enqueue(resources: Resources, asked: Asked) -> EnqueuedJob:
+    """Enqueue the job, or name the one that the same request made before; the relay is woken and publishes it.
+
+    Raises `Invalid` when the key belongs to another request.
+    """
+    job = asked.job
+    with resources.database.tenant(job.org_id) as tx:
+        if job.idempotency_key is not None:
+            earlier = api_requests.remember(tx, job.org_id, job.idempotency_key, asked.fingerprint)
+            if earlier is not None:
+                return _replayed(earlier, asked)
+        # Nobody publishes here: the notification wakes the relay, which does.
+        (made,) = ledger.enqueue(tx, [job], publisher=False, hint_timeout=resources.hint_timeout)
+        if job.idempotency_key is not None:
+            if not made.created:
+                _check_same(org_jobs.read(tx, made.job_id), job)
+            api_requests.answer(tx, job.org_id, job.idempotency_key, made.job_id)
+    replayed = not made.created and job.idempotency_key is not None
+    return EnqueuedJob(job_id=made.job_id, job_type=made.hint.job_type, created=made.created, replayed=replayed)
+
+
+def _replayed(earlier: StoredRequest, asked: Asked) -> EnqueuedJob:
+    if earlier.fingerprint != asked.fingerprint:
+        raise Invalid(KEY_FIELD, "belongs to another request, which asked for something else")
+    return EnqueuedJob(
+        job_id=earlier.job_id, job_type=earlier.job_type or asked.job.job_type, created=False, replayed=True
+    )
+
+
+def _check_same(first: Row | None, job: NewJob) -> None:
+    """A job that came by another door has the key: it must be the one that is asked for."""
+    if first is None:
+        raise Conflict(f"{KEY_FIELD}: belongs to a job that is past its retention")
+    if (first.job_type, first.payload) != (job.job_type, job.payload):
+        raise Invalid(KEY_FIELD, "belongs to another request, which asked for something else")

@@ -1,0 +1,90 @@
+"""The API's description (OpenAPI 3.1): the routes as they are, and each job type's payload from its own class."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.openapi.utils import get_openapi
+
+from domain.access.api_keys import is_housekeeping
+from domain.jobs.job_request import JobRequest
+from domain.payloads import payload_types
+from domain.payloads.payload import Payload
+from gateway.api.reasons import Reason
+from gateway.problems import Problem
+
+router = APIRouter(prefix="/v1", tags=["description"])
+
+VERSION = "1"
+TITLE = "Postroom"
+SCHEMAS = "#/components/schemas/{model}"
+SUMMARY = (
+    "Enqueue, look at, list, cancel and retry jobs. Refusals are `application/problem+json` (RFC 9457); `field` and"
+    " `reason` say what is wrong. `X-Request-Id`, `X-Correlation-Id` and `traceparent` are kept with the jobs that a"
+    " request makes."
+)
+
+
+@router.get("/openapi.json", operation_id="describe")
+def describe(request: Request) -> dict[str, Any]:
+    """This description."""
+    return description(request.app)
+
+
+def description(app: FastAPI) -> dict[str, Any]:
+    """The description of the routes under `/v1`, made once per application."""
+    if app.openapi_schema is None:
+        app.openapi_schema = _describe(app)
+    return app.openapi_schema
+
+
+def offered() -> Iterator[type[Payload]]:
+    """The payload classes whose jobs may be asked for over HTTP."""
+    return (kind for kind in payload_types if not is_housekeeping(kind.declaration.job_type))
+
+
+def _describe(app: FastAPI) -> dict[str, Any]:
+    routes = [route for route in app.routes if str(getattr(route, "path", "")).startswith("/v1/")]
+    document = get_openapi(title=TITLE, version=VERSION, description=SUMMARY, routes=routes or app.routes)
+    document["paths"] = {path: item for path, item in document["paths"].items() if path.startswith("/v1/")}
+    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    for model in (Problem, Reason):
+        _add(schemas, model.__name__, model.model_json_schema(ref_template=SCHEMAS))
+    choices = [_choice(schemas, kind) for kind in offered()]
+    paths = document["paths"]
+    paths["/v1/jobs"]["post"]["requestBody"] = _json({"oneOf": choices}, required=True)
+    for verb in ("cancel", "retry"):
+        paths[f"/v1/jobs/{{job_id}}/{verb}"]["post"]["requestBody"] = _json(
+            {"$ref": SCHEMAS.format(model="Reason")}, required=False
+        )
+    return document
+
+
+def _choice(schemas: dict[str, Any], kind: type[Payload]) -> dict[str, Any]:
+    """The request for a job of one type."""
+    declared = kind.declaration
+    payload = f"payload.{declared.job_type}"
+    _add(schemas, payload, kind.model_json_schema(ref_template=SCHEMAS))
+    request = deepcopy(JobRequest.model_json_schema(ref_template=SCHEMAS))
+    request["title"] = declared.job_type
+    request["properties"]["job_type"] = {"enum": [declared.job_type, *declared.aliases], "title": "Job Type"}
+    request["properties"]["payload"] = {"$ref": SCHEMAS.format(model=payload)}
+    request["properties"]["payload_version"]["description"] = (
+        f"The version of the payload's shape; {declared.version} by default, and described here."
+    )
+    name = f"request.{declared.job_type}"
+    _add(schemas, name, request)
+    return {"$ref": SCHEMAS.format(model=name)}
+
+
+def _add(schemas: dict[str, Any], name: str, schema: dict[str, Any]) -> None:
+    """Put a schema and those that it refers to beside the others."""
+    schemas.update(schema.pop("$defs", {}))
+    schemas[name] = schema
+
+
+def _json(schema: dict[str, Any], *, required: bool) -> dict[str, Any]:
+    return {"required": required, "content": {"application/json": {"schema": schema}}}

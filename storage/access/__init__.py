@@ -1,0 +1,1 @@
+"""API keys, and the requests that are remembered by their idempotency keys."""

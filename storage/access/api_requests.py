@@ -1,0 +1,40 @@
+"""Requests that came with an idempotency key, so that the same request is answered with the same job."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from storage.postgres.database import Transaction
+
+KEEP_FOR = timedelta(days=30)
+"""As long as a job's own key is remembered by default: a client that comes later has not just lost an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRequest:
+    """An earlier request with the same key; `job_type` is None when the job is past its retention."""
+
+    fingerprint: bytes
+    job_id: UUID
+    job_type: str | None
+
+
+def remember(tx: Transaction, org_id: UUID, key: str, fingerprint: bytes) -> StoredRequest | None:
+    """Take a key for a request, in the transaction that will enqueue its job; or return the request that has it.
+
+    A request that is under way with the same key is waited for.
+    """
+    if tx.run("remember_api_request", org_id=org_id, key=key, fingerprint=fingerprint, keep_for=KEEP_FOR):
+        return None
+    row = tx.run("find_api_request", org_id=org_id, key=key)[0]
+    return StoredRequest(bytes(row.fingerprint), row.job_id, row.job_type)
+
+
+def answer(tx: Transaction, org_id: UUID, key: str, job_id: UUID) -> None:
+    """Keep which job the request was answered with."""
+    tx.run("answer_api_request", org_id=org_id, key=key, job_id=job_id)
+
+
+def purge(tx: Transaction, *, batch: int) -> int:
+    """Forget requests whose time is over; returns how many."""
+    return len(tx.run("purge_api_requests", batch=batch))

@@ -1,0 +1,128 @@
+"""Closing dead letters: replay as it was, replay mended, or discard, each with its entry in the audit log."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from domain.jobs.failures import Conflict, Gone, Invalid
+from domain.jobs.job import JsonObject, NewJob, Origin
+from domain.jobs.payload_changes import payload_changes
+from domain.text.redaction import redact
+from storage.ledger import dead_letters, ledger
+from storage.ledger.dead_letters import DeadLetter
+from storage.operators import operator_actions
+from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """Another payload than the dead job's, checked by the caller against its type's schema."""
+
+    payload: JsonObject
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What a person found out about an effect that nobody could know of; `result` is what the handler will get."""
+
+    happened: bool
+    result: JsonObject = field(default_factory=dict)
+
+
+def replay(
+    tx: Transaction,
+    letter_id: UUID,
+    *,
+    by: Origin,
+    reason: str,
+    mended: Mended | None = None,
+    rulings: Mapping[str, Ruling] | None = None,
+) -> UUID:
+    """Enqueue a dead job again under a new id that names the old one; returns the new id.
+
+    The relay publishes it. Raises `Gone` without such a letter, `Conflict` when it is closed or another job has the
+    key, `Invalid` when a doubtful effect has no ruling or a ruling no doubtful effect.
+    """
+    letter = opened(tx, letter_id)
+    rule(tx, letter, rulings or {}, by)
+    rows = tx.run("release_dead_job", job_id=letter.job_id)
+    job = _again(letter, rows[0] if rows else None, mended, by)
+    answer = ledger.enqueue(tx, [job], publisher=False, hint_timeout=timedelta(0))[0]
+    if not answer.created:
+        raise Conflict(f"job {answer.job_id} has the same key; let it end or cancel it first")
+    tx.run("hand_over_effects", source=letter.job_id, target=answer.job_id)
+    if mended is None:
+        tx.run("copy_steps", source=letter.job_id, target=answer.job_id)
+    changes = redact(payload_changes(letter.payload, mended.payload)) if mended else []
+    facts = {"replay_job_id": str(answer.job_id), "reason": reason, "changes": changes}
+    _close(tx, letter, "replayed", facts, by, answer.job_id)
+    return answer.job_id
+
+
+def discard(tx: Transaction, letter_id: UUID, *, by: Origin, reason: str) -> None:
+    """Close a letter for good; raises `Gone` or `Conflict`."""
+    _close(tx, opened(tx, letter_id), "discarded", {"reason": reason}, by)
+
+
+def opened(tx: Transaction, letter_id: UUID) -> DeadLetter:
+    """An open letter by its own or its job's id, held until the transaction ends."""
+    tx.raw("select from dead_letters where id = %(id)s or job_id = %(id)s for update", {"id": letter_id})
+    letter = dead_letters.get(tx, letter_id)
+    if letter is None:
+        raise Gone(f"there is no dead letter {letter_id}")
+    if letter.state != "open":
+        raise Conflict(f"dead letter {letter.letter_id} is {letter.state} already")
+    return letter
+
+
+def rule(tx: Transaction, letter: DeadLetter, rulings: Mapping[str, Ruling], by: Origin) -> None:
+    """Write down what a person found out about a job's doubtful effects; each needs a ruling, nothing else has one."""
+    doubtful = {row.key for row in tx.run("find_doubtful_effects", org_id=letter.org_id, job_id=letter.job_id)}
+    for key in sorted(doubtful ^ set(rulings)):
+        trouble = "nobody knows whether it happened: say so" if key in doubtful else "is no doubtful effect of this job"
+        raise Invalid(f"effect {key}", trouble)
+    for key, ruling in rulings.items():
+        status = "succeeded" if ruling.happened else "failed"
+        result = Jsonb(ruling.result) if ruling.happened else None
+        tx.run("rule_effect", org_id=letter.org_id, key=key, status=status, result=result)
+        facts = {"key": key, "happened": ruling.happened, "result": redact(ruling.result)}
+        operator_actions.record(
+            tx, "effect.ruled", facts, by=by, org_id=letter.org_id, job=(letter.job_id, letter.job_type)
+        )
+
+
+def _again(letter: DeadLetter, dead: Row | None, mended: Mended | None, by: Origin) -> NewJob:
+    job = NewJob(
+        job_type=letter.job_type,
+        org_id=letter.org_id,
+        payload=mended.payload if mended else letter.payload,
+        payload_version=mended.version if mended else letter.payload_version,
+        origin=by,
+        replay_of=letter.job_id,
+    )
+    if dead is None:
+        # The dead job is past its retention: its letter knows what it was about, and its key is free by now.
+        return job
+    derived = dead.idempotency_key.startswith(f"{letter.job_type}:{letter.org_id}:")
+    return job._replace(
+        project_id=dead.project_id,
+        priority=dead.priority,
+        parent_id=dead.parent_id,
+        origin=by._replace(correlation_id=dead.correlation_id, traceparent=dead.traceparent),
+        idempotency_key=dead.idempotency_key if dead.guarded and not (derived and mended) else None,
+    )
+
+
+def _close(
+    tx: Transaction, letter: DeadLetter, state: str, facts: JsonObject, by: Origin, replay: UUID | None = None
+) -> None:
+    why = str(facts["reason"])
+    dead_letters.close(tx, letter.letter_id, state=state, by=by.actor_id, why=why, replay=replay)
+    data = {"dead_letter_id": str(letter.letter_id), **facts}
+    job = (letter.job_id, letter.job_type)
+    operator_actions.record(tx, f"deadletter.{state}", data, by=by, org_id=letter.org_id, job=job)

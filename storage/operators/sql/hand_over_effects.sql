@@ -1,0 +1,4 @@
+-- A replay is answerable for the effects of the dead job: they are kept as long as it may rely on them.
+update idempotency_keys set job_id = %(target)s
+where job_id = %(source)s and kind = 'effect'
+returning key

@@ -1,0 +1,11 @@
+-- Jobs of the tenant's org in any state, the newest first, from a place in the list on. Reads the table: no index has all jobs.
+select id as job_id, job_type, queue, state, priority, attempt, max_attempts, created_at, run_at, started_at, finished_at,
+  left(coalesce(error ->> 'reason', cancel_reason), 1000) as reason
+from jobs
+where org_id = %(org_id)s
+  and (%(states)s::text[] is null or state = any (%(states)s::text[]))
+  and (%(job_type)s::text is null or job_type = %(job_type)s::text)
+  and created_at >= coalesce(%(since)s::timestamptz, '-infinity') and created_at < coalesce(%(before)s::timestamptz, 'infinity')
+  and (created_at, id) < (coalesce(%(last_created_at)s::timestamptz, 'infinity'), coalesce(%(last_id)s::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+order by created_at desc, id desc
+limit %(limit)s

@@ -1,0 +1,103 @@
+"""psycopg's connection with a bound on each round trip, for a peer that takes every byte and never answers."""
+
+import mmap
+import struct
+import time
+from math import inf
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.abc import PQGen
+from psycopg.pq import TransactionStatus
+
+T = TypeVar("T")
+
+ANSWER_MARGIN_S = 3.0
+"""How much longer than its own time limit a statement's answer may take: at its limit PostgreSQL ends it, and this is
+for the way back."""
+
+NETWORK: dict[str, Any] = {
+    "connect_timeout": 5,
+    "keepalives": 1,
+    "keepalives_idle": 5,
+    "keepalives_interval": 5,
+    "keepalives_count": 2,
+    "tcp_user_timeout": 10_000,
+}
+"""libpq's own bounds, in seconds and milliseconds. They find a peer that is gone. A proxy whose upstream is gone, or a
+frozen PostgreSQL, acknowledges all that is sent, and passes all of them."""
+
+
+class OverdueTime:
+    """When an answer was last overdue, in this process or one that it was forked with: in memory that they share."""
+
+    _FORMAT = struct.Struct("d")
+
+    def __init__(self) -> None:
+        """Never yet."""
+        self._page = mmap.mmap(-1, self._FORMAT.size)
+
+    def note(self) -> None:
+        """Note that one is overdue now."""
+        self._page[:] = self._FORMAT.pack(time.monotonic())
+
+    @property
+    def at(self) -> float:
+        """The time by the monotonic clock, which is one for all processes of a machine; 0 for never."""
+        at: float = self._FORMAT.unpack(self._page[:])[0]
+        return at
+
+
+OVERDUE = OverdueTime()
+"""This worker command's; inherited over the fork."""
+
+
+class AnswerOverdue(psycopg.OperationalError):
+    """The peer did not answer in time; the connection is closed."""
+
+
+class BoundedConnection(psycopg.Connection[Any]):
+    """A connection that is given up when an answer is overdue, however many bytes of it have trickled in."""
+
+    answer_within_s = inf
+    """How long one round trip may take in all."""
+
+    made_at = 0.0
+    """When it was made, by the monotonic clock."""
+
+    @property
+    def suspect(self) -> bool:
+        """Whether another answer was overdue since: a network loses all of a process's connections at once."""
+        return self.made_at <= OVERDUE.at
+
+    def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
+        """As psycopg's, which every round trip goes through; raises `AnswerOverdue`.
+
+        A `timeout` is for who waits for a notification: nothing has been asked then.
+        """
+        if timeout is not None:
+            return super().wait(gen, interval, timeout)
+        limit_s = None if self.answer_within_s == inf else self.answer_within_s
+        try:
+            return super().wait(gen, interval, limit_s)
+        except psycopg.OperationalError as error:
+            # Whatever PostgreSQL itself says, or a lost connection, ends the statement.
+            if self.pgconn.transaction_status != TransactionStatus.ACTIVE:
+                raise
+            self.pgconn.finish()
+            OVERDUE.note()
+            raise AnswerOverdue(f"no answer within {limit_s} s") from error
+
+
+def connect_bounded(
+    conninfo: str = "",
+    *,
+    answer_within_s: float,
+    autocommit: bool = False,
+    **options: Any,  # noqa: ANN401 - libpq's parameters
+) -> BoundedConnection:
+    """Connect, with libpq's parameters and all bounds."""
+    connection = BoundedConnection.connect(conninfo, autocommit=autocommit, **(NETWORK | options))
+    connection.answer_within_s = answer_within_s
+    connection.made_at = time.monotonic()
+    return connection

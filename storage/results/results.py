@@ -1,0 +1,106 @@
+"""Who waits for the result of a job, and what the ledger knows of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from domain.jobs.job import State
+from domain.jobs.results import LARGEST_OUTPUT, JobResult
+from storage.postgres.database import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A client that waits: by its own task id, and for rpc:// where it listens."""
+
+    task_id: str
+    reply_to: UUID | None
+    correlation_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class DueResult:
+    """A result that is to be sent."""
+
+    request_id: int
+    waiting: Waiting
+    result: JobResult
+
+
+def ask_for(tx: Transaction, asked: Sequence[tuple[UUID, Waiting]], *, is_sent: bool) -> frozenset[UUID]:
+    """Note who waits for which job; returns those of the jobs that there are, and nothing is noted of the others."""
+    if not asked:
+        return frozenset()
+    rows = tx.run(
+        "ask_results",
+        job_ids=[job_id for job_id, _ in asked],
+        task_ids=[one.task_id for _, one in asked],
+        reply_tos=[one.reply_to for _, one in asked],
+        correlation_ids=[one.correlation_id for _, one in asked],
+        is_sent=is_sent,
+    )
+    return frozenset(row.id for row in rows)
+
+
+def refuse(tx: Transaction, asked: Sequence[tuple[Waiting, str, str]], *, is_sent: bool) -> None:
+    """Note who waits for the result of a refused message, with its field and the reason."""
+    if asked:
+        tx.run(
+            "refuse_results",
+            task_ids=[one.task_id for one, _, _ in asked],
+            reply_tos=[one.reply_to for one, _, _ in asked],
+            correlation_ids=[one.correlation_id for one, _, _ in asked],
+            fields=[field[:200] for _, field, _ in asked],
+            reasons=[reason[:2000] for _, _, reason in asked],
+            is_sent=is_sent,
+        )
+
+
+def take_due(tx: Transaction, *, most: int) -> tuple[DueResult, ...]:
+    """Take results that are to be sent, at most so many; each is due again later unless `note_sent` says otherwise."""
+    rows = tx.run("take_due_results", most=most, largest=LARGEST_OUTPUT)
+    return tuple(
+        DueResult(row.id, Waiting(row.task_id, row.reply_to, row.correlation_id), _result(row)) for row in rows
+    )
+
+
+def note_sent(tx: Transaction, request_ids: Sequence[int]) -> None:
+    """Note that these results were sent."""
+    tx.raw(
+        "update result_requests set send_at = null, sent_at = now() where id = any (%(ids)s)",
+        {"ids": list(request_ids)},
+    )
+
+
+def find(tx: Transaction, task_id: str, *, within: timedelta) -> JobResult | None:
+    """What is known of a job by its id, or by the task id of a client's message; None when nothing is.
+
+    Takes no longer than `within` in PostgreSQL: then it raises `StatementAborted`.
+    """
+    milliseconds = max(1, int(within.total_seconds() * 1000))
+    tx.raw("select set_config('statement_timeout', %(bound)s, true)", {"bound": str(milliseconds)})
+    rows = tx.run("find_result", job_id=_as_uuid(task_id), task_id=task_id, largest=LARGEST_OUTPUT)
+    return _result(rows[0]) if rows else None
+
+
+def _result(row: Any) -> JobResult:  # noqa: ANN401 - a row
+    return JobResult(
+        state=State(row.state) if row.state else None,
+        attempt=row.attempt or 0,
+        output=row.output,
+        output_bytes=row.output_bytes or 0,
+        error=row.error,
+        cancel_reason=row.cancel_reason,
+        finished_at=row.finished_at,
+        refusal=row.refusal,
+        job_id=row.job_id,
+    )
+
+
+def _as_uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

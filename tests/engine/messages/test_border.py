@@ -1,0 +1,224 @@
+"""The border: whatever comes is read into a closed type or refused by its field, and nothing is raised."""
+
+import base64
+import json
+import zlib
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import HealthCheck, given, seed, settings
+
+from engine.messages import border
+from engine.messages.foreign import ForeignMessage, Refusal
+from engine.process.hints import HintMessage, Unreadable
+from tests.doubles.odd_messages import (
+    EMBED,
+    as_amqp_message,
+    as_redis_message,
+    body,
+    contract,
+    envelope,
+    envelopes,
+    good_messages,
+    killers,
+    task_headers,
+)
+
+INPUTS = 10_000
+CLOSED = (HintMessage, ForeignMessage, Refusal)
+
+
+def read(document: dict[str, Any]) -> HintMessage | ForeignMessage | Refusal:
+    return border.read(as_redis_message(json.dumps(document).encode()))
+
+
+def check(item: bytes) -> str:
+    """Read one input from either broker; returns what the Redis one became."""
+    try:
+        message = as_redis_message(item)
+    except Unreadable as problem:
+        kept = "unreadable"
+        check_said(Refusal("unknown", "unknown", problem.field, problem.reason, None))
+    else:
+        said = border.read(message)
+        kept = type(said).__name__
+        check_said(said)
+    from_amqp = as_amqp_message(item)
+    if from_amqp is not None:
+        check_said(border.read(from_amqp))
+    return kept
+
+
+def check_said(said: object) -> None:
+    """What the rest of the worker relies on."""
+    assert isinstance(said, CLOSED)
+    if isinstance(said, Refusal):
+        for text in (said.task, said.task_id, said.field, said.reason):
+            assert text
+            assert text.isprintable()
+    elif isinstance(said, HintMessage):
+        assert said.named
+        for what, count in said.named:
+            assert type(count) is int
+            assert isinstance(what, UUID) or (type(what.priority) is int and abs(what.priority) <= 100)
+    elif said.contract is None:
+        assert UUID(said.task_id)
+    else:
+        json.dumps(said.contract.payload, allow_nan=False)
+
+
+@pytest.mark.parametrize("item", killers().values(), ids=killers())
+def test_a_message_that_once_stopped_a_worker_is_read_or_refused(item: bytes) -> None:
+    check(item)
+
+
+def test_ten_thousand_odd_messages_are_read_or_refused(request: pytest.FixtureRequest) -> None:
+    seen: dict[str, int] = {}
+
+    @seed(request.config.option.fuzz_seed)
+    @settings(max_examples=INPUTS, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(envelopes())
+    def fuzz(item: bytes) -> None:
+        kind = check(item)
+        seen[kind] = seen.get(kind, 0) + 1
+
+    fuzz()
+    assert sum(seen.values()) >= INPUTS
+    assert set(seen) == {"unreadable", *(kind.__name__ for kind in CLOSED)}, "not every way out was taken"
+
+
+@pytest.mark.parametrize(("name", "kind"), [("hint", HintMessage), ("hints", HintMessage), ("demand", HintMessage)])
+def test_ours_are_hints(name: str, kind: type) -> None:
+    assert isinstance(read(good_messages()[name]), kind)
+
+
+@pytest.mark.parametrize("name", ["foreign", "empty", "first protocol", "compressed"])
+def test_foreign_messages_of_both_protocols_are_read_from_both_brokers(name: str) -> None:
+    item = json.dumps(good_messages()[name]).encode()
+    for message in (as_redis_message(item), as_amqp_message(item)):
+        said = border.read(message)
+        assert isinstance(said, ForeignMessage), said
+        assert said.task == "probe_jobs.noop"
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"shadow": ["a"]}, "shadow"),
+        ({"task": ["a"]}, "task"),
+        ({"id": None}, "id"),
+        ({"id": "no uuid"}, "id"),
+        ({"eta": "tomorrow-ish"}, "eta"),
+        ({"expires": 7}, "expires"),
+        ({"timelimit": [10, None]}, "timelimit"),
+        ({"retries": True}, "retries"),
+        ({"ignore_result": "no"}, "ignore_result"),
+        ({"compression": "zstd"}, "compression"),
+    ],
+)
+def test_a_header_is_refused_by_its_name(changed: dict[str, object], field: str) -> None:
+    said = read(envelope(body({}), task_headers(task_id=str(uuid4())) | changed))
+    assert isinstance(said, Refusal)
+    assert said.field == field
+
+
+@pytest.mark.parametrize(
+    ("given_body", "field"),
+    [
+        (b"7", "body"),
+        (b"[[]]", "body"),
+        (b'[7, "x", null]', "body"),
+        (b"[[1], {}, {}]", "args"),
+        (b"\xff", "body"),
+        (b'[[], {"a": NaN}, {}]', "body"),
+        (b'[[], {"a": 1e999}, {}]', "body"),
+        (b" " * 3_000_000, "body"),
+        (body({}, embed={"surprise": 1}), "embed"),
+        *((body({}, embed=EMBED | {name: [{"task": "a"}]}), f"embed.{name}") for name in EMBED),
+        (body(contract(org_id="nobody")), "org_id"),
+        (body(contract(colour="red")), "colour"),
+    ],
+)
+def test_a_body_is_refused_by_its_field(given_body: bytes, field: str) -> None:
+    said = read(envelope(given_body, task_headers(task_id=str(uuid4()))))
+    assert isinstance(said, Refusal)
+    assert said.field == field
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"delivery_tag": None}, "properties.delivery_tag"),
+        ({"delivery_info": None}, "properties.delivery_info"),
+        ({"delivery_info": {"routing_key": []}}, "properties.delivery_info.routing_key"),
+        ({"priority": 10**30}, "properties.priority"),
+        ({"priority": True}, "properties.priority"),
+        ({"reply_to": {}}, "properties.reply_to"),
+        ({"correlation_id": "x" * 300}, "properties.correlation_id"),
+        ({"body_encoding": "base85"}, "properties.body_encoding"),
+    ],
+)
+def test_a_property_is_refused_by_its_name(changed: dict[str, object], field: str) -> None:
+    with pytest.raises(Unreadable) as refusal:
+        read(envelope(body({}), task_headers(), **changed))
+    assert refusal.value.field == field
+
+
+def test_a_bomb_is_not_unpacked() -> None:
+    packed = zlib.compress(b" " * 50_000_000)
+    said = read(envelope(packed, task_headers(compression="application/x-gzip")))
+    assert isinstance(said, Refusal)
+    assert (said.field, "unpacks to more than" in said.reason) == ("body", True)
+
+
+def test_a_refusal_repeats_nothing_of_the_content() -> None:
+    secret = "s3cr3t-value"
+    for given_body in (body(contract(org_id=secret)), body({secret: 1}, args=[secret]), secret.encode()):
+        said = read(envelope(given_body, task_headers(shadow=None)))
+        assert isinstance(said, Refusal)
+        assert secret not in said.reason
+
+
+def test_a_body_without_base64_is_read_as_it_is() -> None:
+    document = envelope(b"", task_headers(), body_encoding=None) | {"body": body(contract()).decode()}
+    assert isinstance(read(document), ForeignMessage)
+
+
+def test_celery_s_times_become_the_job_s() -> None:
+    soon, later = (datetime.now(UTC) + timedelta(hours=hours) for hours in (1, 2))
+    said = read(envelope(body(contract()), task_headers(eta=soon.isoformat(), expires=later.isoformat())))
+    assert isinstance(said, ForeignMessage)
+    job = said.new_job()
+    assert job is not None
+    assert (job.run_at, job.expires_at) == (soon, later)
+
+
+def test_the_earlier_end_counts_and_two_beginnings_are_refused() -> None:
+    soon, later = (datetime.now(UTC) + timedelta(hours=hours) for hours in (1, 2))
+    said = read(envelope(body(contract(expires_at=later.isoformat())), task_headers(expires=soon.isoformat())))
+    assert isinstance(said, ForeignMessage)
+    assert said.expires_at == soon
+    twice = body(contract(scheduled_for=later.isoformat()))
+    refused = read(envelope(twice, task_headers(eta=soon.isoformat())))
+    assert isinstance(refused, Refusal)
+    assert refused.field == "eta"
+
+
+def test_a_result_is_sent_to_a_queue_of_celery_s_only() -> None:
+    for reply_to, expected in ((str(UUID(int=5)), UUID(int=5)), ("default", None), (None, None)):
+        said = read(envelope(body(contract()), task_headers(), reply_to=reply_to))
+        assert isinstance(said, ForeignMessage)
+        assert said.result is not None
+        assert said.result.reply_to == expected
+    unwanted = read(envelope(body(contract()), task_headers(ignore_result=True)))
+    assert isinstance(unwanted, ForeignMessage)
+    assert unwanted.result is None
+
+
+def test_the_check_sees_what_is_not_closed() -> None:
+    with pytest.raises(AssertionError):
+        check_said(HintMessage("a.b", ((UUID(int=1), True),)))
+    with pytest.raises(AssertionError):
+        check_said(base64)

@@ -1,0 +1,118 @@
+"""Results on their way to foreign clients: into a Redis that both sides name, or into the client's own queue."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import UUID, uuid4
+
+import pytest
+import redis
+from celery import Celery
+from celery.exceptions import TaskError, TaskRevokedError
+from psycopg import Connection
+
+from domain.jobs.failures import Failure, Permanent
+from domain.jobs.job import Cancel, Done, Outcome
+from engine.process.runtime import Runtime, install
+from engine.relay.result_sender import ResultSender
+from settings import Settings
+from storage.postgres.database import Database
+from storage.results import results
+from storage.results.results import Waiting
+from tests.doubles.factories import enqueue_one, make_job_type, make_org
+from tests.storage.results.test_results import end
+
+
+@pytest.fixture
+def org(database: Connection, store: Database) -> UUID:
+    make_job_type(store)
+    return make_org(database)
+
+
+@contextmanager
+def process(settings: Settings, results_url: str) -> Iterator[Runtime]:
+    """A relay's process that sends results there."""
+    made = Runtime(settings.model_validate(settings.model_dump() | {"results_url": results_url}))
+    install(made)
+    yield made
+    install(None)
+    made.close()
+
+
+def wanted(store: Database, org: UUID, task_id: str, reply_to: UUID | None = None) -> UUID:
+    job_id = enqueue_one(store, org)
+    with store.ledger() as tx:
+        results.ask_for(tx, [(job_id, Waiting(task_id, reply_to, task_id))], is_sent=True)
+    return job_id
+
+
+def test_a_client_of_celery_s_redis_backend_gets_what_became_of_its_jobs(
+    settings: Settings, store: Database, org: UUID, broker_url: str, database: Connection
+) -> None:
+    tasks = {name: str(uuid4()) for name in ("done", "failed", "canceled")}
+    outcomes: dict[str, Outcome | Failure] = {
+        "done": Done({"a": 1}),
+        "failed": Permanent("no use"),
+        "canceled": Cancel("pointless"),
+    }
+    for name, task_id in tasks.items():
+        end(store, wanted(store, org, task_id), outcomes[name])
+    with process(settings, broker_url) as relay:
+        assert ResultSender(relay).turn() is False
+    with Celery("client", broker=broker_url, backend=broker_url, set_as_current=False) as client:
+        assert client.AsyncResult(tasks["done"]).get(timeout=5) == {"a": 1}
+        with pytest.raises(TaskError, match="no use"):
+            client.AsyncResult(tasks["failed"]).get(timeout=5)
+        with pytest.raises(TaskRevokedError, match="pointless"):
+            client.AsyncResult(tasks["canceled"]).get(timeout=5)
+        client.backend.client.close()
+    assert database.execute("select count(*) from result_requests where sent_at is null").fetchone() == (0,)
+    with redis.Redis.from_url(broker_url) as server:
+        assert 0 < server.ttl(f"celery-task-meta-{tasks['done']}") <= 86400
+
+
+def test_a_client_of_rpc_gets_it_in_its_own_queue(
+    settings: Settings, store: Database, org: UUID, broker_url: str
+) -> None:
+    with Celery("client", broker=broker_url, backend="rpc://", set_as_current=False) as client:
+        task_id = str(uuid4())
+        end(store, wanted(store, org, task_id, UUID(client.thread_oid)), Done({"a": 1}))
+        with process(settings, "rpc://") as relay:
+            ResultSender(relay).turn()
+        assert client.AsyncResult(task_id).get(timeout=5) == {"a": 1}
+        client.backend.result_consumer.stop()
+
+
+def test_a_client_without_an_address_is_not_answered_by_rpc(
+    settings: Settings, store: Database, org: UUID, broker_url: str, database: Connection
+) -> None:
+    end(store, wanted(store, org, "t"), Done())
+    with process(settings, "rpc://") as relay:
+        ResultSender(relay).turn()
+    with redis.Redis.from_url(broker_url) as server:
+        assert server.keys() == []
+    assert database.execute("select count(*) from result_requests where sent_at is null").fetchone() == (0,)
+
+
+def test_a_server_that_is_away_gets_them_later(
+    settings: Settings, store: Database, org: UUID, broker_url: str, database: Connection
+) -> None:
+    end(store, wanted(store, org, "t"), Done({"a": 1}))
+    with process(settings, "redis://127.0.0.1:1/0") as relay:
+        sender = ResultSender(relay)
+        assert sender.turn() is False
+        assert sender.turn() is False
+    assert database.execute("select tries, sent_at from result_requests").fetchall() == [(1, None)]
+    database.execute("update result_requests set send_at = now()")
+    with process(settings, broker_url) as relay:
+        ResultSender(relay).turn()
+    with redis.Redis.from_url(broker_url) as server:
+        assert server.exists("celery-task-meta-t")
+
+
+def test_where_no_address_is_set_nothing_is_sent(
+    settings: Settings, store: Database, org: UUID, database: Connection
+) -> None:
+    end(store, wanted(store, org, "t"), Done())
+    with process(settings, "") as relay:
+        assert ResultSender(relay).turn() is False
+    assert database.execute("select tries from result_requests").fetchall() == [(0,)]

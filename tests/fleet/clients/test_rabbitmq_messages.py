@@ -1,0 +1,68 @@
+"""Odd messages and results on RabbitMQ, where it is installed."""
+
+import shutil
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from celery import Celery
+from kombu import Connection, Exchange, Queue
+
+from engine.relay.broker import QUORUM
+from sandbox.servers.rabbitmq_server import PLACES, RabbitServer
+from tests.doubles.odd_messages import ODD_EMBEDS, body, contract, task_headers
+from tests.fleet.fleet import Fleet
+from tests.waiting import eventually
+
+INSTALLED = any(shutil.which("rabbitmq-server", path=place) for place in PLACES)
+
+pytestmark = pytest.mark.skipif(not INSTALLED, reason="RabbitMQ is not installed here")
+
+
+@pytest.fixture
+def fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
+    with RabbitServer(tmp_path / "rabbit") as server, ExitStack() as stack:
+        yield Fleet(database_url, server.url(), tmp_path, stack)
+
+
+def test_odd_messages_stop_no_worker_and_a_client_of_rpc_gets_its_result(fleet: Fleet) -> None:
+    worker = fleet.worker(POSTROOM_RESULTS_URL="rpc://")
+    worker.ready()
+    bomb = zlib.compress(b" " * 50_000_000)
+    odd: list[tuple[dict[str, Any], bytes]] = [
+        ({"shadow": ["a"]}, body({})),
+        ({"task": ["a"]}, body({})),
+        ({"id": None}, body({})),
+        ({"timelimit": {"a": 1}}, body({})),
+        ({"compression": "application/x-gzip"}, bomb),
+        ({}, b"\xff"),
+        *(({}, body({}, embed=embed)) for embed in ODD_EMBEDS),
+        ({"origin": "postroom", "task": "postroom.claim_backlog", "demand": [[True, "x", 1]]}, b""),
+    ]
+    with Connection(fleet.broker_url) as connection:
+        for changed, given in odd:
+            connection.Producer().publish(
+                given,
+                routing_key="default",
+                headers=task_headers(task_id=str(uuid4())) | changed,
+                content_type="application/json",
+                content_encoding="utf-8",
+            )
+    sent = contract(org_id=str(fleet.org), job_type="probe_jobs.ending", payload={"word": "hello"})
+    with Celery("client", broker=fleet.broker_url, backend="rpc://", set_as_current=False) as client:
+        quorum = Queue("default", Exchange(""), routing_key="default", queue_arguments=QUORUM)
+        result = client.send_task("probe_jobs.ending", kwargs=sent, queue=quorum, compression="zlib")
+        assert result.get(timeout=60) == {"word": "hello"}
+        client.backend.result_consumer.stop()
+        client.pool.force_close_all()
+    assert fleet.wait_for_end([UUID(sent["job_id"])]) == {"succeeded": 1}
+    eventually(
+        lambda: fleet.ask("select count(*) from refused_messages") == [(len(odd),)],
+        within=30,
+        describe="each odd message to be recorded",
+    )
+    assert worker.alive

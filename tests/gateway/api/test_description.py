@@ -1,0 +1,84 @@
+"""The API's description is true: schemathesis asks what it says, and what it did not say, and meets no 5xx."""
+
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import CHECKS
+
+from domain.jobs.job_request import JobRequest
+from domain.payloads import payload_types
+from gateway.api.openapi import offered
+from tests.gateway.api.conftest import Client
+from tests.gateway.serving import ask
+
+ROUTES = {
+    ("/v1/jobs", "get"),
+    ("/v1/jobs", "post"),
+    ("/v1/jobs/{job_id}", "get"),
+    ("/v1/jobs/{job_id}/cancel", "post"),
+    ("/v1/jobs/{job_id}/retry", "post"),
+    ("/v1/openapi.json", "get"),
+}
+WITHOUT_INPUT = {("/v1/openapi.json", "get")}
+HELD_TO = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance")
+EXAMPLES = 25
+"""Per route: the suite takes a sample; the door's own tests name the cases."""
+
+
+@pytest.fixture
+def described(client: Client) -> dict[str, Any]:
+    document: dict[str, Any] = ask(f"{client.url}/v1/openapi.json").json
+    return document
+
+
+def test_every_route_is_described(described: dict[str, Any]) -> None:
+    assert {(path, verb) for path, item in described["paths"].items() for verb in item} == ROUTES
+    assert described["openapi"].startswith("3.1")
+
+
+def test_all_but_the_description_need_a_key(described: dict[str, Any]) -> None:
+    for path, verb in ROUTES - WITHOUT_INPUT:
+        assert described["paths"][path][verb]["security"] == [{"ApiKey": []}], path
+        assert {"401", "403", "429", "503"} <= set(described["paths"][path][verb]["responses"]), path
+
+
+def test_each_job_type_has_its_own_request(described: dict[str, Any]) -> None:
+    schemas = described["components"]["schemas"]
+    choices = described["paths"]["/v1/jobs"]["post"]["requestBody"]["content"]["application/json"]["schema"]["oneOf"]
+    names = [choice["$ref"].removeprefix("#/components/schemas/request.") for choice in choices]
+    assert names == [kind.declaration.job_type for kind in offered()]
+    assert "gmail.sync" in names
+    assert not any(name.startswith("maintenance.") for name in names)
+    for name in names:
+        kind = payload_types.find(name)
+        assert kind is not None
+        assert set(schemas[f"request.{name}"]["properties"]) == set(JobRequest.model_fields)
+        assert set(schemas[f"payload.{name}"].get("properties", {})) == set(kind.model_fields)
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=lambda mode: mode.value)
+@pytest.mark.parametrize("route", sorted(ROUTES - WITHOUT_INPUT), ids=lambda route: f"{route[1]} {route[0]}")
+def test_whatever_is_asked_is_answered_as_described(
+    client: Client, described: dict[str, Any], route: tuple[str, str], mode: GenerationMode
+) -> None:
+    path, verb = route
+    operation = schemathesis.openapi.from_dict(described)[path][verb.upper()]
+    headers = {"Authorization": f"Bearer {client.key}"}
+    checks: list[Any] = CHECKS.get_by_names(HELD_TO)
+
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(mode))
+    def ask_and_check(case: schemathesis.Case[Any]) -> None:
+        case.call_and_validate(base_url=client.url, headers=headers, checks=checks)
+
+    ask_and_check()

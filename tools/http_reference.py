@@ -1,0 +1,59 @@
+"""The reference page of the HTTP API, read off its own OpenAPI description."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from gateway.api.openapi import description
+from gateway.app import create_app
+from settings import Settings
+from tools.reference_text import page, table
+
+SHOWN = ("EnqueuedJob", "JobPage", "JobLine", "JobView", "CanceledJob", "RetriedJob", "Reason", "Problem")
+"""The answers and bodies; payloads are in the page of job types."""
+
+
+def http_page() -> str:
+    """Every route with its parameters, bodies, answers and refusals."""
+    document = description(create_app(Settings()))
+    schemas = document["components"]["schemas"]
+    request = next(schemas[name] for name in sorted(schemas) if name.startswith("request."))
+    opening = f"{document['info']['description']}\n\nA gateway serves the whole description at `/v1/openapi.json`."
+    routes = [part for path, item in document["paths"].items() for part in _route(path, item)]
+    bodies = [_schema("Request", request), *(_schema(name, schemas[name]) for name in SHOWN)]
+    return page("HTTP", opening, "## Routes", *routes, "## Bodies", *bodies)
+
+
+def _route(path: str, item: dict[str, Any]) -> Iterator[str]:
+    for verb, operation in item.items():
+        yield f"### {verb.upper()} {path}\n\n{operation['description']}"
+        rows = [
+            (f"`{one['name']}`", one["in"], _kind(one["schema"]), one.get("description", ""))
+            for one in operation.get("parameters", ())
+        ]
+        if rows:
+            yield table(("parameter", "in", "type", "meaning"), rows)
+        answers = [(status, one["description"]) for status, one in sorted(operation["responses"].items())]
+        yield table(("status", "meaning"), answers)
+
+
+def _schema(title: str, schema: dict[str, Any]) -> str:
+    required = set(schema.get("required", ()))
+    rows = [
+        (f"`{name}`", _kind(facts), "yes" if name in required else "", facts.get("description", ""))
+        for name, facts in schema["properties"].items()
+    ]
+    return f"### {title}\n\n{table(('field', 'type', 'always', 'meaning'), rows)}"
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    """A type as JSON knows it."""
+    if "anyOf" in schema:
+        return " or ".join(_kind(one) for one in schema["anyOf"])
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return "object" if name.startswith("payload.") else f"`{name}`"
+    if "enum" in schema and "type" not in schema:
+        return "string"
+    if schema.get("type") == "array":
+        return f"list of {_kind(schema['items'])}"
+    return str(schema.get("format") or schema.get("type", "any"))
