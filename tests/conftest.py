@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 import redis
 from kombu import pools
+from kombu.resource import Resource
 from psycopg import Connection, connect
 from pydantic import SecretStr
 
@@ -175,6 +176,12 @@ def org(database: Connection) -> UUID:
 def _no_closed_pools() -> None:
     """Celery closes its pool with an app, and kombu hands the closed pool to the next app with the same broker."""
     for group in pools._groups:  # noqa: SLF001 - kombu forgets none by itself
-        for key in [one for one, pool in group.items() if pool._closed]:  # noqa: SLF001
+        for key in [one for one, pool in group.items() if _is_closed(pool)]:
             # The keys that a group shows are hashes already, which its own `del` would hash again.
             dict.pop(group, key)
+
+
+def _is_closed(pool: Resource) -> bool:
+    """Whether the pool, or the pool that its producers take their connections from, is closed."""
+    connections = getattr(pool, "connections", pool)
+    return bool(pool._closed or connections._closed)  # noqa: SLF001 - kombu has no public word for it
