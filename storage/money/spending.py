@@ -6,6 +6,7 @@ from datetime import date, datetime, timedelta
 from uuid import UUID
 
 from domain.jobs.failures import ClaimLost
+from domain.jobs.gate_causes import Cause
 from domain.jobs.job import ClaimedJob, JsonObject
 from domain.scheduling.money import DailyBudget
 from storage.ledger import gates, ledger
@@ -99,7 +100,7 @@ def refuse(tx: Transaction, job: ClaimedJob, microcents: int, provider: str, *, 
     parked = budget.gone(microcents)
     until = day.ends_at if parked else day.now + UNDER_WAY
     reason = "the org's budget of the day is spent" if parked else "calls under way hold the rest of the org's budget"
-    gates.close(tx, Gate("org_provider", gate_key(job.org_id, provider), reason, until, "postroom"))
+    gates.close(tx, Gate("org_provider", gate_key(job.org_id, provider), reason, until, "postroom", Cause.BUDGET))
     first = parked and day.exhausted_at is None
     if first:
         tx.raw(
@@ -128,7 +129,7 @@ def set_daily(tx: Transaction, org_id: UUID, daily_microcents: int | None, provi
             {"org": org_id, "daily": daily_microcents, "by": by},
         )
     # Whoever finds the money gone again closes it again.
-    gates.open_gate(tx, "org_provider", gate_key(org_id, provider))
+    gates.open_gate(tx, "org_provider", gate_key(org_id, provider), Cause.BUDGET)
 
 
 def budgets(
