@@ -11,6 +11,7 @@ from pydantic import SecretStr
 
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
 from domain.jobs.failures import Invalid
+from domain.jobs.gate_causes import Cause
 from domain.payloads.gmail import RenewWatchPayload, SyncLabelsPayload, SyncPayload
 from domain.payloads.payload import Payload
 from engine.enqueue import enqueue
@@ -20,7 +21,6 @@ from storage.accounts import tokens
 from storage.accounts.accounts import Consent
 from storage.ledger import gates, orgs
 from storage.operators import operator_actions
-from storage.postgres.database import Transaction
 from storage.secrets.sealing import Sealer
 
 ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
@@ -80,7 +80,8 @@ def add_account(  # noqa: PLR0913, PLR0917 - one parameter per option
     sealer = Sealer.of(runtime().settings)
     with runtime().database.ledger() as tx:
         added = stored.add(tx, sealer, org=org, email=email, consent=consent, owner=owner)
-        _open_gate(tx, added.account.account_id)
+        # A person's pause of the account, and a provider's wish to wait, stay.
+        gates.open_gate(tx, "account", str(added.account.account_id), Cause.CONSENT)
         facts = {"account_id": str(added.account.account_id), "created": added.created}
         operator_actions.record(tx, "account.connected", facts, by=by, org_id=added.account.org_id)
         first = first_jobs(added.account.account_id)
@@ -136,10 +137,3 @@ def _token(field: str, given: str | None) -> SecretStr:
     if not given.strip():
         raise Invalid(field, "is missing: give it as an option, in the environment, or on standard input")
     return SecretStr(given.strip())
-
-
-def _open_gate(tx: Transaction, account_id: UUID) -> None:
-    """What the frame closed for want of consent opens again; what a person closed stays closed."""
-    for gate in gates.closed(tx):
-        if (gate.scope, gate.key, gate.actor) == ("account", str(account_id), "postroom"):
-            gates.open_gate(tx, gate.scope, gate.key)

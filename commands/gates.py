@@ -9,6 +9,7 @@ import click
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
 from domain.jobs.contract import parse_time
 from domain.jobs.failures import Gone, Invalid
+from domain.jobs.gate_causes import Cause
 from domain.jobs.job import SYSTEM_ORG
 from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
@@ -39,7 +40,7 @@ def list_gates(as_json: bool) -> None:  # noqa: FBT001 - a flag of the command l
     """List the gates that are closed now."""
     with runtime().database.ledger() as tx:
         found = stored.closed(tx)
-    show_rows(found, ("scope", "key", "reason", "until", "actor"), as_json=as_json)
+    show_rows(found, ("scope", "key", "cause", "reason", "until", "actor"), as_json=as_json)
 
 
 @gates.command("close")
@@ -74,14 +75,21 @@ def close_gate(  # noqa: PLR0913, PLR0917 - one parameter per option
 @gates.command("open")
 @scope_argument
 @key_argument
+@click.option("--cause", type=click.Choice([cause.value for cause in Cause]), help="Only what this cause closed.")
 @operator_option
 @json_option
-def open_gate(scope: str, key: str, operator_name: str, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
-    """Let jobs run again; those that waited are let out at once."""
+def open_gate(
+    scope: str,
+    key: str,
+    cause: str | None,
+    operator_name: str,
+    as_json: bool,  # noqa: FBT001 - a flag of the command line
+) -> None:
+    """Let jobs run again; those that no other gate keeps back are let out at once."""
     with runtime().database.ledger() as tx:
-        if not stored.open_gate(tx, scope, key):
-            raise Gone(f"the gate {scope} {key} is not closed")
-        facts = {"scope": scope, "key": key}
+        if not stored.open_gate(tx, scope, key, Cause(cause) if cause else None):
+            raise Gone(f"the gate {scope} {key} is not closed" + (f" for the cause {cause}" if cause else ""))
+        facts = {"scope": scope, "key": key} | ({"cause": cause} if cause else {})
         operator_actions.record(tx, "gate.opened", facts, by=operator(operator_name), org_id=SYSTEM_ORG)
     show_document("gate", facts | {"state": "open"}, as_json=as_json)
 

@@ -21,8 +21,8 @@ from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
 from engine.enqueue import enqueue
 from engine.process.runtime import runtime
-from storage.ledger import ledger, orgs
-from storage.operators import job_views, retries
+from storage.ledger import orgs
+from storage.operators import cancellations, job_views, retries
 from storage.operators.job_views import JobFilter
 
 LINE = ("job_id", "job_type", "queue", "state", "attempt", "created_at", "run_at", "reason")
@@ -125,6 +125,7 @@ def show_job(job_id: UUID, as_json: bool) -> None:  # noqa: FBT001 - a flag of t
 @jobs.command("cancel")
 @click.argument("job_ids", type=click.UUID, nargs=-1, required=True)
 @click.option("--reason", required=True, help="Why; it is kept with the job.")
+@click.option("--no-children", is_flag=True, help="Leave what the jobs have enqueued.")
 @operator_option
 @json_option
 @click.pass_context
@@ -132,15 +133,21 @@ def cancel_jobs(
     ctx: click.Context,
     job_ids: tuple[UUID, ...],
     reason: str,
+    no_children: bool,  # noqa: FBT001 - a flag of the command line
     operator_name: str,
     as_json: bool,  # noqa: FBT001 - a flag of the command line
 ) -> None:
-    """Cancel jobs: a queued one at once, a running one at its next step. Exit status 1 if one had ended before."""
-    with runtime().database.ledger() as tx:
-        moved = ledger.cancel(tx, job_ids, reason, by=operator(operator_name))
-    rows = [{"job_id": job_id, "state": moved.get(job_id, "ended before, or unknown")} for job_id in job_ids]
+    """Cancel jobs and what they have enqueued: a queued one at once, a running one at its next step.
+
+    Exit status 1 if a job that was named had ended before. One that was canceled before has its descendants looked for
+    again.
+    """
+    by = operator(operator_name)
+    canceled = cancellations.cancel(runtime().database, job_ids, reason, by=by, children=not no_children)
+    states = {job_id: canceled.asked.get(job_id, "ended before, or unknown") for job_id in job_ids}
+    rows = [{"job_id": job_id, "state": state} for job_id, state in (states | canceled.descendants).items()]
     show_rows(rows, ("job_id", "state"), as_json=as_json)
-    if set(job_ids) - set(moved):
+    if set(job_ids) - set(canceled.asked):
         ctx.exit(1)
 
 

@@ -115,9 +115,7 @@ class JobContext:
         if self.job.org_id != SYSTEM_ORG:
             raise Forbidden("only the system org's jobs may look across orgs")
         with self._runtime.database.ledger() as transaction:
-            transaction.raw(
-                "select postroom.hold_claim(%(job)s, %(token)s)", {"job": self.job.job_id, "token": self.job.token}
-            )
+            ledger.hold_claim(transaction, self.job.job_id, self.job.token)
             yield transaction
 
     def enqueue(self, tx: Transaction, *payloads: Payload, **options: Unpack[JobOptions]) -> tuple[Enqueued, ...]:

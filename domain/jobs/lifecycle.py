@@ -18,6 +18,7 @@ from domain.jobs.failures import (
     Unauthorised,
     Uncertain,
 )
+from domain.jobs.gate_causes import Cause
 from domain.jobs.job import Cancel, ClaimedJob, Done, JsonObject, Outcome, Snooze, State
 from domain.jobs.retry import RetryPolicy
 from domain.text.clean_text import clean_text
@@ -73,6 +74,7 @@ NO_DETAIL: JsonObject = {}
 class CloseGate:
     """Keeps a scope's jobs in their queues until a time; without a time, until somebody opens it."""
 
+    cause: Cause
     scope: Scope
     key: str
     reason: str
@@ -316,7 +318,7 @@ def _settlement_of_failure(
     match failure:
         case Throttled(retry_after=wait, scope=scope, provider=provider):
             until = now + max(wait, LEAST_REST)
-            gate = CloseGate(scope, _gate_key(job, scope, provider), clean_text(failure.reason), until)
+            gate = CloseGate(Cause.SLOW_DOWN, scope, _gate_key(job, scope, provider), clean_text(failure.reason), until)
             return _requeue(
                 job,
                 until + THROTTLE_JITTER * jitter,
@@ -345,7 +347,8 @@ def _settlement_of_failure(
 def _parking_gate(failure: Unauthorised | OverBudget) -> CloseGate | None:
     """The gate that keeps the job's kin back; a budget's was closed together with the look at the money."""
     if isinstance(failure, Unauthorised):
-        return CloseGate(Scope.ACCOUNT, failure.account, f"needs_reconsent: {clean_text(failure.reason)}", None)
+        reason = f"needs_reconsent: {clean_text(failure.reason)}"
+        return CloseGate(Cause.CONSENT, Scope.ACCOUNT, failure.account, reason, None)
     return None
 
 

@@ -228,7 +228,7 @@ def _settle(runtime: Runtime, settlement: Settlement) -> Settled:
 
 
 def _close_gate(tx: Transaction, gate: CloseGate) -> None:
-    gates.close(tx, Gate(gate.scope.value, gate.key, gate.reason, gate.until, "postroom"))
+    gates.close(tx, Gate(gate.scope.value, gate.key, gate.reason, gate.until, "postroom", gate.cause))
 
 
 def _bug(context: JobContext, error: Exception) -> Bug:

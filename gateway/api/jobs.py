@@ -20,8 +20,7 @@ from gateway.problems import problems
 from gateway.request_ids import origin_of
 from gateway.resources import resources_of
 from storage.access.api_keys import Caller
-from storage.ledger import ledger
-from storage.operators import org_jobs, retries
+from storage.operators import cancellations, org_jobs, retries
 from storage.operators.org_jobs import OrgJobFilter, Place
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
@@ -108,7 +107,10 @@ def read_job(request: Request, caller: Reader, job_id: UUID) -> JobView:
     operation_id="cancel_job",
 )
 def cancel_job(request: Request, caller: Writer, job_id: UUID, document: JsonBody) -> CanceledJob:
-    """Cancel a job: one that waits at once, a running one at its next step. 409 when it has ended otherwise."""
+    """Cancel a job and what descends from it: one that waits at once, a running one at its next step.
+
+    409 when the job has ended otherwise.
+    """
     reason = reason_of(document) or BY_DEFAULT
     database = resources_of(request).database
     # As the tenant first: a job of another org must look like none. The ledger's own statement names the org again.
@@ -116,8 +118,7 @@ def cancel_job(request: Request, caller: Writer, job_id: UUID, document: JsonBod
         before = org_jobs.state(tx, job_id)
     if before is None:
         raise Gone(f"there is no job {job_id}")
-    with database.ledger() as tx:
-        moved = ledger.cancel(tx, [job_id], reason, by=_origin(request, caller), org_id=caller.org_id)
+    moved = cancellations.cancel(database, [job_id], reason, by=_origin(request, caller), org_id=caller.org_id).asked
     if job_id not in moved and before != State.CANCELED:
         raise Conflict(f"job {job_id} has ended")
     return CanceledJob(job_id=job_id, state=State(moved.get(job_id, State.CANCELED)))

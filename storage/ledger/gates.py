@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from domain.jobs.gate_causes import Cause
 from storage.postgres.database import Transaction
 
 
@@ -16,39 +17,41 @@ class Gate:
     reason: str
     until: datetime | None
     actor: str
+    cause: Cause = Cause.PAUSE
 
 
 def close(tx: Transaction, gate: Gate) -> None:
-    """Close a gate; of two closings the later end wins, so that a short back-off never shortens a long pause."""
-    tx.raw(
-        "insert into gates as g (scope, key, reason, until, actor)"
-        " values (%(scope)s, %(key)s, %(reason)s, %(until)s, %(actor)s)"
-        " on conflict (scope, key) do update set reason = excluded.reason, until = excluded.until,"
-        " actor = excluded.actor, closed_at = now()"
-        " where coalesce(excluded.until, 'infinity') > coalesce(g.until, 'infinity') or g.until <= now()",
-        {"scope": gate.scope, "key": gate.key, "reason": gate.reason, "until": gate.until, "actor": gate.actor},
+    """Close a gate for its cause; of two closings for one cause the later end wins.
+
+    So a short back-off never shortens a long one. What other causes closed under the same scope and key is not touched.
+    """
+    tx.run(
+        "close_gate",
+        scope=gate.scope,
+        key=gate.key,
+        cause=gate.cause.value,
+        reason=gate.reason,
+        until=gate.until,
+        actor=gate.actor,
     )
 
 
-def open_gate(tx: Transaction, scope: str, key: str) -> bool:
-    """Open a gate, and wake the relay to let out what waits; false when it was not closed."""
-    rows = tx.raw(
-        "update gates set until = now() where scope = %(scope)s and key = %(key)s and (until is null or until > now())"
-        " returning key, pg_notify('postroom_due', 'gate')",
-        {"scope": scope, "key": key},
-    )
-    return bool(rows)
+def open_gate(tx: Transaction, scope: str, key: str, cause: Cause | None = None) -> bool:
+    """Open a gate for one cause, or for all of them, and wake the relay; false when it was not closed.
+
+    The jobs are let out when no cause keeps it closed any more.
+    """
+    return bool(tx.run("open_gate", scope=scope, key=key, cause=cause and cause.value))
 
 
 def closed(tx: Transaction) -> Sequence[Gate]:
-    """All gates that are closed now."""
-    rows = tx.raw(
-        "select scope, key, reason, until, actor from gates where until is null or until > now() order by scope, key"
-    )
-    return [Gate(r.scope, r.key, r.reason, r.until, r.actor) for r in rows]
+    """All gates that are closed now, one for each cause."""
+    return [
+        Gate(row.scope, row.key, row.reason, row.until, row.actor, Cause(row.cause))
+        for row in tx.run("list_closed_gates")
+    ]
 
 
 def forget_ended(tx: Transaction) -> Sequence[str]:
-    """Remove gates whose time is over; returns their names as parked jobs have them."""
-    rows = tx.raw("delete from gates where until <= now() returning 'gate:' || scope || ':' || key as name")
-    return [row.name for row in rows]
+    """Remove gates whose time is over; returns, as parked jobs name them, those that no other cause keeps closed."""
+    return [row.name for row in tx.run("forget_ended_gates")]

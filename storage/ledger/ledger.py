@@ -274,9 +274,14 @@ def cancel(
     return {row.id: row.state for row in rows}
 
 
+def hold_claim(tx: Transaction, job_id: UUID, token: UUID) -> None:
+    """Keep a held job's claim until the transaction's end; raises `ClaimLost` when it is not held any more."""
+    tx.raw("select postroom.hold_claim(%(job)s, %(token)s)", {"job": job_id, "token": token})
+
+
 def cancel_requested(tx: Transaction, job_id: UUID, token: UUID) -> str | None:
     """Why a held job should stop, or None; raises `ClaimLost` when it is not held any more."""
-    tx.raw("select postroom.hold_claim(%(job)s, %(token)s)", {"job": job_id, "token": token})
+    hold_claim(tx, job_id, token)
     row = tx.raw("select cancel_requested_at, cancel_reason from jobs where id = %(job)s", {"job": job_id})[0]
     return (row.cancel_reason or "canceled") if row.cancel_requested_at else None
 

@@ -6,9 +6,10 @@ from datetime import date, datetime, timedelta
 from uuid import UUID
 
 from domain.jobs.failures import ClaimLost
+from domain.jobs.gate_causes import Cause
 from domain.jobs.job import ClaimedJob, JsonObject
 from domain.scheduling.money import DailyBudget
-from storage.ledger import gates
+from storage.ledger import gates, ledger
 from storage.ledger.gates import Gate
 from storage.postgres.database import Transaction
 
@@ -87,8 +88,10 @@ def refuse(tx: Transaction, job: ClaimedJob, microcents: int, provider: str, *, 
     """Close the gate of an org that cannot pay for a call; None when it can after all, for the budget was raised.
 
     It is closed until the day's end in UTC when the money is gone, for seconds when calls under way still hold it. In
-    a transaction of the ledger: the org's day stays locked until its end.
+    a transaction of the ledger: the claim and the org's day stay locked until its end. Raises `ClaimLost`: whose claim
+    was taken away has nothing to say about the org.
     """
+    ledger.hold_claim(tx, job.job_id, job.token)
     charge_lost(tx, org_id=job.org_id)
     day = tx.run("hold_budget_day", org_id=job.org_id)[0]
     budget = DailyBudget(_daily(tx, job.org_id, default_daily), day.spent_microcents, day.reserved_microcents)
@@ -97,7 +100,7 @@ def refuse(tx: Transaction, job: ClaimedJob, microcents: int, provider: str, *, 
     parked = budget.gone(microcents)
     until = day.ends_at if parked else day.now + UNDER_WAY
     reason = "the org's budget of the day is spent" if parked else "calls under way hold the rest of the org's budget"
-    gates.close(tx, Gate("org_provider", gate_key(job.org_id, provider), reason, until, "postroom"))
+    gates.close(tx, Gate("org_provider", gate_key(job.org_id, provider), reason, until, "postroom", Cause.BUDGET))
     first = parked and day.exhausted_at is None
     if first:
         tx.raw(
@@ -126,7 +129,7 @@ def set_daily(tx: Transaction, org_id: UUID, daily_microcents: int | None, provi
             {"org": org_id, "daily": daily_microcents, "by": by},
         )
     # Whoever finds the money gone again closes it again.
-    gates.open_gate(tx, "org_provider", gate_key(org_id, provider))
+    gates.open_gate(tx, "org_provider", gate_key(org_id, provider), Cause.BUDGET)
 
 
 def budgets(

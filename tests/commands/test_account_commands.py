@@ -5,7 +5,9 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
+import commands
 from commands import accounts
+from domain.jobs.gate_causes import Cause
 from engine.process.runtime import Runtime
 from storage.accounts import tokens
 from storage.ledger import gates
@@ -62,12 +64,23 @@ def test_renewed_consent_opens_the_frames_gate_and_no_persons(process: Runtime) 
     account = answer(accounts, *ADD, *GIVEN)["account_id"]
     paused = answer(accounts, "add", "--org", "acme", "--email", "paused@example.com", *GIVEN)["account_id"]
     with process.database.ledger() as tx:
-        gates.close(tx, Gate("account", account, "consent is gone", None, "postroom"))
+        gates.close(tx, Gate("account", account, "consent is gone", None, "postroom", Cause.CONSENT))
         gates.close(tx, Gate("account", paused, "under repair", None, "operator:ada"))
     answer(accounts, *ADD, *GIVEN)
     answer(accounts, "add", "--org", "acme", "--email", "paused@example.com", *GIVEN)
     with process.database.ledger() as tx:
         assert [gate.key for gate in gates.closed(tx)] == [paused]
+
+
+def test_renewed_consent_leaves_a_pause_of_the_same_account(process: Runtime) -> None:
+    """The pause was once swallowed by the gate of the lost consent, which the new consent opens."""
+    account = answer(accounts, *ADD, *GIVEN)["account_id"]
+    with process.database.ledger() as tx:
+        gates.close(tx, Gate("account", account, "needs_reconsent: revoked", None, "postroom", Cause.CONSENT))
+    answer(commands.gates, "close", "account", account, "--reason", "under repair", "--for", 3600, "--as", "ada")
+    answer(accounts, *ADD, *GIVEN)
+    (left,) = answer(commands.gates, "list")
+    assert (left["cause"], left["reason"], left["actor"]) == ("pause", "under repair", "operator:ada")
 
 
 def test_tokens_may_come_by_standard_input(process: Runtime) -> None:

@@ -33,8 +33,8 @@ def test_the_list_shows_today_and_who_is_parked(org: UUID, database: Connection)
         (org, org),
     )
     database.execute(
-        "insert into gates (scope, key, reason, until, actor)"
-        " values ('org_provider', %s, 'spent', '2100-01-01T00:00:00Z', 'postroom')",
+        "insert into gates (scope, key, reason, until, actor, cause)"
+        " values ('org_provider', %s, 'spent', '2100-01-01T00:00:00Z', 'postroom', 'budget')",
         (f"{org}:anthropic",),
     )
     first = answer(budgets, "list")[0]

@@ -7,7 +7,10 @@ import pytest
 from psycopg import Connection
 
 from commands import accounts, gates
+from domain.jobs.gate_causes import Cause
 from engine.process.runtime import Runtime
+from storage.ledger import gates as stored
+from storage.ledger.gates import Gate
 from tests.commands.calling import answer, call, refusal
 from tests.doubles import probe_jobs
 from tests.doubles.factories import enqueue_one
@@ -24,12 +27,33 @@ def test_a_closed_queue_keeps_its_jobs_until_it_is_opened(process: Runtime, org:
     assert run_job(process, probe_jobs.noop, job_id) == "not_claimed"
     listed = answer(gates, "list")
     assert listed == [
-        {"scope": "queue", "key": "default", "reason": "a repair", "until": None, "actor": "operator:ada"}
+        {
+            "scope": "queue",
+            "key": "default",
+            "reason": "a repair",
+            "until": None,
+            "actor": "operator:ada",
+            "cause": "pause",
+        }
     ]
     answer(gates, "open", "queue", "default", "--as", "ada")
     assert run_job(process, probe_jobs.noop, job_id) == "succeeded"
     audited = database.execute("select event, actor_id from audit_log where event like 'gate.%' order by id").fetchall()
     assert audited == [("gate.closed", "operator:ada"), ("gate.opened", "operator:ada")]
+
+
+def test_a_gate_is_opened_for_one_cause_or_for_all(process: Runtime) -> None:
+    for cause in (Cause.SLOW_DOWN, Cause.BUDGET):
+        with process.database.ledger() as tx:
+            stored.close(tx, Gate("provider", "gmail", "wait", None, "postroom", cause))
+    answer(gates, "close", "provider", "gmail", "--reason", "a repair")
+    assert answer(gates, "open", "provider", "gmail", "--cause", "slow_down")["cause"] == "slow_down"
+    assert "is not closed for the cause slow_down" in refusal(
+        gates, "open", "provider", "gmail", "--cause", "slow_down"
+    )
+    assert [gate["cause"] for gate in answer(gates, "list")] == ["budget", "pause"]
+    answer(gates, "open", "provider", "gmail")
+    assert answer(gates, "list") == []
 
 
 def test_a_gate_may_end_by_itself() -> None:

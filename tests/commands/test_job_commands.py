@@ -150,6 +150,17 @@ def test_canceling_tells_what_became_of_each(process: Runtime, org: UUID, databa
     assert answer(jobs, "cancel", enqueued(org), "--reason", "not needed")[0]["state"] == "canceled"
 
 
+@pytest.mark.parametrize(("options", "canceled"), [((), True), (("--no-children",), False)])
+def test_canceling_reaches_what_the_job_enqueued(
+    process: Runtime, org: UUID, *, options: tuple[str, ...], canceled: bool
+) -> None:
+    parent = enqueued(org)
+    child = enqueue_one(process.database, org, "probe_jobs.ending", parent_id=parent)
+    rows = answer(jobs, "cancel", parent, "--reason", "not needed", *options)
+    assert {row["job_id"] for row in rows} == {str(parent), *([str(child)] if canceled else [])}
+    assert answer(jobs, "show", child)["job"]["state"] == ("canceled" if canceled else "queued")
+
+
 def test_celery_itself_finds_the_command_and_answers_clean_json(process: Runtime, org: UUID) -> None:
     job_id = enqueued(org)
     settings = process.settings

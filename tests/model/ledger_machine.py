@@ -391,4 +391,4 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 def _close(tx: Transaction, gate: CloseGate) -> None:
-    gates.close(tx, Gate(gate.scope.value, gate.key, gate.reason, gate.until, "postroom"))
+    gates.close(tx, Gate(gate.scope.value, gate.key, gate.reason, gate.until, "postroom", gate.cause))

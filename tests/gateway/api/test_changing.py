@@ -13,7 +13,7 @@ from engine.process.runtime import Runtime
 from storage.ledger import ledger
 from storage.postgres.database import Database
 from tests.doubles import probe_jobs
-from tests.doubles.factories import claim_one, enqueue_one
+from tests.doubles.factories import claim_one, enqueue_one, make_org
 from tests.gateway.api.conftest import Client, client_of
 
 NOOP = probe_jobs.noop.name
@@ -39,6 +39,17 @@ def test_a_waiting_job_is_canceled_at_once(client: Client, store: Database, data
     assert client.post(f"/v1/jobs/{job_id}/cancel").json["state"] == "canceled"
     row = database.execute("select actor_type, actor_id from audit_log where event = 'job.canceled'").fetchall()
     assert row == [("api_key", str(client.key_id))]
+
+
+def test_descendants_in_the_org_are_canceled_with_a_job(client: Client, store: Database, database: Connection) -> None:
+    other_org = make_org(database, "another org")
+    job_id = enqueue_one(store, client.org_id, NOOP)
+    child = enqueue_one(store, client.org_id, NOOP, parent_id=job_id)
+    foreign = enqueue_one(store, other_org, NOOP, parent_id=job_id)
+    assert client.post(f"/v1/jobs/{job_id}/cancel").json["state"] == "canceled"
+    assert client.get(f"/v1/jobs/{child}").json["state"] == "canceled"
+    with store.ledger() as tx:
+        assert tx.raw("select state from jobs where id = %(job)s", {"job": foreign})[0].state == "queued"
 
 
 def test_a_running_job_is_asked_to_stop(client: Client, store: Database) -> None:

@@ -214,6 +214,16 @@ def test_old_charges_are_forgotten_and_stay_spent(store: Database, org: UUID, da
     assert figures(store, org) == (30, 0)
 
 
+def test_whose_claim_was_taken_away_closes_no_gate(store: Database, org: UUID, database: Connection) -> None:
+    """A refusal once closed the gate for whoever asked: a worker that had been frozen, too."""
+    job = holder(store, org)
+    lose_claim(database, job)
+    with pytest.raises(ClaimLost):
+        refuse(store, job, 100, daily=10)
+    assert gate_of(database, org) is None
+    assert database.execute("select count(*) from budget_days").fetchone() == (0,)
+
+
 def gate_of(database: Connection, org_id: UUID) -> datetime | None:
     row = database.execute(
         "select until from gates where scope = 'org_provider' and key = %s", (f"{org_id}:{MODEL}",)

@@ -1,0 +1,16 @@
+"""Who waits for what: a gate for each cause, and the children of a job."""
+
+from storage.migrations.statements import run_files
+
+revision = "0009_pre_waiting"
+down_revision = "0008_pre_tenancy"
+
+
+def upgrade() -> None:
+    """Give gates their cause."""
+    run_files("0009_gates")
+
+
+def downgrade() -> None:
+    """Never: a ledger goes forward only; restore a backup instead."""
+    raise RuntimeError("the ledger goes forward only; restore a backup instead")

@@ -1,0 +1,91 @@
+"""One gate per cause: a pause and what the fleet closed by itself stand side by side, and each is opened by its own."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import permutations
+from uuid import UUID
+
+import pytest
+from psycopg import Connection
+
+from domain.jobs.gate_causes import Cause
+from storage.ledger import gates, relay
+from storage.ledger.gates import Gate
+from storage.ledger.relay import Park
+from storage.postgres.database import Database
+from tests.doubles.factories import enqueue_one, make_job_type, make_org
+
+KEY = "default"
+
+
+@pytest.fixture
+def org(store: Database, database: Connection) -> UUID:
+    make_job_type(store)
+    return make_org(database)
+
+
+def gate(cause: Cause, until: datetime | None = None) -> Gate:
+    return Gate("queue", KEY, f"a reason of {cause}", until, f"who closes for {cause}", cause)
+
+
+def close(store: Database, *closed: Gate) -> None:
+    for one in closed:
+        with store.ledger() as tx:
+            gates.close(tx, one)
+
+
+def closed_causes(store: Database) -> list[Cause]:
+    with store.ledger() as tx:
+        return [one.cause for one in gates.closed(tx)]
+
+
+def open_gate(store: Database, cause: Cause | None) -> bool:
+    with store.ledger() as tx:
+        return gates.open_gate(tx, "queue", KEY, cause)
+
+
+def let_out(store: Database) -> int:
+    """What the relay does after a gate was opened; returns how many jobs moved."""
+    with store.ledger() as tx:
+        return relay.unpark(tx, [Park(name, 10) for name in gates.forget_ended(tx)])
+
+
+@pytest.mark.parametrize("order", list(permutations([Cause.PAUSE, Cause.CONSENT, Cause.SLOW_DOWN])))
+def test_a_pause_beside_a_longer_gate_outlives_it(store: Database, order: tuple[Cause, ...]) -> None:
+    """Of two ends the later one once swallowed the other gate, and with it the pause, its reason and who wanted it."""
+    ends = {
+        Cause.PAUSE: datetime.now(UTC) + timedelta(minutes=5),
+        Cause.SLOW_DOWN: datetime.now(UTC) + timedelta(hours=1),
+    }
+    close(store, *(gate(cause, ends.get(cause)) for cause in order))
+    assert closed_causes(store) == [Cause.CONSENT, Cause.PAUSE, Cause.SLOW_DOWN]
+    assert open_gate(store, Cause.CONSENT)
+    assert not open_gate(store, Cause.CONSENT)
+    with store.ledger() as tx:
+        left = gates.closed(tx)
+    assert list(left) == [gate(cause, ends[cause]) for cause in (Cause.PAUSE, Cause.SLOW_DOWN)]
+
+
+def test_jobs_are_let_out_when_no_cause_keeps_them_back(store: Database, org: UUID, database: Connection) -> None:
+    close(store, gate(Cause.PAUSE), gate(Cause.SLOW_DOWN))
+    enqueue_one(store, org)
+    parked = "select count(*) from jobs where parked_by = 'gate:queue:default'"
+    assert database.execute(parked).fetchone() == (1,)
+    assert open_gate(store, Cause.SLOW_DOWN)
+    assert let_out(store) == 0
+    assert database.execute(parked).fetchone() == (1,)
+    assert open_gate(store, Cause.PAUSE)
+    assert let_out(store) == 1
+    assert database.execute(parked).fetchone() == (0,)
+
+
+def test_without_a_cause_everything_opens(store: Database) -> None:
+    close(store, gate(Cause.PAUSE), gate(Cause.BUDGET))
+    assert open_gate(store, None)
+    assert closed_causes(store) == []
+
+
+def test_for_one_cause_the_later_end_wins(store: Database) -> None:
+    soon, late = (datetime.now(UTC) + timedelta(minutes=minutes) for minutes in (1, 2))
+    close(store, gate(Cause.SLOW_DOWN, late), gate(Cause.SLOW_DOWN, soon))
+    with store.ledger() as tx:
+        assert [one.until for one in gates.closed(tx)] == [late]
