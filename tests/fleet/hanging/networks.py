@@ -39,11 +39,11 @@ class Network:
             "POSTROOM_BROKER_URL": at_port(self.fleet.broker_url, self.broker.port),
         }
 
-    def workers(self, count: int, pool: str) -> list[WorkerNode]:
-        """Start so many workers behind the proxies; ready, and with every connection in use."""
-        nodes = [self.fleet.worker(f"worker-{n}", pool=pool, settings=self.environment) for n in range(count)]
+    def workers(self, *pools: str) -> list[WorkerNode]:
+        """Start a worker per pool behind the proxies; ready, and with every connection in use."""
+        nodes = [self.fleet.worker(f"worker-{n}", pool=pool, settings=self.environment) for n, pool in enumerate(pools)]
         wait_until_ready(*nodes)
-        self.work(*[Visit(then="transaction") for _ in range(4 * count)], within=60.0)
+        self.work(*[Visit(then="transaction") for _ in range(4 * len(nodes))], within=60.0)
         return nodes
 
     def work(self, *payloads: Visit | Noop, within: float = RECOVERY_S) -> None:

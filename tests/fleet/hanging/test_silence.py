@@ -1,49 +1,35 @@
 """All connections to a server are lost without a word: the work goes on within 30 s, and the log says what happened."""
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
 
 from tests.doubles.probe_jobs import Visit
 from tests.fleet.fleet import Fleet
-from tests.fleet.hanging.networks import Network, put_between
+from tests.fleet.hanging.networks import put_between
 
-FLEETS = pytest.mark.parametrize("count", [1, 2])
-POOLS = pytest.mark.parametrize("pool", ["threads", "prefork"])
+FLEETS = pytest.mark.parametrize("pools", [("threads",), ("prefork",), ("threads", "prefork")], ids="+".join)
+"""Each kind of worker alone, where nobody else leads the relay or does its work, and two of which one leads."""
 
 
-@pytest.fixture
-def network(fleet: Fleet) -> Iterator[Network]:
+@FLEETS
+def test_silent_loss_of_every_connection_to_postgresql_and_then_to_valkey(fleet: Fleet, pools: tuple[str, ...]) -> None:
     with ExitStack() as stack:
-        yield put_between(fleet, stack)
+        network = put_between(fleet, stack)
+        workers = network.workers(*pools)
+        assert network.database.silence() > len(workers)
+        network.work(*[Visit(then="transaction") for _ in range(8)])
+        assert any("ledger_unavailable" in worker.logs() for worker in workers)
+        assert network.broker.silence() > len(workers)
+        network.work(*[Visit(then="transaction") for _ in range(8)])
+        assert all(worker.alive for worker in workers)
 
 
 @FLEETS
-@POOLS
-def test_silent_loss_of_every_connection_to_postgresql(network: Network, count: int, pool: str) -> None:
-    workers = network.workers(count, pool)
-    assert network.database.silence() > count
-    network.work(*[Visit(then="transaction") for _ in range(8)])
-    assert all(worker.alive for worker in workers)
-    assert any("ledger_unavailable" in worker.logs() for worker in workers)
-
-
-@FLEETS
-@POOLS
-def test_silent_loss_of_every_connection_to_valkey(network: Network, count: int, pool: str) -> None:
-    workers = network.workers(count, pool)
-    assert network.broker.silence() > count
-    network.work(*[Visit(then="transaction") for _ in range(8)])
-    assert all(worker.alive for worker in workers)
-
-
-@FLEETS
-@POOLS
-def test_silent_loss_of_every_connection_to_rabbitmq(fleet_on_rabbitmq: Fleet, count: int, pool: str) -> None:
+def test_silent_loss_of_every_connection_to_rabbitmq(fleet_on_rabbitmq: Fleet, pools: tuple[str, ...]) -> None:
     with ExitStack() as stack:
         network = put_between(fleet_on_rabbitmq, stack)
-        workers = network.workers(count, pool)
-        assert network.broker.silence() > count
+        workers = network.workers(*pools)
+        assert network.broker.silence() > len(workers)
         network.work(*[Visit(then="transaction") for _ in range(8)])
         assert all(worker.alive for worker in workers)
