@@ -19,6 +19,7 @@ ENGINE_MAY = {
     "storage.postgres",
     "storage.ledger",
     "storage.results",
+    "storage.schedules",
     "storage.money",
     "storage.counting",
     "storage.secrets",
@@ -70,6 +71,7 @@ MAKE_JOBS = {
     "domain.payloads.payload",  # the one place where a payload becomes a job
     "domain.jobs.job",  # a child: the same job with its parent's org and origin
     "domain.jobs.contract",  # what a foreign service hands over
+    "storage.schedules.schedules",  # a schedule's own payload, at each of its times
     "storage.operators.replays",  # a dead letter's own payload once more
     "storage.operators.retries",  # an ended job's own payload once more
     "bench",  # measures the ledger's verbs by themselves

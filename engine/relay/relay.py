@@ -10,6 +10,7 @@ from domain.jobs.failures import Failure
 from engine.process.runtime import Runtime
 from engine.relay.backlog import BacklogPublisher
 from engine.relay.broker import Broker, BrokerAway
+from engine.relay.due_schedules import DueSchedules
 from engine.relay.result_sender import ResultSender
 from engine.relay.unpark import Unparker
 from storage.ledger import gates, recovery, relay, retention
@@ -40,6 +41,7 @@ class Relay(threading.Thread):
         self._publisher = BacklogPublisher(runtime, self._broker)
         self._unparker = Unparker(runtime)
         self._results = ResultSender(runtime)
+        self._schedules = DueSchedules(runtime)
 
     def run(self) -> None:
         """Stand by while another leads, lead while the lease is held, and begin again whenever either is lost."""
@@ -106,7 +108,7 @@ class Relay(threading.Thread):
         return self._publisher.turn()
 
     def turn(self) -> bool:
-        """One round: rescue, watch the broker's epoch, look at what is due, unpark; true when more is to do at once."""
+        """One round: rescue, schedules, unpark, watch the broker's epoch, publish; true when more is to do at once."""
         database = self._runtime.database
         with database.ledger() as tx:
             rescued = recovery.rescue(tx, batch=BATCH)
@@ -114,6 +116,7 @@ class Relay(threading.Thread):
             opened = gates.forget_ended(tx)
         if rescued.job_ids:
             log.warning("jobs_rescued", jobs=len(rescued.job_ids))
+        fired = self._schedules.turn()
         unparked = self._unparker.turn(opened)
         answered = self._results.turn()
         if not self._broker_answers():
@@ -124,7 +127,7 @@ class Relay(threading.Thread):
                 tx, batch=BATCH, hint_timeout=self._runtime.hint_timeout, burst=self._runtime.settings.burst
             )
         self._runtime.publisher.publish([*rescued.hints, *due.hints])
-        return unparked or answered or due.moved == BATCH
+        return fired or unparked or answered or due.moved == BATCH
 
     def _broker_answers(self) -> bool:
         """Whether the broker is there; when it holds other data than before, every hint goes out again."""

@@ -1,4 +1,4 @@
-"""Who waits for what: a gate for each cause, and the children of a job."""
+"""Who waits for what: a gate for each cause, and jobs by cron."""
 
 from storage.migrations.statements import run_files
 
@@ -7,8 +7,8 @@ down_revision = "0008_pre_tenancy"
 
 
 def upgrade() -> None:
-    """Give gates their cause."""
-    run_files("0009_gates")
+    """Give gates their cause, and make the table of schedules."""
+    run_files("0009_gates", "0009_schedules")
 
 
 def downgrade() -> None:

@@ -34,6 +34,10 @@ ROW_MAKERS = {
     "owed_end_hooks": """
         insert into owed_end_hooks (job_id, org_id, job_type, facts)
         values (%(job)s, %(org)s, 'probe.run', '{}')""",
+    "schedules": """
+        insert into schedules (org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at,
+                               created_by)
+        values (%(org)s, 'nightly', 'probe.run', '{}', 1, '0 3 * * *', 'UTC', 'skip', now(), 'x')""",
     "accounts": """
         insert into accounts (id, org_id, user_id, email)
         values (%(account)s, %(org)s, %(user)s, 'me@example.com')""",

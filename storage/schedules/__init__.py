@@ -1,0 +1,1 @@
+"""Schedules: which job an org wants by cron, and when it is due next."""

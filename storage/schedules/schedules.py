@@ -1,0 +1,175 @@
+"""Schedules of orgs: added, listed, paused, removed, and fired: jobs and the next due time in one transaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from domain.jobs.failures import Conflict, Gone, Invalid
+from domain.jobs.job import JsonObject, NewJob, Origin
+from domain.scheduling import cron
+from domain.scheduling.cron import Missed, Timetable
+from storage.ledger import ledger
+from storage.operators import operator_actions
+from storage.postgres.database import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedJob:
+    """What a schedule enqueues."""
+
+    job_type: str
+    payload: JsonObject
+    payload_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """One schedule; `stopped` says why it does not run though nobody paused it."""
+
+    schedule_id: UUID
+    org_id: UUID
+    name: str
+    job_type: str
+    payload: JsonObject
+    payload_version: int
+    cron: str
+    zone: str
+    missed: str
+    next_run_at: datetime
+    last_run_at: datetime | None
+    enabled: bool
+    stopped: str | None
+    created_at: datetime
+    created_by: str
+
+    @property
+    def timetable(self) -> Timetable:
+        """When it is due."""
+        return Timetable(self.cron, self.zone, Missed(self.missed))
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A schedule whose time has come, locked, and the database's time."""
+
+    schedule: Schedule
+    now: datetime
+
+
+def add(tx: Transaction, org_id: UUID, name: str, work: RequestedJob, timetable: Timetable, *, by: Origin) -> Schedule:
+    """Keep a new schedule; raises `Invalid` for one that is never due, `Conflict` when the org has one of that name."""
+    rows = tx.run(
+        "add_schedule",
+        org_id=org_id,
+        name=name,
+        job_type=work.job_type,
+        payload=Jsonb(work.payload),
+        payload_version=work.payload_version,
+        cron=timetable.expression,
+        zone=timetable.zone,
+        missed=timetable.missed.value,
+        next_run_at=_next(timetable, ledger.read_time(tx)),
+        created_by=by.actor_id,
+    )
+    if not rows:
+        raise Conflict(f"there is a schedule {name} already")
+    made = Schedule(**rows[0]._asdict())
+    _record(tx, "schedule.added", made, by)
+    return made
+
+
+def listed(tx: Transaction, org_id: UUID | None = None) -> Sequence[Schedule]:
+    """The schedules that this transaction may see, of one org or all."""
+    return [Schedule(**row._asdict()) for row in tx.run("list_schedules", org_id=org_id)]
+
+
+def remove(tx: Transaction, org_id: UUID, name: str, *, by: Origin) -> Schedule:
+    """Forget a schedule; its jobs stay. Raises `Gone` when there is none of that name."""
+    removed = _one(tx, "remove_schedule", org_id, name)
+    _record(tx, "schedule.removed", removed, by)
+    return removed
+
+
+def pause(tx: Transaction, org_id: UUID, name: str, *, by: Origin) -> Schedule:
+    """Let a schedule enqueue nothing until it is resumed; raises `Gone` when there is none of that name."""
+    paused = _one(tx, "pause_schedule", org_id, name)
+    _record(tx, "schedule.paused", paused, by)
+    return paused
+
+
+def resume(tx: Transaction, org_id: UUID, name: str, *, by: Origin) -> Schedule:
+    """Let a schedule go on with its next due time; what lay in its pause is nobody's. Raises `Gone`."""
+    paused = _one(tx, "pause_schedule", org_id, name)
+    following = _next(paused.timetable, ledger.read_time(tx))
+    rows = tx.run("resume_schedule", schedule_id=paused.schedule_id, next_run_at=following)
+    resumed = Schedule(**rows[0]._asdict())
+    _record(tx, "schedule.resumed", resumed, by)
+    return resumed
+
+
+def take_due(tx: Transaction) -> Due | None:
+    """Lock the schedule that has been due for longest and that nobody else has locked; None when there is none."""
+    rows = tx.run("take_due_schedule")
+    if not rows:
+        return None
+    fields = rows[0]._asdict()
+    now = fields.pop("now")
+    return Due(Schedule(**fields), now)
+
+
+def fire(tx: Transaction, due: Due, *, hint_timeout: timedelta) -> int:
+    """Enqueue a job for each due time and move the schedule on; returns how many jobs are new.
+
+    Raises `Invalid` for a job that the ledger refuses, and nothing is written then.
+    """
+    schedule = due.schedule
+    planned = cron.plan(schedule.timetable, schedule.next_run_at, due.now)
+    jobs = [_job(schedule, at) for at in planned.due]
+    # The relay, which fires, finds them in the backlog at once.
+    answers = ledger.enqueue(tx, jobs, publisher=False, hint_timeout=hint_timeout)
+    tx.run(
+        "move_schedule",
+        schedule_id=schedule.schedule_id,
+        last_run_at=planned.due[-1] if planned.due else None,
+        next_run_at=planned.next_run_at,
+    )
+    return sum(answer.created for answer in answers)
+
+
+def stop(tx: Transaction, schedule: Schedule, reason: str) -> None:
+    """Stop a schedule that cannot enqueue its job, unless somebody changed it meanwhile: it must hold up no other."""
+    tx.run("stop_schedule", schedule_id=schedule.schedule_id, next_run_at=schedule.next_run_at, reason=reason[:1000])
+
+
+def _job(schedule: Schedule, at: datetime) -> NewJob:
+    return NewJob(
+        schedule.job_type,
+        schedule.org_id,
+        schedule.payload,
+        payload_version=schedule.payload_version,
+        origin=Origin(actor_id=f"schedule:{schedule.name}"),
+        idempotency_key=f"schedule:{schedule.schedule_id}:{at.isoformat()}",
+        run_at=at,
+    )
+
+
+def _next(timetable: Timetable, now: datetime) -> datetime:
+    found = cron.next_after(timetable, now)
+    if found is None:
+        raise Invalid("cron", "is never due")
+    return found
+
+
+def _one(tx: Transaction, statement: str, org_id: UUID, name: str) -> Schedule:
+    rows = tx.run(statement, org_id=org_id, name=name)
+    if not rows:
+        raise Gone(f"there is no schedule {name}")
+    return Schedule(**rows[0]._asdict())
+
+
+def _record(tx: Transaction, event: str, schedule: Schedule, by: Origin) -> None:
+    facts = {"schedule_id": str(schedule.schedule_id), "name": schedule.name, "cron": schedule.cron}
+    operator_actions.record(tx, event, facts | {"zone": schedule.zone}, by=by, org_id=schedule.org_id)

@@ -1,0 +1,156 @@
+"""Schedules: one job per due time, in one transaction with the next; each org sees its own."""
+
+import threading
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from psycopg import Connection
+
+from domain.jobs.failures import Conflict, Gone, Invalid
+from domain.jobs.job import Origin
+from domain.scheduling.cron import Missed, Timetable
+from storage.postgres.database import Database
+from storage.schedules import schedules
+from storage.schedules.schedules import RequestedJob, Schedule
+from tests.doubles.factories import HINT_TIMEOUT, make_job_type, make_org
+
+ADA = Origin(actor_id="operator:ada")
+WORK = RequestedJob("probe.run", {"n": 7}, 1)
+
+
+@pytest.fixture
+def org(store: Database, database: Connection) -> UUID:
+    make_job_type(store)
+    return make_org(database)
+
+
+def add(store: Database, org: UUID, name: str = "hourly", cron: str = "0 * * * *", **given: Missed) -> Schedule:
+    timetable = Timetable(cron, "UTC", given.get("missed", Missed.SKIP))
+    with store.ledger() as tx:
+        return schedules.add(tx, org, name, WORK, timetable, by=ADA)
+
+
+def make_due(database: Connection, since: timedelta) -> datetime:
+    """Move all schedules back to the full hour before so long ago."""
+    row = database.execute(
+        "update schedules set next_run_at = date_trunc('hour', now() - %s) returning next_run_at", (since,)
+    ).fetchone()
+    assert row is not None
+    return datetime.fromisoformat(row[0].isoformat())
+
+
+def fire(store: Database) -> int | None:
+    """Fire one schedule; None when none is due."""
+    with store.ledger() as tx:
+        due = schedules.take_due(tx)
+        return None if due is None else schedules.fire(tx, due, hint_timeout=HINT_TIMEOUT)
+
+
+def jobs(database: Connection) -> list[tuple[object, ...]]:
+    return database.execute("select run_at, payload, actor_id, org_id from jobs order by run_at").fetchall()
+
+
+def test_a_new_schedule_is_due_at_its_next_time(store: Database, org: UUID, database: Connection) -> None:
+    made = add(store, org)
+    now = datetime.now(UTC)
+    assert now < made.next_run_at <= now + timedelta(hours=1, seconds=5)
+    assert fire(store) is None
+    audited = database.execute("select event, actor_id, org_id from audit_log").fetchall()
+    assert audited == [("schedule.added", "operator:ada", org)]
+
+
+def test_each_due_time_has_one_job(store: Database, org: UUID, database: Connection) -> None:
+    add(store, org, missed=Missed.RUN_ALL)
+    first = make_due(database, timedelta(hours=2))
+    assert fire(store) == 3
+    assert fire(store) is None
+    expected = [(first + timedelta(hours=n), {"n": 7}, "schedule:hourly", org) for n in range(3)]
+    assert jobs(database) == expected
+    with store.ledger() as tx:
+        (after,) = schedules.listed(tx, org)
+    assert after.last_run_at == first + timedelta(hours=2)
+    assert after.next_run_at == first + timedelta(hours=3)
+
+
+def test_a_time_that_had_its_job_gets_no_other(store: Database, org: UUID, database: Connection) -> None:
+    """Whoever sets a schedule back, as a restored backup would, finds the keys taken."""
+    add(store, org, missed=Missed.RUN_ALL)
+    make_due(database, timedelta(hours=1))
+    assert fire(store) == 2
+    make_due(database, timedelta(hours=1))
+    assert fire(store) == 0
+    assert len(jobs(database)) == 2
+
+
+@pytest.mark.parametrize(("missed", "count"), [(Missed.SKIP, 0), (Missed.RUN_ONCE, 1)])
+def test_what_was_missed_goes_by_the_policy(
+    store: Database, org: UUID, database: Connection, *, missed: Missed, count: int
+) -> None:
+    add(store, org, cron="30 3 1 1 *", missed=missed)
+    make_due(database, timedelta(hours=5))
+    assert fire(store) == count
+    assert fire(store) is None
+
+
+def test_two_leaders_do_not_fire_the_same_schedule(store: Database, org: UUID, database: Connection) -> None:
+    add(store, org, missed=Missed.RUN_ALL)
+    make_due(database, timedelta(hours=1))
+    with store.ledger() as tx:
+        assert schedules.take_due(tx) is not None
+        beside: list[int | None] = []
+        other = threading.Thread(target=lambda: beside.append(fire(store)))
+        other.start()
+        other.join()
+    assert beside == [None]
+    assert fire(store) == 2
+
+
+def test_a_refused_job_leaves_the_schedule_as_it_was(store: Database, org: UUID, database: Connection) -> None:
+    made = add(store, org, missed=Missed.RUN_ALL)
+    due_at = make_due(database, timedelta(hours=1))
+    database.execute("delete from job_types")
+    with pytest.raises(Invalid, match="not a known job type"):
+        fire(store)
+    with store.ledger() as tx:
+        (found,) = schedules.listed(tx)
+        assert found.next_run_at == due_at
+        schedules.stop(tx, made, "another due time")
+        schedules.stop(tx, found, "there is no such job type")
+        (stopped,) = schedules.listed(tx)
+    assert (stopped.enabled, stopped.stopped) == (False, "there is no such job type")
+    assert fire(store) is None
+
+
+def test_a_paused_schedule_owes_nothing_when_it_is_resumed(store: Database, org: UUID, database: Connection) -> None:
+    add(store, org, missed=Missed.RUN_ALL)
+    with store.ledger() as tx:
+        assert not schedules.pause(tx, org, "hourly", by=ADA).enabled
+    make_due(database, timedelta(hours=9))
+    assert fire(store) is None
+    with store.ledger() as tx:
+        resumed = schedules.resume(tx, org, "hourly", by=ADA)
+    assert resumed.enabled
+    assert resumed.next_run_at > datetime.now(UTC)
+    assert fire(store) is None
+
+
+def test_a_name_is_taken_once_per_org_and_free_again(store: Database, org: UUID, database: Connection) -> None:
+    add(store, org)
+    add(store, make_org(database, "another org"))
+    with pytest.raises(Conflict, match="hourly"):
+        add(store, org)
+    with store.ledger() as tx:
+        schedules.remove(tx, org, "hourly", by=ADA)
+        with pytest.raises(Gone, match="hourly"):
+            schedules.remove(tx, org, "hourly", by=ADA)
+    add(store, org)
+
+
+def test_a_tenant_sees_its_own_and_changes_none(store: Database, org: UUID, database: Connection) -> None:
+    add(store, org)
+    add(store, make_org(database, "another org"))
+    with store.tenant(org) as tx:
+        assert [one.org_id for one in schedules.listed(tx)] == [org]
+    row = database.execute("select has_table_privilege('postroom_tenant', 'schedules', 'insert, update, delete')")
+    assert row.fetchone() == (False,)
