@@ -12,7 +12,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up down test sweep one check format bench chaos new-job golden docs lock clean
+.PHONY: help install demo up down test sweep one check format bench chaos soak new-job golden docs lock clean
 
 help:  ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ bench: $(INSTALLED)  ## compare Postroom with its peers in one run; B='--only dr
 
 chaos: $(INSTALLED)  ## three minutes of load with faults injected: make chaos CHAOS='--seconds 60 --seed 7'
 	@$(RUN) -m tests.chaos $(CHAOS)
+
+soak: $(INSTALLED)  ## a steady load while old jobs leave: make soak SOAK='--minutes 20 --rate 2000 --retention 120'
+	@$(RUN) -m bench.soak $(SOAK)
 
 new-job: $(INSTALLED)  ## begin a job type: make new-job F=family J=name
 	@$(RUN) -m tools.new_job "$(F)" "$(J)"

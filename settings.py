@@ -76,6 +76,26 @@ class Settings(BaseSettings):
         description="Seconds a published hint may stay unclaimed before it is published again. Older name:"
         " `POSTROOM_HINT_PATIENCE_S`.",
     )
+    retention_s: float = Field(
+        7 * 86_400.0,
+        gt=0,
+        le=10 * 366 * 86_400.0,
+        description="Seconds a finished job is kept, with its steps and output. Its audit log stays, and so does a dead"
+        " job whose letter is open.",
+    )
+    retention_share: float = Field(
+        0.5,
+        ge=0.01,
+        le=1,
+        description="The part of its time for which the job that deletes works; in the rest it pauses, so that others"
+        " have the disk. It goes on until nothing is left that is past its time.",
+    )
+    retention_run_s: float = Field(
+        20.0,
+        gt=0,
+        le=120,
+        description="Seconds for which one such job goes on. A follow-up begins at once where it ended.",
+    )
     burst: int = Field(
         20,
         ge=0,
@@ -215,7 +235,7 @@ class Settings(BaseSettings):
 
 @dataclass(frozen=True, slots=True)
 class HandlerSettings:
-    """What of the settings a handler may read: how its providers are reached, and no way into the database.
+    """What of the settings a handler may read: its providers, what is kept, and no way into the database.
 
     Each field is the field of the same name of `Settings`.
     """
@@ -231,6 +251,9 @@ class HandlerSettings:
     anthropic_timeout_s: float
     classify_model: str
     draft_model: str
+    retention_s: float
+    retention_share: float
+    retention_run_s: float
 
     @classmethod
     def of(cls, settings: Settings) -> Self:

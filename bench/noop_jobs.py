@@ -78,6 +78,19 @@ def note(_ctx: JobContext, payload: Note) -> Outcome:
     return Done()
 
 
+class Alert(Payload, job_type="noop_jobs.alert"):
+    """As `Note`, for another queue."""
+
+    sent_ns: int
+
+
+@job(queue=Queue.CRITICAL)
+def alert(_ctx: JobContext, payload: Alert) -> Outcome:
+    """Record the latency, in another queue than all other measured jobs."""
+    measured_job.record_latency(payload.sent_ns)
+    return Done()
+
+
 class Dying(Nothing, job_type="noop_jobs.dying"):
     """The payload of `dying`."""
 
@@ -88,7 +101,7 @@ def dying(_ctx: JobContext, _payload: Dying) -> Outcome:
     raise Transient("meant to die")
 
 
-MEASURED: tuple[Job[Any], ...] = (noop, light_noop, io_bound, light_io_bound, note, dying)
+MEASURED: tuple[Job[Any], ...] = (noop, light_noop, io_bound, light_io_bound, note, alert, dying)
 
 for measured in MEASURED:
     register(measured)

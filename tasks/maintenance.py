@@ -1,9 +1,13 @@
 """The maintenance family: bounded, set-based housekeeping of the whole fleet, run by the system org."""
 
+import time
+from collections.abc import Callable
 from datetime import timedelta
+from threading import Event
 
-from domain.jobs.job import Done, Outcome
+from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
+from domain.jobs.retention import FIRST_ID, follow_up_key, next_place, pause_after
 from domain.payloads import gmail
 from domain.payloads.maintenance import (
     ChargeLostReservationsPayload,
@@ -33,10 +37,7 @@ THREADS = 2
 """Statements of a fan-out at a time: one leaves PostgreSQL idle while it commits, more would keep others waiting."""
 
 MOST_BATCHES = 100
-"""What one run does at the most; the next tick goes on."""
-
-KEEP_FINISHED_JOBS = timedelta(days=7)
-"""How long finished jobs are kept (docs: seeds.md#000-maintenance)."""
+"""Batches of lost reservations that one run charges at the most; the next tick goes on."""
 
 WATCH_MUST_BE_YOUNGER_THAN = timedelta(hours=24)
 """An account whose watch was not renewed within a day must alarm (docs: gmail-push.md#watch)."""
@@ -83,35 +84,39 @@ def check_watches(ctx: JobContext, _payload: CheckWatchesPayload) -> Outcome:
 
 
 @job(queue=Queue.MAINTENANCE)
-def delete_finished_jobs(ctx: JobContext, _payload: DeleteFinishedJobsPayload) -> Outcome:
-    """Delete finished jobs past their retention; their audit log stays."""
-    deleted = 0
-    for _ in range(MOST_BATCHES):
-        with ctx.fleet() as tx:
-            batch = retention.delete_finished(tx, keep_for=KEEP_FINISHED_JOBS, batch=BATCH)
-        deleted += batch
-        if batch < BATCH:
-            break
-        ctx.check()
-    return Done({"deleted": deleted})
+def delete_finished_jobs(ctx: JobContext, payload: DeleteFinishedJobsPayload) -> Outcome:
+    """Delete finished jobs past their retention, for as long as there are any; their audit log stays."""
+    keep_for = timedelta(seconds=ctx.settings.retention_s)
+    after, deleted = payload.after or FIRST_ID, 0
+
+    def delete(tx: Transaction) -> bool:
+        nonlocal after, deleted
+        found = retention.delete_finished(tx, keep_for=keep_for, batch=BATCH, after=after)
+        place = next_place(found, BATCH, ctx.now())
+        after, deleted = place or FIRST_ID, deleted + found.deleted
+        return place is not None
+
+    is_more = _at_pace(ctx, delete)
+    return _go_on(ctx, DeleteFinishedJobsPayload(after=after) if is_more else None, {"deleted": deleted})
 
 
 @job(queue=Queue.MAINTENANCE)
 def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Outcome:
     """Delete guards, expectations and remembered requests past their time; what is in doubt stays."""
     purged = 0
-    for _ in range(MOST_BATCHES):
-        with ctx.fleet() as tx:
-            batch = (
-                retention.purge_expired_keys(tx, batch=BATCH)
-                + expected_writes.purge(tx, limit=BATCH)
-                + api_requests.purge(tx, batch=BATCH)
-            )
-        purged += batch
-        if batch < BATCH:
-            break
-        ctx.check()
-    return Done({"purged": purged})
+
+    def purge(tx: Transaction) -> bool:
+        nonlocal purged
+        batches = (
+            retention.purge_expired_keys(tx, batch=BATCH),
+            expected_writes.purge(tx, limit=BATCH),
+            api_requests.purge(tx, batch=BATCH),
+        )
+        purged += sum(batches)
+        return max(batches) == BATCH
+
+    is_more = _at_pace(ctx, purge)
+    return _go_on(ctx, PurgeExpiredKeysPayload() if is_more else None, {"purged": purged})
 
 
 @job(queue=Queue.MAINTENANCE)
@@ -155,3 +160,28 @@ def _each_account(ctx: JobContext, payload: type[Payload], **fixed: object) -> O
     batches = map_in_threads(reach, parts, THREADS)
     created = sum(batch.created for batch in batches)
     return Done({"accounts": sum(batch.accounts for batch in batches), "enqueued": created})
+
+
+def _at_pace(ctx: JobContext, batch: Callable[[Transaction], bool]) -> bool:
+    """Run batches, a transaction each, with rests in between, until none is left or the run's time is over.
+
+    `batch` says whether there may be more, and so does this.
+    """
+    began = time.monotonic()
+    while True:
+        batch_began = time.monotonic()
+        with ctx.fleet() as tx:
+            is_more = batch(tx)
+        ended = time.monotonic()
+        if not is_more or ended - began >= ctx.settings.retention_run_s:
+            return is_more
+        Event().wait(pause_after(ended - batch_began, ctx.settings.retention_share))
+        ctx.check()
+
+
+def _go_on(ctx: JobContext, follow_up: Payload | None, output: JsonObject) -> Outcome:
+    """Done; with a follow-up that begins at once when there is more to do."""
+    if follow_up is None:
+        return Done(output)
+    key = follow_up_key(ctx.job.job_type, ctx.now(), ctx.settings.retention_run_s)
+    return Done(output, children=(follow_up.job(org_id=ctx.org_id, idempotency_key=key),))

@@ -105,6 +105,6 @@ def test_celery_knows_it_by_each_of_its_names(job: Job[Any]) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_a_periodic_job_exists_and_needs_no_payload(name: str) -> None:
-    assert tick_payload(name).document() == {}
+    assert set(tick_payload(name).document().values()) <= {None}
     assert catalogue.find(name) is not None
     assert EVERY[name] > timedelta(0)

@@ -1,4 +1,4 @@
-"""The payloads of the maintenance family: periodic jobs have no fields, for the schedule says what and when."""
+"""The payloads of the maintenance family: the schedule says what and when; few have fields."""
 
 from typing import Literal
 from uuid import UUID
@@ -26,8 +26,10 @@ class CheckWatchesPayload(Payload, job_type="maintenance.check_watches"):
     """Nothing: the schedule says what and when."""
 
 
-class DeleteFinishedJobsPayload(Payload, job_type="maintenance.delete_finished_jobs"):
-    """Nothing: the schedule says what and when."""
+class DeleteFinishedJobsPayload(Payload, job_type="maintenance.delete_finished_jobs", version=2, upcasts={1: dict}):
+    """After which id to go on; a tick begins with the first."""
+
+    after: UUID | None = None
 
 
 class PurgeExpiredKeysPayload(Payload, job_type="maintenance.purge_expired_keys"):

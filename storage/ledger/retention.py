@@ -1,13 +1,15 @@
 """What the ledger forgets: finished jobs, guards and processes whose time is over."""
 
 from datetime import timedelta
+from uuid import UUID
 
+from domain.jobs.retention import FIRST_ID, Batch
 from storage.postgres.database import Transaction
 
 
-def delete_finished(tx: Transaction, *, keep_for: timedelta, batch: int) -> int:
-    """Delete finished jobs past their retention; returns how many."""
-    return len(tx.run("delete_finished_jobs", keep_for=keep_for, batch=batch))
+def delete_finished(tx: Transaction, *, keep_for: timedelta, batch: int, after: UUID = FIRST_ID) -> Batch:
+    """Look at the next jobs by the order of their ids, and delete those that are past their retention."""
+    return Batch(*tx.run("delete_finished_jobs", keep_for=keep_for, batch=batch, after=after)[0])
 
 
 def purge_expired_keys(tx: Transaction, *, batch: int) -> int:

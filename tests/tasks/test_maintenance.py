@@ -15,6 +15,7 @@ from engine.beat import tick
 from storage.accounts import accounts
 from storage.accounts.accounts import Account
 from storage.ledger import ledger
+from tasks.maintenance import BATCH
 from tests.doubles.end_hooks import hook_calls, make_hook, repair_hook
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, pass_time
 from tests.doubles.mail_environment import MailEnvironment, connect
@@ -29,6 +30,22 @@ def keep_house(env: MailEnvironment, name: str, org_id: UUID = SYSTEM_ORG) -> di
     job_id = UUID(str(rows[0][0]))
     env.run(job_id)
     return env.job(job_id)
+
+
+def add_finished_jobs(env: MailEnvironment, number: int, *, foreign: bool = False) -> None:
+    """Jobs that ended eight days ago; foreign ones have the ids of a client of Celery."""
+    made = (
+        "overlay(gen_random_uuid()::text placing 'f' from 1 for 1)::uuid" if foreign else "uuidv7(interval '-8 days')"
+    )
+    env.database.execute(
+        "insert into jobs (id, org_id, job_type, queue, state, payload, payload_version, idempotency_key, guarded,"
+        " actor_type, actor_id, request_id, correlation_id, attempt, max_attempts, deadline, created_at, finished_at)"
+        f" select {made}, %s, 'gmail.sync', 'default', 'succeeded', '{{}}', 1, 'old ' || n, false,"
+        " 'system', 'test', 'old', 'old', 1, 5, interval '5 minutes', now() - interval '8 days',"
+        " now() - interval '8 days'"
+        " from generate_series(1, %s) as n",
+        (env.account.org_id, number),
+    )
 
 
 def more_accounts(env: MailEnvironment) -> list[Account]:
@@ -138,6 +155,46 @@ def test_finished_jobs_go_after_a_week_and_their_audit_log_stays(env: MailEnviro
     left = {row[0] for row in env.database.execute("select id from jobs where job_type like 'gmail.%'")}
     assert left == {young, waiting}
     assert env.count("select count(*) from audit_log where job_id = %s", old) >= 3
+
+
+def test_retention_goes_on_while_there_is_more(env: MailEnvironment) -> None:
+    """A run's time is over after each batch, so that follow-ups do the rest, from where the last one ended."""
+    env.process.settings = env.process.settings.model_copy(update={"retention_run_s": 1e-6, "retention_s": 3600.0})
+    add_finished_jobs(env, BATCH + 500)
+    add_finished_jobs(env, 7, foreign=True)
+    keep_house(env, "maintenance.delete_finished_jobs")
+    assert env.count("select count(*) from jobs where request_id = 'old'") == 507
+    env.drain()
+    assert env.count("select count(*) from jobs where request_id = 'old'") == 0
+    query = "select count(*) from jobs where job_type = 'maintenance.delete_finished_jobs' and state = 'succeeded'"
+    assert env.count(query) == 2
+
+
+def test_a_purge_goes_on_while_there_is_more(env: MailEnvironment) -> None:
+    env.process.settings = env.process.settings.model_copy(update={"retention_run_s": 1e-6})
+    env.database.execute(
+        "insert into idempotency_keys (org_id, key, kind, mode, status, job_id, expires_at)"
+        " select %s, 'old ' || n, 'job', 'for_ttl', 'succeeded', gen_random_uuid(), now() - interval '1 minute'"
+        " from generate_series(1, %s) as n",
+        (env.account.org_id, 2 * BATCH + 1),
+    )
+    keep_house(env, "maintenance.purge_expired_keys")
+    assert env.count("select count(*) from idempotency_keys where key like 'old %%'") == BATCH + 1
+    env.drain()
+    assert env.count("select count(*) from idempotency_keys where key like 'old %%'") == 0
+
+
+def test_a_job_whose_result_is_to_be_sent_stays(env: MailEnvironment) -> None:
+    add_finished_jobs(env, 2)
+    env.database.execute(
+        "with one as (update jobs set result_wanted = true where id in"
+        " (select id from jobs where request_id = 'old' limit 1) returning id)"
+        " insert into result_requests (task_id, job_id, correlation_id, is_sent, send_at, keep_until)"
+        " select id, id, id, true, now(), now() + interval '1 day' from one"
+    )
+    assert keep_house(env, "maintenance.delete_finished_jobs")["output"] == {"deleted": 1}
+    env.database.execute("update result_requests set send_at = null, sent_at = now()")
+    assert keep_house(env, "maintenance.delete_finished_jobs")["output"] == {"deleted": 1}
 
 
 def test_expired_guards_and_expectations_go(env: MailEnvironment) -> None:

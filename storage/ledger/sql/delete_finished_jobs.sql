@@ -1,12 +1,26 @@
--- Deletes finished jobs past their retention, a bounded batch at a time; audit and dead letters stay. A dead job stays with its steps
--- for as long as its letter is open: a replay begins where it stood, and pays for no answer again. A job's output stays while its
--- parent or one of its children has not ended and may read it. An array, so that a plan which does not know how many they will be
--- still looks each up by its id; and subqueries that are asked row by row, for an EXISTS may be answered by a scan of all jobs.
-delete from jobs where id = any (array(
-  select j.id from jobs j where j.finished_at < now() - %(keep_for)s::interval
-    and (j.state <> 'dead' or not exists (select from dead_letters d where d.job_id = j.id and d.state = 'open'))
-    and (j.parent_id is null or (select p.id from jobs p where p.id = j.parent_id and p.finished_at is null) is null)
-    and (select c.id from jobs c where c.parent_id = j.id and c.finished_at is null limit 1) is null
-  limit %(batch)s for update skip locked
-))
-returning id
+-- Looks at the next jobs by the order of their ids, and deletes those past their retention, with their steps; audit and dead letters
+-- stay. By ids, and from where the last batch ended: what a batch deletes stays on its pages until they are vacuumed, and a statement
+-- that looked for the oldest would read all of it again each time (docs: 2026-11-23-finished-jobs-leave-by-their-ids.md).
+-- A dead job stays for as long as its letter is open: a replay begins where it stood, and pays for no answer again. So does a job
+-- whose result is still to be sent. A job's output stays while its parent or one of its children has not ended and may read it:
+-- subqueries that are asked row by row, for an EXISTS may be answered by a scan of all jobs.
+with looked as materialized (
+  select j.id, j.created_at, j.finished_at < now() - %(keep_for)s::interval as is_old from jobs j
+  where j.id > %(after)s order by j.id limit %(batch)s
+),
+-- Arrays, so that a plan which does not know how many they will be still looks each up by its id.
+gone as (
+  delete from jobs where id = any (array(
+    select j.id from jobs j
+    where j.id = any (array(select l.id from looked l where l.is_old)) and j.finished_at < now() - %(keep_for)s::interval
+      and (j.state <> 'dead' or not exists (select from dead_letters d where d.job_id = j.id and d.state = 'open'))
+      and (j.parent_id is null or (select p.id from jobs p where p.id = j.parent_id and p.finished_at is null) is null)
+      and (select c.id from jobs c where c.parent_id = j.id and c.finished_at is null limit 1) is null
+      and not (j.result_wanted and exists (select from result_requests r where r.job_id = j.id and r.send_at is not null))
+    for update of j skip locked
+  ))
+  returning id
+)
+select (select count(*) from gone) as deleted, count(*) as looked, (select id from looked order by id desc limit 1) as last_id,
+  coalesce(min(created_at) >= now() - %(keep_for)s::interval, true) as all_young
+from looked

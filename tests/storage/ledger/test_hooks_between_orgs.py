@@ -142,7 +142,7 @@ def test_a_follow_up_finds_its_facts_when_its_job_is_long_deleted_and_calls_once
     repair_hook(database, "mended")
     pass_time(database, timedelta(days=30))
     with store.ledger() as tx:
-        assert retention.delete_finished(tx, keep_for=timedelta(days=7), batch=10) == 1
+        assert retention.delete_finished(tx, keep_for=timedelta(days=7), batch=10).deleted == 1
     follow_up = claim_one(store, follow_ups(database)[0])
     assert [repeat(store, follow_up) for _ in range(3)] == [True, False, False]
     ((called_for, facts),) = hook_calls(database)

@@ -330,7 +330,7 @@ def test_retention_deletes_finished_jobs_only(database: Connection, store: Datab
     finish(store, done, claim_one(store, done).token)
     pass_time(database, timedelta(days=8))
     with store.ledger() as tx:
-        assert retention.delete_finished(tx, keep_for=timedelta(days=7), batch=10) == 1
+        assert retention.delete_finished(tx, keep_for=timedelta(days=7), batch=10).deleted == 1
     assert database.execute("select id from jobs").fetchall() == [(open_job,)]
     assert events_of(database, done) == ["job.enqueued", "job.started", "job.succeeded"]
 

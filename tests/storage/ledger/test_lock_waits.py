@@ -73,10 +73,10 @@ def test_retention_keeps_nobody_waiting(store: Database, database: Connection, o
     work(store, old)
     new = [enqueue_one(store, org, job_type, payload={"account_id": f"new {n}"}) for n in range(JOBS)]
     with store.ledger() as other:
-        assert retention.delete_finished(other, keep_for=timedelta(0), batch=1000) == JOBS
+        assert retention.delete_finished(other, keep_for=timedelta(0), batch=1000).deleted == JOBS
         work(store, new)
         with without_waiting(store) as tx:  # a second one takes what the first has not
-            assert retention.delete_finished(tx, keep_for=timedelta(0), batch=1000) == JOBS
+            assert retention.delete_finished(tx, keep_for=timedelta(0), batch=1000).deleted == JOBS
     assert database.execute("select count(*) from jobs").fetchone() == (0,)
 
 

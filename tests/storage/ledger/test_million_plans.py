@@ -202,11 +202,11 @@ HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], st
     "hand_over_effects": (lambda m: {"source": one_held(m)["job_id"], "target": uuid4()}, "idempotency_keys_job"),
     "finish_effect": (lambda m: one_held(m) | {"status": "unknown", "result": None, "error": None}, "jobs_pkey"),
     "save_step": (lambda m: one_held(m) | {"name": "step", "result": Jsonb({}), "cost": 0, "took": LEASE}, "jobs_pkey"),
-    "delete_finished_jobs": ({"keep_for": timedelta(days=6, hours=23), "batch": 1000}, "jobs_finished"),
     "list_descendants": (
         lambda m: {"job_ids": column(m, "id", HELD), "org_id": None, "system_org": SYSTEM_ORG, "levels": 32, "most": 9},
         "jobs_parent",
     ),
+    "delete_finished_jobs": ({"keep_for": timedelta(days=6, hours=23), "batch": 1000, "after": NOBODY}, "jobs_pkey"),
     "purge_expired_keys": ({"batch": 1000}, "idempotency_keys_expiry"),
     "fan_out_to_accounts": (asking_accounts, "accounts_pkey"),
 }

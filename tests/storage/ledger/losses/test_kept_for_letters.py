@@ -50,7 +50,7 @@ def clean_up(store: Database, database: Connection) -> tuple[int, int]:
     """Much later: how many jobs and keys retention takes."""
     pass_time(database, LONG)
     with store.statements() as tx:
-        deleted = retention.delete_finished(tx, keep_for=timedelta(days=7), batch=100)
+        deleted = retention.delete_finished(tx, keep_for=timedelta(days=7), batch=100).deleted
         return deleted, retention.purge_expired_keys(tx, batch=100)
 
 
