@@ -12,5 +12,6 @@ from commands.doctor import doctor
 from commands.gates import gates
 from commands.jobs import jobs
 from commands.keys import keys
+from commands.secrets import secrets
 
-__all__ = ["accounts", "budgets", "database", "deadletters", "doctor", "gates", "jobs", "keys"]
+__all__ = ["accounts", "budgets", "database", "deadletters", "doctor", "gates", "jobs", "keys", "secrets"]
