@@ -27,14 +27,14 @@ class Statements(Protocol):
         """The rows of the statement."""
 
 
-class AuditGaps(NamedTuple):
+class CheckedBatch(NamedTuple):
     """What one batch of jobs showed; `before` is where the next begins, None after the last."""
 
     wrong: Sequence[str]
     before: UUID | None
 
 
-def audit_gaps(tx: Statements, *, before: UUID = NEWEST, batch: int) -> AuditGaps:
+def audit_gaps(tx: Statements, *, before: UUID = NEWEST, batch: int) -> CheckedBatch:
     """Jobs whose audit log does not tell their whole life, among the newest before an id."""
     rows = tx.run("list_job_events", before=before, batch=batch)
     wrong = []
@@ -45,7 +45,7 @@ def audit_gaps(tx: Statements, *, before: UUID = NEWEST, batch: int) -> AuditGap
         gap = find_gap(events, audited, row.attempt, dead_on_arrival=row.code == "unknown_type")
         if gap:
             wrong.append(f"job {row.id} ({row.state}): {gap} in {events}")
-    return AuditGaps(wrong, rows[-1].id if len(rows) == batch else None)
+    return CheckedBatch(wrong, rows[-1].id if len(rows) == batch else None)
 
 
 def missing_letters(tx: Statements) -> Sequence[str]:

@@ -17,7 +17,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from domain.jobs.failures import ClaimLost, Forbidden, Invalid, Transient
 from storage.postgres.arrays import Packed, PackedDumper
-from storage.postgres.logins import MIGRATE, SILENT, Trouble, refusal
+from storage.postgres.logins import MIGRATE, SILENT, Cause, refusal
 
 PARAMETER = re.compile(r"%\((\w+)\)s")
 
@@ -47,7 +47,7 @@ class DatabaseUnavailable(Transient):
 
     code = "database.unavailable"
 
-    def __init__(self, reason: str, trouble: Trouble = SILENT) -> None:
+    def __init__(self, reason: str, trouble: Cause = SILENT) -> None:
         """Keep the reason, and the cause behind it."""
         super().__init__(reason)
         self.trouble = trouble
@@ -57,7 +57,7 @@ UNMIGRATED = frozenset({"42P01", "42703", "42883", "3F000"})
 """What PostgreSQL says of a table, column, function or schema that it does not have."""
 
 
-def trouble_of(error: Exception) -> Trouble | None:
+def trouble_of(error: Exception) -> Cause | None:
     """What of the installation is to blame for a statement that failed; None when that cannot be said."""
     if isinstance(error, StatementAborted):
         return None
@@ -65,9 +65,9 @@ def trouble_of(error: Exception) -> Trouble | None:
         return error.trouble
     code = getattr(error, "sqlstate", None) or getattr(error.__cause__, "sqlstate", None)
     if code in UNMIGRATED:
-        return Trouble("the database is not migrated to this release", MIGRATE)
+        return Cause("the database is not migrated to this release", MIGRATE)
     if isinstance(error, Forbidden) and code == "42501":
-        return Trouble(f"a right is missing: {error.reason}", f"{MIGRATE}; `doctor` lists the rights that are wrong")
+        return Cause(f"a right is missing: {error.reason}", f"{MIGRATE}; `doctor` lists the rights that are wrong")
     return None
 
 
