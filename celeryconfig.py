@@ -9,9 +9,9 @@ from kombu import Queue as BrokerQueue
 
 from beat_schedule import SCHEDULE
 from domain.jobs.queues import Queue
-from settings import load
+from settings import load_or_end
 
-_settings = load()
+_settings = load_or_end()
 
 broker_url = _settings.broker_url.get_secret_value()
 broker_connection_retry_on_startup = True

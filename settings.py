@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Literal, Self
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationInfo, field_validator, model_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 CLAIM_MARGIN = 1 / 12
@@ -265,3 +265,21 @@ class HandlerSettings:
 def load() -> Settings:
     """Read the environment once; a bad value raises with the name of the setting and the reason."""
     return Settings()
+
+
+def load_or_end() -> Settings:
+    """As `load`, for a process that begins: a bad value ends it with one line instead of a traceback."""
+    try:
+        return load()
+    except ValidationError as error:
+        raise SystemExit(f"Error: {refused_settings(error)}") from None
+
+
+def refused_settings(error: ValidationError) -> str:
+    """Which settings are refused and why, in one line, without the values: they may be secrets."""
+    found = []
+    for each in error.errors(include_url=False, include_context=False, include_input=False):
+        name = "_".join(str(part) for part in each["loc"]).upper()
+        place = f"POSTROOM_{name.removeprefix('POSTROOM_')}: " if name else ""
+        found.append(place + each["msg"].removeprefix("Value error, "))
+    return "settings: " + "; ".join(found)

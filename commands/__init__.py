@@ -13,5 +13,6 @@ from commands.gates import gates
 from commands.jobs import jobs
 from commands.keys import keys
 from commands.schedules import schedules
+from commands.secrets import secrets
 
-__all__ = ["accounts", "budgets", "database", "deadletters", "doctor", "gates", "jobs", "keys", "schedules"]
+__all__ = ["accounts", "budgets", "database", "deadletters", "doctor", "gates", "jobs", "keys", "schedules", "secrets"]

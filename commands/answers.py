@@ -18,6 +18,7 @@ from domain.jobs.failures import Failure, Invalid
 from domain.jobs.job import ActorType, JsonObject, Origin
 from domain.text.redaction import redact
 from observability import logs
+from storage.postgres.execution import DatabaseError, trouble_of
 
 WIDTH_WITHOUT_TERMINAL = 200
 """A pipe has no width; ids must not be folded there."""
@@ -41,8 +42,19 @@ class FleetGroup(click.Group):
             logs.configure("WARNING")
         try:
             return super().invoke(ctx)
-        except Failure as failure:
-            raise click.ClickException(shown(redact(f"{failure.code}: {failure.reason}"))) from failure
+        except (Failure, DatabaseError) as error:
+            line = failure_line(error)
+            if line is None:
+                raise
+            raise click.ClickException(shown(redact(line))) from error
+
+
+def failure_line(error: Failure | DatabaseError) -> str | None:
+    """The one line that a command ends with; None for an error of the database's that only a traceback explains."""
+    trouble = trouble_of(error)
+    if trouble is not None:
+        return f"PostgreSQL: {trouble.finding}; {trouble.remedy}"
+    return f"{error.code}: {error.reason}" if isinstance(error, Failure) else None
 
 
 def operator(name: str) -> Origin:

@@ -22,5 +22,5 @@ def migrate(as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     settings = runtime().settings
     on_demand("storage.postgres.migrate:upgrade")(settings)
     publish_catalogue()
-    document = {"revision": newest_revision(settings), "job_types": [job_type.name for job_type in catalogue]}
+    document = {"revision": newest_revision(), "job_types": [job_type.name for job_type in catalogue]}
     show_document("database", document, as_json=as_json)

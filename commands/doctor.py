@@ -1,5 +1,6 @@
 """`celery -A tasks doctor`: what is wrong with this installation, and what to do about it."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +10,7 @@ from kombu import Connection
 from kombu.exceptions import OperationalError
 
 from commands.answers import json_option, show_rows
-from domain.jobs.failures import Failure
+from domain.jobs.failures import Failure, Invalid
 from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
 from engine.process.publisher import TRANSPORT_OPTIONS
@@ -17,6 +18,8 @@ from engine.process.runtime import Runtime, runtime
 from observability import logs
 from settings import DEVELOPMENT_SEALING_KEY, Settings
 from storage.accounts import accounts
+from storage.money import model_calls
+from storage.postgres.execution import DatabaseError
 from storage.postgres.readiness import Check, database_checks, installation_checks
 
 LARGEST_CLOCK_DIFFERENCE_S = 5.0
@@ -24,6 +27,8 @@ LARGEST_CLOCK_DIFFERENCE_S = 5.0
 WATCH_RENEWAL = timedelta(days=2)
 """Watches are renewed daily: one that missed two renewals is in trouble, though it lasts for seven days."""
 INSPECTION_S = 2.0
+KEY_REFUSED_WITHIN = timedelta(hours=1)
+"""Each job that asks the model fails when its key is refused; an hour after a new key was set nothing of it is left."""
 
 
 @click.command()
@@ -46,11 +51,23 @@ def examine(process: Runtime) -> Sequence[Check]:
         *settings_checks(settings),
         broker_check(settings),
         limits_check(process),
-        *database_checks(process.database, settings, [job_type.name for job_type in catalogue]),
-        *installation_checks(process.database),
-        _checked("clock", lambda: clock_check(process)),
+        *_of_the_database(process),
         *queue_checks(settings),
+        names_check(settings),
+    ]
+
+
+def _of_the_database(process: Runtime) -> Sequence[Check]:
+    try:
+        database = process.database
+    except Invalid as invalid:
+        return [Check("database URL", ok=False, finding=invalid.reason, remedy=f"mend {invalid.field}")]
+    return [
+        *database_checks(database, [job_type.name for job_type in catalogue]),
+        *installation_checks(database),
+        _checked("clock", lambda: clock_check(process)),
         _checked("watches", lambda: watch_check(process)),
+        _checked("model key", lambda: model_check(process)),
     ]
 
 
@@ -79,14 +96,17 @@ def broker_check(settings: Settings) -> Check:
     """Whether the broker takes connections, and knows what workers ask of it."""
     remedy = "start the broker and see that POSTROOM_BROKER_URL is right; jobs wait in PostgreSQL meanwhile"
     url = settings.broker_url.get_secret_value()
-    with Connection(url, transport_options=TRANSPORT_OPTIONS, connect_timeout=3) as connection:
-        try:
+    try:
+        with Connection(url, transport_options=TRANSPORT_OPTIONS, connect_timeout=3) as connection:
             connection.ensure_connection(max_retries=1, interval_start=0, timeout=3)
             if not _pops_many(connection):
                 finding = "does not know BLMPOP, by which workers take messages"
                 return Check("broker", ok=False, finding=finding, remedy="use Valkey, or Redis 7 or newer")
-        except (OperationalError, *connection.connection_errors) as error:
-            return Check("broker", ok=False, finding=f"did not answer: {type(error).__name__}", remedy=remedy)
+    except (LookupError, ValueError):
+        remedy = "mend POSTROOM_BROKER_URL: redis://host:6379/0 or amqp://user@host:5672/vhost"
+        return Check("broker", ok=False, finding="its URL cannot be read", remedy=remedy)
+    except (OperationalError, OSError) as error:
+        return Check("broker", ok=False, finding=f"did not answer: {type(error).__name__}", remedy=remedy)
     return Check("broker", ok=True, finding="answers")
 
 
@@ -110,7 +130,7 @@ def queue_checks(settings: Settings) -> Sequence[Check]:
         app.conf.broker_transport_options = TRANSPORT_OPTIONS
         try:
             found = app.control.inspect(timeout=INSPECTION_S).active_queues() or {}
-        except (OperationalError, OSError) as error:
+        except (OperationalError, OSError, LookupError, ValueError) as error:
             finding = f"the workers could not be asked: {type(error).__name__}"
             return [Check("workers", ok=False, finding=finding, remedy="mend the broker first")]
     consumers = {queue.value: 0 for queue in Queue}
@@ -118,6 +138,38 @@ def queue_checks(settings: Settings) -> Sequence[Check]:
         for name in {each["name"] for each in queues} & set(consumers):
             consumers[name] += 1
     return [_consumed(name, workers) for name, workers in consumers.items()]
+
+
+def names_check(settings: Settings) -> Check:
+    """Whether each worker has a name of its own: a command to one of two is heard by both, and Flower shows one."""
+    with Celery("doctor", broker=settings.broker_url.get_secret_value(), set_as_current=False) as app:
+        app.conf.broker_transport_options = TRANSPORT_OPTIONS
+        try:
+            answers = app.control.broadcast("ping", reply=True, timeout=INSPECTION_S) or []
+        except (OperationalError, OSError, LookupError, ValueError) as error:
+            finding = f"the workers could not be asked: {type(error).__name__}"
+            return Check("worker names", ok=False, finding=finding, remedy="mend the broker first")
+    counted = Counter(name for answer in answers for name in answer)
+    twice = ", ".join(sorted(name for name, times in counted.items() if times > 1))
+    if not twice:
+        return Check("worker names", ok=True, finding="each is one worker's")
+    remedy = "give each worker a name of its own: celery -A tasks worker -n <name>@%h"
+    return Check("worker names", ok=False, finding=f"several workers are named {twice}", remedy=remedy)
+
+
+def model_check(process: Runtime) -> Check:
+    """Whether the language model's key is set, and was not refused lately."""
+    if not process.settings.anthropic_api_key.get_secret_value():
+        production = process.settings.environment == "production"
+        remedy = "set POSTROOM_ANTHROPIC_API_KEY"
+        return Check("model key", ok=not production, finding="none is set: no mail is classified", remedy=remedy)
+    with process.database.ledger() as tx:
+        refused = model_calls.refused_keys(tx, within=KEY_REFUSED_WITHIN)
+    if refused:
+        remedy = "set POSTROOM_ANTHROPIC_API_KEY to a key that is valid, and start the workers anew"
+        finding = f"{refused} jobs of the last hour were refused for it"
+        return Check("model key", ok=False, finding=finding, remedy=remedy)
+    return Check("model key", ok=True, finding="set, and not refused within the last hour")
 
 
 def clock_check(process: Runtime) -> Check:
@@ -154,8 +206,8 @@ def _pops_many(connection: Connection) -> bool:
 def _checked(name: str, check: Callable[[], Check]) -> Check:
     try:
         return check()
-    except Failure as failure:
-        return Check(name, ok=False, finding=f"could not be asked: {failure.reason}", remedy="mend the database first")
+    except (Failure, DatabaseError):
+        return Check(name, ok=False, finding="could not be asked", remedy="mend the database first")
 
 
 def _consumed(queue: str, workers: int) -> Check:

@@ -23,7 +23,7 @@ def healthz() -> JsonObject:
 def readyz(request: Request, response: Response) -> JsonObject:
     """Both roles reach the database, the schema is this release's, the catalogue is known; 503 names what is not so."""
     resources = resources_of(request)
-    checks = database_checks(resources.database, resources.settings, NEEDED_JOB_TYPES)
+    checks = database_checks(resources.database, NEEDED_JOB_TYPES)
     ready = all(check.ok for check in checks)
     if not ready:
         response.status_code = status.HTTP_503_SERVICE_UNAVAILABLE

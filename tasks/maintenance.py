@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from threading import Event
+from uuid import UUID
 
 from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
@@ -11,6 +12,7 @@ from domain.jobs.retention import FIRST_ID, follow_up_key, next_place, pause_aft
 from domain.payloads import gmail
 from domain.payloads.maintenance import (
     ChargeLostReservationsPayload,
+    CheckInvariantsPayload,
     CheckWatchesPayload,
     DeleteFinishedJobsPayload,
     FallbackSyncPayload,
@@ -26,7 +28,7 @@ from engine.context import JobContext
 from engine.process.map_in_threads import map_in_threads
 from storage.access import api_requests
 from storage.accounts import accounts, expected_writes, fan_out
-from storage.ledger import audit, end_hooks, retention
+from storage.ledger import audit, end_hooks, invariants, retention
 from storage.money import spending
 from storage.postgres.database import Transaction
 
@@ -131,6 +133,32 @@ def charge_lost_reservations(ctx: JobContext, _payload: ChargeLostReservationsPa
             break
         ctx.check()
     return Done({"charged": charged})
+
+
+@job(queue=Queue.MAINTENANCE, audits=("invariant.violated",))
+def check_invariants(ctx: JobContext, _payload: CheckInvariantsPayload) -> Outcome:
+    """Raise the alarm for rows of the ledger that contradict each other, among its newest jobs: each is a bug."""
+    wrong: list[str] = []
+    for look in invariants.BOUNDED:
+        with ctx.fleet() as tx:
+            wrong += look(tx)
+        ctx.check()
+    before: UUID | None = invariants.NEWEST
+    for _ in range(MOST_BATCHES):
+        if before is None or len(wrong) > invariants.MOST:
+            break
+        with ctx.fleet() as tx:
+            gaps = invariants.audit_gaps(tx, before=before, batch=BATCH)
+        wrong, before = [*wrong, *gaps.wrong], gaps.before
+        ctx.check()
+
+    def write(tx: Transaction) -> None:
+        for each in wrong[: invariants.MOST]:
+            audit.append(tx, ctx.job, "invariant.violated", {"violation": each[:1000]})
+        if wrong:
+            tx.after_commit(lambda: ctx.log.error("invariants_violated", violations=len(wrong), first=wrong[0][:1000]))
+
+    return Done({"violations": len(wrong)}, writes=write)
 
 
 @job(queue=Queue.MAINTENANCE)

@@ -27,9 +27,9 @@ move moved my name new not of option or original output overdue own owner packed
 permanent pinned place plan policy pool probe process producer profile prompt publisher push qos queue raw reader
 recipient record recorded ref refreshed refused registry reply request requested reserved result retry role row rule run
 runtime safety scheduler schema scope sealed sealer secure sender sent series server service session setting settled
-signal size slot source spec spent stack standing state statement status stop stored strategy subject sync synced table
-task tenant text thread time timeline to transaction transient transport turn type unauthorised unavailable uncertain
-unique unreadable used user value verb version view wait watch weight with worker write writer
+secret signal size slot source spec spent stack standing state statement status stop stored strategy subject sync synced
+table task tenant text thread time timeline to transaction transient transport turn type unauthorised unavailable
+uncertain unique unreadable used user value verb version view wait watch weight with worker write writer
 """
 """English, and terms of mail, queues, databases, Python and Celery."""
 LEAVING = ""

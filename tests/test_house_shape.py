@@ -23,7 +23,6 @@ BY_STRING = {
     "observability.on_demand": "metrics and traces are off by default, and their packages cost memory and time",
     "providers.on_demand": "a vendor's package costs tens of MiB, and most processes need none",
     "storage.secrets.sealing": "the ciphers' package costs 6 MiB, and most processes seal nothing",
-    "storage.postgres.readiness": "Alembic costs 10 MiB, and only readiness and migrations need it",
     "sandbox.servers.wheel_binaries": "looks for an installed package, and imports nothing of ours",
     "bench.peers.with_huey": "its own program finds its tasks by a module's name",
 }

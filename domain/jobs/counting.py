@@ -18,6 +18,7 @@ from domain.jobs.metrics import (
     SPENT_ATTEMPTS,
     STARTED,
     SUCCEEDED,
+    VIOLATIONS,
     Metric,
 )
 from domain.jobs.queues import Queue
@@ -154,6 +155,7 @@ _ADDS: Mapping[str, Callable[[Counted], Iterable[tuple[Metric, str, float]]]] = 
     "job.deadlettered": _died,
     "job.canceled": _canceled,
     "job.retried": _retried,
+    "invariant.violated": lambda group: [(VIOLATIONS, "", group.events)],
 }
 """What each event that is counted adds."""
 

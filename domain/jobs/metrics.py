@@ -98,6 +98,13 @@ SPENT_ATTEMPTS = Metric(
     ATTEMPTS,
 )
 DEAD_LETTERS = Metric("deadletter_total", COUNTER, LOG, JOB, "Jobs that became dead letters.")
+VIOLATIONS = Metric(
+    "invariant_violations_total",
+    COUNTER,
+    LOG,
+    JOB,
+    "Rows of the ledger that `maintenance.check_invariants` found in contradiction: each is a bug, counted each time.",
+)
 COST = Metric(
     "jobs_cost_microcents_total",
     COUNTER,
@@ -168,6 +175,7 @@ METRICS = (
     DURATION,
     SPENT_ATTEMPTS,
     DEAD_LETTERS,
+    VIOLATIONS,
     COST,
     DEPTH,
     OLDEST,

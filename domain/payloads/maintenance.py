@@ -40,6 +40,10 @@ class ChargeLostReservationsPayload(Payload, job_type="maintenance.charge_lost_r
     """Nothing: the schedule says what and when."""
 
 
+class CheckInvariantsPayload(Payload, job_type="maintenance.check_invariants"):
+    """Nothing: the schedule says what and when."""
+
+
 class RunEndHookPayload(Payload, job_type="maintenance.run_end_hook"):
     """Which job ended without its end-of-job hook, and why: the hook raised, waited, timed out or was deferred."""
 

@@ -34,6 +34,7 @@ from engine.worker.lease import LeaseKeeper, renew
 from engine.worker.watchdog import ENDING_S, LOOK_S, Watchdog, end_without, report_deaths
 from observability import logs
 from storage.ledger import recovery
+from storage.postgres.readiness import database_checks
 
 log = structlog.get_logger(__name__)
 
@@ -59,6 +60,7 @@ class FleetWorker(DrainingWorker):
         """Take part in the fleet, with a lease before anything can be claimed."""
         super().on_init_blueprint()
         spare_the_collector()
+        end_if_it_can_never_work()
         signals.worker_shutting_down.connect(self.begin_grace)
         signals.worker_shutdown.connect(return_claims, weak=False)
         report_deaths()
@@ -186,6 +188,17 @@ def spare_the_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECT_EVERY)
+
+
+def end_if_it_can_never_work() -> None:
+    """End with one line when a setting or the database must be mended first; a database that is away is waited for."""
+    try:
+        found = database_checks(runtime().database)
+    except Failure as failure:
+        raise SystemExit(f"Error: {failure.reason}") from None
+    for check in found:
+        if not check.ok and check.lasts:
+            raise SystemExit(f"Error: {check.name}: {check.finding}; {check.remedy}")
 
 
 def keep_lease() -> LeaseKeeper:

@@ -1,7 +1,7 @@
 """What the language model was paid for, recorded call by call whatever became of the answer."""
 
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from storage.postgres.database import Transaction
@@ -42,3 +42,8 @@ def spent_since(tx: Transaction, org_id: UUID, since: datetime) -> Spent:
     """What an org has spent on the model since then."""
     row = tx.run("sum_model_cost", org_id=org_id, since=since)[0]
     return Spent(row.cost_microcents, row.calls)
+
+
+def refused_keys(tx: Transaction, *, within: timedelta) -> int:
+    """How many jobs failed within this time because our key was refused, up to 100."""
+    return int(tx.run("count_refused_keys", within=within)[0].refused)

@@ -1,7 +1,6 @@
 """Connections and transactions: the ledger role for the frame, the tenant role with its org sealed in for handlers."""
 
 import hashlib
-import hmac
 import json
 import os
 import socket
@@ -14,7 +13,7 @@ from uuid import UUID
 import psycopg
 from pydantic_core import from_json
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import URL
 from sqlalchemy.exc import DisconnectionError
 
 from domain.jobs.failures import Forbidden
@@ -22,11 +21,10 @@ from settings import Settings
 from storage.postgres.bounded import ANSWER_MARGIN_S, BoundedConnection, connect_bounded
 from storage.postgres.closed_connections import replace_closed
 from storage.postgres.execution import ConnectionLost, Row, fetch, prepare_connection, translated
+from storage.postgres.logins import LEDGER_ROLE, TENANT_ROLE, role_url
 from storage.postgres.queries import statement
 from storage.postgres.sessions import reset_session, restore_settings, startup_options
 
-LEDGER_ROLE = "postroom_ledger"
-TENANT_ROLE = "postroom_tenant"
 PINNED_TIMEOUT_S = 10.0
 """The longest statement on the connection for claims and settlements; a hook that hangs delays them by as much."""
 PINNED_LOCK_TIMEOUT_S = 1.0
@@ -228,21 +226,6 @@ class Database:
     def _read_seal_key(self) -> str:
         with self.ledger() as transaction:
             return str(transaction.raw("select secret from tenant_seal")[0][0])
-
-
-def role_url(settings: Settings, role: str) -> URL:
-    """The URL by which a role logs in: its own setting, or the owner's URL with the role's name and password."""
-    given = settings.ledger_database_url if role == LEDGER_ROLE else settings.tenant_database_url
-    if given is not None:
-        return make_url(given.get_secret_value()).set(drivername="postgresql+psycopg")
-    owner = make_url(settings.database_url.get_secret_value())
-    return owner.set(drivername="postgresql+psycopg", username=role, password=role_password(settings, role))
-
-
-def role_password(settings: Settings, role: str) -> str:
-    """The password that migrations give a role whose URL is derived; follows from the sealing key."""
-    key = settings.sealing_keys.get_secret_value().split(",")[0]
-    return hmac.new(key.encode(), role.encode(), hashlib.sha256).hexdigest()
 
 
 @contextmanager

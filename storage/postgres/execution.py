@@ -17,6 +17,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from domain.jobs.failures import ClaimLost, Forbidden, Invalid, Transient
 from storage.postgres.arrays import Packed, PackedDumper
+from storage.postgres.logins import MIGRATE, SILENT, Cause, refusal
 
 PARAMETER = re.compile(r"%\((\w+)\)s")
 
@@ -42,9 +43,32 @@ of PostgreSQL's own (53400, 54000) is neither: the statement is to blame, and is
 
 
 class DatabaseUnavailable(Transient):
-    """PostgreSQL cannot be reached now."""
+    """PostgreSQL cannot be reached now; `trouble` says why, where that is known."""
 
     code = "database.unavailable"
+
+    def __init__(self, reason: str, trouble: Cause = SILENT) -> None:
+        """Keep the reason, and the cause behind it."""
+        super().__init__(reason)
+        self.trouble = trouble
+
+
+UNMIGRATED = frozenset({"42P01", "42703", "42883", "3F000"})
+"""What PostgreSQL says of a table, column, function or schema that it does not have."""
+
+
+def trouble_of(error: Exception) -> Cause | None:
+    """What of the installation is to blame for a statement that failed; None when that cannot be said."""
+    if isinstance(error, StatementAborted):
+        return None
+    if isinstance(error, DatabaseUnavailable):
+        return error.trouble
+    code = getattr(error, "sqlstate", None) or getattr(error.__cause__, "sqlstate", None)
+    if code in UNMIGRATED:
+        return Cause("the database is not migrated to this release", MIGRATE)
+    if isinstance(error, Forbidden) and code == "42501":
+        return Cause(f"a right is missing: {error.reason}", f"{MIGRATE}; `doctor` lists the rights that are wrong")
+    return None
 
 
 class StatementAborted(DatabaseUnavailable):
@@ -175,8 +199,10 @@ def _unavailable(error: BaseException | None, code: str | None) -> DatabaseUnava
     """What a repetition of the statement may mend; psycopg's kinds of errors do not say, for 27000 is operational."""
     name = type(error).__name__
     if code is None:
-        lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-        return DatabaseUnavailable(name) if lost else None
+        if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+            return None
+        refused = refusal(str(error))
+        return DatabaseUnavailable(refused.finding, refused) if refused else DatabaseUnavailable(name)
     if AWAY.match(code):
         return DatabaseUnavailable(name)
     return StatementAborted(name) if ABORTED.match(code) else None

@@ -1,7 +1,6 @@
 """Whether the database can serve this release: both roles, the schema, the catalogue; each answer says what to do."""
 
 import hashlib
-import importlib
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -9,11 +8,11 @@ from pathlib import Path
 
 from domain.jobs.failures import Failure
 from domain.jobs.job import SYSTEM_ORG
-from settings import Settings
-from storage.postgres.database import LEDGER_ROLE, TENANT_ROLE, Database, Transaction
+from storage.postgres.database import Database, Transaction
+from storage.postgres.execution import DatabaseError, trouble_of
+from storage.postgres.logins import LEDGER_ROLE, MIGRATE, SILENT, TENANT_ROLE
 
 MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
-MIGRATE = "run `celery -A tasks database migrate`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +23,16 @@ class Check:
     ok: bool
     finding: str
     remedy: str = ""
+    lasts: bool = True
+    """Whether waiting does not help, when it is not well."""
 
 
-def database_checks(database: Database, settings: Settings, job_types: Collection[str]) -> tuple[Check, ...]:
+def database_checks(database: Database, job_types: Collection[str] = ()) -> tuple[Check, ...]:
     """Examine everything that a process needs of PostgreSQL; never raises because something is wrong."""
     return (
         _guarded("ledger role", lambda: _logged_in(database.ledger(), LEDGER_ROLE)),
         _guarded("tenant role", lambda: _logged_in(database.tenant(SYSTEM_ORG), TENANT_ROLE)),
-        _guarded("migrations", lambda: _migrations(database, settings)),
+        _guarded("migrations", lambda: _migrations(database)),
         _guarded("catalogue", lambda: _catalogue(database, job_types)),
     )
 
@@ -52,19 +53,19 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
 
 
-def newest_revision(settings: Settings) -> str | None:
+def newest_revision(folder: Path = MIGRATIONS) -> str:
     """The migration that this release ends with."""
-    # Every worker loads its commands, and this with them; Alembic is loaded by who asks, for it would cost each 8 MiB.
-    head: str | None = importlib.import_module("storage.postgres.migrate").newest_revision(settings)
-    return head
+    return (folder / "HEAD").read_text(encoding="utf-8").strip()
 
 
 def _guarded(name: str, check: Callable[[], Check]) -> Check:
     try:
         return check()
-    except Failure as failure:
-        remedy = "start PostgreSQL and see that the database URL is right; if it is new, " + MIGRATE
-        return Check(name, ok=False, finding=f"PostgreSQL did not answer: {failure.reason}", remedy=remedy)
+    except (Failure, DatabaseError) as error:
+        trouble = trouble_of(error) or SILENT
+        return Check(
+            name, ok=False, finding=f"PostgreSQL: {trouble.finding}", remedy=trouble.remedy, lasts=trouble.lasts
+        )
 
 
 def _logged_in(transaction: AbstractContextManager[Transaction], role: str) -> Check:
@@ -79,14 +80,23 @@ def _logged_in(transaction: AbstractContextManager[Transaction], role: str) -> C
     return Check(name, ok=True, finding=f"logged in as {row.name}")
 
 
-def _migrations(database: Database, settings: Settings) -> Check:
-    newest = newest_revision(settings)
+def _migrations(database: Database) -> Check:
+    newest = newest_revision()
     with database.ledger() as tx:
         found = [row.version_num for row in tx.raw("select version_num from alembic_version")]
     if found == [newest]:
         return Check("migrations", ok=True, finding=f"at {newest}")
-    finding = f"the database is at {', '.join(found) or 'nothing'}, this release needs {newest}"
+    seen = ", ".join(found) or "nothing"
+    if _numbers(found) > _numbers([newest]):
+        # A release runs on the schema of the next one, or every process would drop out while it is deployed.
+        return Check("migrations", ok=True, finding=f"at {seen}, of a newer release than this one ({newest})")
+    finding = f"the database is at {seen}, this release needs {newest}"
     return Check("migrations", ok=False, finding=finding, remedy=MIGRATE)
+
+
+def _numbers(revisions: Collection[str]) -> int:
+    """How far the line of migrations is: the highest number that their names begin with."""
+    return max((int(name[:4]) for name in revisions if name[:4].isdigit()), default=0)
 
 
 def _closed_migrations() -> Check:

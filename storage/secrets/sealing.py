@@ -1,7 +1,7 @@
-"""Seals tokens at rest: a fresh data key per record, wrapped by a key of the settings, bound to the row it belongs to.
+"""Seals tokens and secrets: a fresh data key per record, wrapped by a key of the settings, bound to its row.
 
 A sealed record is `version (1) | key id (8) | nonce (12) | wrapped data key (48) | nonce (12) | ciphertext`. Both
-layers are AES-256-GCM; the account's id, the field's name and the record's own head are their associated data, so a
+layers are AES-256-GCM; the row's id, the field's name and the record's own head are their associated data, so a
 record that is copied to another row or column does not open.
 """
 
@@ -46,6 +46,27 @@ class Place:
     def bound(self) -> bytes:
         """The place as associated data."""
         return f"postroom:{self.account_id}:{self.field}".encode()
+
+    def __str__(self) -> str:
+        """The place in words."""
+        return f"the {self.field} of account {self.account_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class SecretPlace:
+    """Where a secret of an org belongs; it opens nowhere else."""
+
+    org_id: UUID
+    name: str
+
+    @property
+    def bound(self) -> bytes:
+        """The place as associated data; an account's begins with an id, this with a word."""
+        return f"postroom:org_secret:{self.org_id}:{self.name}".encode()
+
+    def __str__(self) -> str:
+        """The place in words."""
+        return f"the secret {self.name} of org {self.org_id}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -101,7 +122,7 @@ class Sealer:
         """The name of the key that seals; not secret."""
         return self._first.key_id
 
-    def seal(self, token: SecretStr, place: Place) -> SealedToken:
+    def seal(self, token: SecretStr, place: Place | SecretPlace) -> SealedToken:
         """Seal a token for one place, each time into different bytes."""
         head = _VERSION + self._first.key_id
         data_key, outer, inner = (
@@ -114,24 +135,22 @@ class Sealer:
         content = self._ciphers.encrypt(data_key, inner, token.get_secret_value().encode(), bound)
         return SealedToken(head + outer + wrapped + inner + content)
 
-    def open(self, sealed: SealedToken, place: Place) -> SecretStr:
+    def open(self, sealed: SealedToken, place: Place | SecretPlace) -> SecretStr:
         """The token; raises `SealBroken` when it was changed, moved, or sealed by a key that is not here."""
         data = sealed.data
         if len(data) < _SHORTEST or data[:1] != _VERSION:
-            raise SealBroken(f"the {place.field} of account {place.account_id} is no sealed record")
+            raise SealBroken(f"{place} is no sealed record")
         key = self._by_id.get(sealed.key_id)
         if key is None:
-            raise SealBroken(
-                f"the {place.field} of account {place.account_id} was sealed by a key that is not in the settings"
-            )
+            raise SealBroken(f"{place} was sealed by a key that is not in the settings")
         bound = data[:_HEAD] + place.bound
         outer, inner = data[_HEAD:_WRAPPED], data[_WRAPPED:]
         data_key = self._ciphers.decrypt(key.key, outer[:_NONCE], outer[_NONCE:], bound)
         content = data_key and self._ciphers.decrypt(data_key, inner[:_NONCE], inner[_NONCE:], bound)
         if content is None:
-            raise SealBroken(f"the {place.field} of account {place.account_id} was changed or moved here")
+            raise SealBroken(f"{place} was changed or moved here")
         return SecretStr(content.decode())
 
-    def reseal(self, sealed: SealedToken, place: Place) -> SealedToken:
+    def reseal(self, sealed: SealedToken, place: Place | SecretPlace) -> SealedToken:
         """The same token under the first key; the record itself when that key sealed it already."""
         return sealed if sealed.key_id == self.key_id else self.seal(self.open(sealed, place), place)

@@ -28,5 +28,5 @@ def test_a_database_out_of_reach_is_one_line(settings: Settings) -> None:
     install(Runtime(settings.model_copy(update={"database_url": away})))
     line = refusal(database, "migrate")
     install(None)
-    assert line.startswith("Error: database.unavailable")
+    assert line.startswith("Error: PostgreSQL: nobody listens at its address; start PostgreSQL")
     assert "hunter2" not in line

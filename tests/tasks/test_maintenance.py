@@ -235,3 +235,26 @@ def test_an_end_hook_that_could_not_run_is_called_again_until_it_can(env: MailEn
     assert follow_up["output"] == {"job_id": str(ended.job_id), "cause": "raised"}
     ((org_id, facts),) = hook_calls(env.database)
     assert (org_id, facts["job_id"], facts["output"]) == (env.account.org_id, str(ended.job_id), {"n": 1})
+
+
+def test_a_ledger_without_a_contradiction_raises_no_alarm(env: MailEnvironment) -> None:
+    assert keep_house(env, "maintenance.check_invariants")["output"] == {"violations": 0}
+    assert env.count("select count(*) from audit_log where event = 'invariant.violated'") == 0
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        ("update idempotency_keys set status = 'succeeded'", "its guard says succeeded"),
+        ("insert into serial_slots (serial_key, slot, job_id) select 'k', 1, gen_random_uuid()", "the slot 1 of k"),
+        ("update jobs set attempt = 2 where state = 'running'", "it ends in running, attempt 1"),
+    ],
+)
+def test_a_contradiction_in_the_ledger_is_audited(env: MailEnvironment, damage: str, words: str) -> None:
+    store = env.process.database
+    make_job_type(store)
+    claim_one(store, enqueue_one(store, env.account.org_id, idempotency_key="key"))
+    env.database.execute(damage.encode())
+    assert keep_house(env, "maintenance.check_invariants")["output"]["violations"] >= 1
+    told = "select count(*) from audit_log where event = 'invariant.violated' and data ->> 'violation' like %s"
+    assert env.count(told, f"%{words}%") >= 1

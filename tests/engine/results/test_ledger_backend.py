@@ -15,7 +15,7 @@ from domain.jobs.results import JobResult
 from engine.app import app
 from engine.process.runtime import Runtime, install
 from engine.results.metas import status_of
-from storage.postgres.database import role_url
+from storage.postgres.logins import role_url
 from storage.results import results
 from storage.results.results import Waiting
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org, make_settings

@@ -17,6 +17,7 @@ FLEET = {
     "counting": "how far the audit log of all orgs is counted",
     "job_totals": "what the metrics of the whole fleet show",
     "api_keys": "who may come in over HTTP; no handler's business",
+    "org_secrets": "the secrets of an org, sealed; a handler reads one by `postroom.org_secret`",
     "alembic_version": "which migration stands",
     "broker_epochs": "which data set of the broker the fleet last saw",
     "gates": "what must not run now, in any org",
@@ -29,7 +30,7 @@ FLEET = {
     "tenant_seal": "the secret behind the tenants' seals",
     "workers": "the processes that run jobs",
 }
-"""Tables that the tenant role cannot touch at all: all but the first have no org."""
+"""Tables that the tenant role cannot touch at all: most have no org."""
 
 CATALOGUE = {"job_types": "the code's own catalogue; the same for every org and written by none"}
 """Tables without an org that the tenant role may read and nothing more."""
@@ -295,6 +296,7 @@ FOR_TENANTS = {
     "looks_secret",  # pure
     "named_labels",  # pure
     "names_secret",  # pure
+    "org_secret",
     "repeat_end_hook",
     "settle_held",
 }

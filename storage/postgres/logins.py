@@ -1,0 +1,113 @@
+"""How a role logs in: its URL, and in plain words why PostgreSQL did not let it in."""
+
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass
+
+from pydantic import SecretStr
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from domain.jobs.failures import Invalid
+from settings import Settings
+
+LEDGER_ROLE = "postroom_ledger"
+TENANT_ROLE = "postroom_tenant"
+SCHEMES = frozenset({"postgresql", "postgres", "postgresql+psycopg"})
+MIGRATE = "run `celery -A tasks database migrate`"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why the database cannot serve: the cause without a name or a secret, and what to do about it.
+
+    `lasts` says that waiting does not help: somebody must mend a setting or the database.
+    """
+
+    finding: str
+    remedy: str
+    lasts: bool = True
+
+
+SILENT = Cause("it did not answer", "start PostgreSQL and see that the database URL is right", lasts=False)
+
+# libpq keeps the SQLSTATE of a refused login to itself, so the words of its message decide. A server that speaks
+# another language than English gives `SILENT`, which is still true.
+REFUSALS = (
+    (
+        r'database ".*" does not exist',
+        Cause("the database does not exist", f"create it, or mend its name in the database URL; then {MIGRATE}"),
+    ),
+    (
+        r'role ".*" does not exist',
+        Cause("the role does not exist", f"{MIGRATE}, which makes the roles, or mend the user in the database URL"),
+    ),
+    (
+        # With a password, PostgreSQL says the same for a role that does not exist.
+        "password authentication failed|no password supplied",
+        Cause(
+            "the password is wrong, or the role does not exist",
+            f"{MIGRATE} with this process's POSTROOM_SEALING_KEYS, from which the roles' passwords follow; or mend the"
+            " password in the role's own database URL",
+        ),
+    ),
+    ("is not permitted to log in", Cause("the role may not log in", "let an administrator run `alter role … login`")),
+    (
+        r"pg_hba\.conf",
+        Cause("the server admits no such login from this machine", "add a line for it to the server's pg_hba.conf"),
+    ),
+    (
+        "too many clients|too many connections|remaining connection slots",
+        Cause("it has no connection left", "raise max_connections, or lower POSTROOM_DATABASE_POOL_SIZE", lasts=False),
+    ),
+    ("starting up|shutting down|recovery", Cause("it is starting or stopping", "wait a moment", lasts=False)),
+    (
+        "Connection refused",
+        Cause(
+            "nobody listens at its address", "start PostgreSQL, or mend host and port in the database URL", lasts=False
+        ),
+    ),
+    (
+        "could not translate host name",
+        Cause(
+            "its host name is unknown",
+            "mend the host in the database URL; in a password, encode @, : and /",
+            lasts=False,
+        ),
+    ),
+)
+"""Words of a refusal, and what they mean; the first that fits counts."""
+
+
+def refusal(message: str) -> Cause | None:
+    """Why a login was refused, by the message of libpq; None for words that say nothing of a login."""
+    found = (trouble for words, trouble in REFUSALS if re.search(words, message))
+    return next(found, None)
+
+
+def read_url(given: SecretStr, setting: str) -> URL:
+    """A URL of PostgreSQL for psycopg; raises `Invalid` with the setting's name and without its content."""
+    try:
+        url = make_url(given.get_secret_value())
+    except (ArgumentError, ValueError):
+        raise Invalid(f"POSTROOM_{setting.upper()}", "is no URL, as postgresql://user@host:5432/database") from None
+    if url.drivername not in SCHEMES:
+        raise Invalid(f"POSTROOM_{setting.upper()}", "is no URL of PostgreSQL: it must begin with postgresql://")
+    return url.set(drivername="postgresql+psycopg")
+
+
+def role_url(settings: Settings, role: str) -> URL:
+    """The URL by which a role logs in: its own setting, or the owner's URL with the role's name and password."""
+    setting = "ledger_database_url" if role == LEDGER_ROLE else "tenant_database_url"
+    given: SecretStr | None = getattr(settings, setting)
+    if given is not None:
+        return read_url(given, setting)
+    owner = read_url(settings.database_url, "database_url")
+    return owner.set(username=role, password=role_password(settings, role))
+
+
+def role_password(settings: Settings, role: str) -> str:
+    """The password that migrations give a role whose URL is derived; follows from the sealing key."""
+    key = settings.sealing_keys.get_secret_value().split(",")[0]
+    return hmac.new(key.encode(), role.encode(), hashlib.sha256).hexdigest()

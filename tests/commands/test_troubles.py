@@ -1,0 +1,228 @@
+"""Each trouble of an installation is named with cause and remedy, in one line, by doctor, commands and worker."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import psycopg
+import pytest
+from pydantic import SecretStr
+
+from commands.doctor import broker_check, examine, model_check, names_check
+from domain.jobs.failures import Forbidden
+from domain.jobs.job import State
+from domain.jobs.lifecycle import Settlement
+from engine.process.runtime import Runtime
+from sandbox.servers.free_port import find_free_port
+from sandbox.servers.postgres_server import PostgresServer
+from settings import Settings
+from storage.ledger import ledger
+from storage.postgres.logins import refusal
+from storage.postgres.migrate import upgrade
+from storage.postgres.readiness import Check
+from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
+from tests.waiting import eventually
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def celery(*words: str, environment: Mapping[str, str], status: int = 1) -> str:
+    """What the real command ends with; never a traceback, and never a secret."""
+    ended = subprocess.run(  # noqa: S603  # our own command
+        [sys.executable, "-m", "celery", "-A", "tasks", *words],
+        cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    said = ended.stdout + ended.stderr
+    assert ended.returncode == status, said
+    assert "Traceback" not in said
+    assert "hunter2" not in said
+    return said
+
+
+def told(settings: Settings, **changed: str) -> dict[str, Check]:
+    """What the doctor says with these settings instead, by the name of the check."""
+    process = Runtime(settings.model_copy(update={name: SecretStr(value) for name, value in changed.items()}))
+    found = {check.name: check for check in examine(process)}
+    process.close()
+    assert "hunter2" not in str(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def walled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    """A migrated PostgreSQL that asks our roles for a password, and turns one user away."""
+    with PostgresServer(tmp_path_factory.mktemp("walled"), durable=False) as server:
+        upgrade(Settings(database_url=SecretStr(server.url())))
+        rules = server.data / "pg_hba.conf"
+        lines = ("postroom_ledger scram-sha-256", "postroom_tenant scram-sha-256", "turned_away reject")
+        added = "".join(f"host all {user} 127.0.0.1/32 {way}\n" for user, way in map(str.split, lines))
+        rules.write_text(added + rules.read_text())
+        with psycopg.connect(server.url(), autocommit=True) as owner:
+            owner.execute("create role sleeper nologin")
+            owner.execute("select pg_reload_conf()")
+            eventually(lambda: refused(server, "turned_away"), within=10, describe="pg_hba.conf was not read")
+        yield server
+
+
+def refused(server: PostgresServer, user: str) -> bool:
+    try:
+        psycopg.connect(server.url(), user=user, connect_timeout=2).close()
+    except psycopg.OperationalError as error:
+        return "pg_hba" in str(error)
+    return False
+
+
+def test_a_server_that_is_down_is_told_from_one_that_lets_nobody_in(settings: Settings) -> None:
+    found = told(settings, database_url=f"postgresql://postgres:hunter2@127.0.0.1:{find_free_port()}/x")
+    assert found["ledger role"].finding == "PostgreSQL: nobody listens at its address"
+    assert "start PostgreSQL" in found["ledger role"].remedy
+
+
+def test_a_database_that_does_not_exist_is_named(settings: Settings) -> None:
+    found = told(settings, database_url=settings.database_url.get_secret_value() + "_none")["ledger role"]
+    assert found.finding == "PostgreSQL: the database does not exist"
+    assert "create it" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("user", "finding"),
+    [
+        ("nobody_of_ours", "the role does not exist"),
+        ("sleeper", "the role may not log in"),
+        ("turned_away", "the server admits no such login from this machine"),
+        ("postroom_ledger:hunter2", "the password is wrong, or the role does not exist"),
+        ("postroom_ledger", "the password is wrong, or the role does not exist"),
+    ],
+)
+def test_each_refusal_of_a_login_has_its_own_words(
+    settings: Settings, walled: PostgresServer, user: str, finding: str
+) -> None:
+    url = walled.url().replace("postgres@", f"{user}@")
+    check = told(settings, database_url=walled.url(), ledger_database_url=url)["ledger role"]
+    assert check.finding == f"PostgreSQL: {finding}"
+    assert check.remedy
+
+
+def test_a_wrong_sealing_key_shows_as_a_wrong_password(settings: Settings, walled: PostgresServer) -> None:
+    assert told(settings, database_url=walled.url())["ledger role"].ok
+    check = told(settings, database_url=walled.url(), sealing_keys="hunter2hunter2")["ledger role"]
+    assert "POSTROOM_SEALING_KEYS" in check.remedy
+
+
+@pytest.mark.parametrize(
+    ("url", "finding"),
+    [("hunter2", "is no URL"), ("postgresql://u@h:hunter2/x", "is no URL"), ("mysql://u:hunter2@h/x", "postgresql://")],
+)
+def test_a_url_that_cannot_be_read_is_named_by_its_setting(settings: Settings, url: str, finding: str) -> None:
+    check = told(settings, database_url=url)["database URL"]
+    assert finding in check.finding
+    assert check.remedy == "mend POSTROOM_DATABASE_URL"
+    environment = {"POSTROOM_DATABASE_URL": url, "POSTROOM_BROKER_URL": settings.broker_url.get_secret_value()}
+    assert "POSTROOM_DATABASE_URL" in celery("jobs", "list", environment=environment)
+
+
+@pytest.mark.parametrize("url", ["nonsense://hunter2", "redis://h:hunter2/0"])
+def test_a_broker_url_that_cannot_be_read_is_named(settings: Settings, url: str) -> None:
+    check = broker_check(settings.model_copy(update={"broker_url": SecretStr(url)}))
+    assert (check.ok, check.finding) == (False, "its URL cannot be read")
+
+
+def test_an_unmigrated_database_ends_every_command_with_one_line(
+    settings: Settings, empty_database_url: str, broker_url: str
+) -> None:
+    found = told(settings, database_url=empty_database_url)
+    for name in ("tenant role", "migrations", "catalogue"):
+        assert found[name].finding == "PostgreSQL: the database is not migrated to this release"
+        assert found[name].remedy == "run `celery -A tasks database migrate`"
+    environment = {"POSTROOM_DATABASE_URL": empty_database_url, "POSTROOM_BROKER_URL": broker_url}
+    for words in (("jobs", "list"), ("accounts", "list"), ("deadletters", "list"), ("worker", "-Q", "default")):
+        assert "database migrate" in celery(*words, environment=environment).splitlines()[-1]
+    assert "not migrated" in celery("doctor", environment=environment)
+
+
+def test_a_worker_ends_with_the_cause_when_its_database_does_not_exist(settings: Settings) -> None:
+    url = settings.database_url.get_secret_value() + "_none"
+    environment = {"POSTROOM_DATABASE_URL": url, "POSTROOM_BROKER_URL": settings.broker_url.get_secret_value()}
+    last = celery("worker", "-Q", "default", environment=environment).splitlines()[-1]
+    assert last.startswith("Error: ledger role: PostgreSQL: the database does not exist; create it")
+
+
+def test_a_newer_schema_serves_and_is_not_to_be_migrated(
+    settings: Settings, process: Runtime, database: psycopg.Connection
+) -> None:
+    database.execute("update alembic_version set version_num = '9999_pre_later'")
+    check = {check.name: check for check in examine(process)}["migrations"]
+    assert check.ok
+    assert "newer release" in check.finding
+    with pytest.raises(Forbidden, match="a newer release has migrated"):
+        upgrade(settings)
+
+
+def test_a_wrong_grant_is_named(process: Runtime, database: psycopg.Connection) -> None:
+    database.execute("revoke select on alembic_version from postroom_ledger")
+    check = {check.name: check for check in examine(process)}["migrations"]
+    assert check.finding == "PostgreSQL: a right is missing: permission denied for table alembic_version"
+    assert "database migrate" in check.remedy
+
+
+def test_settings_under_which_no_lease_holds_end_with_one_line() -> None:
+    said = celery("doctor", environment={"POSTROOM_LEASE_S": "10", "POSTROOM_HEARTBEAT_S": "9"})
+    reason = "heartbeat_s: 9 is more than half of lease_s (10): one late renewal would lose every job"
+    assert said.strip() == f"Error: settings: {reason}"
+    said = celery("jobs", "list", environment={"POSTROOM_BURST": "hunter2"})
+    assert said.startswith("Error: settings: POSTROOM_BURST: ")
+
+
+def test_a_refused_model_key_is_named(settings: Settings, process: Runtime, database: psycopg.Connection) -> None:
+    strict = Runtime(settings.model_copy(update={"environment": "production"}))
+    assert not model_check(strict).ok
+    strict.close()
+    given = Runtime(settings.model_copy(update={"anthropic_api_key": SecretStr("hunter2")}))
+    assert model_check(given).ok
+    make_job_type(process.database)
+    job_id = enqueue_one(process.database, make_org(database))
+    refused_one = claim_one(process.database, job_id)
+    error = {"code": "anthropic.unauthorised"}
+    with process.database.ledger() as tx:
+        ledger.settle(tx, [Settlement(refused_one.job_id, refused_one.token, State.FAILED, error=error)])
+    assert "1 jobs of the last hour" in model_check(given).finding
+    given.close()
+
+
+def test_two_workers_of_one_name_are_found(settings: Settings, tmp_path: Path) -> None:
+    environment = os.environ | {
+        "POSTROOM_DATABASE_URL": settings.database_url.get_secret_value(),
+        "POSTROOM_BROKER_URL": settings.broker_url.get_secret_value(),
+    }
+    assert names_check(settings).ok
+    command = [
+        sys.executable,
+        "-m",
+        "celery",
+        "-A",
+        "tasks",
+        "worker",
+        "-n",
+        "twin@here",
+        "-Q",
+        "planning",
+        "-P",
+        "solo",
+    ]
+    with (tmp_path / "log").open("wb") as log:
+        workers = [subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log) for _ in "12"]  # noqa: S603  # our own command
+        try:
+            eventually(lambda: not names_check(settings).ok, within=60, describe="two of one name were not found")
+            assert "twin@here" in names_check(settings).finding
+        finally:
+            for worker in workers:
+                worker.terminate()
+            for worker in workers:
+                worker.wait(30)
+
+
+@pytest.mark.parametrize("words", ["", "server closed the connection unexpectedly", "no answer within 18.0 s"])
+def test_what_says_nothing_of_a_login_is_no_refusal(words: str) -> None:
+    assert refusal(words) is None
