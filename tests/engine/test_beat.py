@@ -11,9 +11,9 @@ from storage.postgres.execution import DatabaseUnavailable
 from tasks import celery as app
 
 
-def test_a_name_of_the_schedule_becomes_a_payload_without_fields() -> None:
+def test_a_name_of_the_schedule_becomes_a_payload_without_values() -> None:
     assert tick_payload("maintenance.full_sync") == FullSyncPayload()
-    assert all(tick_payload(name).document() == {} for name in EVERY)
+    assert all(set(tick_payload(name).document().values()) <= {None} for name in EVERY)
 
 
 @pytest.mark.parametrize(
