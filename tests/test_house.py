@@ -70,6 +70,7 @@ MAKE_JOBS = {
     "domain.payloads.payload",  # the one place where a payload becomes a job
     "domain.jobs.job",  # a child: the same job with its parent's org and origin
     "domain.jobs.contract",  # what a foreign service hands over
+    "domain.jobs.job_request",  # what a client of the HTTP door asks for
     "storage.operators.replays",  # a dead letter's own payload once more
     "storage.operators.retries",  # an ended job's own payload once more
     "bench",  # measures the ledger's verbs by themselves

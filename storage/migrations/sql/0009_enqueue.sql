@@ -1,17 +1,20 @@
 -- The doors of enqueueing again (0001_enqueue.sql): each checks the payload by its published shape, and an id names one job of one org.
 
 -- Whether the job that has an id is of this org and type; raises PR002 when it is not: its org would lose the job that it asked for.
+-- found_org, found_type: of a job of the same statement, whose row is not to be seen yet.
 -- Sees what another transaction has committed meanwhile, as a part of the statement that found the id taken would not.
-create function postroom.is_same_job(of_id uuid, of_org uuid, of_type text) returns boolean
+create function postroom.is_same_job(of_id uuid, of_org uuid, of_type text, found_org uuid, found_type text) returns boolean
 language plpgsql volatile set search_path = pg_catalog, public, pg_temp as $$
 begin
-  if exists (select from jobs j where j.id = of_id and (j.org_id <> of_org or j.job_type <> of_type)) then
+  if found_org <> of_org or found_type <> of_type
+    or exists (select from jobs j where j.id = of_id and (j.org_id <> of_org or j.job_type <> of_type))
+  then
     perform postroom.refuse('job_id', 'belongs to another job');
   end if;
   return true;
 end
 $$;
-revoke execute on function postroom.is_same_job(uuid, uuid, text) from public;
+revoke execute on function postroom.is_same_job(uuid, uuid, text, uuid, text) from public;
 
 -- Inserts jobs, their guards and their audit events in the caller's transaction; all of a batch in one statement.
 -- requests: a JSON array of objects (job_type, org_id, payload, and the optional fields of the job contract).
@@ -45,7 +48,7 @@ begin
 
   return query
   with known_types as (
-    select name as known_as, t as row, t.* from job_types t union all select unnest(aliases), t, t.* from job_types t
+    select name as known_as, t.* from job_types t union all select unnest(aliases), t.* from job_types t
   ),
   asked as materialized (
     select r.*, c.*, t.name as type_name, t.queue as type_queue,
@@ -84,7 +87,7 @@ begin
     join known_types t on t.known_as = r.asked_type
     cross join lateral (
       select case when not (believes and coalesce((o.body -> 'checked') = 'true', false)) then
-        postroom.accept_payload(t.row, (o.body ->> 'payload_version')::integer, coalesce(o.body -> 'payload', '{}')) end as document
+        postroom.accept_payload(t.name, (o.body ->> 'payload_version')::integer, coalesce(o.body -> 'payload', '{}')) end as document
     ) as accepted
     cross join lateral (
       select coalesce(accepted.document -> 'payload', o.body -> 'payload', '{}') as payload,
@@ -158,9 +161,8 @@ begin
   )
   select p.place, p.winner, p.type_name, p.type_queue,
     -- Not found by its id although nobody else has its key: the id is taken.
-    case
-      when i.id is null and p.wins then postroom.is_same_job(p.id, p.org_id, p.type_name) is null
-      when (i.org_id, i.job_type::text) <> (p.org_id, p.type_name) then postroom.refuse('job_id', 'belongs to another job')
+    case when p.wins and (i.id is null or i.org_id <> p.org_id or i.job_type <> p.type_name)
+      then not postroom.is_same_job(p.id, p.org_id, p.type_name, i.org_id, i.job_type) and i.id is not null
       else i.id is not null end,
     i.published_at is not null, p.light
   from placed p left join inserted i on i.id = p.id and p.wins

@@ -122,22 +122,24 @@ $$;
 -- Checks a payload of whom nobody has checked it, and returns {"payload": in its canonical form, "version": of its shape}. Raises PR002
 -- with the field and the reason. A caller that names no version means the newest one whose shape fits. A version whose shape nobody
 -- published is older than this table's column: it is taken as it is, in the canonical form of the newest.
-create function postroom.accept_payload(of_type job_types, given_version integer, payload jsonb) returns jsonb
+create function postroom.accept_payload(type_name text, given_version integer, payload jsonb) returns jsonb
 language plpgsql set search_path = pg_catalog, public, pg_temp as $$
 declare
-  shapes jsonb := of_type.payload_shapes;
+  of_type job_types;
+  shapes jsonb;
   shape jsonb;
-  version integer := coalesce(given_version, of_type.payload_version);
+  version integer;
   problem text;
   other record;
   missing text;
 begin
-  if payload is null or jsonb_typeof(payload) <> 'object' then
-    perform postroom.refuse('payload', 'Input should be a valid dictionary');
-  elsif octet_length(payload::text) > 262144 then
-    perform postroom.refuse('payload', 'has more than 262144 bytes');
-  elsif jsonb_path_exists(payload, 'strict $.**{65}') then
-    perform postroom.refuse('payload', 'nests more than 64 levels deep');
+  select t.* into of_type from job_types t where t.name = type_name;
+  shapes := of_type.payload_shapes;
+  version := coalesce(given_version, of_type.payload_version);
+  if payload is null or jsonb_typeof(payload) <> 'object' or octet_length(payload::text) > 262144
+    or jsonb_path_exists(payload, 'strict $.**{65}')
+  then
+    perform postroom.refuse_payload(payload);
   elsif version < 1 then
     perform postroom.refuse('payload_version', 'Input should be greater than or equal to 1');
   elsif version > of_type.payload_version then
@@ -167,4 +169,4 @@ begin
 end
 $$;
 revoke execute on function postroom.misfit(jsonb, jsonb), postroom.canonical_uuid(text), postroom.payload_misfit(jsonb, jsonb),
-  postroom.canonical_payload(jsonb, jsonb), postroom.accept_payload(job_types, integer, jsonb) from public;
+  postroom.canonical_payload(jsonb, jsonb), postroom.accept_payload(text, integer, jsonb) from public;
