@@ -72,6 +72,7 @@ MAKE_JOBS = {
     "domain.jobs.job",  # a child: the same job with its parent's org and origin
     "domain.jobs.contract",  # what a foreign service hands over
     "storage.schedules.schedules",  # a schedule's own payload, at each of its times
+    "domain.jobs.job_request",  # what a client of the HTTP door asks for
     "storage.operators.replays",  # a dead letter's own payload once more
     "storage.operators.retries",  # an ended job's own payload once more
     "bench",  # measures the ledger's verbs by themselves

@@ -1,5 +1,6 @@
 """The job contract: what any service must say when it hands over a job (docs: seeds.md#004-contract)."""
 
+import json
 from datetime import datetime
 from typing import Annotated, Any, Self
 from uuid import UUID
@@ -14,13 +15,26 @@ JOB_TYPE_PATTERN = r"[A-Za-z_]+(\.[A-Za-z_]+){0,3}"
 """A name or an alias of a job type: up to four words with dots between them."""
 LONGEST_JOB_TYPE = 100
 
+LARGEST_PAYLOAD = 262144
+"""Bytes as JSON: ids and plain values, no mail and no files."""
+
+WORDS = {
+    "uuid_": "Input should be a valid UUID",
+    "int_": "Input should be a valid integer",
+    "date_": "Input should be a valid date",
+    "datetime_": "Input should be a valid datetime",
+}
+"""What is said of all errors whose kind begins so; the ledger says the same (`postroom.misfit`)."""
+
 Text = Field(min_length=1, max_length=200)
 
 
 def readable(payload: JsonObject) -> JsonObject:
-    """The payload, unless it is too deep to be read again; raises `ValueError` as pydantic's validators do."""
+    """The payload, unless it is too large, or too deep to be read again; raises `ValueError` as pydantic wants it."""
     if nests_too_deep(payload):
         raise ValueError(f"nests more than {MOST_LEVELS} levels deep")
+    if len(json.dumps(payload, ensure_ascii=False).encode("utf-8", "surrogatepass")) > LARGEST_PAYLOAD:
+        raise ValueError(f"has more than {LARGEST_PAYLOAD} bytes")
     return payload
 
 
@@ -75,8 +89,12 @@ class JobContract(BaseModel):
 def first_problem(error: ValidationError, under: str = "") -> Invalid:
     """The first problem of a validation, as field and reason; never the offending value, which may be a secret."""
     problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    if problem["type"] == "json_invalid":
+        # It was JSON: what its reader refuses is half of a surrogate pair.
+        return Invalid("text", "carries a character that PostgreSQL cannot store")
     path = ".".join(str(part) for part in problem["loc"]) or "document"
-    return Invalid(f"{under}{path}", problem["msg"])
+    kind = next((kind for kind in WORDS if problem["type"].startswith(kind)), None)
+    return Invalid(f"{under}{path}", WORDS[kind] if kind else problem["msg"].removeprefix("Value error, "))
 
 
 def parse_time(text: str, field: str) -> datetime:

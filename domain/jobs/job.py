@@ -71,6 +71,8 @@ class NewJob(NamedTuple):
     parent_id: UUID | None = None
     replay_of: UUID | None = None
     created_at: datetime | None = None
+    is_checked: bool = False
+    """Whether the class of this version has checked the payload and written it; else the ledger checks its shape."""
 
 
 class Hint(NamedTuple):
@@ -136,6 +138,7 @@ class ClaimedJob(NamedTuple):
             priority=new.priority,
             parent_id=self.job_id,
             replay_of=new.replay_of,
+            is_checked=new.is_checked,
         )
 
 

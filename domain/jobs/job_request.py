@@ -9,7 +9,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from domain.jobs.contract import JOB_TYPE_PATTERN, LONGEST_JOB_TYPE, first_problem, readable
 from domain.jobs.failures import Invalid
-from domain.jobs.job import JsonObject
+from domain.jobs.job import JsonObject, NewJob, Origin
 
 KEY_FIELD = "idempotency_key"
 
@@ -44,6 +44,22 @@ class JobRequest(BaseModel):
             return cls.model_validate(document)
         except ValidationError as error:
             raise first_problem(error) from None
+
+    def new_job(self, org_id: UUID, origin: Origin, *, is_checked: bool) -> NewJob:
+        """The request as the ledger takes it; `is_checked` says whether its payload stands as its class writes it."""
+        return NewJob(
+            job_type=self.job_type,
+            org_id=org_id,
+            payload=self.payload,
+            payload_version=self.payload_version,
+            project_id=self.project_id,
+            origin=origin,
+            idempotency_key=self.idempotency_key,
+            run_at=self.run_at,
+            expires_at=self.expires_at,
+            priority=self.priority,
+            is_checked=is_checked,
+        )
 
 
 def fingerprint(document: JsonObject) -> bytes:

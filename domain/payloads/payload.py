@@ -1,9 +1,10 @@
 """Typed payloads: what a job works on, the job type it belongs to, and how it is stored and read."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from datetime import datetime
-from typing import Any, ClassVar, Self, TypedDict, Unpack
+from typing import Any, ClassVar, NamedTuple, Self, TypedDict, Unpack
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -72,6 +73,27 @@ class Payload(BaseModel):
             raise first_problem(error, under="payload.") from None
 
     @classmethod
+    def accept(cls, document: JsonObject, version: int | None) -> "AcceptedPayload":
+        """A payload that came by a door, as it is to be stored; raises `Invalid` with the field and the reason.
+
+        One of this class's version is written as the class writes it. An older one must be readable, and stays as its
+        caller said it; the ledger checks it by the shapes that workers published. It does so with a newer one, which
+        another worker may know, and with one that names no version and may be of an older shape.
+        """
+        declared = cls.declaration
+        if version is not None and version != declared.version:
+            if version < declared.version:
+                cls.read(document, version)
+            return AcceptedPayload(document, version, is_checked=False)
+        try:
+            read = cls.model_validate_json(json.dumps(document), strict=True)
+        except ValidationError as error:
+            if version is None and declared.version > 1:
+                return AcceptedPayload(document, None, is_checked=False)
+            raise first_problem(error, under="payload.") from None
+        return AcceptedPayload(read.document(), declared.version, is_checked=True)
+
+    @classmethod
     def template(cls, varying: str, fixed: Mapping[str, object]) -> JsonObject:
         """The stored payload without the UUID field `varying`, which SQL fills in row by row.
 
@@ -114,7 +136,17 @@ class Payload(BaseModel):
             run_at=run_at,
             expires_at=expires_at,
             priority=priority,
+            is_checked=True,
         )
+
+
+class AcceptedPayload(NamedTuple):
+    """A payload that came by a door, and what is known of it."""
+
+    payload: JsonObject
+    version: int | None
+    """None: the newest one whose shape fits; the ledger knows the shapes."""
+    is_checked: bool
 
 
 def _upcast(upcast: Upcast, document: JsonObject, version: int) -> JsonObject:

@@ -57,12 +57,16 @@ class ForeignMessage:
     """The contract's own time or Celery's `expires`, whichever comes first."""
     result: ResultAddress | None
     """None when the client says that it does not want the result."""
+    is_checked: bool = False
+    """Whether the contract's payload stands as its class writes it."""
 
     def new_job(self) -> NewJob | None:
         """The job as the ledger takes it; None where the message only names one."""
         if self.contract is None:
             return None
-        return self.contract.new_job()._replace(run_at=self.run_at, expires_at=self.expires_at)
+        return self.contract.new_job()._replace(
+            run_at=self.run_at, expires_at=self.expires_at, is_checked=self.is_checked
+        )
 
     def refused(self, field: str, reason: str) -> Refusal:
         """The refusal of the message; a reason that begins with its field says it once."""

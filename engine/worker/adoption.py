@@ -6,7 +6,7 @@ such a message: its arguments reach neither Celery's events nor its listings, an
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -199,10 +199,10 @@ def _checked(said: ForeignMessage) -> ForeignMessage | Refusal:
     if known is None:
         return said
     try:
-        known.read(contract.payload, contract.payload_version)
+        payload, _, is_checked = known.payload.accept(contract.payload, contract.payload_version)
     except Invalid as problem:
         return said.refused(problem.field, problem.reason)
-    return said
+    return replace(said, contract=contract.model_copy(update={"payload": payload}), is_checked=is_checked)
 
 
 def _field_and_reason(error: Failure | DatabaseError) -> tuple[str, str]:

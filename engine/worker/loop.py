@@ -18,6 +18,7 @@ from domain.jobs.failures import Failure
 from domain.jobs.job import ClaimedJob
 from domain.jobs.lifecycle import SUSPECT_REST, Settlement
 from domain.jobs.liveness import WorkerCondition, defects, may_claim
+from domain.jobs.newer_payloads import give_back_newer
 from domain.scheduling.pace import Pace
 from engine.catalogue import catalogue, is_light
 from engine.messages import border
@@ -209,12 +210,20 @@ class LedgerLoop:
     def _hold(self, claimed: Sequence[ClaimedJob]) -> None:
         for job in claimed:
             self._held.add(job, self._pace.expects(job.job_type))
-            if catalogue.find(job.job_type) is None:
-                later = self._process.clock() + UNKNOWN_TYPE_WAIT
-                settlement = Settlement.unstarted(job, "unknown type", later)
-                self._settlements.add([Report(job.job_id, job.token, "returned", settlement)])
-            else:
+            back = self._for_another_worker(job)
+            if back is None:
                 self._ready.append(job)
+            else:
+                self._settlements.add([Report(job.job_id, job.token, "returned", back)])
+
+    def _for_another_worker(self, job: ClaimedJob) -> Settlement | None:
+        """How a job goes back whose type, or whose version of the payload, this worker does not know."""
+        known = catalogue.find(job.job_type)
+        if known is None:
+            return Settlement.unstarted(job, "unknown type", self._process.clock() + UNKNOWN_TYPE_WAIT)
+        if job.payload_version <= known.declared.version:  # as nearly every job; the clock is not asked
+            return None
+        return give_back_newer(job, known.declared.version, self._process.clock())
 
     def _dispatch(self) -> None:
         while self._ready and self._pool.has_room_for(self._ready[0]):

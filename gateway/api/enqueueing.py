@@ -33,16 +33,11 @@ def understand(document: object, header_key: str | None, caller: Caller, origin:
         raise Invalid("job_type", f"{request.job_type} is not a known job type")
     declared = payload_type.declaration
     check_job_type(declared.job_type)
-    payload = payload_type.read(request.payload, request.payload_version or declared.version)
-    job = payload.job(
-        org_id=caller.org_id,
-        origin=origin,
-        run_at=request.run_at,
-        priority=request.priority,
-        idempotency_key=request.idempotency_key,
-        expires_at=request.expires_at,
-        project_id=request.project_id,
+    accepted = payload_type.accept(request.payload, request.payload_version)
+    taken = request.model_copy(
+        update={"job_type": declared.job_type, "payload": accepted.payload, "payload_version": accepted.version}
     )
+    job = taken.new_job(caller.org_id, origin, is_checked=accepted.is_checked)
     if not isinstance(document, dict):
         raise TypeError("a request that was parsed is an object")
     return Asked(job, fingerprint(document))

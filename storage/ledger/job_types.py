@@ -7,6 +7,7 @@ from datetime import timedelta
 from psycopg.types.json import Jsonb
 
 from domain.jobs.job import JsonObject
+from domain.payloads.shape import shape_of
 from storage.postgres.database import Transaction
 
 
@@ -47,6 +48,7 @@ def publish(tx: Transaction, job_types: Sequence[JobType]) -> None:
             queue=kind.queue,
             payload_version=kind.payload_version,
             payload_schema=Jsonb(kind.payload_schema),
+            payload_shapes=Jsonb({str(kind.payload_version): shape_of(kind.payload_schema)}),
             max_attempts=kind.max_attempts,
             deadline=kind.deadline,
             unique_mode=kind.unique_mode,

@@ -60,4 +60,12 @@ def write_dead_letter(tx: Transaction, job: NewJob) -> UUID:
         "select job_id from idempotency_keys where org_id = %(org)s and key = %(key)s and kind = 'job'",
         {"org": job.org_id, "key": job.idempotency_key},
     )
-    return UUID(str(holders[0].job_id)) if holders else job.job_id
+    if holders:
+        return UUID(str(holders[0].job_id))
+    taken = tx.raw(
+        "select from jobs where id = %(id)s and (org_id <> %(org)s or job_type <> %(job_type)s)",
+        {"id": job.job_id, "org": job.org_id, "job_type": job.job_type},
+    )
+    if taken:
+        raise Invalid("job_id", "belongs to another job")
+    return job.job_id

@@ -29,6 +29,7 @@ def _request(job: NewJob, job_id: UUID | None) -> JsonObject:
     request: JsonObject = {"job_type": job.job_type, "org_id": f"{job.org_id.int:032x}", "payload": job.payload}
     for name, plain in (
         ("payload_version", job.payload_version),
+        ("checked", job.is_checked or None),
         ("priority", job.priority),
         ("idempotency_key", job.idempotency_key),
         ("actor_type", job.origin.actor_type),

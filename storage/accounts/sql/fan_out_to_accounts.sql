@@ -7,7 +7,7 @@ with batch as (
 requests as (
   select jsonb_agg(jsonb_build_object(
     'job_type', %(job_type)s::text, 'org_id', org_id, 'payload', %(payload)s::jsonb || jsonb_build_object('account_id', id),
-    'payload_version', %(payload_version)s::int,
+    'payload_version', %(payload_version)s::int, 'checked', true,
     'actor_type', 'system', 'actor_id', %(actor_id)s::text, 'request_id', %(request_id)s::text,
     'correlation_id', %(correlation_id)s::text, 'parent_id', %(parent_id)s::uuid) order by id) as document
   from batch

@@ -5,6 +5,7 @@ with guard as (
   select %(org_id)s, %(key)s, 'job', 'for_ttl', 'dead', %(id)s, now() + interval '30 days'
   from (select postroom.require_orgs(array[%(org_id)s::uuid])) as required
   where not exists (select from job_types where name = %(job_type)s or %(job_type)s = any (aliases))
+    and not exists (select from jobs where id = %(id)s and (org_id <> %(org_id)s or job_type <> %(job_type)s))
   on conflict do nothing
   returning job_id
 ),

@@ -1,16 +1,28 @@
--- Writes one line of the catalogue; an older worker beside a newer one does not turn the payload version back. Refuses an
+-- Writes one line of the catalogue; an older worker beside a newer one adds the shape of its payload, and turns nothing back. Refuses an
 -- end-of-job hook that no migration has made. Who names no hook or no audit event removes none: in a rolling deploy that is an older worker. A migration
 -- removes a hook, by setting on_end to NULL.
 insert into job_types as t (name, aliases, queue, payload_version, payload_schema, max_attempts, deadline, unique_mode,
-                            unique_fields, keep_key_for, serial_field, serial_limit, light, providers, on_end, audits)
+                            unique_fields, keep_key_for, serial_field, serial_limit, light, providers, on_end, audits, payload_shapes)
 values (%(name)s, %(aliases)s, %(queue)s, %(payload_version)s, %(payload_schema)s, %(max_attempts)s, %(deadline)s,
         %(unique_mode)s, %(unique_fields)s, %(keep_key_for)s, %(serial_field)s, %(serial_limit)s, %(light)s, %(providers)s,
-        postroom.checked_end_hook(%(on_end)s), %(audits)s)
+        postroom.checked_end_hook(%(on_end)s), %(audits)s, %(payload_shapes)s)
 on conflict (name) do update set
-  aliases = excluded.aliases, queue = excluded.queue, payload_version = excluded.payload_version,
-  payload_schema = excluded.payload_schema, max_attempts = excluded.max_attempts, deadline = excluded.deadline,
-  unique_mode = excluded.unique_mode, unique_fields = excluded.unique_fields, keep_key_for = excluded.keep_key_for,
-  serial_field = excluded.serial_field, serial_limit = excluded.serial_limit, light = excluded.light,
-  providers = excluded.providers, on_end = coalesce(excluded.on_end, t.on_end),
-  audits = array(select distinct a from unnest(t.audits || excluded.audits) as a order by a), seen_at = now()
-where t.payload_version <= excluded.payload_version
+  -- A shape that nobody published yet is added by whoever knows it; one's own replaces the last of the same version.
+  payload_shapes = t.payload_shapes || excluded.payload_shapes,
+  aliases = case when excluded.payload_version >= t.payload_version then excluded.aliases else t.aliases end,
+  queue = case when excluded.payload_version >= t.payload_version then excluded.queue else t.queue end,
+  payload_version = case when excluded.payload_version >= t.payload_version then excluded.payload_version else t.payload_version end,
+  payload_schema = case when excluded.payload_version >= t.payload_version then excluded.payload_schema else t.payload_schema end,
+  max_attempts = case when excluded.payload_version >= t.payload_version then excluded.max_attempts else t.max_attempts end,
+  deadline = case when excluded.payload_version >= t.payload_version then excluded.deadline else t.deadline end,
+  unique_mode = case when excluded.payload_version >= t.payload_version then excluded.unique_mode else t.unique_mode end,
+  unique_fields = case when excluded.payload_version >= t.payload_version then excluded.unique_fields else t.unique_fields end,
+  keep_key_for = case when excluded.payload_version >= t.payload_version then excluded.keep_key_for else t.keep_key_for end,
+  serial_field = case when excluded.payload_version >= t.payload_version then excluded.serial_field else t.serial_field end,
+  serial_limit = case when excluded.payload_version >= t.payload_version then excluded.serial_limit else t.serial_limit end,
+  light = case when excluded.payload_version >= t.payload_version then excluded.light else t.light end,
+  providers = case when excluded.payload_version >= t.payload_version then excluded.providers else t.providers end,
+  on_end = case when excluded.payload_version >= t.payload_version then coalesce(excluded.on_end, t.on_end) else t.on_end end,
+  audits = case when excluded.payload_version >= t.payload_version
+    then array(select distinct a from unnest(t.audits || excluded.audits) as a order by a) else t.audits end,
+  seen_at = now()

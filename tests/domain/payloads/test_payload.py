@@ -77,6 +77,7 @@ def test_a_job_is_made_of_a_payload_and_what_the_caller_adds() -> None:
         idempotency_key="k",
         run_at=due,
         priority=3,
+        is_checked=True,
     )
 
 
@@ -201,3 +202,32 @@ def test_a_field_may_not_hide_what_every_payload_has() -> None:
             """A payload whose field would replace a method."""
 
             job: int  # type: ignore[assignment]  # that is the mistake
+
+
+PLACE = UUID("00000000-0000-4000-8000-00000000abcd")
+
+
+@pytest.mark.parametrize("spelling", [str(PLACE), str(PLACE).upper(), PLACE.hex, PLACE.urn, f"{{{PLACE}}}"])
+def test_a_payload_that_came_by_a_door_is_written_as_its_class_writes_it(spelling: str) -> None:
+    taken = Placed.accept({"place_id": spelling}, None)
+    assert taken == ({"place_id": str(PLACE), "reason": "none", "count": 0}, 1, True)
+
+
+def test_another_version_stays_as_its_caller_said_it() -> None:
+    for version, document in ((1, {"title": "x"}), (2, {"label": "x"}), (4, {"whatever": "x"}), (None, {"label": "x"})):
+        assert Named.accept(document, version) == (document, version, False)
+    with pytest.raises(Invalid, match=r"payload: is none of version 1"):
+        Named.accept({"name": "x"}, 1)
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"place_id": "x"}, "payload.place_id: Input should be a valid UUID"),
+        ({"place_id": str(PLACE), "count": "1"}, "payload.count: Input should be a valid integer"),
+        ({"place_id": str(PLACE), "reason": "\ud800"}, "text: carries a character that PostgreSQL cannot store"),
+    ],
+)
+def test_a_door_takes_a_value_of_its_own_kind_only(document: JsonObject, said: str) -> None:
+    with pytest.raises(Invalid, match=re.escape(said)):
+        Placed.accept(document, None)

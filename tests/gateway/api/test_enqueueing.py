@@ -145,7 +145,7 @@ def test_a_unique_type_names_the_job_that_is_there(client: Client) -> None:
         (INGEST | {"payload": {}}, "payload.account_id", "Field required"),
         (INGEST | {"payload": []}, "payload", "Input should be a valid dictionary"),
         (NOOP | {"payload": {"password": "x"}}, "payload.password", "Extra inputs are not permitted"),
-        (NOOP | {"payload_version": 2}, "payload_version", "2 is newer than this worker knows (1)"),
+        (NOOP | {"payload_version": 2}, "payload_version", "2 is newer than the fleet knows (1)"),
         (NOOP | {"priority": 1000}, "priority", "Input should be less than or equal to 100"),
         (NOOP | {"run_at": "2026-01-01T00:00:00"}, "run_at", "Input should have timezone info"),
         (NOOP | {"idempotency_key": ""}, "idempotency_key", "String should have at least 1 character"),

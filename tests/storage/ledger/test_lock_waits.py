@@ -60,7 +60,7 @@ def work(store: Database, job_ids: list[UUID]) -> None:
 
 
 def test_a_transaction_without_waiting_fails_where_it_would_wait(store: Database, org: UUID) -> None:
-    job = claim_one(store, enqueue_one(store, org))
+    job = claim_one(store, enqueue_one(store, org, payload={"account_id": "ann"}))
     with store.ledger() as holder:
         ledger.record_progress(holder, job, {})
         with pytest.raises(Failure), without_waiting(store) as tx:

@@ -49,11 +49,11 @@ def test_a_payload_as_deep_as_may_be_is_claimed(store: Database, org: UUID, data
 
 
 def test_a_payload_that_no_worker_could_read_is_refused(store: Database, org: UUID, database: Connection) -> None:
-    with pytest.raises(CheckViolation, match="payload_nests_at_most_64_levels"):
+    with pytest.raises(Error, match="payload: nests more than 64 levels deep"):
         database.execute("select postroom.enqueue('probe.run', %s, %s)", (org, nested(3000)))
     for levels in (65, 900):
         job = NewJob("probe.run", org, json.loads(nested(levels)))
-        with store.ledger() as tx, pytest.raises(Invalid, match=r"payload: .*64_levels"):
+        with store.ledger() as tx, pytest.raises(Invalid, match="payload: nests more than 64 levels deep"):
             ledger.enqueue(tx, [job], publisher=True, hint_timeout=HINT_TIMEOUT)
     endless: dict[str, object] = {}
     for _ in range(5000):
@@ -98,7 +98,7 @@ def test_a_number_of_any_size_can_be_claimed(
 def test_a_value_that_is_too_long_is_refused_by_the_name_of_its_field(
     org: UUID, database: Connection, field: str
 ) -> None:
-    with pytest.raises(CheckViolation, match=field):
+    with pytest.raises(Error, match=f"{field}: String should have at most"):
         database.execute(
             f"select postroom.enqueue(job_type => 'probe.run', org_id => %s, {field} => %s)",  # our own words
             (org, "x" * 401),

@@ -1,0 +1,326 @@
+"""Every door takes the same jobs, writes the same rows, and refuses the same mistakes in the same words."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from psycopg import Connection
+from psycopg.types.json import Jsonb
+
+from domain.access.api_keys import Role
+from domain.jobs.contract import LARGEST_PAYLOAD
+from domain.jobs.failures import Invalid
+from domain.jobs.job import ActorType, NewJob, Origin
+from engine.enqueue import enqueue_jobs
+from engine.messages import border
+from engine.messages.foreign import ForeignMessage, Refusal
+from engine.process.runtime import Runtime
+from engine.worker.adoption import Adoption
+from gateway.api import enqueueing
+from gateway.resources import Resources
+from storage.access.api_keys import Caller
+from tasks.gmail import sync
+from tests.doubles.factories import make_job_type, make_org
+from tests.doubles.odd_messages import as_redis_message, body, contract, envelope, task_headers
+
+ACCOUNT = UUID("00000000-0000-4000-8000-00000000abcd")
+SPELLINGS = {
+    "plain": str(ACCOUNT),
+    "upper case": str(ACCOUNT).upper(),
+    "no dashes": ACCOUNT.hex,
+    "urn": ACCOUNT.urn,
+    "braces": f"{{{ACCOUNT}}}",
+}
+
+Given = Mapping[str, Any]
+Door = Callable[[Runtime, UUID, Given], UUID]
+"""Enqueues a gmail.sync with these fields of the job contract; returns the job's id, or raises `Invalid`."""
+
+
+def python(process: Runtime, org: UUID, given: Given) -> UUID:
+    """A job whose payload no class has checked."""
+    fields = dict(given)
+    origin = Origin(ActorType.SYSTEM, fields.pop("actor_id", "postroom"), fields.pop("request_id", None))
+    with process.database.ledger() as tx:
+        return enqueue_jobs(tx, [NewJob("gmail.sync", org, origin=origin, **fields)])[0].job_id
+
+
+def child(process: Runtime, org: UUID, given: Given) -> UUID:
+    """The same from a handler: its transaction is its org's."""
+    fields = dict(given)
+    origin = Origin(ActorType.SYSTEM, fields.pop("actor_id", "postroom"), fields.pop("request_id", None))
+    with process.database.tenant(org) as tx:
+        return enqueue_jobs(tx, [NewJob("gmail.sync", org, origin=origin, **fields)])[0].job_id
+
+
+def sql(process: Runtime, org: UUID, given: Given) -> UUID:
+    """The SQL door, as a service's own login calls it."""
+    fields = dict(given) | {"payload": Jsonb(given["payload"])}
+    named = ", ".join(f"{name} => %({name})s" for name in fields)
+    with process.database.ledger() as tx:
+        rows = tx.raw(f"select postroom.enqueue('gmail.sync', %(org)s, {named}) as id", fields | {"org": org})
+    return UUID(str(rows[0].id))
+
+
+class Answered:
+    """A message that anybody may answer."""
+
+    def ack_log_error(self, *_given: object) -> None: ...
+
+    def reject_log_error(self, *_given: object) -> None: ...
+
+
+def celery(process: Runtime, org: UUID, given: Given) -> UUID:
+    """A foreign client's message."""
+    asked = contract(org_id=str(org), job_type="gmail.sync", **given)
+    asked = {name: value for name, value in asked.items() if value is not None}
+    document = envelope(body(asked), task_headers("gmail.sync"))
+    said = border.read(as_redis_message(json.dumps(document).encode()))
+    if isinstance(said, Refusal):
+        raise Invalid(said.field, said.reason)
+    assert isinstance(said, ForeignMessage)
+    adoption = Adoption(process)
+    adoption.attach(())
+    adoption.receive(Answered(), said)
+    adoption.write()
+    with process.database.ledger() as tx:
+        refused = tx.raw("select field, reason from refused_messages order by id desc limit 1")
+        if refused:
+            raise Invalid(refused[0].field, refused[0].reason)
+        key = asked["idempotency_key"]
+        return UUID(str(tx.raw("select job_id from idempotency_keys where key = %(key)s", {"key": key})[0].job_id))
+
+
+def http(process: Runtime, org: UUID, given: Given) -> UUID:
+    """The gateway's route, behind its reading of bytes and keys."""
+    fields = dict(given)
+    origin = Origin(ActorType.API_KEY, fields.pop("actor_id", "a key"), fields.pop("request_id", None))
+    caller = Caller(uuid4(), org, Role.WRITER, note=False)
+    resources = Resources.of(process.settings)
+    try:
+        asked = enqueueing.understand({"job_type": "gmail.sync"} | fields, None, caller, origin)
+        return enqueueing.enqueue(resources, asked).job_id
+    finally:
+        resources.database.dispose()
+
+
+DOORS: Mapping[str, Door] = {"python": python, "child": child, "sql": sql, "celery": celery, "http": http}
+
+GOOD = {"account_id": str(ACCOUNT)}
+DEEP: dict[str, Any] = {}
+for _ in range(70):
+    DEEP = {"a": DEEP}
+
+BAD: Mapping[str, tuple[Given, str, str]] = {
+    "a missing field": ({"payload": {}}, "payload.account_id", "Field required"),
+    "an unknown field": (
+        {"payload": GOOD | {"colour": "red"}},
+        "payload.colour",
+        "Extra inputs are not permitted",
+    ),
+    "no uuid": ({"payload": {"account_id": "ann"}}, "payload.account_id", "Input should be a valid UUID"),
+    "a number as uuid": ({"payload": {"account_id": 7}}, "payload.account_id", "Input should be a valid UUID"),
+    "text as integer": (
+        {"payload": GOOD | {"history_id": "7"}},
+        "payload.history_id",
+        "Input should be a valid integer",
+    ),
+    "a fraction as integer": (
+        {"payload": GOOD | {"history_id": 7.5}},
+        "payload.history_id",
+        "Input should be a valid integer",
+    ),
+    "text as boolean": (
+        {"payload": GOOD | {"force_full": "yes"}},
+        "payload.force_full",
+        "Input should be a valid boolean",
+    ),
+    "an unknown word": (
+        {"payload": GOOD | {"reason": "mood"}},
+        "payload.reason",
+        "Input should be 'push', 'fallback', 'full', 'connected' or 'admin'",
+    ),
+    "null where a value is needed": (
+        {"payload": {"account_id": None}},
+        "payload.account_id",
+        "Input should be a valid UUID",
+    ),
+    "a list": ({"payload": [GOOD]}, "payload", "Input should be a valid dictionary"),
+    "too large": (
+        {"payload": GOOD | {"reason": "x" * LARGEST_PAYLOAD}},
+        "payload",
+        f"has more than {LARGEST_PAYLOAD} bytes",
+    ),
+    "too deep": ({"payload": GOOD | {"reason": DEEP}}, "payload", "nests more than 64 levels deep"),
+    "a newer version": (
+        {"payload": GOOD, "payload_version": 2},
+        "payload_version",
+        "2 is newer than the fleet knows (1)",
+    ),
+    "no version": (
+        {"payload": GOOD, "payload_version": 0},
+        "payload_version",
+        "Input should be greater than or equal to 1",
+    ),
+    "a long key": (
+        {"payload": GOOD, "idempotency_key": "k" * 401},
+        "idempotency_key",
+        "String should have at most 400 characters",
+    ),
+    "an empty key": (
+        {"payload": GOOD, "idempotency_key": ""},
+        "idempotency_key",
+        "String should have at least 1 character",
+    ),
+    "a long actor": (
+        {"payload": GOOD, "actor_id": "a" * 201},
+        "actor_id",
+        "String should have at most 200 characters",
+    ),
+    "a long request": (
+        {"payload": GOOD, "request_id": "r" * 201},
+        "request_id",
+        "String should have at most 200 characters",
+    ),
+    "a priority above all": (
+        {"payload": GOOD, "priority": 101},
+        "priority",
+        "Input should be less than or equal to 100",
+    ),
+}
+
+
+@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+@pytest.mark.parametrize(("given", "field", "reason"), BAD.values(), ids=BAD)
+def test_each_door_refuses_in_the_same_words(
+    process: Runtime, org: UUID, database: Connection, door: Door, given: Given, field: str, reason: str
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        door(process, org, given)
+    said = refused.value.reason.removeprefix(f"{refused.value.field}: ")
+    assert (refused.value.field, said) == (field, reason)
+    assert database.execute("select count(*) from jobs").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
+def test_each_door_writes_one_spelling(
+    process: Runtime, org: UUID, database: Connection, door: Door, spelling: str
+) -> None:
+    """The unique key is the Python class's own, so that a second job of any door finds the first."""
+    job_id = door(process, org, {"payload": {"account_id": spelling}})
+    with process.database.ledger() as tx:
+        plain = enqueue_jobs(tx, [sync.payload(account_id=ACCOUNT).job(org_id=org)])[0]
+    row = database.execute("select payload, payload_version, serial_key from jobs where id = %s", (job_id,)).fetchone()
+    document = {"account_id": str(ACCOUNT), "history_id": None, "force_full": False, "reason": "admin"}
+    assert row == (document, 1, f"gmail.sync:{org}:{ACCOUNT}")
+    if door is not celery:  # whose contract has a key of its own, which comes before the type's
+        assert plain.job_id == job_id
+
+
+def test_a_unique_field_that_is_missing_makes_no_shared_key(process: Runtime, org: UUID) -> None:
+    """Of a type without a shape, and of a version that has no such field."""
+    make_job_type(process.database, "probe.run", unique_mode="while_queued", unique_fields=("account_id",))
+    with process.database.ledger() as tx, pytest.raises(Invalid, match=r"payload\.account_id: Field required"):
+        enqueue_jobs(tx, [NewJob("probe.run", org, {"nonsense": True})])
+    make_job_type(
+        process.database, "probe.run", payload_version=2, unique_mode="while_queued", unique_fields=("account_id",)
+    )
+    with process.database.ledger() as tx:
+        old = [NewJob("probe.run", org, {"account": name}, payload_version=1) for name in ("ann", "bob", "ann")]
+        ann, bob, again = enqueue_jobs(tx, old)
+    assert (ann.job_id == again.job_id, ann.job_id == bob.job_id) == (True, False)
+
+
+def schema(*required: str, **properties: Mapping[str, object]) -> dict[str, object]:
+    """A payload's JSON Schema."""
+    return {"properties": properties, "required": list(required), "additionalProperties": False}
+
+
+def test_who_names_no_version_means_the_newest_that_fits(process: Runtime, org: UUID, database: Connection) -> None:
+    """So a caller of the old shape goes on through a deploy, and through a rollback."""
+    number = {"type": "integer"}
+    make_job_type(process.database, "probe.run", payload_version=1, payload_schema=schema("cents", cents=number))
+    make_job_type(process.database, "probe.run", payload_version=2, payload_schema=schema("euros", euros=number))
+    make_job_type(process.database, "probe.run", payload_version=1, payload_schema=schema("cents", cents=number))
+    for document in ({"euros": 1}, {"cents": 100}):
+        database.execute("select postroom.enqueue('probe.run', %s, %s)", (org, Jsonb(document)))
+    assert database.execute("select payload_version, payload from jobs order by 1").fetchall() == [
+        (1, {"cents": 100}),
+        (2, {"euros": 1}),
+    ]
+    with process.database.ledger() as tx, pytest.raises(Invalid, match=r"payload\.euros: Field required"):
+        enqueue_jobs(tx, [NewJob("probe.run", org, {"pence": 1})])
+    with process.database.ledger() as tx, pytest.raises(Invalid, match=r"payload\.cents: Field required"):
+        enqueue_jobs(tx, [NewJob("probe.run", org, {"euros": 1}, payload_version=1)])
+
+
+def test_an_older_worker_does_not_turn_the_catalogue_back(process: Runtime, database: Connection) -> None:
+    make_job_type(process.database, "probe.run", payload_version=2, max_attempts=7, light=True)
+    make_job_type(process.database, "probe.run", payload_version=1, max_attempts=3)
+    row = database.execute(
+        "select payload_version, max_attempts, light,"
+        " (select array_agg(v order by v) from jsonb_object_keys(payload_shapes) v)"
+        " from job_types where name = 'probe.run'"
+    ).fetchone()
+    assert row == (2, 7, True, ["1", "2"])
+
+
+def test_an_id_names_one_job_of_one_org_and_type(process: Runtime, org: UUID, database: Connection) -> None:
+    other, job_id = make_org(database), uuid4()
+    mine = sync.payload(account_id=ACCOUNT).job(org_id=org)._replace(job_id=job_id)
+    with process.database.ledger() as tx:
+        assert enqueue_jobs(tx, [mine])[0].created
+    with process.database.ledger() as tx:
+        assert enqueue_jobs(tx, [mine])[0][:2] == (enqueue_jobs(tx, [mine])[0].hint, False)
+    theirs = mine._replace(org_id=other)
+    another_type = NewJob("gmail.renew_watch", org, GOOD, job_id=job_id)
+    for taken in (theirs, another_type):
+        with process.database.ledger() as tx, pytest.raises(Invalid, match="job_id: belongs to another job"):
+            enqueue_jobs(tx, [taken])
+    fresh = uuid4()
+    pair = [one._replace(job_id=fresh) for one in (sync.payload(account_id=uuid4()).job(org_id=org), theirs)]
+    with process.database.ledger() as tx, pytest.raises(Invalid, match="job_id: belongs to another job"):
+        enqueue_jobs(tx, pair)
+    with pytest.raises(Invalid, match="job_id: belongs to another job"):
+        celery(process, other, {"payload": GOOD, "job_id": str(job_id)})
+    assert database.execute("select id, org_id, job_type from jobs").fetchall() == [(job_id, org, "gmail.sync")]
+
+
+def test_a_dead_letter_of_an_unknown_type_takes_nobodys_id(process: Runtime, org: UUID, database: Connection) -> None:
+    job_id = uuid4()
+    with process.database.ledger() as tx:
+        enqueue_jobs(tx, [sync.payload(account_id=ACCOUNT).job(org_id=org)._replace(job_id=job_id)])
+    asked = contract(org_id=str(make_org(database)), job_id=str(job_id), job_type="nobody.knows")
+    said = border.read(as_redis_message(json.dumps(envelope(body(asked), task_headers("nobody.knows"))).encode()))
+    assert isinstance(said, ForeignMessage)
+    adoption = Adoption(process)
+    adoption.attach(())
+    adoption.receive(Answered(), said)
+    adoption.write()
+    assert database.execute("select field, reason from refused_messages").fetchall() == [
+        ("job_id", "belongs to another job")
+    ]
+
+
+def test_no_tenant_is_believed_about_its_payload(process: Runtime, org: UUID) -> None:
+    unchecked = NewJob("gmail.sync", org, {"nonsense": True}, payload_version=1, is_checked=True)
+    with process.database.tenant(org) as tx, pytest.raises(Invalid, match=r"payload\.account_id: Field required"):
+        enqueue_jobs(tx, [unchecked])
+
+
+def test_the_right_to_the_sql_door_outlives_its_change(database: Connection) -> None:
+    granted = database.execute(
+        "select array_agg(distinct g.grantee::regrole::text order by g.grantee::regrole::text)"
+        " from pg_proc p cross join aclexplode(p.proacl) g where p.oid = 'postroom.enqueue'::regproc"
+        " and g.grantee <> p.proowner"
+    ).fetchone()
+    assert granted == (["postroom_ledger", "postroom_tenant"],)
+
+
+def test_the_shape_of_every_job_type_is_published(process: Runtime, database: Connection) -> None:
+    assert process.settings
+    shapes = database.execute("select name, payload_shapes -> payload_version::text -> 'closed' from job_types")
+    assert {name for name, closed in shapes if closed is not True} == set()
