@@ -33,7 +33,7 @@ def finish(store: Database, database: Connection, job_id: UUID) -> None:
 
 def clean_up(store: Database) -> int:
     with store.statements() as tx:
-        return retention.delete_finished(tx, keep_for=WEEK, batch=100)
+        return retention.delete_finished(tx, keep_for=WEEK, batch=100).deleted
 
 
 def outputs(database: Connection) -> dict[UUID, object]:
