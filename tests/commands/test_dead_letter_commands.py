@@ -95,7 +95,7 @@ def test_a_mended_payload_is_checked_and_its_change_told(process: Runtime, org: 
 
 
 def test_a_payload_that_nobody_can_read_must_be_mended(process: Runtime, org: UUID) -> None:
-    job_id = enqueue_one(process.database, org, "probe_jobs.effectful", payload={"goes": 1})
+    job_id = enqueue_one(process.database, org, "probe_jobs.effectful", payload={"goes": 1}, is_checked=True)
     assert run_job(process, probe_jobs.effectful, job_id) == "dead"
     assert "payload.key" in answer(deadletters, "replay", job_id, status=1)[0]["trouble"]
     again = replayed(job_id, "--payload", '{"key": "k", "goes": ["ok"]}')

@@ -189,8 +189,9 @@ def sent_draft(env: MailEnvironment) -> UUID:
 
 
 def dead_job(env: MailEnvironment) -> UUID:
-    """A job that died of its payload."""
-    env.enqueue("gmail.ingest", {"message_id": "m", "thread_id": None})
+    """A job that died of its payload, which no door takes any more."""
+    spoilt = env.enqueue("gmail.ingest", {"message_id": "m", "thread_id": "t"})
+    env.database.execute("update jobs set payload = payload || '{\"thread_id\": null}' where id = %s", (spoilt,))
     env.drain(only="gmail.%")
     return queued(env, "deadletter.quarantine")
 

@@ -23,6 +23,12 @@ def run(process: Runtime, org: UUID, job_type: Job[Any], **payload: object) -> t
     return job_id, run_job(process, job_type, job_id)
 
 
+def run_misfit(process: Runtime, org: UUID, job_type: Job[Any], **payload: object) -> tuple[UUID, str]:
+    """Run a job whose payload somebody wrote as checked, and which this release cannot read."""
+    job_id = enqueue_one(process.database, org, job_type.name, payload=payload, is_checked=True)
+    return job_id, run_job(process, job_type, job_id)
+
+
 def again(process: Runtime, job_id: UUID) -> str:
     """Run a job again that was put back for a retry."""
     with process.database.ledger() as tx:
@@ -82,7 +88,7 @@ def test_a_bug_is_retried_and_then_dead_with_its_diagnostics_and_without_secrets
 def test_a_payload_that_does_not_fit_is_a_dead_letter_that_names_the_field(
     process: Runtime, database: Connection, org: UUID
 ) -> None:
-    job_id, end = run(process, org, probe_jobs.ending, word=["not", "a", "word"])
+    job_id, end = run_misfit(process, org, probe_jobs.ending, word=["not", "a", "word"])
     assert end == "dead"
     error = row(database, job_id)["error"]
     assert isinstance(error, dict)
@@ -143,7 +149,7 @@ def written(database: Connection, job_id: UUID) -> tuple[int, list[str]]:
 
 
 def test_the_quarantine_job_raises_the_alert(process: Runtime, database: Connection, org: UUID) -> None:
-    job_id, _ = run(process, org, probe_jobs.ending, word=3)
+    job_id, _ = run_misfit(process, org, probe_jobs.ending, word=3)
     alert = database.execute("select id from jobs where parent_id = %s", (job_id,)).fetchone()
     assert alert is not None
     assert again(process, alert[0]) == "succeeded"

@@ -21,7 +21,9 @@ def timeline(process: Runtime, job_id: UUID) -> JobTimeline:
 
 
 def test_a_job_that_dies_has_failed_first(process: Runtime, database: Connection, org: UUID) -> None:
-    job_id = enqueue_one(process.database, org, probe_jobs.ending.name, payload={"word": ["no", "word"]})
+    job_id = enqueue_one(
+        process.database, org, probe_jobs.ending.name, payload={"word": ["no", "word"]}, is_checked=True
+    )
     assert run_job(process, probe_jobs.ending, job_id) == "dead"
     failed, deadlettered = timeline(process, job_id).events[-2:]
     assert (failed["event"], deadlettered["event"]) == ("job.failed", "job.deadlettered")
