@@ -189,11 +189,16 @@ def sent_draft(env: MailEnvironment) -> UUID:
 
 
 def dead_job(env: MailEnvironment) -> UUID:
-    """A job that died of its payload, which no door takes any more."""
+    """A job that died of its payload."""
+    die_of_payload(env)
+    return queued(env, "deadletter.quarantine")
+
+
+def die_of_payload(env: MailEnvironment) -> None:
+    """Let a job end whose payload cannot be read; no door takes one, so it is spoilt in the ledger."""
     spoilt = env.enqueue("gmail.ingest", {"message_id": "m", "thread_id": "t"})
     env.database.execute("update jobs set payload = payload || '{\"thread_id\": null}' where id = %s", (spoilt,))
     env.drain(only="gmail.%")
-    return queued(env, "deadletter.quarantine")
 
 
 def long_finished(job_type: str, age: timedelta) -> Prepare:
@@ -211,8 +216,7 @@ def missed_hook(env: MailEnvironment) -> UUID:
     """A job that ended while its end-of-job hook was broken; the hook is mended by now."""
     make_hook(env.database, "end_hook", "raise exception 'broken';")
     env.database.execute("update job_types set on_end = 'end_hook' where name = 'gmail.ingest'")
-    env.enqueue("gmail.ingest", {"message_id": "m", "thread_id": None})
-    env.drain(only="gmail.%")
+    die_of_payload(env)
     repair_hook(env.database, "end_hook")
     return queued(env, "maintenance.run_end_hook")
 
