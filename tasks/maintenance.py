@@ -28,7 +28,8 @@ from engine.context import JobContext
 from engine.process.map_in_threads import map_in_threads
 from storage.access import api_requests
 from storage.accounts import accounts, expected_writes, fan_out
-from storage.ledger import audit, end_hooks, invariants, retention
+from storage.invariants import invariants
+from storage.ledger import audit, end_hooks, retention
 from storage.money import spending
 from storage.postgres.database import Transaction
 

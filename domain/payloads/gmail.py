@@ -1,10 +1,25 @@
 """The payloads of the Gmail family."""
 
-from typing import Literal
+import re
+from typing import Annotated, Literal
 from uuid import UUID
+
+from pydantic import BeforeValidator, WithJsonSchema
 
 from domain.jobs.uniqueness import while_active, while_queued
 from domain.payloads.payload import Payload
+
+def read_digits(value: object) -> object:
+    """The number of a text of digits; anything else as it is, for the field's type to judge."""
+    return int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value) else value
+
+
+HistoryId = Annotated[
+    int,
+    BeforeValidator(read_digits),
+    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string", "pattern": "^[0-9]{1,19}$"}]}),
+]
+"""Gmail writes its 64-bit numbers as text in some answers and as numbers in others; services hand on either."""
 
 
 class SyncPayload(
@@ -17,7 +32,7 @@ class SyncPayload(
     """Which mailbox, and what made us look; `history_id` is the push's, never a starting point."""
 
     account_id: UUID
-    history_id: int | None = None
+    history_id: HistoryId | None = None
     force_full: bool = False
     reason: Literal["push", "fallback", "full", "connected", "admin"] = "admin"
 

@@ -195,10 +195,16 @@ def dead_job(env: MailEnvironment) -> UUID:
 
 
 def die_of_payload(env: MailEnvironment) -> None:
-    """Let a job end whose payload cannot be read; no door takes one, so it is spoilt in the ledger."""
+    """Let a job end whose payload cannot be read."""
+    unreadable(env)
+    env.drain(only="gmail.%")
+
+
+def unreadable(env: MailEnvironment) -> UUID:
+    """A job whose payload cannot be read; no door takes one, so it is spoilt in the ledger."""
     spoilt = env.enqueue("gmail.ingest", {"message_id": "m", "thread_id": "t"})
     env.database.execute("update jobs set payload = payload || '{\"thread_id\": null}' where id = %s", (spoilt,))
-    env.drain(only="gmail.%")
+    return spoilt
 
 
 def long_finished(job_type: str, age: timedelta) -> Prepare:

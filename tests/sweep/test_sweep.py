@@ -26,7 +26,7 @@ from tests.sweep.exploration import (
 from tests.sweep.fixture import job_type_of
 from tests.sweep.outside import Outside, running_outside
 from tests.sweep.report import summary, write
-from tests.sweep.scenarios import SCENARIOS, Scenario, enqueue, stored_question, swept_types
+from tests.sweep.scenarios import SCENARIOS, Scenario, enqueue, stored_question, swept_types, unreadable
 from tests.sweep.snapshot import StillConnected
 from tests.sweep.violations import missed
 
@@ -95,11 +95,8 @@ def sweep_broken(environment: Environment, job_type: Job[Any]) -> Swept:
 
 
 def test_a_job_type_that_does_not_do_its_work_needs_a_scenario(environment: Environment) -> None:
-    def prepare(env: MailEnvironment) -> UUID:
-        return env.enqueue("gmail.ingest", {"message_id": "m", "thread_id": None})
-
     with pytest.raises(Unworkable, match=r"write a scenario for it in tests/sweep/scenarios\.py"):
-        sweep_scenario(environment, Scenario("gmail.ingest", "broken", prepare), bounded)
+        sweep_scenario(environment, Scenario("gmail.ingest", "broken", unreadable), bounded)
 
 
 def test_a_job_that_takes_another_way_is_a_violation() -> None:

@@ -1,0 +1,1 @@
+"""What must hold in every ledger, and which of its rows contradict it."""
