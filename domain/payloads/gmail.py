@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 from domain.jobs.uniqueness import while_active, while_queued
 from domain.payloads.payload import Payload
 
+
 def read_digits(value: object) -> object:
     """The number of a text of digits; anything else as it is, for the field's type to judge."""
     return int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value) else value
