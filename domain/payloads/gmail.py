@@ -8,17 +8,18 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from domain.jobs.uniqueness import while_active, while_queued
 from domain.payloads.payload import Payload
+from domain.payloads.shape import DIGITS
 
 
 def read_digits(value: object) -> object:
     """The number of a text of digits; anything else as it is, for the field's type to judge."""
-    return int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value) else value
+    return int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,20}", value) else value
 
 
 HistoryId = Annotated[
     int,
     BeforeValidator(read_digits),
-    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string", "pattern": "^[0-9]{1,19}$"}]}),
+    WithJsonSchema({"anyOf": DIGITS}),
 ]
 """Gmail writes its 64-bit numbers as text in some answers and as numbers in others; services hand on either."""
 

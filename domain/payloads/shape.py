@@ -7,6 +7,8 @@ from domain.jobs.job import JsonObject
 
 SCALARS = {"string", "integer", "number", "boolean", "array", "object"}
 FORMATS = {"uuid": "uuid", "date": "date", "date-time": "datetime"}
+DIGITS = [{"type": "integer"}, {"type": "string", "pattern": "^[0-9]{1,20}$"}]
+"""The schema of an integer that may come as text."""
 BOUNDS = (
     ("least", ("minLength", "minimum")),
     ("most", ("maxLength", "maximum")),
@@ -44,7 +46,10 @@ def _value(given: Mapping[str, Any], definitions: Mapping[str, Any]) -> JsonObje
         return _value(definitions.get(given["$ref"].rpartition("/")[2], {}), definitions)
     if "anyOf" in given:
         alternatives = [one for one in given["anyOf"] if one.get("type") != "null"]
-        kind = _value(alternatives[0], definitions) if len(alternatives) == 1 else {"kind": "any"}
+        if len(alternatives) == 1:
+            kind = _value(alternatives[0], definitions)
+        else:
+            kind = {"kind": "digits" if alternatives == DIGITS else "any"}
         return kind | ({"nullable": True} if len(alternatives) < len(given["anyOf"]) else {})
     if "enum" in given or "const" in given:
         return {"kind": "enum", "values": given.get("enum", [given.get("const")])}

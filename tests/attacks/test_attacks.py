@@ -138,15 +138,22 @@ def test_what_a_role_sets_for_itself_does_not_reach_a_new_session(
 
 @pytest.mark.parametrize("name", ["search_path", "timeouts", "time_zone", "lock_timeout", "array_nulls", "role"])
 def test_what_a_handler_sets_does_not_reach_the_settlement_in_its_transaction(
-    process: Runtime, monkeypatch: pytest.MonkeyPatch, orgs: tuple[UUID, UUID], name: str
+    process: Runtime, database: Connection, monkeypatch: pytest.MonkeyPatch, orgs: tuple[UUID, UUID], name: str
 ) -> None:
+    if name == "timeouts":
+        database.execute(SLOW_SETTLEMENT)
     monkeypatch.setitem(HARMLESS, "local", lambda tx, _facts: tx.raw(LOCAL[name]))
     assert run(process, orgs[0], "local", settling=True) == "succeeded"
 
 
+SLOW_SETTLEMENT = """
+create function test_slowly() returns trigger language plpgsql as 'begin perform pg_sleep(0.4); return new; end';
+create trigger slowly before update on jobs for each row when (new.state = 'succeeded') execute function test_slowly();
+"""
+
 LOCAL = {
     "search_path": "set local search_path = pg_catalog",
-    "timeouts": "set local statement_timeout = 1",
+    "timeouts": "set local statement_timeout = 200",
     "time_zone": "set local timezone = 'Asia/Kathmandu'",
     "lock_timeout": "set local lock_timeout = 1",
     "array_nulls": "set local array_nulls = off",

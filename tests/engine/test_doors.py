@@ -123,7 +123,7 @@ BAD: Mapping[str, tuple[Given, str, str]] = {
     "no uuid": ({"payload": {"account_id": "ann"}}, "payload.account_id", "Input should be a valid UUID"),
     "a number as uuid": ({"payload": {"account_id": 7}}, "payload.account_id", "Input should be a valid UUID"),
     "text as integer": (
-        {"payload": GOOD | {"history_id": "7"}},
+        {"payload": GOOD | {"history_id": "7a"}},
         "payload.history_id",
         "Input should be a valid integer",
     ),
@@ -218,6 +218,14 @@ def test_each_door_writes_one_spelling(
     assert row == (document, 1, f"gmail.sync:{org}:{ACCOUNT}")
     if door is not celery:  # whose contract has a key of its own, which comes before the type's
         assert plain.job_id == job_id
+
+
+@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+def test_each_door_writes_digits_as_a_number(process: Runtime, org: UUID, database: Connection, door: Door) -> None:
+    """Gmail's 64-bit numbers come as text, too."""
+    job_id = door(process, org, {"payload": GOOD | {"history_id": str(2**64 - 1)}})
+    row = database.execute("select payload -> 'history_id' from jobs where id = %s", (job_id,)).fetchone()
+    assert row == (2**64 - 1,)
 
 
 def test_a_unique_field_that_is_missing_makes_no_shared_key(process: Runtime, org: UUID) -> None:

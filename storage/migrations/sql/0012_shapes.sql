@@ -31,6 +31,10 @@ begin
       if found_type <> 'number' or words !~ '^-?[0-9]+$' then
         return 'Input should be a valid integer';
       end if;
+    when 'digits' then  -- an integer that may come as text
+      if not (found_type = 'number' and words ~ '^-?[0-9]+$' or found_type = 'string' and words ~ '^[0-9]{1,20}$') then
+        return 'Input should be a valid integer';
+      end if;
     when 'number' then
       if found_type <> 'number' then
         return 'Input should be a valid number';
@@ -108,15 +112,16 @@ begin
 end
 $$;
 
--- The payload as its class would write it: UUIDs in one spelling, and the defaults of what is left out.
+-- The payload as its class would write it: UUIDs in one spelling, digits as a number, and the defaults of what is left out.
 create function postroom.canonical_payload(shape jsonb, payload jsonb) returns jsonb
 language sql immutable set search_path = pg_catalog, public, pg_temp as $$
   select payload || coalesce(jsonb_object_agg(f ->> 'name', case
       when not payload ? (f ->> 'name') then f -> 'default'
       when jsonb_typeof(payload -> (f ->> 'name')) <> 'string' then payload -> (f ->> 'name')
+      when f ->> 'kind' = 'digits' then to_jsonb((payload ->> (f ->> 'name'))::numeric)
       else to_jsonb(coalesce(postroom.canonical_uuid(payload ->> (f ->> 'name')), payload ->> (f ->> 'name'))) end), '{}')
   from jsonb_array_elements(shape -> 'fields') as f
-  where case when payload ? (f ->> 'name') then f ->> 'kind' = 'uuid' else f ? 'default' end
+  where case when payload ? (f ->> 'name') then f ->> 'kind' in ('uuid', 'digits') else f ? 'default' end
 $$;
 
 -- Checks a payload of whom nobody has checked it, and returns {"payload": in its canonical form, "version": of its shape}. Raises PR002
