@@ -12,7 +12,7 @@ from uuid import UUID
 
 from domain.jobs.job import Enqueued, NewJob, Origin
 from domain.jobs.job_ids import NOISE, make_job_ids
-from domain.payloads.payload import JobOptions, Payload, jobs_of
+from domain.payloads.payload import JobOptions, Payload, checked, jobs_of
 from engine.process.database_away import retry_while_away
 from engine.process.runtime import Runtime, runtime
 from observability.job_spans import enqueue_spans
@@ -36,7 +36,7 @@ def enqueue_jobs(tx: Transaction, jobs: Sequence[NewJob]) -> tuple[Enqueued, ...
     if not jobs:
         return ()
     with enqueue_spans(jobs) as traced:
-        return _enqueue(runtime(), tx, as_requests(traced))
+        return _enqueue(runtime(), tx, as_requests([checked(job) for job in traced]))
 
 
 def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = lambda _: None) -> tuple[Enqueued, ...]:
@@ -54,7 +54,7 @@ def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = 
         while some := list(islice(waiting, BULK)):
             job_ids = make_job_ids(len(some), process.clock(), os.urandom(NOISE * len(some)))
             with enqueue_spans(some) as traced:
-                ready = as_requests(traced, job_ids)
+                ready = as_requests([checked(job) for job in traced], job_ids)
             if under_way is not None:
                 answers += under_way.result()
                 progress(len(answers))
