@@ -108,7 +108,7 @@ def tick(payload: Payload, every: timedelta, now: datetime) -> bool:
         idempotency_key=f"tick:{job_type}:{int(every.total_seconds())}:{window}",
         expires_at=datetime.fromtimestamp((window + 1) * every.total_seconds(), UTC) + every,
     )
-    with runtime().database.ledger() as tx:
+    with runtime().database.statements() as tx:
         created = enqueue_jobs(tx, [job])[0].created
     log.info("tick", job_type=job_type, created=created)
     return created

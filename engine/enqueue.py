@@ -36,7 +36,15 @@ def enqueue_jobs(tx: Transaction, jobs: Sequence[NewJob]) -> tuple[Enqueued, ...
     if not jobs:
         return ()
     with enqueue_spans(jobs) as traced:
-        return _enqueue(runtime(), tx, as_requests([checked(job) for job in traced]))
+        process = runtime()
+        answers = ledger.enqueue(
+            tx,
+            [checked(job) for job in traced],
+            publisher=True,
+            hint_timeout=process.hint_timeout,
+            burst=process.settings.burst,
+        )
+    return _publish_after_commit(process, tx, answers)
 
 
 def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = lambda _: None) -> tuple[Enqueued, ...]:
@@ -77,6 +85,10 @@ def _enqueue(process: Runtime, tx: Transaction, ready: Requests) -> tuple[Enqueu
     answers = ledger.enqueue_requests(
         tx, ready, publisher=True, hint_timeout=process.hint_timeout, burst=process.settings.burst
     )
+    return _publish_after_commit(process, tx, answers)
+
+
+def _publish_after_commit(process: Runtime, tx: Transaction, answers: tuple[Enqueued, ...]) -> tuple[Enqueued, ...]:
     hints = [answer.hint for answer in answers if answer.publish]
     tx.after_commit(lambda: process.publisher.publish(hints))
     return answers

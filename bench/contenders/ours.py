@@ -91,8 +91,8 @@ class Ours:
         enqueue.enqueue_many(self._message(n) if job == MAIL else self._new(job) for n in range(jobs))
 
     def enqueue_one(self, runtime: Runtime, job: str, payload: JsonObject | None = None) -> None:
-        """Enqueue one job in a transaction of its own."""
-        with runtime.database.ledger() as tx:
+        """Enqueue one job in a transaction of its own: one round trip."""
+        with runtime.database.statements() as tx:
             enqueue.enqueue_jobs(tx, [self._new(job, payload)])
 
     def environment(self) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from domain.jobs.job import ActorType, ClaimedJob, Enqueued, Hint, JsonObject, N
 from domain.jobs.lifecycle import Settlement
 from domain.scheduling.backlog_demand import BacklogKey, Cursors, Demand
 from domain.text.redaction import redact_document, redact_text
-from storage.ledger.requests import Requests, as_requests
+from storage.ledger.requests import Requests, as_parameters, as_requests
 from storage.postgres.arrays import array, column
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -99,7 +99,15 @@ def enqueue(
     """
     if not jobs:
         return ()
+    if len(jobs) == 1 and not job_ids:
+        return (_enqueue_one(tx, jobs[0], publisher=publisher, hint_timeout=hint_timeout),)
     return enqueue_requests(tx, as_requests(jobs, job_ids), publisher=publisher, hint_timeout=hint_timeout, burst=burst)
+
+
+def _enqueue_one(tx: Transaction, job: NewJob, *, publisher: bool, hint_timeout: timedelta) -> Enqueued:
+    """Insert one job by the statement that is made for one, which takes a fraction of the other's time."""
+    row = tx.run("enqueue_job", **as_parameters(job), publisher=publisher, hint_timeout=hint_timeout)[0]
+    return Enqueued(Hint(row.job_id, row.job_type, row.queue, row.light), row.created, row.publish)
 
 
 def enqueue_requests(

@@ -1,7 +1,8 @@
 """Jobs to be enqueued, as the function `postroom.enqueue_jobs` reads them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import zip_longest
 from typing import NewType
 from uuid import UUID
@@ -22,6 +23,40 @@ def as_requests(jobs: Sequence[NewJob], job_ids: Sequence[UUID] = ()) -> Request
         return Requests(json.dumps([_request(job, job_id) for job, job_id in zip_longest(jobs, job_ids)]))
     except RecursionError:
         raise Invalid("payload", "nests too deep") from None
+
+
+def as_parameters(job: NewJob) -> Mapping[str, object]:
+    """What `enqueue_job` is told of one job; raises `Invalid` as `as_requests` does."""
+    try:
+        payload = json.dumps(job.payload)
+    except RecursionError:
+        raise Invalid("payload", "nests too deep") from None
+    return {
+        "job_type": job.job_type,
+        "org_id": job.org_id,
+        "payload": payload,
+        "payload_version": job.payload_version,
+        "checked": job.is_checked,
+        "job_id": job.job_id,
+        "project_id": job.project_id,
+        "idempotency_key": job.idempotency_key,
+        "actor_type": job.origin.actor_type,
+        "actor_id": job.origin.actor_id,
+        "request_id": job.origin.request_id,
+        "correlation_id": job.origin.correlation_id,
+        "traceparent": job.origin.traceparent,
+        "parent_id": job.parent_id,
+        "replay_of": job.replay_of,
+        "priority": job.priority,
+        **dict(_times(job)),
+    }
+
+
+def _times(job: NewJob) -> Iterator[tuple[str, datetime | None]]:
+    for name, at in (("run_at", job.run_at), ("expires_at", job.expires_at), ("created_at", job.created_at)):
+        if at is not None and at.utcoffset() is None:
+            raise Invalid(name, "has no time zone")
+        yield name, at
 
 
 def _request(job: NewJob, job_id: UUID | None) -> JsonObject:
@@ -48,9 +83,7 @@ def _request(job: NewJob, job_id: UUID | None) -> JsonObject:
     ):
         if one is not None:
             request[name] = f"{one.int:032x}"
-    for name, at in (("run_at", job.run_at), ("expires_at", job.expires_at), ("created_at", job.created_at)):
+    for name, at in _times(job):
         if at is not None:
-            if at.utcoffset() is None:
-                raise Invalid(name, "has no time zone")
             request[name] = at.isoformat()
     return request

@@ -8,7 +8,7 @@ down_revision = "0011_pre_heard"
 
 def upgrade() -> None:
     """Publish shapes beside job types, and check every job by them where it is enqueued."""
-    run_files("0012_bounds", "0012_shapes", "0012_guards", "0012_enqueue")
+    run_files("0012_bounds", "0012_shapes", "0012_guards", "0012_enqueue", "0012_enqueue_one")
 
 
 def downgrade() -> None:

@@ -290,6 +290,7 @@ FOR_TENANTS = {
     "carries_secret",  # pure
     "current_org",
     "enqueue",
+    "enqueue_job",
     "enqueue_jobs",
     "finish_effect",
     "hold_claim",
