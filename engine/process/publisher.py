@@ -47,11 +47,13 @@ class Publisher:
     def __init__(self, broker_url: str) -> None:
         """Prepare a pool of connections of this process's own; nothing connects yet."""
         self._connection = connect_to(broker_url)
-        self._producers = ProducerPool(self._connection.Pool(limit=POOL_SIZE), limit=POOL_SIZE)
+        self._connections = self._connection.Pool(limit=POOL_SIZE)
+        self._producers = ProducerPool(self._connections, limit=POOL_SIZE)
 
     def close(self) -> None:
         """Close this process's connections to the broker."""
         self._producers.force_close_all()
+        self._connections.force_close_all()  # which the pool of producers leaves open
         self._connection.release()
 
     def publish(self, hints: Sequence[Hint]) -> bool:

@@ -75,7 +75,7 @@ class Fleet:
             )
         )
         install(self.client)
-        stack.callback(self.client.database.dispose)
+        stack.callback(self.client.close)
         stack.callback(install, None)
         publish_catalogue()
         with psycopg.connect(database_url, autocommit=True) as owner:

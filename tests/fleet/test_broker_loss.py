@@ -67,7 +67,7 @@ def test_a_worker_outlives_a_connection_that_is_lost_while_a_foreign_job_is_adop
     fleet.wait_for_end([fleet.enqueue(Noop())])
     sent = contract(fleet.org)
     # The relay's statements wait for the table too.
-    waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'enqueue_jobs'"
+    waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'enqueue_job'"
     with psycopg.connect(fleet.database_url) as other:
         other.execute("lock table jobs in share row exclusive mode")
         with Celery("foreign", broker=fleet.broker_url) as foreign:
