@@ -1,8 +1,8 @@
 # The developer's commands. Needs Python >= 3.11 (with venv) and make, nothing else.
 
 PYTHON ?= python3
-# Three test processes keep two cores busy: tests of whole fleets wait a lot. The servers are shared.
-TEST_WORKERS ?= 3
+# Four test processes keep two cores busy: tests of whole fleets wait a lot. The servers are shared.
+TEST_WORKERS ?= 4
 T ?= tests
 
 VENV := .venv
