@@ -63,6 +63,9 @@ MARKS = (
 )  # fmt: skip
 """A part of everything in `LOOKS`, quick to look for: what has none of them need not be looked at more closely."""
 
+PLAIN = "0-9a-fhijl-wyz-"
+"""What is made of this class of characters alone, as ids are, is no secret: the database looks no further."""
+
 _NAME_ENDS, _HARMLESS = re.compile(NAME_ENDS), re.compile(HARMLESS_NAMES)
 _NO_LETTER = re.compile("[^a-z0-9]")
 _LOOKS = re.compile("|".join(LOOKS))

@@ -77,3 +77,19 @@ alter domain postroom.actor_type drop constraint actor_type_check;
 alter domain postroom.actor_type add constraint actor_type_is_known check (case
   when value not in ('user', 'system', 'api_key')
   then postroom.refuse('actor_type', 'Input should be ''user'', ''system'' or ''api_key''') else true end) not valid;
+
+-- Of the checks for secrets: ids, and most other values, are made of characters that make no secret (domain/text/secrets.py), which is
+-- told in a third of the time.
+do $$
+declare
+  field text;
+begin
+  foreach field in array array['idempotency_key', 'actor_id', 'request_id', 'correlation_id'] loop
+    execute format('alter domain postroom.%I drop constraint carries_no_secret', field);
+    execute format(
+      'alter domain postroom.%1$I add constraint carries_no_secret check (case'
+      ' when value !~ ''[^0-9a-fhijl-wyz-]'' then true'
+      ' when postroom.looks_secret(value) then postroom.refuse_secret_as(%1$L, value) else true end) not valid', field);
+  end loop;
+end
+$$;

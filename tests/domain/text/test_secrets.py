@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from domain.payloads.payload import payload_types
 from domain.text.redaction import HIDDEN, redact, redact_document, redact_text
-from domain.text.secrets import LOOKS, MARKS, looks_secret, names_secret, secret_in
+from domain.text.secrets import LOOKS, MARKS, PLAIN, looks_secret, names_secret, secret_in
 from tests.doubles.secrets import NAMES, SHAPES, ordinary_mail, random_letters
 
 
@@ -57,6 +57,7 @@ def test_ordinary_mail_passes(mail: str) -> None:
 
 
 @given(st.from_regex("|".join(LOOKS)))
-def test_what_looks_like_a_secret_has_a_mark(text: str) -> None:
+def test_what_looks_like_a_secret_has_a_mark_and_is_not_plain(text: str) -> None:
     assert looks_secret(text)
     assert any(mark in text for mark in MARKS)
+    assert re.search(f"[^{PLAIN}]", text)

@@ -14,7 +14,7 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, NewJob, Origin, State
 from domain.jobs.lifecycle import Settlement
 from domain.text.redaction import HIDDEN
-from domain.text.secrets import HARMLESS_NAMES, LOOKS, MARKS, NAME_ENDS, looks_secret, names_secret, secret_in
+from domain.text.secrets import HARMLESS_NAMES, LOOKS, MARKS, NAME_ENDS, PLAIN, looks_secret, names_secret, secret_in
 from storage.ledger import audit, effects, ledger
 from storage.postgres.database import Database
 from tests.doubles.factories import HINT_TIMEOUT, claim_one, enqueue_one, make_job_type, make_org
@@ -38,6 +38,16 @@ def test_the_database_has_the_same_list(database: Connection) -> None:
     }.items():
         for pattern in patterns:
             assert "'" + pattern.replace("'", "''") + "'" in sources[function], function
+
+
+def test_the_database_passes_over_what_is_plain_in_the_same_sense(database: Connection) -> None:
+    checks = database.execute(
+        "select pg_get_constraintdef(c.oid) from pg_constraint c where conname = 'carries_no_secret'"
+        " and c.contypid::regtype::text = any(array['postroom.idempotency_key', 'postroom.actor_id',"
+        " 'postroom.request_id', 'postroom.correlation_id'])"
+    ).fetchall()
+    assert len(checks) == 4
+    assert all(f"!~ '[^{PLAIN}]'" in check for (check,) in checks)
 
 
 def test_python_and_the_database_judge_alike(database: Connection) -> None:
