@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from domain.alerts.alert import text_of, title_of
+from domain.alerts.alert import alert_of, text_of, title_of
 from domain.jobs.effects import Strategy
 from domain.jobs.job import Cancel, Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
@@ -41,7 +41,7 @@ def quarantine(ctx: JobContext, payload: QuarantinePayload) -> Outcome:
 @job(queue=Queue.NOTIFICATIONS, retry=NOTIFICATIONS, providers=(ALERTS,), audits=("alert.raised",))
 def send_alert(ctx: JobContext, payload: SendAlertPayload) -> Outcome:
     """Tell a person, where an address is set; an audit event and a log record stand for it in any case."""
-    alert = payload.alert()
+    alert = alert_of(payload)
     facts = payload.document()
     notice = Notice(ctx.job.job_id, alert.kind.value, title_of(alert), text_of(alert), facts)
     sent: JsonObject = {"sent": False}

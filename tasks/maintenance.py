@@ -6,12 +6,12 @@ from datetime import timedelta
 from threading import Event
 from uuid import UUID
 
+from domain.alerts.alert import payload_of
 from domain.alerts.due import WINDOW, alerts_due, look_from
 from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retention import FIRST_ID, follow_up_key, next_place, pause_after
 from domain.payloads import gmail
-from domain.payloads.deadletter import SendAlertPayload
 from domain.payloads.maintenance import (
     ChargeLostReservationsPayload,
     CheckInvariantsPayload,
@@ -94,9 +94,11 @@ def raise_alerts(ctx: JobContext, _payload: RaiseAlertsPayload) -> Outcome:
     """Raise the alerts that are due for the whole fleet: dead letters by job type, and providers that refuse calls."""
     now = ctx.now()
     with ctx.fleet() as tx:
-        due = alerts_due(alerts.deaths(tx, since=look_from(now), window=WINDOW), alerts.parked_providers(tx), now)
+        due = alerts_due(
+            alerts.count_letters(tx, since=look_from(now), window=WINDOW), alerts.parked_providers(tx), now
+        )
         # One that was raised before is refused by its key.
-        raised = ctx.enqueue(tx, *[SendAlertPayload.of(one) for one in due])
+        raised = ctx.enqueue(tx, *[payload_of(one) for one in due])
     return Done({"due": len(due), "raised": sum(one.created for one in raised)})
 
 

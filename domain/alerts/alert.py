@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from domain.payloads.deadletter import LONGEST_DETAIL, SendAlertPayload
+
 
 class AlertKind(StrEnum):
     """What happened."""
@@ -31,6 +33,25 @@ class Alert:
     detail: str = ""
     reference: str = ""
     """The id to look it up by."""
+
+
+def payload_of(alert: Alert) -> SendAlertPayload:
+    """The alert as the payload of its job; a long detail loses its end."""
+    return SendAlertPayload(
+        kind=alert.kind.value,
+        subject=alert.subject,
+        since=alert.since,
+        count=alert.count,
+        detail=alert.detail[:LONGEST_DETAIL],
+        reference=alert.reference,
+    )
+
+
+def alert_of(payload: SendAlertPayload) -> Alert:
+    """The alert that a job is to send."""
+    return Alert(
+        AlertKind(payload.kind), payload.subject, payload.since, payload.count, payload.detail, payload.reference
+    )
 
 
 def title_of(alert: Alert) -> str:

@@ -21,7 +21,7 @@ SILENT = frozenset({"deadletter.send_alert", "deadletter.quarantine"})
 
 
 @dataclass(frozen=True, slots=True)
-class Deaths:
+class LetterCount:
     """The open dead letters of one job type and window."""
 
     job_type: str
@@ -52,22 +52,22 @@ def look_from(now: datetime) -> datetime:
     return window_of(now) - WINDOW
 
 
-def alerts_due(deaths: Iterable[Deaths], parks: Iterable[Park], now: datetime) -> tuple[Alert, ...]:
+def alerts_due(counts: Iterable[LetterCount], parks: Iterable[Park], now: datetime) -> tuple[Alert, ...]:
     """Every alert that should have been raised by now; one that has been is known by its kind, subject and time."""
     return (
-        *(one for each in deaths for one in _of_deaths(each, now)),
+        *(one for each in counts for one in _of_letters(each, now)),
         *(one for each in parks for one in _of_park(each, now)),
     )
 
 
-def _of_deaths(deaths: Deaths, now: datetime) -> Iterator[Alert]:
-    if deaths.job_type in SILENT:
+def _of_letters(counted: LetterCount, now: datetime) -> Iterator[Alert]:
+    if counted.job_type in SILENT:
         return
     yield Alert(
-        AlertKind.DEAD_LETTER, deaths.job_type, deaths.since, detail=deaths.first_code, reference=deaths.first_id
+        AlertKind.DEAD_LETTER, counted.job_type, counted.since, detail=counted.first_code, reference=counted.first_id
     )
-    if deaths.count > 1 and deaths.since + WINDOW <= now:
-        yield Alert(AlertKind.DEAD_LETTERS, deaths.job_type, deaths.since, count=deaths.count)
+    if counted.count > 1 and counted.since + WINDOW <= now:
+        yield Alert(AlertKind.DEAD_LETTERS, counted.job_type, counted.since, count=counted.count)
 
 
 def _of_park(park: Park, now: datetime) -> Iterator[Alert]:

@@ -1,11 +1,11 @@
 """The payloads of the dead-letter family."""
 
-from typing import Annotated, Self
+from datetime import datetime
+from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
-from domain.alerts.alert import Alert, AlertKind
 from domain.jobs.uniqueness import for_ttl
 from domain.payloads.payload import Payload
 
@@ -22,25 +22,9 @@ class QuarantinePayload(Payload, job_type="deadletter.quarantine", unique=for_tt
 class SendAlertPayload(Payload, job_type="deadletter.send_alert", unique=for_ttl("kind", "subject", "since")):
     """What happened. An alert is raised once; how many it counts does not make it another."""
 
-    kind: AlertKind
+    kind: Literal["dead_letter", "dead_letters", "consent", "provider"]
     subject: Annotated[str, Field(max_length=200)]
-    since: Annotated[AwareDatetime, Field(examples=["2026-11-24T09:00:00Z"])]
+    since: Annotated[datetime, Field(examples=["2026-11-24T09:00:00Z"])]
     count: int = 1
     detail: Annotated[str, Field(max_length=LONGEST_DETAIL)] = ""
     reference: Annotated[str, Field(max_length=100)] = ""
-
-    @classmethod
-    def of(cls, alert: Alert) -> Self:
-        """The alert as a job; a long detail loses its end."""
-        return cls(
-            kind=alert.kind,
-            subject=alert.subject,
-            since=alert.since,
-            count=alert.count,
-            detail=alert.detail[:LONGEST_DETAIL],
-            reference=alert.reference,
-        )
-
-    def alert(self) -> Alert:
-        """The alert."""
-        return Alert(self.kind, self.subject, self.since, self.count, self.detail, self.reference)

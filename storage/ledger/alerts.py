@@ -3,17 +3,20 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from domain.alerts.due import Deaths, Park
+from domain.alerts.due import LetterCount, Park
 from storage.postgres.database import Transaction
 
 MOST_LETTERS = 10_000
 """Read in some 50 ms; a number this large says the same as any larger one."""
 
 
-def deaths(tx: Transaction, *, since: datetime, window: timedelta) -> Sequence[Deaths]:
+def count_letters(tx: Transaction, *, since: datetime, window: timedelta) -> Sequence[LetterCount]:
     """The open dead letters of all orgs since a time, per job type and window; as the ledger role only."""
-    rows = tx.run("list_deaths", since=since, length=window, most=MOST_LETTERS)
-    return [Deaths(row.job_type, row.since, row.deaths, str(row.first_id), row.first_code or "unknown") for row in rows]
+    rows = tx.run("count_dead_letters", since=since, length=window, most=MOST_LETTERS)
+    return [
+        LetterCount(row.job_type, row.since, row.letters, str(row.first_id), row.first_code or "unknown")
+        for row in rows
+    ]
 
 
 def parked_providers(tx: Transaction) -> Sequence[Park]:

@@ -7,9 +7,8 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
-from domain.alerts.alert import Alert, AlertKind
+from domain.alerts.alert import Alert, AlertKind, payload_of
 from domain.jobs.failures import Failure, Permanent, Scope, Throttled, Unauthorised
-from domain.payloads.deadletter import SendAlertPayload
 from engine.context import JobContext
 from engine.interrupts import Interrupted
 from providers.on_demand import on_demand
@@ -147,7 +146,7 @@ def _mark(ctx: JobContext, held: Tokens, refusal: Unauthorised) -> None:
         if first:
             audit.append(tx, ctx.job, "account.needs_reconsent", {"account_id": str(held.account_id)})
             alert = Alert(AlertKind.CONSENT, str(held.account_id), ctx.now(), detail=refusal.code)
-            ctx.enqueue(tx, SendAlertPayload.of(alert))
+            ctx.enqueue(tx, payload_of(alert))
     if first:
         ctx.log.error("account_needs_reconsent", account_id=str(held.account_id), code=refusal.code)
     elif _read(ctx, held.account_id).version != held.version:

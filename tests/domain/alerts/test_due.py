@@ -12,7 +12,7 @@ from domain.alerts.due import (
     REMIND_EVERY,
     SILENT,
     WINDOW,
-    Deaths,
+    LetterCount,
     Park,
     alerts_due,
     look_from,
@@ -25,17 +25,17 @@ SPANS = st.timedeltas(timedelta(0), timedelta(days=40))
 TYPES = st.sampled_from(["gmail.sync", "drafts.write", *SILENT])
 
 
-def deaths_at(moments: list[tuple[str, datetime]]) -> list[Deaths]:
+def counts_at(moments: list[tuple[str, datetime]]) -> list[LetterCount]:
     """As the ledger counts them."""
     counted = Counter((job_type, window_of(moment)) for job_type, moment in moments)
-    return [Deaths(job_type, since, count, "first", "invalid") for (job_type, since), count in counted.items()]
+    return [LetterCount(job_type, since, count, "first", "invalid") for (job_type, since), count in counted.items()]
 
 
 @given(st.lists(st.tuples(TYPES, MOMENTS), max_size=50), MOMENTS)
 def test_a_storm_raises_two_alerts_per_job_type_and_window_at_most(
     moments: list[tuple[str, datetime]], now: datetime
 ) -> None:
-    raised = Counter((one.subject, one.since) for one in alerts_due(deaths_at(moments), [], now))
+    raised = Counter((one.subject, one.since) for one in alerts_due(counts_at(moments), [], now))
     assert all(count <= 2 for count in raised.values())
     assert {subject for subject, _ in raised}.isdisjoint(SILENT)
     assert set(raised) == {(kind, window_of(at)) for kind, at in moments if kind not in SILENT}
@@ -55,12 +55,12 @@ def test_the_window_before_is_still_counted(now: datetime) -> None:
 
 
 def test_the_number_comes_when_the_window_is_over() -> None:
-    storm = [Deaths("gmail.sync", NOON, 40, "letter-1", "invalid")]
+    storm = [LetterCount("gmail.sync", NOON, 40, "letter-1", "invalid")]
     first = Alert(AlertKind.DEAD_LETTER, "gmail.sync", NOON, detail="invalid", reference="letter-1")
     assert alerts_due(storm, [], NOON + WINDOW - timedelta(seconds=1)) == (first,)
     total = Alert(AlertKind.DEAD_LETTERS, "gmail.sync", NOON, count=40)
     assert alerts_due(storm, [], NOON + WINDOW) == (first, total)
-    assert alerts_due([Deaths("gmail.sync", NOON, 1, "letter-1", "invalid")], [], NOON + WINDOW) == (first,)
+    assert alerts_due([LetterCount("gmail.sync", NOON, 1, "letter-1", "invalid")], [], NOON + WINDOW) == (first,)
 
 
 @given(SPANS, SPANS)
