@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from domain.payloads.deadletter import LONGEST_DETAIL, SendAlertPayload
+from domain.payloads.deadletter import LONGEST_DETAIL, LONGEST_REFERENCE, LONGEST_SUBJECT, SendAlertPayload
 
 
 class AlertKind(StrEnum):
@@ -36,14 +36,14 @@ class Alert:
 
 
 def payload_of(alert: Alert) -> SendAlertPayload:
-    """The alert as the payload of its job; a long detail loses its end."""
+    """The alert as the payload of its job; what is too long loses its end."""
     return SendAlertPayload(
         kind=alert.kind.value,
-        subject=alert.subject,
+        subject=alert.subject[:LONGEST_SUBJECT],
         since=alert.since,
         count=alert.count,
         detail=alert.detail[:LONGEST_DETAIL],
-        reference=alert.reference,
+        reference=alert.reference[:LONGEST_REFERENCE],
     )
 
 

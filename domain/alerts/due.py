@@ -10,6 +10,12 @@ WINDOW = timedelta(hours=1)
 """A job type raises two alerts in it at most: one for the first death, one with the number when it is over. A person
 who reads the first mends the cause; an hour is about what that takes."""
 
+MOST_TYPES = 20
+"""Job types with alerts of their own per window. Messages may name types that nobody knows, each another one; the rest
+is one number when the window is over."""
+
+OTHERS = "(other types)"
+
 REMIND_EVERY = timedelta(hours=24)
 """A provider that still refuses is named once a day: a spent month may last for weeks."""
 
@@ -48,21 +54,30 @@ def window_of(moment: datetime, length: timedelta = WINDOW) -> datetime:
 
 
 def look_from(now: datetime) -> datetime:
-    """From when on deaths matter: the window before this one may still have to be counted."""
+    """From when on dead letters matter: the window before this one may still have to be counted."""
     return window_of(now) - WINDOW
 
 
 def alerts_due(counts: Iterable[LetterCount], parks: Iterable[Park], now: datetime) -> tuple[Alert, ...]:
     """Every alert that should have been raised by now; one that has been is known by its kind, subject and time."""
-    return (
-        *(one for each in counts for one in _of_letters(each, now)),
-        *(one for each in parks for one in _of_park(each, now)),
-    )
+    return (*_of_all_letters(counts, now), *(one for each in parks for one in _of_park(each, now)))
+
+
+def _of_all_letters(counts: Iterable[LetterCount], now: datetime) -> Iterator[Alert]:
+    windows: dict[datetime, list[LetterCount]] = {}
+    # By the first letter: the ids follow time, so a type that comes later takes nobody's place.
+    for each in sorted(counts, key=lambda one: one.first_id):
+        if each.job_type not in SILENT:
+            windows.setdefault(each.since, []).append(each)
+    for since, found in windows.items():
+        for each in found[:MOST_TYPES]:
+            yield from _of_letters(each, now)
+        others = sum(each.count for each in found[MOST_TYPES:])
+        if others and since + WINDOW <= now:
+            yield Alert(AlertKind.DEAD_LETTERS, OTHERS, since, count=others)
 
 
 def _of_letters(counted: LetterCount, now: datetime) -> Iterator[Alert]:
-    if counted.job_type in SILENT:
-        return
     yield Alert(
         AlertKind.DEAD_LETTER, counted.job_type, counted.since, detail=counted.first_code, reference=counted.first_id
     )

@@ -1,6 +1,7 @@
 """An alert as a message in a Discord channel (docs: alerts.md#discord)."""
 
 import json
+import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,6 +16,8 @@ LONGEST_CONTENT = 2000
 
 SUPPRESS_EMBEDS = 1 << 2
 """No preview: an alert fetches nothing from anywhere."""
+
+_MARKDOWN = re.compile(r"([\\*_~`|>\[\]()#<])")
 
 NOBODY: dict[str, list[str]] = {"parse": []}
 """`allowed_mentions`: without it, an `@everyone` in the name of a job type would call everyone."""
@@ -44,8 +47,13 @@ def waiting(url: str) -> str:
 
 def content_of(notice: Notice) -> str:
     """Title, text and id, within Discord's limit; a text that is too long loses its end, the id never."""
-    head, end = f"**{notice.title}**\n", f"\n`{notice.notice_id}`"
-    return (head + notice.text)[: LONGEST_CONTENT - len(end)] + end
+    head, end = f"**{plain(notice.title)}**\n", f"\n`{notice.notice_id}`"
+    return (head + plain(notice.text))[: LONGEST_CONTENT - len(end)] + end
+
+
+def plain(text: str) -> str:
+    """The text as Discord shows it literally: a job's type may be any words, a link under another name among them."""
+    return _MARKDOWN.sub(r"\\\1", text)
 
 
 def _worded_wait(answer: PostAnswer) -> timedelta | None:

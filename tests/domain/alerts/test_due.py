@@ -6,9 +6,11 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.alert import Alert, AlertKind, text_of, title_of
+from domain.alerts.alert import Alert, AlertKind, alert_of, payload_of, text_of, title_of
 from domain.alerts.due import (
     LONG_PARK,
+    MOST_TYPES,
+    OTHERS,
     REMIND_EVERY,
     SILENT,
     WINDOW,
@@ -39,6 +41,21 @@ def test_a_storm_raises_two_alerts_per_job_type_and_window_at_most(
     assert all(count <= 2 for count in raised.values())
     assert {subject for subject, _ in raised}.isdisjoint(SILENT)
     assert set(raised) == {(kind, window_of(at)) for kind, at in moments if kind not in SILENT}
+
+
+@given(st.integers(0, 60), st.integers(1, 3))
+def test_types_that_nobody_knows_are_few_alerts_and_a_number(types: int, each: int) -> None:
+    counts = [LetterCount(f"made.up.{n}", NOON, each, f"{n:04}", "unknown_type") for n in range(types)]
+    during, after = (alerts_due(reversed(counts), [], at) for at in (NOON, NOON + WINDOW))
+    assert [one.subject for one in during] == [f"made.up.{n}" for n in range(min(types, MOST_TYPES))]
+    assert sum(one.count for one in after if one.subject == OTHERS) == max(0, types - MOST_TYPES) * each
+    assert len(after) <= 2 * MOST_TYPES + 1
+
+
+@given(st.text(max_size=3000), st.text(max_size=3000))
+def test_no_name_and_no_reason_is_too_long_for_a_payload(subject: str, detail: str) -> None:
+    alert = Alert(AlertKind.PROVIDER, subject, NOON, detail=detail, reference=subject)
+    assert subject.startswith(alert_of(payload_of(alert)).subject)
 
 
 @given(MOMENTS, SPANS)

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from domain.jobs.failures import CallState, Failure, Permanent, Scope, Throttled, Transient
-from providers.discord.webhook import LONGEST_CONTENT, DiscordWebhook, waiting
+from providers.discord.webhook import LONGEST_CONTENT, DiscordWebhook, content_of, waiting
 from providers.ports import Notice
 from sandbox.discord.discord import discord_emulator
 from sandbox.emulator.client import EmulatorControl
@@ -48,6 +48,12 @@ def test_a_notice_becomes_one_message_whose_id_is_known(control: EmulatorControl
     ((message),) = messages(control)
     assert message["id"] == message_id
     assert all(words in str(message["content"]) for words in (NOTICE.title, NOTICE.text, str(NOTICE.notice_id)))
+
+
+def test_a_name_is_shown_as_it_is_and_makes_no_link() -> None:
+    content = content_of(Notice(UUID(int=7), "dead_letter", "[safe](https://evil.test)", "`code` **bold**", {}))
+    assert r"\[safe\]\(https://evil.test\)" in content
+    assert r"\`code\` \*\*bold\*\*" in content
 
 
 def test_nobody_is_mentioned_whatever_a_job_type_is_called(control: EmulatorControl) -> None:
