@@ -253,6 +253,8 @@ class Settings(BaseSettings):
             raise ValueError(f"alert_url: must be an address with {' or '.join(schemes)}")
         if self.alert_format == "webhook" and not self.alert_secret.get_secret_value():
             raise ValueError("alert_secret: a receiver of your own needs one, or it could not tell who sent an alert")
+        if self.alert_timeout_s > self.provider_call_limit_s:
+            raise ValueError(f"alert_timeout_s: must be at most provider_call_limit_s ({self.provider_call_limit_s:g})")
         return self
 
     @field_validator("sealing_keys")
