@@ -31,7 +31,7 @@ WATCH_RENEWAL = timedelta(days=2)
 INSPECTION_S = 2.0
 KEY_REFUSED_WITHIN = timedelta(hours=1)
 """A job fails when its key may not use a model; an hour after a new key was set nothing of it is left."""
-ALERT_LOST_WITHIN = timedelta(days=1)
+ALERT_LOST_WITHIN = timedelta(hours=1)
 """An alert that could not be delivered raises no other; this is where it is seen."""
 
 
@@ -195,10 +195,10 @@ def alert_check(process: Runtime) -> Check:
         lost = alerts.undelivered(tx, within=ALERT_LOST_WITHIN)
     if lost:
         remedy = "see why: celery -A tasks jobs list --type deadletter.send_alert; then mend POSTROOM_ALERT_URL"
-        return Check("alerts", ok=False, finding=f"{lost} of the last day could not be delivered", remedy=remedy)
+        return Check("alerts", ok=False, finding=f"{lost} could not be delivered", remedy=remedy)
     if not process.settings.alert_url.get_secret_value():
         return Check("alerts", ok=True, finding="only logged and audited: POSTROOM_ALERT_URL is not set")
-    return Check("alerts", ok=True, finding="those of the last day were delivered or wait")
+    return Check("alerts", ok=True, finding="they are delivered")
 
 
 def clock_check(process: Runtime) -> Check:

@@ -25,5 +25,5 @@ def parked_providers(tx: Transaction) -> Sequence[Park]:
 
 
 def undelivered(tx: Transaction, *, within: timedelta) -> int:
-    """How many alerts could not be delivered within this time, up to 100."""
+    """How many alerts died, or were refused for good within this time; up to 100."""
     return int(tx.run("count_undelivered_alerts", within=within)[0].undelivered)

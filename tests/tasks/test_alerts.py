@@ -123,6 +123,17 @@ def test_an_alert_that_cannot_be_delivered_raises_no_other(env: MailEnvironment,
     assert not check.ok
 
 
+def test_an_address_that_is_gone_is_given_up_and_the_doctor_says_so(
+    env: MailEnvironment, discord: EmulatorControl
+) -> None:
+    discord.order(FaultOrder(operation="webhooks.execute", status=404, times=None))
+    die(env)
+    tick(env)
+    assert env.count("select count(*) from jobs where job_type = 'deadletter.send_alert' and state = 'failed'") == 1
+    (check,) = [one for one in examine(env.process) if one.name == "alerts"]
+    assert (check.ok, check.finding) == (False, "1 could not be delivered")
+
+
 def test_an_answer_that_was_lost_ends_in_a_message_and_one_alert(
     env: MailEnvironment, discord: EmulatorControl
 ) -> None:
