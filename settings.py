@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -167,6 +168,19 @@ class Settings(BaseSettings):
         description="Requests that one API key may make within a minute, counted where calls to providers are.",
     )
 
+    alert_format: Literal["webhook", "discord"] = Field(
+        "webhook", description="What stands at the alert URL: a receiver of your own, or a webhook of Discord."
+    )
+    alert_url: SecretStr = Field(
+        SecretStr(""),
+        description="Where alerts are posted: dead letters, lost consent, a provider that refuses all calls. Empty:"
+        " they are only logged and audited.",
+    )
+    alert_secret: SecretStr = Field(
+        SecretStr(""), description="Signs each alert to a receiver of your own; Discord needs none."
+    )
+    alert_timeout_s: float = Field(10.0, gt=0, description="Seconds one alert's call may take in all.")
+
     log_level: str = Field("INFO", description="The least severe level that is logged.")
     traces_url: SecretStr | None = Field(
         None,
@@ -223,6 +237,26 @@ class Settings(BaseSettings):
             )
         return self
 
+    @model_validator(mode="after")
+    def _check_alerts(self) -> Self:
+        """Refuse an address that no alert could go to, and an alert that its receiver could not tell from a forgery."""
+        url = self.alert_url.get_secret_value()
+        if not url:
+            return self
+        schemes = ["https"] if self.environment == "production" else ["https", "http"]
+        try:
+            parts = urlsplit(url)
+            is_address = parts.scheme in schemes and bool(parts.hostname)
+        except ValueError:
+            is_address = False
+        if not is_address:
+            raise ValueError(f"alert_url: must be an address with {' or '.join(schemes)}")
+        if self.alert_format == "webhook" and not self.alert_secret.get_secret_value():
+            raise ValueError("alert_secret: a receiver of your own needs one, or it could not tell who sent an alert")
+        if self.alert_timeout_s > self.provider_call_limit_s:
+            raise ValueError(f"alert_timeout_s: must be at most provider_call_limit_s ({self.provider_call_limit_s:g})")
+        return self
+
     @field_validator("sealing_keys")
     @classmethod
     def _production_has_keys_of_its_own(cls, keys: SecretStr, info: ValidationInfo) -> SecretStr:
@@ -251,6 +285,10 @@ class HandlerSettings:
     anthropic_timeout_s: float
     classify_model: str
     draft_model: str
+    alert_format: Literal["webhook", "discord"]
+    alert_url: SecretStr
+    alert_secret: SecretStr
+    alert_timeout_s: float
     retention_s: float
     retention_share: float
     retention_run_s: float

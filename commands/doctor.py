@@ -10,6 +10,7 @@ from kombu import Connection
 from kombu.exceptions import OperationalError
 
 from commands.answers import json_option, show_rows
+from domain.alerts.due import is_long
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
@@ -18,6 +19,7 @@ from engine.process.runtime import Runtime, runtime
 from observability import logs
 from settings import DEVELOPMENT_SEALING_KEY, Settings
 from storage.accounts import accounts
+from storage.ledger import alerts
 from storage.money import model_calls
 from storage.postgres.execution import DatabaseError
 from storage.postgres.readiness import Check, database_checks, installation_checks
@@ -28,7 +30,9 @@ WATCH_RENEWAL = timedelta(days=2)
 """Watches are renewed daily: one that missed two renewals is in trouble, though it lasts for seven days."""
 INSPECTION_S = 2.0
 KEY_REFUSED_WITHIN = timedelta(hours=1)
-"""Each job that asks the model fails when its key is refused; an hour after a new key was set nothing of it is left."""
+"""A job fails when its key may not use a model; an hour after a new key was set nothing of it is left."""
+ALERT_LOST_WITHIN = timedelta(hours=1)
+"""An alert that could not be delivered raises no other; this is where it is seen."""
 
 
 @click.command()
@@ -68,6 +72,8 @@ def _of_the_database(process: Runtime) -> Sequence[Check]:
         _checked("clock", lambda: clock_check(process)),
         _checked("watches", lambda: watch_check(process)),
         _checked("model key", lambda: model_check(process)),
+        _checked("providers", lambda: provider_check(process)),
+        _checked("alerts", lambda: alert_check(process)),
     ]
 
 
@@ -170,6 +176,29 @@ def model_check(process: Runtime) -> Check:
         finding = f"{refused} jobs of the last hour were refused for it"
         return Check("model key", ok=False, finding=finding, remedy=remedy)
     return Check("model key", ok=True, finding="set, and not refused within the last hour")
+
+
+def provider_check(process: Runtime) -> Check:
+    """Whether a provider refuses all calls for so long that a person should look: a refused key, spent credit."""
+    with process.database.ledger() as tx:
+        parked = [park for park in alerts.parked_providers(tx) if is_long(park)]
+    if not parked:
+        return Check("providers", ok=True, finding="none refuses calls")
+    finding = "; ".join(f"{park.provider} until {park.until:%Y-%m-%d %H:%M} UTC: {park.reason}" for park in parked)
+    remedy = "mend the key or the credit, then open the gate: celery -A tasks gates open provider " + parked[0].provider
+    return Check("providers", ok=False, finding=finding, remedy=remedy)
+
+
+def alert_check(process: Runtime) -> Check:
+    """Whether alerts go to somebody, and arrived lately."""
+    with process.database.ledger() as tx:
+        lost = alerts.undelivered(tx, within=ALERT_LOST_WITHIN)
+    if lost:
+        remedy = "see why: celery -A tasks jobs list --type deadletter.send_alert; then mend POSTROOM_ALERT_URL"
+        return Check("alerts", ok=False, finding=f"{lost} could not be delivered", remedy=remedy)
+    if not process.settings.alert_url.get_secret_value():
+        return Check("alerts", ok=True, finding="only logged and audited: POSTROOM_ALERT_URL is not set")
+    return Check("alerts", ok=True, finding="they are delivered")
 
 
 def clock_check(process: Runtime) -> Check:

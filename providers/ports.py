@@ -7,6 +7,7 @@ is metered first.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
+from uuid import UUID
 
 from domain.mail.mailbox import (
     Draft,
@@ -157,4 +158,23 @@ class LanguageModel(Protocol):
 
     def most_microcents(self, request: ModelRequest) -> int:
         """The most that this call can cost, whatever the model answers: what a budget reserves for it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """An alert in words; each attempt to deliver it has the same id and the same words."""
+
+    notice_id: UUID
+    kind: str
+    title: str
+    text: str
+    facts: dict[str, Any]
+
+
+class AlertChannel(Protocol):
+    """Where alerts go. A notice that comes twice has its id in both, and does no harm."""
+
+    def send(self, notice: Notice) -> str | None:
+        """Deliver a notice once; returns the receiver's id for it, if it gives one."""
         ...

@@ -6,6 +6,8 @@ from datetime import timedelta
 from threading import Event
 from uuid import UUID
 
+from domain.alerts.alert import payload_of
+from domain.alerts.due import WINDOW, alerts_due, look_from
 from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retention import FIRST_ID, follow_up_key, next_place, pause_after
@@ -18,6 +20,7 @@ from domain.payloads.maintenance import (
     FallbackSyncPayload,
     FullSyncPayload,
     PurgeExpiredKeysPayload,
+    RaiseAlertsPayload,
     RenewWatchesPayload,
     RunEndHookPayload,
     SyncLabelsPayload,
@@ -29,7 +32,7 @@ from engine.process.map_in_threads import map_in_threads
 from storage.access import api_requests
 from storage.accounts import accounts, expected_writes, fan_out
 from storage.invariants import invariants
-from storage.ledger import audit, end_hooks, retention
+from storage.ledger import alerts, audit, end_hooks, retention
 from storage.money import spending
 from storage.postgres.database import Transaction
 
@@ -84,6 +87,19 @@ def check_watches(ctx: JobContext, _payload: CheckWatchesPayload) -> Outcome:
             tx.after_commit(lambda: ctx.log.error("watches_lapsed", accounts=len(lapsed)))
 
     return Done({"lapsed": len(lapsed)}, writes=write)
+
+
+@job(queue=Queue.MAINTENANCE)
+def raise_alerts(ctx: JobContext, _payload: RaiseAlertsPayload) -> Outcome:
+    """Raise the alerts that are due for the whole fleet: dead letters by job type, and providers that refuse calls."""
+    now = ctx.now()
+    with ctx.fleet() as tx:
+        due = alerts_due(
+            alerts.count_letters(tx, since=look_from(now), window=WINDOW), alerts.parked_providers(tx), now
+        )
+        # One that was raised before is refused by its key.
+        raised = ctx.enqueue(tx, *[payload_of(one) for one in due])
+    return Done({"due": len(due), "raised": sum(one.created for one in raised)})
 
 
 @job(queue=Queue.MAINTENANCE)

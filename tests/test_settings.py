@@ -1,9 +1,11 @@
 """Settings are read from the environment; a renamed one keeps its older name."""
 
+import re
+
 import pytest
 from pydantic import ValidationError
 
-from settings import DEVELOPMENT_SEALING_KEY, Settings
+from settings import DEVELOPMENT_SEALING_KEY, Settings, refused_settings
 
 
 @pytest.mark.parametrize("name", ["POSTROOM_HINT_TIMEOUT_S", "POSTROOM_HINT_PATIENCE_S"])
@@ -35,6 +37,30 @@ def test_the_hint_timeout_is_read_by_its_name_and_its_older_name(monkeypatch: py
 def test_times_under_which_no_claim_or_call_could_hold_are_refused_by_name(given: dict[str, float], words: str) -> None:
     with pytest.raises(ValidationError, match=words):
         Settings.model_validate(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (
+            {"alert_url": "ftp://hunter2/x", "alert_format": "discord"},
+            "alert_url: must be an address with https or http",
+        ),
+        ({"alert_url": "https://", "alert_format": "discord"}, "alert_url: must be an address"),
+        ({"alert_url": "https://[hunter2/", "alert_format": "discord"}, "alert_url: must be an address"),
+        ({"alert_url": "https://alerts.test/hunter2"}, "alert_secret: a receiver of your own needs one"),
+        ({"alert_url": "http://a.test/hunter2", "environment": "production", "sealing_keys": "k"}, "with https$"),
+        (
+            {"alert_url": "https://a.test", "alert_secret": "s", "alert_timeout_s": 31},
+            "alert_timeout_s: must be at most",
+        ),
+    ],
+)
+def test_an_address_to_which_no_alert_could_go_is_refused_and_not_shown(given: dict[str, object], words: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Settings.model_validate(given)
+    assert re.search(words, refused_settings(caught.value))
+    assert "hunter2" not in str(caught.value)
 
 
 def test_the_times_of_a_quick_fleet_are_taken() -> None:

@@ -1,12 +1,32 @@
 """The payloads of the dead-letter family."""
 
+from datetime import datetime
+from typing import Annotated, Literal
 from uuid import UUID
+
+from pydantic import Field
 
 from domain.jobs.uniqueness import for_ttl
 from domain.payloads.payload import Payload
+
+LONGEST_SUBJECT = 200
+LONGEST_REFERENCE = 100
+LONGEST_DETAIL = 500
+"""An alert is read on a telephone; who wants more looks in the ledger."""
 
 
 class QuarantinePayload(Payload, job_type="deadletter.quarantine", unique=for_ttl("job_id")):
     """Which job died."""
 
     job_id: UUID
+
+
+class SendAlertPayload(Payload, job_type="deadletter.send_alert", unique=for_ttl("kind", "subject", "since")):
+    """What happened. An alert is raised once; how many it counts does not make it another."""
+
+    kind: Literal["dead_letter", "dead_letters", "consent", "provider"]
+    subject: Annotated[str, Field(max_length=LONGEST_SUBJECT)]
+    since: Annotated[datetime, Field(examples=["2026-11-24T09:00:00Z"])]
+    count: int = 1
+    detail: Annotated[str, Field(max_length=LONGEST_DETAIL)] = ""
+    reference: Annotated[str, Field(max_length=LONGEST_REFERENCE)] = ""

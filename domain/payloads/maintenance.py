@@ -44,6 +44,10 @@ class CheckInvariantsPayload(Payload, job_type="maintenance.check_invariants"):
     """Nothing: the schedule says what and when."""
 
 
+class RaiseAlertsPayload(Payload, job_type="maintenance.raise_alerts"):
+    """Nothing: the schedule says what and when."""
+
+
 class RunEndHookPayload(Payload, job_type="maintenance.run_end_hook"):
     """Which job ended without its end-of-job hook, and why: the hook raised, waited, timed out or was deferred."""
 

@@ -54,6 +54,11 @@ LIMITS: tuple[Limit, ...] = (
         "https://docs.discord.com/developers/topics/rate-limits: requests per second and bot, before the limits of"
         " single routes",
     ),
+    Limit(
+        "alerts.channel", "alerts", Scope.PROVIDER, 30, MINUTE,
+        "https://docs.discord.com/developers/topics/rate-limits: Discord names no figure for webhooks and wants its"
+        " headers read; this is ours, for the one address that alerts go to, so that a storm does not meet a 429",
+    ),
 )  # fmt: skip
 """Gmail's price per method stands in `providers/google/gmail_quota.py`; elsewhere a call is one unit. Gmail's
 80,000,000 units per day are a threshold of billing and no limit, so they are not here."""

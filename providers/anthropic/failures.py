@@ -18,9 +18,13 @@ RATE_WAIT = timedelta(minutes=1)
 PAYMENT_WAIT = timedelta(hours=1)
 """For a 402 without a code: an operator may mend it any time."""
 
+KEY_WAIT = timedelta(minutes=15)
+"""For a refused key: every job would be refused. A new key comes with new workers; jobs look again by themselves."""
+
+UNAUTHENTICATED = 401
 PAYMENT_REQUIRED = 402
 TOO_MANY_REQUESTS = 429
-UNKNOWN = frozenset({401, 403})
+FORBIDDEN = 403
 PASSING = frozenset({408, 409})
 SERVER_ERROR = 500
 
@@ -57,6 +61,8 @@ def _spent(error: APIStatusError, now: datetime) -> Failure | None:
         return _throttled(error, "spend_limit", month_turn(now) - now)
     if error.status_code == PAYMENT_REQUIRED:
         return _throttled(error, "payment_required", PAYMENT_WAIT)
+    if error.status_code == UNAUTHENTICATED:
+        return _throttled(error, "unauthorised", KEY_WAIT)
     return None
 
 
@@ -76,7 +82,7 @@ def _passing(error: APIStatusError, now: datetime) -> Failure | None:
 
 
 def _permanent(error: APIStatusError) -> Failure:
-    word = "unauthorised" if error.status_code in UNKNOWN else _word(error)
+    word = "unauthorised" if error.status_code == FORBIDDEN else _word(error)
     return Permanent(_reason(error), code=_code(word))
 
 

@@ -13,8 +13,8 @@ from domain.jobs.failures import Failure
 from domain.scheduling.money import tokens_at_most
 from observability.job_spans import call_span
 from providers.anthropic.failures import failure_of, unreadable
-from providers.anthropic.limited_client import limited
 from providers.anthropic.models import Manner, cost_microcents, manner_of
+from providers.limited_client import limited
 from providers.ports import Meter, ModelAnswer, ModelRequest, Usage
 from providers.time_limit import TimeLimit
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
+from domain.alerts.alert import Alert, AlertKind, payload_of
 from domain.jobs.failures import Failure, Permanent, Scope, Throttled, Unauthorised
 from engine.context import JobContext
 from engine.interrupts import Interrupted
@@ -139,11 +140,13 @@ def _answer_refusal(ctx: JobContext, held: Tokens, refusal: Unauthorised) -> Non
 
 
 def _mark(ctx: JobContext, held: Tokens, refusal: Unauthorised) -> None:
-    """Park the account, and audit it the first time only; if the token is newer, the refusal is out of date."""
+    """Park the account and raise an alert, once per loss of consent; a newer token puts the refusal out of date."""
     with ctx.tx() as tx:
         first = accounts.mark_needs_reconsent(tx, held.account_id, version=held.version, reason=refusal.reason)
         if first:
             audit.append(tx, ctx.job, "account.needs_reconsent", {"account_id": str(held.account_id)})
+            alert = Alert(AlertKind.CONSENT, str(held.account_id), ctx.now(), detail=refusal.code)
+            ctx.enqueue(tx, payload_of(alert))
     if first:
         ctx.log.error("account_needs_reconsent", account_id=str(held.account_id), code=refusal.code)
     elif _read(ctx, held.account_id).version != held.version:

@@ -173,6 +173,8 @@ class Addresses:
 
     gmail: str
     anthropic: str
+    discord: str = ""
+    """Empty: alerts go nowhere."""
 
     def settings(self, settings: Settings) -> Settings:
         """The same settings, with these in the place of the real providers."""
@@ -184,6 +186,8 @@ class Addresses:
                 "google_client_secret": SecretStr("client-secret"),
                 "anthropic_base_url": self.anthropic,
                 "anthropic_api_key": SecretStr("key"),
+                "alert_format": "discord",
+                "alert_url": SecretStr(f"{self.discord}/api/webhooks/1/token" if self.discord else ""),
             }
         )
 

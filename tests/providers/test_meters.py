@@ -5,14 +5,17 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import Any, Protocol
+from uuid import UUID
 
 import pytest
 
 from domain.jobs.failures import Permanent, Scope, Throttled
 from providers import ports
 from providers.anthropic.language_model import AnthropicModel
+from providers.discord.webhook import DiscordWebhook
 from providers.google.gmail import GmailMailbox
-from providers.ports import LanguageModel, Mailbox, Meter, ModelRequest
+from providers.ports import AlertChannel, LanguageModel, Mailbox, Meter, ModelRequest, Notice
+from providers.webhooks.signed import SignedWebhook
 from tests.house import Module, dotted, read_house
 from tests.providers.wire import Wire, reply
 
@@ -21,6 +24,10 @@ Maker = Callable[[str, Meter], Any]
 CLIENTS: dict[type, tuple[Maker, ...]] = {
     Mailbox: (lambda url, meter: GmailMailbox(account="a", access_token="t", timeout_s=5, endpoint=url, meter=meter),),
     LanguageModel: (lambda url, meter: AnthropicModel(api_key="k", timeout_s=5, base_url=url, meter=meter),),
+    AlertChannel: (
+        lambda url, meter: DiscordWebhook(url, timeout_s=5, meter=meter),
+        lambda url, meter: SignedWebhook(url, "secret", timeout_s=5, meter=meter),
+    ),
 }
 """Every port, and how each client behind it is made."""
 
@@ -32,6 +39,7 @@ ARGUMENTS: dict[str, Any] = {
     "raw": b"From: a",
     "thread_id": "t1",
     "request": ModelRequest("claude-haiku-5-5", "system", "mail", "tool", "what it does", {"type": "object"}),
+    "notice": Notice(UUID(int=7), "consent", "A title", "A text", {}),
 }
 """Values for parameters that a plain word does not fit."""
 
@@ -86,7 +94,7 @@ def test_a_call_is_counted_once_for_each_request(port: type, name: str) -> None:
             assert heard[0] > 0
 
 
-@pytest.mark.parametrize("made", [GmailMailbox, AnthropicModel])
+@pytest.mark.parametrize("made", [GmailMailbox, AnthropicModel, DiscordWebhook, SignedWebhook])
 def test_a_client_cannot_be_made_without_a_meter(made: type) -> None:
     parameter = inspect.signature(made).parameters["meter"]
     assert parameter.default is inspect.Parameter.empty

@@ -10,6 +10,7 @@ from threading import Thread
 from typing import Any
 
 from sandbox.anthropic.anthropic import anthropic_emulator
+from sandbox.discord.discord import discord_emulator
 from sandbox.emulator.emulator import Emulator
 from sandbox.emulator.http_server import EmulatorServer
 from sandbox.emulator.journal import Journal
@@ -22,9 +23,20 @@ from tests.sweep.boundaries import Watch
 from tests.sweep.instrumentation import Respond, tap
 
 REPEATABLE = frozenset(
-    {"labels.create", "messages.modify", "threads.modify", "drafts.delete", "watch", "stop", "oauth.token"}
+    {
+        "labels.create",
+        "messages.modify",
+        "threads.modify",
+        "drafts.delete",
+        "watch",
+        "stop",
+        "oauth.token",
+        "webhooks.execute",
+    }
 )
-"""Calls that have the same effect when they are made twice; every other one may be made once only."""
+"""Calls that have the same effect when they are made twice, and alerts, which carry their id.
+
+Every other one may be made once only."""
 
 PAID = frozenset({"messages.create"})
 """Nothing changes outside, and each costs money: once, unless the process died before it could keep the answer."""
@@ -40,23 +52,24 @@ class Outside:
     gmail: Emulator
     service: GmailService
     anthropic: Emulator
+    discord: Emulator
     stack: ExitStack
     watch: Watch | None = None
     _kept: Mapping[str, Mailbox] = field(default_factory=dict)
 
     def emulators(self) -> dict[str, Emulator]:
         """All of them, by the provider's name as job types declare it."""
-        return {"gmail": self.gmail, "anthropic": self.anthropic}
+        return {"gmail": self.gmail, "anthropic": self.anthropic, "alerts": self.discord}
 
     def addresses(self) -> Addresses:
         """Where the test itself reaches them."""
-        return Addresses(gmail=self.gmail.url, anthropic=self.anthropic.url)
+        return Addresses(gmail=self.gmail.url, anthropic=self.anthropic.url, discord=self.discord.url)
 
     @cached_property
     def tapped(self) -> Addresses:
         """Where a process reaches them."""
         endpoints = {name: self._endpoint(name, emulator.respond) for name, emulator in self.emulators().items()}
-        return Addresses(gmail=endpoints["gmail"], anthropic=endpoints["anthropic"])
+        return Addresses(gmail=endpoints["gmail"], anthropic=endpoints["anthropic"], discord=endpoints["alerts"])
 
     def reset(self) -> None:
         """As if just started."""
@@ -107,8 +120,8 @@ def running_outside() -> Iterator[Outside]:
     journal = Journal()
     service = GmailService(journal)
     gmail = Emulator(service, journal, 0, control_routes(service))
-    with gmail, anthropic_emulator() as anthropic, ExitStack() as stack:
-        yield Outside(gmail, service, anthropic, stack)
+    with gmail, anthropic_emulator() as anthropic, discord_emulator() as discord, ExitStack() as stack:
+        yield Outside(gmail, service, anthropic, discord, stack)
 
 
 def settled(value: Any) -> Any:  # noqa: ANN401 - any JSON

@@ -194,6 +194,12 @@ def dead_job(env: MailEnvironment) -> UUID:
     return queued(env, "deadletter.quarantine")
 
 
+def alert_due(env: MailEnvironment) -> UUID:
+    """A fleet in which a job has died, and nobody was told."""
+    die_of_payload(env)
+    return enqueue(env, "maintenance.raise_alerts", {}, SYSTEM_ORG)
+
+
 def die_of_payload(env: MailEnvironment) -> None:
     """Let a job end whose payload cannot be read."""
     unreadable(env)
@@ -247,6 +253,7 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
     "maintenance.delete_finished_jobs": {
         "old_jobs": long_finished("maintenance.delete_finished_jobs", timedelta(days=8))
     },
+    "maintenance.raise_alerts": {"dead_job": alert_due},
     "maintenance.run_end_hook": {"missed_hook": missed_hook},
     "maintenance.purge_expired_keys": {"old_keys": long_finished("maintenance.purge_expired_keys", timedelta(days=31))},
     "threads.cleanup": {"done": finished_thread, "sent": sent_draft},

@@ -58,7 +58,7 @@ def test_an_unreadable_answer_may_have_been_billed(body: bytes) -> None:
 
 REFUSALS = [
     (refusal(400, "invalid_request_error"), Permanent, "anthropic.invalid_request_error"),
-    (refusal(401, "authentication_error"), Permanent, "anthropic.unauthorised"),
+    (refusal(401, "authentication_error"), Throttled, "anthropic.unauthorised"),
     (refusal(403, "permission_error"), Permanent, "anthropic.unauthorised"),
     (refusal(404, "not_found_error"), Permanent, "anthropic.not_found_error"),
     (refusal(413, "invalid_request_error"), Permanent, "anthropic.invalid_request_error"),

@@ -1,0 +1,90 @@
+"""One alert, and its words (docs: alerts.md#what-raises-an-alert). They name ids and codes; no mail, no address."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from domain.payloads.deadletter import LONGEST_DETAIL, LONGEST_REFERENCE, LONGEST_SUBJECT, SendAlertPayload
+
+
+class AlertKind(StrEnum):
+    """What happened."""
+
+    DEAD_LETTER = "dead_letter"
+    """A job died, the first of its type in this window."""
+    DEAD_LETTERS = "dead_letters"
+    """How many jobs of a type died in a window that is over."""
+    CONSENT = "consent"
+    """The owner of a mailbox has to connect it again."""
+    PROVIDER = "provider"
+    """A provider refuses all calls, for so long that a person should look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """What happened, to what, and since when."""
+
+    kind: AlertKind
+    subject: str
+    """A job type, an account's id, or a provider."""
+    since: datetime
+    """Of one kind and subject, the same time is the same alert."""
+    count: int = 1
+    detail: str = ""
+    reference: str = ""
+    """The id to look it up by."""
+
+
+def payload_of(alert: Alert) -> SendAlertPayload:
+    """The alert as the payload of its job; what is too long loses its end."""
+    return SendAlertPayload(
+        kind=alert.kind.value,
+        subject=alert.subject[:LONGEST_SUBJECT],
+        since=alert.since,
+        count=alert.count,
+        detail=alert.detail[:LONGEST_DETAIL],
+        reference=alert.reference[:LONGEST_REFERENCE],
+    )
+
+
+def alert_of(payload: SendAlertPayload) -> Alert:
+    """The alert that a job is to send."""
+    return Alert(
+        AlertKind(payload.kind), payload.subject, payload.since, payload.count, payload.detail, payload.reference
+    )
+
+
+def title_of(alert: Alert) -> str:
+    """One line, for a list or a telephone's screen."""
+    match alert.kind:
+        case AlertKind.DEAD_LETTER:
+            return f"A job of type {alert.subject} died"
+        case AlertKind.DEAD_LETTERS:
+            return f"{alert.count} jobs of type {alert.subject} died"
+        case AlertKind.CONSENT:
+            return "A mailbox must be connected again"
+        case AlertKind.PROVIDER:
+            return f"Provider {alert.subject} refuses calls"
+
+
+def text_of(alert: Alert) -> str:
+    """What happened, and what to do about it."""
+    since = f"{alert.since:%Y-%m-%d %H:%M} UTC"
+    match alert.kind:
+        case AlertKind.DEAD_LETTER:
+            return (
+                f"Code: {alert.detail}. See it with `celery -A tasks deadletters show {alert.reference}`."
+                " Others of this type within the hour are counted, and their number follows when the hour is over."
+            )
+        case AlertKind.DEAD_LETTERS:
+            return f"In the hour that began at {since}. See them with `celery -A tasks deadletters list`."
+        case AlertKind.CONSENT:
+            return (
+                f"Account {alert.subject}, since {since}. Its jobs wait until its owner connects it again. Code:"
+                f" {alert.detail}."
+            )
+        case AlertKind.PROVIDER:
+            return (
+                f"{alert.detail}. Its jobs wait. Mend the cause, such as the key or the credit, then open the gate:"
+                f" `celery -A tasks gates open provider {alert.subject}`."
+            )

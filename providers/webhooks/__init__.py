@@ -1,0 +1,1 @@
+"""Bodies posted to an address of the operator's own, signed."""

@@ -1,0 +1,1 @@
+"""The emulator of Discord's incoming webhooks."""
