@@ -51,6 +51,21 @@ def adapt(window: Window, *, taken: int, depth: int, seconds: float, cap: int) -
     return Window(min(max(size, SMALLEST_WINDOW), max(cap, SMALLEST_WINDOW)), pace)
 
 
+LOWER_SHARE = 1 / 8
+"""Of a window, for the priorities below the highest that waits: a flood of urgent jobs delays the others eightfold, and
+never for good."""
+
+
+def keep_for_lower(room: int, owed: float) -> tuple[int, float]:
+    """How many hints of a room are for lower priorities, and what they are owed afterwards, less than one hint.
+
+    Over the turns they get their share, however small the rooms are.
+    """
+    owed += room * LOWER_SHARE
+    kept = int(owed)
+    return kept, owed - kept
+
+
 @dataclass(frozen=True, slots=True)
 class Tenant:
     """An org that has jobs waiting, and its weight: its jobs per round."""

@@ -12,7 +12,7 @@ import structlog
 
 from domain.jobs.queues import Queue
 from domain.scheduling.backlog_demand import BacklogKey, OutstandingDemand, interleave, message_size
-from domain.scheduling.fairness import Tenant, Turn, Window, adapt, share
+from domain.scheduling.fairness import Tenant, Turn, Window, adapt, keep_for_lower, share
 from engine.process.runtime import Runtime
 from engine.relay.broker import Broker, BrokerAway
 from storage.ledger import relay
@@ -71,6 +71,8 @@ class QueueState:
     """Whether the last look found nothing left of what had been published."""
     full: bool = False
     searched_at: float = 0.0
+    owed: float = 0.0
+    """What lower priorities are owed, in hints."""
 
     def look(self, messages: int, *, seconds: float, cap: int) -> int:
         """How many hints the broker holds by that many messages; adapts the window to what was taken since.
@@ -132,15 +134,27 @@ class BacklogPublisher:
 
     def _fill(self, queue: str, state: QueueState, classes: Sequence[BacklogClass]) -> None:
         room = state.window.room(state.left)
-        for _, kinds in groupby(classes, key=attrgetter("priority")):
-            alike = list(kinds)
-            moved = room
-            while room > 0 and moved:
-                moved = 0
-                for index, backlog_class in enumerate(alike):
-                    # Ordinary and light jobs of one priority have half of the room each, and what the other leaves.
-                    moved += self._move(queue, state, backlog_class, ceil((room - moved) / (len(alike) - index)))
-                room -= moved
+        levels = [list(kinds) for _, kinds in groupby(classes, key=attrgetter("priority"))]
+        for place, level in enumerate(levels, start=1):
+            kept = 0
+            if place < len(levels):
+                kept, state.owed = keep_for_lower(room, state.owed)
+            room -= self._fill_level(queue, state, level, room - kept)
+        # What is left of what was kept goes to those for whom it was not.
+        for level in levels[:-1]:
+            room -= self._fill_level(queue, state, level, room)
+
+    def _fill_level(self, queue: str, state: QueueState, level: Sequence[BacklogClass], room: int) -> int:
+        """Send demand for jobs of one priority, of whatever kind; returns for how many."""
+        filled, moved = 0, room
+        while filled < room and moved:
+            moved = 0
+            for index, backlog_class in enumerate(level):
+                # Ordinary and light jobs have half of the room each, and what the other leaves.
+                left = room - filled - moved
+                moved += self._move(queue, state, backlog_class, ceil(left / (len(level) - index)))
+            filled += moved
+        return filled
 
     def _move(self, queue: str, state: QueueState, backlog_class: BacklogClass, room: int) -> int:
         turn = state.turns.get(backlog_class)

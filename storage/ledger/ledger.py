@@ -99,7 +99,7 @@ def enqueue(
     """
     if not jobs:
         return ()
-    if len(jobs) == 1 and not job_ids:
+    if len(jobs) == 1 and not job_ids and burst > 0:
         return (_enqueue_one(tx, jobs[0], publisher=publisher, hint_timeout=hint_timeout),)
     return enqueue_requests(tx, as_requests(jobs, job_ids), publisher=publisher, hint_timeout=hint_timeout, burst=burst)
 

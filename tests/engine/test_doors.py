@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -311,6 +312,37 @@ def test_a_dead_letter_of_an_unknown_type_takes_nobodys_id(process: Runtime, org
     assert database.execute("select field, reason from refused_messages").fetchall() == [
         ("job_id", "belongs to another job")
     ]
+
+
+@pytest.mark.parametrize("priority", [100, -100])
+def test_a_tenant_has_the_priorities_around_the_ordinary_one(
+    process: Runtime, org: UUID, database: Connection, priority: int
+) -> None:
+    """Alone and in a batch; the fleet has all of them."""
+
+    def jobs(count: int) -> list[NewJob]:
+        accounts = [sync.payload(account_id=uuid4()) for _ in range(count)]
+        return [one.job(org_id=org, priority=priority) for one in accounts]
+
+    with process.database.tenant(org) as tx:
+        mine = [made.job_id for made in (*enqueue_jobs(tx, jobs(1)), *enqueue_jobs(tx, jobs(2)))]
+    with process.database.ledger() as fleet:
+        enqueue_jobs(fleet, jobs(1))
+        enqueue_jobs(fleet, jobs(2))
+    given = database.execute(
+        "select id = any(%s), array_agg(distinct priority::int) from jobs group by 1 order by 1", (mine,)
+    ).fetchall()
+    assert given == [(False, [priority]), (True, [priority // 10])]
+
+
+def test_no_tenant_chooses_when_its_job_was_made(process: Runtime, org: UUID, database: Connection) -> None:
+    job = sync.payload(account_id=ACCOUNT).job(org_id=org)._replace(created_at=datetime(2000, 1, 1, tzinfo=UTC))
+    another = sync.payload(account_id=uuid4()).job(org_id=org)._replace(created_at=job.created_at)
+    with process.database.tenant(org) as tx:
+        enqueue_jobs(tx, [job])
+        enqueue_jobs(tx, [another, another])
+    row = database.execute("select count(*), bool_and(created_at > now() - interval '1 hour') from jobs").fetchone()
+    assert row == (2, True)
 
 
 def test_no_tenant_is_believed_about_its_payload(process: Runtime, org: UUID) -> None:

@@ -16,9 +16,18 @@ end
 $$;
 revoke execute on function postroom.is_same_job(uuid, uuid, text, uuid, text) from public;
 
+-- The priority of a job: a tenant has the levels around the ordinary one for its own jobs, the fleet all of them. What the job contract
+-- refuses is left as it is, for the column's domain to refuse.
+create function postroom.bounded_priority(given smallint, believes boolean) returns smallint
+language sql immutable return case
+  when believes or given not between -100 and 100 then given
+  else greatest(-10::smallint, least(10::smallint, given)) end;
+revoke execute on function postroom.bounded_priority(smallint, boolean) from public;
+
 -- Inserts jobs, their guards and their audit events in the caller's transaction; all of a batch in one statement.
 -- requests: a JSON array of objects (job_type, org_id, payload, and the optional fields of the job contract).
---   `checked`: the caller has checked the payload by its type's class; the ledger is believed, a tenant is not.
+--   `checked`: the caller has checked the payload by its type's class; the ledger is believed, a tenant is not. Nor is a tenant's
+--   `created_at`, which is the database's time then.
 -- publisher: true when the caller will publish the hints after its commit; else they wait for the relay, which is woken.
 -- burst: so many due jobs of an org and queue are published at once; the rest, and all jobs of an org over its burst, wait for the relay.
 create or replace function postroom.enqueue_jobs(
@@ -80,9 +89,9 @@ begin
              coalesce(o.body ->> 'actor_type', 'system') as actor_type, coalesce(o.body ->> 'actor_id', 'postroom') as actor_id,
              o.body ->> 'request_id' as given_request, o.body ->> 'correlation_id' as given_correlation,
              o.body ->> 'traceparent' as traceparent, (o.body ->> 'parent_id')::uuid as parent_id,
-             (o.body ->> 'replay_of')::uuid as replay_of, coalesce((o.body ->> 'priority')::smallint, 0) as priority,
+             (o.body ->> 'replay_of')::uuid as replay_of, postroom.bounded_priority(coalesce((o.body ->> 'priority')::smallint, 0::smallint), believes) as priority,
              (o.body ->> 'run_at')::timestamptz as wanted_run_at, (o.body ->> 'expires_at')::timestamptz as expires_at,
-             (o.body ->> 'max_attempts')::smallint as given_attempts, (o.body ->> 'created_at')::timestamptz as created_at
+             (o.body ->> 'max_attempts')::smallint as given_attempts, case when believes then (o.body ->> 'created_at')::timestamptz end as created_at
     ) as r
     join known_types t on t.known_as = r.asked_type
     cross join lateral (

@@ -1,6 +1,6 @@
 -- One job, in a statement of its own: what postroom.enqueue_jobs does for one request, in a third of its time, for a plan of many joins
 -- costs more to make ready than to run. The property test of tests/storage/ledger/enqueueing/test_enqueue_one.py compares the two.
--- No burst: one job is within any. Parameters and the believed `checked` as there; null is what a request leaves out.
+-- No burst: one job is within any but none. Parameters and the believed `checked` as there; null is what a request leaves out.
 create function postroom.enqueue_job(
   asked_type text, for_org uuid, given_payload jsonb, given_version integer default null, checked boolean default false,
   given_id uuid default null, of_project uuid default null, given_key text default null, by_actor_type text default 'system',
@@ -75,12 +75,13 @@ begin
   insert into jobs (id, org_id, project_id, job_type, queue, priority, payload, payload_version, idempotency_key, guarded,
                     light, serial_key, actor_type, actor_id, request_id, correlation_id, traceparent, parent_id, replay_of,
                     max_attempts, deadline, created_at, run_at, expires_at, published_at, next_check_at, backlog_since, parked_by)
-  values (new_id, for_org, of_project, of_type.name, of_type.queue, given_priority, document, coalesce(version, of_type.payload_version), key,
+  values (new_id, for_org, of_project, of_type.name, of_type.queue,
+    postroom.bounded_priority(given_priority::smallint, believes), document, coalesce(version, of_type.payload_version), key,
     guard_mode is not null, of_type.light,
     case when of_type.serial_field is not null then of_type.name || ':' || for_org || ':' || coalesce(document ->> of_type.serial_field, '') end,
     by_actor_type, by_actor, coalesce(given_request, new_id::text), coalesce(given_correlation, given_request, new_id::text),
     given_trace, of_parent, of_replay, coalesce(given_attempts, of_type.max_attempts), of_type.deadline,
-    coalesce(given_creation, now()), due_at, given_expiry,
+    coalesce(case when believes then given_creation end, now()), due_at, given_expiry,
     case when published then now() end,
     case when due_at > now() then due_at when published then now() + hint_timeout end,
     case when ready and not published then due_at end, gate)

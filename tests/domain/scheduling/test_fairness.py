@@ -6,7 +6,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.scheduling.fairness import SMALLEST_WINDOW, Tenant, Turn, Window, adapt, share
+from domain.scheduling.fairness import LOWER_SHARE, SMALLEST_WINDOW, Tenant, Turn, Window, adapt, keep_for_lower, share
 
 TENANTS = [Tenant(UUID(int=n), weight) for n, weight in enumerate((1, 1, 3, 2, 10), start=1)]
 windows = st.builds(Window, size=st.integers(SMALLEST_WINDOW, 20_000), pace=st.floats(0, 50_000))
@@ -111,3 +111,14 @@ def test_a_tenant_without_a_backlog_passes_its_turn_on() -> None:
 
 def test_nobody_waits() -> None:
     assert share(5, [], None) == ({}, None)
+
+
+@given(st.lists(st.integers(0, 1000), max_size=100))
+def test_lower_priorities_get_their_share_of_any_rooms(rooms: list[int]) -> None:
+    owed, kept = 0.0, []
+    for room in rooms:
+        got, owed = keep_for_lower(room, owed)
+        assert 0 <= got <= room
+        assert 0 <= owed < 1
+        kept.append(got)
+    assert abs(sum(kept) + owed - sum(rooms) * LOWER_SHARE) < 1e-6

@@ -90,14 +90,40 @@ def test_what_one_kind_leaves_the_other_has(
 
 
 @pytest.mark.parametrize("urgent", ["probe.run", "probe.light"])
-def test_the_higher_priority_goes_first_of_whatever_kind(
+def test_the_higher_priority_goes_first_of_whatever_kind_and_leaves_the_lower_a_share(
     process: Runtime, store: Database, org: UUID, broker: redis.Redis, urgent: str
 ) -> None:
     (other,) = {"probe.run", "probe.light"} - {urgent}
     fill(store, org, other, 100)
     fill(store, org, urgent, 100, priority=5)
     BacklogPublisher(process, Broker(process)).turn()
-    assert sent(broker) == {key(org, light=urgent == "probe.light", priority=5): SMALLEST_WINDOW}
+    first, last = key(org, light=urgent == "probe.light", priority=5), key(org, light=other == "probe.light")
+    assert sent(broker) == {first: SMALLEST_WINDOW - 1, last: 1}
+
+
+def test_what_lower_priorities_leave_of_their_share_the_highest_has(
+    process: Runtime, store: Database, org: UUID, broker: redis.Redis
+) -> None:
+    publisher = BacklogPublisher(process, Broker(process))
+    fill(store, org, "probe.run", 100, priority=5)
+    fill(store, org, "probe.run", 1, priority=-5)
+    for _ in range(3):
+        broker.flushdb()
+        publisher.turn()
+    broker.flushdb()
+    fill(store, org, "probe.run", 1, priority=1)
+    publisher.turn()
+    assert sum(sent(broker).values()) >= SMALLEST_WINDOW
+
+
+def test_another_tenants_job_waits_for_no_flood_of_the_highest_priority(
+    process: Runtime, store: Database, org: UUID, broker: redis.Redis, database: Connection
+) -> None:
+    theirs = make_org(database)
+    fill(store, org, "probe.run", 500, priority=100)
+    fill(store, theirs, "probe.run", 1)
+    BacklogPublisher(process, Broker(process)).turn()
+    assert sent(broker)[key(theirs, light=False)] == 1
 
 
 @pytest.mark.parametrize("job_type", ["probe.run", "probe.light"])
