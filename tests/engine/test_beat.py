@@ -36,10 +36,17 @@ class AwayFor:
         self._database, self._left = process.database, questions
 
     def ledger(self) -> object:
+        self._ask()
+        return self._database.ledger()
+
+    def statements(self) -> object:
+        self._ask()
+        return self._database.statements()
+
+    def _ask(self) -> None:
         if self._left:
             self._left -= 1
             raise DatabaseUnavailable("away")
-        return self._database.ledger()
 
     def dispose(self) -> None:
         self._database.dispose()
