@@ -18,6 +18,9 @@ LONGEST_JOB_TYPE = 100
 LARGEST_PAYLOAD = 262144
 """Bytes as JSON: ids and plain values, no mail and no files."""
 
+MOST_ATTEMPTS = 100
+"""As the table of jobs bounds it: who wants more wants another job."""
+
 WORDS = {
     "uuid_": "Input should be a valid UUID",
     "int_": "Input should be a valid integer",
@@ -58,6 +61,7 @@ class JobContract(BaseModel):
     scheduled_for: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
     priority: int = Field(0, ge=-100, le=100)
+    max_attempts: int | None = Field(None, ge=1, le=MOST_ATTEMPTS)
     traceparent: str | None = Field(None, max_length=200)
 
     @classmethod
@@ -82,6 +86,7 @@ class JobContract(BaseModel):
             run_at=self.scheduled_for,
             expires_at=self.expires_at,
             priority=self.priority,
+            max_attempts=self.max_attempts,
             created_at=self.created_at,
         )
 

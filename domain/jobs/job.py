@@ -55,7 +55,7 @@ class Origin(NamedTuple):
 
 
 class NewJob(NamedTuple):
-    """A job to be enqueued; the ledger fills in what is None."""
+    """A job to be enqueued; the ledger fills in what is None, `max_attempts` from the job type."""
 
     job_type: str
     org_id: UUID
@@ -68,6 +68,7 @@ class NewJob(NamedTuple):
     run_at: datetime | None = None
     expires_at: datetime | None = None
     priority: int = 0
+    max_attempts: int | None = None
     parent_id: UUID | None = None
     replay_of: UUID | None = None
     created_at: datetime | None = None
@@ -136,6 +137,7 @@ class ClaimedJob(NamedTuple):
             run_at=new.run_at,
             expires_at=new.expires_at,
             priority=new.priority,
+            max_attempts=new.max_attempts,
             parent_id=self.job_id,
             replay_of=new.replay_of,
             is_checked=new.is_checked,

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from domain.jobs.contract import JOB_TYPE_PATTERN, LONGEST_JOB_TYPE, first_problem, readable
+from domain.jobs.contract import JOB_TYPE_PATTERN, LONGEST_JOB_TYPE, MOST_ATTEMPTS, first_problem, readable
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject, NewJob, Origin
 
@@ -26,6 +26,7 @@ class JobRequest(BaseModel):
     run_at: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
     priority: int = Field(0, ge=-100, le=100)
+    max_attempts: int | None = Field(None, ge=1, le=MOST_ATTEMPTS)
     idempotency_key: str | None = Field(None, min_length=1, max_length=400)
 
     @classmethod
@@ -58,6 +59,7 @@ class JobRequest(BaseModel):
             run_at=self.run_at,
             expires_at=self.expires_at,
             priority=self.priority,
+            max_attempts=self.max_attempts,
             is_checked=is_checked,
         )
 

@@ -119,6 +119,7 @@ class Payload(BaseModel):
         origin: Origin | None = None,
         run_at: datetime | None = None,
         priority: int = 0,
+        max_attempts: int | None = None,
         idempotency_key: str | None = None,
         expires_at: datetime | None = None,
         project_id: UUID | None = None,
@@ -136,6 +137,7 @@ class Payload(BaseModel):
             run_at=run_at,
             expires_at=expires_at,
             priority=priority,
+            max_attempts=max_attempts,
             is_checked=True,
         )
 
@@ -162,6 +164,7 @@ class JobOptions(TypedDict, total=False):
 
     run_at: datetime | None
     priority: int
+    max_attempts: int | None
     idempotency_key: str | None
 
 

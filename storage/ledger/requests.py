@@ -48,6 +48,7 @@ def as_parameters(job: NewJob) -> Mapping[str, object]:
         "parent_id": job.parent_id,
         "replay_of": job.replay_of,
         "priority": job.priority,
+        "max_attempts": job.max_attempts,
         **dict(_times(job)),
     }
 
@@ -66,6 +67,7 @@ def _request(job: NewJob, job_id: UUID | None) -> JsonObject:
         ("payload_version", job.payload_version),
         ("checked", job.is_checked or None),
         ("priority", job.priority),
+        ("max_attempts", job.max_attempts),
         ("idempotency_key", job.idempotency_key),
         ("actor_type", job.origin.actor_type),
         ("actor_id", job.origin.actor_id),

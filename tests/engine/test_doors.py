@@ -190,6 +190,16 @@ BAD: Mapping[str, tuple[Given, str, str]] = {
         "priority",
         "Input should be less than or equal to 100",
     ),
+    "no attempt": (
+        {"payload": GOOD, "max_attempts": 0},
+        "max_attempts",
+        "Input should be greater than or equal to 1",
+    ),
+    "too many attempts": (
+        {"payload": GOOD, "max_attempts": 101},
+        "max_attempts",
+        "Input should be less than or equal to 100",
+    ),
 }
 
 
@@ -227,6 +237,18 @@ def test_each_door_writes_digits_as_a_number(process: Runtime, org: UUID, databa
     job_id = door(process, org, {"payload": GOOD | {"history_id": str(2**64 - 1)}})
     row = database.execute("select payload -> 'history_id' from jobs where id = %s", (job_id,)).fetchone()
     assert row == (2**64 - 1,)
+
+
+@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+def test_each_door_takes_a_number_of_attempts(process: Runtime, org: UUID, database: Connection, door: Door) -> None:
+    """Who names none gets the type's."""
+    job_id = door(process, org, {"payload": GOOD, "max_attempts": 2})
+    other_id = door(process, org, {"payload": {"account_id": str(uuid4())}})
+    rows = database.execute(
+        "select j.id, j.max_attempts = 2, j.max_attempts = t.max_attempts"
+        " from jobs j join job_types t on t.name = j.job_type"
+    ).fetchall()
+    assert set(rows) == {(job_id, True, False), (other_id, False, True)}
 
 
 def test_a_unique_field_that_is_missing_makes_no_shared_key(process: Runtime, org: UUID) -> None:

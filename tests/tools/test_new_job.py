@@ -28,6 +28,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the repository, whose files the tests may change."""
     folder = tmp_path_factory.mktemp("copy") / "postroom"
     shutil.copytree(ROOT, folder, ignore=NOT_COPIED)
+    if (ROOT / ".mypy_cache").exists():  # what mypy knows of unchanged files; a minute less
+        shutil.copytree(ROOT / ".mypy_cache", folder / ".mypy_cache")
     return folder
 
 

@@ -57,6 +57,7 @@ JOBS = st.builds(
     run_at=TIMES,
     expires_at=TIMES,
     priority=st.sampled_from([0, 0, 5]),
+    max_attempts=st.sampled_from([None, None, 1, 7]),
     parent_id=st.none() | st.sampled_from(IDS),
     replay_of=st.none() | st.sampled_from(IDS),
     created_at=TIMES,
@@ -72,6 +73,7 @@ ODD = st.sampled_from(
         {"idempotency_key": ""},
         {"idempotency_key": "x" * 500},
         {"priority": 101},
+        {"max_attempts": 0},
     ]
 )
 JOBS_AND_ODD_ONES = st.one_of(JOBS, JOBS, JOBS, st.builds(lambda job, odd: job._replace(**odd), JOBS, ODD))
