@@ -47,10 +47,15 @@ def as_parameters(job: NewJob) -> Mapping[str, object]:
         "traceparent": job.origin.traceparent,
         "parent_id": job.parent_id,
         "replay_of": job.replay_of,
-        "priority": job.priority,
-        "max_attempts": job.max_attempts,
+        "priority": _within_smallint(job.priority),
+        "max_attempts": _within_smallint(job.max_attempts),
         **dict(_times(job)),
     }
+
+
+def _within_smallint(number: int | None) -> int | None:
+    """The nearest number the column's type holds: the column's bounds then refuse it by its field."""
+    return None if number is None else max(-32768, min(number, 32767))
 
 
 def _times(job: NewJob) -> Iterator[tuple[str, datetime | None]]:
@@ -66,8 +71,8 @@ def _request(job: NewJob, job_id: UUID | None) -> JsonObject:
     for name, plain in (
         ("payload_version", job.payload_version),
         ("checked", job.is_checked or None),
-        ("priority", job.priority),
-        ("max_attempts", job.max_attempts),
+        ("priority", _within_smallint(job.priority)),
+        ("max_attempts", _within_smallint(job.max_attempts)),
         ("idempotency_key", job.idempotency_key),
         ("actor_type", job.origin.actor_type),
         ("actor_id", job.origin.actor_id),

@@ -200,6 +200,16 @@ BAD: Mapping[str, tuple[Given, str, str]] = {
         "max_attempts",
         "Input should be less than or equal to 100",
     ),
+    "attempts past any column": (
+        {"payload": GOOD, "max_attempts": 100_000},
+        "max_attempts",
+        "Input should be less than or equal to 100",
+    ),
+    "a priority past any column": (
+        {"payload": GOOD, "priority": -100_000},
+        "priority",
+        "Input should be greater than or equal to -100",
+    ),
 }
 
 

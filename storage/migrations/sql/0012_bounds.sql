@@ -73,9 +73,6 @@ alter domain postroom.priority add constraint priority_is_bounded check (case
 alter domain postroom.payload_version drop constraint payload_version_check;
 alter domain postroom.payload_version add constraint payload_version_is_bounded check (case
   when value not between 1 and 1000 then postroom.refuse_number('payload_version', value, 1, 1000) else true end) not valid;
-alter domain postroom.max_attempts drop constraint max_attempts_check;
-alter domain postroom.max_attempts add constraint max_attempts_is_bounded check (case
-  when value not between 1 and 100 then postroom.refuse_number('max_attempts', value, 1, 100) else true end) not valid;
 alter domain postroom.actor_type drop constraint actor_type_check;
 alter domain postroom.actor_type add constraint actor_type_is_known check (case
   when value not in ('user', 'system', 'api_key')

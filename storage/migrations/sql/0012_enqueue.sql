@@ -184,19 +184,18 @@ begin
 end
 $$;
 
--- The SQL door, now with the version of the payload's shape and a job's own number of attempts. Whoever may execute it keeps the right.
+-- The SQL door, now with the version of the payload's shape. Whoever may execute it keeps the right.
 create function postroom.enqueue_with_version(
   job_type text, org_id uuid, payload jsonb default '{}', run_at timestamptz default null, priority integer default 0,
   project_id uuid default null, idempotency_key text default null, expires_at timestamptz default null,
   actor_type text default 'system', actor_id text default 'sql', request_id text default null,
-  correlation_id text default null, traceparent text default null, payload_version integer default null, max_attempts integer default null
+  correlation_id text default null, traceparent text default null, payload_version integer default null
 ) returns uuid
 language sql security definer set search_path = pg_catalog, public, pg_temp as $$
   select e.job_id from postroom.enqueue_jobs(jsonb_build_array(jsonb_strip_nulls(jsonb_build_object(
     'job_type', job_type, 'org_id', org_id, 'run_at', run_at, 'priority', priority, 'project_id', project_id,
     'idempotency_key', idempotency_key, 'expires_at', expires_at, 'actor_type', actor_type, 'actor_id', actor_id,
-    'request_id', request_id, 'correlation_id', correlation_id, 'traceparent', traceparent, 'payload_version', payload_version,
-    'max_attempts', max_attempts))
+    'request_id', request_id, 'correlation_id', correlation_id, 'traceparent', traceparent, 'payload_version', payload_version))
     || jsonb_build_object('payload', payload))) as e
 $$;
 revoke execute on function postroom.enqueue_with_version from public;
