@@ -3,9 +3,7 @@
 The statements are run for real and rolled back; PostgreSQL tells the plans of the nested ones too (auto_explain).
 """
 
-import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -13,23 +11,18 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 from psycopg import Connection
-from psycopg.errors import Diagnostic
 from psycopg.types.json import Jsonb
 
 from domain.jobs.job import SYSTEM_ORG
 from storage.ledger.relay import LAST_ID
 from storage.postgres.queries import statement
+from tests.doubles.plans import indexes, nodes, plans_of
 from tests.servers.servers import SessionServers
 from tests.storage.ledger.million import JOBS, million_url
 
 BIG = {"jobs", "audit_entries", "idempotency_keys"}
 LEASE, HINT_TIMEOUT = timedelta(seconds=60), timedelta(seconds=30)
 NOBODY = UUID(int=0)
-
-TELL_PLANS = (
-    "load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on;"
-    " set auto_explain.log_format = json; set client_min_messages = log"
-)
 
 
 @pytest.fixture(scope="module")
@@ -44,32 +37,6 @@ def rolled_back(million: Connection) -> Iterator[None]:
     million.rollback()
 
 
-@contextmanager
-def plans_of(connection: Connection) -> Iterator[list[dict[str, Any]]]:
-    """Collects the plans of all that is run inside."""
-    reported: list[dict[str, Any]] = []
-
-    def hear(notice: Diagnostic) -> None:
-        _, _, plan = (notice.message_primary or "").partition("plan:\n")
-        if plan:
-            reported.append(json.loads(plan))
-
-    connection.execute(TELL_PLANS)
-    connection.add_notice_handler(hear)
-    try:
-        yield reported
-        connection.execute("select 1")  # the plan of a query is reported when its portal closes
-    finally:
-        connection.remove_notice_handler(hear)
-        connection.execute("set auto_explain.log_min_duration = -1")
-
-
-def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield plan
-    for child in plan.get("Plans", []):
-        yield from nodes(child)
-
-
 def whole_reads(reported: list[dict[str, Any]]) -> set[str]:
     """The big tables that were read from end to end, by themselves or by a whole index."""
     return {
@@ -78,10 +45,6 @@ def whole_reads(reported: list[dict[str, Any]]) -> set[str]:
         for node in nodes(one["Plan"])
         if node.get("Relation Name") in BIG and "Seq Scan" in node["Node Type"]
     }
-
-
-def indexes(reported: list[dict[str, Any]]) -> set[str]:
-    return {node["Index Name"] for one in reported for node in nodes(one["Plan"]) if "Index Name" in node}
 
 
 def column(connection: Connection, name: str, where: str) -> list[Any]:
