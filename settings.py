@@ -97,6 +97,14 @@ class Settings(BaseSettings):
         le=120,
         description="Seconds for which one such job goes on. A follow-up begins at once where it ended.",
     )
+    audit_retention_s: float | None = Field(
+        None,
+        gt=0,
+        le=100 * 366 * 86_400.0,
+        description="Seconds an entry of the audit log is kept before it may be deleted, once `celery -A tasks audit"
+        " export` has written it to a file. Default: for ever. Entries go as they are counted for the metrics, so some"
+        " worker must have a metrics port; those of a job stay as long as the job.",
+    )
     burst: int = Field(
         20,
         ge=0,
@@ -292,6 +300,7 @@ class HandlerSettings:
     retention_s: float
     retention_share: float
     retention_run_s: float
+    audit_retention_s: float | None
 
     @classmethod
     def of(cls, settings: Settings) -> Self:

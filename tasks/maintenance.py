@@ -16,6 +16,7 @@ from domain.payloads.maintenance import (
     ChargeLostReservationsPayload,
     CheckInvariantsPayload,
     CheckWatchesPayload,
+    DeleteExportedAuditPayload,
     DeleteFinishedJobsPayload,
     FallbackSyncPayload,
     FullSyncPayload,
@@ -31,6 +32,7 @@ from engine.context import JobContext
 from engine.process.map_in_threads import map_in_threads
 from storage.access import api_requests
 from storage.accounts import accounts, expected_writes, fan_out
+from storage.audit import deletion
 from storage.invariants import invariants
 from storage.ledger import alerts, audit, end_hooks, retention
 from storage.money import spending
@@ -117,6 +119,24 @@ def delete_finished_jobs(ctx: JobContext, payload: DeleteFinishedJobsPayload) ->
 
     is_more = _at_pace(ctx, delete)
     return _go_on(ctx, DeleteFinishedJobsPayload(after=after) if is_more else None, {"deleted": deleted})
+
+
+@job(queue=Queue.MAINTENANCE)
+def delete_exported_audit(ctx: JobContext, _payload: DeleteExportedAuditPayload) -> Outcome:
+    """Delete entries of the audit log that are in a file and past their time, for as long as there are any."""
+    deleted = 0
+    if ctx.settings.audit_retention_s is None:
+        return Done({"deleted": deleted})
+    keep_for = timedelta(seconds=ctx.settings.audit_retention_s)
+
+    def delete(tx: Transaction) -> bool:
+        nonlocal deleted
+        found = deletion.delete_some(tx, keep_for=keep_for)
+        deleted += found.deleted
+        return found.is_more
+
+    is_more = _at_pace(ctx, delete)
+    return _go_on(ctx, DeleteExportedAuditPayload() if is_more else None, {"deleted": deleted})
 
 
 @job(queue=Queue.MAINTENANCE)

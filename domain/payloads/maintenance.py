@@ -32,6 +32,10 @@ class DeleteFinishedJobsPayload(Payload, job_type="maintenance.delete_finished_j
     after: UUID | None = None
 
 
+class DeleteExportedAuditPayload(Payload, job_type="maintenance.delete_exported_audit"):
+    """Nothing: the ledger knows what may go, and where the last run ended."""
+
+
 class PurgeExpiredKeysPayload(Payload, job_type="maintenance.purge_expired_keys"):
     """Nothing: the schedule says what and when."""
 

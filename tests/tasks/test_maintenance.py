@@ -16,6 +16,7 @@ from storage.accounts import accounts
 from storage.accounts.accounts import Account
 from storage.ledger import ledger
 from tasks.maintenance import BATCH
+from tests.doubles.audit_entries import add_entries, count_all, export_all
 from tests.doubles.end_hooks import hook_calls, make_hook, repair_hook
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, pass_time
 from tests.doubles.mail_environment import MailEnvironment, connect
@@ -195,6 +196,30 @@ def test_a_job_whose_result_is_to_be_sent_stays(env: MailEnvironment) -> None:
     assert keep_house(env, "maintenance.delete_finished_jobs")["output"] == {"deleted": 1}
     env.database.execute("update result_requests set send_at = null, sent_at = now()")
     assert keep_house(env, "maintenance.delete_finished_jobs")["output"] == {"deleted": 1}
+
+
+def test_the_audit_log_stays_without_its_setting(env: MailEnvironment) -> None:
+    add_entries(env.database, env.account.org_id, 10)
+    export_all(env.process.database)
+    count_all(env.database)
+    assert keep_house(env, "maintenance.delete_exported_audit")["output"] == {"deleted": 0}
+    assert env.count("select count(*) from audit_entries where request_id = 'r'") == 20
+
+
+def test_exported_events_leave_while_there_are_more(env: MailEnvironment) -> None:
+    """A run's time is over after each batch, so that follow-ups do the rest."""
+    env.process.settings = env.process.settings.model_copy(
+        update={"retention_run_s": 1e-6, "audit_retention_s": 30 * 86_400.0}
+    )
+    add_entries(env.database, env.account.org_id, 5_000)
+    export_all(env.process.database)
+    count_all(env.database)
+    first = keep_house(env, "maintenance.delete_exported_audit")["output"]["deleted"]
+    assert 0 < first < 10_000
+    env.drain()
+    assert env.count("select count(*) from audit_entries where request_id = 'r'") == 0
+    query = "select count(*) from jobs where job_type = 'maintenance.delete_exported_audit' and state = 'succeeded'"
+    assert env.count(query) > 2
 
 
 def test_expired_guards_and_expectations_go(env: MailEnvironment) -> None:

@@ -1,0 +1,47 @@
+"""What happened, looked up in the audit log by the request that caused it or by org."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from domain.jobs.job import JsonObject
+from storage.postgres.database import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of the audit log."""
+
+    id: int
+    at: datetime
+    event: str
+    actor_type: str
+    actor_id: str
+    job_type: str | None
+    job_id: UUID | None
+    attempt: int | None
+    correlation_id: str
+    data: JsonObject | None
+
+
+def of_correlation(tx: Transaction, correlation_id: str, *, limit: int) -> Sequence[Event]:
+    """All events of the jobs that one request caused, and what happened besides, in order."""
+    rows = tx.run(
+        "list_events_of_correlation", correlation_id=correlation_id, root_id=_as_id(correlation_id), limit=limit
+    )
+    return [Event(**row._asdict()) for row in rows]
+
+
+def of_org(tx: Transaction, org_id: UUID, *, before: int | None, limit: int) -> Sequence[Event]:
+    """What happened in an org besides the moves of its jobs, the newest first, before an event's number."""
+    rows = tx.run("list_other_events_of_org", org_id=org_id, before=before, limit=limit)
+    return [Event(**row._asdict()) for row in rows]
+
+
+def _as_id(correlation_id: str) -> UUID | None:
+    """The job whose own id the correlation is; None when a caller named it otherwise."""
+    try:
+        return UUID(correlation_id)
+    except ValueError:
+        return None

@@ -1,0 +1,105 @@
+-- The one way in which entries leave the audit log.
+
+drop trigger audit_entries_append_only on audit_entries;
+create trigger audit_entries_append_only before update on audit_entries
+  for each row execute function postroom.refuse_change();
+
+-- Refuses a deletion that does not come from postroom.delete_audit_entries, for whoever asks.
+create function postroom.refuse_deletion() returns trigger
+language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+begin
+  if coalesce(current_setting('postroom.deletes_audit', true), '') <> 'on' then
+    raise exception 'the audit log is append-only' using errcode = '42501';
+  end if;
+  return null;
+end
+$$;
+create trigger audit_entries_no_deletion before delete on audit_entries
+  for each statement execute function postroom.refuse_deletion();
+
+-- Refuses that function, too, an entry that no file has or that is not counted.
+create function postroom.refuse_unexported() returns trigger
+language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+begin
+  if (select max(id) from gone) > least(postroom.audit_exported_to(), (select counted_to from public.counting)) then
+    raise exception 'the audit log keeps what is not exported and counted' using errcode = '42501';
+  end if;
+  return null;
+end
+$$;
+create trigger audit_entries_exported_first after delete on audit_entries referencing old table as gone
+  for each statement execute function postroom.refuse_unexported();
+
+-- Deletes the entries of one export in the next blocks, at least `most` of these where there are so many, and returns how many entries.
+-- The export's entries must all be older than `keep_for`, and counted. The entries of a job leave when its row has left the ledger, and
+-- none of them is younger, not exported or not counted. `more` says whether to call again at once.
+-- By blocks, because a block-range index forgets no number: once new entries stand where old ones stood, it excludes nothing.
+-- The looks at a job are subqueries that are asked row by row, for an EXISTS may be answered by a scan of everything.
+create function postroom.delete_audit_entries(keep_for interval, most integer, out deleted bigint, out more boolean)
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp set plan_cache_mode = force_custom_plan
+set postroom.deletes_audit = 'on' as $$
+declare
+  export public.audit_exports;
+  ended_before constant timestamptz := now() - keep_for;
+  upto constant bigint := least(postroom.audit_exported_to(), (select c.counted_to from public.counting c));
+  part int8range;
+  seen bigint := 0;
+  gone bigint;
+begin
+  deleted := 0;
+  more := false;
+  -- Keeps a rewrite out, which would move the entries.
+  lock table public.audit_entries in row exclusive mode;
+  select * into export from public.audit_exports x
+  where x.exported_at is not null and x.emptied_at is null and x.look_from <= now() and x.upto_id <= upto
+    and (x.newest_at is null or x.newest_at < ended_before)
+  order by x.upto_id limit 1 for no key update skip locked;
+  if not found then
+    return;
+  end if;
+  if export.table_file <> pg_relation_filenode('public.audit_entries') then
+    -- The table was rewritten, and its index with it, which finds the blocks again.
+    export.to_look_at := postroom.audit_blocks(export.after_id, export.upto_id);
+    export.keeping := '{}';
+  end if;
+  while seen < most and not isempty(export.to_look_at) loop
+    part := int8range(lower(export.to_look_at), lower(export.to_look_at) + 32);
+    delete from public.audit_entries e
+    where e.ctid >= format('(%s,0)', lower(part))::tid and e.ctid < format('(%s,0)', upper(part))::tid
+      and e.id > export.after_id and e.id <= export.upto_id
+      and (e.job_id is null or (
+        (select j.id from public.jobs j where j.id = e.job_id) is null
+        and (select l.job_id from public.audit_entries l
+          where l.job_id = e.job_id and (l.id > upto or l.at >= ended_before) limit 1) is null));
+    get diagnostics gone = row_count;
+    deleted := deleted + gone;
+    if exists (
+      select from public.audit_entries e
+      where e.ctid >= format('(%s,0)', lower(part))::tid and e.ctid < format('(%s,0)', upper(part))::tid
+        and e.id > export.after_id and e.id <= export.upto_id
+    ) then
+      export.keeping := export.keeping + int8multirange(part);
+    end if;
+    export.to_look_at := export.to_look_at - int8multirange(part);
+    seen := seen + 32;
+  end loop;
+  if isempty(export.to_look_at) and isempty(export.keeping) and export.deleted + delete_audit_entries.deleted < export.entries then
+    -- A restore has moved them without a new file. Found by the index, or gone by other hands.
+    export.to_look_at := postroom.audit_blocks(export.after_id, export.upto_id);
+  end if;
+  update public.audit_exports x
+  set deleted = x.deleted + delete_audit_entries.deleted,
+    table_file = pg_relation_filenode('public.audit_entries'),
+    to_look_at = case when isempty(export.to_look_at) then export.keeping else export.to_look_at end,
+    keeping = case when isempty(export.to_look_at) then '{}' else export.keeping end,
+    -- What stays belongs to jobs that live: most of them for longer than an hour.
+    look_from = case when isempty(export.to_look_at) then now() + interval '1 day' else x.look_from end,
+    emptied_at = case when isempty(export.to_look_at) and isempty(export.keeping) then now() end
+  where x.upto_id = export.upto_id;
+  more := true;
+end
+$$;
+grant execute on function postroom.delete_audit_entries(interval, integer) to postroom_ledger;
+
+-- Entries leave now: as the other tables that rows leave (0010).
+alter table audit_entries set (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_limit = 2000, vacuum_truncate = false);

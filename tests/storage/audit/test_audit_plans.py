@@ -1,0 +1,114 @@
+"""What leaves and what is looked up reads its own part of the audit log, also when new rows took old ones' places."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from psycopg import Connection
+
+from storage.audit import deletion
+from storage.postgres.database import Database
+from storage.postgres.queries import statement
+from tests.doubles.audit_entries import add_entries, count_all, export_all
+from tests.doubles.factories import make_job_type, make_org
+from tests.doubles.plans import indexes, nodes, plans_of
+
+JOBS = 10_000
+MONTH = timedelta(days=30)
+DELETE = "select * from postroom.delete_audit_entries(%s, 64)"
+
+
+@pytest.fixture
+def org(store: Database, database: Connection) -> UUID:
+    make_job_type(store)
+    return make_org(database)
+
+
+def refill(store: Database, database: Connection, org: UUID) -> None:
+    """Let the first file's entries leave, and new ones take their place."""
+    for _ in range(3):
+        add_entries(database, org, JOBS)
+        export_all(store)
+    count_all(database)
+    database.execute("vacuum audit_entries")  # the index learns the numbers of the first rows
+    deleted = 0
+    while deleted < 2 * JOBS:
+        with store.ledger() as tx:
+            deleted += deletion.delete_some(tx, keep_for=MONTH).deleted
+    database.execute("vacuum (analyze) audit_entries")
+    add_entries(database, org, JOBS)
+    database.execute("vacuum (analyze) audit_entries")
+
+
+def rows_read(plan: dict[str, Any]) -> float:
+    """The rows of the log that a scan looked at, those that it passed over as well."""
+    passed = plan.get("Rows Removed by Filter", 0) + plan.get("Rows Removed by Index Recheck", 0)
+    return float((plan["Actual Rows"] + passed) * plan["Actual Loops"])
+
+
+def scans(reported: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [node for one in reported for node in nodes(one["Plan"]) if node.get("Relation Name") == "audit_entries"]
+
+
+def test_a_deletion_reads_only_its_blocks(store: Database, database: Connection, org: UUID) -> None:
+    refill(store, database, org)
+    with plans_of(database) as reported:
+        database.execute("set auto_explain.log_analyze = on")
+        (deleted, _) = database.execute(DELETE, (MONTH,)).fetchone() or (0, False)
+    assert deleted > 1000
+    kinds = {node["Node Type"] for node in scans(reported)}
+    assert "Tid Range Scan" in kinds
+    assert not any("Seq Scan" in kind for kind in kinds), kinds
+    assert {"audit_entries_job", "jobs_pkey"} <= indexes(reported)
+    assert sum(map(rows_read, scans(reported))) < 5 * deleted
+
+
+def test_by_numbers_it_would_read_the_whole_log(store: Database, database: Connection, org: UUID) -> None:
+    """Why blocks are noted: a block-range index forgets no number, and excludes nothing once the log went round."""
+    refill(store, database, org)
+    count = "select count(*) from audit_entries where id > %s and id <= %s"
+    (after, upto) = database.execute(
+        "select after_id, upto_id from audit_exports order by upto_id offset 1 limit 1"
+    ).fetchone() or (0, 0)
+    found = {}
+    for rewritten in (False, True):
+        if rewritten:
+            database.execute("reindex index audit_entries_order")
+        database.execute("set enable_seqscan = off")
+        with plans_of(database) as reported:
+            database.execute("set auto_explain.log_analyze = on")
+            database.execute(count, (after, after + (upto - after) // 10))
+        found[rewritten] = max(map(rows_read, scans(reported)))
+    assert found[False] > 5 * found[True], found
+
+
+def test_an_export_reads_its_range_by_the_index(store: Database, database: Connection, org: UUID) -> None:
+    for _ in range(5):
+        add_entries(database, org, JOBS)
+    database.execute("vacuum (analyze) audit_entries")
+    given = {"after": 20_000, "upto": 60_000}
+    with plans_of(database) as reported:
+        database.execute("set auto_explain.log_analyze = on")
+        with database.transaction():
+            database.execute(statement("find_export_end").encode(), given | {"before": datetime.now(UTC)})
+            database.execute(statement("open_export").encode(), given)
+            assert len(database.execute("fetch all from exported_events").fetchall()) == 30_000
+    assert {"audit_entries_order", "audit_entries_starts"} <= indexes(reported)
+    assert not any("Seq Scan" in node["Node Type"] for node in scans(reported))
+    assert store
+
+
+def test_what_happened_is_found_by_indexes(store: Database, database: Connection, org: UUID) -> None:
+    add_entries(database, org, 5 * JOBS)
+    database.execute("vacuum (analyze) audit_entries")
+    asked: dict[str, dict[str, Any]] = {
+        "list_events_of_correlation": {"correlation_id": "c77", "root_id": None, "limit": 100},
+        "list_other_events_of_org": {"org_id": org, "before": None, "limit": 100},
+    }
+    with plans_of(database) as reported:
+        for name, given in asked.items():
+            database.execute(statement(name).encode(), given)
+    assert {"audit_entries_correlation", "audit_entries_job", "audit_entries_other"} <= indexes(reported)
+    assert not any("Seq Scan" in node["Node Type"] for node in scans(reported))
+    assert store
