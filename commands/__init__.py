@@ -5,6 +5,7 @@ loads its sub-commands first, and hides the error of one that cannot be imported
 """
 
 from commands.accounts import accounts
+from commands.audit import audit
 from commands.budgets import budgets
 from commands.database import database
 from commands.deadletters import deadletters
@@ -15,4 +16,16 @@ from commands.keys import keys
 from commands.schedules import schedules
 from commands.secrets import secrets
 
-__all__ = ["accounts", "budgets", "database", "deadletters", "doctor", "gates", "jobs", "keys", "schedules", "secrets"]
+__all__ = [
+    "accounts",
+    "audit",
+    "budgets",
+    "database",
+    "deadletters",
+    "doctor",
+    "gates",
+    "jobs",
+    "keys",
+    "schedules",
+    "secrets",
+]

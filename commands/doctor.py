@@ -19,6 +19,7 @@ from engine.process.runtime import Runtime, runtime
 from observability import logs
 from settings import DEVELOPMENT_SEALING_KEY, Settings
 from storage.accounts import accounts
+from storage.audit import exports
 from storage.ledger import alerts
 from storage.money import model_calls
 from storage.postgres.execution import DatabaseError
@@ -74,6 +75,7 @@ def _of_the_database(process: Runtime) -> Sequence[Check]:
         _checked("model key", lambda: model_check(process)),
         _checked("providers", lambda: provider_check(process)),
         _checked("alerts", lambda: alert_check(process)),
+        _checked("audit log", lambda: audit_check(process)),
     ]
 
 
@@ -199,6 +201,26 @@ def alert_check(process: Runtime) -> Check:
     if not process.settings.alert_url.get_secret_value():
         return Check("alerts", ok=True, finding="only logged and audited: POSTROOM_ALERT_URL is not set")
     return Check("alerts", ok=True, finding="they are delivered")
+
+
+def audit_check(process: Runtime) -> Check:
+    """Whether the audit log leaves as its setting says: it does not before it is exported and counted."""
+    seconds = process.settings.audit_retention_s
+    if seconds is None:
+        return Check("audit log", ok=True, finding="kept for ever: POSTROOM_AUDIT_RETENTION_S is not set")
+    keep_for = timedelta(seconds=seconds)
+    with process.database.ledger() as tx:
+        found = exports.measure(tx, keep_for=keep_for)
+    if found.since is not None and process.clock() - found.since > keep_for:
+        until = f"after {found.since:%Y-%m-%d %H:%M} UTC" if found.is_exported else "at all"
+        finding = f"nothing was exported {until}, so the log grows beyond POSTROOM_AUDIT_RETENTION_S"
+        remedy = "run, daily: celery -A tasks audit export --to DIRECTORY"
+        return Check("audit log", ok=False, finding=finding, remedy=remedy)
+    if found.is_uncounted:
+        finding = "exported entries past their time wait to be counted for the metrics"
+        remedy = "give a worker a metrics port: POSTROOM_METRICS_PORT"
+        return Check("audit log", ok=False, finding=finding, remedy=remedy)
+    return Check("audit log", ok=True, finding="exported within its time")
 
 
 def clock_check(process: Runtime) -> Check:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from psycopg import Connection
@@ -14,6 +15,7 @@ from pydantic import SecretStr
 
 from commands import doctor
 from commands.doctor import (
+    audit_check,
     broker_check,
     clock_check,
     examine,
@@ -32,6 +34,7 @@ from storage.postgres.migrate import upgrade
 from storage.postgres.readiness import Check, changed_migrations, installation_checks
 from storage.secrets.sealing import Sealer
 from tests.commands.calling import answer, call
+from tests.doubles.audit_entries import add_entries, count_all, export_all
 from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -180,3 +183,25 @@ def test_calls_that_are_counted_per_process_only_are_told_and_wrong_in_productio
     assert wrong([strict]) == {"rate limits"}
     assert "POSTROOM_LIMITS_URL" in strict.remedy
     assert limits_check(Runtime(without.model_copy(update={"limits_url": settings.broker_url}))).ok
+
+
+def test_an_audit_log_that_no_file_has_is_told_where_it_should_leave(
+    process: Runtime, database: Connection, org: UUID
+) -> None:
+    assert audit_check(process).ok
+    process.settings = process.settings.model_copy(update={"audit_retention_s": 30 * 86_400.0})
+    assert audit_check(process).ok, "nothing is old enough"
+    add_entries(database, org, 5, age=timedelta(days=40))
+    check = audit_check(process)
+    assert not check.ok
+    assert "nothing was exported at all" in check.finding
+    assert "audit export --to" in check.remedy
+    export_all(process.database)
+    assert "nothing was exported after" in audit_check(process).finding
+    add_entries(database, org, 5, age=timedelta(days=1))
+    export_all(process.database)
+    check = audit_check(process)
+    assert "wait to be counted" in check.finding
+    assert "POSTROOM_METRICS_PORT" in check.remedy
+    count_all(database)
+    assert audit_check(process).ok
