@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 from uuid import UUID, uuid4
 
 import psutil
 import psycopg
 from pydantic import SecretStr
 
-from domain.jobs.job import NewJob, State
+from domain.jobs.job import NewJob, Origin, State
 from domain.jobs.lifecycle import Settlement
 from sandbox.servers.postgres_server import PostgresServer
 from settings import Settings
@@ -33,7 +34,22 @@ ORGS = 50
 BATCH = 250
 LEASE = timedelta(hours=1)
 PREPARED = "prepared"
+NAMED_TOGETHER = 5
+"""Jobs that one request causes."""
 
+
+class Family(NamedTuple):
+    """What the jobs of a measurement have that they share."""
+
+    has_parent: bool = False
+    is_named: bool = False
+
+
+ROOTS = Family()
+FAMILIES: Mapping[str, Family] = {"children:": Family(has_parent=True), "named": Family(is_named=True)}
+"""By the first word of a candidate's name; the jobs of all others are roots without a named correlation."""
+
+NO_LOOK_UPS = "drop index audit_entries_other, audit_entries_correlation"
 LISTS = "create index measured on jobs (org_id, created_at desc, id desc)"
 CANDIDATES: Mapping[str, str] = {
     "none": "",
@@ -45,9 +61,17 @@ CANDIDATES: Mapping[str, str] = {
     "lists: created, in block ranges": "create index measured on jobs using brin (created_at)",
     "children: jobs_parent as it stands": "",
     "children: without jobs_parent": "drop index jobs_parent",
-    "audit: org, correlation": "create index measured on audit_entries (org_id, correlation_id)",
-    "audit: org, correlation that was named, first event": "create index measured on audit_entries"
-    " (org_id, correlation_id) where job_id is null or (event = 'job.enqueued' and correlation_id <> job_id::text)",
+    "audit: as it stands": "",
+    "audit: no index to look events up": NO_LOOK_UPS,
+    "audit: only by org, besides moves": "drop index audit_entries_correlation",
+    "audit: only by correlation where named, first event": "drop index audit_entries_other",
+    "audit: org, number": f"{NO_LOOK_UPS}; create index measured on audit_entries (org_id, id)",
+    "audit: correlation": f"{NO_LOOK_UPS}; create index measured on audit_entries (correlation_id)",
+    "named audit: as it stands": "",
+    "named audit: no index to look events up": NO_LOOK_UPS,
+    "named audit: correlation": f"{NO_LOOK_UPS}; create index measured on audit_entries (correlation_id)",
+    "named jobs: correlation, where named": f"{NO_LOOK_UPS}; create index measured on jobs (correlation_id)"
+    " where correlation_id <> id::text",
 }
 
 
@@ -60,7 +84,7 @@ def main(rounds: int, wanted: str) -> None:
         for turn in range(rounds):
             for name in names[turn % len(names) :] + names[: turn % len(names)]:
                 with _copy(server, CANDIDATES[name]) as settings:
-                    figures[name].append(_measure(settings, children=name.startswith("children")))
+                    figures[name].append(_measure(settings, FAMILIES.get(name.split()[0], ROOTS)))
             sys.stderr.write(f"round {turn + 1} of {rounds}\n")
     sys.stdout.write("| index | enqueue | claim | settlement |\n|---|---|---|---|\n")
     for name, rows in figures.items():
@@ -80,7 +104,7 @@ def _prepare(server: PostgresServer) -> None:
     with store.ledger() as tx:
         job_types.publish(tx, [_noop()])
     store.dispose()
-    _measure(settings, children=False)
+    _measure(settings, ROOTS)
 
 
 def _noop() -> JobType:
@@ -104,8 +128,8 @@ def _copy(server: PostgresServer, index: str) -> Iterator[Settings]:
         owner.execute(f"drop database {name} with (force)")
 
 
-def _measure(settings: Settings, *, children: bool) -> tuple[float, ...]:
-    """Enqueue, claim and settle jobs, with a parent for each batch if they are children.
+def _measure(settings: Settings, family: Family) -> tuple[float, ...]:
+    """Enqueue, claim and settle jobs, with a parent or a correlation for each few of them if their family has one.
 
     Returns the backend's microseconds of CPU per job for each.
     """
@@ -117,7 +141,7 @@ def _measure(settings: Settings, *, children: bool) -> tuple[float, ...]:
     with store.pinned() as tx:
         backend = psutil.Process(tx.raw("select pg_backend_pid() as pid")[0].pid)
         marks = [_cpu(backend)]
-        enqueued = [_enqueue(tx, orgs, first, uuid4() if children else None) for first in range(0, JOBS, BATCH)]
+        enqueued = [_enqueue(tx, orgs, first, family) for first in range(0, JOBS, BATCH)]
         marks.append(_cpu(backend))
         claimed = [ledger.claim(tx, ids, worker.worker_id, lease=LEASE).jobs for ids in enqueued]
         marks.append(_cpu(backend))
@@ -129,10 +153,15 @@ def _measure(settings: Settings, *, children: bool) -> tuple[float, ...]:
     return tuple((after - before) / JOBS * 1e6 for before, after in pairwise(marks))
 
 
-def _enqueue(tx: Transaction, orgs: Sequence[UUID], first: int, parent_id: UUID | None) -> Sequence[UUID]:
+def _enqueue(tx: Transaction, orgs: Sequence[UUID], first: int, family: Family) -> Sequence[UUID]:
+    parent_id = uuid4() if family.has_parent else None
+    names = [f"request {uuid4()}" for _ in range(0, BATCH, NAMED_TOGETHER)] if family.is_named else []
+    origins = [Origin(correlation_id=name) for name in names for _ in range(NAMED_TOGETHER)] or [Origin()] * BATCH
     jobs = [
-        NewJob("bench.noop", orgs[number % len(orgs)], {"n": number}, parent_id=parent_id)
-        for number in range(first, first + BATCH)
+        NewJob(
+            "bench.noop", orgs[(first + place) % len(orgs)], {"n": first + place}, parent_id=parent_id, origin=origin
+        )
+        for place, origin in enumerate(origins)
     ]
     answers = ledger.enqueue(tx, jobs, publisher=True, hint_timeout=LEASE, burst=BATCH)
     return [answer.job_id for answer in answers]
