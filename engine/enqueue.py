@@ -62,7 +62,7 @@ def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = 
         while some := list(islice(waiting, BULK)):
             job_ids = make_job_ids(len(some), process.clock(), os.urandom(NOISE * len(some)))
             with enqueue_spans(some) as traced:
-                ready = as_requests([checked(job) for job in traced], job_ids)
+                ready = as_requests(map(checked, traced), job_ids)
             if under_way is not None:
                 answers += under_way.result()
                 progress(len(answers))
@@ -75,7 +75,7 @@ def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = 
 
 def _enqueue_apart(process: Runtime, ready: Requests) -> tuple[Enqueued, ...]:
     def insert() -> tuple[Enqueued, ...]:
-        with process.database.ledger() as tx:
+        with process.database.statements() as tx:
             return _enqueue(process, tx, ready)
 
     return retry_while_away(process, insert)

@@ -26,6 +26,9 @@ NO_OUTPUT: JsonObject = {}
 OVER = frozenset({"expired", "canceled"})
 """What the ledger answers to a claim of a job that must end instead."""
 
+ENQUEUE_COLUMNS = ("job_id", "job_type", "queue", "light", "created", "publish")
+"""Of the answer to an enqueue of many."""
+
 CLAIM_COLUMNS = (
     "answer", "refused_id", "place", "since",
     "job_id", "job_type", "queue", "org_id", "project_id", "payload", "payload_version", "attempt", "max_attempts",
@@ -115,7 +118,7 @@ def enqueue_requests(
 ) -> tuple[Enqueued, ...]:
     """Insert the jobs that these requests are for; see `enqueue`."""
     rows = tx.raw(
-        "select place, job_id, job_type, queue, light, created, publish"
+        "select job_id, job_type, queue, light, created, publish"
         " from postroom.enqueue_jobs(%(requests)s::jsonb, %(publisher)s, %(hint_timeout)s::interval, %(burst)s)"
         " order by place",
         {
@@ -124,10 +127,11 @@ def enqueue_requests(
             "hint_timeout": hint_timeout,
             "burst": burst,
         },
+        columns=ENQUEUE_COLUMNS,
     )
     return tuple(
         Enqueued(Hint(job_id, job_type, queue, light), created, publish)
-        for _, job_id, job_type, queue, light, created, publish in rows
+        for job_id, job_type, queue, light, created, publish in rows
     )
 
 

@@ -1,26 +1,27 @@
 """Jobs to be enqueued, as the function `postroom.enqueue_jobs` reads them."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import zip_longest
 from typing import NewType
 from uuid import UUID
 
 from domain.jobs.failures import Invalid
-from domain.jobs.job import JsonObject, NewJob
+from domain.jobs.job import JsonObject, NewJob, Origin
 
 Requests = NewType("Requests", str)
 """A JSON array with an object for each job."""
 
 
-def as_requests(jobs: Sequence[NewJob], job_ids: Sequence[UUID] = ()) -> Requests:
+def as_requests(jobs: Iterable[NewJob], job_ids: Sequence[UUID] = ()) -> Requests:
     """What to say of jobs; ids are for those that bring none. Can be made while another statement runs.
 
     Raises `Invalid` for a payload that is too deep to be written; for one that is too deep to be read, the ledger does.
     """
     try:
-        return Requests(json.dumps([_request(job, job_id) for job, job_id in zip_longest(jobs, job_ids)]))
+        # Job by job: of a thousand jobs' objects that live at once, the garbage collector takes a fifth of the time.
+        return Requests(f"[{','.join(json.dumps(_request(job, own)) for job, own in zip_longest(jobs, job_ids))}]")
     except RecursionError:
         raise Invalid("payload", "nests too deep") from None
 
@@ -49,6 +50,7 @@ def as_parameters(job: NewJob) -> Mapping[str, object]:
         "replay_of": job.replay_of,
         "priority": _within_smallint(job.priority),
         "max_attempts": _within_smallint(job.max_attempts),
+        **dict.fromkeys(("run_at", "expires_at", "created_at")),
         **dict(_times(job)),
     }
 
@@ -58,27 +60,27 @@ def _within_smallint(number: int | None) -> int | None:
     return None if number is None else max(-32768, min(number, 32767))
 
 
-def _times(job: NewJob) -> Iterator[tuple[str, datetime | None]]:
-    for name, at in (("run_at", job.run_at), ("expires_at", job.expires_at), ("created_at", job.created_at)):
-        if at is not None and at.utcoffset() is None:
+def _times(job: NewJob) -> Sequence[tuple[str, datetime]]:
+    named = (("run_at", job.run_at), ("expires_at", job.expires_at), ("created_at", job.created_at))
+    said = [(name, at) for name, at in named if at is not None]
+    for name, at in said:
+        if at.utcoffset() is None:
             raise Invalid(name, "has no time zone")
-        yield name, at
+    return said
 
 
 def _request(job: NewJob, job_id: UUID | None) -> JsonObject:
-    """One job, without what it does not say; by hand, for this is made for every job."""
+    """One job, without what the ledger assumes where nothing is said; by hand, for this is made for every job."""
     request: JsonObject = {"job_type": job.job_type, "org_id": f"{job.org_id.int:032x}", "payload": job.payload}
+    if job.is_checked:
+        request["checked"] = True
+    if job.origin != _DEFAULT_ORIGIN:
+        request |= {name: said for name, said in zip(Origin._fields, job.origin, strict=True) if said is not None}
     for name, plain in (
         ("payload_version", job.payload_version),
-        ("checked", job.is_checked or None),
-        ("priority", _within_smallint(job.priority)),
+        ("priority", _within_smallint(job.priority or None)),
         ("max_attempts", _within_smallint(job.max_attempts)),
         ("idempotency_key", job.idempotency_key),
-        ("actor_type", job.origin.actor_type),
-        ("actor_id", job.origin.actor_id),
-        ("request_id", job.origin.request_id),
-        ("correlation_id", job.origin.correlation_id),
-        ("traceparent", job.origin.traceparent),
     ):
         if plain is not None:
             request[name] = plain
@@ -91,6 +93,9 @@ def _request(job: NewJob, job_id: UUID | None) -> JsonObject:
         if one is not None:
             request[name] = f"{one.int:032x}"
     for name, at in _times(job):
-        if at is not None:
-            request[name] = at.isoformat()
+        request[name] = at.isoformat()
     return request
+
+
+_DEFAULT_ORIGIN = Origin()
+"""`postroom.enqueue_jobs` assumes the same."""

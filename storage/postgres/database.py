@@ -52,9 +52,14 @@ class Transaction:
         """The same, with rows as plain tuples of these columns: where rows are many, a name each costs too much."""
         return fetch(self._connection, statement(name), parameters, columns=columns)
 
-    def raw(self, sql: str, parameters: Mapping[str, object] | None = None) -> Sequence[Row]:
-        """Run SQL text with `%(name)s` parameters; row-level security is what keeps a handler's inside its org."""
-        return fetch(self._connection, sql, parameters or {})
+    def raw(
+        self, sql: str, parameters: Mapping[str, object] | None = None, *, columns: Sequence[str] | None = None
+    ) -> Sequence[Row]:
+        """Run SQL text with `%(name)s` parameters; row-level security is what keeps a handler's inside its org.
+
+        With `columns`, rows are plain tuples of these.
+        """
+        return fetch(self._connection, sql, parameters or {}, columns=columns)
 
     def after_commit(self, call: Callable[[], object]) -> None:
         """Call this once the transaction has committed; never when it is rolled back (promise P5)."""
