@@ -82,13 +82,13 @@ catalogue: Registry[Job[Any]] = Registry()
 
 
 def is_light(job_type: str) -> bool:
-    """Whether jobs of this type run without a Celery request each; not, when this process does not know the type."""
+    """Whether jobs of this type run without a Celery request each; False for a type that this process does not know."""
     known = catalogue.find(job_type)
     return known is not None and known.light
 
 
 def is_ordinary(job_type: str) -> bool:
-    """Whether jobs of this type have a Celery request each; not, when this process does not know the type."""
+    """Whether jobs of this type have a Celery request each; False for a type that this process does not know."""
     known = catalogue.find(job_type)
     return known is not None and not known.light
 
@@ -103,7 +103,7 @@ def job(  # noqa: PLR0913  # the facts of a job type, by keyword
     on_end: str | None = None,
     audits: tuple[str, ...] = (),
 ) -> Callable[[Handler[P]], Job[P]]:
-    """Make a function the handler of a job type: the one that its second parameter's payload class names.
+    """Make a function the handler of a job type. Its second parameter's payload class names the type.
 
     The type's name is `<file>.<function>`; raises `TypeError` when the payload class says otherwise. `light` is for
     jobs of milliseconds: they travel in batches, without a Celery request each. `on_end` names the end-of-job hook, the

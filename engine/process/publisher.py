@@ -30,7 +30,7 @@ TRANSPORT_OPTIONS = {
 }
 
 AWAY = (BatchPublishError, LimitExceeded, OperationalError)
-"""What kombu itself raises for a broker that takes no hints; the transports have more."""
+"""What kombu raises when it cannot publish, besides the errors that each transport lists."""
 
 log = structlog.get_logger(__name__)
 

@@ -20,7 +20,7 @@ from storage.postgres.execution import DatabaseUnavailable
 from storage.results import results
 
 LONGEST_LOOK = timedelta(seconds=5)
-"""A look goes by two keys; one that takes longer waits for something that is wrong."""
+"""How long one query may take. It reads by two keys: one that takes longer waits for a lock or a lost connection."""
 
 
 class LedgerBackend(BaseBackend):  # type: ignore[misc] # Celery ships no types
@@ -84,7 +84,7 @@ class LedgerBackend(BaseBackend):  # type: ignore[misc] # Celery ships no types
         return "ledger://"
 
     def close(self) -> None:
-        """Let go of the connections of an URL of its own."""
+        """Close the connections of a backend that was given a URL; those of the process stay open."""
         if "_own_database" in vars(self):
             self._own_database.dispose()
 

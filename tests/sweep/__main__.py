@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from tests.servers.servers import run_session_servers
@@ -29,6 +30,8 @@ def main() -> int:
     points = sum(one.points for one in swept)
     figures = f"{len(names)} job types, {points} points, {len(wrong)} violations, {len(skipped)} points not tried"
     sys.stdout.write(f"{figures}: {path}\n")
+    for fault, count in sorted(sum((one.faults for one in swept), Counter()).items()):
+        sys.stdout.write(f"{count:7} {fault}\n")
     return 1 if wrong or skipped else 0
 
 

@@ -34,9 +34,15 @@ class Fault(StrEnum):
     """It is done, and the connection breaks before the answer; the process lives."""
     FROZEN = "frozen"
     """The process stands still until others have taken over and finished, and then goes on."""
+    OVERDUE = "overdue"
+    """It stands still until its job's deadline has passed and others have finished; its lease never ends."""
+    LATE = "answer late"
+    """The call is done in time. Its answer comes when the deadline has passed and others have finished."""
 
 
 DEADLY = frozenset({Fault.DEATH, Fault.DEATH_AFTER})
+OUTRUNNING = frozenset({Fault.OVERDUE, Fault.LATE})
+"""The process lives and renews its lease, and its job's deadline passes."""
 
 
 class Died(BaseException):
@@ -78,7 +84,7 @@ class Watch:
     point: Point | None = None
     die: Callable[[], None] = lambda: None
     """Ends the process for good, or simulates it: then it cuts what the process had open."""
-    freeze: Callable[[], None] = lambda: None
+    stand_still: Callable[[], None] = lambda: None
     """Returns when the others have finished."""
     crossed: list[Boundary] = field(default_factory=list)
     dead: bool = False
@@ -111,11 +117,11 @@ class Watch:
         self.die()
         raise Died
 
-    def stand_still(self) -> None:
-        """Let the others take over."""
+    def let_others_finish(self) -> None:
+        """Stand still until the others have taken over and finished."""
         self.resting = True
         try:
-            self.freeze()
+            self.stand_still()
         finally:
             self.resting = False
 
@@ -142,5 +148,7 @@ def faults_of(boundary: Boundary) -> list[Fault]:
     if boundary.kind in {Kind.CALL, Kind.COMMIT}:
         faults.append(Fault.DEATH_AFTER)
     if boundary.kind is Kind.STATEMENT and boundary.unbound:
-        faults.append(Fault.FROZEN)
+        faults += [Fault.FROZEN, Fault.OVERDUE]
+    if boundary.kind is Kind.CALL:
+        faults.append(Fault.LATE)
     return faults

@@ -56,6 +56,8 @@ class Swept:
     """Recoveries that rightly ended with an effect that nobody can know about."""
     stations: Counter[str] = field(default_factory=Counter)
     """The points whose job went through each part of the worker, in the disturbed attempt or in the recovery."""
+    faults: Counter[str] = field(default_factory=Counter)
+    """The points by what went wrong there."""
     crossed_in: Counter[str] = field(default_factory=Counter)
     """The points that lie at boundaries of each part of the worker."""
     skipped: list[str] = field(default_factory=list)
@@ -111,6 +113,7 @@ class Sweep:
         found.undecided += bool(ending.unknown)
         found.stations.update(station.value for station in trial.stations)
         found.crossed_in[point.boundary.station.value] += 1
+        found.faults[point.fault.value] += 1
         wrong = violations(trial, ending, self.recorded.ending, point, self.recorded.crossed)
         found.violations += [f"{found.scenario}: {point} ({trial.end}): {one}" for one in wrong]
 
@@ -179,10 +182,10 @@ def dangerous(point: Point) -> bool:
     boundary, fault = point.boundary, point.fault
     match boundary.kind:
         case Kind.CALL:
-            return changes(boundary) and fault in {Fault.DEATH_AFTER, Fault.LOST}
+            return changes(boundary) and fault in {Fault.DEATH_AFTER, Fault.LOST, Fault.LATE}
         case Kind.COMMIT:
             return fault is Fault.LOST
-        case Kind.STATEMENT if boundary.label in RECORDS and fault in {Fault.DEATH, Fault.FROZEN}:
+        case Kind.STATEMENT if boundary.label in RECORDS and fault in {Fault.DEATH, Fault.FROZEN, Fault.OVERDUE}:
             return True
         case Kind.STATEMENT:
             return SETTLES.match(boundary.label) is not None and fault is Fault.LOST

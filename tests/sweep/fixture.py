@@ -29,7 +29,7 @@ from tests.doubles.factories import pass_time
 from tests.doubles.inline_worker import InlineWorker, Station
 from tests.doubles.mail_environment import OWNER, environment_at
 from tests.servers.servers import TEMPLATE, SessionServers, temporary_database
-from tests.sweep.boundaries import DEADLY, Died, Point, Watch
+from tests.sweep.boundaries import DEADLY, OUTRUNNING, Died, Point, Watch
 from tests.sweep.instrumentation import WatchedDatabase, WatchedPublisher
 from tests.sweep.outside import Outside
 from tests.sweep.scenarios import Scenario
@@ -37,6 +37,8 @@ from tests.sweep.snapshot import Snapshot, keep
 
 ROUND = timedelta(seconds=61)
 """What goes by in one round of recovery: longer than a lease, and than the hint timeout."""
+SHORT_DEADLINE = timedelta(seconds=50)
+"""The deadline of a job that outruns it: over in one round, and longer than the trial."""
 
 MOST_ROUNDS = 12
 TOKENS = {OWNER: ("access-1", "refresh-1")}
@@ -74,7 +76,10 @@ class Trial:
         instrumentation = WatchedDatabase(watch)
         process = self.process(watch)
         watch.die = instrumentation.cut
-        watch.freeze = lambda: self._others_finish(process)
+        watch.stand_still = lambda: self._others_finish(process)
+        if point is not None and point.fault in OUTRUNNING:
+            self.database.execute("update jobs set deadline = %s where id = %s", (SHORT_DEADLINE, self.job_id))
+            watch.stand_still = lambda: self._others_finish_after_the_deadline(process)
         self.outside.watch = watch
         try:
             with instrumentation.watching():
@@ -90,8 +95,11 @@ class Trial:
             self._check_that_nothing_is_held(process)
         return watch
 
-    def recover(self) -> None:
-        """What the rest of the fleet does: hints come, time goes by, the relay rescues and publishes."""
+    def recover(self, *, alive: Sequence[Runtime] = ()) -> None:
+        """What the rest of the fleet does: hints come, time goes by, the relay rescues and publishes.
+
+        Processes that are `alive` renew their leases meanwhile.
+        """
         self.hints.append(self.hint)
         survivor = self.process(Watch(resting=True))
         relay = Relay(survivor)
@@ -101,7 +109,8 @@ class Trial:
                 if not self.open_jobs():
                     return
                 pass_time(self.database, ROUND)
-                renew(survivor)
+                for living in (survivor, *alive):
+                    renew(living)
                 relay.turn()
                 self._empty_broker()  # nobody consumes it here, and a full window would keep the backlog back
                 relay.feed()
@@ -156,6 +165,12 @@ class Trial:
         self.recover()
         frozen.lease.renewed(time.monotonic() - ROUND.total_seconds())
         install(frozen)
+
+    def _others_finish_after_the_deadline(self, late: Runtime) -> None:
+        pass_time(self.database, ROUND)
+        renew(late)
+        self.recover(alive=[late])
+        install(late)
 
     def _deliver(self, survivor: Runtime) -> None:
         while self.hints or self.demand:

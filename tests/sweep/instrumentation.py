@@ -90,8 +90,8 @@ class WatchedDatabase:
                 self._watch.end()
             case Fault.REFUSED:
                 raw.pgconn.finish()
-            case Fault.FROZEN:
-                self._watch.stand_still()
+            case Fault.FROZEN | Fault.OVERDUE:
+                self._watch.let_others_finish()
             case _:
                 self._ending = fault
 
@@ -205,6 +205,8 @@ def tap(watch: Callable[[], Watch | None], respond: Respond, provider: str) -> R
             given = respond(call)
             if fault is Fault.DEATH_AFTER:
                 now.end()
+            if fault is Fault.LATE:
+                now.let_others_finish()
         except Died:
             return None  # the caller is no more; whoever answers it finds a closed connection
         return None if fault is Fault.LOST else given

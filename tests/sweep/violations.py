@@ -154,7 +154,7 @@ def _may_pay_again(point: Point, crossed: Sequence[Boundary]) -> bool:
         if boundary.kind is not Kind.CALL or not boundary.label.startswith("anthropic"):
             continue
         kept = _kept_at(start, crossed)
-        if start < place <= kept or (place == start and point.fault in {Fault.DEATH_AFTER, Fault.LOST}):
+        if start < place <= kept or (place == start and point.fault in {Fault.DEATH_AFTER, Fault.LOST, Fault.LATE}):
             return True
     return False
 

@@ -1,10 +1,11 @@
 -- take_leadership
 -- Makes a relay the one that leads, or renews its lease; no row when another leads. All times are the database's. A leader whose lease has
--- ended, or whose backend is gone, leads no more. Who only looks writes nothing.
+-- ended, or whose backend is gone, leads no more. A relay that finds another leading
+-- writes nothing.
 with leader as materialized (
   select l.holder = %(holder)s::uuid or l.leads_until <= clock_timestamp() or not exists (
     select from pg_stat_activity b
-    -- Of another login's backend nobody may know the start.
+    -- PostgreSQL hides the start of a backend with another login.
     where b.pid = l.backend_pid and (b.backend_start is null or b.backend_start = l.backend_start)) as gives_way, l.leads_until
   from relay_leader l
 )
