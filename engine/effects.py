@@ -1,6 +1,5 @@
 """An outside effect, once: intent committed, one call, result committed (docs: effects.md, docs: promises.md#p3)."""
 
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import timedelta
@@ -79,7 +78,7 @@ class EffectGuard:
 
     def begin(self, tx: Transaction) -> None:
         """Write the intent; commit it before the call. Raises what forbids the effect."""
-        self._asked_at = time.monotonic()
+        self._asked_at = self._runtime.monotonic()
         intent = effects.begin_effect(
             tx, self._job, self._key, self._strategy, lasts=self._needed, request=self.request or None
         )
@@ -202,16 +201,16 @@ class EffectGuard:
 
     def _announce(self) -> None:
         """Write anew until when the call may last, if the intent is no longer fresh."""
-        if time.monotonic() - self._asked_at <= BEGIN_WITHIN_S and not self._doubted:
+        if self._runtime.monotonic() - self._asked_at <= BEGIN_WITHIN_S and not self._doubted:
             return
-        asked_at = time.monotonic()
+        asked_at = self._runtime.monotonic()
         with self._runtime.database.statements() as tx:
             left = effects.announce_call(tx, self._job, self._key, self._needed)
         self._asked_at, self._deadline_at = asked_at, asked_at + left.total_seconds()
 
     def _need_margin(self) -> None:
         """Raise when the lease or the deadline could take the claim away before the call has ended."""
-        of_deadline = timedelta(seconds=self._deadline_at - time.monotonic())
+        of_deadline = timedelta(seconds=self._deadline_at - self._runtime.monotonic())
         margin = min(self._runtime.lease.margin(), of_deadline)
         if margin < self._needed:
             seconds = timedelta(seconds=1)

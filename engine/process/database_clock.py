@@ -25,10 +25,12 @@ class DatabaseClock:
 
     def __call__(self) -> datetime:
         """The present, with its zone; raises `DatabaseUnavailable` when it was never known and cannot be asked for."""
-        if not self._offset:
+        offset = self._offset
+        if not offset:
             began = time.monotonic()
             self.learn(self._ask(), began)
-        return datetime.fromtimestamp(time.monotonic() + self._offset, UTC)
+            offset = self._offset
+        return datetime.fromtimestamp(time.monotonic() + offset, UTC)
 
     def learn(self, at: datetime, began: float) -> None:
         """Note an answer of PostgreSQL's, just received, to a question put at `began` by the monotonic clock."""
@@ -39,5 +41,5 @@ class DatabaseClock:
     @property
     def _offset(self) -> float:
         """Seconds between the monotonic clock and PostgreSQL's; 0 before the first measurement."""
-        offset: float = OFFSET.unpack(self._page[:])[0]
+        offset: float = OFFSET.unpack_from(self._page)[0]
         return offset

@@ -110,18 +110,21 @@ class Runtime:
         settings: Settings,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        monotonic: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = random.random,
         node: bool = False,
     ) -> None:
         """Prepare for a process, of this worker command (`node`) or alone; nothing connects yet.
 
-        `clock` is the machine's own, which `doctor` compares with the database's and nothing else looks at.
+        `clock` is the machine's own, which `doctor` compares with the database's and nothing else looks at. `monotonic`
+        tells, in seconds, how much is left of a job's deadline.
 
         Raises `Invalid` for a setting that no job could work with.
         """
         check_amounts(settings.rate_limits)
         self.settings = settings
         self.machine_clock = clock
+        self.monotonic = monotonic
         self.database_clock = DatabaseClock(self._ask_time, NODE_CLOCK if node else None)
         self.clock: Callable[[], datetime] = self.database_clock
         self.jitter = jitter

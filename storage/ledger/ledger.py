@@ -33,9 +33,9 @@ CLAIM_COLUMNS = (
     "answer", "refused_id", "place", "since",
     "job_id", "job_type", "queue", "org_id", "project_id", "payload", "payload_version", "attempt", "max_attempts",
     "losses", "deadline", "created_at", "started", "suspect", "actor_type", "actor_id", "request_id", "correlation_id",
-    "traceparent", "free_returns",
+    "traceparent", "free_returns", "called",
 )  # fmt: skip
-"""Of a claim's answer, in the order in which `_read_claims` takes them."""
+"""Of a claim's answer, in the order in which the statement gives and `_read_claims` takes them: none is moved."""
 
 SETTLE_COLUMNS = ("what", "job_id", "job_type", "queue", "light")
 
@@ -183,7 +183,7 @@ def _read_claims(rows: Sequence[tuple[Any, ...]], token: UUID, keys: Sequence[Ba
     for (
         answer, refused_id, place, since,
         job_id, job_type, queue, org_id, project_id, payload, payload_version, attempt, max_attempts, losses, deadline,
-        created_at, started, suspect, actor_type, actor_id, request_id, correlation_id, traceparent, returns,
+        created_at, started, suspect, actor_type, actor_id, request_id, correlation_id, traceparent, returns, _called,
     ) in rows:  # fmt: skip
         if answer == "claimed":
             origin = Origin(ACTORS[actor_type], actor_id, request_id, correlation_id, traceparent)

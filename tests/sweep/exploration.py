@@ -123,7 +123,7 @@ def sweep_scenario(environment: Environment, scenario: Scenario, choose: Choose)
     with prepared(environment.servers, environment.outside, environment.broker_url, scenario) as fixture:
         found = Swept(str(scenario), scenario.job_type)
         recorded = _record(fixture, found)
-        points = points_of(recorded.crossed)
+        points = [point for point in points_of(recorded.crossed) if possible(point)]
         found.boundaries = len(recorded.crossed)
         found.providers = {one.label.split()[0] for one in recorded.crossed if one.kind is Kind.CALL}
         sweep = Sweep(fixture, recorded, found)
@@ -182,7 +182,7 @@ def dangerous(point: Point) -> bool:
     boundary, fault = point.boundary, point.fault
     match boundary.kind:
         case Kind.CALL:
-            return changes(boundary) and fault in {Fault.DEATH_AFTER, Fault.LOST, Fault.LATE}
+            return changes(boundary) and fault in {Fault.DEATH_AFTER, Fault.LOST}
         case Kind.COMMIT:
             return fault is Fault.LOST
         case Kind.STATEMENT if boundary.label in RECORDS and fault in {Fault.DEATH, Fault.FROZEN, Fault.OVERDUE}:
@@ -190,6 +190,12 @@ def dangerous(point: Point) -> bool:
         case Kind.STATEMENT:
             return SETTLES.match(boundary.label) is not None and fault is Fault.LOST
     return False
+
+
+def possible(point: Point) -> bool:
+    """Whether it can happen: the call of an effect begins only when its longest duration is left of the deadline."""
+    boundary = point.boundary
+    return point.fault is not Fault.LATE or not changes(boundary) or boundary.label.startswith("anthropic")
 
 
 def real_deaths(points: Sequence[Point]) -> list[Point]:

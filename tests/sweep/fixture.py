@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -67,6 +67,8 @@ class Trial:
     """Hints of jobs that nobody else could see when they were published."""
     end: str = ""
     """What became of the disturbed attempt."""
+    hung_for: timedelta = timedelta()
+    """How long the disturbed process has hung; its monotonic clock went on."""
     stations: set[Station] = field(default_factory=set)
     """What the job went through, in the disturbed attempt or in the recovery."""
 
@@ -74,7 +76,7 @@ class Trial:
         """Run the job in a process until its end, or until it goes wrong at the point."""
         watch = Watch(point)
         instrumentation = WatchedDatabase(watch)
-        process = self.process(watch)
+        process = self.process(watch, monotonic=lambda: time.monotonic() + self.hung_for.total_seconds())
         watch.die = instrumentation.cut
         watch.stand_still = lambda: self._others_finish(process)
         if point is not None and point.fault in OUTRUNNING:
@@ -122,9 +124,9 @@ class Trial:
         with redis.Redis.from_url(self.settings.broker_url.get_secret_value()) as broker:
             broker.delete(*QUEUES)
 
-    def process(self, watch: Watch) -> Runtime:
+    def process(self, watch: Watch, *, monotonic: Callable[[], float] = time.monotonic) -> Runtime:
         """A process of the fleet, its lease fresh."""
-        made = Runtime(self.settings, jitter=lambda: 0.0)
+        made = Runtime(self.settings, monotonic=monotonic, jitter=lambda: 0.0)
         broker_url = self.settings.broker_url.get_secret_value()
         made.publisher = WatchedPublisher(broker_url, watch, self._told, self._demanded)
         install(made)
@@ -170,6 +172,7 @@ class Trial:
         pass_time(self.database, ROUND)
         renew(late)
         self.recover(alive=[late])
+        self.hung_for += ROUND
         install(late)
 
     def _deliver(self, survivor: Runtime) -> None:
