@@ -13,7 +13,7 @@ from domain.text.redaction import redact
 from gateway.api.cursors import read_cursor, write_cursor
 from gateway.api.enqueueing import enqueue, understand
 from gateway.api.models import CanceledJob, EnqueuedJob, JobLine, JobPage, JobView, RetriedJob
-from gateway.api.reasons import reason_of
+from gateway.api.reasons import Cancellation, Reason, read_body
 from gateway.bodies import JsonBody
 from gateway.callers import Operator, Reader, Writer
 from gateway.problems import problems
@@ -109,16 +109,23 @@ def read_job(request: Request, caller: Reader, job_id: UUID) -> JobView:
 def cancel_job(request: Request, caller: Writer, job_id: UUID, document: JsonBody) -> CanceledJob:
     """Cancel a job and what descends from it: one that waits at once, a running one at its next step.
 
-    409 when the job has ended otherwise.
+    With `children` false, what descends from it goes on. 409 when the job has ended otherwise.
     """
-    reason = reason_of(document) or BY_DEFAULT
+    asked = read_body(Cancellation, document)
     database = resources_of(request).database
     # As the tenant first: a job of another org must look like none. The ledger's own statement names the org again.
     with database.tenant(caller.org_id) as tx:
         before = org_jobs.state(tx, job_id)
     if before is None:
         raise Gone(f"there is no job {job_id}")
-    moved = cancellations.cancel(database, [job_id], reason, by=_origin(request, caller), org_id=caller.org_id).asked
+    moved = cancellations.cancel(
+        database,
+        [job_id],
+        asked.reason or BY_DEFAULT,
+        by=_origin(request, caller),
+        org_id=caller.org_id,
+        children=asked.children,
+    ).asked
     if job_id not in moved and before != State.CANCELED:
         raise Conflict(f"job {job_id} has ended")
     return CanceledJob(job_id=job_id, state=State(moved.get(job_id, State.CANCELED)))
@@ -132,7 +139,7 @@ def cancel_job(request: Request, caller: Writer, job_id: UUID, document: JsonBod
 )
 def retry_job(request: Request, response: Response, caller: Operator, job_id: UUID, document: JsonBody) -> RetriedJob:
     """Do a failed, canceled or dead job again, as a new job that names it. 409 when it cannot be, or was before."""
-    reason = reason_of(document) or BY_DEFAULT
+    reason = read_body(Reason, document).reason or BY_DEFAULT
     database = resources_of(request).database
     with database.tenant(caller.org_id) as tx:
         if org_jobs.state(tx, job_id) is None:

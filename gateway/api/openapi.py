@@ -11,7 +11,7 @@ from domain.access.api_keys import is_housekeeping
 from domain.jobs.job_request import JobRequest
 from domain.payloads import payload_types
 from domain.payloads.payload import Payload
-from gateway.api.reasons import Reason
+from gateway.api.reasons import Cancellation, Reason
 from gateway.problems import Problem
 
 router = APIRouter(prefix="/v1", tags=["description"])
@@ -51,14 +51,14 @@ def _describe(app: FastAPI) -> dict[str, Any]:
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    for model in (Problem, Reason):
+    for model in (Problem, Reason, Cancellation):
         _add(schemas, model.__name__, model.model_json_schema(ref_template=SCHEMAS))
     choices = [_choice(schemas, kind) for kind in offered()]
     paths = document["paths"]
     paths["/v1/jobs"]["post"]["requestBody"] = _json({"oneOf": choices}, required=True)
-    for verb in ("cancel", "retry"):
+    for verb, model in (("cancel", Cancellation), ("retry", Reason)):
         paths[f"/v1/jobs/{{job_id}}/{verb}"]["post"]["requestBody"] = _json(
-            {"$ref": SCHEMAS.format(model="Reason")}, required=False
+            {"$ref": SCHEMAS.format(model=model.__name__)}, required=False
         )
     return document
 

@@ -1,26 +1,34 @@
-"""The optional body of a request to cancel or to retry: why."""
+"""The optional bodies of requests to cancel and to retry: why, and how far."""
+
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from domain.jobs.contract import first_problem
 from domain.jobs.failures import Invalid
 
+R = TypeVar("R", bound="Reason")
+
 
 class Reason(BaseModel):
     """Why somebody cancels or retries a job; it is kept with the job and in the audit log."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     reason: str | None = Field(None, min_length=1, max_length=1000)
 
 
-def reason_of(document: object) -> str | None:
-    """The reason in a body, None without one; raises `Invalid` with the field and the reason."""
-    if document is None:
-        return None
-    if not isinstance(document, dict):
+class Cancellation(Reason):
+    """Why somebody cancels a job, and whether what it enqueued is canceled with it."""
+
+    children: bool = Field(default=True, description="Also cancel the unfinished jobs that descend from it.")
+
+
+def read_body(kind: type[R], document: object) -> R:
+    """What a body says; without a body, the defaults. Raises `Invalid` with the field and the reason."""
+    if document is not None and not isinstance(document, dict):
         raise Invalid("document", "is no JSON object")
     try:
-        return Reason.model_validate(document).reason
+        return kind.model_validate(document or {})
     except ValidationError as error:
         raise first_problem(error) from None

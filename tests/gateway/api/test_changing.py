@@ -52,6 +52,21 @@ def test_descendants_in_the_org_are_canceled_with_a_job(client: Client, store: D
         assert tx.raw("select state from jobs where id = %(job)s", {"job": foreign})[0].state == "queued"
 
 
+def test_descendants_go_on_when_the_caller_says_so(client: Client, store: Database) -> None:
+    job_id = enqueue_one(store, client.org_id, NOOP)
+    child = enqueue_one(store, client.org_id, NOOP, parent_id=job_id)
+    answer = client.post(f"/v1/jobs/{job_id}/cancel", {"reason": "not needed", "children": False})
+    assert (answer.status, answer.json["state"]) == (200, "canceled")
+    assert client.get(f"/v1/jobs/{child}").json["state"] == "queued"
+
+
+def test_how_far_a_cancellation_goes_is_said_by_a_boolean(client: Client, store: Database) -> None:
+    job_id = enqueue_one(store, client.org_id, NOOP)
+    answer = client.post(f"/v1/jobs/{job_id}/cancel", {"children": "no"})
+    assert (answer.status, answer.json["field"]) == (422, "children")
+    assert client.get(f"/v1/jobs/{job_id}").json["state"] == "queued"
+
+
 def test_a_running_job_is_asked_to_stop(client: Client, store: Database) -> None:
     job_id = enqueue_one(store, client.org_id, NOOP)
     claim_one(store, job_id)
