@@ -19,12 +19,15 @@ PAYMENT_WAIT = timedelta(hours=1)
 """For a 402 without a code: an operator may mend it any time."""
 
 KEY_WAIT = timedelta(minutes=15)
-"""For a refused key: every job would be refused. A new key comes with new workers; jobs look again by themselves."""
+"""For a key that is refused or may not use the model, and for a model that does not exist: every job would be refused.
+A new key or model comes with new workers; jobs look again by themselves."""
+
+MISCONFIGURED = {"permission_error": "unauthorised", "not_found_error": "no_such_model"}
+"""By the error's own type. A firewall before the API also answers 403, and what one mail brought about parks nobody."""
 
 UNAUTHENTICATED = 401
 PAYMENT_REQUIRED = 402
 TOO_MANY_REQUESTS = 429
-FORBIDDEN = 403
 PASSING = frozenset({408, 409})
 SERVER_ERROR = 500
 
@@ -40,7 +43,9 @@ def failure_of(error: APIStatusError | APIConnectionError, now: datetime) -> Fai
     """Our failure for an answer that is an error, or for the lack of an answer; pure."""
     if isinstance(error, APIConnectionError):
         return _lost(error)
-    return _spent(error, now) or _limited(error, now) or _passing(error, now) or _permanent(error)
+    return (
+        _spent(error, now) or _misconfigured(error) or _limited(error, now) or _passing(error, now) or _permanent(error)
+    )
 
 
 def unreadable(status: int) -> Failure:
@@ -61,9 +66,12 @@ def _spent(error: APIStatusError, now: datetime) -> Failure | None:
         return _throttled(error, "spend_limit", month_turn(now) - now)
     if error.status_code == PAYMENT_REQUIRED:
         return _throttled(error, "payment_required", PAYMENT_WAIT)
-    if error.status_code == UNAUTHENTICATED:
-        return _throttled(error, "unauthorised", KEY_WAIT)
     return None
+
+
+def _misconfigured(error: APIStatusError) -> Failure | None:
+    word = "unauthorised" if error.status_code == UNAUTHENTICATED else MISCONFIGURED.get(error.type or "")
+    return None if word is None else _throttled(error, word, KEY_WAIT)
 
 
 def _limited(error: APIStatusError, now: datetime) -> Failure | None:
@@ -82,8 +90,7 @@ def _passing(error: APIStatusError, now: datetime) -> Failure | None:
 
 
 def _permanent(error: APIStatusError) -> Failure:
-    word = "unauthorised" if error.status_code == FORBIDDEN else _word(error)
-    return Permanent(_reason(error), code=_code(word))
+    return Permanent(_reason(error), code=_code(_word(error)))
 
 
 def _lost(error: APIConnectionError) -> Failure:

@@ -59,8 +59,10 @@ def test_an_unreadable_answer_may_have_been_billed(body: bytes) -> None:
 REFUSALS = [
     (refusal(400, "invalid_request_error"), Permanent, "anthropic.invalid_request_error"),
     (refusal(401, "authentication_error"), Throttled, "anthropic.unauthorised"),
-    (refusal(403, "permission_error"), Permanent, "anthropic.unauthorised"),
-    (refusal(404, "not_found_error"), Permanent, "anthropic.not_found_error"),
+    (refusal(403, "permission_error"), Throttled, "anthropic.unauthorised"),
+    (refusal(404, "not_found_error"), Throttled, "anthropic.no_such_model"),
+    (reply(403, b"<html>a firewall's page</html>"), Permanent, "anthropic.http_403"),
+    (reply(404, b"<html>a proxy's page</html>"), Permanent, "anthropic.http_404"),
     (refusal(413, "invalid_request_error"), Permanent, "anthropic.invalid_request_error"),
     (refusal(422, "invalid_request_error"), Permanent, "anthropic.invalid_request_error"),
     (reply(307, headers={"Location": "http://127.0.0.1:1/"}), Permanent, "anthropic.http_307"),
