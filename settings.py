@@ -81,8 +81,8 @@ class Settings(BaseSettings):
         7 * 86_400.0,
         gt=0,
         le=10 * 366 * 86_400.0,
-        description="Seconds a finished job is kept, with its steps and output. Its audit log stays, and so does a dead"
-        " job whose letter is open.",
+        description="Seconds a finished job is kept, with its steps and output. A dead job"
+        " whose letter is open stays. The audit log has a setting of its own.",
     )
     retention_share: float = Field(
         0.5,

@@ -147,7 +147,7 @@ def show(results: Results, setup: Setup) -> None:
     table = Table("contest", "ours", "peer", "unit", "ratio", "of the rounds", "target")
     for name, result in results.items():
         figures = [str(result[key]) for key in ("ours", "peer", "unit", "ratio")]
-        table.add_row(name, *figures, f"{result['min']}-{result['max']}", chart.unmet(result))
+        table.add_row(name, *figures, f"{result['min']}-{result['max']}", chart.describe_targets(result))
     SCREEN.print(table)
     for what, why in setup.skipped.items():
         SCREEN.print(f"left out: {what}: {why}")

@@ -126,13 +126,13 @@ def target_bars(results: Results) -> Iterator[Bar]:
 
 
 def label_of(result: Result, target: Mapping[str, Any]) -> str:
-    """A figure and its target in words: `12.1x, target at least 10x`."""
+    """A figure and its target in words: `12.1x (at least 10)`."""
     unit = "x" if target["of"] == "ratio" else f" {result['unit']}"
     return f"{result[target['of']]:,}{unit} ({target['bound']} {target['value']:,})"
 
 
-def unmet(result: Result) -> str:
-    """Whether the targets of a result are kept, in a word each."""
+def describe_targets(result: Result) -> str:
+    """Each target of a result, and whether it is kept."""
     kept = {True: "kept", False: "NOT kept"}
     return ", ".join(f"{label_of(result, target)}: {kept[target['met']]}" for target in result["targets"])
 

@@ -32,6 +32,9 @@ WATCH_RENEWAL = timedelta(days=2)
 INSPECTION_S = 2.0
 KEY_REFUSED_WITHIN = timedelta(hours=1)
 """A job fails when its key may not use a model; an hour after a new key was set nothing of it is left."""
+EXPORTED_WITHIN = timedelta(hours=26)
+"""An export a day, and time to make it: a shorter retention alarms nobody between two of them."""
+
 ALERT_LOST_WITHIN = timedelta(hours=1)
 """An alert that could not be delivered raises no other; this is where it is seen."""
 
@@ -211,7 +214,7 @@ def audit_check(process: Runtime) -> Check:
     keep_for = timedelta(seconds=seconds)
     with process.database.ledger() as tx:
         found = exports.measure(tx, keep_for=keep_for)
-    if found.since is not None and process.clock() - found.since > keep_for:
+    if found.since is not None and process.clock() - found.since > max(keep_for, EXPORTED_WITHIN):
         until = f"after {found.since:%Y-%m-%d %H:%M} UTC" if found.is_exported else "at all"
         finding = f"nothing was exported {until}, so the log grows beyond POSTROOM_AUDIT_RETENTION_S"
         remedy = "run, daily: celery -A tasks audit export --to DIRECTORY"
@@ -234,11 +237,11 @@ def clock_check(process: Runtime) -> Check:
 
 
 def watch_check(process: Runtime) -> Check:
-    """Whether every active mailbox still pushes."""
+    """Whether the watch of every active mailbox was renewed in time."""
     with process.database.ledger() as tx:
         silent = accounts.without_watch(tx, since=process.clock() - WATCH_RENEWAL)
     if not silent:
-        return Check("watches", ok=True, finding="every active mailbox pushes")
+        return Check("watches", ok=True, finding="those of all active mailboxes were renewed in time")
     names = ", ".join(account.email for account in silent[:5]) + (", …" if len(silent) > 5 else "")  # noqa: PLR2004 - a few say enough
     remedy = (
         "enqueue gmail.renew_watch for them, or see why it fails: celery -A tasks jobs list --type gmail.renew_watch"

@@ -1,4 +1,4 @@
-"""Request bodies of bounded size and bounded time: a slow one is given up, and its connection with it."""
+"""Reads request bodies up to a size and a time; a slow one is answered 408, and its connection closed."""
 
 import asyncio
 import json
@@ -12,17 +12,17 @@ from gateway.problems import RefusedPart
 from providers.google.push import LONGEST_BODY
 
 LONGEST_READ = 16 * 1024 * 1024
-"""Pub/Sub's largest message is 10 MB, and base64 makes that 14: whatever Pub/Sub may send must get an answer."""
+"""Pub/Sub's largest message has 10 MB, 14 in base64: every push must get an answer."""
 
 LONGEST_JSON = 1024 * 1024
-"""Four times the largest payload worth enqueueing: JSON may spell each letter with six."""
+"""Four times the largest payload. Escapes can make one six times as long; such a body is refused."""
 
 WHOLE_WITHIN_S = 30.0
 """How long a body may take from its head to its end; Pub/Sub gives a push up after 10 s."""
 
 
 async def read_body(request: Request, keep: int, most: int, *, within_s: float = WHOLE_WITHIN_S) -> bytes:
-    """The body, cut after `keep` bytes; 413 for one of more than `most`, before its end, and 408 for a slow one."""
+    """The body, cut after `keep` bytes. Raises `RefusedPart`: 413 once more than `most` came, 408 after `within_s`."""
     kept = bytearray()
     read = 0
     try:
@@ -43,7 +43,7 @@ async def read_body(request: Request, keep: int, most: int, *, within_s: float =
 
 
 async def bounded_body(request: Request) -> bytes:
-    """A push, cut one byte after the longest that can be understood, so that its reader sees that it is too long."""
+    """A push. One byte more than the longest is kept, so that its reader sees that it is too long."""
     return await read_body(request, LONGEST_BODY + 1, LONGEST_READ)
 
 

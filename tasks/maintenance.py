@@ -77,7 +77,7 @@ def sync_labels(ctx: JobContext, _payload: SyncLabelsPayload) -> Outcome:
 
 @job(queue=Queue.MAINTENANCE, audits=("watch.lapsed",))
 def check_watches(ctx: JobContext, _payload: CheckWatchesPayload) -> Outcome:
-    """Raise the alarm for accounts whose watch has lapsed or was not renewed: they get no pushes."""
+    """Raise the alarm for accounts whose watch has expired or was not renewed in time."""
     with ctx.fleet() as tx:
         lapsed = accounts.without_watch(tx, since=ctx.now() - WATCH_MUST_BE_YOUNGER_THAN, limit=BATCH)
 

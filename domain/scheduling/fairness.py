@@ -1,7 +1,7 @@
 """How many hints of a queue the broker holds, and how tenants share them: arithmetic only."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -52,18 +52,47 @@ def adapt(window: Window, *, taken: int, depth: int, seconds: float, cap: int) -
 
 
 LOWER_SHARE = 1 / 8
-"""Of a window, for the priorities below the highest that waits: a flood of urgent jobs delays the others eightfold, and
-never for good."""
+"""Of a window, for the priorities below the highest that waits. They have it in turns, so that a flood of urgent jobs
+delays no other for good, however many priorities wait."""
+
+Take = Callable[[int, int], int]
+"""Offers a priority so many hints of the room; returns how many it took."""
 
 
-def keep_for_lower(room: int, owed: float) -> tuple[int, float]:
-    """How many hints of a room are for lower priorities, and what they are owed afterwards, less than one hint.
+@dataclass(frozen=True, slots=True)
+class PriorityTurn:
+    """What the lower priorities are owed, less than one hint, and which of them had the last one."""
 
-    Over the turns they get their share, however small the rooms are.
+    owed: float = 0.0
+    last: int | None = None
+
+
+def offer(room: int, priorities: Sequence[int], turn: PriorityTurn, take: Take) -> PriorityTurn:
+    """Offer a room to the priorities that wait, the highest first; returns whose turn it is then.
+
+    The lower ones have their share one after another, over several rooms if one is small. What nobody takes of it goes
+    by priority.
     """
-    owed += room * LOWER_SHARE
+    if not priorities:
+        return turn
+    highest, *lower = priorities
+    owed = turn.owed + room * LOWER_SHARE if lower else turn.owed
     kept = int(owed)
-    return kept, owed - kept
+    owed, last = owed - kept, turn.last
+    room -= take(highest, room - kept)
+    for place, priority in enumerate(_after(turn.last, lower)):
+        taken = take(priority, math.ceil(kept / (len(lower) - place))) if kept else 0
+        room, kept, last = room - taken, kept - taken, priority if taken else last
+    for priority in priorities:
+        room -= take(priority, room) if room else 0
+    return PriorityTurn(owed, last)
+
+
+def _after(last: int | None, priorities: Sequence[int]) -> list[int]:
+    """The priorities in turns: those below the last one, then the others."""
+    if last is None:
+        return list(priorities)
+    return [one for one in priorities if one < last] + [one for one in priorities if one >= last]
 
 
 @dataclass(frozen=True, slots=True)

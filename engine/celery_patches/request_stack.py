@@ -1,4 +1,4 @@
-"""Celery's stack of a task's requests, one per thread; its own looks the thread up by hand, ten times as slowly."""
+"""Keeps Celery's stack of a task's requests in a `threading.local`, which is ten times as quick as Celery's own."""
 
 import threading
 from typing import Any

@@ -117,7 +117,7 @@ class Runtime:
         """Prepare for a process, of this worker command (`node`) or alone; nothing connects yet.
 
         `clock` is the machine's own, which `doctor` compares with the database's and nothing else looks at. `monotonic`
-        tells, in seconds, how much is left of a job's deadline.
+        tells effects, in seconds, how much is left of their job's deadline.
 
         Raises `Invalid` for a setting that no job could work with.
         """

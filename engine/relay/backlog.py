@@ -12,7 +12,7 @@ import structlog
 
 from domain.jobs.queues import Queue
 from domain.scheduling.backlog_demand import BacklogKey, OutstandingDemand, interleave, message_size
-from domain.scheduling.fairness import Tenant, Turn, Window, adapt, keep_for_lower, share
+from domain.scheduling.fairness import PriorityTurn, Tenant, Turn, Window, adapt, offer, share
 from engine.process.runtime import Runtime
 from engine.relay.broker import Broker, BrokerAway
 from storage.ledger import relay
@@ -71,8 +71,8 @@ class QueueState:
     """Whether the last look found nothing left of what had been published."""
     full: bool = False
     searched_at: float = 0.0
-    owed: float = 0.0
-    """What lower priorities are owed, in hints."""
+    lower: PriorityTurn = field(default_factory=PriorityTurn)
+    """Whose turn it is among the lower priorities."""
 
     def look(self, messages: int, *, seconds: float, cap: int) -> int:
         """How many hints the broker holds by that many messages; adapts the window to what was taken since.
@@ -133,16 +133,12 @@ class BacklogPublisher:
         return self._pause(backlog, now)
 
     def _fill(self, queue: str, state: QueueState, classes: Sequence[BacklogClass]) -> None:
-        room = state.window.room(state.left)
-        levels = [list(kinds) for _, kinds in groupby(classes, key=attrgetter("priority"))]
-        for place, level in enumerate(levels, start=1):
-            kept = 0
-            if place < len(levels):
-                kept, state.owed = keep_for_lower(room, state.owed)
-            room -= self._fill_level(queue, state, level, room - kept)
-        # What is left of what was kept goes to those for whom it was not.
-        for level in levels[:-1]:
-            room -= self._fill_level(queue, state, level, room)
+        levels = {priority: list(kinds) for priority, kinds in groupby(classes, key=attrgetter("priority"))}
+
+        def take(priority: int, most: int) -> int:
+            return self._fill_level(queue, state, levels[priority], most)
+
+        state.lower = offer(state.window.room(state.left), list(levels), state.lower, take)
 
     def _fill_level(self, queue: str, state: QueueState, level: Sequence[BacklogClass], room: int) -> int:
         """Send demand for jobs of one priority, of whatever kind; returns for how many."""

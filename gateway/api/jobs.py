@@ -31,7 +31,7 @@ MOST_SHOWN = 200
 
 MAY_CARRY_SECRETS = ("payload", "progress", "output", "error", "cancel_reason")
 
-BY_DEFAULT = "asked for over HTTP"
+DEFAULT_REASON = "asked for over HTTP"
 
 
 @router.post(
@@ -107,27 +107,28 @@ def read_job(request: Request, caller: Reader, job_id: UUID) -> JobView:
     operation_id="cancel_job",
 )
 def cancel_job(request: Request, caller: Writer, job_id: UUID, document: JsonBody) -> CanceledJob:
-    """Cancel a job and what descends from it: one that waits at once, a running one at its next step.
+    """Cancel a job and its descendants. A waiting job is canceled at once, a running job at its next step.
 
-    With `children` false, what descends from it goes on. 409 when the job has ended otherwise.
+    With `children` false, the descendants go on. 409 when the job has ended otherwise.
     """
     asked = read_body(Cancellation, document)
     database = resources_of(request).database
     # As the tenant first: a job of another org must look like none. The ledger's own statement names the org again.
     with database.tenant(caller.org_id) as tx:
-        before = org_jobs.state(tx, job_id)
-    if before is None:
-        raise Gone(f"there is no job {job_id}")
+        if org_jobs.state(tx, job_id) is None:
+            raise Gone(f"there is no job {job_id}")
     moved = cancellations.cancel(
         database,
         [job_id],
-        asked.reason or BY_DEFAULT,
+        asked.reason or DEFAULT_REASON,
         by=_origin(request, caller),
         org_id=caller.org_id,
         children=asked.children,
     ).asked
-    if job_id not in moved and before != State.CANCELED:
-        raise Conflict(f"job {job_id} has ended")
+    if job_id not in moved:
+        with database.tenant(caller.org_id) as tx:
+            if org_jobs.state(tx, job_id) != State.CANCELED:  # somebody else may have canceled it meanwhile
+                raise Conflict(f"job {job_id} has ended")
     return CanceledJob(job_id=job_id, state=State(moved.get(job_id, State.CANCELED)))
 
 
@@ -138,8 +139,8 @@ def cancel_job(request: Request, caller: Writer, job_id: UUID, document: JsonBod
     operation_id="retry_job",
 )
 def retry_job(request: Request, response: Response, caller: Operator, job_id: UUID, document: JsonBody) -> RetriedJob:
-    """Do a failed, canceled or dead job again, as a new job that names it. 409 when it cannot be, or was before."""
-    reason = read_body(Reason, document).reason or BY_DEFAULT
+    """Do a failed, canceled or dead job again, as a new job that names it. 409 when it cannot be or was retried."""
+    reason = read_body(Reason, document).reason or DEFAULT_REASON
     database = resources_of(request).database
     with database.tenant(caller.org_id) as tx:
         if org_jobs.state(tx, job_id) is None:

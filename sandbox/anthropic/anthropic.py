@@ -9,7 +9,10 @@ from sandbox.emulator.journal import Journal
 
 
 def anthropic_emulator(port: int = 0, keys: Sequence[str] = ()) -> Emulator:
-    """An emulator of the Messages API with the scripted model; a context manager. `keys`: the API keys it accepts."""
+    """An emulator of the Messages API with the scripted model; a context manager.
+
+    `keys` are the API keys that it accepts; with none it accepts every key.
+    """
     service = AnthropicService(keys)
 
     def advance_clock(call: Call) -> Answer:

@@ -125,7 +125,7 @@ def _choose(values: Sequence[Any], name: str, reading: Reading) -> Any:  # noqa:
 
 
 def _first(words: Sequence[str], pattern: str, *, negated: bool = True) -> str | None:
-    """The first word that the pattern's alternatives find, alternatives before words."""
+    """Try the pattern's alternatives in order; return the first word that one matches."""
     for alternative in pattern.split("|"):
         for word in words:
             if re.search(alternative, word, re.IGNORECASE) and (negated or not NEGATED.search(word)):

@@ -8,6 +8,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from domain.jobs.failures import Failure
 from domain.jobs.job import Done, Outcome
 from domain.jobs.queues import Queue
 from domain.payloads.payload import Payload
@@ -15,6 +16,7 @@ from engine.app import register
 from engine.catalogue import job
 from engine.context import JobContext
 from storage.postgres.database import Transaction
+from storage.postgres.execution import DatabaseError
 
 Facts = dict[str, Any]
 """What the attacker has found out: another org and its rows, another job of its own org, backends."""
@@ -24,10 +26,28 @@ Attack = Callable[[Transaction, Facts], object]
 REFUSED: dict[str, Attack] = {}
 """Attacks that must fail in the attempt."""
 
+UNPRIVILEGED = "42501"
+"""The SQLSTATE that refuses an attack, unless `OTHER_REFUSALS` has another."""
+
+OTHER_REFUSALS = {
+    "server_settings": "25001",  # not within a transaction, and a handler is always in one
+    "settle_another": "PR001",  # the claim is not held
+    "settle_theirs": "PR001",
+    "effect_under_their_claim": "PR001",
+    "event_of_another_job": "PR001",
+    "event_with_a_secret": "23514",
+    "label_of_their_account": "23503",  # the account is one of the same org only
+    "rule_of_their_account": "23503",
+    "thread_of_their_account": "23503",
+}
+
 HARMLESS: dict[str, Attack] = {}
 """Attacks that PostgreSQL lets a session make, and that must reach nobody else."""
 
 FACTS: Facts = {}
+
+RAISED: dict[str, str | None] = {}
+"""By attack, the SQLSTATE of what it raised last; None for a failure of ours that no error of PostgreSQL's caused."""
 
 
 def refused(attack: Attack) -> Attack:
@@ -66,10 +86,18 @@ def attack(ctx: JobContext, payload: AttackOrder) -> Outcome:
     """Attack as any handler may, by SQL on the transaction that it was given."""
     facts = FACTS | {"my_job": ctx.job.job_id, "my_token": ctx.job.token, "my_org": ctx.org_id}
     made = (REFUSED | HARMLESS)[payload.name]
+
+    def carry_out(tx: Transaction) -> None:
+        try:
+            made(tx, facts)
+        except (Failure, DatabaseError) as error:
+            RAISED[payload.name] = getattr(error, "sqlstate", None) or getattr(error.__cause__, "sqlstate", None)
+            raise
+
     if payload.settling:
-        return Done(writes=lambda tx: made(tx, facts) and None)
+        return Done(writes=carry_out)
     with ctx.tx() as tx:
-        made(tx, facts)
+        carry_out(tx)
     return Done()
 
 
@@ -109,8 +137,15 @@ statements(
     slots_of_others="select postroom.free_slots(array[%(their_job)s::uuid])",
     secure="call postroom.secure()",
     replication="set session_replication_role = replica",
-    unsealed_org="select set_config('postroom.org', %(their_org)s::text, true) from accounts; select 1 from accounts",
 )
+
+
+@refused
+def unsealed_org(tx: Transaction, facts: Facts) -> None:
+    """Put on another org without its seal."""
+    tx.raw("select set_config('postroom.org', %(their_org)s::text, true)", {"their_org": facts["their_org"]})
+    tx.raw("select 1 from accounts")
+
 
 # Out of the database.
 statements(
@@ -199,7 +234,7 @@ statements(
     ),
 )
 
-# What stays in a session, were it not cleaned.
+# What would stay in the session if it were not reset.
 statements(
     harmless,
     left_search_path="set search_path = pg_catalog; commit",

@@ -10,7 +10,16 @@ from engine.enqueue import enqueue
 from engine.process.runtime import Runtime
 from settings import Settings
 from storage.postgres.database import Database
-from tests.attacks.attack_jobs import FACTS, HARMLESS, REFUSED, AttackOrder, attack
+from tests.attacks.attack_jobs import (
+    FACTS,
+    HARMLESS,
+    OTHER_REFUSALS,
+    RAISED,
+    REFUSED,
+    UNPRIVILEGED,
+    AttackOrder,
+    attack,
+)
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type
 from tests.doubles.inline_worker import run_job
 from tests.storage.postgres.row_makers import ROW_MAKERS, fill_every_table
@@ -92,8 +101,23 @@ ENDED_WITHOUT_SUCCESS = {"failed", "queued", "dead", "returned"}
 """`returned`: the database answered that the claim is lost."""
 
 
+def other_refusals() -> dict[str, str | None]:
+    """The attacks that something else refused than what should: a mistake in its statement is no refusal."""
+    return {name: RAISED[name] for name in RAISED if RAISED[name] != OTHER_REFUSALS.get(name, UNPRIVILEGED)}
+
+
+def test_an_attack_that_fails_by_its_own_mistake_is_seen(
+    process: Runtime, monkeypatch: pytest.MonkeyPatch, orgs: tuple[UUID, UUID]
+) -> None:
+    RAISED.clear()
+    monkeypatch.setitem(REFUSED, "mistaken", lambda tx, _facts: tx.raw("select * from acounts"))
+    assert run(process, orgs[0], "mistaken", settling=False) in ENDED_WITHOUT_SUCCESS
+    assert other_refusals() == {"mistaken": "42P01"}
+
+
 def test_each_attack_is_refused(process: Runtime, database: Connection, orgs: tuple[UUID, UUID]) -> None:
     """In one process, as in production: each attack finds what the ones before it have left."""
+    RAISED.clear()
     mine, theirs = orgs
     before, job = everything_of(database, theirs), "select * from jobs where id = %s"
     other_job = database.execute(job, (FACTS["other_job"],)).fetchone()
@@ -104,6 +128,7 @@ def test_each_attack_is_refused(process: Runtime, database: Connection, orgs: tu
         if run(process, mine, name, settling=settling) not in ENDED_WITHOUT_SUCCESS
     ]
     assert went_through == []
+    assert other_refusals() == {}
     assert database.execute(job, (FACTS["other_job"],)).fetchone() == other_job
     assert everything_of(database, theirs) == before
     assert database.execute("select count(*) from audit_log where event = 'attack.noted'").fetchone() == (0,)

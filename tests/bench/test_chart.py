@@ -115,5 +115,5 @@ def test_the_command_draws_from_the_files(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_the_last_column_says_what_was_not_kept() -> None:
-    assert chart.unmet(drains(50.0)["drain_light_vs_celery"]) == "5.0x (at least 10): NOT kept"
-    assert chart.unmet(drains()["drain_light_vs_oban"]) == ""
+    assert chart.describe_targets(drains(50.0)["drain_light_vs_celery"]) == "5.0x (at least 10): NOT kept"
+    assert chart.describe_targets(drains()["drain_light_vs_oban"]) == ""

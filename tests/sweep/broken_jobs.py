@@ -72,9 +72,27 @@ class Unfenced(ThreadPayload, job_type="broken_jobs.unfenced"): ...
 @job(queue=Queue.DEFAULT, retry=AT_ONCE)
 def unfenced(ctx: JobContext, _payload: Unfenced) -> Outcome:
     """Write without asking whether the claim still holds (P4)."""
+    write_unfenced(ctx)
+    return Done()
+
+
+def write_unfenced(ctx: JobContext) -> None:
     with runtime().database.tenant(ctx.org_id) as tx:
         directions = "insert into directions (org_id, scope, content) values (%(org)s, 'global', 'be brief')"
         tx.raw(directions, {"org": ctx.org_id})
+
+
+class UnfencedReader(ThreadPayload, job_type="broken_jobs.unfenced_reader"): ...
+
+
+@job(queue=Queue.DEFAULT, retry=AT_ONCE)
+def unfenced_reader(ctx: JobContext, payload: UnfencedReader) -> Outcome:
+    """Read a mailbox, and write without asking whether the claim still holds (P4)."""
+    with ctx.tx() as tx:
+        account = accounts.get(tx, payload.account_id)
+    with open_mailbox(ctx, account) as mailbox:
+        mailbox.message(payload.message_id)
+    write_unfenced(ctx)
     return Done()
 
 
@@ -107,5 +125,5 @@ def garrulous(ctx: JobContext, _payload: Garrulous) -> Outcome:
     return Done()
 
 
-for broken in (unguarded, hasty, chattering, unfenced, spendthrift, garrulous):
+for broken in (unguarded, hasty, chattering, unfenced, unfenced_reader, spendthrift, garrulous):
     register(broken)

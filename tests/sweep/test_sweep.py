@@ -11,13 +11,15 @@ from tests.doubles.inline_worker import Station
 from tests.doubles.mail_environment import MailEnvironment
 from tests.servers.servers import SessionServers
 from tests.sweep import broken_jobs
-from tests.sweep.boundaries import Boundary, Fault, Kind, Point, points_of
+from tests.sweep.boundaries import OUTRUNNING, Boundary, Fault, Kind, Point, points_of
 from tests.sweep.exploration import (
+    Choose,
     Environment,
     Swept,
     Unworkable,
     bounded,
     dangerous,
+    possible,
     run_trials,
     spread,
     sweep,
@@ -85,13 +87,36 @@ def some(points: Sequence[Point]) -> list[Point]:
     return [*spread([one for one in points if dangerous(one)], 3), *spread(frozen, 3)]
 
 
-def sweep_broken(environment: Environment, job_type: Job[Any]) -> Swept:
+def late_ones(points: Sequence[Point]) -> list[Point]:
+    """The points at which the process lives and its job's deadline passes."""
+    return [one for one in points if one.fault in OUTRUNNING]
+
+
+@pytest.mark.parametrize(
+    ("job_type", "fault"), [(broken_jobs.unfenced, Fault.OVERDUE), (broken_jobs.unfenced_reader, Fault.LATE)]
+)
+def test_a_write_without_a_claim_after_the_deadline_is_found_out(
+    environment: Environment, job_type: Job[Any], fault: Fault
+) -> None:
+    found = sweep_broken(environment, job_type, late_ones)
+    assert found.faults[fault.value] > 0
+    broken = [one for one in found.violations if fault.value in one and "directions" in one]
+    assert broken, "\n".join(found.violations)
+
+
+def test_only_a_call_outside_an_effect_may_be_answered_after_the_deadline() -> None:
+    calls = ["gmail GET /messages", "gmail POST /drafts", "anthropic POST /v1/messages"]
+    late = [Point(outside=True, ordinal=0, fault=Fault.LATE, boundary=Boundary(Kind.CALL, call)) for call in calls]
+    assert [possible(point) for point in late] == [True, False, True]
+
+
+def sweep_broken(environment: Environment, job_type: Job[Any], choose: Choose = some) -> Swept:
     def prepare(env: MailEnvironment) -> UUID:
         stored = stored_question(env)
         payload = {"message_id": stored.message_id, "thread_id": stored.thread_id}
         return enqueue(env, job_type.name, payload | {"account_id": str(env.account.account_id)})
 
-    return sweep_scenario(environment, Scenario(job_type.name, "broken", prepare), some)
+    return sweep_scenario(environment, Scenario(job_type.name, "broken", prepare), choose)
 
 
 def test_a_job_type_that_does_not_do_its_work_needs_a_scenario(environment: Environment) -> None:

@@ -48,13 +48,13 @@ def danger_of(kind: ActionKind) -> Danger:
 
 @dataclass(frozen=True, slots=True)
 class SafetyPolicy:
-    """An account's limits. Dangerous actions wait whatever the policy says."""
+    """When a person is asked before an action. Dangerous actions wait whatever the policy says."""
 
     confidence_floor: float = 0.7
     always_approve: frozenset[ActionKind] = frozenset()
     """Actions the owner wants to be asked about every time."""
     approve_from: Danger = Danger.DANGEROUS
-    """The least danger for which a person is asked."""
+    """A person is asked about actions of this danger or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class SafetyEnforcer:
         floor = self.policy.confidence_floor
         return (
             (danger is Danger.DANGEROUS, f"{action.kind} is dangerous"),
-            (_RANK[danger] >= _RANK[self.policy.approve_from], f"the account approves {danger} actions itself"),
+            (_RANK[danger] >= _RANK[self.policy.approve_from], f"the account's owner is asked about {danger} actions"),
             (action.kind in self.policy.always_approve, f"{action.kind} is always approved by a person"),
             (not decision.confidence >= floor, f"confidence {decision.confidence:.2f} is below {floor:.2f}"),
             (decision.needs_review, "the decision needs review"),

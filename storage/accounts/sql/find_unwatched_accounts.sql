@@ -1,4 +1,4 @@
--- Active accounts whose push watch was not renewed since a time, or has run out: they hear of new mail by polling only.
+-- Active accounts whose push watch was last renewed before `since`, was never made, or has expired. The expired ones get no pushes.
 select id as account_id, org_id, user_id, email, status, status_reason, status_changed_at, scopes, token_version, history_id, full_synced_at,
        watch_expires_at, watch_renewed_at, own_addresses, settings, created_at
 from accounts

@@ -1,5 +1,5 @@
--- The unfinished descendants of jobs, by their distance: parents before their children. It goes through jobs that have ended, and begins
--- with none that ended otherwise than by a cancellation: what has succeeded has handed its children over. Those that know of a
+-- The unfinished descendants of jobs, by their distance: parents before their children. It begins with jobs that are unfinished or canceled:
+-- one that ended otherwise has handed its children over. Below that it goes through jobs that have ended. Those that know of a
 -- cancellation already are left out. A job of another org is a child only if its parent is the system org's, whose jobs fan out.
 with recursive family as (
   select j.id, j.org_id, 0 as level from jobs j

@@ -8,7 +8,7 @@ from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
 
 
 def wrapped(document: object, levels: int) -> dict[str, object]:
-    """So many objects around a value, one in the other."""
+    """The document inside so many nested objects."""
     for _ in range(levels - 1):
         document = {"a": document}
     return {"a": document}

@@ -6,7 +6,17 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.scheduling.fairness import LOWER_SHARE, SMALLEST_WINDOW, Tenant, Turn, Window, adapt, keep_for_lower, share
+from domain.scheduling.fairness import (
+    LOWER_SHARE,
+    SMALLEST_WINDOW,
+    PriorityTurn,
+    Tenant,
+    Turn,
+    Window,
+    adapt,
+    offer,
+    share,
+)
 
 TENANTS = [Tenant(UUID(int=n), weight) for n, weight in enumerate((1, 1, 3, 2, 10), start=1)]
 windows = st.builds(Window, size=st.integers(SMALLEST_WINDOW, 20_000), pace=st.floats(0, 50_000))
@@ -113,12 +123,49 @@ def test_nobody_waits() -> None:
     assert share(5, [], None) == ({}, None)
 
 
-@given(st.lists(st.integers(0, 1000), max_size=100))
-def test_lower_priorities_get_their_share_of_any_rooms(rooms: list[int]) -> None:
-    owed, kept = 0.0, []
+def offered(rooms: list[int], waiting: dict[int, int]) -> Counter[int]:
+    """How many hints each priority gets of these rooms in all; `waiting` are its jobs."""
+    left, got, turn = Counter(waiting), Counter[int](), PriorityTurn()
+
+    def take(priority: int, most: int) -> int:
+        assert most >= 0
+        taken = min(most, left[priority])
+        left[priority] -= taken
+        got[priority] += taken
+        return taken
+
     for room in rooms:
-        got, owed = keep_for_lower(room, owed)
-        assert 0 <= got <= room
-        assert 0 <= owed < 1
-        kept.append(got)
-    assert abs(sum(kept) + owed - sum(rooms) * LOWER_SHARE) < 1e-6
+        before = got.total()
+        turn = offer(room, sorted((one for one in left if left[one]), reverse=True), turn, take)
+        assert got.total() - before <= room
+        assert left.total() == 0 or got.total() - before == room
+        assert 0 <= turn.owed < 1
+    return got
+
+
+ENDLESS = 10**9
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=200), st.integers(2, 21))
+def test_no_priority_waits_for_good_however_many_are_flooded(rooms: list[int], levels: int) -> None:
+    got = offered(rooms, dict.fromkeys(range(levels), ENDLESS))
+    lower = sum(rooms) * LOWER_SHARE
+    assert abs(got.total() - got[levels - 1] - lower) <= 1
+    each = lower / (levels - 1)
+    for priority in range(levels - 1):
+        # Hints are whole: of five, one of three priorities gets one and the others two.
+        assert got[priority] >= each / 2 - 2
+
+
+@given(
+    st.lists(st.integers(0, 40), max_size=50), st.dictionaries(st.integers(-10, 10), st.integers(0, 200), max_size=6)
+)
+def test_no_room_stays_empty_while_anybody_waits(rooms: list[int], waiting: dict[int, int]) -> None:
+    got = offered(rooms, waiting)
+    assert all(got[priority] <= jobs for priority, jobs in waiting.items())
+
+
+def test_the_lowest_of_twenty_one_priorities_gets_its_turn_in_the_smallest_rooms() -> None:
+    got = offered([1] * 1000, dict.fromkeys(range(21), ENDLESS))
+    assert got[20] == 875
+    assert {got[priority] for priority in range(20)} == {6, 7}

@@ -1,4 +1,4 @@
-"""A request is remembered by its key until its time is over; then the key is free, and the row is purged."""
+"""A request is stored under its key until it expires; the purge then deletes it."""
 
 from uuid import UUID, uuid4
 

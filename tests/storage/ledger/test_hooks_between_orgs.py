@@ -67,7 +67,7 @@ def repeat(store: Database, follow_up: ClaimedJob) -> bool:
 
 @pytest.fixture
 def locked(store: Database, org: UUID) -> Iterator[UUID]:
-    """The org, whose row the hook needs is locked by a handler."""
+    """The org. A handler's open transaction locks the row that the hook updates."""
     with store.tenant(org) as tx:
         tx.raw("select from flows where id = 1 for update")
         yield org

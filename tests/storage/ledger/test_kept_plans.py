@@ -1,10 +1,10 @@
 """The statements over batches keep their plans: PostgreSQL plans each a few times per connection, and never again."""
 
 from datetime import UTC, datetime
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
-from psycopg import Connection
+from psycopg import Connection, RawCursor
 
 from domain.jobs.job import NewJob
 from domain.jobs.lifecycle import Settlement
@@ -14,6 +14,8 @@ from storage.ledger import relay as relay_statements
 from storage.ledger.ledger import Worker
 from storage.ledger.relay import BacklogClass
 from storage.postgres.database import Database, Transaction
+from storage.postgres.execution import numbered
+from storage.postgres.queries import statement
 from tests.doubles.factories import HINT_TIMEOUT, LEASE, enqueue_one, make_job_type, make_org, make_worker
 
 TRIED = 5
@@ -71,3 +73,16 @@ def test_a_plan_is_kept(store: Database, org: UUID, call: str) -> None:
             "select statement, custom_plans from pg_prepared_statements where not from_sql and generic_plans > 0"
         )
     assert [row.custom_plans for row in plans] == [TRIED] * statements, plans
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"), [("claim_jobs", ledger.CLAIM_COLUMNS), ("settle_jobs", ledger.SETTLE_COLUMNS)]
+)
+def test_the_rows_of_a_batch_come_in_the_order_in_which_they_are_read(
+    database: Connection, name: str, columns: tuple[str, ...]
+) -> None:
+    """Otherwise Python moves each column of each row."""
+    text, names = numbered(statement(name))
+    given = {"token": uuid4(), "worker_id": uuid4(), "lease": LEASE}
+    answer = RawCursor(database).execute(text, [given.get(one, []) for one in names])
+    assert tuple(column.name for column in answer.description or ()) == columns
