@@ -1,7 +1,8 @@
 """Jobs to be enqueued, as the function `postroom.enqueue_jobs` reads them."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from itertools import zip_longest
 from typing import NewType
@@ -10,6 +11,9 @@ from uuid import UUID
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject, NewJob, Origin
 
+LONGEST_REASON = 200
+"""Characters: Python names the value's type, or for a number how many digits it may have; never the value."""
+
 Requests = NewType("Requests", str)
 """A JSON array with an object for each job."""
 
@@ -17,21 +21,17 @@ Requests = NewType("Requests", str)
 def as_requests(jobs: Iterable[NewJob], job_ids: Sequence[UUID] = ()) -> Requests:
     """What to say of jobs; ids are for those that bring none. Can be made while another statement runs.
 
-    Raises `Invalid` for a payload that is too deep to be written; for one that is too deep to be read, the ledger does.
+    Raises `Invalid` for a payload that cannot be written as JSON; for one that cannot be stored, the ledger does.
     """
-    try:
+    with _writable():
         # Job by job: of a thousand jobs' objects that live at once, the garbage collector takes a fifth of the time.
-        return Requests(f"[{','.join(json.dumps(_request(job, own)) for job, own in zip_longest(jobs, job_ids))}]")
-    except RecursionError:
-        raise Invalid("payload", "nests too deep") from None
+        return Requests(f"[{','.join(_write(_request(job, own)) for job, own in zip_longest(jobs, job_ids))}]")
 
 
 def as_parameters(job: NewJob) -> Mapping[str, object]:
     """What `enqueue_job` is told of one job; raises `Invalid` as `as_requests` does."""
-    try:
-        payload = json.dumps(job.payload)
-    except RecursionError:
-        raise Invalid("payload", "nests too deep") from None
+    with _writable():
+        payload = _write(job.payload)
     return {
         "job_type": job.job_type,
         "org_id": job.org_id,
@@ -53,6 +53,20 @@ def as_parameters(job: NewJob) -> Mapping[str, object]:
         **dict.fromkeys(("run_at", "expires_at", "created_at")),
         **dict(_times(job)),
     }
+
+
+@contextmanager
+def _writable() -> Iterator[None]:
+    try:
+        yield
+    except RecursionError:
+        raise Invalid("payload", "nests too deep") from None
+    except (TypeError, ValueError) as error:
+        raise Invalid("payload", f"cannot be written as JSON: {error}"[:LONGEST_REASON]) from None
+
+
+def _write(document: JsonObject) -> str:
+    return json.dumps(document, allow_nan=False)
 
 
 def _within_smallint(number: int | None) -> int | None:

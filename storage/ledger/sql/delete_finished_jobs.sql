@@ -3,7 +3,8 @@
 -- that looked for the oldest would read all of it again each time (docs: 2026-11-23-finished-jobs-leave-by-their-ids.md).
 -- A dead job stays for as long as its letter is open: a replay begins where it stood, and pays for no answer again. So does a job
 -- whose result is still to be sent. A job's output stays while its parent or one of its children has not ended and may read it:
--- subqueries that are asked row by row, for an EXISTS may be answered by a scan of all jobs.
+-- subqueries that are asked row by row, for an EXISTS may be answered by a scan of all jobs. A child of another org is one only if its
+-- parent is the system org's: anybody may name any id as a parent.
 with looked as materialized (
   select j.id, j.created_at, j.finished_at < now() - %(keep_for)s::interval as is_old from jobs j
   where j.id > %(after)s order by j.id limit %(batch)s
@@ -15,7 +16,8 @@ gone as (
     where j.id = any (array(select l.id from looked l where l.is_old)) and j.finished_at < now() - %(keep_for)s::interval
       and (j.state <> 'dead' or not exists (select from dead_letters d where d.job_id = j.id and d.state = 'open'))
       and (j.parent_id is null or (select p.id from jobs p where p.id = j.parent_id and p.finished_at is null) is null)
-      and (select c.id from jobs c where c.parent_id = j.id and c.finished_at is null limit 1) is null
+      and (select c.id from jobs c where c.parent_id = j.id and c.finished_at is null
+             and (c.org_id = j.org_id or j.org_id = '00000000-0000-7000-8000-000000000000') limit 1) is null
       and not (j.result_wanted and exists (select from result_requests r where r.job_id = j.id and r.send_at is not null))
     for update of j skip locked
   ))

@@ -62,6 +62,18 @@ def test_a_payload_that_no_worker_could_read_is_refused(store: Database, org: UU
         ledger.enqueue(tx, [NewJob("probe.run", org, endless)], publisher=True, hint_timeout=HINT_TIMEOUT)
 
 
+@pytest.mark.parametrize(
+    "value", [{1, 2}, b"x", {(1, 2): 3}, float("nan"), float("-inf"), 10**5000], ids=lambda value: type(value).__name__
+)
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_payload_that_is_no_json_is_refused_by_its_field(
+    store: Database, org: UUID, value: object, count: int
+) -> None:
+    jobs = [NewJob("probe.run", org, {"a": value})] * count
+    with store.ledger() as tx, pytest.raises(Invalid, match="payload: cannot be written as JSON"):
+        ledger.enqueue(tx, jobs, publisher=True, hint_timeout=HINT_TIMEOUT)
+
+
 @pytest.mark.parametrize("at", ["-infinity", "infinity", "20000-01-01", "0044-03-15 BC"])
 @pytest.mark.parametrize("field", ["run_at", "expires_at", "created_at"])
 def test_a_time_that_python_cannot_read_is_refused_by_the_name_of_its_field(

@@ -81,6 +81,18 @@ def test_a_document_with_a_secret_is_named_by_its_field(database: Connection, pl
         )
 
 
+def test_a_name_may_be_split_anywhere(database: Connection) -> None:
+    """By what the domain passes over in a name; the database looks for whole words first, to be quick."""
+    split = [f"{name[:at]}{mark}{name[at:]}" for name in NAMES for at in range(1, len(name)) for mark in "_-. "]
+    query = (
+        "select array_agg(postroom.carries_secret(jsonb_build_object(t, 1)) order by place)"
+        " from unnest(%s::text[]) with ordinality as u (t, place)"
+    )
+    found = database.execute(query, (split,)).fetchone()
+    assert found == ([secret_in({name: 1}) for name in split],)
+    assert found != ([None] * len(split),)
+
+
 def as_json(document: dict[str, Any]) -> str:
     """The document as a JSON text."""
     return json.dumps(document)
