@@ -15,6 +15,7 @@ from commands.jobs import jobs
 from commands.keys import keys
 from commands.schedules import schedules
 from commands.secrets import secrets
+from engine.worker import inspection  # noqa: F401  # inspect sends only the names that its own process knows
 
 __all__ = [
     "accounts",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import click
 from rich.console import Console
@@ -21,6 +21,7 @@ from observability import logs
 from storage.postgres.execution import DatabaseError, trouble_of
 
 WIDTH_WITHOUT_TERMINAL = 200
+LENGTH_OF_ID = 36
 """A pipe has no width; ids must not be folded there."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer with JSON instead of a table.")
@@ -68,7 +69,11 @@ def show_rows(rows: Sequence[object], columns: Sequence[str], *, as_json: bool) 
     if as_json:
         _print_json(documents)
         return
-    table = Table(*columns, header_style="bold")
+    table = Table(header_style="bold")
+    for column in columns:
+        # Folded, never cut; an id in one line, for the next command is given it.
+        has_ids = any(isinstance(document.get(column), UUID) for document in documents)
+        table.add_column(column, overflow="fold", min_width=LENGTH_OF_ID if has_ids else None)
     for document in documents:
         table.add_row(*(Text(shown(document.get(column))) for column in columns))
     console().print(table if rows else "none")
@@ -81,6 +86,7 @@ def show_document(title: str, document: object, *, as_json: bool) -> None:
         _print_json(facts)
         return
     table = Table("", title, header_style="bold")
+    table.columns[1].overflow = "fold"
     for name, value in facts.items():
         table.add_row(name, Text(shown(value)))
     console().print(table)

@@ -12,6 +12,7 @@ from kombu.exceptions import OperationalError
 from commands.answers import json_option, show_rows
 from domain.alerts.due import is_long
 from domain.jobs.failures import Failure, Invalid
+from domain.jobs.gate_causes import Cause
 from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
 from engine.process.publisher import TRANSPORT_OPTIONS
@@ -20,7 +21,7 @@ from observability import logs
 from settings import DEVELOPMENT_SEALING_KEY, Settings
 from storage.accounts import accounts
 from storage.audit import exports
-from storage.ledger import alerts
+from storage.ledger import alerts, gates
 from storage.money import model_calls
 from storage.postgres.execution import DatabaseError
 from storage.postgres.readiness import Check, database_checks, installation_checks
@@ -32,6 +33,8 @@ WATCH_RENEWAL = timedelta(days=2)
 INSPECTION_S = 2.0
 KEY_REFUSED_WITHIN = timedelta(hours=1)
 """A job fails when its key may not use a model; an hour after a new key was set nothing of it is left."""
+MOST_GATES_NAMED = 3
+
 EXPORTED_WITHIN = timedelta(hours=26)
 """An export a day, and time to make it: a shorter retention alarms nobody between two of them."""
 
@@ -76,6 +79,7 @@ def _of_the_database(process: Runtime) -> Sequence[Check]:
         _checked("clock", lambda: clock_check(process)),
         _checked("watches", lambda: watch_check(process)),
         _checked("model key", lambda: model_check(process)),
+        _checked("gates", lambda: gate_check(process)),
         _checked("providers", lambda: provider_check(process)),
         _checked("alerts", lambda: alert_check(process)),
         _checked("audit log", lambda: audit_check(process)),
@@ -181,6 +185,17 @@ def model_check(process: Runtime) -> Check:
         finding = f"{refused} jobs of the last hour were refused for it"
         return Check("model key", ok=False, finding=finding, remedy=remedy)
     return Check("model key", ok=True, finding="set, and not refused within the last hour")
+
+
+def gate_check(process: Runtime) -> Check:
+    """Which gates somebody has closed; they are nothing wrong, and the likeliest reason why jobs wait."""
+    with process.database.ledger() as tx:
+        paused = [gate for gate in gates.closed(tx) if gate.cause is Cause.PAUSE]
+    if not paused:
+        return Check("gates", ok=True, finding="nobody has closed one")
+    named = "; ".join(f"{gate.scope} {gate.key}".strip() + f": {gate.reason}" for gate in paused[:MOST_GATES_NAMED])
+    more = f"; and {len(paused) - MOST_GATES_NAMED} more" if len(paused) > MOST_GATES_NAMED else ""
+    return Check("gates", ok=True, finding=f"{len(paused)} closed, whose jobs wait: {named}{more}")
 
 
 def provider_check(process: Runtime) -> Check:

@@ -7,7 +7,6 @@ from typing import Any
 
 import structlog
 from celery.worker import state
-from celery.worker.control import inspect_command
 from kombu.common import ignore_errors
 
 from domain.jobs.liveness import WorkerCondition
@@ -18,6 +17,7 @@ from engine.messages import border
 from engine.process.hints import Unreadable
 from engine.process.refused_messages import record_refusal
 from engine.process.runtime import runtime
+from engine.worker import inspection  # noqa: F401  # registers what the worker answers
 from engine.worker.loop import LedgerLoop
 
 log = structlog.get_logger(__name__)
@@ -162,14 +162,6 @@ class FleetConsumer(BufferedEvents):
 
     def _note_lost_broker(self) -> None:
         self.broker_lost_at = self.broker_lost_at or time.monotonic()
-
-
-@inspect_command()  # type: ignore[untyped-decorator] # Celery ships no types
-def ledger(state: Any) -> dict[str, object]:  # noqa: ANN401 - Celery's panel
-    """How this worker stands to the ledger: `celery -A tasks inspect ledger`."""
-    consumer: FleetConsumer = state.consumer
-    health: dict[str, object] = consumer.ledger_loop.health(consumer.broker_age_s)
-    return health
 
 
 def _timers(hub: Any) -> set[Any]:  # noqa: ANN401 - kombu ships no types

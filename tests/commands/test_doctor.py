@@ -19,17 +19,21 @@ from commands.doctor import (
     broker_check,
     clock_check,
     examine,
+    gate_check,
     limits_check,
     queue_checks,
     settings_checks,
     watch_check,
 )
+from domain.jobs.gate_causes import Cause
 from engine.process.runtime import Runtime
 from sandbox.servers.free_port import find_free_port
 from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
 from storage.accounts import accounts
 from storage.accounts.accounts import Consent
+from storage.ledger import gates
+from storage.ledger.gates import Gate
 from storage.postgres.migrate import upgrade
 from storage.postgres.readiness import Check, changed_migrations, installation_checks
 from storage.secrets.sealing import Sealer
@@ -71,7 +75,7 @@ def test_a_missing_database_and_broker_are_named_without_their_passwords(setting
     found = examine(Runtime(away))
     assert wrong(found) == {
         "broker", "rate limits", "workers", "worker names", "ledger role", "tenant role", "migrations", "rights",
-        "catalogue", "clock", "watches", "providers", "alerts",
+        "catalogue", "clock", "watches", "gates", "providers", "alerts",
     }  # fmt: skip
     assert "hunter2" not in str(found)
 
@@ -205,3 +209,16 @@ def test_an_audit_log_that_no_file_has_is_told_where_it_should_leave(
     assert "POSTROOM_METRICS_PORT" in check.remedy
     count_all(database)
     assert audit_check(process).ok
+
+
+def test_a_gate_that_somebody_closed_is_named(process: Runtime) -> None:
+    assert gate_check(process).finding == "nobody has closed one"
+    with process.database.ledger() as tx:
+        gates.close(tx, Gate("fleet", "", "moving house", None, "ann", Cause.PAUSE))
+        for number in range(4):
+            gates.close(tx, Gate("queue", f"queue-{number}", "a test", None, "ann", Cause.PAUSE))
+        gates.close(tx, Gate("provider", "gmail", "slow down", None, "postroom", Cause.SLOW_DOWN))
+    check = gate_check(process)
+    assert check.ok
+    assert check.finding.startswith("5 closed, whose jobs wait: fleet: moving house; queue queue-0: a test;")
+    assert check.finding.endswith("; and 2 more")

@@ -35,12 +35,12 @@ def worker(store: Database) -> Worker:
 
 @pytest.fixture
 def claimed(store: Database, database: Connection, org: UUID, worker: Worker) -> ClaimedJob:
-    """A job that was claimed ten minutes ago and whose start nobody has written."""
+    """A job that was claimed a day ago, before `BEGAN` however long the suite takes; nobody has written its start."""
     job_id = enqueue_one(store, org)
     with store.ledger() as tx:
         (job,) = ledger.claim(tx, [job_id], worker.worker_id, lease=LEASE, starts=[False]).jobs
     assert not job.started
-    database.execute("update jobs set claimed_at = claimed_at - interval '10 minutes'")
+    database.execute("update jobs set claimed_at = claimed_at - interval '1 day'")
     return job
 
 
