@@ -19,7 +19,7 @@ from storage.postgres.execution import Row
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A decision's id and those of its actions, in the order given; `created` is false when the job had decided before."""
+    """A decision's id and its actions' in the order given; `created` is false when the job had decided before."""
 
     decision_id: UUID
     action_ids: tuple[UUID, ...]
