@@ -3,11 +3,13 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self, TypeVar
+from urllib.parse import urlsplit
 
 from googleapiclient.discovery import build
-from googleapiclient.http import HttpRequest
+from googleapiclient.http import HttpRequest, MediaInMemoryUpload
 
 from domain.mail.mailbox import (
+    AttachmentPart,
     Draft,
     HistoryPage,
     MailboxLabel,
@@ -15,6 +17,7 @@ from domain.mail.mailbox import (
     MessagePage,
     Profile,
     RawMessage,
+    SendAs,
     ThreadFacts,
     Watch,
 )
@@ -27,6 +30,10 @@ from providers.ports import Meter
 ME = "me"
 PAGE_SIZE = 500
 """The largest page Gmail serves for history, messages and drafts."""
+
+LARGEST_IN_JSON = 3 * 1024 * 1024
+"""Bytes of a message that travels as text inside JSON. A request of some 5 MB and more is refused with 413 there, and
+the upload path takes 35 MiB (docs: gmail.md#sending)."""
 
 HISTORY_TYPES = ("messageAdded", "messageDeleted", "labelAdded", "labelRemoved")
 
@@ -43,8 +50,9 @@ class GmailMailbox:
 
     It takes an access token as it is and never refreshes it: a 401 is `Unauthorised` with the code
     `gmail.authError`, upon which the caller refreshes once and builds another mailbox. A missing scope is
-    `Unauthorised` with `gmail.insufficientPermissions`; no refresh helps there. Nothing is repeated, uploaded
-    as media or batched (the last two leave `endpoint` for Google's own hosts, docs: google-client.md#endpoints).
+    `Unauthorised` with `gmail.insufficientPermissions`; no refresh helps there. Nothing is repeated or
+    batched. Batches leave `endpoint` for Google's own hosts, and so would uploads, whose address is corrected
+    (docs: google-client.md#endpoints).
     """
 
     def __init__(
@@ -62,6 +70,7 @@ class GmailMailbox:
         self._clock = clock
         self._meter = meter
         self._http = NoReplayHttp(timeout_s=timeout_s, access_token=access_token)
+        self._endpoint = endpoint
         options = {"api_endpoint": endpoint.rstrip("/") + "/"} if endpoint else None
         service = build("gmail", "v1", http=self._http, cache_discovery=False, client_options=options)
         self._users = service.users()
@@ -111,6 +120,22 @@ class GmailMailbox:
         request = self._users.messages().get(userId=ME, id=message_id, format="metadata")
         return self._call(request, answers.message_facts)
 
+    def attachments(self, message_id: str) -> tuple[AttachmentPart, ...]:
+        """The files of a message; small ones come with their content."""
+        request = self._users.messages().get(userId=ME, id=message_id, format="full")
+        return self._call(request, answers.attachments)
+
+    def attachment(self, message_id: str, part: AttachmentPart) -> bytes:
+        """The content of a file: what the listing had, or what Gmail gives for its id."""
+        if part.attachment_id is None:
+            return part.data or b""
+        files = self._users.messages().attachments()
+        return self._call(files.get(userId=ME, messageId=message_id, id=part.attachment_id), answers.attachment)
+
+    def send_as(self) -> tuple[SendAs, ...]:
+        """The addresses that the account may write from."""
+        return self._call(self._users.settings().sendAs().list(userId=ME), answers.send_as)
+
     def thread(self, thread_id: str) -> ThreadFacts:
         """A thread with labels and headers of its messages."""
         request = self._users.threads().get(userId=ME, id=thread_id, format="metadata")
@@ -136,8 +161,14 @@ class GmailMailbox:
         self._call(self._users.threads().modify(userId=ME, id=thread_id, body=body), _nothing)
 
     def create_draft(self, raw: bytes, *, thread_id: str | None) -> Draft:
-        """Make a draft from RFC 822 bytes, which must hold the thread's headers too."""
-        return self._call(self._users.drafts().create(userId=ME, body=_draft_body(raw, thread_id)), answers.draft)
+        """Make a draft from RFC 822 bytes, which must hold the thread's headers too; a large one is uploaded."""
+        drafts = self._users.drafts()
+        if len(raw) <= LARGEST_IN_JSON:
+            return self._call(drafts.create(userId=ME, body=_draft_body(raw, thread_id)), answers.draft)
+        thread = {} if thread_id is None else {"threadId": thread_id}
+        upload = MediaInMemoryUpload(raw, mimetype="message/rfc822", resumable=False)
+        request = drafts.create(userId=ME, body={"message": thread}, media_body=upload)
+        return self._call(self._at_endpoint(request), answers.draft)
 
     def update_draft(self, draft_id: str, raw: bytes, *, thread_id: str | None) -> Draft:
         """Replace a draft's message, which gets a new message id."""
@@ -173,6 +204,14 @@ class GmailMailbox:
     def stop_watch(self) -> None:
         """Stop push notifications."""
         self._call(self._users.stop(userId=ME), _nothing)
+
+    def _at_endpoint(self, request: HttpRequest) -> HttpRequest:
+        """An upload under the address of the other calls: the client writes `https://` before any host."""
+        if self._endpoint is not None:
+            place = urlsplit(request.uri)
+            ours = urlsplit(self._endpoint)
+            request.uri = place._replace(scheme=ours.scheme, netloc=ours.netloc).geturl()
+        return request
 
     def _call(self, request: HttpRequest, read: Callable[[Any], Result]) -> Result:
         """Send a prepared request once and read its answer; raises nothing but failures."""
