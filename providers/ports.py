@@ -18,7 +18,7 @@ from domain.mail.mailbox import (
     MessagePage,
     Profile,
     RawMessage,
-    SendAs,
+    SenderAddress,
     ThreadFacts,
     Watch,
 )
@@ -62,7 +62,7 @@ class Mailbox(Protocol):
         """The content of a file that was listed."""
         ...
 
-    def send_as(self) -> tuple[SendAs, ...]:
+    def send_as(self) -> tuple[SenderAddress, ...]:
         """The addresses that the account may write from: its own, and the aliases with their verification."""
         ...
 

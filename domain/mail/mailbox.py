@@ -141,7 +141,7 @@ class AttachmentPart:
 
 
 @dataclass(frozen=True, slots=True)
-class SendAs:
+class SenderAddress:
     """An address that the account may write from. An alias counts once its owner has verified it."""
 
     address: str

@@ -1,12 +1,13 @@
 """One Gmail account as a `Mailbox`: Google's own client over a transport that sends once."""
 
+import secrets
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 from googleapiclient.discovery import build
-from googleapiclient.http import HttpRequest, MediaInMemoryUpload
+from googleapiclient.http import HttpRequest
 
 from domain.mail.mailbox import (
     AttachmentPart,
@@ -17,7 +18,7 @@ from domain.mail.mailbox import (
     MessagePage,
     Profile,
     RawMessage,
-    SendAs,
+    SenderAddress,
     ThreadFacts,
     Watch,
 )
@@ -51,7 +52,7 @@ class GmailMailbox:
     It takes an access token as it is and never refreshes it: a 401 is `Unauthorised` with the code
     `gmail.authError`, upon which the caller refreshes once and builds another mailbox. A missing scope is
     `Unauthorised` with `gmail.insufficientPermissions`; no refresh helps there. Nothing is repeated or
-    batched. Batches leave `endpoint` for Google's own hosts, and so would uploads, whose address is corrected
+    batched. Batches leave `endpoint` for Google's own hosts, and so would the client's uploads, which are written here
     (docs: google-client.md#endpoints).
     """
 
@@ -70,7 +71,6 @@ class GmailMailbox:
         self._clock = clock
         self._meter = meter
         self._http = NoReplayHttp(timeout_s=timeout_s, access_token=access_token)
-        self._endpoint = endpoint
         options = {"api_endpoint": endpoint.rstrip("/") + "/"} if endpoint else None
         service = build("gmail", "v1", http=self._http, cache_discovery=False, client_options=options)
         self._users = service.users()
@@ -132,7 +132,7 @@ class GmailMailbox:
         files = self._users.messages().attachments()
         return self._call(files.get(userId=ME, messageId=message_id, id=part.attachment_id), answers.attachment)
 
-    def send_as(self) -> tuple[SendAs, ...]:
+    def send_as(self) -> tuple[SenderAddress, ...]:
         """The addresses that the account may write from."""
         return self._call(self._users.settings().sendAs().list(userId=ME), answers.send_as)
 
@@ -166,9 +166,7 @@ class GmailMailbox:
         if len(raw) <= LARGEST_IN_JSON:
             return self._call(drafts.create(userId=ME, body=_draft_body(raw, thread_id)), answers.draft)
         thread = {} if thread_id is None else {"threadId": thread_id}
-        upload = MediaInMemoryUpload(raw, mimetype="message/rfc822", resumable=False)
-        request = drafts.create(userId=ME, body={"message": thread}, media_body=upload)
-        return self._call(self._at_endpoint(request), answers.draft)
+        return self._call(_upload(drafts.create(userId=ME, body={"message": thread}), raw), answers.draft)
 
     def update_draft(self, draft_id: str, raw: bytes, *, thread_id: str | None) -> Draft:
         """Replace a draft's message, which gets a new message id."""
@@ -205,14 +203,6 @@ class GmailMailbox:
         """Stop push notifications."""
         self._call(self._users.stop(userId=ME), _nothing)
 
-    def _at_endpoint(self, request: HttpRequest) -> HttpRequest:
-        """An upload under the address of the other calls: the client writes `https://` before any host."""
-        if self._endpoint is not None:
-            place = urlsplit(request.uri)
-            ours = urlsplit(self._endpoint)
-            request.uri = place._replace(scheme=ours.scheme, netloc=ours.netloc).geturl()
-        return request
-
     def _call(self, request: HttpRequest, read: Callable[[Any], Result]) -> Result:
         """Send a prepared request once and read its answer; raises nothing but failures."""
         self._meter(request.methodId, units(request.methodId))
@@ -227,6 +217,27 @@ class GmailMailbox:
 
 def _nothing(_answer: object) -> None:
     return None
+
+
+def _upload(request: HttpRequest, raw: bytes) -> HttpRequest:
+    """The same call by its upload path: its JSON and the message as the two parts of one request."""
+    place = urlsplit(request.uri)
+    query = f"{place.query}&uploadType=multipart".lstrip("&")
+    boundary = f"upload-{secrets.token_hex(16)}"
+    request.uri = place._replace(path=f"/upload{place.path}", query=query).geturl()
+    request.body = b"".join(
+        (
+            f"--{boundary}\r\nContent-Type: application/json\r\n\r\n{request.body}\r\n".encode(),
+            f"--{boundary}\r\nContent-Type: message/rfc822\r\n\r\n".encode(),
+            raw,
+            f"\r\n--{boundary}--\r\n".encode(),
+        )
+    )
+    request.headers |= {
+        "content-type": f'multipart/related; boundary="{boundary}"',
+        "content-length": str(len(request.body)),
+    }
+    return request
 
 
 def _draft_body(raw: bytes, thread_id: str | None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from domain.mail.mailbox import (
     MessageRef,
     Profile,
     RawMessage,
-    SendAs,
+    SenderAddress,
     ThreadFacts,
     Watch,
 )
@@ -123,10 +123,10 @@ def attachment(answer: Answer) -> bytes:
     return _decoded(answer.get("data", ""))
 
 
-def send_as(answer: Answer) -> tuple[SendAs, ...]:
+def send_as(answer: Answer) -> tuple[SenderAddress, ...]:
     """The addresses that mail may be written from; the account's own has no `verificationStatus`."""
     return tuple(
-        SendAs(
+        SenderAddress(
             address=item["sendAsEmail"].lower(),
             name=item.get("displayName", ""),
             reply_to=item.get("replyToAddress") or None,

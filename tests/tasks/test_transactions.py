@@ -23,6 +23,7 @@ from storage.postgres.queries import statement, statement_files
 from storage.postgres.sessions import RESET
 from tests.doubles.inline_worker import MAKE_DUE
 from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.outgoing_orders import FORWARD, approved, letter_with_files, order, taken_in
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
 NEWS = "For your information only."
@@ -181,6 +182,22 @@ def watched(env: MailEnvironment) -> UUID:
     return env.enqueue("gmail.renew_watch")
 
 
+def reply_to_be_sent(env: MailEnvironment) -> UUID:
+    place = taken_in(env)
+    return order(env, place, approved(env, place.message_id))
+
+
+def forward_to_be_sent(env: MailEnvironment) -> UUID:
+    place = taken_in(env, raw=letter_with_files())
+    return order(env, place, approved(env, place.message_id, FORWARD))
+
+
+SENT_ONCE = (
+    "read, and the action taken up; token and intent of the draft; its result, its row and the send's intent; the"
+    " send's result with the action done, which must not wait for the Message-ID; write"
+)
+
+
 @dataclass(frozen=True)
 class Bound:
     """At most so many transactions of its own; more than three have a reason."""
@@ -211,6 +228,8 @@ BOUNDS = [
         "read; money; cost and answer; token and intent of the draft; its result, its record and the labels' intent, "
         "which must not wait for the labels; write",
     ),
+    Bound("outbound.send", reply_to_be_sent, 5, SENT_ONCE),
+    Bound("outbound.send", forward_to_be_sent, 7, f"{SENT_ONCE}; and a look before each file is fetched"),
     Bound("threads.cleanup", sent_by_its_person, 3),
     Bound("threads.cleanup", done_by_its_person, 3),
 ]

@@ -7,9 +7,9 @@ from email.utils import format_datetime
 from html import escape
 
 from domain.jobs.failures import Invalid
-from domain.mail.mailbox import SendAs
+from domain.mail.mailbox import SenderAddress
 from domain.mail.outgoing.header_lines import mailbox_text
-from domain.mail.outgoing.outgoing_mail import AttachedBytes, Automatic, OutgoingMail
+from domain.mail.outgoing.outgoing_mail import AttachmentBody, AutomatedKind, MailMessage
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
 from domain.mail.replies.replies import Original, thread_references
 from domain.payloads.mail_fields import mailbox_parts
@@ -28,12 +28,12 @@ def compose(  # noqa: PLR0913 - a mail's facts come from six places
     order: SendPayload,
     original: ParsedMessage | None,
     *,
-    sender: SendAs,
+    sender: SenderAddress,
     token: str,
     date: datetime,
-    files: Sequence[AttachedBytes] = (),
-    automatic: Automatic | None = None,
-) -> OutgoingMail:
+    files: Sequence[AttachmentBody] = (),
+    automatic: AutomatedKind | None = None,
+) -> MailMessage:
     """The mail of an order. `original` is there for a reply and a forward; `files` are all that go with it.
 
     Raises `Invalid` with the payload's field for a reply that would leave its conversation.
@@ -41,7 +41,7 @@ def compose(  # noqa: PLR0913 - a mail's facts come from six places
     replying = order.message_type == "reply" and original is not None
     parents = _references(order, original, token) if replying and original is not None else ()
     parent = original.message_id if replying and original is not None and original.message_id in parents else None
-    return OutgoingMail(
+    return MailMessage(
         sender=Address(sender.name, sender.address),
         to=_addresses(order.to),
         cc=_addresses(order.cc),
@@ -59,7 +59,7 @@ def compose(  # noqa: PLR0913 - a mail's facts come from six places
     )
 
 
-def choose_sender(own: Sequence[SendAs], email: str, original: ParsedMessage | None) -> SendAs:
+def choose_sender(own: Sequence[SenderAddress], email: str, original: ParsedMessage | None) -> SenderAddress:
     """The address to write from: the one that the original was sent to, else the account's default, else `email`.
 
     Gmail replaces any other From by the account's own without a word (docs: gmail.md#sending).
@@ -70,7 +70,7 @@ def choose_sender(own: Sequence[SendAs], email: str, original: ParsedMessage | N
             if address.key in usable:
                 return usable[address.key]
     default = next((one for one in usable.values() if one.is_default), None)
-    return default or usable.get(email.casefold()) or SendAs(email, is_primary=True)
+    return default or usable.get(email.casefold()) or SenderAddress(email, is_primary=True)
 
 
 def subject_of(order: SendPayload, original: ParsedMessage | None) -> str:

@@ -24,7 +24,7 @@ _NO_FILE_TYPES = frozenset({"multipart", "message"})
 """A part of these types must be well-formed itself; as a file it travels as it is."""
 
 
-class Automatic(StrEnum):
+class AutomatedKind(StrEnum):
     """How a mail that no person approved names itself in `Auto-Submitted` (RFC 3834, 5)."""
 
     REPLIED = "auto-replied"
@@ -32,7 +32,7 @@ class Automatic(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class AttachedBytes:
+class AttachmentBody:
     """A file with its content."""
 
     filename: str
@@ -41,7 +41,7 @@ class AttachedBytes:
 
 
 @dataclass(frozen=True, slots=True)
-class OutgoingMail:
+class MailMessage:
     """Everything that is sent. Whoever makes one has decided; `message_bytes` only writes it down."""
 
     sender: Address
@@ -57,12 +57,12 @@ class OutgoingMail:
     reply_to: Address | None = None
     in_reply_to: str | None = None
     references: tuple[str, ...] = ()
-    files: tuple[AttachedBytes, ...] = ()
-    automatic: Automatic | None = None
+    files: tuple[AttachmentBody, ...] = ()
+    automatic: AutomatedKind | None = None
     """None for what a person has approved: that is an ordinary mail."""
 
 
-def message_bytes(mail: OutgoingMail) -> bytes:
+def message_bytes(mail: MailMessage) -> bytes:
     """The mail as ASCII with CRLF line ends, without a Message-ID, which Gmail gives (docs: gmail.md#message-id).
 
     Raises `Invalid` with the field for whatever would break a header, and for a mail that is larger than Gmail takes.
@@ -76,14 +76,14 @@ def message_bytes(mail: OutgoingMail) -> bytes:
     return raw
 
 
-def _head(mail: OutgoingMail) -> list[str]:
+def _head(mail: MailMessage) -> list[str]:
     lines = [
         address_line("From", (mail.sender,)),
         address_line("To", mail.to),
         address_line("Cc", mail.cc),
         address_line("Bcc", mail.bcc),
         address_line("Reply-To", (mail.reply_to,) if mail.reply_to else ()),
-        text_line("Subject", clean_text(mail.subject)),
+        text_line("Subject", mail.subject),
         word_line("Date", format_datetime(mail.date)),
         ids_line("In-Reply-To", (mail.in_reply_to,) if mail.in_reply_to else ()),
         ids_line("References", mail.references),
@@ -98,7 +98,7 @@ def _head(mail: OutgoingMail) -> list[str]:
     return lines
 
 
-def _body(mail: OutgoingMail) -> EmailMessage:
+def _body(mail: MailMessage) -> EmailMessage:
     """Text, HTML, or both as alternatives, and the files."""
     message = EmailMessage(policy=_POLICY)
     text, html = _lines(mail.text), _lines(mail.html)

@@ -1,9 +1,15 @@
 """The order to send that carries out a forward or an automatic reply."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
+from pydantic import ValidationError
+
+from domain.jobs.contract import first_problem
 from domain.jobs.failures import Invalid
+from domain.mail.actions.requested_action import AutoReply, Forward
 from domain.mail.outgoing.header_lines import mailbox_text
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
 from domain.payloads.mail_fields import mailbox_parts
@@ -13,51 +19,51 @@ MOST_ANSWERED = 10
 """Recipients of an answer; a Reply-To may name whole lists."""
 
 
-def forward_order(
-    account_id: UUID, action_id: UUID, *, message_id: str, recipient: str, comment: str = ""
-) -> SendPayload:
-    """Forward a stored message. Its text and files are fetched when it is sent.
+@dataclass(frozen=True, slots=True)
+class ActionContext:
+    """The action that sends, and the stored message that it is about."""
 
-    Raises pydantic's `ValidationError`, a `ValueError`, for a recipient that is no address.
+    account_id: UUID
+    action_id: UUID
+    message_id: str
+    thread_id: str
+    original: ParsedMessage
+
+
+def send_order(action: Forward | AutoReply, about: ActionContext, own: Collection[str]) -> SendPayload:
+    """What `outbound.send` needs to carry the action out; `own` are the account's addresses, which are not answered.
+
+    The text and the files of a forwarded message are fetched when it is sent. Raises `Invalid` with the field for a
+    recipient that mail cannot be sent to, and for a message that nobody sent who could be answered.
     """
-    return SendPayload(
-        account_id=account_id,
-        action_id=action_id,
-        message_type="forward",
-        to=(recipient,),
-        body_plain=comment,
-        original_message_id=message_id,
-    )
+    match action:
+        case Forward():
+            return _order(about, message_type="forward", to=action.to, cc=action.cc, body_plain=action.note or "")
+        case AutoReply():
+            to = answered(about.original, own)
+            return _order(about, message_type="reply", to=to, body_plain=action.text, thread_id=about.thread_id)
 
 
-def reply_order(  # noqa: PLR0913 - an order's fields, by keyword
-    account_id: UUID,
-    action_id: UUID,
-    *,
-    message_id: str,
-    thread_id: str,
-    original: ParsedMessage,
-    text: str,
-    own: Collection[str],
-) -> SendPayload:
-    """Answer a stored message: Reply-To, or else From, without the account's own addresses (`own`).
-
-    Raises `Invalid` when nobody is left who could be answered.
-    """
+def answered(original: ParsedMessage, own: Collection[str]) -> tuple[str, ...]:
+    """Whom a reply goes to: Reply-To, or else From, without the account's own addresses."""
     mine = {one.casefold() for one in own}
     asked = original.reply_to or ((original.from_,) if original.from_ else ())
-    people = [one for one in asked if one.key not in mine and _can_get_mail(one)][:MOST_ANSWERED]
+    people = dict.fromkeys(mailbox_text(one) for one in asked if one.key not in mine and _can_get_mail(one))
     if not people:
         raise Invalid("original", "has no sender who could be answered")
-    return SendPayload(
-        account_id=account_id,
-        action_id=action_id,
-        message_type="reply",
-        to=tuple(mailbox_text(one) for one in people),
-        body_plain=text,
-        original_message_id=message_id,
-        thread_id=thread_id,
-    )
+    return tuple(people)[:MOST_ANSWERED]
+
+
+def _order(about: ActionContext, **fields: Any) -> SendPayload:  # noqa: ANN401 - fields of the payload
+    try:
+        return SendPayload(
+            account_id=about.account_id,
+            action_id=about.action_id,
+            original_message_id=about.message_id,
+            **fields,
+        )
+    except ValidationError as error:
+        raise first_problem(error, under="parameters.") from error
 
 
 def _can_get_mail(address: Address) -> bool:

@@ -130,8 +130,8 @@ def modify_thread(mailbox: Mailbox, call: Call) -> Answer:
 
 def list_aliases(mailbox: Mailbox, _call: Call) -> Answer:
     """`users.settings.sendAs.list`: the account's own address, and its aliases, each with its verification."""
-    primary = {"sendAsEmail": mailbox.email, "isPrimary": True, "displayName": ""}
-    others = [
+    primary: Json = {"sendAsEmail": mailbox.email, "isPrimary": True, "displayName": ""}
+    others: list[Json] = [
         {"sendAsEmail": address, "displayName": "", "verificationStatus": status}
         for address, status in mailbox.aliases.items()
     ]
