@@ -11,6 +11,9 @@ from providers.ports import Mailbox
 MOST_FILES = 50
 """Files of a forwarded message: each is a call, and together they stay within a minute's quota."""
 
+CHECK_EVERY = 10
+"""Files between two looks at whether the job may go on."""
+
 
 def of_order(order: SendPayload) -> list[AttachmentBody]:
     """The files that the payload carries."""
@@ -29,7 +32,8 @@ def of_original(ctx: JobContext, mailbox: Mailbox, message_id: str) -> list[Atta
             f"has files of {size} bytes; with its encoding Gmail takes messages of at most {LARGEST_MESSAGE} bytes",
         )
     files = []
-    for part in parts:
-        ctx.check()
+    for place, part in enumerate(parts, start=1):
+        if place % CHECK_EVERY == 0:
+            ctx.check()
         files.append(AttachmentBody(part.filename, part.content_type, mailbox.attachment(message_id, part)))
     return files

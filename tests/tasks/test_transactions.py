@@ -229,7 +229,7 @@ BOUNDS = [
         "which must not wait for the labels; write",
     ),
     Bound("outbound.send", reply_to_be_sent, 5, SENT_ONCE),
-    Bound("outbound.send", forward_to_be_sent, 7, f"{SENT_ONCE}; and a look before each file is fetched"),
+    Bound("outbound.send", forward_to_be_sent, 5, SENT_ONCE),
     Bound("threads.cleanup", sent_by_its_person, 3),
     Bound("threads.cleanup", done_by_its_person, 3),
 ]
