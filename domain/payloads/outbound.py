@@ -28,7 +28,7 @@ LONGEST_BODY = 100_000
 Body = Annotated[str, StringConstraints(max_length=LONGEST_BODY)]
 
 
-class AttachedFile(BaseModel):
+class AttachmentField(BaseModel):
     """A file that travels in the payload. The seed names the content type `mime_type`, which is taken too."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -65,7 +65,7 @@ class SendPayload(
     """Gmail's id of the thread that a reply goes into: that of its original, which is taken when this is left out."""
     references: Annotated[tuple[MessageId, ...], Field(max_length=100)] = ()
     """RFC 5322 ids of the thread; those of the original are taken when this is left out."""
-    attachments: Annotated[tuple[AttachedFile, ...], Field(max_length=MOST_ATTACHMENTS)] = ()
+    attachments: Annotated[tuple[AttachmentField, ...], Field(max_length=MOST_ATTACHMENTS)] = ()
 
     @property
     def recipients(self) -> tuple[str, ...]:
