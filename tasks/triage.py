@@ -80,6 +80,8 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
         _put_record(tx, case, planned)
 
     output = {"classification": str(decision.classification), "source": str(decision.source), "draft": plan.reason}
+    if match and match.route:
+        output["route"] = match.route
     write_draft = WritePayload(account_id=here, thread_id=message.thread_id, message_id=message.message_id)
     children = (write_draft.job(org_id=ctx.org_id),) if plan.order_draft else ()
     return Done(output, children, writes=write)
