@@ -13,16 +13,15 @@ from domain.mail.thread_plan import DraftStanding, ThreadBefore, ThreadPlan, dep
 from domain.mail.triage.automation import Automation
 from domain.mail.triage.automation_signals import AutomationKind, Weight
 from domain.mail.triage.classification import (
-    LONGEST_RATIONALE,
     Decision,
     accept_answer,
     decide_by_automation,
     needs_review,
-    respect_automation,
 )
 from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, LabelChoice, classification_prompt
 from domain.mail.triage.rules import RuleMatch, evaluate_all
+from domain.mail.triage.tiers import complete, decide_without_model
 from domain.payloads.drafts import WritePayload
 from domain.payloads.triage import ClassifyPayload
 from engine.catalogue import job
@@ -173,17 +172,8 @@ def _decide(ctx: JobContext, case: Case) -> tuple[RuleMatch | None, Decision]:
     for skipped_id, reason in evaluation.skipped:
         ctx.log.warning("rule_skipped", rule_id=skipped_id, reason=reason)
     match = evaluation.match
-    decision = decide_by_automation(case.automation) or (match.decision() if match else None)
-    decision = decision or _ask_model(ctx, case)
-    if match and match.actions and not decision.actions:
-        decision = _with_actions(decision, match)
-    return match, respect_automation(decision, case.automation)
-
-
-def _with_actions(decision: Decision, match: RuleMatch) -> Decision:
-    """A rule's actions on what another tier decided; the rationale says whose they are."""
-    rationale = f"{decision.rationale[:400]} Actions by rule {', '.join(match.rule_ids)}."[:LONGEST_RATIONALE]
-    return replace(decision, actions=match.actions, rationale=rationale)
+    decision = decide_without_model(case.automation, match) or _ask_model(ctx, case)
+    return match, complete(decision, match, case.automation)
 
 
 def _ask_model(ctx: JobContext, case: Case) -> Decision:
