@@ -92,6 +92,11 @@ def show_document(title: str, document: object, *, as_json: bool) -> None:
     console().print(table)
 
 
+def show_json(document: object) -> None:
+    """Print what only JSON can say, with secrets taken out."""
+    _print_json(redact({"answer": json.loads(json.dumps(document, default=_plain))})["answer"])
+
+
 def console() -> Console:
     """The terminal, or a wide page when there is none."""
     found = Console()

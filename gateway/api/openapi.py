@@ -6,21 +6,38 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
 
 from domain.access.api_keys import is_housekeeping
 from domain.jobs.job_request import JobRequest
+from domain.mail.account_settings import SettingsChange
+from domain.mail.label_description import LabelDescription
+from domain.mail.triage.safety_policy import PolicyDocument
 from domain.payloads import payload_types
 from domain.payloads.payload import Payload
+from gateway.api.directions import DirectionDocument
+from gateway.api.documents import SCHEMAS
 from gateway.api.reasons import Cancellation, Reason
+from gateway.api.rule_schema import RULE_SCHEMAS
 from gateway.problems import Problem
 
 router = APIRouter(prefix="/v1", tags=["description"])
 
 VERSION = "1"
 TITLE = "Postroom"
-SCHEMAS = "#/components/schemas/{model}"
+DOCUMENTS: tuple[type[BaseModel], ...] = (
+    Problem,
+    Reason,
+    Cancellation,
+    DirectionDocument,
+    LabelDescription,
+    SettingsChange,
+    PolicyDocument,
+)
+"""The bodies that stand in no route's signature, because the routes read them with our own words for what is wrong."""
 SUMMARY = (
-    "Enqueue, look at, list, cancel and retry jobs. Refusals are `application/problem+json` (RFC 9457); `field` and"
+    "Enqueue, look at, list, cancel and retry jobs; write rules and directions, and change what is set for a mailbox."
+    " Refusals are `application/problem+json` (RFC 9457); `field` and"
     " `reason` say what is wrong. `X-Request-Id`, `X-Correlation-Id` and `traceparent` are kept with the jobs that a"
     " request makes."
 )
@@ -51,7 +68,8 @@ def _describe(app: FastAPI) -> dict[str, Any]:
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    for model in (Problem, Reason, Cancellation):
+    schemas.update(deepcopy(RULE_SCHEMAS))
+    for model in DOCUMENTS:
         _add(schemas, model.__name__, model.model_json_schema(ref_template=SCHEMAS))
     choices = [_choice(schemas, kind) for kind in offered()]
     paths = document["paths"]

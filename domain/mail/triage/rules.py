@@ -16,6 +16,8 @@ from domain.mail.triage.text_conditions import Text
 DEEPEST_CONDITION = 8
 MOST_CONDITIONS = 200
 MOST_ACTIONS = 20
+MOST_TIMEOUTS = 20
+"""Rules of one message that may run out of time; the rest is then passed over, for the job has other things to do."""
 _NESTING = ("conditions", "condition")
 
 
@@ -131,12 +133,17 @@ def evaluate_all(rules: Iterable[Rule], facts: MailFacts) -> Evaluation:
     """
     matched: list[Rule] = []
     skipped: list[tuple[str, str]] = []
+    timeouts = 0
     for rule in sorted(rules, key=_order):
         if not rule.enabled:
+            continue
+        if timeouts >= MOST_TIMEOUTS:
+            skipped.append((rule.rule_id, f"{MOST_TIMEOUTS} rules before it ran out of time"))
             continue
         try:
             matches = rule.condition.matches(facts)
         except TimeoutError:
+            timeouts += 1
             skipped.append((rule.rule_id, "a pattern ran out of time"))
             continue
         if matches and rule.sends and not facts.message.dmarc_passed(facts.trusted_hosts):

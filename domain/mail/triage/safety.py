@@ -46,6 +46,11 @@ def danger_of(kind: ActionKind) -> Danger:
     return _DANGER.get(kind, Danger.DANGEROUS)
 
 
+def danger_rank(danger: Danger) -> int:
+    """0 for safe, more for worse."""
+    return _RANK[danger]
+
+
 @dataclass(frozen=True, slots=True)
 class SafetyPolicy:
     """When a person is asked before an action. Dangerous actions wait whatever the policy says."""
