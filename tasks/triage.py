@@ -189,7 +189,8 @@ def _decide(ctx: JobContext, case: Case) -> tuple[RuleMatch | None, Decision]:
 
 
 def _ask_model(ctx: JobContext, case: Case) -> Decision:
-    named = [one for one in case.labels if one.for_classifier]
+    # System labels have actions of their own, each with its own danger.
+    named = [one for one in case.labels if one.for_classifier and one.label.kind == "user"]
     choices = [LabelChoice(one.label.name, one.description) for one in named]
     offered = case.account.settings.model_actions
     prompt = classification_prompt(

@@ -8,8 +8,8 @@ from commands.answers import json_option, operator, operator_option, show_docume
 from commands.mail.places import account_of, org_option, place_of
 from domain.jobs.failures import Conflict, Invalid
 from domain.mail.account_settings import MODEL_MAY_ASK, parse_settings
-from domain.mail.actions.requested_action import ActionKind
-from domain.mail.triage.safety import Danger
+from domain.mail.actions.kinds import Danger
+from domain.mail.actions.requested_action import KINDS
 from engine.process.runtime import runtime
 from storage.accounts import accounts as stored
 from storage.operators import operator_actions
@@ -70,7 +70,7 @@ def settings(  # noqa: PLR0913, PLR0917 - one parameter per option
 @click.option(
     "--always-approve",
     multiple=True,
-    type=click.Choice([*(kind.value for kind in ActionKind), NONE]),
+    type=click.Choice([*KINDS, NONE]),
     help="An action that waits every time; may be repeated, and takes the place of what was set.",
 )
 @click.option(

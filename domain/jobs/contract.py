@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 from uuid import UUID
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, JsonObject, NewJob, Origin
@@ -30,6 +31,9 @@ WORDS = {
 """What is said of all errors whose kind begins so; the ledger says the same (`postroom.misfit`)."""
 
 Text = Field(min_length=1, max_length=200)
+
+OF_FIELD = "of_field"
+"""The kind of an error that names its field itself."""
 
 
 def readable(payload: JsonObject) -> JsonObject:
@@ -93,13 +97,20 @@ class JobContract(BaseModel):
 
 def first_problem(error: ValidationError, under: str = "") -> Invalid:
     """The first problem of a validation, as field and reason; never the offending value, which may be a secret."""
-    problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    problem = error.errors(include_url=False, include_input=False)[0]
+    if problem["type"] == OF_FIELD:
+        return Invalid(f"{under}{problem['ctx']['field']}", problem["msg"])
     if problem["type"] == "json_invalid":
         # It was JSON: what its reader refuses is half of a surrogate pair.
         return Invalid("text", "carries a character that PostgreSQL cannot store")
     path = ".".join(str(part) for part in problem["loc"]) or "document"
     kind = next((kind for kind in WORDS if problem["type"].startswith(kind)), None)
     return Invalid(f"{under}{path}", WORDS[kind] if kind else problem["msg"].removeprefix("Value error, "))
+
+
+def misfit(field: str, reason: str) -> PydanticCustomError:
+    """What a check of a whole model raises, so that `first_problem` can name the field; without it none is known."""
+    return PydanticCustomError(OF_FIELD, "{reason}", {"field": field, "reason": reason})
 
 
 def parse_time(text: str, field: str) -> datetime:

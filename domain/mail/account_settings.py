@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
-from domain.mail.actions.requested_action import SENDING, ActionKind
+from domain.mail.actions.kinds import SENDING, ActionKind
 from domain.mail.invalid_fields import invalid_from
 from domain.mail.triage.classification import OFFERED_ACTIONS
 

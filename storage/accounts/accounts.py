@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
 from domain.mail.account_settings import offered_actions
-from domain.mail.actions.requested_action import ActionKind
+from domain.mail.actions.kinds import ActionKind
 from domain.mail.correspondence import DEFAULT_PARENT
 from domain.mail.triage.classification import OFFERED_ACTIONS
 from storage.postgres.database import Transaction

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
-from domain.mail.actions.requested_action import ActionKind
-from domain.mail.triage.safety import Danger, SafetyPolicy
+from domain.mail.actions.kinds import ActionKind, Danger
+from domain.mail.triage.safety import SafetyPolicy
 from domain.mail.triage.safety_policy import PolicyDocument, effective_policy
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection, Mapping
-from datetime import timedelta
 from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
@@ -44,7 +43,7 @@ def text(value: object, path: Path) -> str:
 
 def label(value: object, path: Path) -> str:
     """The id or name of a label."""
-    found = text(value, path)
+    found = text(value, path).strip()
     if len(found) > LONGEST_LABEL:
         raise misfit(path, f"is longer than {LONGEST_LABEL} characters, which no label is")
     return found
@@ -90,14 +89,6 @@ def hours(value: object, path: Path) -> float:
     if match is None:
         raise misfit(path, "must be a duration such as 90 minutes, 3 hours, 2 days or 1 week")
     return float(match["number"]) * _HOURS[match["unit"]]
-
-
-def minutes(value: object, path: Path) -> int:
-    """A duration in whole minutes."""
-    exact = timedelta(hours=min(hours(value, path), 1_000_000)) / timedelta(minutes=1)
-    if exact != round(exact) or exact < 1:
-        raise misfit(path, "must be at least one minute, and whole minutes")
-    return round(exact)
 
 
 def bytes_of(value: object, path: Path) -> int:

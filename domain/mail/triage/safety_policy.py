@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from domain.mail.actions.requested_action import ActionKind
+from domain.mail.actions.kinds import ActionKind, Danger
 from domain.mail.invalid_fields import invalid_from
-from domain.mail.triage.safety import Danger, SafetyPolicy, danger_rank
+from domain.mail.triage.safety import SafetyPolicy, danger_rank
 
 DEFAULT_POLICY = SafetyPolicy()
 

@@ -20,7 +20,7 @@ ours as (
     or exists (
       select from actions a
       where a.org_id = m.org_id and a.account_id = m.account_id and a.decision_id = d.id and a.kind = 'apply_label'
-        and a.parameters ->> 'label_id' = r.label_id and a.started_at is not null)
+        and a.parameters ->> 'label_id' = r.label_id and a.state = 'done')
     -- Needs Response counts while an answer is still waited for: later, its owner merely tidies up.
     or (l.role = 'needs_response' and d.classification = 'needs_response' and exists (
       select from emails e

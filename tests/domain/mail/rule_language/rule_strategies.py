@@ -1,5 +1,6 @@
 """Rules of every shape, for properties."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from domain.mail.triage.rules import DEEPEST_CONDITION, Rule, parse_rule
 
 LETTERS = st.characters(exclude_categories=("Cs", "Cc"))
 ANY_TEXT = st.text(LETTERS, min_size=1, max_size=30).filter(lambda text: bool(text.strip()))
+LABEL = ANY_TEXT.map(str.strip)
 WORD = st.text("abcdefgh0123456789", min_size=1, max_size=8)
 ADDRESS = st.builds(lambda name, host: f"{name}@{host}.example", WORD, WORD)
 DOMAIN = st.builds(lambda host: f"{host}.example", WORD)
@@ -38,7 +40,7 @@ LEAVES = st.one_of(
     compared("subject"),
     compared("body"),
     compared("header", name=WORD.map(lambda word: f"X-{word}")),
-    leaf("label", label_id=ANY_TEXT),
+    leaf("label", label_id=LABEL),
     leaf("size", {"under": st.integers(1, 10**12)}, over=st.integers(0, 10**12)),
     leaf("attachment", {"content_type": ANY_TEXT, "ending": ANY_TEXT}),
     leaf("automated", kinds=st.lists(st.sampled_from([one.value for one in AutomationKind]), max_size=3)),
@@ -56,10 +58,11 @@ CONDITIONS = st.recursive(
 )
 ACTIONS = st.one_of(
     st.sampled_from(["archive", "star", "trash", "delete", "mark_read"]).map(lambda kind: {"kind": kind}),
-    leaf("apply_label", label_id=ANY_TEXT),
-    leaf("forward", recipient=ADDRESS),
+    leaf("apply_label", label_id=LABEL),
+    leaf("forward", {"cc": some(ADDRESS), "note": ANY_TEXT}, to=some(ADDRESS)),
     leaf("auto_reply", text=ANY_TEXT),
-    leaf("snooze", snooze_minutes=st.integers(1, 500_000)),
+    leaf("snooze", amount=st.integers(1, 366), units=st.sampled_from(["minutes", "hours", "days"])),
+    leaf("snooze", until=st.datetimes(timezones=st.just(UTC)).map(datetime.isoformat)),
 )
 
 
@@ -105,7 +108,7 @@ def told_rules(draw: st.DrawFn) -> ToldRule:
         draw(ANY_TEXT),
         scope,
         draw(ref),
-        tuple(draw(st.lists(ANY_TEXT, max_size=2))),
+        tuple(draw(st.lists(LABEL, max_size=2))),
         draw(st.booleans()),
     )
 

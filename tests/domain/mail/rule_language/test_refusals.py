@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.mail.actions.label_actions import ApplyLabel
 from domain.mail.mailbox import MailboxLabel
 from domain.mail.rule_language.label_names import LabelNames
 from domain.mail.rule_language.misfits import MOST_SHOWN, RefusedRules
@@ -49,7 +50,7 @@ BAD = [  # text, line:column, field, a part of the reason
     (HEAD + "when: {subject: x}\nthen: {actions: [explode]}\n", "3:18", "then.actions[0]", "must be one of"),
     (HEAD + "when: {subject: x}\nthen: {actions: [{star: 1}]}\n", "3:19", "then.actions[0].star", "takes no parameter"),
     (HEAD + "when: {subject: x}\nthen: {actions: [forward]}\n", "3:18", "then.actions[0]", "needs its parameter"),
-    (HEAD + "when: {subject: x}\nthen:\n  actions:\n    - forward: someone\n", "5:16", "then.actions[0].forward", ""),
+    (HEAD + "when: {subject: x}\nthen:\n  actions:\n    - forward: someone\n", "5:16", "then.actions[0].forward", "is no"),
     (HEAD + "when: {subject: x}\nthen:\n  actions:\n    - snooze: 30 years\n", "5:15", "then.actions[0].snooze", ""),
     (HEAD + "when: {subject: x}\nthen:\n  actions:\n    - snooze: 900 weeks\n", "5:15", "then.actions[0].snooze", ""),
     (HEAD + "priority: 10001\nwhen: {subject: x}\n" + THEN, "2:11", "priority", "less than or equal to 10000"),
@@ -117,7 +118,7 @@ def test_labels_are_named_and_kept_by_id() -> None:
     text = HEAD + "when: {any: [{label: receipts}, {label: Label_7}]}\nthen: {actions: [{apply_label: RECEIPTS}]}\n"
     (rule,) = read_rule_file(text.encode(), "r.yaml", labels)
     assert isinstance(rule, Rule)
-    assert rule.decision.actions[0].label_id == "Label_7"
+    assert rule.decision.actions == (ApplyLabel(label_id="Label_7"),)
     assert [one for one in rule.condition.conditions if one != Label(kind="label", label_id="Label_7")] == []  # type: ignore[union-attr]
     (told,) = read_rule_file(b"name: x\ntell: x\nlabels: [Receipts]\n", "r.yaml", labels)
     assert told.labels == ("Label_7",)  # type: ignore[union-attr]
