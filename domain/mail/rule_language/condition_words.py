@@ -41,6 +41,9 @@ from domain.mail.triage.rules import DEEPEST_CONDITION, MOST_CONDITIONS
 from domain.mail.triage.safe_pattern import runs_away
 from domain.mail.triage.text_conditions import Body, FrozenCondition, Header, Subject
 
+MOST_RUNAWAYS = 3
+"""Patterns of one rule that are found to need too long. The rule is refused by then."""
+
 _COMPARED = {"equals": "equals", "contains": "contains", "matches": "pattern"}
 
 
@@ -50,6 +53,7 @@ class ConditionReader:
 
     labels: LabelNames = AS_GIVEN
     count: int = 0
+    runaways: int = 0
 
     def read(self, value: object, path: Path, depth: int = 1) -> Condition:
         """A condition: one word, or several words that must all hold."""
@@ -78,7 +82,15 @@ class ConditionReader:
         if word == "label":
             return Label(kind="label", label_id=self.labels.id_of(label(value, path), path))
         leaf: Condition = _LEAVES[word](value, path)
+        if isinstance(leaf, (Subject, Body, Header)) and leaf.pattern is not None:
+            self._refuse_runaway(leaf.pattern, (*path, "matches"))
         return leaf
+
+    def _refuse_runaway(self, pattern: str, path: Path) -> None:
+        """Each one that is found takes its time, so that after some of them the others are not tried."""
+        if self.runaways < MOST_RUNAWAYS and runs_away(pattern):
+            self.runaways += 1
+            raise misfit(path, "needs too long on a text of 2,000 letters: avoid repetitions inside repetitions")
 
     def _children(self, value: object, path: Path, depth: int) -> list[Condition]:
         if not isinstance(value, list) or not value:
@@ -137,24 +149,13 @@ def _compared(given: Mapping[str, object], path: Path) -> tuple[dict[str, object
     return fields, places
 
 
-def _without_runaway(fields: Mapping[str, object], places: Mapping[str, Path]) -> None:
-    """Refuse a pattern that needs too long, once it is known to be one."""
-    pattern = fields.get("pattern")
-    if isinstance(pattern, str) and runs_away(pattern):
-        raise misfit(
-            places["pattern"], "needs too long on a text of 2,000 letters: avoid repetitions inside repetitions"
-        )
-
-
 def _text_in(kind: type[Subject] | type[Body], name: str) -> Callable[[object, Path], FrozenCondition]:
     def read(value: object, path: Path) -> FrozenCondition:
         if isinstance(value, Mapping):
             fields, places = _compared(mapping(value, path, _COMPARED), path)
         else:
             fields, places = {"contains": text(value, path)}, {"contains": path}
-        condition = made(kind, {"kind": name, **fields}, path, places)
-        _without_runaway(fields, places)
-        return condition
+        return made(kind, {"kind": name, **fields}, path, places)
 
     return read
 
@@ -166,9 +167,7 @@ def _header(value: object, path: Path) -> FrozenCondition:
     fields, places = _compared(given, path)
     places["name"] = (*path, "name")
     fields["name"] = text(given["name"], places["name"])
-    condition = made(Header, {"kind": "header", **fields}, path, places)
-    _without_runaway(fields, places)
-    return condition
+    return made(Header, {"kind": "header", **fields}, path, places)
 
 
 def _between(

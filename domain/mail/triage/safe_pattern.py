@@ -13,6 +13,8 @@ PROBED = 2_000
 with some thirty letters. One whose time grows by the square passes, and is bounded at each search."""
 SECONDS_PER_PROBE = 0.2
 _PROBED_LETTERS = 8
+ODD = "\N{SNOWMAN}"
+"""A character that few patterns ask for."""
 
 
 def _compilable(pattern: str) -> str:
@@ -40,7 +42,10 @@ def runs_away(pattern: str) -> bool:
     """
     letters = "".join(dict.fromkeys(one for one in pattern if one.isalnum() or one in " -_@."))[:_PROBED_LETTERS]
     seeds = [letters, *letters, "a", "0", " "]
-    return any(_takes_long(pattern, (seed * PROBED)[:PROBED] + "\N{SNOWMAN}") for seed in dict.fromkeys(seeds) if seed)
+    # The pattern's own letters stand at the end: without a letter that it asks for, the search would not even begin.
+    ends = (ODD, f"{ODD}{pattern}")
+    runs = ((seed * PROBED)[:PROBED] for seed in dict.fromkeys(seeds) if seed)
+    return any(_takes_long(pattern, f"{run}{end}") for run in runs for end in ends)
 
 
 def _takes_long(pattern: str, text: str) -> bool:

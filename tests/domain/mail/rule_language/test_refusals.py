@@ -1,11 +1,14 @@
 """Each mistake in a rule is told with its line, column, field and reason."""
 
+from time import process_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.mail.actions.label_actions import ApplyLabel
 from domain.mail.mailbox import MailboxLabel
+from domain.mail.rule_language.condition_words import MOST_RUNAWAYS
 from domain.mail.rule_language.label_names import LabelNames
 from domain.mail.rule_language.misfits import MOST_SHOWN, RefusedRules
 from domain.mail.rule_language.rule_file import read_rule_document, read_rule_file
@@ -50,7 +53,7 @@ BAD = [  # text, line:column, field, a part of the reason
     (HEAD + "when: {subject: x}\nthen: {actions: [explode]}\n", "3:18", "then.actions[0]", "must be one of"),
     (HEAD + "when: {subject: x}\nthen: {actions: [{star: 1}]}\n", "3:19", "then.actions[0].star", "takes no parameter"),
     (HEAD + "when: {subject: x}\nthen: {actions: [forward]}\n", "3:18", "then.actions[0]", "needs its parameter"),
-    (HEAD + "when: {subject: x}\nthen:\n  actions:\n    - forward: someone\n", "5:16", "then.actions[0].forward", "is no"),
+    (HEAD + "when: {subject: x}\nthen:\n  actions:\n    - forward: x\n", "5:16", "then.actions[0].forward", "is no"),
     (HEAD + "when: {subject: x}\nthen:\n  actions:\n    - snooze: 30 years\n", "5:15", "then.actions[0].snooze", ""),
     (HEAD + "when: {subject: x}\nthen:\n  actions:\n    - snooze: 900 weeks\n", "5:15", "then.actions[0].snooze", ""),
     (HEAD + "priority: 10001\nwhen: {subject: x}\n" + THEN, "2:11", "priority", "less than or equal to 10000"),
@@ -145,3 +148,11 @@ def test_the_number_of_conditions_is_bounded() -> None:
     refusal = refused(HEAD + "when: {all: [" + ", ".join([inner] * 5) + "]}\n" + THEN)
     assert "more than 200" in refusal.reason
     assert "more than 50" in refused(HEAD + "when: {any: [" + "{subject: x}, " * 51 + "]}\n" + THEN).reason
+
+
+def test_many_runaway_patterns_cost_the_time_of_a_few() -> None:
+    slow = "{body: {matches: (a|aa)+(?<=b)c$}}"
+    started = process_time()
+    refusal = refused(HEAD + "when: {any: [" + ", ".join([slow] * 50) + "]}\n" + THEN)
+    assert len(refusal.lines) == MOST_RUNAWAYS
+    assert process_time() - started < 5
