@@ -1,4 +1,4 @@
-"""What an owner may change about a mailbox: the settings, each checked (docs: change-an-accounts-settings.md)."""
+"""What an owner may change about a mailbox: the settings, each checked (docs: mail.md#settings)."""
 
 from typing import Annotated
 

@@ -15,12 +15,35 @@ from tests.gateway.api.conftest import Client
 from tests.gateway.serving import ask
 
 ROUTES = {
+    ("/v1/accounts/{account_id}/corrections", "get"),
+    ("/v1/accounts/{account_id}/disconnect", "post"),
+    ("/v1/accounts/{account_id}/labels", "get"),
+    ("/v1/accounts/{account_id}/labels/{label_id}", "patch"),
+    ("/v1/accounts/{account_id}/safety", "delete"),
+    ("/v1/accounts/{account_id}/safety", "patch"),
+    ("/v1/accounts/{account_id}/settings", "get"),
+    ("/v1/accounts/{account_id}/settings", "patch"),
+    ("/v1/directions", "get"),
+    ("/v1/directions", "post"),
+    ("/v1/directions/{direction_id}", "delete"),
     ("/v1/jobs", "get"),
     ("/v1/jobs", "post"),
     ("/v1/jobs/{job_id}", "get"),
     ("/v1/jobs/{job_id}/cancel", "post"),
     ("/v1/jobs/{job_id}/retry", "post"),
     ("/v1/openapi.json", "get"),
+    ("/v1/rules", "get"),
+    ("/v1/rules", "post"),
+    ("/v1/rules/test", "post"),
+    ("/v1/rules/{rule_id}", "delete"),
+    ("/v1/rules/{rule_id}", "get"),
+    ("/v1/rules/{rule_id}", "put"),
+    ("/v1/rules/{rule_id}/disable", "post"),
+    ("/v1/rules/{rule_id}/enable", "post"),
+    ("/v1/rules/{rule_id}/test", "post"),
+    ("/v1/safety", "delete"),
+    ("/v1/safety", "get"),
+    ("/v1/safety", "patch"),
 }
 WITHOUT_INPUT = {("/v1/openapi.json", "get")}
 HELD_TO = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance")
