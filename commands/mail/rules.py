@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import IO, Any
 from uuid import UUID
 
@@ -181,7 +180,7 @@ def try_rules(
         for rule in chosen
     ]
     if as_json:
-        show_json([{"rule": rule.name, **asdict(tryout)} for rule, tryout in tried])
+        show_json([_tried_document(rule, tryout, show_all=show_all) for rule, tryout in tried])
         return
     for rule, tryout in tried:
         _show_tryout(rule, tryout, show_all=show_all)
@@ -201,26 +200,30 @@ def _chosen(tx: Transaction, rule_id: UUID | None, file: IO[bytes] | None, place
 def _show_tryout(rule: Rule, tryout: Tryout, *, show_all: bool) -> None:
     ended = "" if tryout.complete else "; the time was over before the mail: a pattern is slow"
     click.echo(shown(f"{rule.name}: matches {tryout.matched} of the last {tryout.examined} messages{ended}"))
-    lines = [_tried_line(one) for one in tryout.messages if show_all or one.tried.matched]
+    lines = [_tried_line(one) for one in tryout.shown(show_all=show_all)]
     if lines:
         show_rows(lines, TRIED, as_json=False)
 
 
-def _tried_line(one: Any) -> dict[str, Any]:  # noqa: ANN401 - a tried message
-    tried = one.tried
-    actions = [f"{each.action.kind}: {each.status}{_because(each.reasons)}" for each in tried.actions]
-    remarks = [text for text in (tried.reason, tried.note, tried.route and f"goes to {tried.route}") if text]
+def _tried_document(rule: Rule, tryout: Tryout, *, show_all: bool) -> dict[str, Any]:
+    counts = {"examined": tryout.examined, "matched": tryout.matched, "complete": tryout.complete}
+    return {"rule": rule.name, **counts, "messages": tryout.shown(show_all=show_all)}
+
+
+def _tried_line(one: dict[str, Any]) -> dict[str, Any]:
+    actions = [f"{each['kind']}: {each['status']}{_because(each['reasons'])}" for each in one["actions"]]
+    remarks = [text for text in (one["reason"], one["note"], one["route"] and f"goes to {one['route']}") if text]
     return {
-        "received_at": one.received_at,
-        "sender": one.sender,
-        "subject": one.subject,
-        "class": tried.classification,
+        "received_at": one["received_at"],
+        "sender": one["sender"],
+        "subject": one["subject"],
+        "class": one["classification"],
         "actions": "\n".join(actions),
         "remark": "\n".join(remarks),
     }
 
 
-def _because(reasons: tuple[str, ...]) -> str:
+def _because(reasons: list[str]) -> str:
     return f" ({'; '.join(reasons)})" if reasons else ""
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from storage.rules.kept_rules import KeptRule
-from storage.rules.tryouts import TriedMessage, Tryout
+from storage.rules.tryouts import Tryout
 
 
 class AddedRule(BaseModel):
@@ -135,27 +135,5 @@ def tryout_view(name: str, tryout: Tryout, *, show_all: bool) -> TryoutView:
         examined=tryout.examined,
         matched=tryout.matched,
         complete=tryout.complete,
-        messages=[_tried(one) for one in tryout.messages if show_all or one.tried.matched],
-    )
-
-
-def _tried(one: TriedMessage) -> TriedLine:
-    tried = one.tried
-    actions = [
-        TriedAction(kind=each.action.kind, status=each.status, danger=each.danger, reasons=list(each.reasons))
-        for each in tried.actions
-    ]
-    return TriedLine(
-        message_id=one.message_id,
-        thread_id=one.thread_id,
-        received_at=one.received_at,
-        sender=one.sender,
-        subject=one.subject,
-        matched=tried.matched,
-        acts=tried.acts,
-        reason=tried.reason,
-        classification=tried.classification,
-        actions=actions,
-        route=tried.route,
-        note=tried.note,
+        messages=[TriedLine(**one) for one in tryout.shown(show_all=show_all)],
     )

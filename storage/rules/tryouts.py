@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from domain.jobs.job import JsonObject
 from domain.mail.rule_language.tryout import TriedRule, try_rule
 from domain.mail.triage.automation import Automation
 from domain.mail.triage.automation_signals import AutomationKind, Weight
@@ -38,6 +39,32 @@ class TriedMessage:
     subject: str
     tried: TriedRule
 
+    def document(self) -> JsonObject:
+        """The message and the outcome as the doors show them."""
+        tried = self.tried
+        return {
+            "message_id": self.message_id,
+            "thread_id": self.thread_id,
+            "received_at": self.received_at,
+            "sender": self.sender,
+            "subject": self.subject,
+            "matched": tried.matched,
+            "acts": tried.acts,
+            "reason": tried.reason,
+            "classification": tried.classification and tried.classification.value,
+            "actions": [
+                {
+                    "kind": one.action.kind.value,
+                    "status": one.status,
+                    "danger": one.danger,
+                    "reasons": list(one.reasons),
+                }
+                for one in tried.actions
+            ],
+            "route": tried.route,
+            "note": tried.note,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Tryout:
@@ -47,6 +74,10 @@ class Tryout:
     matched: int
     complete: bool
     messages: tuple[TriedMessage, ...]
+
+    def shown(self, *, show_all: bool) -> list[JsonObject]:
+        """The messages that match, or all of them."""
+        return [one.document() for one in self.messages if show_all or one.tried.matched]
 
 
 def try_on_past_mail(

@@ -95,7 +95,7 @@ def test_an_unsaved_rule_is_tried_on_past_mail(account: Account, tmp_path: Path,
     (tried,) = answer(rules, "test", "--file", file, "--account", account.email)
     assert (tried["rule"], tried["examined"], tried["matched"]) == ("Lunch", 1, 1)
     (message,) = tried["messages"]
-    verdicts = [(one["action"]["kind"], one["status"]) for one in message["tried"]["actions"]]
+    verdicts = [(one["kind"], one["status"]) for one in message["actions"]]
     assert verdicts == [("apply_label", "queued"), ("delete", "approved_pending")]
     shown = call(rules, "test", "--file", file, "--account", account.email).stdout
     assert "Lunch: matches 1 of the last 1 messages" in shown
