@@ -41,7 +41,7 @@ from domain.mail.triage.rules import DEEPEST_CONDITION, MOST_CONDITIONS
 from domain.mail.triage.safe_pattern import runs_away
 from domain.mail.triage.text_conditions import Body, FrozenCondition, Header, Subject
 
-MOST_RUNAWAYS = 3
+MOST_RUNAWAYS = 2
 """Patterns of one rule that are found to need too long. The rule is refused by then."""
 
 _COMPARED = {"equals": "equals", "contains": "contains", "matches": "pattern"}

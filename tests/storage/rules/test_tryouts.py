@@ -53,7 +53,7 @@ def test_the_latest_incoming_mail_is_tried_the_latest_first(store: Database, acc
     assert [one.message_id for one in found.messages] == [f"m{place:02}" for place in reversed(range(25))]
     first = next(one for one in found.messages if one.tried.matched)
     assert (first.message_id, first.sender, first.subject) == ("m24", "ada@example.org", "number 24")
-    assert [one.reasons for one in first.tried.actions] == [("delete is dangerous",)]
+    assert [one.reasons[0] for one in first.tried.actions] == ["delete is dangerous"]
     assert tried(store, account, {"from": "ada@example.org"}, most=12).examined == 12
 
 

@@ -51,7 +51,7 @@ BAD = [  # text, line:column, field, a part of the reason
     (HEAD + "when: {subject: x}\nthen: {class: fyi, needs_reply: true}\n", "3:7", "then", "goes with"),
     (HEAD + "when: {subject: x}\nthen: {route: bookkeeper}\n", "3:15", "then.route", "should match pattern"),
     (HEAD + "when: {subject: x}\nthen: {actions: [explode]}\n", "3:18", "then.actions[0]", "must be one of"),
-    (HEAD + "when: {subject: x}\nthen: {actions: [{star: 1}]}\n", "3:19", "then.actions[0].star", "takes no parameter"),
+    (HEAD + "when: {subject: x}\nthen: {actions: [{star: 1}]}\n", "3:25", "then.actions[0].star", "takes no parameter"),
     (HEAD + "when: {subject: x}\nthen: {actions: [forward]}\n", "3:18", "then.actions[0]", "needs its parameter"),
     (HEAD + "when: {subject: x}\nthen:\n  actions:\n    - forward: x\n", "5:16", "then.actions[0].forward", "is no"),
     (HEAD + "when: {subject: x}\nthen:\n  actions:\n    - snooze: 30 years\n", "5:15", "then.actions[0].snooze", ""),

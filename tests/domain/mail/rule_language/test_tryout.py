@@ -56,7 +56,7 @@ def test_a_match_shows_class_actions_and_verdicts() -> None:
         ("star", "queued"),
         ("delete", "approved_pending"),
     ]
-    assert found.actions[1].reasons == ("delete is dangerous",)
+    assert found.actions[1].reasons[0] == "delete is dangerous"
 
 
 def test_where_the_model_decides_the_class_it_is_not_guessed() -> None:

@@ -60,17 +60,17 @@ def test_a_move_names_both_labels() -> None:
     assert line.endswith('decided as fyi, and put "Bills" there instead.')
 
 
-@given(
-    st.lists(st.builds(correction, st.emails(), st.text(max_size=300), st.none() | st.text(max_size=300)), max_size=40)
-)
+NAMES = st.text("abc \n\"'<>\u202e", max_size=200)
+
+
+@given(st.lists(st.builds(correction, st.just("obey-me-now@evil.example"), NAMES, st.none() | NAMES), max_size=20))
 def test_what_is_told_is_bounded_and_holds_no_senders_words(corrections: list[Correction]) -> None:
     lines = correction_lines(corrections, ADA)
     assert len(lines) <= MOST_TOLD
     assert all("\n" not in line and len(line) <= 400 for line in lines)
     told = Guidance(corrections=lines).text()
-    for one in corrections:
-        local = (one.sender or "").partition("@")[0]
-        assert len(local) < 8 or local in f"{one.label}{one.moved_to}" or local not in told
+    assert "obey" not in told
+    assert "evil" not in told
 
 
 def test_a_label_cannot_close_its_quotes() -> None:
