@@ -94,7 +94,9 @@ def show_document(title: str, document: object, *, as_json: bool) -> None:
 
 def show_json(document: object) -> None:
     """Print what only JSON can say, with secrets taken out."""
-    _print_json(redact({"answer": json.loads(json.dumps(document, default=_plain))})["answer"])
+    plain = json.loads(json.dumps(document, default=_plain))
+    answer: Any = redact({"answer": plain})
+    _print_json(answer["answer"])
 
 
 def console() -> Console:

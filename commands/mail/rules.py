@@ -36,6 +36,8 @@ from storage.rules.kept_rules import LONGEST_REASON, KeptRule
 from storage.rules.tryouts import Tryout
 
 LINE = ("rule_id", "kind", "account_id", "name", "priority", "enabled", "why_off")
+STANDARD_INPUT = "<stdin>"
+"""The name of a file that has none."""
 TRIED = ("received_at", "sender", "subject", "class", "actions", "remark")
 rule_argument = click.argument("rule_id", type=click.UUID)
 file_argument = click.argument("file", type=click.File("rb"))
@@ -242,7 +244,7 @@ def _read(tx: Transaction, file: IO[bytes], place: Place) -> tuple[WrittenRule, 
     """The rules of a file, of which no more is read than may be taken."""
     names = LabelNames.of(one.label for one in labels.list_all(tx, place.account_id)) if place.account_id else AS_GIVEN
     with _mistakes_by_line():
-        return read_rule_file(file.read(LONGEST_SOURCE + 1), file.name, names)
+        return read_rule_file(file.read(LONGEST_SOURCE + 1), getattr(file, "name", STANDARD_INPUT), names)
 
 
 def _place_of_rule(tx: Transaction, org_id: UUID, rule_id: UUID) -> Place:

@@ -41,7 +41,7 @@ def outcome(env: MailEnvironment, place: MessagePlace) -> tuple[str, str, float,
     with env.process.database.ledger() as tx:
         decision = decisions.of_message(tx, env.account.account_id, place.message_id)[0]
         found = actions.of_message(tx, env.account.account_id, place.message_id)
-    states = [(one.action.kind.value, "waits" if one.status == "approved_pending" else "goes") for one in found]
+    states = [(one.action.kind.value, "waits" if one.state == "approved_pending" else "goes") for one in found]
     return str(decision.source), str(decision.classification), decision.confidence, states
 
 

@@ -12,6 +12,7 @@ from storage.accounts import labels
 from storage.postgres.database import Transaction
 from storage.rules import corrections
 from tasks import triage
+from tasks.mail import language_model
 from tests.doubles.mail_environment import MailEnvironment
 from tests.sandbox.sdk import gmail_users
 
@@ -44,7 +45,7 @@ def labelled(env: MailEnvironment, name: str, label_id: str) -> MessagePlace:
 def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the model is told by the mailbox's owner, one text per message."""
     texts: list[str] = []
-    asking = triage.ask
+    asking = language_model.ask
 
     def noting(ctx: JobContext, account_id: UUID, purpose: str, model: str, prompt: Prompt) -> Any:  # noqa: ANN401 - an answer
         texts.append(prompt.system)

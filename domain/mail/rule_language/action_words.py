@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from domain.jobs.failures import Invalid
@@ -28,10 +29,7 @@ def read_actions(value: object, path: Path, labels: LabelNames = AS_GIVEN) -> li
     if len(value) > MOST_ACTIONS:
         raise misfit(path, f"has more than {MOST_ACTIONS} actions")
     misfits = Misfits()
-    read = [
-        misfits.attempt(lambda place=place, one=one: _read(one, (*path, place), labels))  # type: ignore[misc]
-        for place, one in enumerate(value)
-    ]
+    read = [misfits.attempt(partial(_read, one, (*path, place), labels)) for place, one in enumerate(value)]
     misfits.check()
     return [one for one in read if one is not None]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
@@ -64,9 +65,7 @@ class ConditionReader:
         if inner > DEEPEST_CONDITION:
             raise misfit(path, f"is nested deeper than {DEEPEST_CONDITION} levels")
         misfits = Misfits()
-        read = [
-            misfits.attempt(lambda word=word: self._word(word, words[word], (*path, word), inner)) for word in words
-        ]  # type: ignore[misc]
+        read = [misfits.attempt(partial(self._word, word, words[word], (*path, word), inner)) for word in words]
         misfits.check()
         found = [one for one in read if one is not None]
         return found[0] if len(found) == 1 else self._group(All, "all", found, path)
@@ -98,10 +97,7 @@ class ConditionReader:
         if len(value) > MOST_CHILDREN:
             raise misfit(path, f"has more than {MOST_CHILDREN} conditions")
         misfits = Misfits()
-        read = [
-            misfits.attempt(lambda place=place, one=one: self.read(one, (*path, place), depth))  # type: ignore[misc]
-            for place, one in enumerate(value)
-        ]
+        read = [misfits.attempt(partial(self.read, one, (*path, place), depth)) for place, one in enumerate(value)]
         misfits.check()
         return [one for one in read if one is not None]
 
@@ -221,8 +217,8 @@ def _has_my_reply(value: object, path: Path) -> FrozenCondition:
     return _unless_false(HasMyReply(kind="has_my_reply"), holds=truth(value, path))
 
 
-def _unless_false(condition: Any, *, holds: bool) -> FrozenCondition:  # noqa: ANN401 -- a condition without a value
-    return condition if holds else Not(kind="not", condition=condition)  # type: ignore[no-any-return]
+def _unless_false(condition: Condition, *, holds: bool) -> FrozenCondition:
+    return condition if holds else Not(kind="not", condition=condition)
 
 
 _GROUPS: dict[str, type[All] | type[AnyOf]] = {"all": All, "any": AnyOf}

@@ -1,6 +1,7 @@
 """Rules as files and as JSON documents: one rule, a list of rules, or `rules:` with a list."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 import yaml
@@ -75,7 +76,7 @@ def _read(value: object, labels: LabelNames) -> tuple[WrittenRule, ...]:
         raise misfit(path, f"holds more than {MOST_RULES_AT_ONCE} rules")
     misfits, found = Misfits(), []
     for here, one in items:
-        rule = misfits.attempt(lambda one=one, here=here: read_rule(one, here, labels))  # type: ignore[misc]
+        rule = misfits.attempt(partial(read_rule, one, here, labels))
         found.append(rule)
         if len(misfits.found) >= MOST_SHOWN:
             break

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from domain.mail.mail_fence import one_line
@@ -54,7 +55,7 @@ def read_rule(value: object, path: Path, labels: LabelNames = AS_GIVEN) -> Writt
     fields: dict[str, Any] = {"rule_id": UNSAVED, "name": name}
     for word, read in (("priority", whole), ("enabled", truth), ("stop", truth)):
         if word in given:
-            fields[word] = misfits.attempt(lambda read=read, word=word: read(given[word], (*path, word)))  # type: ignore[misc]
+            fields[word] = misfits.attempt(partial(read, given[word], (*path, word)))
     if "when" in given:
         fields["condition"] = misfits.attempt(lambda: ConditionReader(labels).read(given["when"], (*path, "when")))
     if "then" in given:

@@ -68,7 +68,8 @@ def texts(value: object, path: Path, form: re.Pattern[str], expected: str) -> li
     several = value if isinstance(value, list) else [value]
     if not several:
         raise misfit(path, "must not be an empty list")
-    found, wrong = [], []
+    found: list[str] = []
+    wrong: list[Misfit] = []
     for place, one in enumerate(several):
         here = (*path, place) if isinstance(value, list) else path
         try:

@@ -148,9 +148,10 @@ class _Reader:
             raise UnreadableYaml(mark, f"more than {MOST_ALIASES} aliases")
         if self._awaits_key():
             raise UnreadableYaml(mark, "an alias is no key", self._open[-1].path)
-        if event.anchor not in self._anchors:
-            raise UnreadableYaml(mark, f"the alias {event.anchor[:40]!r} names nothing that ends before it")
-        value, size = self._anchors[event.anchor]
+        anchor = str(event.anchor)
+        if anchor not in self._anchors:
+            raise UnreadableYaml(mark, f"the alias {anchor[:40]!r} names nothing that ends before it")
+        value, size = self._anchors[anchor]
         self._values += size
         self._put(value, mark, None)
 

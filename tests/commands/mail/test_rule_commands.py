@@ -143,7 +143,7 @@ def test_a_rule_whose_label_vanished_is_seen_and_not_turned_on(account: Account,
     (off,) = answer(rules, "list", "--account", account.email, "--off")
     assert off["why_off"] == "Label 'Friends' was deleted from Gmail"
     assert "# off: Label 'Friends' was deleted" in call(rules, "show", rule_id).stdout
-    assert "names labels that are not there: Friends" in refusal(rules, "enable", rule_id)
+    assert "names labels that are not there: 'Friends'" in refusal(rules, "enable", rule_id)
 
 
 def test_a_rule_of_the_whole_org(account: Account) -> None:

@@ -19,9 +19,19 @@ from storage.rules.kept_rules import KeptRule
 from storage.rules.rules import Reach
 from tests.doubles.mail_factories import make_account
 
-BILLS = {"name": "Bills", "when": {"subject": "bill"}, "then": {"actions": [{"apply_label": "L1"}]}, "priority": 7}
-BOSS = {"name": "Boss", "tell": "Her mail needs an answer.", "for": {"sender": "ada@example.org"}, "labels": ["L1"]}
-ALL = {"name": "All", "tell": "Be brief.", "for": "global", "enabled": False}
+BILLS: dict[str, Any] = {
+    "name": "Bills",
+    "when": {"subject": "bill"},
+    "then": {"actions": [{"apply_label": "L1"}]},
+    "priority": 7,
+}
+BOSS: dict[str, Any] = {
+    "name": "Boss",
+    "tell": "Her mail needs an answer.",
+    "for": {"sender": "ada@example.org"},
+    "labels": ["L1"],
+}
+ALL: dict[str, Any] = {"name": "All", "tell": "Be brief.", "for": "global", "enabled": False}
 
 
 def written(*documents: dict[str, Any]) -> tuple[WrittenRule, ...]:
@@ -67,13 +77,12 @@ def test_another_org_finds_nothing(store: Database) -> None:
                 kept_rules.get(tx, org_id, rule_id)
     with store.ledger() as tx:
         assert kept_rules.org_of(tx, rule_id) == account.org_id
-        for change in (
-            lambda: kept_rules.turn(tx, stranger.org_id, rule_id, on=False, reason="x"),
-            lambda: kept_rules.remove(tx, stranger.org_id, rule_id),
-            lambda: kept_rules.mend(tx, stranger.org_id, rule_id, written(BILLS)[0]),
-        ):
-            with pytest.raises(Gone):
-                change()
+        with pytest.raises(Gone):
+            kept_rules.turn(tx, stranger.org_id, rule_id, on=False, reason="x")
+        with pytest.raises(Gone):
+            kept_rules.remove(tx, stranger.org_id, rule_id)
+        with pytest.raises(Gone):
+            kept_rules.mend(tx, stranger.org_id, rule_id, written(BILLS)[0])
     assert kept(store, account, rule_id).enabled
 
 

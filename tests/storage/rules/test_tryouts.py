@@ -13,7 +13,7 @@ from domain.mail.rule_language.rule_file import read_rule_document
 from domain.mail.triage.rules import Rule
 from storage.accounts.accounts import Account
 from storage.postgres.database import Database
-from storage.rules import tryouts
+from storage.rules import past_mail
 from storage.rules.tryouts import AT_ONCE, WITHIN_S, Tryout, try_on_past_mail
 from tests.doubles.mail_factories import make_account, make_message, store_message
 
@@ -81,13 +81,13 @@ def test_a_tryout_ends_with_its_time(store: Database, account: Account) -> None:
 
 def test_mail_is_read_by_tens(store: Database, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[int] = []
-    earlier = tryouts.past_mail.earlier
+    earlier = past_mail.earlier
 
     def noting(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - as the function takes and gives
         limits.append(options["limit"])
         return earlier(*arguments, **options)
 
-    monkeypatch.setattr(tryouts.past_mail, "earlier", noting)
+    monkeypatch.setattr(past_mail, "earlier", noting)
     tried(store, account, {"subject": "number"})
     assert limits == [AT_ONCE] * 3
 

@@ -25,7 +25,8 @@ def some(values: st.SearchStrategy[str]) -> st.SearchStrategy[list[str]]:
 
 
 def leaf(kind: str, optional: dict[str, st.SearchStrategy[Any]] | None = None, **fields: st.SearchStrategy[Any]) -> Any:  # noqa: ANN401 - a strategy
-    return st.fixed_dictionaries({"kind": st.just(kind), **fields}, optional=optional)
+    required: dict[str, Any] = {"kind": st.just(kind), **fields}
+    return st.fixed_dictionaries(required, optional=optional or {})
 
 
 def compared(kind: str, **fields: st.SearchStrategy[Any]) -> Any:  # noqa: ANN401 - a strategy
