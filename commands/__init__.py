@@ -14,6 +14,9 @@ from commands.doctor import doctor
 from commands.gates import gates
 from commands.jobs import jobs
 from commands.keys import keys
+from commands.mail.directions import directions
+from commands.mail.labels import labels
+from commands.mail.rules import rules
 from commands.schedules import schedules
 from commands.secrets import secrets
 from engine.worker import inspection  # noqa: F401  # inspect sends only the names that its own process knows
@@ -25,10 +28,13 @@ __all__ = [
     "budgets",
     "database",
     "deadletters",
+    "directions",
     "doctor",
     "gates",
     "jobs",
     "keys",
+    "labels",
+    "rules",
     "schedules",
     "secrets",
 ]

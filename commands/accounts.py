@@ -10,6 +10,7 @@ import click
 from pydantic import SecretStr
 
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
+from commands.mail.account_settings import disconnect, list_corrections, safety_policy, settings
 from domain.jobs.failures import Invalid
 from domain.jobs.gate_causes import Cause
 from domain.payloads.gmail import RenewWatchPayload, SyncLabelsPayload, SyncPayload
@@ -39,6 +40,10 @@ COLUMNS = (
 @click.group(cls=FleetGroup)
 def accounts() -> None:
     """Connect mailboxes and look at them."""
+
+
+for command in (settings, safety_policy, list_corrections, disconnect):
+    accounts.add_command(command)
 
 
 @accounts.command("add")

@@ -92,6 +92,13 @@ def show_document(title: str, document: object, *, as_json: bool) -> None:
     console().print(table)
 
 
+def show_json(document: object) -> None:
+    """Print what only JSON can say, with secrets taken out."""
+    plain = json.loads(json.dumps(document, default=_plain))
+    answer: Any = redact({"answer": plain})
+    _print_json(answer["answer"])
+
+
 def console() -> Console:
     """The terminal, or a wide page when there is none."""
     found = Console()

@@ -1,10 +1,14 @@
 """What the gateway's process holds while it serves: settings, connections, certificates, counters."""
 
-from dataclasses import dataclass
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from fastapi import Request
 
+from domain.jobs.failures import Scope, Throttled
 from gateway.rate_limit import RequestLimiter
 from providers.google.certificates import CertificateStore
 from settings import Settings
@@ -12,6 +16,10 @@ from storage.postgres.database import Database
 
 CERTIFICATE_TIMEOUT_S = 5.0
 """Pub/Sub waits 10 s for an answer by default; the fetch must leave room for the database."""
+
+
+TRYOUTS_AT_ONCE = 2
+"""Rules that are tried on past mail at a time. One may take 20 s, and must leave threads for all other requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +30,28 @@ class Resources:
     database: Database
     certificates: CertificateStore
     limiter: RequestLimiter
+    tryouts: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(TRYOUTS_AT_ONCE))
 
     @classmethod
     def of(cls, settings: Settings) -> "Resources":
         """Prepare everything; nothing connects yet."""
         timeout_s = min(CERTIFICATE_TIMEOUT_S, settings.google_request_timeout_s)
         return cls(settings, Database(settings), CertificateStore(timeout_s=timeout_s), RequestLimiter.of(settings))
+
+    @contextmanager
+    def one_tryout(self) -> Iterator[None]:
+        """Hold a place among the try-outs of rules; raises `Throttled` when all are taken."""
+        if not self.tryouts.acquire(blocking=False):
+            raise Throttled(
+                "other rules are being tried on past mail",
+                retry_after=timedelta(seconds=5),
+                scope=Scope.PROVIDER,
+                provider="gateway",
+            )
+        try:
+            yield
+        finally:
+            self.tryouts.release()
 
     @property
     def hint_timeout(self) -> timedelta:

@@ -22,10 +22,11 @@ from engine.context import JobContext
 from engine.effects import EffectGuard
 from storage.accounts import accounts, labels
 from storage.accounts.accounts import Account
-from storage.mail import emails, messages, rules
+from storage.mail import emails, messages
 from storage.mail.emails import Email, MadeDraft
 from storage.mail.messages import Message
 from storage.postgres.database import Transaction
+from storage.rules import rules
 from tasks.mail import machine_drafts
 from tasks.mail.language_model import ask, boundary
 from tasks.mail.mailbox_session import MAILBOX_AUDITS

@@ -13,16 +13,17 @@ from domain.mail.thread_plan import DraftStanding, ThreadBefore, ThreadPlan, dep
 from domain.mail.triage.automation import Automation
 from domain.mail.triage.automation_signals import AutomationKind, Weight
 from domain.mail.triage.classification import (
-    LONGEST_RATIONALE,
     Decision,
     accept_answer,
     decide_by_automation,
     needs_review,
-    respect_automation,
 )
+from domain.mail.triage.corrections import correction_lines
 from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, LabelChoice, classification_prompt
 from domain.mail.triage.rules import RuleMatch, evaluate_all
+from domain.mail.triage.safety import SafetyEnforcer
+from domain.mail.triage.tiers import complete, decide_without_model
 from domain.payloads.drafts import WritePayload
 from domain.payloads.triage import ClassifyPayload
 from engine.catalogue import job
@@ -30,12 +31,13 @@ from engine.context import JobContext
 from storage.accounts import accounts, labels
 from storage.accounts.accounts import Account
 from storage.accounts.labels import StoredLabel
-from storage.mail import decisions, emails, messages, rules
+from storage.mail import decisions, emails, messages
 from storage.mail.decisions import Origins
 from storage.mail.emails import Email, MadeDraft
 from storage.mail.messages import Message
-from storage.mail.rules import StoredRules
 from storage.postgres.database import Transaction
+from storage.rules import corrections, rules, safety
+from storage.rules.rules import StoredRules
 from tasks.mail import action_orders, machine_drafts
 from tasks.mail.language_model import ask, boundary
 from tasks.mail.mailbox_session import MAILBOX_AUDITS
@@ -82,6 +84,8 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
         _put_record(tx, case, planned)
 
     output = {"classification": str(decision.classification), "source": str(decision.source), "draft": plan.reason}
+    if match and match.route:
+        output["route"] = match.route
     write_draft = WritePayload(account_id=here, thread_id=message.thread_id, message_id=message.message_id)
     children = (write_draft.job(org_id=ctx.org_id),) if plan.order_draft else ()
     return Done(output, children, writes=write)
@@ -98,6 +102,7 @@ class Case:
     rules: StoredRules
     guidance: Guidance
     labels: tuple[StoredLabel, ...]
+    safety: SafetyEnforcer
     email: Email | None
     """The record of the message's thread."""
     forced: bool
@@ -144,11 +149,19 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> Case | Done:
             automation=automation,
             facts=_facts(tx, ctx, here, message),
             rules=rules.of_account(tx, here),
-            guidance=NO_GUIDANCE if certain else rules.guidance(tx, here, message.parsed.from_),
+            guidance=NO_GUIDANCE if certain else _guidance(tx, ctx, here, message),
             labels=() if certain else labels.list_all(tx, here),
+            safety=SafetyEnforcer(safety.of_account(tx, here)),
             email=emails.get(tx, here, message.thread_id),
             forced=payload.force,
         )
+
+
+def _guidance(tx: Transaction, ctx: JobContext, here: UUID, message: Message) -> Guidance:
+    """What the owner has said, and what they corrected lately."""
+    sender = message.parsed.from_
+    corrected = corrections.recent(tx, here, now=ctx.now())
+    return replace(rules.guidance(tx, here, sender), corrections=correction_lines(corrected, sender))
 
 
 def _facts(tx: Transaction, ctx: JobContext, here: UUID, message: Message) -> MailFacts:
@@ -173,28 +186,22 @@ def _decide(ctx: JobContext, case: Case) -> tuple[RuleMatch | None, Decision]:
     for skipped_id, reason in evaluation.skipped:
         ctx.log.warning("rule_skipped", rule_id=skipped_id, reason=reason)
     match = evaluation.match
-    decision = decide_by_automation(case.automation) or (match.decision() if match else None)
-    decision = decision or _ask_model(ctx, case)
-    if match and match.actions and not decision.actions:
-        decision = _with_actions(decision, match)
-    return match, respect_automation(decision, case.automation)
-
-
-def _with_actions(decision: Decision, match: RuleMatch) -> Decision:
-    """A rule's actions on what another tier decided; the rationale says whose they are."""
-    rationale = f"{decision.rationale[:400]} Actions by rule {', '.join(match.rule_ids)}."[:LONGEST_RATIONALE]
-    return replace(decision, actions=match.actions, rationale=rationale)
+    decision = decide_without_model(case.automation, match) or _ask_model(ctx, case)
+    return match, complete(decision, match, case.automation)
 
 
 def _ask_model(ctx: JobContext, case: Case) -> Decision:
     # System labels have actions of their own, each with its own danger.
-    offered = [one for one in case.labels if one.for_classifier and one.label.kind == "user"]
-    choices = [LabelChoice(one.label.name, one.description) for one in offered]
-    prompt = classification_prompt(case.message.parsed, boundary(), guidance=case.guidance, labels=choices)
+    named = [one for one in case.labels if one.for_classifier and one.label.kind == "user"]
+    choices = [LabelChoice(one.label.name, one.description) for one in named]
+    offered = case.account.settings.model_actions
+    prompt = classification_prompt(
+        case.message.parsed, boundary(), guidance=case.guidance, labels=choices, actions=offered
+    )
     model = ctx.settings.classify_model
     answer = ask(ctx, case.account.account_id, "classify", model, prompt)
     try:
-        return accept_answer(answer, {one.label.name: one.label.label_id for one in offered})
+        return accept_answer(answer, {one.label.name: one.label.label_id for one in named}, offered)
     except Invalid as refusal:
         ctx.log.warning("model_answer_refused", field=refusal.field, reason=refusal.reason)
         return needs_review(f"the model's answer was refused: {refusal.reason}")
@@ -209,7 +216,7 @@ def _plan(thread: ThreadHandle, case: Case, decision: Decision) -> Planned:
     before = _before(case.email, in_inbox=case.wanted)
     if case.draft and depends_on_draft(before, decision, case.automation):
         before = replace(before, draft=machine_drafts.standing(thread.mailbox, case.draft))
-    return Planned(before, decision, plan_thread(before, decision, case.automation))
+    return Planned(before, decision, plan_thread(before, decision, case.automation, case.safety))
 
 
 def _put_record(tx: Transaction, case: Case, planned: Planned) -> None:

@@ -8,7 +8,13 @@ from gateway.app import create_app
 from settings import Settings
 from tools.reference_text import page, table
 
-SHOWN = ("EnqueuedJob", "JobPage", "JobLine", "JobView", "CanceledJob", "RetriedJob", "Reason", "Problem")
+SHOWN = (
+    *("EnqueuedJob", "JobPage", "JobLine", "JobView", "CanceledJob", "RetriedJob", "Reason"),
+    *("AddedRules", "AddedRule", "RuleList", "RuleView", "TryoutView", "TriedLine", "TriedAction"),
+    *("DirectionDocument", "AddedDirection", "DirectionList", "DirectionView", "Removed"),
+    *("LabelList", "LabelView", "LabelDescription", "SettingsView", "SettingsChange", "PolicyDocument"),
+    *("CorrectionList", "CorrectionView", "DisconnectedAccount", "Problem"),
+)
 """The answers and bodies; payloads are in the page of job types."""
 
 
@@ -17,7 +23,10 @@ def http_page() -> str:
     document = description(create_app(Settings()))
     schemas = document["components"]["schemas"]
     request = next(schemas[name] for name in sorted(schemas) if name.startswith("request."))
-    opening = f"{document['info']['description']}\n\nA gateway serves the whole description at `/v1/openapi.json`."
+    opening = (
+        f"{document['info']['description']}\n\nA gateway serves the whole description at `/v1/openapi.json`. Rules are"
+        " documents in [the language of rules](rule-language.md)."
+    )
     routes = [part for path, item in document["paths"].items() for part in _route(path, item)]
     bodies = [_schema("Request", request), *(_schema(name, schemas[name]) for name in SHOWN)]
     return page("HTTP", opening, "## Routes", *routes, "## Bodies", *bodies)

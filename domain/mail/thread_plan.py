@@ -17,7 +17,7 @@ NO_LABELS = LabelPlan()
 WITHDRAWN = LabelPlan(remove=label_plan(EmailEvent.CLASSIFIED).add)
 LEFT_INBOX = "the message has left the inbox"
 DEFAULT_SAFETY = SafetyEnforcer()
-"""Checks by the default policy; nobody stores another one yet."""
+"""Checks by the default policy, where no owner has stored another."""
 
 
 class DraftStanding(StrEnum):

@@ -10,10 +10,16 @@ from pydantic import BaseModel
 
 from domain.access.api_keys import is_housekeeping
 from domain.jobs.job_request import JobRequest
+from domain.mail.account_settings import SettingsChange
+from domain.mail.label_description import LabelDescription
+from domain.mail.triage.safety_policy import PolicyDocument
 from domain.payloads import payload_types
 from domain.payloads.payload import Payload
 from gateway.api.action_models import ActionRequest
+from gateway.api.directions import DirectionDocument
+from gateway.api.documents import SCHEMAS
 from gateway.api.reasons import Cancellation, Reason
+from gateway.api.rule_schema import RULE_SCHEMAS
 from gateway.problems import Problem
 
 router = APIRouter(prefix="/v1", tags=["description"])
@@ -36,11 +42,19 @@ BODIES = (
 
 VERSION = "1"
 TITLE = "Postroom"
-SCHEMAS = "#/components/schemas/{model}"
+DOCUMENTS: tuple[type[BaseModel], ...] = (
+    Problem,
+    DirectionDocument,
+    LabelDescription,
+    SettingsChange,
+    PolicyDocument,
+)
+"""The bodies that stand in no route's signature, because the routes read them with our own words for what is wrong."""
 SUMMARY = (
-    "Enqueue, look at, list, cancel and retry jobs; ask for actions on mail, and take them back. Refusals are"
-    " `application/problem+json` (RFC 9457); `field` and `reason` say what is wrong. `X-Request-Id`, `X-Correlation-Id`"
-    " and `traceparent` are kept with the jobs that a request makes."
+    "Enqueue, look at, list, cancel and retry jobs; ask for actions on mail, and take them back; write rules and"
+    " directions, and change what is set for a mailbox. Refusals are `application/problem+json` (RFC 9457); `field` and"
+    " `reason` say what is wrong. `X-Request-Id`, `X-Correlation-Id` and `traceparent` are kept with the jobs that a"
+    " request makes."
 )
 
 
@@ -69,8 +83,8 @@ def _describe(app: FastAPI) -> dict[str, Any]:
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    models: list[type[BaseModel]] = [Problem, *(body.model for body in BODIES)]
-    for model in models:
+    schemas.update(deepcopy(RULE_SCHEMAS))
+    for model in (*DOCUMENTS, *(body.model for body in BODIES)):
         _add(schemas, model.__name__, model.model_json_schema(ref_template=SCHEMAS))
     choices = [_choice(schemas, kind) for kind in offered()]
     paths = document["paths"]

@@ -11,7 +11,10 @@ from pydantic import SecretStr
 
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
+from domain.mail.account_settings import offered_actions
+from domain.mail.actions.kinds import ActionKind
 from domain.mail.correspondence import DEFAULT_PARENT
+from domain.mail.triage.classification import OFFERED_ACTIONS
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 from storage.secrets.sealing import Place, Sealer
@@ -31,6 +34,8 @@ class AccountSettings:
     """The full name of the label of snoozed messages; by default `Snoozed` under the parent."""
     send_allowed: bool = False
     agent_enabled: bool = False
+    model_actions: tuple[ActionKind, ...] = OFFERED_ACTIONS
+    """What the classifying model may ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +172,7 @@ def _account(row: Row) -> Account:
             snooze_label=_label_name(given.get("snooze_label")),
             send_allowed=given.get("send_allowed") is True,
             agent_enabled=given.get("agent_enabled") is True,
+            model_actions=offered_actions(given.get("model_actions")),
         ),
     }
     return Account(**fields)

@@ -1,10 +1,13 @@
 """The mailboxes' labels: ids are stable, names are not, and a few of them have a role."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
+from domain.jobs.failures import Gone
+from domain.jobs.job import JsonObject
 from domain.mail.correspondence import LabelRole
+from domain.mail.label_description import LabelDescription
 from domain.mail.mailbox import MailboxLabel
 from storage.postgres.database import Transaction
 
@@ -17,6 +20,17 @@ class StoredLabel:
     role: LabelRole | None
     description: str
     for_classifier: bool
+
+    def line(self) -> JsonObject:
+        """The label as the doors show it."""
+        return {
+            "label_id": self.label.label_id,
+            "name": self.label.name,
+            "kind": self.label.kind,
+            "role": None if self.role is None else _stored(self.role),
+            "for_classifier": self.for_classifier,
+            "description": self.description,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +99,20 @@ def describe(tx: Transaction, account_id: UUID, label_id: str, *, description: s
     """What the user says of a label; false when there is no such label."""
     given = {"description": description, "for_classifier": for_classifier}
     return bool(tx.run("describe_label", account_id=account_id, label_id=label_id, **given))
+
+
+def change_description(tx: Transaction, account_id: UUID, label_id: str, change: LabelDescription) -> StoredLabel:
+    """Change what the owner says of a label, and keep what the change leaves out; raises `Gone`."""
+    label = next((one for one in list_all(tx, account_id) if one.label.label_id == label_id), None)
+    if label is None:
+        raise Gone(f"the account has no label {label_id}")
+    after = replace(
+        label,
+        description=label.description if change.description is None else change.description,
+        for_classifier=label.for_classifier if change.for_classifier is None else change.for_classifier,
+    )
+    describe(tx, account_id, label_id, description=after.description, for_classifier=after.for_classifier)
+    return after
 
 
 def translate(tx: Transaction, account_id: UUID, label_ids: Collection[str]) -> dict[str, str | None]:

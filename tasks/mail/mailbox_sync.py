@@ -10,6 +10,7 @@ from domain.jobs.job import JsonObject, Writes
 from domain.mail.correspondence import DRAFT_OUT, LabelRole
 from domain.mail.mailbox import INBOX, SENT, Change, HistoryPage, MessageRef
 from domain.mail.routing import CheckSent, Cleanup, Ingest, Intent, Sent, next_cursor, route
+from domain.mail.triage.corrections import removals_in
 from domain.payloads.gmail import IngestPayload
 from domain.payloads.payload import Payload
 from domain.payloads.threads import CleanupPayload
@@ -20,6 +21,7 @@ from storage.accounts import cursors, expected_writes, labels
 from storage.accounts.accounts import Account
 from storage.mail import emails, messages
 from storage.postgres.database import Transaction
+from storage.rules import corrections
 
 LOOK_BACK = timedelta(days=10)
 """How far a full sync looks (docs: seeds.md#000-periodic); longer when the last one was longer ago."""
@@ -90,6 +92,7 @@ class Run:
         for change in page.changes:
             self._mirror(tx, change)
         others = expected_writes.unexpected(tx, here, page.changes)
+        corrections.record(tx, here, removals_in(others), now=self.ctx.now())
         deleted = [change.message_id for change in page.changes if change.kind == "message_deleted"]
         records = {one: emails.by_draft_message(tx, here, one) for one in deleted}
         homes = {one: email.thread_id for one, email in records.items() if email is not None}

@@ -44,9 +44,11 @@ def serve(settings: Settings, http: type[BoundedProtocol] = BoundedProtocol) -> 
         thread.join(10)
 
 
-def ask(url: str, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> HttpAnswer:
-    """One request, a POST when there is a body; an answer of any status."""
-    request = urllib.request.Request(url, body, dict(headers or {}))  # noqa: S310  # the test's own server
+def ask(
+    url: str, body: bytes | None = None, headers: Mapping[str, str] | None = None, method: str | None = None
+) -> HttpAnswer:
+    """One request, by default a POST when there is a body; an answer of any status."""
+    request = urllib.request.Request(url, body, dict(headers or {}), method=method)  # noqa: S310  # the test's own
     try:
         with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310  # as above
             return HttpAnswer(response.status, dict(response.headers), response.read())

@@ -9,8 +9,9 @@ from domain.mail.triage.rules import parse_rule
 from sandbox.emulator.control import MessagePlace
 from storage.accounts import labels
 from storage.actions import actions
-from storage.mail import decisions, rules
+from storage.mail import decisions
 from storage.mail.decisions import PastDecision
+from storage.rules import rules
 from tests.doubles.mail_environment import OWNER, MailEnvironment
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."

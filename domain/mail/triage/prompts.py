@@ -68,15 +68,24 @@ class Guidance:
 
     directions: tuple[str, ...] = ()
     rules: tuple[LanguageRule, ...] = ()
+    corrections: tuple[str, ...] = ()
+    """Lines of `corrections.correction_lines`."""
 
     def text(self) -> str:
-        """Directions and rules as a list; empty when there are none."""
-        lines = [*dict.fromkeys(self.directions), *(rule.text for rule in self.rules)]
-        texts = [f"- {one_line(clean_text(line))[:LONGEST_RULE]}" for line in lines if line.strip()]
-        return "\n".join(["", "What the mailbox's owner has told you:", *texts]) if texts else ""
+        """Directions and rules, and what was corrected, as two lists; empty when there is nothing."""
+        told = [*dict.fromkeys(self.directions), *(rule.text for rule in self.rules)]
+        told_text = _list("What the mailbox's owner has told you:", told)
+        return "\n".join(
+            [*told_text, *_list("Labels that the owner took off again; do not repeat it:", self.corrections)]
+        )
 
 
 NO_GUIDANCE = Guidance()
+
+
+def _list(title: str, lines: Sequence[str]) -> list[str]:
+    texts = [f"- {one_line(clean_text(line))[:LONGEST_RULE]}" for line in lines if line.strip()]
+    return ["", title, *texts] if texts else []
 
 
 @dataclass(frozen=True, slots=True)

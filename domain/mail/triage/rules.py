@@ -16,22 +16,31 @@ from domain.mail.triage.text_conditions import Text
 
 DEEPEST_CONDITION = 8
 MOST_CONDITIONS = 200
+MOST_ACTIONS = 20
+MOST_TIMEOUTS = 20
+"""Rules of one message that may run out of time; the rest is then passed over, for the job has other things to do."""
 _NESTING = ("conditions", "condition")
 
 
+Route = Annotated[str, StringConstraints(pattern=r"^agent:[a-z0-9][a-z0-9_-]{0,62}$")]
+"""Who takes the message over: `agent:` and the name of an agent's profile."""
+AGENT = "agent:"
+
+
 class RuleDecision(BaseModel):
-    """What a rule decides: a class, actions, or both. Without a class the later tiers still classify the mail."""
+    """What a rule decides: a class, actions, a route, or several. Without a class the later tiers still classify."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     classification: Classification | None = None
     needs_reply: bool = False
-    actions: Annotated[tuple[RequestedAction, ...], Field(max_length=20)] = ()
+    actions: Annotated[tuple[RequestedAction, ...], Field(max_length=MOST_ACTIONS)] = ()
+    route: Route | None = None
 
     @model_validator(mode="after")
     def _decides_something(self) -> Self:
-        if self.classification is None and not self.actions:
-            raise ValueError("decides nothing: give a classification or an action")
+        if self.classification is None and not self.actions and self.route is None:
+            raise ValueError("decides nothing: give a classification, an action or a route")
         if self.needs_reply and self.classification is not Classification.NEEDS_RESPONSE:
             raise ValueError("needs_reply goes with the classification needs_response")
         return self
@@ -74,12 +83,18 @@ class Rule(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class RuleMatch:
-    """What the matching rules decided together: the first class wins, actions add up in order."""
+    """What the matching rules decided together: the first class and the first route win, actions add up in order."""
 
     rule_ids: tuple[str, ...]
     classification: Classification | None
     needs_reply: bool
     actions: tuple[RequestedAction, ...]
+    route: str | None = None
+
+    @property
+    def agent(self) -> str | None:
+        """The name of the agent's profile that the message is routed to, if a rule routes it."""
+        return None if self.route is None else self.route.removeprefix(AGENT)
 
     def decision(self) -> Decision | None:
         """The match as a decision, as sure as can be; None when no rule gave a class."""
@@ -119,12 +134,17 @@ def evaluate_all(rules: Iterable[Rule], facts: MailFacts) -> Evaluation:
     """
     matched: list[Rule] = []
     skipped: list[tuple[str, str]] = []
+    timeouts = 0
     for rule in sorted(rules, key=_order):
         if not rule.enabled:
+            continue
+        if timeouts >= MOST_TIMEOUTS:
+            skipped.append((rule.rule_id, f"{MOST_TIMEOUTS} rules before it ran out of time"))
             continue
         try:
             matches = rule.condition.matches(facts)
         except TimeoutError:
+            timeouts += 1
             skipped.append((rule.rule_id, "a pattern ran out of time"))
             continue
         if matches and rule.sends and not facts.message.dmarc_passed(facts.trusted_hosts):
@@ -150,6 +170,7 @@ def _merge(matched: list[Rule]) -> RuleMatch | None:
         classification=deciding.classification if deciding else None,
         needs_reply=deciding.needs_reply if deciding else False,
         actions=tuple(dict.fromkeys(action for rule in matched for action in rule.decision.actions)),
+        route=next((rule.decision.route for rule in matched if rule.decision.route is not None), None),
     )
 
 

@@ -8,6 +8,13 @@ from pydantic import AfterValidator, StringConstraints
 LONGEST_PATTERN = 500
 LONGEST_SEARCHED = 100_000
 SECONDS_PER_SEARCH = 0.1
+PROBED = 2_000
+"""Letters of a text that a new pattern is tried on. A pattern that tries each way to split a text runs out of its time
+with some thirty letters. One whose time grows by the square passes, and is bounded at each search."""
+SECONDS_PER_PROBE = 0.2
+_PROBED_LETTERS = 8
+ODD = "\N{SNOWMAN}"
+"""A character that few patterns ask for."""
 
 
 def _compilable(pattern: str) -> str:
@@ -26,3 +33,24 @@ def found_in(pattern: str, text: str, seconds: float = SECONDS_PER_SEARCH) -> bo
     """Whether the pattern occurs, letter case aside, in the first 100,000 characters; raises TimeoutError."""
     compiled = regex.compile(pattern, regex.IGNORECASE)
     return compiled.search(text[:LONGEST_SEARCHED], timeout=seconds) is not None
+
+
+def runs_away(pattern: str) -> bool:
+    """Whether a pattern needs too long on a text made to be hard for it: long runs of its own letters that end oddly.
+
+    For patterns that are about to be saved. What passes is still bounded at every search.
+    """
+    letters = "".join(dict.fromkeys(one for one in pattern if one.isalnum() or one in " -_@."))[:_PROBED_LETTERS]
+    seeds = [letters, *letters, "a", "0", " "]
+    # The pattern's own letters stand at the end: without a letter that it asks for, the search would not even begin.
+    ends = (ODD, f"{ODD}{pattern}")
+    runs = ((seed * PROBED)[:PROBED] for seed in dict.fromkeys(seeds) if seed)
+    return any(_takes_long(pattern, f"{run}{end}") for run in runs for end in ends)
+
+
+def _takes_long(pattern: str, text: str) -> bool:
+    try:
+        found_in(pattern, text, SECONDS_PER_PROBE)
+    except TimeoutError:
+        return True
+    return False

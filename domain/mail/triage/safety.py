@@ -14,6 +14,11 @@ Doubt = tuple[bool, str]
 _RANK = {Danger.SAFE: 0, Danger.REVERSIBLE: 1, Danger.DANGEROUS: 2}
 
 
+def danger_rank(danger: Danger) -> int:
+    """0 for safe, more for worse."""
+    return _RANK[danger]
+
+
 @dataclass(frozen=True, slots=True)
 class SafetyPolicy:
     """When a person is asked before an action. Dangerous actions wait whatever the policy says."""

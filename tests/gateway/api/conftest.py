@@ -41,8 +41,21 @@ class Client:
         return ask(f"{self.url}{path}", headers=self._headers(headers))
 
     def post(self, path: str, document: object = None, headers: Mapping[str, str] | None = None) -> HttpAnswer:
+        return self._send("POST", path, document, headers)
+
+    def put(self, path: str, document: object = None) -> HttpAnswer:
+        return self._send("PUT", path, document)
+
+    def patch(self, path: str, document: object = None) -> HttpAnswer:
+        return self._send("PATCH", path, document)
+
+    def delete(self, path: str) -> HttpAnswer:
+        return self._send("DELETE", path, None)
+
+    def _send(self, verb: str, path: str, document: object, headers: Mapping[str, str] | None = None) -> HttpAnswer:
         body = b"" if document is None else json.dumps(document).encode()
-        return ask(f"{self.url}{path}", body, {"Content-Type": "application/json"} | self._headers(headers))
+        typed = {"Content-Type": "application/json"} | self._headers(headers)
+        return ask(f"{self.url}{path}", body, typed, verb)
 
     def _headers(self, more: Mapping[str, str] | None) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.key}", **(more or {})}

@@ -6,9 +6,9 @@ from domain.mail.correspondence import LabelRole
 from domain.mail.mailbox import MailboxLabel
 from domain.mail.triage.rules import parse_rule
 from storage.accounts import labels
-from storage.mail import rules
-from storage.mail.rules import Reach
 from storage.postgres.database import Database
+from storage.rules import rules
+from storage.rules.rules import Reach
 from tests.doubles.mail_factories import make_account
 
 INBOX = MailboxLabel("INBOX", "INBOX", "system")

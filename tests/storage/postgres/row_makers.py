@@ -75,6 +75,13 @@ ROW_MAKERS = {
     "decisions": """
         insert into decisions (id, org_id, account_id, gmail_message_id, source, classification, confidence, rationale)
         values (%(decision)s, %(org)s, %(account)s, 'm1', 'llm', 'fyi', 0.5, 'x')""",
+    "safety_policies": """
+        insert into safety_policies (org_id, account_id, confidence_floor, approve_from, updated_by)
+        values (%(org)s, %(account)s, 0.5, 'safe', 'x')""",
+    "label_corrections": """
+        insert into label_corrections (org_id, account_id, gmail_message_id, decision_id, gmail_label_id,
+                                       classification)
+        values (%(org)s, %(account)s, 'm1', %(decision)s, 'Label_1', 'fyi')""",
     "actions": """
         insert into actions (id, org_id, account_id, gmail_message_id, decision_id, kind, danger, state)
         values (%(action)s, %(org)s, %(account)s, 'm1', %(decision)s, 'archive', 'reversible', 'queued')""",

@@ -6,8 +6,8 @@ from domain.mail.correspondence import EmailState, LabelRole, label_name
 from domain.mail.triage.prompts import RuleScope
 from domain.mail.triage.rules import Rule, parse_rule
 from storage.accounts import labels
-from storage.mail import rules
-from storage.mail.rules import Reach
+from storage.rules import rules
+from storage.rules.rules import Reach
 from tests.doubles.mail_environment import MailEnvironment
 from tests.sandbox.sdk import gmail_users
 

@@ -143,6 +143,10 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     ("decision", {"decision": {"actions": [{"kind": "forward"}]}}),
     ("decision", {"decision": {"actions": [{"kind": "archive", "recipient": "a@example.org"}]}}),
     ("decision", {"decision": {"classification": "fyi", "needs_reply": True}}),
+    ("decision", {"decision": {"route": "bookkeeper"}}),
+    ("decision", {"decision": {"route": "agent:"}}),
+    ("decision", {"decision": {"route": "agent:Book keeper"}}),
+    ("decision", {"decision": {"route": "agent:" + "a" * 64}}),
     ("surprise", {"surprise": 1}),
 ]
 
@@ -195,3 +199,23 @@ def test_a_rule_that_sends_needs_a_proven_sender(results: str, matched: bool) ->
 def test_a_rule_survives_json() -> None:
     original = rule({"kind": "all", "conditions": [{"kind": "not", "condition": {"kind": "label", "label_id": "x"}}]})
     assert parse_rule(original.model_dump(mode="json")) == original
+
+
+def test_the_first_matching_route_wins_and_names_the_agent() -> None:
+    routed = [
+        rule({"kind": "subject"}, rule_id=name, priority=place, stop=False, decision=decision)
+        for place, (name, decision) in enumerate(
+            [
+                ("star", {"actions": [{"kind": "star"}]}),
+                ("one", {"route": "agent:one"}),
+                ("two", {"route": "agent:two"}),
+            ]
+        )
+    ]
+    match = evaluate(routed, MESSAGE)
+    assert match is not None
+    assert (match.route, match.agent) == ("agent:one", "one")
+    assert match.decision() is None, "a route leaves the class to the later tiers"
+    unrouted = evaluate(routed[:1], MESSAGE)
+    assert unrouted is not None
+    assert (unrouted.route, unrouted.agent) == (None, None)

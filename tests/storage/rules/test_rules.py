@@ -10,9 +10,9 @@ from domain.jobs.failures import Gone
 from domain.mail.parsing.parsed_message import Address
 from domain.mail.triage.prompts import RuleScope
 from domain.mail.triage.rules import Rule, parse_rule
-from storage.mail import rules
-from storage.mail.rules import Reach
 from storage.postgres.database import Database
+from storage.rules import rules
+from storage.rules.rules import Reach
 from tests.doubles.mail_factories import make_account
 
 ADA = Address("Ada", "Ada@Example.org")

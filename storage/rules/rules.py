@@ -7,6 +7,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from domain.jobs.failures import Gone, Invalid
+from domain.jobs.job import JsonObject
 from domain.mail.parsing.parsed_message import Address
 from domain.mail.triage.prompts import Guidance, LanguageRule, RuleScope, rules_in_scope
 from domain.mail.triage.rules import Rule, parse_rule
@@ -33,7 +34,7 @@ class Reach:
 
 def add(tx: Transaction, org_id: UUID, rule: Rule, *, account_id: UUID | None = None) -> UUID:
     """Save a checked rule of an account or, without one, of the org. The rule's own id and scope are not kept."""
-    definition = rule.model_dump(mode="json", include={"condition", "decision", "stop"}, exclude_none=True)
+    definition = definition_of(rule)
     columns = {"name": rule.name, "priority": rule.priority, "enabled": rule.enabled}
     rows = tx.run("add_rule", org_id=org_id, account_id=account_id, definition=Jsonb(definition), **columns)
     return _made(rows, org_id)
@@ -45,9 +46,9 @@ def of_account(tx: Transaction, account_id: UUID, *, disabled_too: bool = False)
     broken: list[tuple[UUID, str]] = []
     for row in tx.run("list_rules", account_id=account_id, disabled_too=disabled_too):
         try:
-            rules.append(_rule(row))
+            rules.append(rule_of(row))
         except Invalid as error:
-            broken.append((row.id, error.reason))
+            broken.append((row.rule_id, error.reason))
     return StoredRules(tuple(rules), tuple(broken))
 
 
@@ -86,8 +87,14 @@ def guidance(tx: Transaction, account_id: UUID, sender: Address | None) -> Guida
     )
 
 
-def _rule(row: Row) -> Rule:
-    facts = {"rule_id": str(row.id), "name": row.name, "priority": row.priority, "enabled": row.enabled}
+def definition_of(rule: Rule) -> JsonObject:
+    """What is stored of a rule as a document; the rest has columns."""
+    return rule.model_dump(mode="json", include={"condition", "decision", "stop"}, exclude_none=True)
+
+
+def rule_of(row: Row) -> Rule:
+    """The rule in a row that has the columns of `list_rules.sql`; raises `Invalid`."""
+    facts = {"rule_id": str(row.rule_id), "name": row.name, "priority": row.priority, "enabled": row.enabled}
     scope = "org" if row.account_id is None else "account"
     return parse_rule({**row.definition, **facts, "scope": scope, "disabled_reason": row.disabled_reason})
 

@@ -1,0 +1,1 @@
+"""Commands about what owners say of their mail: rules, directions, labels, settings."""

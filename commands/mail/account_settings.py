@@ -1,0 +1,158 @@
+"""`celery -A tasks accounts settings`, `safety`, `corrections` and `disconnect`."""
+
+from typing import Any
+
+import click
+
+from commands.answers import json_option, operator, operator_option, show_document, show_rows
+from commands.mail.places import account_of, org_option, place_of
+from domain.jobs.failures import Conflict, Invalid
+from domain.mail.account_settings import MODEL_MAY_ASK, parse_settings
+from domain.mail.actions.kinds import Danger
+from domain.mail.actions.requested_action import KINDS
+from engine.process.runtime import runtime
+from storage.accounts import accounts as stored
+from storage.operators import operator_actions
+from storage.rules import corrections as kept
+from storage.rules import owner_settings, safety
+
+LONGEST_REASON = 500
+NONE = "none"
+CORRECTION = ("at", "label", "moved_to", "classification", "sender", "message_id")
+account_argument = click.argument("account")
+
+
+@click.command("settings")
+@account_argument
+@click.option("--label-parent", help="The label under which ours are made.")
+@click.option("--send-allowed/--no-send-allowed", default=None, help="Whether an agent gets a tool that sends.")
+@click.option("--agent-enabled/--no-agent-enabled", default=None, help="Whether messages may be routed to agents.")
+@click.option(
+    "--model-action",
+    "model_actions",
+    multiple=True,
+    type=click.Choice([*(kind.value for kind in MODEL_MAY_ASK), NONE]),
+    help="An action that the classifying model may ask for; may be repeated, and takes the place of what was set.",
+)
+@operator_option
+@json_option
+def settings(  # noqa: PLR0913, PLR0917 - one parameter per option
+    account: str,
+    label_parent: str | None,
+    send_allowed: bool | None,  # noqa: FBT001 - a flag of the command line
+    agent_enabled: bool | None,  # noqa: FBT001 - a flag of the command line
+    model_actions: tuple[str, ...],
+    operator_name: str,
+    as_json: bool,  # noqa: FBT001 - a flag of the command line
+) -> None:
+    """Show a mailbox's settings, or change those that are given."""
+    given: dict[str, Any] = {
+        "label_parent": label_parent,
+        "send_allowed": send_allowed,
+        "agent_enabled": agent_enabled,
+        "model_actions": [one for one in model_actions if one != NONE] if model_actions else None,
+    }
+    changes = {name: value for name, value in given.items() if value is not None}
+    with runtime().database.ledger() as tx:
+        found = account_of(tx, account)
+        if changes:
+            owner_settings.change_settings(tx, found.org_id, found.account_id, parse_settings(changes))
+            facts = {"account_id": str(found.account_id), **changes}
+            operator_actions.record(tx, "account.set", facts, by=operator(operator_name), org_id=found.org_id)
+        document = owner_settings.settings_of(tx, found.account_id)
+    show_document("settings", document, as_json=as_json)
+
+
+@click.command("safety")
+@click.argument("account", required=False)
+@org_option
+@click.option("--confidence-floor", type=float, help="A decision less sure than this waits for a person: 0 to 1.")
+@click.option(
+    "--always-approve",
+    multiple=True,
+    type=click.Choice([*KINDS, NONE]),
+    help="An action that waits every time; may be repeated, and takes the place of what was set.",
+)
+@click.option(
+    "--approve-from",
+    type=click.Choice([danger.value for danger in Danger]),
+    help="Actions of this danger or more wait; dangerous ones wait whatever is said here.",
+)
+@click.option("--default", "to_default", is_flag=True, help="Remove the policy: the org's holds, or the default.")
+@operator_option
+@json_option
+def safety_policy(  # noqa: PLR0913, PLR0917 - one parameter per option
+    account: str | None,
+    org: str | None,
+    confidence_floor: float | None,
+    always_approve: tuple[str, ...],
+    approve_from: str | None,
+    to_default: bool,  # noqa: FBT001 - a flag of the command line
+    operator_name: str,
+    as_json: bool,  # noqa: FBT001 - a flag of the command line
+) -> None:
+    """Show when a person is asked before an action, of a mailbox or of an org, or change what is given.
+
+    Where a mailbox and its org both have a policy, the stricter part of each holds.
+    """
+    given: dict[str, Any] = {
+        "confidence_floor": confidence_floor,
+        "always_approve": [one for one in always_approve if one != NONE] if always_approve else None,
+        "approve_from": approve_from,
+    }
+    changes = {name: value for name, value in given.items() if value is not None}
+    if changes and to_default:
+        raise Invalid("default", "goes with no other option")
+    by = operator(operator_name)
+    with runtime().database.ledger() as tx:
+        place = place_of(tx, account, org)
+        facts = {"account_id": place.account_id and str(place.account_id), **changes}
+        if changes:
+            owner_settings.change_policy(tx, place.org_id, place.account_id, changes, by=by.actor_id)
+            operator_actions.record(tx, "safety.set", facts, by=by, org_id=place.org_id)
+        elif to_default and safety.remove(tx, place.org_id, place.account_id):
+            operator_actions.record(tx, "safety.removed", facts, by=by, org_id=place.org_id)
+        rows = [one for one in safety.listed(tx, place.org_id) if one.account_id in {None, place.account_id}]
+        holds = owner_settings.settings_of(tx, place.account_id)["safety"] if place.account_id else None
+    show_document("safety", {"holds": holds, "saved": [_saved(one) for one in rows]}, as_json=as_json)
+
+
+@click.command("corrections")
+@account_argument
+@click.option("--limit", type=click.IntRange(1, 1_000), default=100, show_default=True)
+@json_option
+def list_corrections(account: str, limit: int, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
+    """List the labels of ours that the owner took off in the last 90 days; the model is told of them."""
+    process = runtime()
+    with process.database.ledger() as tx:
+        found = kept.recent(tx, account_of(tx, account).account_id, now=process.clock(), limit=limit)
+    show_rows(found, CORRECTION, as_json=as_json)
+
+
+@click.command("disconnect")
+@account_argument
+@click.option("--reason", required=True, help="Why; it is shown with the account.")
+@operator_option
+@json_option
+def disconnect(account: str, reason: str, operator_name: str, as_json: bool) -> None:  # noqa: FBT001 - a flag
+    """Forget a mailbox's tokens and watch: its jobs fail from now on. Mail, rules and records stay.
+
+    `accounts add` connects it again. Google keeps the consent until its owner withdraws it there.
+    """
+    if not reason.strip() or len(reason) > LONGEST_REASON:
+        raise Invalid("reason", f"must have 1 to {LONGEST_REASON} characters")
+    with runtime().database.ledger() as tx:
+        found = account_of(tx, account)
+        if not stored.disconnect(tx, found.account_id, reason):
+            raise Conflict("the account is disconnected already")
+        facts = {"account_id": str(found.account_id), "reason": reason}
+        operator_actions.record(tx, "account.disconnected", facts, by=operator(operator_name), org_id=found.org_id)
+    show_document("account", facts | {"email": found.email, "status": "disconnected"}, as_json=as_json)
+
+
+def _saved(policy: safety.StoredPolicy) -> dict[str, Any]:
+    return {
+        "account_id": policy.account_id and str(policy.account_id),
+        **policy.document(),
+        "updated_by": policy.updated_by,
+    }

@@ -1,0 +1,51 @@
+"""Which mailbox, and which org, an operator means."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+import click
+
+from domain.jobs.failures import Gone, Invalid
+from storage.accounts import accounts
+from storage.accounts.accounts import Account
+from storage.ledger import orgs
+from storage.postgres.database import Transaction
+
+account_option = click.option("--account", help="A mailbox: its id or address.")
+org_option = click.option("--org", help="The whole org: its id or name.")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A mailbox, or a whole org."""
+
+    org_id: UUID
+    account: Account | None = None
+
+    @property
+    def account_id(self) -> UUID | None:
+        """The mailbox's id, if one is meant."""
+        return self.account.account_id if self.account else None
+
+
+def place_of(tx: Transaction, account: str | None, org: str | None) -> Place:
+    """What the options name; raises `Invalid` unless exactly one is given."""
+    if (account is None) == (org is None):
+        raise Invalid("account", "give one mailbox with --account, or a whole org with --org")
+    if org is not None:
+        return Place(orgs.find(tx, org))
+    found = account_of(tx, str(account))
+    return Place(found.org_id, found)
+
+
+def account_of(tx: Transaction, text: str) -> Account:
+    """The mailbox of that id or address; raises `Gone`, or `Invalid` where two orgs have connected the address."""
+    try:
+        return accounts.get(tx, UUID(text))
+    except ValueError:
+        found = accounts.by_email(tx, text.lower())
+    if not found:
+        raise Gone(f"there is no account {text}")
+    if len(found) > 1:
+        raise Invalid("account", f"several orgs have connected {text}; give the id")
+    return found[0]

@@ -1,0 +1,36 @@
+"""Labels in rules: people write names, rules keep ids, for names change."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from domain.mail.mailbox import MailboxLabel
+from domain.mail.rule_language.misfits import Path, misfit
+
+
+@dataclass(frozen=True, slots=True)
+class LabelNames:
+    """The labels that a rule may name, by id and by name; letter case does not count in names."""
+
+    by_id: Mapping[str, str]
+    by_name: Mapping[str, str]
+    any_id: bool = False
+    """Take every text for an id."""
+
+    @classmethod
+    def of(cls, labels: Iterable[MailboxLabel]) -> "LabelNames":
+        """From an account's labels."""
+        known = list(labels)
+        return cls({one.label_id: one.name for one in known}, {one.name.casefold(): one.label_id for one in known})
+
+    def id_of(self, text: str, path: Path) -> str:
+        """The id of a label, given by id or name."""
+        if self.any_id or text in self.by_id:
+            return text
+        found = self.by_name.get(text.casefold())
+        if found is None:
+            raise misfit(path, f"names no label of the account: {text[:60]!r}")
+        return found
+
+
+AS_GIVEN = LabelNames({}, {}, any_id=True)
+"""Where no account is known, as when a rule is written back: labels are given by id."""

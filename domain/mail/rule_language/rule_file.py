@@ -1,0 +1,123 @@
+"""Rules as files and as JSON documents: one rule, a list of rules, or `rules:` with a list."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
+
+import yaml
+
+from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
+from domain.mail.rule_language.misfits import (
+    MOST_SHOWN,
+    Misfit,
+    MisfitError,
+    Misfits,
+    Path,
+    RefusedRules,
+    as_field,
+    as_pointer,
+    misfit,
+)
+from domain.mail.rule_language.rule_words import WrittenRule, read_rule, write_rule
+from domain.mail.rule_language.yaml_source import UnreadableYaml, read_yaml
+
+MOST_RULES_AT_ONCE = 500
+_FIRST_LETTER = " "
+
+Read = TypeVar("Read")
+
+
+def read_rule_file(data: bytes, name: str, labels: LabelNames = AS_GIVEN) -> tuple[WrittenRule, ...]:
+    """The rules of a YAML file; each mistake names file, line, column, field and reason. Raises `RefusedRules`.
+
+    With an account's `labels`, labels may be given by name, and only those may be named.
+    """
+    try:
+        source = read_yaml(data)
+    except UnreadableYaml as error:
+        where = f"{name}:{error.mark.line}:{error.mark.column}"
+        field = as_field(error.path)
+        raise RefusedRules(field, f"{where}: {error.reason}", [f"{where}: {field}: {error.reason}"]) from None
+
+    def line(one: Misfit) -> tuple[str, str]:
+        mark = source.mark(one.path, key=one.about == "key")
+        return as_field(one.path), f"{name}:{mark.line}:{mark.column}"
+
+    return _all_or_nothing(lambda: _read(source.value, labels), line)
+
+
+def read_rule_document(value: object, labels: LabelNames = AS_GIVEN) -> tuple[WrittenRule, ...]:
+    """The rules of a JSON document; each mistake names its JSON pointer. Raises `RefusedRules`."""
+    return _all_or_nothing(lambda: _read(value, labels), lambda one: (as_pointer(one.path), ""))
+
+
+def write_rule_file(rules: Sequence[WrittenRule]) -> str:
+    """The rules as a YAML file that reads as the same rules."""
+    documents = {"rules": [write_rule(rule) for rule in rules]}
+    return yaml.safe_dump(documents, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _all_or_nothing(make: Callable[[], Read], place: Callable[[Misfit], tuple[str, str]]) -> Read:
+    try:
+        return make()
+    except MisfitError as error:
+        told = [(*place(one), one.reason) for one in error.misfits[:MOST_SHOWN]]
+    lines = [f"{where}: {field}: {reason}".removeprefix(": ") for field, where, reason in told]
+    field, where, reason = told[0]
+    raise RefusedRules(field, f"{where}: {reason}".removeprefix(": "), lines)
+
+
+def _read(value: object, labels: LabelNames) -> tuple[WrittenRule, ...]:
+    _refuse_controls(value)
+    items, path = _items(value)
+    if not items:
+        raise misfit(path, "holds no rule")
+    if len(items) > MOST_RULES_AT_ONCE:
+        raise misfit(path, f"holds more than {MOST_RULES_AT_ONCE} rules")
+    misfits, found = Misfits(), []
+    for here, one in items:
+        rule = misfits.attempt(partial(read_rule, one, here, labels))
+        found.append(rule)
+        if len(misfits.found) >= MOST_SHOWN:
+            break
+    misfits.check()
+    return tuple(rule for rule in found if rule is not None)
+
+
+def _items(value: object) -> tuple[list[tuple[Path, object]], Path]:
+    path: Path = ()
+    if isinstance(value, Mapping) and "rules" in value:
+        odd = [key for key in value if key != "rules"]
+        if odd:
+            raise misfit((str(odd[0]),), "is not known beside rules", "key")
+        value, path = value["rules"], ("rules",)
+        if not isinstance(value, list):
+            raise misfit(path, "must be a list of rules")
+    if isinstance(value, list):
+        return [((*path, place), one) for place, one in enumerate(value)], path
+    return ([] if value is None else [(path, value)]), path
+
+
+def _refuse_controls(value: object) -> None:
+    """Refuse characters that neither a person sees nor PostgreSQL keeps, before anything else reads the document."""
+    misfits = Misfits()
+    waiting: list[tuple[Path, object]] = [((), value)]
+    while waiting and len(misfits.found) < MOST_SHOWN:
+        path, one = waiting.pop()
+        if isinstance(one, Mapping):
+            for key, inner in one.items():
+                if not _printable(str(key)):
+                    misfits.add(path, "has a key with a control character")
+                waiting.append(((*path, str(key)), inner))
+        elif isinstance(one, list):
+            waiting.extend(((*path, place), inner) for place, inner in enumerate(one))
+        elif isinstance(one, str) and not _printable(one):
+            misfits.add(path, "holds a control character")
+    misfits.check()
+
+
+def _printable(text: str) -> bool:
+    return not any(
+        (one < _FIRST_LETTER and one not in "\n\t") or "\x7f" <= one <= "\x9f" or "\ud800" <= one <= "\udfff"
+        for one in text
+    )

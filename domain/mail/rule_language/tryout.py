@@ -1,0 +1,104 @@
+"""Tries a rule on a past message: whether it would have matched, what it would have done, and why not."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from domain.mail.rule_language.condition_texts import write_condition
+from domain.mail.rule_language.misfits import Path, as_field
+from domain.mail.triage.classification import Classification, Decision, DecisionSource
+from domain.mail.triage.conditions import All, AnyOf, Condition, Not
+from domain.mail.triage.mail_facts import MailFacts
+from domain.mail.triage.rules import Rule, RuleMatch, evaluate_all
+from domain.mail.triage.safety import CheckedAction, SafetyEnforcer
+from domain.mail.triage.tiers import complete, decide_without_model
+
+LONGEST_REASON = 300
+BY_MODEL = "the model decides the class; where it is less sure than the policy asks, the actions wait"
+
+
+@dataclass(frozen=True, slots=True)
+class TriedRule:
+    """What a rule would have done with one message. Nothing of it is done."""
+
+    matched: bool
+    """Whether the rule's conditions hold, and it was not passed over."""
+    acts: bool
+    """Whether the rule would have had a say: another rule may come first and stop."""
+    reason: str
+    """Why it does not match, or does not act; empty where it simply acts."""
+    classification: Classification | None = None
+    """The class that the message would have got; None where only the model could tell."""
+    actions: tuple[CheckedAction, ...] = ()
+    """The rule's own actions, each with the verdict of the safety policy."""
+    route: str | None = None
+    note: str = ""
+
+
+def try_rule(rule: Rule, others: Sequence[Rule], facts: MailFacts, safety: SafetyEnforcer) -> TriedRule:
+    """Try a rule among the account's other rules, as if it were on. Raises nothing and changes nothing."""
+    tried = rule.model_copy(update={"enabled": True, "disabled_reason": None})
+    alone = evaluate_all([tried], facts)
+    if alone.match is None:
+        if alone.skipped:
+            return TriedRule(matched=False, acts=False, reason=f"it is passed over: {alone.skipped[0][1]}")
+        return TriedRule(matched=False, acts=False, reason=why_not(tried.condition, facts))
+    together = evaluate_all([*(one for one in others if one.rule_id != rule.rule_id), tried], facts).match
+    if together is None or tried.rule_id not in together.rule_ids:
+        return TriedRule(matched=True, acts=False, reason=_who_stops(together, others))
+    return _act(tried, together, facts, safety)
+
+
+def why_not(condition: Condition, facts: MailFacts, path: Path = ("when",)) -> str:
+    """The first condition that does not hold, with its place."""
+    try:
+        return f"{_obstacle(condition, facts, path)} does not hold"[:LONGEST_REASON]
+    except TimeoutError:
+        return "a pattern ran out of time"
+
+
+def _act(rule: Rule, match: RuleMatch, facts: MailFacts, safety: SafetyEnforcer) -> TriedRule:
+    decided = decide_without_model(facts.automation, match)
+    decision = complete(decided or _by_model(match), match, facts.automation)
+    own = set(rule.decision.actions)
+    return TriedRule(
+        matched=True,
+        acts=True,
+        reason="",
+        classification=None if decided is None else decision.classification,
+        actions=tuple(one for one in safety.check(decision) if one.action in own),
+        route=match.route if match.route == rule.decision.route else None,
+        note=_note(rule, decided, decision),
+    )
+
+
+def _by_model(match: RuleMatch) -> Decision:
+    """What the model might decide, as sure as can be: what waits even then, waits for certain."""
+    return Decision(DecisionSource.LLM, Classification.FYI, 1.0, "not asked", actions=match.actions)
+
+
+def _note(rule: Rule, decided: Decision | None, decision: Decision) -> str:
+    if decided is None:
+        return BY_MODEL
+    wanted = rule.decision.classification
+    if wanted is not None and decision.classification is not wanted:
+        return f"the class is {decision.classification}, not {wanted}: {decided.rationale}"[:LONGEST_REASON]
+    if rule.decision.needs_reply and not decision.needs_reply:
+        return "no reply is drafted: the mail is automated"
+    return ""
+
+
+def _who_stops(match: RuleMatch | None, others: Sequence[Rule]) -> str:
+    last = match.rule_ids[-1] if match else ""
+    name = next((one.name for one in others if one.rule_id == last), last)
+    return f"the rule {name!r} comes first and stops"[:LONGEST_REASON]
+
+
+def _obstacle(condition: Condition, facts: MailFacts, path: Path) -> str:
+    """Bounded by a rule's depth; each pattern in it by its own time."""
+    if isinstance(condition, All):
+        place, first = next((n, one) for n, one in enumerate(condition.conditions) if not one.matches(facts))
+        return _obstacle(first, facts, (*path, "all", place))
+    word = "not" if isinstance(condition, Not) else "any" if isinstance(condition, AnyOf) else ""
+    here = (*path, word) if word else path
+    return f"{as_field(here)}: {json.dumps(write_condition(condition), ensure_ascii=False)[:200]}"

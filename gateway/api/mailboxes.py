@@ -1,0 +1,266 @@
+"""`/v1/accounts/{account_id}/…` and `/v1/safety`: labels, settings, safety policy, corrections, disconnection."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, Field
+
+from domain.jobs.failures import Conflict, Invalid
+from domain.jobs.job import ActorType, JsonObject, Origin
+from domain.mail.account_settings import parse_settings
+from domain.mail.label_description import parse_description
+from domain.mail.triage.safety_policy import PolicyDocument
+from gateway.api.documents import takes
+from gateway.api.reasons import Reason, read_body
+from gateway.api.rule_models import Removed
+from gateway.bodies import JsonBody
+from gateway.callers import Operator, Reader, Writer
+from gateway.problems import problems
+from gateway.request_ids import origin_of
+from gateway.resources import resources_of
+from storage.access.api_keys import Caller
+from storage.accounts import accounts, labels
+from storage.operators import operator_actions
+from storage.postgres.database import Transaction
+from storage.rules import corrections, owner_settings, safety
+
+router = APIRouter(prefix="/v1", tags=["mailboxes"])
+
+DEFAULT_REASON = "asked for over HTTP"
+LONGEST_REASON = 500
+
+
+class LabelView(BaseModel):
+    """A label of a mailbox."""
+
+    label_id: str
+    name: str
+    kind: Literal["system", "user"]
+    role: str | None = Field(description="What the label means to us, for those that we made.")
+    for_classifier: bool = Field(description="Whether the model may put mail under it.")
+    description: str = Field(description="What belongs under it, as the model is told.")
+
+
+class LabelList(BaseModel):
+    """A mailbox's labels as Gmail last listed them."""
+
+    labels: list[LabelView]
+
+
+class SettingsView(BaseModel):
+    """A mailbox's settings."""
+
+    account_id: UUID
+    label_parent: str
+    send_allowed: bool
+    agent_enabled: bool
+    model_actions: list[str]
+    safety: PolicyDocument = Field(description="The policy that holds, from the mailbox's own and its org's.")
+
+
+class CorrectionView(BaseModel):
+    """A label of ours that the owner took off."""
+
+    message_id: str
+    sender: str | None
+    label: str
+    moved_to: str | None = Field(description="The label that came in its place.")
+    classification: str
+    at: datetime
+
+
+class CorrectionList(BaseModel):
+    """Corrections of the last 90 days, the latest first."""
+
+    corrections: list[CorrectionView]
+
+
+class DisconnectedAccount(BaseModel):
+    """A mailbox whose tokens are forgotten."""
+
+    account_id: UUID
+    status: Literal["disconnected"]
+
+
+@router.get(
+    "/accounts/{account_id}/labels", responses=problems(401, 403, 404, 422, 429, 503), operation_id="list_labels"
+)
+def list_labels(request: Request, caller: Reader, account_id: UUID) -> LabelList:
+    """List a mailbox's labels, with what their owner says of them."""
+    with resources_of(request).database.tenant(caller.org_id) as tx:
+        accounts.get(tx, account_id)
+        found = labels.list_all(tx, account_id)
+    return LabelList(labels=[LabelView(**one.line()) for one in found])
+
+
+@router.patch(
+    "/accounts/{account_id}/labels/{label_id}",
+    responses=problems(401, 403, 404, 408, 413, 415, 422, 429, 503),
+    operation_id="describe_label",
+    openapi_extra=takes("LabelDescription"),
+)
+def describe_label(request: Request, caller: Writer, account_id: UUID, label_id: str, document: JsonBody) -> LabelView:
+    """Say what a label is for, and whether the model may use it."""
+    change = parse_description(_object(document))
+    with _writing(request, caller, account_id) as tx:
+        after = labels.change_description(tx, account_id, label_id, change)
+        facts = {"account_id": str(account_id), "label_id": label_id, **change.model_dump(exclude_none=True)}
+        _record(tx, request, caller, "label.described", facts)
+    return LabelView(**after.line())
+
+
+@router.get(
+    "/accounts/{account_id}/settings", responses=problems(401, 403, 404, 422, 429, 503), operation_id="read_settings"
+)
+def read_settings(request: Request, caller: Reader, account_id: UUID) -> SettingsView:
+    """Look at a mailbox's settings and the safety policy that holds for it."""
+    with resources_of(request).database.tenant(caller.org_id) as tx:
+        return SettingsView(**owner_settings.settings_of(tx, account_id))
+
+
+@router.patch(
+    "/accounts/{account_id}/settings",
+    responses=problems(401, 403, 404, 408, 413, 415, 422, 429, 503),
+    operation_id="change_settings",
+    openapi_extra=takes("SettingsChange"),
+)
+def change_settings(request: Request, caller: Operator, account_id: UUID, document: JsonBody) -> SettingsView:
+    """Change some of a mailbox's settings."""
+    change = parse_settings(_object(document))
+    with _writing(request, caller, account_id) as tx:
+        owner_settings.change_settings(tx, caller.org_id, account_id, change)
+        _record(tx, request, caller, "account.set", {"account_id": str(account_id), **change.changes()})
+        return SettingsView(**owner_settings.settings_of(tx, account_id))
+
+
+@router.patch(
+    "/accounts/{account_id}/safety",
+    responses=problems(401, 403, 404, 408, 413, 415, 422, 429, 503),
+    operation_id="change_account_safety",
+    openapi_extra=takes("PolicyDocument"),
+)
+def change_account_safety(request: Request, caller: Operator, account_id: UUID, document: JsonBody) -> PolicyDocument:
+    """Change when a person is asked before an action on a mailbox. Where its org has a policy, the stricter holds."""
+    return _change_policy(request, caller, account_id, _object(document))
+
+
+@router.delete(
+    "/accounts/{account_id}/safety",
+    responses=problems(401, 403, 404, 422, 429, 503),
+    operation_id="remove_account_safety",
+)
+def remove_account_safety(request: Request, caller: Operator, account_id: UUID) -> Removed:
+    """Remove the mailbox's own policy: its org's holds, or the default."""
+    return _remove_policy(request, caller, account_id)
+
+
+@router.get("/safety", responses=problems(401, 403, 404, 422, 429, 503), operation_id="read_safety")
+def read_safety(request: Request, caller: Reader) -> PolicyDocument:
+    """Look at the org's own safety policy; the default where none is saved."""
+    with resources_of(request).database.tenant(caller.org_id) as tx:
+        own = next((one for one in safety.listed(tx, caller.org_id) if one.account_id is None), None)
+    return PolicyDocument() if own is None else PolicyDocument.model_validate(own.document())
+
+
+@router.patch(
+    "/safety",
+    responses=problems(401, 403, 404, 408, 413, 415, 422, 429, 503),
+    operation_id="change_safety",
+    openapi_extra=takes("PolicyDocument"),
+)
+def change_safety(request: Request, caller: Operator, document: JsonBody) -> PolicyDocument:
+    """Change when a person is asked before an action, in all of the org's mailboxes."""
+    return _change_policy(request, caller, None, _object(document))
+
+
+@router.delete("/safety", responses=problems(401, 403, 404, 422, 429, 503), operation_id="remove_safety")
+def remove_safety(request: Request, caller: Operator) -> Removed:
+    """Remove the org's policy; each mailbox's own holds, or the default."""
+    return _remove_policy(request, caller, None)
+
+
+@router.get(
+    "/accounts/{account_id}/corrections",
+    responses=problems(401, 403, 404, 422, 429, 503),
+    operation_id="list_corrections",
+)
+def list_corrections(
+    request: Request, caller: Reader, account_id: UUID, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
+) -> CorrectionList:
+    """List the labels of ours that the owner took off in the last 90 days; the model is told of them."""
+    with resources_of(request).database.tenant(caller.org_id) as tx:
+        accounts.get(tx, account_id)
+        found = corrections.recent(tx, account_id, now=datetime.now(UTC), limit=limit)
+    return CorrectionList(corrections=[CorrectionView.model_validate(one, from_attributes=True) for one in found])
+
+
+@router.post(
+    "/accounts/{account_id}/disconnect",
+    responses=problems(401, 403, 404, 408, 409, 413, 415, 422, 429, 503),
+    operation_id="disconnect_account",
+    openapi_extra=takes("Reason", required=False),
+)
+def disconnect_account(request: Request, caller: Operator, account_id: UUID, document: JsonBody) -> DisconnectedAccount:
+    """Forget a mailbox's tokens and watch: its jobs fail from now on. Mail, rules and records stay.
+
+    409 when it is disconnected already. Google keeps the consent until the owner withdraws it there.
+    """
+    reason = read_body(Reason, document).reason or DEFAULT_REASON
+    if len(reason) > LONGEST_REASON:
+        raise Invalid("reason", f"has more than {LONGEST_REASON} characters")
+    with _writing(request, caller, account_id) as tx:
+        if not accounts.disconnect(tx, account_id, reason):
+            raise Conflict("the account is disconnected already")
+        _record(tx, request, caller, "account.disconnected", {"account_id": str(account_id), "reason": reason})
+    return DisconnectedAccount(account_id=account_id, status="disconnected")
+
+
+def _change_policy(
+    request: Request, caller: Caller, account_id: UUID | None, changes: Mapping[str, object]
+) -> PolicyDocument:
+    with _writing(request, caller, account_id) as tx:
+        by = _origin(request, caller)
+        policy = owner_settings.change_policy(tx, caller.org_id, account_id, changes, by=by.actor_id)
+        facts = {"account_id": account_id and str(account_id), **policy.model_dump(mode="json")}
+        _record(tx, request, caller, "safety.set", facts)
+    return policy
+
+
+def _remove_policy(request: Request, caller: Caller, account_id: UUID | None) -> Removed:
+    with _writing(request, caller, account_id) as tx:
+        removed = safety.remove(tx, caller.org_id, account_id)
+        if removed:
+            _record(tx, request, caller, "safety.removed", {"account_id": account_id and str(account_id)})
+    return Removed(removed=removed)
+
+
+@contextmanager
+def _writing(request: Request, caller: Caller, account_id: UUID | None) -> Iterator[Transaction]:
+    """A transaction that writes about a mailbox of the caller's org, beside the audit log's entry.
+
+    As the tenant first: an account of another org must look like none.
+    """
+    database = resources_of(request).database
+    if account_id is not None:
+        with database.tenant(caller.org_id) as tx:
+            accounts.get(tx, account_id)
+    with database.ledger() as tx:
+        yield tx
+
+
+def _object(document: Any) -> Mapping[str, object]:  # noqa: ANN401 - JSON may be anything
+    if not isinstance(document, dict):
+        raise Invalid("document", "is no JSON object")
+    return document
+
+
+def _record(tx: Transaction, request: Request, caller: Caller, event: str, facts: JsonObject) -> None:
+    operator_actions.record(tx, event, facts, by=_origin(request, caller), org_id=caller.org_id)
+
+
+def _origin(request: Request, caller: Caller) -> Origin:
+    return origin_of(request, str(caller.key_id), ActorType.API_KEY)

@@ -1,0 +1,1 @@
+"""What owners have said about their mail: rules, directions, safety policies, and what they corrected."""

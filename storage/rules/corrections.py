@@ -1,0 +1,31 @@
+"""What owners corrected: labels of ours that they took off again."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from domain.mail.triage.corrections import KEPT, MOST_READ, Correction, Removal
+from storage.postgres.database import Transaction
+
+
+def record(tx: Transaction, account_id: UUID, removals: Sequence[Removal], *, now: datetime) -> int:
+    """Keep the removals that correct a decision of ours, once each; how many were new."""
+    if not removals:
+        return 0
+    rows = tx.run(
+        "record_corrections",
+        account_id=account_id,
+        messages=[one.message_id for one in removals],
+        labels=[one.label_id for one in removals],
+        moved_to=[one.moved_to for one in removals],
+        since=now - KEPT,
+    )
+    return len(rows)
+
+
+def recent(tx: Transaction, account_id: UUID, *, now: datetime, limit: int = MOST_READ) -> tuple[Correction, ...]:
+    """The corrections that are young enough to be told, the latest first."""
+    rows = tx.run("list_corrections", account_id=account_id, since=now - KEPT, limit=limit)
+    return tuple(
+        Correction(row.message_id, row.sender, row.label, row.moved_to, row.classification, row.at) for row in rows
+    )

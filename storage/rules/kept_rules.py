@@ -1,0 +1,182 @@
+"""Rules of both kinds as their owners keep them: added, listed with the reason why one is off, mended, removed.
+
+Every statement here names the org, for the doors write as the ledger, beside the audit log's entry.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from domain.jobs.failures import Conflict, Forbidden, Gone, Invalid
+from domain.mail.rule_language.rule_words import ToldRule, WrittenRule, write_rule
+from domain.mail.triage.prompts import RuleScope
+from domain.mail.triage.rules import Rule
+from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
+from storage.rules import rules
+from storage.rules.rules import Reach, definition_of, rule_of
+
+MOST_KEPT = 1_000
+"""Rules of an org. Every message reads and tries those of its account."""
+
+LONGEST_REASON = 300
+"""Characters of why a rule is off."""
+
+RuleKind = Literal["when", "tell"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRule:
+    """A rule with how it stands. `rule` is None where what is stored can no longer be read; `broken` says why."""
+
+    rule_id: UUID
+    kind: RuleKind
+    account_id: UUID | None
+    name: str
+    enabled: bool
+    disabled_reason: str | None
+    label_ids: tuple[str, ...]
+    rule: WrittenRule | None
+    broken: str | None
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def document(self) -> Mapping[str, Any] | None:
+        """The rule as it is written."""
+        return None if self.rule is None else write_rule(self.rule)
+
+
+def add(tx: Transaction, org_id: UUID, account_id: UUID | None, written: Sequence[WrittenRule]) -> tuple[UUID, ...]:
+    """Save rules of an account or, without one, of the org; raises `Forbidden` above the number an org may keep."""
+    # Two doors at once must not both take the last place.
+    tx.raw("select pg_advisory_xact_lock(hashtextextended('postroom rules: ' || %(org)s, 0))", {"org": str(org_id)})
+    kept = int(tx.run("count_rules", org_id=org_id)[0].rules)
+    if kept + len(written) > MOST_KEPT:
+        raise Forbidden(f"an org keeps at most {MOST_KEPT} rules, and has {kept}")
+    return tuple(_add(tx, org_id, account_id, rule) for rule in written)
+
+
+def listed(
+    tx: Transaction,
+    org_id: UUID,
+    *,
+    account_id: UUID | None = None,
+    enabled: bool | None = None,
+    limit: int = MOST_KEPT,
+) -> tuple[KeptRule, ...]:
+    """An org's rules; with an account, those that apply to it."""
+    return _kept(tx, org_id, account_id=account_id, enabled=enabled, rule_id=None, limit=limit)
+
+
+def get(tx: Transaction, org_id: UUID, rule_id: UUID) -> KeptRule:
+    """One rule; raises `Gone` when the org has none of that id."""
+    found = _kept(tx, org_id, account_id=None, enabled=None, rule_id=rule_id, limit=1)
+    if not found:
+        raise Gone(f"there is no rule {rule_id}")
+    return found[0]
+
+
+def org_of(tx: Transaction, rule_id: UUID) -> UUID:
+    """Whose rule it is, for operators, who see every org's; raises `Gone`."""
+    rows = tx.run("find_org_of_rule", rule_id=rule_id)
+    if not rows:
+        raise Gone(f"there is no rule {rule_id}")
+    return UUID(str(rows[0].org_id))
+
+
+def mend(tx: Transaction, org_id: UUID, rule_id: UUID, written: WrittenRule) -> None:
+    """Put another rule of the same kind in the place of one; it is on again unless it says otherwise."""
+    kept = get(tx, org_id, rule_id)
+    values: dict[str, Any] = {"org_id": org_id, "rule_id": rule_id, "name": written.name, "enabled": written.enabled}
+    if isinstance(written, Rule) and kept.kind == "when":
+        tx.run("replace_rule", definition=Jsonb(definition_of(written)), priority=written.priority, **values)
+    elif isinstance(written, ToldRule) and kept.kind == "tell":
+        reach = _reach(written, kept.account_id)
+        columns = {"scope": str(reach.scope), "account_id": reach.account_id, "scope_ref": reach.ref}
+        tx.run("replace_llm_rule", content=written.content, label_ids=list(written.labels), **columns, **values)
+    else:
+        raise Invalid(
+            "rule", f"is of the other kind: {rule_id} begins with {kept.kind}; remove it, and add the new one"
+        )
+
+
+def turn(tx: Transaction, org_id: UUID, rule_id: UUID, *, on: bool, reason: str | None = None) -> None:
+    """Turn a rule on or off; raises `Gone`, and `Conflict` when a label that it names has vanished."""
+    kept = get(tx, org_id, rule_id)
+    if on and kept.broken is not None:
+        raise Conflict(f"the rule can no longer be read: {kept.broken}; replace it")
+    if on:
+        _refuse_vanished(tx, org_id, kept)
+    tx.run("turn_rule", org_id=org_id, rule_id=rule_id, enabled=on, reason=None if on else reason)
+
+
+def remove(tx: Transaction, org_id: UUID, rule_id: UUID) -> None:
+    """Remove a rule; raises `Gone`."""
+    if not tx.run("remove_rule", org_id=org_id, rule_id=rule_id):
+        raise Gone(f"there is no rule {rule_id}")
+
+
+def _refuse_vanished(tx: Transaction, org_id: UUID, kept: KeptRule) -> None:
+    ids = list(kept.label_ids)
+    gone = tx.run("find_vanished_labels", org_id=org_id, account_id=kept.account_id, ids=ids) if ids else ()
+    if gone:
+        names = ", ".join(f"{row.name or row.label_id!r}" for row in gone[:5])
+        raise Conflict(f"the rule names labels that are not there: {names}; replace it with one that names others")
+
+
+def _add(tx: Transaction, org_id: UUID, account_id: UUID | None, rule: WrittenRule) -> UUID:
+    if isinstance(rule, Rule):
+        return rules.add(tx, org_id, rule, account_id=account_id)
+    reach = _reach(rule, account_id)
+    made = rules.add_in_words(tx, org_id, reach, name=rule.name, content=rule.content, label_ids=rule.labels)
+    if not rule.enabled:
+        rules.switch_in_words(tx, made, enabled=False)
+    return made
+
+
+def _reach(rule: ToldRule, account_id: UUID | None) -> Reach:
+    """A global rule is the whole org's; one of an account needs one; the others go as far as the door says."""
+    if rule.scope is RuleScope.GLOBAL:
+        return Reach()
+    if rule.scope is RuleScope.ACCOUNT and account_id is None:
+        raise Invalid("for", "is account, but no account was named; name one, or write `for: global`")
+    return Reach(rule.scope, account_id, rule.ref)
+
+
+def _kept(
+    tx: Transaction, org_id: UUID, *, account_id: UUID | None, enabled: bool | None, rule_id: UUID | None, limit: int
+) -> tuple[KeptRule, ...]:
+    where = {"account_id": account_id, "enabled": enabled, "rule_id": rule_id, "limit": limit}
+    return tuple(_of(row) for row in tx.run("list_kept_rules", org_id=org_id, **where))
+
+
+def _of(row: Row) -> KeptRule:
+    rule, broken = _rule(row)
+    return KeptRule(
+        rule_id=row.rule_id,
+        kind=row.kind,
+        account_id=row.account_id,
+        name=row.name,
+        enabled=row.enabled,
+        disabled_reason=row.disabled_reason,
+        label_ids=tuple(row.label_ids),
+        rule=rule,
+        broken=broken,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def _rule(row: Row) -> tuple[WrittenRule | None, str | None]:
+    if row.kind == "tell":
+        scope = RuleScope(row.scope)
+        return ToldRule(row.name, row.content, scope, row.scope_ref, tuple(row.label_ids), row.enabled), None
+    try:
+        return rule_of(row), None
+    except Invalid as error:
+        return None, error.reason[:300]

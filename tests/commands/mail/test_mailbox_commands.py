@@ -1,0 +1,108 @@
+"""Directions, labels, settings, safety and disconnection from the command line."""
+
+import pytest
+from psycopg import Connection
+
+from commands import accounts, directions, labels
+from domain.mail.mailbox import MailboxLabel
+from storage.accounts import labels as stored
+from storage.accounts.accounts import Account
+from storage.postgres.database import Database
+from tests.commands.calling import answer, call, refusal
+from tests.doubles.mail_factories import make_account
+
+pytestmark = pytest.mark.usefixtures("process")
+
+
+@pytest.fixture
+def account(store: Database) -> Account:
+    account = make_account(store)
+    with store.tenant(account.org_id) as tx:
+        stored.sync(tx, account.account_id, [MailboxLabel("Label_1", "Receipts", "user")])
+    return account
+
+
+def test_directions_are_added_in_each_scope_listed_and_removed(account: Account) -> None:
+    here = ("--account", account.email)
+    answer(directions, "add", "Be kind.", *here)
+    answer(directions, "add", "Mind the boiler.", *here, "--domain", "Heating.example")
+    answer(directions, "add", "She is the boss.", *here, "--sender", "Boss@example.com")
+    made = answer(directions, "add", "Be brief.", "--org", "an org")
+    listed = answer(directions, "list", *here)
+    assert [(one["scope"], one["scope_ref"], one["content"]) for one in listed] == [
+        ("global", None, "Be brief."),
+        ("account", None, "Be kind."),
+        ("domain", "heating.example", "Mind the boiler."),
+        ("sender", "boss@example.com", "She is the boss."),
+    ]
+    assert answer(directions, "remove", made["direction_id"], *here)["removed"]
+    assert "there is no direction" in refusal(directions, "remove", made["direction_id"], *here)
+
+
+@pytest.mark.parametrize(
+    ("words", "field"),
+    [
+        (("", ), "content"),
+        (("x" * 2001,), "content"),
+        (("x", "--sender", "nobody"), "sender"),
+        (("x", "--domain", "a@b.example"), "domain"),
+        (("x", "--domain", "a.example", "--sender", "a@b.example"), "domain"),
+    ],
+)  # fmt: skip
+def test_a_bad_direction_is_refused_by_field(account: Account, words: tuple[str, ...], field: str) -> None:
+    assert f"invalid: {field}: " in refusal(directions, "add", *words, "--account", account.email)
+
+
+def test_a_label_is_described_by_its_name(account: Account, store: Database) -> None:
+    words = ("describe", "receipts", "--account", account.email, "--description", "What I paid", "--for-classifier")
+    assert answer(labels, *words)["for_classifier"]
+    (found,) = answer(labels, "list", "--account", account.email)
+    assert (found["label_id"], found["description"], found["for_classifier"]) == ("Label_1", "What I paid", True)
+    answer(labels, "describe", "Label_1", "--account", account.email, "--not-for-classifier")
+    with store.tenant(account.org_id) as tx:
+        (kept,) = stored.list_all(tx, account.account_id)
+    assert (kept.description, kept.for_classifier) == ("What I paid", False), "what is left out stays"
+    assert "names no label" in refusal(labels, "describe", "Bills", "--account", account.email, "--for-classifier")
+    assert "nothing to change" in refusal(labels, "describe", "Label_1", "--account", account.email)
+
+
+def test_settings_are_shown_and_changed(account: Account, database: Connection) -> None:
+    shown = answer(accounts, "settings", account.email)
+    assert (shown["send_allowed"], shown["model_actions"]) == (False, ["archive", "mark_read", "star"])
+    words = ("--send-allowed", "--model-action", "star", "--model-action", "trash", "--label-parent", "Robot")
+    changed = answer(accounts, "settings", account.email, *words, "--as", "ada")
+    assert (changed["send_allowed"], changed["model_actions"]) == (True, ["star", "trash"])
+    assert (changed["label_parent"], changed["agent_enabled"]) == ("Robot", False)
+    assert answer(accounts, "settings", account.email, "--model-action", "none")["model_actions"] == []
+    assert "invalid: label_parent" in refusal(accounts, "settings", account.email, "--label-parent", "a/b")
+    row = database.execute("select count(*) from audit_log where event = 'account.set'").fetchone()
+    assert row == (2,)
+
+
+def test_the_safety_policy_is_shown_changed_and_removed(account: Account) -> None:
+    assert answer(accounts, "safety", account.email) == {
+        "holds": {"confidence_floor": 0.7, "always_approve": [], "approve_from": "dangerous"},
+        "saved": [],
+    }
+    answer(accounts, "safety", "--org", "an org", "--confidence-floor", "0.9")
+    changed = answer(accounts, "safety", account.email, "--always-approve", "archive", "--approve-from", "reversible")
+    assert changed["holds"] == {"confidence_floor": 0.9, "always_approve": ["archive"], "approve_from": "reversible"}
+    assert len(changed["saved"]) == 2
+    assert answer(accounts, "safety", account.email, "--default")["holds"]["always_approve"] == []
+    assert "invalid: confidence_floor" in refusal(accounts, "safety", account.email, "--confidence-floor", "2")
+    assert "invalid: account" in refusal(accounts, "safety")
+
+
+def test_a_mailbox_is_disconnected_once(account: Account, database: Connection) -> None:
+    assert answer(accounts, "disconnect", account.email, "--reason", "leaves us")["status"] == "disconnected"
+    row = database.execute("select status, status_reason, sealed_refresh_token from accounts").fetchone()
+    assert row == ("disconnected", "leaves us", None)
+    assert "is disconnected already" in refusal(accounts, "disconnect", account.email, "--reason", "again")
+    assert "invalid: reason" in refusal(accounts, "disconnect", account.email, "--reason", " ")
+    events = database.execute("select count(*) from audit_log where event = 'account.disconnected'").fetchone()
+    assert events == (1,)
+
+
+def test_corrections_are_listed(account: Account) -> None:
+    assert answer(accounts, "corrections", account.email) == []
+    assert call(accounts, "corrections", account.email).stdout.strip() == "none"

@@ -1,0 +1,158 @@
+"""Each mistake in a rule is told with its line, column, field and reason."""
+
+from time import process_time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.mail.actions.label_actions import ApplyLabel
+from domain.mail.mailbox import MailboxLabel
+from domain.mail.rule_language.condition_words import MOST_RUNAWAYS
+from domain.mail.rule_language.label_names import LabelNames
+from domain.mail.rule_language.misfits import MOST_SHOWN, RefusedRules
+from domain.mail.rule_language.rule_file import read_rule_document, read_rule_file
+from domain.mail.triage.conditions import Label
+from domain.mail.triage.rules import Rule
+
+HEAD = "name: a rule\n"
+THEN = "then: {class: fyi}\n"
+
+
+def refused(text: str) -> RefusedRules:
+    with pytest.raises(RefusedRules) as refusal:
+        read_rule_file(text.encode(), "r.yaml")
+    return refusal.value
+
+
+BAD = [  # text, line:column, field, a part of the reason
+    (HEAD + "when:\n  sujbect: x\n" + THEN, "3:3", "when.sujbect", "is not known here"),
+    (HEAD + "when:\n  subject: [x]\n" + THEN, "3:12", "when.subject", "must be a text"),
+    (HEAD + "when:\n  subject: {equals: a, matches: b}\n" + THEN, "3:12", "when.subject", "only one of"),
+    (HEAD + "when:\n  body: {matches: '('}\n" + THEN, "3:19", "when.body.matches", "is no regular expression"),
+    (HEAD + "when:\n  body:\n    matches: (a|aa)+(?<=b)c$\n" + THEN, "4:14", "when.body.matches", "needs too long"),
+    (HEAD + "when:\n  from:\n    - a@b.example\n    - nobody\n" + THEN, "5:7", "when.from[1]", "is no address"),
+    (HEAD + "when:\n  domain: a@b.example\n" + THEN, "3:11", "when.domain", "is no domain"),
+    (HEAD + "when:\n  domain: {subdomains: true}\n" + THEN, "3:11", "when.domain.names", "must be a text"),
+    (HEAD + "when:\n  header: {contains: x}\n" + THEN, "3:11", "when.header", "needs the name"),
+    (HEAD + "when:\n  header: {name: 'a b'}\n" + THEN, "3:18", "when.header.name", "should match pattern"),
+    (HEAD + "when:\n  size: {over: huge}\n" + THEN, "3:16", "when.size.over", "must be a size"),
+    (HEAD + "when:\n  size: {over: -2}\n" + THEN, "3:16", "when.size.over", "greater than or equal to 0"),
+    (HEAD + "when:\n  size: {}\n" + THEN, "3:9", "when.size", "needs over, under, or both"),
+    (HEAD + "when:\n  age: {over: 3}\n" + THEN, "3:15", "when.age.over", "must be a duration"),
+    (HEAD + "when:\n  automated: [spam]\n" + THEN, "3:15", "when.automated[0]", "must be one of"),
+    (HEAD + "when:\n  first_contact: yes\n" + THEN, "3:18", "when.first_contact", "must be true or false"),
+    (HEAD + "when:\n  any: []\n" + THEN, "3:8", "when.any", "must be a list of conditions"),
+    (HEAD + "when: {}\n" + THEN, "2:7", "when", "must name a condition"),
+    (HEAD + "when: {not: {all: [{subject: }]}}\n" + THEN, "2:30", "when.not.all[0].subject", "must be a text"),
+    (HEAD + "when: {subject: x}\nthen: {}\n", "3:7", "then", "decides nothing"),
+    (HEAD + "when: {subject: x}\nthen: {class: urgent}\n", "3:15", "then.class", "must be one of"),
+    (HEAD + "when: {subject: x}\nthen: {class: needs_review}\n", "3:15", "then.class", "must be one of"),
+    (HEAD + "when: {subject: x}\nthen: {class: fyi, needs_reply: true}\n", "3:7", "then", "goes with"),
+    (HEAD + "when: {subject: x}\nthen: {route: bookkeeper}\n", "3:15", "then.route", "should match pattern"),
+    (HEAD + "when: {subject: x}\nthen: {actions: [explode]}\n", "3:18", "then.actions[0]", "must be one of"),
+    (HEAD + "when: {subject: x}\nthen: {actions: [{star: 1}]}\n", "3:25", "then.actions[0].star", "takes no parameter"),
+    (HEAD + "when: {subject: x}\nthen: {actions: [forward]}\n", "3:18", "then.actions[0]", "needs its parameter"),
+    (HEAD + "when: {subject: x}\nthen:\n  actions:\n    - forward: x\n", "5:16", "then.actions[0].forward", "is no"),
+    (HEAD + "when: {subject: x}\nthen:\n  actions:\n    - snooze: 30 years\n", "5:15", "then.actions[0].snooze", ""),
+    (HEAD + "when: {subject: x}\nthen:\n  actions:\n    - snooze: 900 weeks\n", "5:15", "then.actions[0].snooze", ""),
+    (HEAD + "priority: 10001\nwhen: {subject: x}\n" + THEN, "2:11", "priority", "less than or equal to 10000"),
+    (HEAD + "stop: maybe\nwhen: {subject: x}\n" + THEN, "2:7", "stop", "must be true or false"),
+    ("when: {subject: x}\n" + THEN, "1:1", "rules", "needs name"),
+    (HEAD + THEN, "1:1", "rules", "needs when"),
+    (HEAD + "when: {subject: x}\nthen: {class: fyi}\nunless: x\n", "4:1", "unless", "is not known here"),
+    (f"name: {'n' * 201}\nwhen: {{subject: x}}\n{THEN}", "1:7", "name", "longer than 200"),
+    (HEAD + "tell: ''\n", "2:7", "tell", "must not be empty"),
+    (HEAD + f"tell: {'w' * 2001}\n", "2:7", "tell", "longer than 2000"),
+    (HEAD + "tell: x\nfor: everybody\n", "3:6", "for", "must be one of account, global"),
+    (HEAD + "tell: x\nfor: {sender: bob}\n", "3:15", "for.sender", "is no address"),
+    (HEAD + "tell: x\nthen: {class: fyi}\n", "3:1", "then", "is not known here"),
+    ("rules: 5\n", "1:8", "rules", "must be a list of rules"),
+    ("rules: []\n", "1:8", "rules", "holds no rule"),
+    ("", "1:1", "rules", "holds no rule"),
+    ("rules: []\nmore: 1\n", "2:1", "more", "is not known beside rules"),
+    ("- 1\n", "1:3", "[0]", "must be a mapping"),
+    (HEAD + 'when: {subject: "a\\0b"}\n' + THEN, "2:17", "when.subject", "control character"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "place", "field", "reason"), BAD, ids=[f"{one[2]}-{one[1]}" for one in BAD])
+def test_a_mistake_is_told_with_its_place(text: str, place: str, field: str, reason: str) -> None:
+    refusal = refused(text)
+    assert refusal.field == field
+    assert refusal.lines[0].startswith(f"r.yaml:{place}: {field}: ")
+    assert reason in refusal.lines[0]
+
+
+def test_all_mistakes_of_a_file_are_told_at_once() -> None:
+    rule = "- name: x\n  when: {subjekt: x}\n  then: {klass: fyi}\n"
+    refusal = refused(rule * 3)
+    assert [line.split(": ")[0] for line in refusal.lines] == [f"r.yaml:{n}:{10}" for n in (2, 3, 5, 6, 8, 9)]
+    assert "and 5 more" in refusal.reason
+    assert len(refused(rule * 100).lines) == MOST_SHOWN
+
+
+@given(before=st.integers(0, 40), indent=st.integers(1, 8))
+def test_lines_and_columns_are_counted_from_one(before: int, indent: int) -> None:
+    text = "# a comment\n" * before + "name: x\nwhen:\n" + " " * indent + "subjekt: x\n" + THEN
+    assert refused(text).lines[0].startswith(f"r.yaml:{before + 3}:{indent + 1}: when.subjekt: ")
+
+
+@pytest.mark.parametrize(
+    ("document", "pointer"),
+    [
+        ({"name": "x", "when": {"subjekt": "x"}, "then": {"class": "fyi"}}, "/when/subjekt"),
+        ({"name": "x", "when": {"a/b~c": "x"}, "then": {"class": "fyi"}}, "/when/a~1b~0c"),
+        ({"rules": [{"name": "x", "when": {"all": [{"from": ["no"]}]}, "then": {}}]}, "/rules/0/when/all/0/from/0"),
+        ([], "/"),
+        ("a rule", "/"),
+        ({"name": "x", "when": {"subject": "x"}, "then": {"class": "fyi"}, "priority": True}, "/priority"),
+    ],
+)  # fmt: skip
+def test_json_is_refused_by_pointer(document: object, pointer: str) -> None:
+    with pytest.raises(RefusedRules) as refusal:
+        read_rule_document(document)
+    assert refusal.value.field == pointer
+    assert not refusal.value.reason.startswith(":")
+
+
+def test_labels_are_named_and_kept_by_id() -> None:
+    labels = LabelNames.of([MailboxLabel("Label_7", "Receipts", "user"), MailboxLabel("INBOX", "INBOX", "system")])
+    text = HEAD + "when: {any: [{label: receipts}, {label: Label_7}]}\nthen: {actions: [{apply_label: RECEIPTS}]}\n"
+    (rule,) = read_rule_file(text.encode(), "r.yaml", labels)
+    assert isinstance(rule, Rule)
+    assert rule.decision.actions == (ApplyLabel(label_id="Label_7"),)
+    assert [one for one in rule.condition.conditions if one != Label(kind="label", label_id="Label_7")] == []  # type: ignore[union-attr]
+    (told,) = read_rule_file(b"name: x\ntell: x\nlabels: [Receipts]\n", "r.yaml", labels)
+    assert told.labels == ("Label_7",)  # type: ignore[union-attr]
+    with pytest.raises(RefusedRules, match="names no label") as refusal:
+        read_rule_file((HEAD + "when:\n  label: Bills\n" + THEN).encode(), "r.yaml", labels)
+    assert refusal.value.lines[0].startswith("r.yaml:3:10: when.label: ")
+
+
+def test_several_words_in_one_condition_must_all_hold() -> None:
+    together = HEAD + "when: {subject: x, from: a@b.example}\n" + THEN
+    apart = HEAD + "when: {all: [{subject: x}, {from: a@b.example}]}\n" + THEN
+    assert read_rule_file(together.encode(), "r") == read_rule_file(apart.encode(), "r")
+
+
+@pytest.mark.parametrize("depth", [9, 15])
+def test_nesting_is_bounded(depth: int) -> None:
+    text = HEAD + "when: " + "{not: " * depth + "{subject: x}" + "}" * depth + "\n" + THEN
+    refusal = refused(text)
+    assert "nested deeper than" in refusal.reason
+
+
+def test_the_number_of_conditions_is_bounded() -> None:
+    inner = "{any: [" + ", ".join(["{subject: x}"] * 50) + "]}"
+    refusal = refused(HEAD + "when: {all: [" + ", ".join([inner] * 5) + "]}\n" + THEN)
+    assert "more than 200" in refusal.reason
+    assert "more than 50" in refused(HEAD + "when: {any: [" + "{subject: x}, " * 51 + "]}\n" + THEN).reason
+
+
+def test_many_runaway_patterns_cost_the_time_of_a_few() -> None:
+    slow = "{body: {matches: (a|aa)+(?<=b)c$}}"
+    started = process_time()
+    refusal = refused(HEAD + "when: {any: [" + ", ".join([slow] * 50) + "]}\n" + THEN)
+    assert len(refusal.lines) == MOST_RUNAWAYS
+    assert process_time() - started < 5

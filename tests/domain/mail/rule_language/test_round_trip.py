@@ -1,0 +1,26 @@
+"""What is written back reads as the same rule, as YAML and as JSON."""
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from domain.mail.rule_language.rule_file import read_rule_document, read_rule_file, write_rule_file
+from domain.mail.rule_language.rule_words import WrittenRule, write_rule
+from tests.domain.mail.rule_language.rule_strategies import WRITTEN
+
+
+@settings(max_examples=60)
+@given(st.lists(WRITTEN, min_size=1, max_size=3))
+def test_rules_survive_yaml(rules: list[WrittenRule]) -> None:
+    text = write_rule_file(rules)
+    assert read_rule_file(text.encode(), "rules.yaml") == tuple(rules)
+
+
+@settings(max_examples=60)
+@given(st.lists(WRITTEN, min_size=1, max_size=3))
+def test_rules_survive_json(rules: list[WrittenRule]) -> None:
+    document = json.loads(json.dumps([write_rule(rule) for rule in rules]))
+    assert read_rule_document(document) == tuple(rules)
+    assert read_rule_document({"rules": document}) == tuple(rules)
+    assert read_rule_document(document[0]) == (rules[0],)

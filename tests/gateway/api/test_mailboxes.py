@@ -1,0 +1,98 @@
+"""Labels, settings, safety policy, corrections and disconnection over HTTP."""
+
+import pytest
+from psycopg import Connection
+
+from domain.access.api_keys import Role
+from domain.mail.mailbox import MailboxLabel
+from storage.accounts import labels
+from storage.accounts.accounts import Account
+from storage.postgres.database import Database
+from tests.doubles.mail_factories import make_account
+from tests.gateway.api.conftest import Client, client_of
+
+
+@pytest.fixture
+def account(store: Database) -> Account:
+    account = make_account(store)
+    with store.tenant(account.org_id) as tx:
+        labels.sync(tx, account.account_id, [MailboxLabel("Label_1", "Receipts", "user")])
+    return account
+
+
+@pytest.fixture
+def client(store: Database, door: str, account: Account) -> Client:
+    """An operator's key of the mailbox's org."""
+    return client_of(store, door, account.org_id, Role.OPERATOR)
+
+
+def path(account: Account, rest: str) -> str:
+    return f"/v1/accounts/{account.account_id}/{rest}"
+
+
+def test_labels_are_listed_and_described(client: Client, account: Account) -> None:
+    changed = client.patch(path(account, "labels/Label_1"), {"description": "What I paid", "for_classifier": True})
+    assert (changed.status, changed.json["for_classifier"]) == (200, True)
+    (found,) = client.get(path(account, "labels")).json["labels"]
+    assert (found["name"], found["description"]) == ("Receipts", "What I paid")
+    assert client.patch(path(account, "labels/Label_2"), {"for_classifier": True}).status == 404
+    assert client.patch(path(account, "labels/Label_1"), {"role": "done"}).json["field"] == "role"
+
+
+def test_settings_are_read_and_changed(client: Client, account: Account) -> None:
+    assert client.get(path(account, "settings")).json["send_allowed"] is False
+    changed = client.patch(path(account, "settings"), {"send_allowed": True, "model_actions": ["trash"]})
+    assert (changed.json["send_allowed"], changed.json["model_actions"]) == (True, ["trash"])
+    refused = client.patch(path(account, "settings"), {"model_actions": ["forward"]})
+    assert (refused.status, refused.json["field"]) == (422, "model_actions")
+    assert "sends mail" in refused.json["reason"]
+
+
+def test_the_safety_policy_of_a_mailbox_and_of_the_org(client: Client, account: Account) -> None:
+    assert client.get("/v1/safety").json["confidence_floor"] == 0.7
+    assert client.patch("/v1/safety", {"confidence_floor": 0.9}).json["approve_from"] == "dangerous"
+    assert client.patch(path(account, "safety"), {"approve_from": "safe", "confidence_floor": 0.1}).status == 200
+    holds = client.get(path(account, "settings")).json["safety"]
+    assert holds == {"confidence_floor": 0.9, "always_approve": [], "approve_from": "safe"}
+    assert client.patch("/v1/safety", {"approve_from": "never"}).json["field"] == "approve_from"
+    assert client.delete(path(account, "safety")).json == {"removed": True}
+    assert client.delete(path(account, "safety")).json == {"removed": False}
+    assert client.delete("/v1/safety").json == {"removed": True}
+
+
+def test_a_mailbox_is_disconnected_once(client: Client, account: Account, database: Connection) -> None:
+    assert client.post(path(account, "disconnect"), {"reason": "leaves us"}).json["status"] == "disconnected"
+    assert client.post(path(account, "disconnect")).status == 409
+    assert database.execute("select status, status_reason from accounts").fetchone() == ("disconnected", "leaves us")
+    assert client.get(path(account, "corrections")).json == {"corrections": []}
+
+
+def test_another_orgs_key_finds_nothing(client: Client, stranger: Client, account: Account) -> None:
+    answers = [
+        stranger.get(path(account, "labels")),
+        stranger.patch(path(account, "labels/Label_1"), {"for_classifier": True}),
+        stranger.get(path(account, "settings")),
+        stranger.patch(path(account, "settings"), {"send_allowed": True}),
+        stranger.patch(path(account, "safety"), {"confidence_floor": 0.0}),
+        stranger.delete(path(account, "safety")),
+        stranger.get(path(account, "corrections")),
+        stranger.post(path(account, "disconnect")),
+    ]
+    assert [one.status for one in answers] == [404] * len(answers)
+    assert client.get(path(account, "settings")).json["send_allowed"] is False
+
+
+def test_only_an_operator_changes_what_is_allowed(store: Database, door: str, account: Account) -> None:
+    writer = client_of(store, door, account.org_id, Role.WRITER)
+    answers = [
+        writer.patch(path(account, "settings"), {"send_allowed": True}),
+        writer.patch(path(account, "safety"), {"confidence_floor": 0.0}),
+        writer.delete(path(account, "safety")),
+        writer.patch("/v1/safety", {"confidence_floor": 0.0}),
+        writer.delete("/v1/safety"),
+        writer.post(path(account, "disconnect")),
+    ]
+    assert [one.status for one in answers] == [403] * len(answers)
+    reader = client_of(store, door, account.org_id, Role.READER)
+    assert reader.patch(path(account, "labels/Label_1"), {"for_classifier": True}).status == 403
+    assert reader.get(path(account, "settings")).status == 200

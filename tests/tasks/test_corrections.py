@@ -1,0 +1,101 @@
+"""A person takes off a label that we had put on: the next classification is told, and our own removals tell nothing."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from domain.mail.triage.prompts import Prompt
+from engine.context import JobContext
+from sandbox.emulator.control import MessagePlace
+from storage.accounts import labels
+from storage.postgres.database import Transaction
+from storage.rules import corrections
+from tasks import triage
+from tasks.mail import language_model
+from tests.doubles.mail_environment import MailEnvironment
+from tests.sandbox.sdk import gmail_users
+
+NEWS = "For your information only."
+
+
+def make_label(env: MailEnvironment, name: str) -> str:
+    """A label of the person's own, which the model may use."""
+    with gmail_users(env.gmail.url) as users:
+        label_id = str(users.labels().create(userId="me", body={"name": name}).execute()["id"])
+    env.enqueue("gmail.sync_labels")
+    env.drain(only="gmail.sync_labels")
+    with env.process.database.ledger() as tx:
+        labels.describe(tx, env.account.account_id, label_id, description="what I paid", for_classifier=True)
+    return label_id
+
+
+def labelled(env: MailEnvironment, name: str, label_id: str) -> MessagePlace:
+    """A message that the model put under a label, and that carries it."""
+    env.say(input_update={"labels": [name]})
+    place = env.deliver("Paid", NEWS)
+    env.sync()
+    if label_id not in (env.mailbox.state().message(place.message_id) or {})["label_ids"]:
+        env.mailbox.label_message(place.message_id, add=(label_id,))
+        env.sync()
+    return place
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the model is told by the mailbox's owner, one text per message."""
+    texts: list[str] = []
+    asking = language_model.ask
+
+    def noting(ctx: JobContext, account_id: UUID, purpose: str, model: str, prompt: Prompt) -> Any:  # noqa: ANN401 - an answer
+        texts.append(prompt.system)
+        return asking(ctx, account_id, purpose, model, prompt)
+
+    monkeypatch.setattr(triage, "ask", noting)
+    return texts
+
+
+def kept(env: MailEnvironment, tx: Transaction) -> list[tuple[str, str | None]]:
+    found = corrections.recent(tx, env.account.account_id, now=env.process.clock())
+    return [(one.label, one.moved_to) for one in found]
+
+
+def test_the_next_classification_is_told_what_its_owner_took_off(env: MailEnvironment, told: list[str]) -> None:
+    env.sync()
+    label_id, other_id = make_label(env, "Receipts"), make_label(env, "Bills")
+    place = labelled(env, "Receipts", label_id)
+    assert "took off again" not in told[-1]
+    env.mailbox.label_message(place.message_id, remove=(label_id,), add=(other_id,))
+    env.sync()
+    env.deliver("Paid again", NEWS)
+    env.sync()
+    assert 'Taken off mail of this sender once: "Receipts", decided as fyi, and put "Bills" there instead.' in told[-1]
+    with env.process.database.ledger() as tx:
+        assert kept(env, tx) == [("Receipts", "Bills")]
+
+
+def test_what_a_person_put_on_themselves_is_theirs_to_take_off(env: MailEnvironment) -> None:
+    env.sync()
+    label_id = make_label(env, "Receipts")
+    place = env.deliver("Paid", NEWS)
+    env.sync()
+    for change in ({"add": (label_id,)}, {"remove": (label_id, "INBOX", "UNREAD")}):
+        env.mailbox.label_message(place.message_id, **change)
+        env.sync()
+    with env.process.database.ledger() as tx:
+        assert kept(env, tx) == []
+
+
+def test_needs_response_taken_off_while_an_answer_is_waited_for(env: MailEnvironment) -> None:
+    env.sync()
+    place = env.deliver("Lunch?", "Could you tell me whether noon on Friday suits you? Please reply.")
+    env.sync()
+    needs_response = env.label("Needs Response")
+    with env.process.database.ledger() as tx:
+        assert kept(env, tx) == [], "our own label writes are no corrections"
+    env.mailbox.label_thread(place.thread_id, add=(needs_response,))
+    env.sync()
+    env.mailbox.label_thread(place.thread_id, remove=(needs_response,))
+    env.sync()
+    with env.process.database.ledger() as tx:
+        assert kept(env, tx) == [("Postroom/Needs Response", None)]
