@@ -3,7 +3,7 @@
 from storage.migrations.statements import run_files
 
 revision = "0022_pre_rules"
-down_revision = "0018_pre_actions"
+down_revision = "0019_pre_outgoing"
 
 
 def upgrade() -> None:
