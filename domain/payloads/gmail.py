@@ -2,11 +2,11 @@
 
 import re
 from typing import Annotated, Literal
-from uuid import UUID
 
 from pydantic import BeforeValidator, WithJsonSchema
 
 from domain.jobs.uniqueness import while_active, while_queued
+from domain.payloads.other_names import AccountId
 from domain.payloads.payload import Payload
 from domain.payloads.shape import DIGITS
 
@@ -33,7 +33,7 @@ class SyncPayload(
 ):
     """Which mailbox, and what made us look; `history_id` is the push's, never a starting point."""
 
-    account_id: UUID
+    account_id: AccountId
     history_id: HistoryId | None = None
     force_full: bool = False
     reason: Literal["push", "fallback", "full", "connected", "admin"] = "admin"
@@ -45,11 +45,11 @@ class IngestPayload(
     aliases=("ingest.gmail",),
     unique=while_active("account_id", "message_id"),
 ):
-    """One message of one mailbox."""
+    """One message of one mailbox; the message itself says which thread it belongs to."""
 
-    account_id: UUID
+    account_id: AccountId
     message_id: str
-    thread_id: str
+    thread_id: str | None = None
 
 
 class SyncLabelsPayload(
@@ -60,10 +60,10 @@ class SyncLabelsPayload(
 ):
     """One mailbox."""
 
-    account_id: UUID
+    account_id: AccountId
 
 
 class RenewWatchPayload(Payload, job_type="gmail.renew_watch", unique=while_queued("account_id")):
     """One mailbox."""
 
-    account_id: UUID
+    account_id: AccountId
