@@ -1,9 +1,11 @@
 """The payloads of the Gmail family."""
 
 import re
+from datetime import datetime
 from typing import Annotated, Literal
+from uuid import UUID
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from domain.jobs.uniqueness import while_active, while_queued
 from domain.payloads.other_names import AccountId
@@ -67,3 +69,42 @@ class RenewWatchPayload(Payload, job_type="gmail.renew_watch", unique=while_queu
     """One mailbox."""
 
     account_id: AccountId
+
+
+MOST_BACKFILLED = 100_000
+"""Messages of one backfill: at 100 a minute it takes 17 hours."""
+MOST_AT_ONCE = 20
+"""Messages of one batch: they take a minute at most, and one that fails repeats few."""
+LONGEST_QUERY = 500
+"""Characters of a search."""
+
+
+class BackfillPayload(
+    Payload,
+    job_type="gmail.backfill",
+    aliases=("backfill.gmail",),
+    unique=while_active("account_id", "query", "since", "until"),
+    serial_by="account_id",
+):
+    """Which older mail of a mailbox is to be taken in. It is not classified unless `classify` says so."""
+
+    account_id: AccountId
+    query: Annotated[str, Field(max_length=LONGEST_QUERY)] = ""
+    """Gmail's search words, as in its search field."""
+    since: Annotated[datetime | None, Field(examples=["2026-01-01T00:00:00Z"])] = None
+    until: Annotated[datetime | None, Field(examples=["2026-11-01T00:00:00Z"])] = None
+    """Nothing later than the job's first attempt, in any case: newer mail is history's to report."""
+    classify: bool = False
+    most: Annotated[int, Field(ge=1, le=MOST_BACKFILLED)] = MOST_BACKFILLED
+
+
+class BackfillMessagesPayload(
+    Payload,
+    job_type="gmail.backfill_messages",
+    serial_by="account_id",
+):
+    """Some messages of a backfill; `gmail.backfill` makes these jobs."""
+
+    account_id: UUID
+    backfill_id: UUID
+    message_ids: Annotated[list[str], Field(min_length=1, max_length=MOST_AT_ONCE)]

@@ -130,6 +130,8 @@ def pass_time(database: Connection, span: timedelta) -> None:
         "gates": ("until", "closed_at"),
         "serial_slots": ("taken_at",),
         "orgs_over_burst": ("since",),
+        "accounts": ("labels_until",),
+        "backfills": ("next_page_at",),
     }
     for table, names in columns.items():
         moves = ", ".join(f"{name} = {name} - %(span)s" for name in names)

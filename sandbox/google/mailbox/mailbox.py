@@ -61,6 +61,10 @@ class Knobs:
     """403 rateLimitExceeded, or 429 with the time in the text."""
     concurrency: int | None = 20
     largest_message: int = 35 * 1024 * 1024
+    largest_page: int = 500
+    """Of a search; Gmail may give fewer than it is asked for."""
+    forgotten_pages: int = 0
+    """So many requests for a later page of a search are refused, as Gmail does with a token that has grown old."""
 
 
 @dataclass(slots=True)

@@ -7,9 +7,9 @@ down_revision = "0016_pre_reused_ids"
 
 
 def upgrade() -> None:
-    """Let every door look up what another name of a field stands for."""
+    """Let every door look up what another name of a field stands for, and one job at a time make labels."""
     build_index("accounts_user", "on accounts (org_id, user_id)")
-    run_files("0021_payload_names")
+    run_files("0021_payload_names", "0021_label_lease", "0021_backfills")
 
 
 def downgrade() -> None:
