@@ -12,7 +12,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up down test sweep one check format bench chaos soak new-job golden docs lock clean
+.PHONY: help install demo up down test sweep one check format bench chaos soak hostile new-job golden docs lock clean
 
 help:  ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ chaos: $(INSTALLED)  ## three minutes of load with faults injected: make chaos C
 
 soak: $(INSTALLED)  ## a steady load while old jobs leave: make soak SOAK='--minutes 20 --rate 2000 --retention 120'
 	@$(RUN) -m bench.soak $(SOAK)
+
+hostile: $(INSTALLED)  ## what hostile mail costs: all mutants and bombs, build/hostile_mail.json; H='--every 10'
+	@$(RUN) -m bench.hostile_mail $(H)
 
 new-job: $(INSTALLED)  ## begin a job type: make new-job F=family J=name
 	@$(RUN) -m tools.new_job "$(F)" "$(J)"

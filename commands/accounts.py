@@ -11,19 +11,33 @@ from pydantic import SecretStr
 
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
 from commands.mail.account_settings import disconnect, list_corrections, safety_policy, settings
-from domain.jobs.failures import Invalid
+from domain.jobs.failures import Gone, Invalid
 from domain.jobs.gate_causes import Cause
-from domain.payloads.gmail import RenewWatchPayload, SyncLabelsPayload, SyncPayload
+from domain.payloads.gmail import MOST_BACKFILLED, BackfillPayload, RenewWatchPayload, SyncLabelsPayload, SyncPayload
 from domain.payloads.payload import Payload
 from engine.enqueue import enqueue
 from engine.process.runtime import runtime
 from storage.accounts import accounts as stored
 from storage.accounts import tokens
-from storage.accounts.accounts import Consent
+from storage.accounts.accounts import Account, Consent
+from storage.backfills import backfills
 from storage.ledger import gates, orgs
 from storage.operators import operator_actions
+from storage.postgres.database import Transaction
 from storage.secrets.sealing import Sealer
 
+BACKFILL_COLUMNS = (
+    "backfill_id",
+    "state",
+    "query",
+    "since",
+    "until_at",
+    "pages",
+    "found",
+    "ordered",
+    "handled",
+    "stored",
+)
 ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
 COLUMNS = (
     "account_id",
@@ -111,6 +125,46 @@ def list_accounts(org: str | None, as_json: bool) -> None:  # noqa: FBT001 - a f
     show_rows(found, COLUMNS, as_json=as_json)
 
 
+@accounts.command("backfill")
+@click.argument("account")
+@click.option("--query", default="", help="Gmail's search words, as 'from:anna@example.com'; by default all mail.")
+@click.option("--since", help="Not before this RFC 3339 time.")
+@click.option("--until", help="Not after this RFC 3339 time; by default now.")
+@click.option("--classify", is_flag=True, help="Have inbox messages classified as if they were new.")
+@click.option("--most", type=click.IntRange(1, MOST_BACKFILLED), default=MOST_BACKFILLED, show_default=True)
+@operator_option
+@json_option
+def backfill_account(  # noqa: PLR0913, PLR0917 - one parameter per option
+    account: str,
+    query: str,
+    since: str | None,
+    until: str | None,
+    classify: bool,  # noqa: FBT001 - a flag of the command line
+    most: int,
+    operator_name: str,
+    as_json: bool,  # noqa: FBT001 - a flag of the command line
+) -> None:
+    """Take in older mail of an ACCOUNT (its id or address); what is stored is passed over."""
+    document = {"query": query, "since": since, "until": until, "classify": classify, "most": most}
+    with runtime().database.ledger() as tx:
+        found = _find(tx, account)
+        payload = BackfillPayload.read(
+            document | {"account_id": str(found.account_id)}, BackfillPayload.declaration.version
+        )
+        made = enqueue(tx, payload, org_id=found.org_id, origin=operator(operator_name))[0]
+    show_document("job", {"job_id": made.job_id, "created": made.created, **document}, as_json=as_json)
+
+
+@accounts.command("backfills")
+@click.argument("account")
+@json_option
+def list_backfills(account: str, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
+    """Show how far the backfills of an ACCOUNT (its id or address) have come."""
+    with runtime().database.ledger() as tx:
+        rows = backfills.list_all(tx, _find(tx, account).account_id)
+    show_rows(rows, BACKFILL_COLUMNS, as_json=as_json)
+
+
 @accounts.command("reseal")
 @json_option
 def reseal(as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
@@ -132,6 +186,21 @@ def first_jobs(account_id: UUID) -> Sequence[Payload]:
         RenewWatchPayload(account_id=account_id),
         SyncPayload(account_id=account_id, reason="connected"),
     )
+
+
+def _find(tx: Transaction, named: str) -> Account:
+    """The account of an id or an address; raises `Invalid` when there is none, or one in each of several orgs."""
+    try:
+        return stored.get(tx, UUID(named))
+    except Gone:
+        raise Invalid("account", f"there is no account {named}") from None
+    except ValueError:
+        found = stored.by_email(tx, named.lower())
+    if not found:
+        raise Invalid("account", f"there is no account {named}")
+    if len(found) > 1:
+        raise Invalid("account", f"{named} is connected in several orgs: name the account's id")
+    return found[0]
 
 
 def _token(field: str, given: str | None) -> SecretStr:

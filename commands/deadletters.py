@@ -18,6 +18,7 @@ from domain.jobs.failures import Failure, Gone, Invalid
 from domain.jobs.job import JsonObject, Origin
 from engine.catalogue import catalogue
 from engine.process.runtime import runtime
+from storage.access import payload_names
 from storage.ledger import dead_letters
 from storage.operators import replays
 from storage.operators.replays import Mended, Ruling
@@ -126,7 +127,8 @@ def check_payload(tx: Transaction, letter_id: UUID, given: JsonObject | None) ->
         job_type.read(letter.payload, letter.payload_version)
         return None
     version = job_type.declared.version
-    return Mended(job_type.read(given, version).document(), version)
+    document = payload_names.resolve(tx, job_type.payload, given, org_id=letter.org_id)
+    return Mended(job_type.read(document, version).document(), version)
 
 
 def rulings_of(

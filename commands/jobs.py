@@ -21,6 +21,7 @@ from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
 from engine.enqueue import enqueue
 from engine.process.runtime import runtime
+from storage.access import payload_names
 from storage.ledger import orgs
 from storage.operators import cancellations, job_views, retries
 from storage.operators.job_views import JobFilter
@@ -62,13 +63,15 @@ def enqueue_job(  # noqa: PLR0913, PLR0917 - one parameter per option
     known = catalogue.find(job_type)
     if known is None:
         raise Invalid("type", f"{job_type} is no known job type; known are {', '.join(k.name for k in catalogue)}")
-    given = known.read(json_object(payload, "payload"), known.declared.version)
+    given = json_object(payload, "payload")
     due = parse_time(run_at, "run_at") if run_at else None
     with runtime().database.ledger() as tx:
+        org_id = orgs.find(tx, org)
+        document = payload_names.resolve(tx, known.payload, given, org_id=org_id)
         answer = enqueue(
             tx,
-            given,
-            org_id=orgs.find(tx, org),
+            known.read(document, known.declared.version),
+            org_id=org_id,
             origin=operator(operator_name),
             idempotency_key=key,
             run_at=due,

@@ -7,6 +7,7 @@ from domain.jobs.failures import Invalid
 from domain.scheduling.cron import Missed, Timetable
 from engine.catalogue import catalogue
 from engine.process.runtime import runtime
+from storage.access import payload_names
 from storage.ledger import orgs
 from storage.schedules import schedules as stored
 from storage.schedules.schedules import RequestedJob
@@ -55,11 +56,13 @@ def add_schedule(  # noqa: PLR0913, PLR0917 - one parameter per option
     if known is None:
         raise Invalid("type", f"{job_type} is no known job type")
     version = known.declared.version
-    document = json_object(payload, "payload")
-    known.read(document, version)
-    work, timetable = RequestedJob(known.name, document, version), Timetable(cron, zone, Missed(missed))
+    given, timetable = json_object(payload, "payload"), Timetable(cron, zone, Missed(missed))
     with runtime().database.ledger() as tx:
-        made = stored.add(tx, orgs.find(tx, org), name, work, timetable, by=operator(operator_name))
+        org_id = orgs.find(tx, org)
+        document = payload_names.resolve(tx, known.payload, given, org_id=org_id)
+        known.read(document, version)
+        work = RequestedJob(known.name, document, version)
+        made = stored.add(tx, org_id, name, work, timetable, by=operator(operator_name))
     show_document("schedule", made, as_json=as_json)
 
 

@@ -1,23 +1,33 @@
 """The Gmail family: bring a mailbox up to date, take messages in, keep labels and the push watch."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 
-from domain.jobs.failures import Conflict, Gone
+from domain.jobs.failures import Conflict, Gone, Throttled
 from domain.jobs.job import Cancel, Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
-from domain.mail.correspondence import LabelRole, match_roles
-from domain.mail.mailbox import DRAFT, INBOX, SENT, SPAM, TRASH, MailboxLabel, RawMessage
+from domain.mail.backfill import SHARE, check_wish
+from domain.mail.correspondence import LabelRole
+from domain.mail.mailbox import DRAFT, INBOX, SENT, SPAM, TRASH, RawMessage
 from domain.mail.parsing.mime import parse_message
-from domain.payloads.gmail import IngestPayload, RenewWatchPayload, SyncLabelsPayload, SyncPayload
+from domain.payloads.gmail import (
+    BackfillMessagesPayload,
+    BackfillPayload,
+    IngestPayload,
+    RenewWatchPayload,
+    SyncLabelsPayload,
+    SyncPayload,
+)
 from domain.payloads.triage import ClassifyPayload
 from engine.catalogue import job
 from engine.context import JobContext
 from storage.accounts import accounts, labels
 from storage.accounts.accounts import Account
+from storage.backfills import backfills
+from storage.backfills.backfills import Wanted
+from storage.mail import messages
 from storage.postgres.database import Transaction
-from tasks.mail import mailbox_labels, mailbox_sync, message_intake
+from tasks.mail import mailbox_backfill, mailbox_labels, mailbox_sync, message_intake
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, open_mailbox
 
 NOT_YET_VISIBLE_FOR = timedelta(seconds=30)
@@ -101,25 +111,15 @@ def sync_labels(ctx: JobContext, payload: SyncLabelsPayload) -> Outcome:
     """Store the labels as Gmail lists them, with the user's descriptions; disable rules that name a deleted label."""
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
-        known = labels.ids_by_role(tx, payload.account_id)
+        # A role whose label its person has deleted is not among them: a job makes that label when it needs one.
+        missing = set(LabelRole) - labels.roles_ever(tx, payload.account_id)
     with open_mailbox(ctx, account) as mailbox:
+        if missing:
+            mailbox_labels.create(ctx, mailbox, account, missing)
         listed = mailbox.labels()
-        if not known and not _has_some_of_ours(ctx, account, listed):
-            mailbox_labels.create(ctx, mailbox, account, list(LabelRole))
-            listed = mailbox.labels()
     with ctx.tx() as tx:
         found = mailbox_labels.store(ctx, tx, account, listed)
     return Done({"labels": len(listed), "vanished": len(found.vanished), "disabled_rules": len(found.disabled_rules)})
-
-
-def _has_some_of_ours(ctx: JobContext, account: Account, listed: Sequence[MailboxLabel]) -> bool:
-    """Whether a mailbox had labels of ours when the job first looked; without any, a person gets all of them to use.
-
-    The answer is kept: an attempt after a death half-way would take the first labels for all of them.
-    """
-    found = bool(match_roles(listed, account.settings.label_parent))
-    kept = ctx.step("labels_found", lambda: {"found": found})
-    return bool(kept["found"])
 
 
 @job(
@@ -150,3 +150,57 @@ def renew_watch(ctx: JobContext, payload: RenewWatchPayload) -> Outcome:
         accounts.save_own_addresses(tx, payload.account_id, sorted(one.address for one in own if one.is_verified))
 
     return Done({"expires_at": watch.expires_at.isoformat(), "syncing": account.history_id is not None}, writes=write)
+
+
+@job(
+    queue=Queue.MAINTENANCE,
+    deadline=timedelta(minutes=5),
+    providers=("gmail",),
+    audits=MAILBOX_AUDITS,
+)
+def backfill(ctx: JobContext, payload: BackfillPayload) -> Outcome:
+    """Take in older mail by a search and a window: page by page, within its share of Gmail's units, and once."""
+    now = ctx.now()
+    check_wish(payload, now)
+    wanted = Wanted(payload.query, payload.since, payload.until, payload.classify, payload.most)
+    with ctx.tx() as tx:
+        account = accounts.get(tx, payload.account_id)
+        if account.status == "disconnected":
+            return Cancel("the account was disconnected")
+        until_at = min(payload.until or now, now)
+        opened = backfills.open_backfill(tx, payload.account_id, wanted, job_id=ctx.job.job_id, until_at=until_at)
+    if opened.state != "listing":
+        return Done(mailbox_backfill.report_of(opened))
+    if opened.next_page_at > now:
+        return Snooze(opened.next_page_at, "the messages of the last page take their time")
+    try:
+        with open_mailbox(ctx, account, share=SHARE) as mailbox:
+            return mailbox_backfill.read_pages(ctx, mailbox, account, opened)
+    except Throttled as refusal:
+        return mailbox_backfill.when_share_is_free(ctx, refusal)
+
+
+@job(
+    queue=Queue.MAINTENANCE,
+    deadline=timedelta(minutes=10),
+    providers=("gmail",),
+    audits=MAILBOX_AUDITS,
+)
+def backfill_messages(ctx: JobContext, payload: BackfillMessagesPayload) -> Outcome:
+    """Fetch and store a few messages of a backfill; those that are stored by now are passed over."""
+    with ctx.tx() as tx:
+        account = accounts.get(tx, payload.account_id)
+        if account.status == "disconnected":
+            return Cancel("the account was disconnected")
+        asked = backfills.get(tx, payload.backfill_id)
+        unknown = messages.unknown_of(tx, payload.account_id, payload.message_ids)
+    try:
+        with open_mailbox(ctx, account, share=SHARE) as mailbox:
+            mailbox_backfill.take_in(ctx, mailbox, account, asked, unknown)
+    except Throttled as refusal:
+        return mailbox_backfill.when_share_is_free(ctx, refusal)
+    handled = len(payload.message_ids)
+    return Done(
+        {"messages": handled, "fetched": len(unknown)},
+        writes=lambda tx: backfills.count(tx, payload.backfill_id, handled=handled),
+    )

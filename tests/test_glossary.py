@@ -22,15 +22,15 @@ connection consent consumer contact context contract count counted counter daily
 defect delete demand dispatcher document domain draft draining due dumper email end ended enforcer enqueued entry
 envelope error evaluation event expected facts failure field filter first flag for forbidden forward from frozen
 function gone group guidance handle has header held history in inbox index ingest input interrupted invalid is item job
-keeper key kind label language limit line link list logging loop lost made mail mailbox manual mark marker match measure
-mended message metric mode model move moved my name new not of option or original output overdue own owner packed page
-parameter park parsed part past permanent pinned place plan policy pool priority probe process producer profile prompt
-publisher push qos queue raw read reader recipient record recorded ref refreshed refused registry remove reply request
-requested reserved restore result retry role row rule run runtime safety scheduler schema scope sealed sealer secret
-secure sender sent series server service session setting settled signal size slot source spec spent stack standing star
-state statement status stop stored strategy subject sync synced table task tenant text thread time timeline to
-transaction transient transport trash turn type unauthorised unavailable uncertain unique unread unreadable unstar used
-user value verb version view wait watch weight with worker write writer
+keeper key kind label language limit line link list logging look loop lost made mail mailbox manual mark marker match
+measure mended message metric mode model move moved my name new not of option or original other output overdue own owner
+packed page parameter park parsed part past permanent pinned place plan policy pool priority probe process producer
+profile prompt publisher push qos queue raw read reader recipient record recorded ref refreshed refused registry remove
+renamed reply request requested reserved restore result retry role row rule run runtime safety scheduler schema scope
+sealed sealer secret secure sender sent series server service session setting settled signal size slot source spec spent
+stack standing star state statement status stop stored strategy subject sync synced table task tenant text thread time
+timeline to transaction transient transport trash turn type unauthorised unavailable uncertain unique unread unreadable
+unstar up used user value verb version view wait wanted watch weight with worker write writer
 """
 """English, and terms of mail, queues, databases, Python and Celery."""
 LEAVING = ""

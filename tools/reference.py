@@ -13,6 +13,7 @@ from beat_schedule import EVERY
 from domain.jobs.queues import Queue
 from domain.jobs.retry import POLICIES
 from domain.jobs.uniqueness import Unique, keep_key_for
+from domain.payloads.other_names import IN_SCHEMA
 from engine.catalogue import Job, catalogue
 from settings import Settings
 from tools import schema_notes
@@ -155,12 +156,20 @@ def _job_type(job_type: Job[Any]) -> str:
 def _payload(job_type: Job[Any]) -> str:
     schema = job_type.payload.model_json_schema()
     required = set(schema.get("required", ()))
-    rows = [
-        (f"`{name}`", _schema_type(facts), "required" if name in required else f"default `{facts.get('default')}`")
+    heads: Sequence[str] = ("field", "type", "", "also named")
+    rows: list[tuple[str, ...]] = [
+        (
+            f"`{name}`",
+            _schema_type(facts),
+            "required" if name in required else f"default `{facts.get('default')}`",
+            ", ".join(f"`{one['name']}`" for one in facts.get(IN_SCHEMA, ())),
+        )
         for name, facts in schema.get("properties", {}).items()
     ]
+    if not any(also for *_, also in rows):
+        heads, rows = heads[:3], [row[:3] for row in rows]
     note = phrase(job_type.payload.__doc__)
-    return f"Payload: {note}\n\n{table(('field', 'type', ''), rows)}" if rows else f"Payload: {note} It has no fields."
+    return f"Payload: {note}\n\n{table(heads, rows)}" if rows else f"Payload: {note} It has no fields."
 
 
 def _schema_type(facts: dict[str, Any]) -> str:

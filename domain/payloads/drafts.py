@@ -1,8 +1,9 @@
 """The payloads of the drafts family."""
 
-from uuid import UUID
+from typing import Annotated
 
 from domain.jobs.uniqueness import while_queued
+from domain.payloads.other_names import EMAIL_MESSAGE, EMAIL_THREAD, AccountId
 from domain.payloads.payload import Payload
 
 
@@ -15,6 +16,6 @@ class WritePayload(
 ):
     """Which thread, and the message that asked for an answer."""
 
-    account_id: UUID
-    thread_id: str
-    message_id: str
+    account_id: AccountId
+    thread_id: Annotated[str, EMAIL_THREAD]
+    message_id: Annotated[str, EMAIL_MESSAGE]

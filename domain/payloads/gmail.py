@@ -1,12 +1,14 @@
 """The payloads of the Gmail family."""
 
 import re
+from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from domain.jobs.uniqueness import while_active, while_queued
+from domain.payloads.other_names import AccountId
 from domain.payloads.payload import Payload
 from domain.payloads.shape import DIGITS
 
@@ -33,7 +35,7 @@ class SyncPayload(
 ):
     """Which mailbox, and what made us look; `history_id` is the push's, never a starting point."""
 
-    account_id: UUID
+    account_id: AccountId
     history_id: HistoryId | None = None
     force_full: bool = False
     reason: Literal["push", "fallback", "full", "connected", "admin"] = "admin"
@@ -45,11 +47,11 @@ class IngestPayload(
     aliases=("ingest.gmail",),
     unique=while_active("account_id", "message_id"),
 ):
-    """One message of one mailbox."""
+    """One message of one mailbox; the message itself says which thread it belongs to."""
 
-    account_id: UUID
+    account_id: AccountId
     message_id: str
-    thread_id: str
+    thread_id: str | None = None
 
 
 class SyncLabelsPayload(
@@ -60,10 +62,49 @@ class SyncLabelsPayload(
 ):
     """One mailbox."""
 
-    account_id: UUID
+    account_id: AccountId
 
 
 class RenewWatchPayload(Payload, job_type="gmail.renew_watch", unique=while_queued("account_id")):
     """One mailbox."""
 
+    account_id: AccountId
+
+
+MOST_BACKFILLED = 100_000
+"""Messages of one backfill: at 100 a minute it takes 17 hours."""
+MOST_AT_ONCE = 20
+"""Messages of one batch: they take a minute at most, and one that fails repeats few."""
+LONGEST_QUERY = 500
+"""Characters of a search."""
+
+
+class BackfillPayload(
+    Payload,
+    job_type="gmail.backfill",
+    aliases=("backfill.gmail",),
+    unique=while_active("account_id", "query", "since", "until"),
+    serial_by="account_id",
+):
+    """Which older mail of a mailbox is to be taken in. It is not classified unless `classify` says so."""
+
+    account_id: AccountId
+    query: Annotated[str, Field(max_length=LONGEST_QUERY)] = ""
+    """Gmail's search words, as in its search field."""
+    since: Annotated[datetime | None, Field(examples=["2026-01-01T00:00:00Z"])] = None
+    until: Annotated[datetime | None, Field(examples=["2026-11-01T00:00:00Z"])] = None
+    """Nothing later than the job's first attempt, in any case: newer mail is history's to report."""
+    classify: bool = False
+    most: Annotated[int, Field(ge=1, le=MOST_BACKFILLED)] = MOST_BACKFILLED
+
+
+class BackfillMessagesPayload(
+    Payload,
+    job_type="gmail.backfill_messages",
+    serial_by="account_id",
+):
+    """Some messages of a backfill; `gmail.backfill` makes these jobs."""
+
     account_id: UUID
+    backfill_id: UUID
+    message_ids: Annotated[list[str], Field(min_length=1, max_length=MOST_AT_ONCE)]

@@ -14,6 +14,7 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job import SYSTEM_ORG, JsonObject, NewJob, Origin
 from domain.jobs.uniqueness import Unique
 from domain.payloads.declaration import Declaration, Upcast
+from domain.payloads.other_names import OtherNames, Renamed, other_names_of, rename
 from domain.payloads.registry import Registry
 
 
@@ -27,6 +28,8 @@ class Payload(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     declaration: ClassVar[Declaration]
+    other_names: ClassVar[OtherNames]
+    """Under which names callers may give a field besides its own."""
 
     def __init_subclass__(cls, **facts: Unpack["Facts"]) -> None:
         """Take the keywords; `__pydantic_init_subclass__` reads them, for the fields are not known yet."""
@@ -53,6 +56,10 @@ class Payload(BaseModel):
             raise TypeError(f"{cls.__name__}: job_type must be a str, not {facts['job_type']!r}")
         declaration = Declaration(**facts)
         declaration.check(cls.model_fields)
+        try:
+            cls.other_names = other_names_of(cls.model_fields)
+        except ValueError as error:
+            raise ValueError(f"{declaration.job_type}: {error}") from None
         registry.add(declaration.job_type, declaration.aliases, cls)
         cls.declaration = declaration
 
@@ -68,9 +75,14 @@ class Payload(BaseModel):
         for step in range(stored_version, declared.version):
             document = _upcast(declared.upcasts[step], document, step)
         try:
-            return cls.model_validate(document)
+            return cls.model_validate(rename(cls.other_names, document).payload)
         except ValidationError as error:
             raise first_problem(error, under="payload.") from None
+
+    @classmethod
+    def renamed(cls, document: JsonObject) -> Renamed:
+        """A document under the fields' own names; raises `Invalid` with the field and the reason."""
+        return rename(cls.other_names, document)
 
     @classmethod
     def accept(cls, document: JsonObject, version: int | None) -> "AcceptedPayload":
@@ -78,19 +90,23 @@ class Payload(BaseModel):
 
         One of this class's version is written as the class writes it. An older one must be readable, and stays as its
         caller said it; the ledger checks it by the shapes that workers published. It does so with a newer one, which
-        another worker may know, and with one that names no version and may be of an older shape.
+        another worker may know, with one that names no version and may be of an older shape, and with one of whose
+        fields the values are to be looked up.
         """
         declared = cls.declaration
         if version is not None and version != declared.version:
             if version < declared.version:
                 cls.read(document, version)
             return AcceptedPayload(document, version, is_checked=False)
+        renamed = cls.renamed(document)
         try:
-            read = cls.model_validate_json(json.dumps(document), strict=True)
+            read = cls.model_validate_json(json.dumps(renamed.stand_in), strict=True)
         except ValidationError as error:
             if version is None and declared.version > 1:
                 return AcceptedPayload(document, None, is_checked=False)
             raise first_problem(error, under="payload.") from None
+        if not renamed.is_whole:
+            return AcceptedPayload(renamed.payload, declared.version, is_checked=False)
         return AcceptedPayload(read.document(), declared.version, is_checked=True)
 
     @classmethod

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from domain.jobs.job import JsonObject
+from domain.payloads.other_names import IN_SCHEMA
 
 SCALARS = {"string", "integer", "number", "boolean", "array", "object"}
 FORMATS = {"uuid": "uuid", "date": "date", "date-time": "datetime"}
@@ -38,6 +39,8 @@ def _field(name: str, given: Mapping[str, Any], definitions: Mapping[str, Any], 
         field["required"] = True
     if "default" in given:
         field["default"] = given["default"]
+    if IN_SCHEMA in given:
+        field["others"] = given[IN_SCHEMA]
     return field
 
 

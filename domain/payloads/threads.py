@@ -1,9 +1,9 @@
 """The payloads of the threads family."""
 
-from typing import Literal
-from uuid import UUID
+from typing import Annotated, Literal
 
 from domain.jobs.uniqueness import while_queued
+from domain.payloads.other_names import EMAIL_THREAD, AccountId, LookUp, OtherName
 from domain.payloads.payload import Payload
 
 
@@ -15,8 +15,8 @@ class CleanupPayload(
 ):
     """Which thread, and why it is looked at."""
 
-    account_id: UUID
-    thread_id: str
+    account_id: AccountId
+    thread_id: Annotated[str, EMAIL_THREAD, OtherName("message_id", LookUp.THREAD_OF_MESSAGE)]
     action: Literal["done", "check_sent"]
     draft_thread_id: str | None = None
     """Where the draft was last seen, when a person's edit of its subject has moved it to another thread."""

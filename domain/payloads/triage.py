@@ -1,8 +1,9 @@
 """The payloads of the triage family."""
 
-from uuid import UUID
+from typing import Annotated
 
 from domain.jobs.uniqueness import while_active
+from domain.payloads.other_names import AccountId, LookUp, OtherName
 from domain.payloads.payload import Payload
 
 
@@ -14,6 +15,6 @@ class ClassifyPayload(
 ):
     """Which message; `force` decides again although it was decided."""
 
-    account_id: UUID
-    message_id: str
+    account_id: AccountId
+    message_id: Annotated[str, OtherName("thread_id", LookUp.MESSAGE_OF_THREAD)]
     force: bool = False

@@ -33,6 +33,11 @@ LIMITS: tuple[Limit, ...] = (
         " new since May 2026; older ones keep 15,000 for now",
     ),
     Limit(
+        "gmail_backfill.user", "gmail_backfill", Scope.ACCOUNT, 2_000, MINUTE,
+        "https://developers.google.com/workspace/gmail/api/reference/quota: a third of a user's units, ours: what older"
+        " mail may take, so that two thirds are left for the mail of today. Counted beside gmail.user",
+    ),
+    Limit(
         "gmail.project", "gmail", Scope.PROVIDER, 1_200_000, MINUTE,
         "https://developers.google.com/workspace/gmail/api/reference/quota: quota units per project and minute",
     ),

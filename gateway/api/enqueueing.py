@@ -9,11 +9,12 @@ from domain.jobs.job_request import KEY_FIELD, JobRequest, fingerprint
 from domain.payloads import payload_types
 from gateway.api.models import EnqueuedJob
 from gateway.resources import Resources
-from storage.access import api_requests
+from storage.access import api_requests, payload_names
 from storage.access.api_keys import Caller
 from storage.access.api_requests import StoredRequest
 from storage.ledger import ledger
 from storage.operators import org_jobs
+from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
 
@@ -48,8 +49,8 @@ def enqueue(resources: Resources, asked: Asked) -> EnqueuedJob:
 
     Raises `Invalid` when the key belongs to another request.
     """
-    job = asked.job
-    with resources.database.tenant(job.org_id) as tx:
+    with resources.database.tenant(asked.job.org_id) as tx:
+        job = _under_own_names(tx, asked.job)
         if job.idempotency_key is not None:
             earlier = api_requests.remember(tx, job.org_id, job.idempotency_key, asked.fingerprint)
             if earlier is not None:
@@ -62,6 +63,16 @@ def enqueue(resources: Resources, asked: Asked) -> EnqueuedJob:
             api_requests.answer(tx, job.org_id, job.idempotency_key, made.job_id)
     replayed = not made.created and job.idempotency_key is not None
     return EnqueuedJob(job_id=made.job_id, job_type=made.hint.job_type, created=made.created, replayed=replayed)
+
+
+def _under_own_names(tx: Transaction, job: NewJob) -> NewJob:
+    """The job with its payload as its class writes it, where names in it were to be looked up; raises `Invalid`."""
+    payload_type = payload_types.find(job.job_type)
+    if payload_type is None or payload_type.renamed(job.payload).is_whole:
+        return job
+    document = payload_names.resolve(tx, payload_type, job.payload, org_id=job.org_id)
+    accepted = payload_type.accept(document, job.payload_version)
+    return job._replace(payload=accepted.payload, payload_version=accepted.version, is_checked=accepted.is_checked)
 
 
 def _replayed(earlier: StoredRequest, asked: Asked) -> EnqueuedJob:

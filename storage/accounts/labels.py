@@ -90,6 +90,11 @@ def roles_by_id(tx: Transaction, account_id: UUID) -> dict[str, LabelRole]:
     return {label_id: role for role, label_id in ids_by_role(tx, account_id).items()}
 
 
+def roles_ever(tx: Transaction, account_id: UUID) -> frozenset[LabelRole]:
+    """The roles for which there is a label, or was one until its person deleted it."""
+    return frozenset(_role(row.role) for row in tx.run("list_label_roles", account_id=account_id))
+
+
 def assign_role(tx: Transaction, account_id: UUID, label_id: str, role: LabelRole) -> bool:
     """Give a live label its role, taking it from any other; false when there is no such label."""
     return bool(tx.run("assign_label_role", account_id=account_id, label_id=label_id, role=_stored(role)))

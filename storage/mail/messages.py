@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from domain.jobs.failures import Gone
 from domain.mail.mailbox import MessageRef
+from domain.mail.parsing.limits import LONGEST_ADDRESS, MOST_LABELS
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
 from domain.mail.triage.automation import Automation
 from domain.mail.triage.automation_signals import AutomationKind, Weight
@@ -48,9 +49,10 @@ def upsert(tx: Transaction, account_id: UUID, message: Message) -> bool:
         direction=message.direction,
         received_at=message.received_at,
         size=content.size,
-        labels=sorted(message.label_ids),
-        sender=None if content.from_ is None else content.from_.key[:320],
-        others=[address.key for address in _others(message) if 0 < len(address.key) <= 320],  # noqa: PLR2004 -- RFC 5321
+        # Of more than the column takes, Gmail's own stay: their ids are words in capitals.
+        labels=sorted(message.label_ids)[:MOST_LABELS],
+        sender=None if content.from_ is None else content.from_.key[:LONGEST_ADDRESS],
+        others=[address.key for address in _others(message) if 0 < len(address.key) <= LONGEST_ADDRESS],
         subject=content.subject,
         body=content.text,
         document=Jsonb(_DOCUMENT.dump_python(content, mode="json", exclude=_COLUMNS)),

@@ -1,20 +1,26 @@
 """Our labels in a mailbox: made on demand under one parent, and stored as Gmail lists them."""
 
 from collections.abc import Collection, Sequence
+from datetime import timedelta
 from functools import partial
 
 from domain.jobs.effects import Strategy
-from domain.jobs.failures import Conflict, Permanent
+from domain.jobs.failures import Conflict, Failure, InFlight, Permanent
 from domain.jobs.job import JsonObject
 from domain.mail.correspondence import LabelRole, label_key, label_name, match_roles
 from domain.mail.mailbox import MailboxLabel
 from engine.context import JobContext
 from providers.ports import Mailbox
-from storage.accounts import labels
+from storage.accounts import label_lease, labels
 from storage.accounts.accounts import Account
 from storage.accounts.labels import Synced
 from storage.ledger import audit
 from storage.postgres.database import Transaction
+
+LEASE = timedelta(seconds=20)
+"""How long the others wait for a job that makes labels and does not come back: it makes seven, a second each."""
+
+LOOK_AGAIN_AFTER = timedelta(seconds=2)
 
 
 def store(ctx: JobContext, tx: Transaction, account: Account, listed: Sequence[MailboxLabel]) -> Synced:
@@ -28,12 +34,46 @@ def store(ctx: JobContext, tx: Transaction, account: Account, listed: Sequence[M
 
 
 def create(ctx: JobContext, mailbox: Mailbox, account: Account, roles: Collection[LabelRole]) -> dict[LabelRole, str]:
-    """Make labels of ours, parent first, and store them; returns the ids of these and of all others that were found."""
+    """Make those labels of ours that the mailbox lacks, parent first; returns the ids of all that are known then.
+
+    One job of an account at a time does so. Raises `InFlight` while another does: the job comes back without an attempt
+    used, and finds the labels.
+    """
+    here, owner = account.account_id, ctx.job.token
+    with ctx.tx() as tx:
+        leads = label_lease.take(tx, here, owner=owner, lease=LEASE)
+        known = labels.ids_by_role(tx, here)
+    if known.keys() >= set(roles):
+        # Made since this job read them, or by this job before it died.
+        matched = known
+    elif leads:
+        try:
+            matched = _make(ctx, mailbox, account, roles)
+        except Failure:
+            with ctx.tx() as tx:
+                label_lease.release(tx, here, owner=owner)
+            raise
+    else:
+        raise InFlight("another job makes the mailbox's labels", wait=LOOK_AGAIN_AFTER)
+    if leads:
+        with ctx.tx() as tx:
+            label_lease.release(tx, here, owner=owner)
+    return matched
+
+
+def _make(ctx: JobContext, mailbox: Mailbox, account: Account, roles: Collection[LabelRole]) -> dict[LabelRole, str]:
+    """List, make what is missing, list again and store."""
     parent = account.settings.label_parent
-    for name in (parent, *(label_name(role, parent) for role in sorted(roles))):
-        key = f"label:{account.account_id}:{name}:{ctx.job.job_id}"
-        ctx.effect(key, partial(_create, mailbox, name), strategy=Strategy.IDEMPOTENT)
     listed = mailbox.labels()
+    wanted = (parent, *(label_name(role, parent) for role in sorted(roles)))
+    there = {_as_gmail_compares(one.name) for one in listed}
+    for name in wanted:
+        key = f"label:{account.account_id}:{name}:{ctx.job.job_id}"
+        is_there = _as_gmail_compares(name) in there
+        # Also for one that is there: an attempt that died may have made it and not recorded it.
+        ctx.effect(key, partial(_create, mailbox, name, is_there=is_there), strategy=Strategy.IDEMPOTENT)
+    if not there.issuperset(map(_as_gmail_compares, wanted)):
+        listed = mailbox.labels()
     matched = _look_alikes(listed, roles, parent) | match_roles(listed, parent)
     if not matched.keys() >= set(roles):
         raise Permanent(f"Gmail neither has nor makes the labels under {parent}", code="labels.refused")
@@ -65,7 +105,9 @@ def _as_gmail_compares(name: str) -> str:
     return label_key(name).replace("/", "-")
 
 
-def _create(mailbox: Mailbox, name: str) -> JsonObject:
+def _create(mailbox: Mailbox, name: str, *, is_there: bool) -> JsonObject:
+    if is_there:
+        return {"name": name, "made": False}
     try:
         made: MailboxLabel = mailbox.create_label(name)
     except Conflict:

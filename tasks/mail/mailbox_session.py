@@ -12,7 +12,7 @@ from domain.jobs.failures import Failure, Permanent, Scope, Throttled, Unauthori
 from engine.context import JobContext
 from engine.interrupts import Interrupted
 from providers.on_demand import on_demand
-from providers.ports import Mailbox
+from providers.ports import Mailbox, Meter
 from storage.accounts import accounts, tokens
 from storage.accounts.accounts import Account
 from storage.accounts.tokens import Refreshed, Tokens
@@ -29,8 +29,10 @@ WHILE_ANOTHER_REFRESHES = timedelta(seconds=2)
 
 
 @contextmanager
-def open_mailbox(ctx: JobContext, account: Account) -> Iterator[Mailbox]:
+def open_mailbox(ctx: JobContext, account: Account, *, share: str | None = None) -> Iterator[Mailbox]:
     """Open the mailbox of an account that the job has read; marks the account when its consent is gone.
+
+    With `share`, calls are counted under that name of `domain/scheduling/limits.py`, too.
 
     Raises `Interrupted` when the job should simply be tried again with a newer token, `Throttled` for a moment while
     another process refreshes a dead one, `Unauthorised` when the account must be connected again, and whatever the
@@ -46,7 +48,7 @@ def open_mailbox(ctx: JobContext, account: Account) -> Iterator[Mailbox]:
             account=str(account_id),
             access_token=held.access_token.get_secret_value(),
             timeout_s=settings.google_request_timeout_s,
-            meter=ctx.meter("gmail", str(account_id)),
+            meter=_meter(ctx, str(account_id), share),
             endpoint=settings.gmail_endpoint,
             clock=ctx.clock,
         ) as mailbox:
@@ -54,6 +56,19 @@ def open_mailbox(ctx: JobContext, account: Account) -> Iterator[Mailbox]:
     except Unauthorised as refusal:
         _answer_refusal(ctx, held, refusal)
         raise
+
+
+def _meter(ctx: JobContext, account: str, share: str | None) -> Meter:
+    whole = ctx.meter("gmail", account)
+    if share is None:
+        return whole
+    part = ctx.meter(share, account)
+
+    def ask(method: str, units: int) -> None:
+        part(method, units)
+        whole(method, units)
+
+    return ask
 
 
 def _fresh_tokens(ctx: JobContext, held: Tokens) -> Tokens:

@@ -129,3 +129,35 @@ def test_resealing_puts_every_token_under_the_first_key(process: Runtime) -> Non
         held = tokens.current(tx, Sealer(["a new key"]), UUID(made["account_id"]))
     assert held.refresh_token is not None
     assert held.refresh_token.get_secret_value() == REFRESH
+
+
+def test_older_mail_is_asked_for_by_the_mailbox_s_address(database: Connection) -> None:
+    made = answer(accounts, *ADD, *GIVEN)
+    options = ("--query", "from:anna", "--since", "2026-01-01T00:00:00Z", "--classify", "--most", 50, "--as", "ada")
+    job = answer(accounts, "backfill", EMAIL.upper(), *options)
+    assert job["created"]
+    assert not answer(accounts, "backfill", made["account_id"], *options)["created"], "the same search is one job"
+    row = database.execute("select payload, actor_id, queue from jobs where id = %s", (job["job_id"],)).fetchone()
+    payload = {"account_id": made["account_id"], "query": "from:anna", "since": "2026-01-01T00:00:00Z", "until": None}
+    assert row == (payload | {"classify": True, "most": 50}, "operator:ada", "maintenance")
+    assert answer(accounts, "backfills", EMAIL) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("nobody@example.com",), "there is no account nobody@example.com"),
+        (("00000000-0000-4000-8000-000000000001",), "there is no account"),
+        ((EMAIL, "--since", "yesterday"), "payload.since"),
+        ((EMAIL, "--since", "2026-02-01T00:00:00Z", "--until", "2026-01-01T00:00:00Z"), "is not after since"),
+    ],
+)
+def test_what_cannot_be_backfilled_is_refused_by_its_field(words: tuple[str, ...], reason: str) -> None:
+    answer(accounts, *ADD, *GIVEN)
+    assert reason in refusal(accounts, "backfill", *words)
+
+
+def test_a_mailbox_of_two_orgs_must_be_named_by_its_id() -> None:
+    answer(accounts, *ADD, *GIVEN)
+    answer(accounts, "add", "--org", "other", "--email", EMAIL, *GIVEN)
+    assert "connected in several orgs" in refusal(accounts, "backfill", EMAIL)

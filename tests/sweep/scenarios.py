@@ -7,7 +7,7 @@ that is not enough (the sweep then says so), write a function here that prepares
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -158,6 +158,30 @@ def no_labels(env: MailEnvironment) -> UUID:
     return env.enqueue("gmail.sync_labels")
 
 
+def older_mail(env: MailEnvironment) -> UUID:
+    """Letters of long ago, in a mailbox whose searches have small pages."""
+    env.sync()
+    env.mailbox.turn(largest_page=2)
+    at = int((datetime.now(UTC) - timedelta(days=100)).timestamp() * 1000)
+    for number in range(3):
+        env.deliver(f"Letter {number}", QUESTION, internal_date=at + number)
+    return env.enqueue("gmail.backfill", {"classify": True})
+
+
+def last_page(env: MailEnvironment) -> UUID:
+    """A backfill whose last page is to be read."""
+    job_id = older_mail(env)
+    env.run(job_id)
+    env.drain(only="gmail.backfill_messages")
+    return job_id
+
+
+def batch_of_older_mail(env: MailEnvironment) -> UUID:
+    """Two letters of long ago that are to be fetched."""
+    env.run(older_mail(env))
+    return queued(env, "gmail.backfill_messages")
+
+
 def unclassified(env: MailEnvironment) -> UUID:
     """A stored question."""
     asked(env)
@@ -241,7 +265,7 @@ def die_of_payload(env: MailEnvironment) -> None:
 def unreadable(env: MailEnvironment) -> UUID:
     """A job whose payload cannot be read; no door takes one, so it is spoilt in the ledger."""
     spoilt = env.enqueue("gmail.ingest", {"message_id": "m", "thread_id": "t"})
-    env.database.execute("update jobs set payload = payload || '{\"thread_id\": null}' where id = %s", (spoilt,))
+    env.database.execute("update jobs set payload = payload || '{\"message_id\": null}' where id = %s", (spoilt,))
     return spoilt
 
 
@@ -321,6 +345,8 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
     "budgets.alert": {"spent_day": spent_day},
     "deadletter.quarantine": {"dead_job": dead_job},
     "drafts.write": {"unanswered": unanswered},
+    "gmail.backfill": {"first_page": older_mail, "last_page": last_page},
+    "gmail.backfill_messages": {"batch": batch_of_older_mail},
     "gmail.ingest": {"unseen_letter": unseen_letter},
     "gmail.renew_watch": {"stale_token": stale_token},
     "gmail.sync": {"history": history_with_news, "full": whole_mailbox},

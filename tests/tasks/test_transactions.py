@@ -233,6 +233,18 @@ SENT_ONCE = (
 )
 
 
+def older_letter(env: MailEnvironment) -> UUID:
+    used_mailbox(env)
+    env.deliver("Long ago", NEWS, internal_date=1_000_000_000_000)
+    return env.enqueue("gmail.backfill")
+
+
+def older_batch(env: MailEnvironment) -> UUID:
+    older_letter(env)
+    env.drain(only="gmail.backfill")
+    return waiting(env, "gmail.backfill_messages")
+
+
 @dataclass(frozen=True)
 class Bound:
     """At most so many transactions of its own; more than three have a reason."""
@@ -244,6 +256,13 @@ class Bound:
 
 
 BOUNDS = [
+    Bound("gmail.backfill", older_letter, 3),
+    Bound(
+        "gmail.backfill_messages",
+        older_batch,
+        4,
+        "read; for each message whether to go on, and its rows, so that none is fetched twice; the count of the batch",
+    ),
     Bound("gmail.sync", one_change, 2),
     Bound("gmail.ingest", new_letter, 2),
     Bound("gmail.sync_labels", labels_known, 2),

@@ -2,17 +2,23 @@
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 
 from domain.mail.parsing.encoded_words import decode_words
+from domain.mail.parsing.limits import (
+    LONGEST_ADDRESS,
+    LONGEST_HEADER,
+    LONGEST_NAME,
+    MOST_ADDRESS_TOKENS,
+    MOST_ADDRESSES,
+)
 from domain.mail.parsing.parsed_message import Address
 from domain.text.clean_text import clean_text
 
-MOST_ADDRESSES = 1_000
-_LONGEST_ADDRESS = 320
-_LONGEST_NAME = 200
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[(),;:]|<[^>]*+>?|[^"(),;:<]+', re.DOTALL)
-_ADDR_SPEC = re.compile(r'(?:"[^"]*"|[^@\s<>"(),;:]+)@[^@\s<>"(),;:]+')
-_LOOSE = re.compile(r'[^\s<>,;:"()@]{1,64}@[^\s<>,;:"()@]{1,255}')
+_ADDR_SPEC = re.compile(r'(?:"[^"\x00-\x1f\x7f]*"|[^@\s<>"(),;:\x00-\x1f\x7f]+)@[^@\s<>"(),;:\x00-\x1f\x7f]+')
+_LOOSE = re.compile(r'[^\s<>,;:"()@\x00-\x1f\x7f]{1,64}@[^\s<>,;:"()@\x00-\x1f\x7f]{1,255}')
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 _SPACES = re.compile(r"\s+")
 
@@ -45,32 +51,36 @@ class _Mailbox:
         phrase = "".join(self.phrase).strip()
         spec = phrase if self.angle is None else self.angle
         spec = spec.rpartition(":")[2].strip() if self.angle is not None else spec
-        if len(spec) > _LONGEST_ADDRESS or not _ADDR_SPEC.fullmatch(spec):
+        if len(spec) > LONGEST_ADDRESS or not _ADDR_SPEC.fullmatch(spec):
             return None
         name = "".join(self.comment) if self.angle is None else phrase
         return Address(_display(name), clean_text(spec))
 
 
 def parse_addresses(value: str, most: int = MOST_ADDRESSES) -> tuple[tuple[Address, ...], bool]:
-    """The mailboxes of an undecoded address header in order, and whether there were more than `most`.
+    """The mailboxes of an undecoded address header in order, and whether there is more than was looked at or kept.
 
     A display name that looks like an address stays a name. What holds no well-formed address is left out; only
     when that leaves nothing is the text searched for anything like one.
     """
+    more = len(value) > LONGEST_HEADER
+    value = value[:LONGEST_HEADER]
     found: list[Address] = []
     mailbox = _Mailbox()
-    for match in _TOKEN.finditer(value):
+    for count, match in enumerate(_TOKEN.finditer(value)):
+        if count >= MOST_ADDRESS_TOKENS or len(found) > most:
+            more = True
+            break
         if match[0] not in {",", ";"} or mailbox.depth:
             mailbox.take(match[0])
             continue
         _add(found, mailbox)
         mailbox = _Mailbox()
-        if len(found) > most:
-            return tuple(found[:most]), True
-    _add(found, mailbox)
+    else:
+        _add(found, mailbox)
     if not found:
-        found = [Address("", clean_text(match[0])) for match, _ in zip(_LOOSE.finditer(value), range(2), strict=False)]
-    return tuple(found[:most]), len(found) > most
+        found = [Address("", clean_text(match[0])) for match in islice(_LOOSE.finditer(value), 2)]
+    return tuple(found[:most]), more or len(found) > most
 
 
 def _add(found: list[Address], mailbox: _Mailbox) -> None:
@@ -81,4 +91,5 @@ def _add(found: list[Address], mailbox: _Mailbox) -> None:
 
 def _display(name: str) -> str:
     text = _QUOTED_PAIR.sub(r"\1", name.replace('"', ""))
-    return _SPACES.sub(" ", clean_text(decode_words(text[: _LONGEST_NAME * 10]))).strip()[:_LONGEST_NAME]
+    words = clean_text(decode_words(text[: LONGEST_NAME * 10]))
+    return _SPACES.sub(" ", _CONTROLS.sub(" ", words)).strip()[:LONGEST_NAME]

@@ -1,27 +1,28 @@
 """Encoded words and parameters in headers (RFC 2047, RFC 2231), read leniently; nothing here raises."""
 
 import re
+from itertools import islice
 from urllib.parse import unquote_to_bytes
 
+from domain.mail.parsing.limits import LONGEST_PARAMETERS, MOST_PARAMETERS, MOST_WORDS
 from domain.mail.parsing.mail_encoding import decode_text, decode_transfer
 
 _WORD = re.compile(r"=\?([^?\s]{1,80})\?([bBqQ])\?([^?]*)\?=")
 _PARAMETER = re.compile(r';\s*+([^\s=;]{1,80})\s*+=\s*+("(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[^;\s]*+)', re.DOTALL)
 _QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 _CONTINUED = re.compile(r"([^*]+)\*(\d{1,3})(\*?)")
-_MOST_PARAMETERS = 50
 
 
 def decode_words(text: str) -> str:
     """A header value with its encoded words decoded; neighbours of the same charset are joined before decoding.
 
-    Joining repairs the many mailers that cut a multi-byte character in two.
+    Joining repairs the many mailers that cut a multi-byte character in two. Words after the first `MOST_WORDS` stay.
     """
     pieces: list[str] = []
     pending: list[bytes] = []
     pending_charset = ""
     position = 0
-    for match in _WORD.finditer(text):
+    for match in islice(_WORD.finditer(text), MOST_WORDS):
         between = text[position : match.start()]
         charset = match[1].partition("*")[0].lower()
         if pending and (between.strip() or charset != pending_charset):
@@ -38,13 +39,15 @@ def decode_words(text: str) -> str:
 
 
 def parse_parameters(value: str) -> tuple[str, dict[str, str]]:
-    """The main value in lower case and its parameters by lower-case name, continuations joined; first one wins."""
+    """The main value in lower case and its parameters by lower-case name, continuations joined; first one wins.
+
+    Encoded words, which RFC 2047 forbids here, are left for whoever shows the value.
+    """
+    value = value[:LONGEST_PARAMETERS]
     main = value.partition(";")[0].strip().lower()
     parameters: dict[str, str] = {}
     continued: dict[str, dict[int, tuple[str, bool]]] = {}
-    for count, match in enumerate(_PARAMETER.finditer(value)):
-        if count >= _MOST_PARAMETERS:
-            break
+    for match in islice(_PARAMETER.finditer(value), MOST_PARAMETERS):
         name, raw = match[1].lower(), _unquote(match[2])
         piece = _CONTINUED.fullmatch(name)
         if piece:
@@ -52,7 +55,7 @@ def parse_parameters(value: str) -> tuple[str, dict[str, str]]:
         elif name.endswith("*"):
             parameters.setdefault(name[:-1], _extended([(raw, True)]))
         else:
-            parameters.setdefault(name, decode_words(raw))
+            parameters.setdefault(name, raw)
     for name, pieces in continued.items():
         parameters.setdefault(name, _extended([pieces[number] for number in sorted(pieces)]))
     return main, parameters

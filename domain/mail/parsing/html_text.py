@@ -8,19 +8,26 @@ import html
 import re
 from dataclasses import dataclass, field
 
+from domain.mail.parsing.limits import DEEPEST_QUOTE, LONGEST_TAG
+
 _TAG = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]{0,20})")
 _TAG_REST = re.compile(r"(?:[^\"'>]|\"[^\"]*\"|'[^']*')*+>")
 _ALTERNATIVE = re.compile(r"\balt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
-_LONGEST_TAG = 1_000
-"""Beyond it a quote is taken for a typing error; it also bounds the work that unbalanced quotes can cause."""
-_UNSEEN = frozenset({"script", "style", "head", "title", "template", "noscript", "svg", "object", "select"})
+_RAW = frozenset({"script", "style"})
+"""What stands in them is no text, also when they are never closed."""
+_UNSEEN = _RAW | {"title", "template", "svg", "select"}
+"""Not head: a browser takes its first words for the page's, and so do those who never close it. Not noscript and
+object: a reader of mail runs no scripts and shows what stands there instead."""
+_ENDS_RAW = r"</{0}\b|</head\b|<body\b"
+_REFERENCE_ZEROS = re.compile(r"(&#[xX]?)0+(?=[0-9a-fA-F])")
+_HUGE_REFERENCE = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{7,});?")
+"""No character has such a number; Python refuses to read one of 4,301 digits."""
 _BLOCKS = re.compile(
     r"address|article|blockquote|br|center|d[dlt]|div|fieldset|footer|form|h[1-6]|header|hr|li|main|nav|[ou]l|p|pre|"
     r"section|table|tbody|tfoot|thead|tr"
 )
 _APART = frozenset({"p", "table", "ul", "ol", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "hr"})
 _SPACES = re.compile(r"[ \t\r\n\f\v\u00a0]+")
-_DEEPEST_QUOTE = 10
 
 
 @dataclass(slots=True)
@@ -30,15 +37,17 @@ class _Page:
     lines: list[str] = field(default_factory=list)
     current: list[str] = field(default_factory=list)
     quoted: int = 0
+    never_closed: set[str] = field(default_factory=set)
+    """Elements whose end was looked for and does not come any more: nobody looks again."""
 
     def write(self, text: str) -> None:
-        self.current.append(html.unescape(text))
+        self.current.append(unescape(text))
 
     def end_line(self) -> None:
         line = _SPACES.sub(" ", "".join(self.current)).strip()
         self.current.clear()
         if line:
-            self.lines.append("> " * min(self.quoted, _DEEPEST_QUOTE) + line)
+            self.lines.append("> " * min(self.quoted, DEEPEST_QUOTE) + line)
 
     def gap(self) -> None:
         if self.lines and self.lines[-1]:
@@ -56,6 +65,13 @@ class _Page:
             self.quoted = max(0, self.quoted - 1) if closing else self.quoted + 1
         if name == "li" and not closing:
             self.write("- ")
+
+
+def unescape(text: str) -> str:
+    """Text with its character references read; one of a number that no character has is U+FFFD."""
+    if "&#" in text:
+        text = _HUGE_REFERENCE.sub("\ufffd", _REFERENCE_ZEROS.sub(r"\1", text))
+    return html.unescape(text)
 
 
 def html_to_text(markup: str) -> str:
@@ -87,10 +103,10 @@ def _take_markup(page: _Page, markup: str, opening: int) -> int:
         return opening + 1
     name = match[1].lower()
     closing = markup.startswith("</", opening)
-    rest = _TAG_REST.match(markup, match.end(), match.end() + _LONGEST_TAG)
+    rest = _TAG_REST.match(markup, match.end(), match.end() + LONGEST_TAG)
     following = rest.end() if rest else _after(markup, ">", match.end())
-    if name in _UNSEEN and not closing and not markup.startswith("/>", following - 2):
-        return _after_element(markup, name, following)
+    if name in _UNSEEN - page.never_closed and not closing and not markup.startswith("/>", following - 2):
+        return _after_element(page, markup, name, following)
     if name == "img":
         alternative = _ALTERNATIVE.search(markup, match.end(), following)
         page.write(f" {alternative[1] or alternative[2] or ''} " if alternative else "")
@@ -103,8 +119,17 @@ def _after(markup: str, end: str, start: int) -> int:
     return len(markup) if found < 0 else found + len(end)
 
 
-def _after_element(markup: str, name: str, start: int) -> int:
-    """Where an element whose content nobody sees has ended; a head that is never closed ends where the body begins."""
-    ends = rf"</{name}\b|<body\b" if name == "head" else rf"</{name}\b"
+def _after_element(page: _Page, markup: str, name: str, start: int) -> int:
+    """Where an element has ended whose content nobody sees.
+
+    When it is never closed, its content is text, but for scripts and styles: they end where the body begins, at last
+    with the page.
+    """
+    ends = _ENDS_RAW.format(name) if name in _RAW else rf"</{name}\b"
     closing = re.compile(ends, re.IGNORECASE).search(markup, start)
-    return closing.start() if closing else len(markup)
+    if closing:
+        return closing.start()
+    if name in _RAW:
+        return len(markup)
+    page.never_closed.add(name)
+    return start

@@ -5,11 +5,15 @@ import codecs
 import quopri
 import re
 
+import webencodings
+
+from domain.mail.parsing.charsets import find_charset
+from domain.mail.parsing.limits import META_WITHIN
 from domain.text.clean_text import clean_text
 
-_CHARSET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+-]{0,39}")
-_NOT_FOR_MAIL = frozenset({"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "mbcs", "oem"})
 _GUESS_INSTEAD = frozenset({"us-ascii", "ascii", "ansi_x3.4-1968", "unknown-8bit", "x-unknown", "default", "8bit", ""})
+_META_CHARSET = re.compile(rb"<meta\b[^>]{0,300}?\bcharset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
+_WIDE = frozenset({"utf-16le", "utf-16be"})
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]+")
 _BASE64_QUANTUM = 4
 _IDENTITY = frozenset({"", "7bit", "8bit", "binary", "none"})
@@ -27,19 +31,31 @@ def guess_text(data: bytes) -> str:
 def decode_text(data: bytes, charset: str) -> tuple[str, bool]:
     """Text in the named charset, and whether that charset exists; if not, the charset is guessed.
 
-    US-ASCII is guessed too, because mail with 8-bit letters often claims it.
+    US-ASCII is guessed too, because mail with 8-bit letters often claims it. A byte order mark outweighs the name.
     """
-    name = charset.strip().strip("\"'").lower()
-    if name in _GUESS_INSTEAD:
+    if is_guessed(charset):
         return guess_text(data), True
-    if not _CHARSET_NAME.fullmatch(name):
+    encoding = find_charset(charset)
+    if encoding is None:
         return guess_text(data), False
-    try:
-        if codecs.lookup(name).name.replace("-", "_") in _NOT_FOR_MAIL:
-            return guess_text(data), False
-        return clean_text(data.decode(name, "replace")), True
-    except (LookupError, ValueError):
-        return guess_text(data), False
+    return clean_text(webencodings.decode(data, encoding)[0]), True
+
+
+def is_guessed(charset: str) -> bool:
+    """Whether a charset's name says nothing."""
+    return charset.strip(" \t\r\n\"'").lower() in _GUESS_INSTEAD
+
+
+def page_charset(data: bytes) -> str:
+    """The charset that an HTML page names for itself, or nothing.
+
+    A page that can be read so far is not in UTF-16, whatever it says (HTML standard, prescan a byte stream).
+    """
+    found = _META_CHARSET.search(data, 0, META_WITHIN)
+    if found is None:
+        return ""
+    encoding = find_charset(found[1].decode("ascii"))
+    return "utf-8" if encoding is not None and encoding.name in _WIDE else found[1].decode("ascii")
 
 
 def decode_transfer(data: bytes, encoding: str) -> tuple[bytes, bool]:
@@ -54,10 +70,10 @@ def decode_transfer(data: bytes, encoding: str) -> tuple[bytes, bool]:
     return data, False
 
 
-def base64_size(data: bytes) -> int:
-    """About how many bytes a base64 body holds, without decoding it."""
-    blanks = data.count(b"\n") + data.count(b"\r")
-    return max(0, (len(data) - blanks) * 3 // 4 - data[-4:].count(b"="))
+def base64_size(raw: bytes, start: int, stop: int) -> int:
+    """About how many bytes a base64 body holds, without decoding or copying it."""
+    blanks = raw.count(b"\n", start, stop) + raw.count(b"\r", start, stop)
+    return max(0, (stop - start - blanks) * 3 // 4 - raw.count(b"=", max(start, stop - 4), stop))
 
 
 def _decode_base64(data: bytes) -> tuple[bytes, bool]:

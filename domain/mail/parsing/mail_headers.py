@@ -3,13 +3,10 @@
 import re
 from dataclasses import dataclass, field
 
+from domain.mail.parsing.limits import LONGEST_HEADER, LONGEST_HEADER_BLOCK, MOST_HEADER_LINES, MOST_HEADERS
 from domain.mail.parsing.mail_encoding import guess_text
 from domain.mail.parsing.parsed_message import Defect
 
-MOST_HEADERS = 300
-LONGEST_HEADER = 1_000_000
-"""Bytes of one header that are looked at: ten thousand recipients still fit, a header bomb does not."""
-_MOST_LINES = 50_000
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BLANK_LINE = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")
 _FIELD = re.compile(rb"([!-9;-~]{1,200})[ \t]*:")
@@ -18,7 +15,7 @@ _ENVELOPE_LINE = re.compile(rb">?From [^\r\n]*(?:\r\n|\n|\r)")
 
 @dataclass(frozen=True, slots=True)
 class HeaderBlock:
-    """Headers by lower-case name with undecoded values, in order, and where the body starts."""
+    """Headers by lower-case name with undecoded values, in order, and where in the bytes the body starts."""
 
     fields: tuple[tuple[str, str], ...]
     body_start: int
@@ -37,6 +34,9 @@ class HeaderBlock:
 class _Collector:
     fields: list[tuple[str, list[bytes]]] = field(default_factory=list)
     kept: int = 0
+    """Bytes of the last field."""
+    total: int = 0
+    """Bytes of all fields."""
     defects: dict[Defect, None] = field(default_factory=dict)
 
     def take(self, line: bytes) -> bool:
@@ -57,34 +57,40 @@ class _Collector:
         return True
 
     def _keep(self, piece: bytes) -> None:
-        room = LONGEST_HEADER - self.kept
-        if len(piece) > room or Defect.TOO_MANY_HEADERS in self.defects:
+        room = min(LONGEST_HEADER - self.kept, LONGEST_HEADER_BLOCK - self.total)
+        if Defect.TOO_MANY_HEADERS in self.defects:
+            room = 0  # a line that continues a field that is not kept
+        if len(piece) > room:
             self.defects[Defect.LONG_HEADER] = None
-            piece = piece[:room] if Defect.TOO_MANY_HEADERS not in self.defects else b""
+            piece = piece[:room]
         self.kept += len(piece)
-        self.fields[-1][1].append(piece.strip())
+        self.total += len(piece)
+        if piece:
+            self.fields[-1][1].append(piece.strip())
 
     def block(self, body_start: int) -> HeaderBlock:
         decoded = tuple((name, guess_text(b" ".join(pieces)).strip()) for name, pieces in self.fields)
         return HeaderBlock(decoded, body_start, tuple(self.defects))
 
 
-def read_headers(raw: bytes) -> HeaderBlock:
-    """The headers at the start of `raw`; a line that can be no header begins the body and is noted."""
-    envelope = _ENVELOPE_LINE.match(raw)
-    position = envelope.end() if envelope else 0
+def read_headers(raw: bytes, start: int = 0, stop: int | None = None) -> HeaderBlock:
+    """The headers at the start of a piece of `raw`; a line that can be no header begins the body and is noted."""
+    stop = len(raw) if stop is None else stop
+    envelope = _ENVELOPE_LINE.match(raw, start, stop)
+    position = envelope.end() if envelope else start
     collector = _Collector()
-    for _ in range(_MOST_LINES):
-        if position >= len(raw):
-            return collector.block(len(raw))
-        ending = _LINE_END.search(raw, position)
-        end, following = (ending.start(), ending.end()) if ending else (len(raw), len(raw))
+    for _ in range(MOST_HEADER_LINES):
+        if position >= stop:
+            return collector.block(stop)
+        ending = _LINE_END.search(raw, position, stop)
+        end, following = (ending.start(), ending.end()) if ending else (stop, stop)
         if end == position:
             return collector.block(following)
-        if not collector.take(raw[position:end]):
+        # Of a line that is longer than what is kept of a header, only so much is copied.
+        if not collector.take(raw[position : min(end, position + LONGEST_HEADER + 300)]):
             collector.defects[Defect.BROKEN_HEADER if collector.fields else Defect.NO_HEADERS] = None
             return collector.block(position)
         position = following
     collector.defects[Defect.LONG_HEADER] = None
-    blank = _BLANK_LINE.search(raw, position)
-    return collector.block(blank.end() if blank else len(raw))
+    blank = _BLANK_LINE.search(raw, position, stop)
+    return collector.block(blank.end() if blank else stop)

@@ -9,19 +9,26 @@ from email.utils import parsedate_to_datetime
 from domain.mail.parsing.addresses import parse_addresses
 from domain.mail.parsing.encoded_words import decode_words
 from domain.mail.parsing.html_text import html_to_text
-from domain.mail.parsing.mail_encoding import base64_size, decode_text, decode_transfer
+from domain.mail.parsing.limits import (
+    LONGEST_ENCODED,
+    LONGEST_HTML,
+    LONGEST_SUBJECT,
+    LONGEST_TEXT,
+    LONGEST_VALUE,
+    LONGEST_VALUES,
+    MOST_ATTACHMENTS,
+    MOST_AUTH_RESULTS,
+    MOST_RECIPIENTS,
+    MOST_REFERENCES,
+    MOST_REPLY_TO,
+    MOST_TEXT_PARTS,
+)
+from domain.mail.parsing.mail_encoding import base64_size, decode_text, decode_transfer, is_guessed, page_charset
 from domain.mail.parsing.mail_headers import HeaderBlock, read_headers
 from domain.mail.parsing.mime_parts import Part, describe_part, leaf_parts
 from domain.mail.parsing.parsed_message import Address, Attachment, AuthResult, Defect, ParsedMessage
 from domain.text.clean_text import clean_text
 
-LONGEST_TEXT = 200_000
-LONGEST_HTML = 500_000
-LONGEST_VALUE = 4_000
-LONGEST_SUBJECT = 998
-MOST_REFERENCES = 100
-_MOST_ATTACHMENTS = 200
-_MOST_TEXT_PARTS = 20
 _MESSAGE_ID = re.compile(r"<[^<>\s]{1,250}>")
 _METHOD = re.compile(rb"(?im)^METHOD:[ \t]*([A-Z-]{1,30})[ \t\r]*$")
 _AUTH_METHOD = re.compile(r"\b([a-z][a-z0-9-]{1,20})\s*=\s*([a-z]{1,20})\b", re.IGNORECASE)
@@ -45,31 +52,32 @@ class _Content:
 def parse_message(raw: bytes) -> ParsedMessage:
     """Understand a message as far as it can be; never raises. Time is linear in the size, within fixed bounds."""
     block = read_headers(raw)
-    top = describe_part(block, raw[block.body_start :], 0)
+    top = describe_part(block, raw, len(raw), 0)
     leaves, noted = leaf_parts(top)
     defects = [*_raw_defects(raw), *block.defects, *noted]
     content = _content(leaves, defects)
     senders = _addresses(block, "from", defects)
     defects.extend(_sender_defects(block, senders))
+    to, cc, bcc = _recipients(block, defects)
     return ParsedMessage(
         message_id=_first_id(block.first("message-id")),
         in_reply_to=_first_id(block.first("in-reply-to")),
         references=_references(block.first("references")),
         subject=_decoded(block.first("subject"), LONGEST_SUBJECT),
         from_=senders[0] if senders else None,
-        reply_to=_addresses(block, "reply-to", defects),
-        to=_addresses(block, "to", defects),
-        cc=_addresses(block, "cc", defects),
-        bcc=_addresses(block, "bcc", defects),
+        reply_to=_addresses(block, "reply-to", defects)[:MOST_REPLY_TO],
+        to=to,
+        cc=cc,
+        bcc=bcc,
         date=_date(block.first("date"), defects),
-        headers=tuple((name, _decoded(value, LONGEST_VALUE)) for name, value in block.fields),
+        headers=_headers(block, defects),
         content_type=top.content_type,
         text=content.text,
         html=content.html,
         attachments=content.attachments,
         has_calendar=content.has_calendar,
         calendar_method=content.calendar_method,
-        auth_results=tuple(_auth_result(value) for value in block.every("authentication-results")),
+        auth_results=tuple(_auth_result(value) for value in block.every("authentication-results")[:MOST_AUTH_RESULTS]),
         defects=tuple(dict.fromkeys(defects)),
         size=len(raw),
     )
@@ -91,6 +99,32 @@ def _addresses(block: HeaderBlock, name: str, defects: list[Defect]) -> tuple[Ad
     if more:
         defects.append(Defect.TOO_MANY_RECIPIENTS)
     return addresses
+
+
+def _recipients(block: HeaderBlock, defects: list[Defect]) -> tuple[tuple[Address, ...], ...]:
+    """To, Cc and Bcc, of which so many are kept together that the first header loses the least."""
+    room = MOST_RECIPIENTS
+    kept: list[tuple[Address, ...]] = []
+    for name in ("to", "cc", "bcc"):
+        found = _addresses(block, name, defects)
+        if len(found) > room:
+            defects.append(Defect.TOO_MANY_RECIPIENTS)
+        kept.append(found[:room])
+        room -= len(kept[-1])
+    return tuple(kept)
+
+
+def _headers(block: HeaderBlock, defects: list[Defect]) -> tuple[tuple[str, str], ...]:
+    """All names in order; when the values are longer than what is kept together, the later ones are cut."""
+    room = LONGEST_VALUES
+    kept: list[tuple[str, str]] = []
+    for name, raw in block.fields:
+        value = _decoded(raw, min(LONGEST_VALUE, room)) if room else ""
+        if not room and raw:
+            defects.append(Defect.LONG_HEADER)
+        kept.append((name, value))
+        room -= len(value)
+    return tuple(kept)
 
 
 def _sender_defects(block: HeaderBlock, senders: tuple[Address, ...]) -> Iterable[Defect]:
@@ -139,7 +173,9 @@ def _content(leaves: list[Part], defects: list[Defect]) -> _Content:
     pages = [part for part in leaves if part.content_type == "text/html" and _is_inline(part)]
     calendars = [part for part in leaves if part.content_type in _CALENDAR]
     shown = {id(part) for part in (*plain, *pages[:1], *calendars)}
-    text = "\n\n".join(filter(None, (_text(part, LONGEST_TEXT, defects) for part in plain[:_MOST_TEXT_PARTS])))
+    text = "\n\n".join(filter(None, (_text(part, LONGEST_TEXT, defects) for part in plain[:MOST_TEXT_PARTS])))
+    if len(plain) > MOST_TEXT_PARTS or len(leaves) - len(shown) > MOST_ATTACHMENTS:
+        defects.append(Defect.TOO_MANY_PARTS)
     page = _text(pages[0], LONGEST_HTML, defects) if pages else None
     text = text if text.strip() or page is None else html_to_text(page)
     if len(text) > LONGEST_TEXT:
@@ -147,7 +183,9 @@ def _content(leaves: list[Part], defects: list[Defect]) -> _Content:
     return _Content(
         text[:LONGEST_TEXT],
         page,
-        tuple(_attachment(part) for part in leaves if id(part) not in shown or part in calendars)[:_MOST_ATTACHMENTS],
+        tuple(_attachment(part) for part in leaves if id(part) not in shown or part.content_type in _CALENDAR)[
+            :MOST_ATTACHMENTS
+        ],
         bool(calendars),
         next(filter(None, (_calendar_method(part) for part in calendars)), None),
     )
@@ -164,26 +202,29 @@ def _is_readable(part: Part) -> bool:
 
 def _text(part: Part, longest: int, defects: list[Defect]) -> str:
     """A part's text, at most `longest` characters; only so many bytes are decoded as may be needed."""
-    enough = longest * 6
-    data, known = decode_transfer(part.body[:enough], part.encoding)
-    text, charset_known = decode_text(data, part.parameters.get("charset", ""))
+    enough = longest * LONGEST_ENCODED
+    data, known = decode_transfer(part.body(enough), part.encoding)
+    charset = part.parameters.get("charset", "")
+    if part.content_type == "text/html" and is_guessed(charset):
+        charset = page_charset(data)
+    text, charset_known = decode_text(data, charset)
     if not known:
         defects.append(Defect.BAD_ENCODING)
     if not charset_known:
         defects.append(Defect.BAD_CHARSET)
-    if len(text) > longest or len(part.body) > enough:
+    if len(text) > longest or part.size > enough:
         defects.append(Defect.TRUNCATED_TEXT)
     return text[:longest].replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
 def _attachment(part: Part) -> Attachment:
-    size = base64_size(part.body) if part.encoding == "base64" else len(part.body)
+    size = base64_size(part.raw, part.start, part.stop) if part.encoding == "base64" else part.size
     return Attachment(part.filename, part.content_type, size)
 
 
 def _calendar_method(part: Part) -> str | None:
     method = part.parameters.get("method", "")
     if not method:
-        found = _METHOD.search(decode_transfer(part.body[:LONGEST_TEXT], part.encoding)[0])
+        found = _METHOD.search(decode_transfer(part.body(LONGEST_TEXT), part.encoding)[0])
         method = found[1].decode("ascii") if found else ""
     return method.strip().upper()[:30] or None

@@ -1,30 +1,35 @@
 """A message taken apart into its leaf parts without recursion; nothing here raises, whatever the nesting."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from domain.mail.parsing.encoded_words import parse_parameters
+from domain.mail.parsing.encoded_words import decode_words, parse_parameters
+from domain.mail.parsing.limits import DEEPEST, LONGEST_FILENAME, MOST_DELIMITERS, MOST_PARTS, MOST_SCANS
 from domain.mail.parsing.mail_headers import HeaderBlock, read_headers
 from domain.mail.parsing.parsed_message import Defect
 from domain.text.clean_text import clean_text
 
-DEEPEST = 20
-MOST_PARTS = 500
-_LONGEST_FILENAME = 200
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f/\\]+")
 
 
-@dataclass(frozen=True, slots=True)
+_AFTER_BOUNDARY = re.compile(rb"(--)?[ \t]*+(\r\n|\n|\r|\Z)")
+_LEAST_SCANNED = 1_000_000
+"""Bytes that may be searched in any message: a short one is cheap however often it is searched."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """One part: its kind, and its body still in transfer encoding."""
+    """One part: its kind, and where its body stands in the message's bytes, still in transfer encoding."""
 
     content_type: str
     parameters: dict[str, str]
     disposition: str
     filename: str
     encoding: str
-    body: bytes
+    raw: bytes
+    start: int
+    stop: int
     depth: int
 
     @property
@@ -32,82 +37,107 @@ class Part:
         """Whether the part is made of others."""
         return self.content_type.startswith("multipart/")
 
+    @property
+    def size(self) -> int:
+        """Bytes of the body as it stands."""
+        return self.stop - self.start
 
-def describe_part(block: HeaderBlock, body: bytes, depth: int, default: str = "text/plain") -> Part:
+    def body(self, most: int | None = None) -> bytes:
+        """A copy of the body, or of its first bytes."""
+        return self.raw[self.start : self.stop if most is None else min(self.stop, self.start + most)]
+
+
+def describe_part(block: HeaderBlock, raw: bytes, stop: int, depth: int, default: str = "text/plain") -> Part:
     """A part from its headers; what cannot be read is plain text, as RFC 2045 tells us."""
     content_type, parameters = parse_parameters(block.first("content-type"))
     disposition, more = parse_parameters(block.first("content-disposition"))
-    filename = more.get("filename") or parameters.get("name") or ""
+    filename = decode_words(more.get("filename") or parameters.get("name") or "")
     return Part(
         content_type if _MEDIA_TYPE.fullmatch(content_type) else default,
         parameters,
         disposition,
-        clean_text(_CONTROLS.sub("_", filename)).strip()[:_LONGEST_FILENAME],
-        block.first("content-transfer-encoding").partition(";")[0].strip().lower(),
-        body,
+        clean_text(_CONTROLS.sub("_", filename)).strip()[:LONGEST_FILENAME],
+        block.first("content-transfer-encoding").partition(";")[0].strip().lower()[:40],
+        raw,
+        block.body_start,
+        stop,
         depth,
     )
+
+
+@dataclass(slots=True)
+class _Search:
+    """What may still be looked at in one message, whose sender chose its boundaries and how they nest."""
+
+    scans_left: int
+    """Bytes."""
+    delimiters_left: int = MOST_DELIMITERS
+    defects: list[Defect] = field(default_factory=list)
 
 
 def leaf_parts(top: Part) -> tuple[list[Part], list[Defect]]:
     """The parts that hold content, in order. Too deep or too many ones stay unopened and are noted."""
     leaves: list[Part] = []
-    defects: list[Defect] = []
+    search = _Search(max(_LEAST_SCANNED, MOST_SCANS * top.size))
     waiting = [top]
     while waiting:
         part = waiting.pop()
         if not part.is_multipart:
             leaves.append(part)
             continue
-        if part.depth >= DEEPEST:
-            defects.append(Defect.TOO_DEEP)
+        if part.depth >= DEEPEST or part.size > search.scans_left:
+            search.defects.append(Defect.TOO_DEEP)
             leaves.append(part)
             continue
         room = MOST_PARTS - len(leaves) - len(waiting)
-        children, noted = _open(part, room)
-        defects.extend(noted)
-        waiting.extend(reversed(children))
-    return leaves, defects
+        waiting.extend(reversed(_open(part, room, search)))
+    return leaves, search.defects
 
 
-def _open(part: Part, room: int) -> tuple[list[Part], list[Defect]]:
+def _open(part: Part, room: int, search: _Search) -> list[Part]:
     boundary = part.parameters.get("boundary", "").strip()
-    bodies, closed = _split(part.body, boundary, room + 1) if boundary else ([], False)
+    bodies, closed = _split(part, boundary, room + 1, search) if boundary else ([], False)
     if not bodies:
-        plain = Part("text/plain", part.parameters, part.disposition, "", part.encoding, part.body, part.depth + 1)
-        return [plain], [Defect.NO_BOUNDARY]
+        search.defects.append(Defect.NO_BOUNDARY)
+        return [replace(part, content_type="text/plain", filename="", depth=part.depth + 1)]
     default = "message/rfc822" if part.content_type == "multipart/digest" else "text/plain"
-    defects = [] if closed or len(bodies) > room else [Defect.UNTERMINATED]
     if len(bodies) > room:
-        defects.append(Defect.TOO_MANY_PARTS)
-    children = []
-    for body in bodies[: max(0, room)]:
-        block = read_headers(body)
-        children.append(describe_part(block, body[block.body_start :], part.depth + 1, default))
-    return children, defects
+        search.defects.append(Defect.TOO_MANY_PARTS)
+    elif not closed:
+        search.defects.append(Defect.UNTERMINATED)
+    return [
+        describe_part(read_headers(part.raw, start, stop), part.raw, stop, part.depth + 1, default)
+        for start, stop in bodies[: max(0, room)]
+    ]
 
 
-def _split(body: bytes, boundary: str, most: int) -> tuple[list[bytes], bool]:
-    """The bodies between the delimiter lines, at most `most`, and whether the closing delimiter was there."""
-    delimiter = re.compile(re.escape(b"--" + boundary.encode("utf-8", "replace")) + rb"(--)?[ \t]*+(\r\n|\n|\r|\Z)")
-    bodies: list[bytes] = []
+def _split(part: Part, boundary: str, most: int, search: _Search) -> tuple[list[tuple[int, int]], bool]:
+    """Where the bodies between the delimiter lines stand, at most `most`, and whether the closing delimiter came."""
+    raw, delimiter = part.raw, b"--" + boundary.encode("utf-8", "replace")
+    bodies: list[tuple[int, int]] = []
     start: int | None = None
-    for match in delimiter.finditer(body):
-        begin = match.start()
-        if begin and body[begin - 1 : begin] not in {b"\n", b"\r"}:
+    position = part.start
+    search.scans_left -= part.size
+    while (begin := raw.find(delimiter, position, part.stop)) >= 0:
+        if search.delimiters_left == 0:
+            search.defects.append(Defect.TOO_MANY_PARTS)
+            break
+        search.delimiters_left -= 1
+        position = begin + len(delimiter)
+        ending = _AFTER_BOUNDARY.match(raw, position, part.stop)
+        if ending is None or (begin > part.start and raw[begin - 1] not in b"\r\n"):
             continue
+        position = ending.end()
         if start is not None:
-            bodies.append(body[start : _before_line_end(body, start, begin)])
-        if match[1] or len(bodies) >= most:
-            return bodies, bool(match[1])
-        start = match.end()
+            bodies.append((start, _before_line_end(raw, start, begin)))
+        if ending[1] or len(bodies) >= most:
+            return bodies, bool(ending[1])
+        start = position
     if start is not None:
-        bodies.append(body[start:])
+        bodies.append((start, part.stop))
     return bodies, False
 
 
-def _before_line_end(body: bytes, start: int, end: int) -> int:
+def _before_line_end(raw: bytes, start: int, end: int) -> int:
     """The line end before a delimiter belongs to the delimiter (RFC 2046, 5.1.1)."""
-    if body[end - 2 : end] == b"\r\n":
-        return max(start, end - 2)
-    return max(start, end - 1)
+    return max(start, end - (2 if raw[end - 2 : end] == b"\r\n" else 1))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from domain.mail.parsing.limits import MOST_EVIDENCE
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.triage.automation_signals import FINDERS, AutomationKind, Owner, Signal, Weight
 
@@ -12,7 +13,7 @@ _FORBIDS_REPLY = frozenset({Weight.CERTAIN, Weight.STRONG})
 
 @dataclass(frozen=True, slots=True)
 class Automation:
-    """The finding with its reasons; `evidence` names every sign found, the deciding kind's first."""
+    """The finding with its reasons; `evidence` names the signs found, the deciding kind's first."""
 
     kind: AutomationKind
     weight: Weight
@@ -36,7 +37,7 @@ def detect_automation(
     counted = [one for one in signals if not (kind is AutomationKind.LIST and one.kind is AutomationKind.BULK)]
     weight = max((one.weight for one in counted), key=_STRENGTH.__getitem__, default=Weight.NONE)
     evidence = sorted(signals, key=lambda one: one.kind is not kind)
-    return Automation(kind, weight, tuple(dict.fromkeys(one.evidence for one in evidence)))
+    return Automation(kind, weight, tuple(dict.fromkeys(one.evidence for one in evidence))[:MOST_EVIDENCE])
 
 
 def replies_allowed(automation: Automation) -> bool:

@@ -17,9 +17,13 @@ MOST_IDS = 1_000
 
 def list_messages(mailbox: Mailbox, call: Call) -> Answer:
     """`users.messages.list`: ids only, newest first."""
+    if call.first("pageToken") and mailbox.knobs.forgotten_pages > 0:
+        mailbox.knobs.forgotten_pages -= 1
+        raise ApiFailure(400, "invalidArgument", "Invalid pageToken")
     found = search_for(mailbox, call)
     items = [{"id": message.message_id, "threadId": message.thread_id} for message in found]
-    return Answer(body=page_of(items, call, "messages"), summary={"q": call.first("q"), "found": len(items)})
+    body = page_of(items, call, "messages", mailbox.knobs.largest_page)
+    return Answer(body=body, summary={"q": call.first("q"), "found": len(items)})
 
 
 def get_message(mailbox: Mailbox, call: Call) -> Answer:

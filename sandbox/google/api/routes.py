@@ -13,9 +13,9 @@ MailboxHandler = Callable[[Mailbox, Call], Answer]
 LARGEST_PAGE = 500
 
 
-def page_of(items: list[Json], call: Call, key: str) -> Json:
+def page_of(items: list[Json], call: Call, key: str, most: int = LARGEST_PAGE) -> Json:
     """A page of a list by offset, in Gmail's shape: without the key when the list is empty."""
-    size = max(1, min(call.number("maxResults", 100), LARGEST_PAGE))
+    size = max(1, min(call.number("maxResults", 100), LARGEST_PAGE, most))
     offset = read_page_token(call.first("pageToken")) if call.first("pageToken") else 0
     page: Json = {"resultSizeEstimate": len(items)}
     if items[offset : offset + size]:

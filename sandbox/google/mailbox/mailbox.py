@@ -73,6 +73,10 @@ class Knobs:
     """How many reads by id miss a mail that was just sent."""
     sends_per_day: int | None = 2_000
     """How many mails may leave in 24 hours, whoever sends them."""
+    largest_page: int = 500
+    """Of a search; Gmail may give fewer than it is asked for."""
+    forgotten_pages: int = 0
+    """So many requests for a later page of a search are refused, as Gmail does with a token that has grown old."""
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from storage.migrations.statements import run_files
 
 revision = "0022_pre_rules"
-down_revision = "0019_pre_outgoing"
+down_revision = "0021_pre_gmail"
 
 
 def upgrade() -> None:

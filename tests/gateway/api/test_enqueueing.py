@@ -1,5 +1,6 @@
 """`POST /v1/jobs` stores a job once per key, as the key's org, and refuses with the field and the reason."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
@@ -52,6 +53,29 @@ def test_a_job_from_http_runs(client: Client, process: Runtime) -> None:
 def test_an_alias_makes_the_same_job(client: Client) -> None:
     made = client.post("/v1/jobs", INGEST | {"job_type": "ingest.gmail"})
     assert (made.status, made.json["job_type"]) == (201, "gmail.ingest")
+
+
+def test_another_name_of_a_field_makes_the_same_job(client: Client, database: Connection) -> None:
+    """A key's first job may have come by another door; it is compared under the fields' own names."""
+    user = database.execute(
+        "insert into users (org_id, email) values (%s, 'ada@example.com') returning id", (client.org_id,)
+    ).fetchone()
+    assert user is not None
+    account = database.execute(
+        "insert into accounts (org_id, user_id, email, status, status_reason) values"
+        " (%s, %s, 'ada@example.com', 'needs_reconsent', 'a test') returning id",
+        (client.org_id, user[0]),
+    ).fetchone()
+    assert account is not None
+    plain = {"account_id": str(account[0]), "message_id": "m", "thread_id": "t"}
+    database.execute(
+        "select postroom.enqueue('gmail.ingest', %s, %s, idempotency_key => 'k')", (client.org_id, json.dumps(plain))
+    )
+    named = {"user_id": str(user[0]), "message_id": "m", "thread_id": "t"}
+    answer = client.post("/v1/jobs", INGEST | {"payload": named}, {"Idempotency-Key": "k"})
+    assert (answer.status, answer.json["replayed"]) == (200, True), answer.body
+    other = client.post("/v1/jobs", INGEST | {"payload": named | {"user_id": str(uuid4())}})
+    assert (other.status, other.json["field"]) == (422, "payload.user_id")
 
 
 def test_the_relay_is_woken_and_nothing_is_published_before_the_commit(client: Client, store: Database) -> None:

@@ -168,3 +168,13 @@ def test_a_missing_scope_says_so_in_its_details(control: GmailControl, users: Gm
     with pytest.raises(HttpError) as refused:
         users.labels().list(userId="me").execute()
     assert refused.value.error_details[0]["reason"] == "ACCESS_TOKEN_SCOPE_INSUFFICIENT"
+
+
+@pytest.mark.parametrize("depth", [90, 1_000])
+def test_a_message_nested_a_thousand_deep_is_served(users: GmailUsers, account: GmailAccount, depth: int) -> None:
+    levels = b"".join(b"Content-Type: multipart/mixed; boundary=b%d\r\n\r\n--b%d\r\n" % (n, n) for n in range(depth))
+    place = account.deliver(b"From: a@example.com\r\nSubject: deep\r\n" + levels + b"\r\nbottom")
+    for shape in ("raw", "full", "metadata", "minimal"):
+        shown = users.messages().get(userId="me", id=place.message_id, format=shape).execute()
+        assert shown["id"] == place.message_id
+    assert users.messages().list(userId="me", q="deep").execute()["messages"][0]["id"] == place.message_id

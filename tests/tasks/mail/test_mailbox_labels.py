@@ -1,13 +1,18 @@
 """Our labels and the user's: made on demand, deleted, renamed, and found by their ids (docs: gmail.md#labels)."""
 
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
 import pytest
 
 from domain.mail.correspondence import EmailState, LabelRole, label_name
 from domain.mail.triage.prompts import RuleScope
 from domain.mail.triage.rules import Rule, parse_rule
-from storage.accounts import labels
+from storage.accounts import label_lease, labels
 from storage.rules import rules
 from storage.rules.rules import Reach
+from tasks.mail import mailbox_labels
 from tests.doubles.mail_environment import MailEnvironment
 from tests.sandbox.sdk import gmail_users
 
@@ -144,3 +149,83 @@ def test_labels_that_were_offered_half_are_completed_by_the_next_attempt(env: Ma
     assert env.job(job_id)["attempt"] == 2
     names = {one["name"] for one in env.mailbox.state().labels}
     assert names >= {label_name(role, "Postroom") for role in LabelRole}
+
+
+def ours(env: MailEnvironment) -> set[str]:
+    return {one["name"] for one in env.mailbox.state().labels if one["name"].startswith("Postroom/")}
+
+
+@pytest.mark.parametrize(
+    ("operation", "order"),
+    [
+        ("labels.list", {"status": 503}),
+        ("labels.list", {"status": 429}),
+        ("labels.create", {"status": 500, "skip": 2}),
+        ("labels.create", {"drop": "after", "skip": 2}),
+        ("labels.create", {"drop": "before"}),
+    ],
+)
+def test_a_mailbox_gets_all_our_labels_although_the_first_contact_failed(
+    env: MailEnvironment, operation: str, order: dict[str, Any]
+) -> None:
+    """Other jobs make the two that they need meanwhile: these are not taken for all of them."""
+    env.sync()
+    env.deliver("Lunch?", QUESTION)
+    env.fail(operation, **order)
+    first = env.enqueue("gmail.sync_labels")
+    assert env.run(first) == "queued"
+    env.database.execute("delete from gates")
+    env.enqueue("gmail.sync")
+    env.drain()
+    assert env.job(first)["state"] == "succeeded"
+    assert ours(env) == {label_name(role) for role in LabelRole}
+    with env.process.database.ledger() as tx:
+        assert labels.ids_by_role(tx, env.account.account_id).keys() == set(LabelRole)
+
+
+def test_a_label_that_its_person_deleted_is_not_made_without_need(env: MailEnvironment) -> None:
+    sync_labels(env)
+    with env.process.database.ledger() as tx:
+        done = labels.ids_by_role(tx, env.account.account_id)[LabelRole.DONE]
+    delete(env, done)
+    sync_labels(env)
+    sync_labels(env)
+    assert ours(env) == {label_name(role) for role in LabelRole} - {label_name(LabelRole.DONE)}
+
+
+def test_one_job_at_a_time_makes_a_mailbox_s_labels(env: MailEnvironment) -> None:
+    env.sync()
+    places = [env.deliver(f"Question {number}?", QUESTION) for number in range(3)]
+    env.enqueue("gmail.sync")
+    env.drain(only="gmail.%")
+    here, somebody = env.account.account_id, uuid4()
+    with env.process.database.ledger() as tx:
+        assert label_lease.take(tx, here, owner=somebody, lease=timedelta(minutes=1))
+    waiting = env.database.execute("select id from jobs where job_type = 'triage.classify'").fetchall()
+    assert {env.run(row[0]) for row in waiting} == {"queued"}
+    assert env.gmail.journal("labels.create") == []
+    assert env.count("select max(attempt) from jobs where job_type = 'triage.classify'") == 0
+    with env.process.database.ledger() as tx:
+        label_lease.release(tx, here, owner=somebody)
+    env.drain()
+    assert {env.state(place.thread_id) for place in places} == {EmailState.DRAFTED}
+    assert [call.status for call in env.gmail.journal("labels.create")] == [200] * 3
+
+
+def test_a_job_that_died_while_it_made_labels_keeps_nobody_for_ever(env: MailEnvironment) -> None:
+    env.sync()
+    place = env.deliver("Question?", QUESTION)
+    with env.process.database.ledger() as tx:
+        assert label_lease.take(tx, env.account.account_id, owner=uuid4(), lease=mailbox_labels.LEASE)
+    env.sync()
+    assert env.state(place.thread_id) is EmailState.DRAFTED
+    assert env.count("select count(*) from accounts where labels_owner is not null") == 0
+
+
+def test_labels_that_are_there_are_not_made_again(env: MailEnvironment) -> None:
+    """A mailbox that was connected before, to a database that knows nothing of it."""
+    sync_labels(env)
+    made = len(env.gmail.journal("labels.create"))
+    env.database.execute("delete from labels")
+    sync_labels(env)
+    assert len(env.gmail.journal("labels.create")) == made

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.mail.parsing.mime import LONGEST_HTML, LONGEST_TEXT, parse_message
+from domain.mail.parsing.limits import LONGEST_HTML, LONGEST_TEXT
+from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import Defect, ParsedMessage
 from tests.domain.mail.corpus_report import corpus_files
 from tests.domain.mail.messages import make_message, raw_message

@@ -1,0 +1,157 @@
+"""Other names of a payload's fields: services that speak a source document's words are understood (docs: seeds.md).
+
+A payload is stored under the fields' own names, so that unique keys and concurrency keys are the same whatever name a
+caller used. A name may stand for the value itself, or for a row by which the database finds the value.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, NamedTuple, get_args
+from uuid import UUID
+
+from pydantic import GetJsonSchemaHandler
+from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema
+
+from domain.jobs.failures import Invalid
+from domain.jobs.job import JsonObject
+
+IN_SCHEMA = "x-other-names"
+"""The key under which a field's JSON Schema lists its other names; a payload's shape takes them from there."""
+
+
+class LookUp(StrEnum):
+    """How the database finds a field's value by a row's id, among the org's rows: `postroom.look_up_<value>`."""
+
+    ACCOUNT_OF_USER = "account_of_user"
+    """The one connected mailbox of a user; a user with none or several is refused."""
+    THREAD_OF_EMAIL = "thread_of_email"
+    MESSAGE_OF_EMAIL = "message_of_email"
+    THREAD_OF_MESSAGE = "thread_of_message"
+    """Of one that is stored, or of our draft."""
+    MESSAGE_OF_THREAD = "message_of_thread"
+    """The newest message that came in; a message that is named beside its thread must be in it."""
+
+    @property
+    def takes_uuid(self) -> bool:
+        """Whether it is given the id of a row of ours, and not one of Gmail's."""
+        return self not in {LookUp.THREAD_OF_MESSAGE, LookUp.MESSAGE_OF_THREAD}
+
+
+@dataclass(frozen=True, slots=True)
+class OtherName:
+    """Another name of a field, in its annotation. With a look-up its value names a row, else it is the field's own."""
+
+    name: str
+    look_up: LookUp | None = None
+
+    def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """The field's JSON Schema with this name added."""
+        schema = handler(core_schema)
+        schema.setdefault(IN_SCHEMA, []).append(self.document())
+        return schema
+
+    def document(self) -> JsonObject:
+        """The name as a published shape has it."""
+        return {"name": self.name} if self.look_up is None else {"name": self.name, "look_up": str(self.look_up)}
+
+
+OtherNames = Mapping[str, tuple[OtherName, ...]]
+"""By field, in the order in which they are looked at."""
+
+AccountId = Annotated[UUID, OtherName("connection_id"), OtherName("user_id", LookUp.ACCOUNT_OF_USER)]
+"""A mailbox. Seed 003 says connection; seed 000 knows one mailbox per user, and names the user."""
+
+EMAIL_THREAD = OtherName("email_id", LookUp.THREAD_OF_EMAIL)
+EMAIL_MESSAGE = OtherName("email_id", LookUp.MESSAGE_OF_EMAIL)
+"""Seed 000 names the record of a thread that wants an answer; it knows the thread, and the message that asked."""
+
+
+def other_names_of(fields: Mapping[str, FieldInfo]) -> OtherNames:
+    """The other names of a class's fields; raises `ValueError` for one that is a field or is not looked at."""
+    found: dict[str, tuple[OtherName, ...]] = {}
+    for field, info in fields.items():
+        if any(_hidden(argument) for argument in get_args(info.annotation)):
+            raise ValueError(f"{field}: annotate the whole type with OtherName, not a part of it")
+        names = tuple(one for one in info.metadata if isinstance(one, OtherName))
+        if names:
+            found[field] = names
+    for field, names in found.items():
+        for one in names:
+            if one.name in fields:
+                raise ValueError(f"{field}: its other name {one.name} is a field, too")
+    return found
+
+
+def _hidden(annotation: object) -> bool:
+    return any(isinstance(one, OtherName) or _hidden(one) for one in get_args(annotation))
+
+
+class Renamed(NamedTuple):
+    """A payload under its fields' own names, as far as that can be said without the database."""
+
+    payload: JsonObject
+    stand_in: JsonObject
+    """The same with an id in the place of what is to be looked up: it is checked instead."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is to be looked up."""
+        return self.payload is self.stand_in
+
+
+def rename(others: OtherNames, document: JsonObject) -> Renamed:
+    """Put a document's values under the fields' own names; raises `Invalid` for two names that say different things.
+
+    A name that is there with null counts as left out.
+    """
+    given = [(field, one) for field, one in _pairs(others) if one.name in document]
+    if not given:
+        return Renamed(document, document)
+    renamed = {name: value for name, value in document.items() if name not in {one.name for _, one in given}}
+    pending: JsonObject = {}
+    stand_in: JsonObject = {}
+    for field, one in given:
+        value = document[one.name]
+        if value is None:
+            continue
+        if one.look_up is None:
+            _put(renamed, field, one, value)
+        else:
+            _check_key(one, value)
+            pending[one.name] = stand_in[field] = value
+    if not pending:
+        return Renamed(renamed, renamed)
+    return Renamed({**renamed, **pending}, {**stand_in, **renamed})
+
+
+def _put(renamed: JsonObject, field: str, other: OtherName, value: object) -> None:
+    if renamed.get(field) is not None and not _same(renamed[field], value):
+        raise Invalid(f"payload.{other.name}", f"is another name of {field}, which says something else")
+    renamed[field] = value
+
+
+def _check_key(other: OtherName, value: object) -> None:
+    """What a row is found by is text, and a UUID unless it is Gmail's."""
+    if other.look_up is not None and other.look_up.takes_uuid and _uuid(value) is None:
+        raise Invalid(f"payload.{other.name}", "Input should be a valid UUID")
+    if not isinstance(value, str):
+        raise Invalid(f"payload.{other.name}", "Input should be a valid string")
+
+
+def _pairs(others: OtherNames) -> Iterator[tuple[str, OtherName]]:
+    return ((field, one) for field, names in others.items() for one in names)
+
+
+def _same(one: object, other: object) -> bool:
+    """Whether two values are the same; a UUID has several spellings."""
+    spelt = _uuid(one)
+    return one == other if spelt is None else spelt == _uuid(other)
+
+
+def _uuid(value: object) -> UUID | None:
+    try:
+        return UUID(value) if isinstance(value, str) else None
+    except ValueError:
+        return None

@@ -1,0 +1,1 @@
+"""How far older mail has been taken in."""

@@ -1,0 +1,25 @@
+-- Begins a backfill, or goes on with that of this very job. Another job begins with the first page again: batches that an earlier one has
+-- ordered may have been canceled with it. What they have stored is passed over.
+with asked as (
+  select a.org_id, a.id as account_id from accounts a where a.id = %(account_id)s
+)
+insert into backfills as b (org_id, account_id, job_id, query, since, until, until_at, classify, most)
+select org_id, account_id, %(job_id)s, %(query)s, %(since)s, %(until)s, %(until_at)s, %(classify)s, %(most)s from asked
+on conflict (org_id, account_id, query, since, until) do update set
+  job_id = excluded.job_id,
+  classify = excluded.classify,
+  most = excluded.most,
+  changed_at = now(),
+  page_token = case when b.job_id = excluded.job_id then b.page_token end,
+  until_at = case when b.job_id = excluded.job_id then b.until_at else excluded.until_at end,
+  started_at = case when b.job_id = excluded.job_id then b.started_at else now() end,
+  next_page_at = case when b.job_id = excluded.job_id then b.next_page_at else now() end,
+  pages = case when b.job_id = excluded.job_id then b.pages else 0 end,
+  restarts = case when b.job_id = excluded.job_id then b.restarts else 0 end,
+  found = case when b.job_id = excluded.job_id then b.found else 0 end,
+  ordered = case when b.job_id = excluded.job_id then b.ordered else 0 end,
+  handled = case when b.job_id = excluded.job_id then b.handled else 0 end,
+  stored = case when b.job_id = excluded.job_id then b.stored else 0 end,
+  state = case when b.job_id = excluded.job_id then b.state else 'listing' end
+returning id as backfill_id, account_id, query, since, until_at, classify, most, state, page_token, next_page_at, pages, restarts, found,
+  ordered, handled, stored, started_at, changed_at
