@@ -171,6 +171,26 @@ def done_by_its_person(env: MailEnvironment) -> UUID:
     return env.enqueue("threads.cleanup", {"thread_id": draft["thread_id"], "action": "done"})
 
 
+def labelled_by_its_person(env: MailEnvironment, thread_id: str, label: str, job_type: str) -> UUID:
+    env.mailbox.label_thread(thread_id, add=(env.label(label),))
+    env.enqueue("gmail.sync")
+    env.drain(only="gmail.sync")
+    return waiting(env, job_type)
+
+
+def asked_by_hand(env: MailEnvironment) -> UUID:
+    used_mailbox(env)
+    place = env.deliver("News", NEWS)
+    env.sync()
+    return labelled_by_its_person(env, place.thread_id, "Needs Response", "drafts.write_manual")
+
+
+def to_be_reworked(env: MailEnvironment) -> UUID:
+    used_mailbox(env)
+    draft = env.mailbox.state().drafts[0]
+    return labelled_by_its_person(env, draft["thread_id"], "Rework", "drafts.rework")
+
+
 def labels_known(env: MailEnvironment) -> UUID:
     used_mailbox(env)
     return env.enqueue("gmail.sync_labels")
@@ -210,6 +230,18 @@ BOUNDS = [
         6,
         "read; money; cost and answer; token and intent of the draft; its result, its record and the labels' intent, "
         "which must not wait for the labels; write",
+    ),
+    Bound(
+        "drafts.write_manual",
+        asked_by_hand,
+        7,
+        "as drafts.write, and the record, which is begun before the model is paid",
+    ),
+    Bound(
+        "drafts.rework",
+        to_be_reworked,
+        7,
+        "as drafts.write, and the record, which moves to rework_requested with the token before the model is paid",
     ),
     Bound("threads.cleanup", sent_by_its_person, 3),
     Bound("threads.cleanup", done_by_its_person, 3),
