@@ -28,7 +28,7 @@ from storage.actions import actions
 from storage.outgoing import outgoing_mails
 from storage.outgoing.outgoing_mails import MailRecord, Plan
 from storage.postgres.database import Transaction
-from tasks.mail import machine_drafts, outgoing_case, outgoing_drafts, outgoing_files
+from tasks.mail import lost_drafts, machine_drafts, outgoing_case, outgoing_drafts, outgoing_files
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, open_mailbox
 from tasks.mail.outgoing_case import Case
 
@@ -88,7 +88,7 @@ def _leave(ctx: JobContext, mailbox: Mailbox, case: Case) -> str:
         history_id=prepared.plan.history_id,
     )
     made = making.carry_out(
-        lambda: machine_drafts.described(mailbox.create_draft(prepared.raw, thread_id=case.thread_id)),
+        lambda: lost_drafts.described(mailbox.create_draft(prepared.raw, thread_id=case.thread_id)),
         find=lambda: outgoing_drafts.find_draft(mailbox, mail, case.thread_id),
     )
     if "sent" in made:

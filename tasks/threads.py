@@ -1,6 +1,9 @@
 """The threads family: settle a thread when its person is done with it, or its draft was sent or discarded."""
 
+from dataclasses import replace
 from datetime import timedelta
+from typing import NamedTuple
+from uuid import UUID
 
 from domain.jobs.failures import Gone, Transient
 from domain.jobs.job import Done, JsonObject, Outcome, Snooze
@@ -8,14 +11,15 @@ from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
 from domain.mail.correspondence import DRAFT_OUT, SETTLED, EmailEvent
 from domain.mail.mailbox import SENT, MessageFacts
-from domain.mail.thread_plan import ThreadBefore, ThreadPlan, plan_event
+from domain.mail.replies.lost_draft import shows_other_token, shows_token
+from domain.mail.thread_plan import DraftStanding, ThreadBefore, ThreadPlan, plan_event
 from domain.payloads.threads import CleanupPayload
 from engine.catalogue import job
 from engine.context import JobContext
 from providers.ports import Mailbox
 from storage.accounts import accounts, labels
 from storage.mail import emails
-from storage.mail.emails import Email
+from storage.mail.emails import Email, MadeDraft
 from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts
 from tasks.mail.mailbox_session import MAILBOX_AUDITS
@@ -36,32 +40,47 @@ LOOK_AGAIN_AFTER = timedelta(seconds=2)
 )
 def cleanup(ctx: JobContext, payload: CleanupPayload) -> Outcome:
     """Archive a thread that is done; find out whether a vanished draft was sent, discarded or merely edited."""
+    thread_id = payload.thread_id
     with ctx.tx() as tx:
-        email = emails.get(tx, payload.account_id, payload.thread_id)
+        email = emails.get(tx, payload.account_id, thread_id)
         account = accounts.get(tx, payload.account_id)
         label_ids = labels.ids_by_role(tx, payload.account_id)
-    with open_thread(ctx, account, payload.thread_id, label_ids) as thread:
+    with open_thread(ctx, account, thread_id, label_ids) as thread:
         if payload.action == "done":
-            return _archive(ctx, thread, payload, email)
+            return _archive(ctx, thread, Where(account.account_id, thread_id), email)
         if email is None or email.draft_id is None or email.state not in DRAFT_OUT:
             return Done({"found": "no draft of ours is out"})
         return _check_sent(ctx, thread, payload, email)
 
 
-def _archive(ctx: JobContext, thread: ThreadHandle, payload: CleanupPayload, email: Email | None) -> Outcome:
-    plan = plan_event(email.before if email else ThreadBefore(), EmailEvent.DONE, "the person is done with it")
-    _show(ctx, thread, payload, plan)
+class Where(NamedTuple):
+    """A thread of an account."""
+
+    account_id: UUID
+    thread_id: str
+
+
+def _archive(ctx: JobContext, thread: ThreadHandle, where: Where, email: Email | None) -> Outcome:
+    """Archive the thread, and discard the machine draft that its person has not touched."""
+    before = email.before if email else ThreadBefore()
+    draft = email.draft if email else None
+    if draft is not None and before.draft is DraftStanding.UNREAD:
+        before = replace(before, draft=machine_drafts.standing(thread.mailbox, draft))
+    plan = plan_event(before, EmailEvent.DONE, "the person is done with it")
+    _show(ctx, thread, where.thread_id, plan, draft)
 
     def write(tx: Transaction) -> None:
         thread.finish(tx)
         if email is None:
-            changed = emails.get(tx, payload.account_id, payload.thread_id) is not None
+            changed = emails.get(tx, *where) is not None
         elif plan.record is None:
             changed = False
         else:
-            moved = emails.move(tx, payload.account_id, payload.thread_id, expected=email.state, to=plan.record)
+            moved = emails.move(tx, *where, expected=email.state, to=plan.record)
             # A settled record that was opened since has a question that its person was not done with.
             changed = not moved and email.state not in SETTLED
+        if plan.discard_draft and not changed:
+            emails.forget_draft(tx, *where)
         if changed:
             raise Transient("the thread's record has changed since it was read", code="thread.changed")
 
@@ -85,16 +104,18 @@ def _check_sent(ctx: JobContext, thread: ThreadHandle, payload: CleanupPayload, 
         return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "a sent message may not be visible yet")
     event, reason = (EmailEvent.SKIPPED, "discarded") if sent is None else (EmailEvent.DRAFT_SENT, "sent")
     plan = plan_event(email.before, event, reason)
-    _show(ctx, thread, payload, plan)
+    _show(ctx, thread, email.thread_id, plan)
     return _concluded(thread, email, plan, sent)
 
 
-def _show(ctx: JobContext, thread: ThreadHandle, payload: CleanupPayload, plan: ThreadPlan) -> None:
-    """Set the labels of a plan on the thread, unless the thread was deleted."""
+def _show(
+    ctx: JobContext, thread: ThreadHandle, thread_id: str, plan: ThreadPlan, draft: MadeDraft | None = None
+) -> None:
+    """Carry a plan out on the thread, unless the thread was deleted."""
     try:
-        thread.carry_out(plan)
+        thread.carry_out(plan, draft)
     except Gone:
-        ctx.log.info("thread_gone", thread_id=payload.thread_id)
+        ctx.log.info("thread_gone", thread_id=thread_id)
 
 
 def _sent_since(mailbox: Mailbox, email: Email, thread_id: str) -> MessageFacts | None:
@@ -109,8 +130,8 @@ def _sent_since(mailbox: Mailbox, email: Email, thread_id: str) -> MessageFacts 
         return None
     since = email.drafted_at
     sent = [one for one in thread.messages if SENT in one.label_ids and (since is None or one.received_at >= since)]
-    ours = [one for one in sent if email.draft_token and machine_drafts.shows_token(one, email.draft_token)]
-    found = ours or [one for one in sent if not machine_drafts.shows_other_token(one, email.draft_token)]
+    ours = [one for one in sent if email.draft_token and shows_token(one, email.draft_token)]
+    found = ours or [one for one in sent if not shows_other_token(one, email.draft_token)]
     return found[-1] if found else None
 
 

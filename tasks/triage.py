@@ -133,9 +133,12 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> Case | Done:
     here = payload.account_id
     with ctx.tx() as tx:
         try:
+            account = accounts.get(tx, here)
             message = messages.get(tx, here, payload.message_id)
         except Gone:
             return Done({"gone": True})
+        if account.status == "disconnected":
+            return Done({"skipped": "the account was disconnected"})
         if message.direction == "outgoing":
             return Done({"skipped": "the account's own mail asks nothing of it"})
         decided = decisions.of_message(tx, here, payload.message_id, limit=1)
@@ -144,7 +147,7 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> Case | Done:
         automation = message.automation or HUMAN
         certain = decide_by_automation(automation) is not None
         return Case(
-            account=accounts.get(tx, here),
+            account=account,
             message=message,
             automation=automation,
             facts=_facts(tx, ctx, here, message),

@@ -41,6 +41,8 @@ class EmailEvent(StrEnum):
     """The person put Done on the thread."""
     SKIPPED = "skipped"
     """No response needed, answered without our draft, or draft thrown away."""
+    REWORK_REFUSED = "rework_refused"
+    """The draft stays as it is: a person's words are in it, or the model gave none that can be used."""
     REWORKS_EXHAUSTED = "reworks_exhausted"
     """After the third rework a person takes over (docs: seeds.md#000-rework-limit)."""
     REOPENED = "reopened"
@@ -75,7 +77,11 @@ _MOVES: dict[tuple[EmailState, EmailEvent], EmailState] = {
     # The draft was made, its record was lost with a process, and the person has sent the draft since.
     (EmailState.PENDING, EmailEvent.DRAFT_SENT): EmailState.SENT,
     (EmailState.DRAFTED, EmailEvent.REWORK_ASKED): EmailState.REWORK_REQUESTED,
+    # Again, by an attempt that comes after the intent and before the new draft.
+    (EmailState.REWORK_REQUESTED, EmailEvent.REWORK_ASKED): EmailState.REWORK_REQUESTED,
     (EmailState.REWORK_REQUESTED, EmailEvent.DRAFT_WRITTEN): EmailState.DRAFTED,
+    (EmailState.DRAFTED, EmailEvent.REWORK_REFUSED): EmailState.DRAFTED,
+    (EmailState.REWORK_REQUESTED, EmailEvent.REWORK_REFUSED): EmailState.DRAFTED,
     (EmailState.DRAFTED, EmailEvent.DRAFT_SENT): EmailState.SENT,
     (EmailState.REWORK_REQUESTED, EmailEvent.DRAFT_SENT): EmailState.SENT,
     # Needs Response put on a finished thread by hand must lead to a draft (docs: seeds.md#000-triggering).
@@ -91,10 +97,15 @@ _WORKING = frozenset({LabelRole.NEEDS_RESPONSE, LabelRole.OUTBOX, LabelRole.REWO
 _PLANS = {
     EmailEvent.CLASSIFIED: LabelPlan(add=frozenset({LabelRole.NEEDS_RESPONSE})),
     EmailEvent.DRAFT_WRITTEN: LabelPlan(
-        add=frozenset({LabelRole.OUTBOX}), remove=frozenset({LabelRole.NEEDS_RESPONSE, LabelRole.REWORK})
+        add=frozenset({LabelRole.OUTBOX}),
+        # What an earlier refusal asked of the person is done by the new draft.
+        remove=frozenset({LabelRole.NEEDS_RESPONSE, LabelRole.REWORK, LabelRole.ACTION_REQUIRED}),
     ),
     EmailEvent.REWORK_ASKED: LabelPlan(),
-    EmailEvent.DRAFT_SENT: LabelPlan(remove=_WORKING),
+    EmailEvent.REWORK_REFUSED: LabelPlan(
+        add=frozenset({LabelRole.ACTION_REQUIRED}), remove=frozenset({LabelRole.REWORK})
+    ),
+    EmailEvent.DRAFT_SENT: LabelPlan(remove=_WORKING | {LabelRole.ACTION_REQUIRED}),
     EmailEvent.DONE: LabelPlan(remove=_WORKING | {LabelRole.ACTION_REQUIRED, LabelRole.DONE}, archive=True),
     EmailEvent.SKIPPED: LabelPlan(remove=_WORKING),
     EmailEvent.REWORKS_EXHAUSTED: LabelPlan(add=frozenset({LabelRole.ACTION_REQUIRED}), remove=_WORKING),

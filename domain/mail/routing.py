@@ -69,11 +69,12 @@ class OwnWrite:
     label_id: str
 
 
-_BY_ROLE: dict[LabelRole, type[Cleanup | Rework | WriteManual]] = {
+BY_ROLE: dict[LabelRole, type[Cleanup | Rework | WriteManual]] = {
     LabelRole.DONE: Cleanup,
     LabelRole.REWORK: Rework,
     LabelRole.NEEDS_RESPONSE: WriteManual,
 }
+"""What a person asks for who puts one of our labels on a thread."""
 
 
 def route(
@@ -137,5 +138,5 @@ def _labelled(change: Change, roles: Mapping[str, LabelRole], own_writes: frozen
             # Moved in from spam or the archive: it may never have been ingested; ingesting twice changes nothing.
             yield Ingest(change.message_id, change.thread_id)
         role = roles.get(label_id)
-        if role in _BY_ROLE:
-            yield _BY_ROLE[role](change.thread_id)
+        if role in BY_ROLE:
+            yield BY_ROLE[role](change.thread_id)

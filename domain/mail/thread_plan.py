@@ -1,13 +1,22 @@
 """What is to be done on a thread, decided before any of it is done: labels, record, drafts, actions.
 
-The mail families read, ask one of the two functions here for a plan, and carry the plan out. Nothing here reads or
+The mail families read, ask one of the functions here for a plan, and carry the plan out. Nothing here reads or
 writes anything, so every rule about drafts and people's words can be tested as a function.
 """
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from domain.mail.correspondence import DRAFT_OUT, EmailEvent, EmailState, LabelPlan, label_plan, move
+from domain.mail.correspondence import (
+    DRAFT_OUT,
+    EmailEvent,
+    EmailState,
+    LabelPlan,
+    LabelRole,
+    label_plan,
+    may_rework,
+    move,
+)
 from domain.mail.triage.automation import Automation, replies_allowed
 from domain.mail.triage.automation_signals import AutomationKind
 from domain.mail.triage.classification import Decision
@@ -15,7 +24,11 @@ from domain.mail.triage.safety import CheckedAction, SafetyEnforcer
 
 NO_LABELS = LabelPlan()
 WITHDRAWN = LabelPlan(remove=label_plan(EmailEvent.CLASSIFIED).add)
+SHOWN = replace(WITHDRAWN, add=frozenset({LabelRole.OUTBOX}))
+"""What shows a draft that lies in the thread, whoever made it."""
 LEFT_INBOX = "the message has left the inbox"
+PERSONS_DRAFT = "a draft that the person worked on is still there"
+DRAFT_GONE = "the draft is no longer there: it was sent or thrown away"
 DEFAULT_SAFETY = SafetyEnforcer()
 """Checks by the default policy, where no owner has stored another."""
 
@@ -29,8 +42,14 @@ class DraftStanding(StrEnum):
     """There may be one; nobody has compared its words with ours yet."""
     UNTOUCHED = "untouched"
     """Its words are still the machine's."""
+    INSTRUCTED = "instructed"
+    """Its words are still the machine's, and above them stands what a person asks of it."""
     EDITED = "edited"
     """A person's words are in it."""
+
+
+_OURS = frozenset({DraftStanding.NONE, DraftStanding.UNTOUCHED})
+"""No draft, or one that the machine may take away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +74,8 @@ class ThreadPlan:
     """Delete the machine draft, whose words are still the machine's."""
     order_draft: bool = False
     """Have a reply drafted."""
+    rewrite_draft: bool = False
+    """Have the machine draft written anew."""
     actions: tuple[CheckedAction, ...] = ()
     """The actions that the decision asks for, each checked by the `SafetyEnforcer`."""
 
@@ -65,10 +86,11 @@ class ThreadPlan:
 
     def acts_like(self, other: "ThreadPlan") -> bool:
         """Whether both do the same on the thread; what they write in the record may differ."""
-        return (self.labels, self.discard_draft, self.order_draft) == (
+        return (self.labels, self.discard_draft, self.order_draft, self.rewrite_draft) == (
             other.labels,
             other.discard_draft,
             other.order_draft,
+            other.rewrite_draft,
         )
 
 
@@ -109,16 +131,60 @@ def depends_on_draft(before: ThreadBefore, decision: Decision, automation: Autom
 def plan_event(before: ThreadBefore, event: EmailEvent, reason: str) -> ThreadPlan:
     """Plan what an event does to a thread by the table of `correspondence`.
 
-    A thread without a record only gets its labels. An event that the record's state does not know changes nothing; a
-    draft that nobody waits for any more is discarded then, as long as its words are the machine's.
+    A thread without a record only gets its labels. An event that the record's state does not know changes nothing. A
+    draft that nobody waits for any more, or whose person is done with the thread, is discarded, as long as its words
+    are the machine's.
     """
     if before.state is None:
         return ThreadPlan(reason, labels=label_plan(event))
     after = move(before.state, event)
+    untouched = before.draft is DraftStanding.UNTOUCHED
     if after is None:
-        nobody_waits = event is EmailEvent.DRAFT_WRITTEN and before.draft is DraftStanding.UNTOUCHED
+        nobody_waits = event is EmailEvent.DRAFT_WRITTEN and untouched
         return ThreadPlan(f"the e-mail is {before.state}", discard_draft=nobody_waits)
-    return ThreadPlan(reason, labels=label_plan(event), record=None if after is before.state else after)
+    record = None if after is before.state else after
+    discard = event is EmailEvent.DONE and untouched
+    return ThreadPlan(reason, labels=label_plan(event), record=record, discard_draft=discard)
+
+
+def plan_by_hand(before: ThreadBefore) -> ThreadPlan:
+    """Plan what a person orders who puts Needs Response on a thread by hand.
+
+    A draft is ordered unless one is there already: the machine's, or one that the person has worked on. The untouched
+    draft of a finished thread makes way. A draft that nobody has read counts as a person's.
+    """
+    if before.state in DRAFT_OUT:
+        if before.draft is DraftStanding.NONE:
+            return ThreadPlan(DRAFT_GONE)
+        return ThreadPlan("the thread has a machine draft", labels=SHOWN)
+    if before.draft not in _OURS:
+        return ThreadPlan(PERSONS_DRAFT, labels=label_plan(EmailEvent.REWORKS_EXHAUSTED))
+    begins = before.state is not EmailState.PENDING
+    return ThreadPlan(
+        "the person asked for a draft by hand",
+        record=EmailState.PENDING if begins else None,
+        discard_draft=before.draft is DraftStanding.UNTOUCHED,
+        order_draft=True,
+    )
+
+
+def plan_rework(before: ThreadBefore, reworks_done: int) -> ThreadPlan:
+    """Plan what a person orders who puts Rework on a thread; `before.draft` must have been read.
+
+    Without a draft of ours there is nothing to rework, and the person gets a first one. After the third rework, where a
+    person's words are in the draft, and where it lies in a finished thread, it is left to its person.
+    """
+    if before.draft is DraftStanding.NONE:
+        is_first = before.state not in DRAFT_OUT
+        return ThreadPlan("there is no machine draft to rework" if is_first else DRAFT_GONE, order_draft=is_first)
+    if before.state not in DRAFT_OUT:
+        return ThreadPlan("the draft was left to its person", labels=label_plan(EmailEvent.REWORKS_EXHAUSTED))
+    if not may_rework(reworks_done):
+        return plan_event(before, EmailEvent.REWORKS_EXHAUSTED, f"the draft was reworked {reworks_done} times")
+    if before.draft in {DraftStanding.EDITED, DraftStanding.UNREAD}:
+        return plan_event(before, EmailEvent.REWORK_REFUSED, "the draft holds a person's own words")
+    asked = plan_event(before, EmailEvent.REWORK_ASKED, "the person asked for another draft")
+    return replace(asked, rewrite_draft=True)
 
 
 def _why_no_draft(before: ThreadBefore, decision: Decision, automation: Automation) -> str | None:
@@ -137,6 +203,6 @@ def _why_no_draft(before: ThreadBefore, decision: Decision, automation: Automati
 def _what_the_person_did(before: ThreadBefore) -> str | None:
     if not before.in_inbox:
         return LEFT_INBOX
-    if before.draft in {DraftStanding.EDITED, DraftStanding.UNREAD}:
-        return "a draft that the person worked on is still there"
+    if before.draft not in _OURS:
+        return PERSONS_DRAFT
     return None

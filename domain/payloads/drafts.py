@@ -14,8 +14,34 @@ class WritePayload(
     unique=while_queued("account_id", "thread_id"),
     serial_by="thread_id",
 ):
-    """Which thread, and the message that asked for an answer."""
+    """A thread that waits for an answer, and the message that asked for one."""
 
     account_id: AccountId
     thread_id: Annotated[str, EMAIL_THREAD]
     message_id: Annotated[str, EMAIL_MESSAGE]
+
+
+class WriteManualPayload(
+    Payload,
+    job_type="drafts.write_manual",
+    aliases=("manual_draft",),
+    unique=while_queued("account_id", "thread_id"),
+    serial_by="thread_id",
+):
+    """A thread whose person asks for a draft by hand."""
+
+    account_id: AccountId
+    thread_id: Annotated[str, EMAIL_THREAD]
+
+
+class ReworkPayload(
+    Payload,
+    job_type="drafts.rework",
+    aliases=("rework",),
+    unique=while_queued("account_id", "thread_id"),
+    serial_by="thread_id",
+):
+    """A thread whose person asks for another draft."""
+
+    account_id: AccountId
+    thread_id: Annotated[str, EMAIL_THREAD]

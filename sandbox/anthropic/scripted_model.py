@@ -167,6 +167,10 @@ def _text(schema: Json, name: str, reading: Reading) -> str:
 
 def _letter(reading: Reading) -> str:
     asked = f'You wrote: "{reading.question}" ' if reading.question else ""
+    if re.search(r"\bshort", reading.wish, re.IGNORECASE):
+        return f"Hi {first_name(reading)},\n\nthank you, I will come back to you.\n\nBest regards\n"
+    if reading.wish:
+        asked += f"(Written anew as asked: {reading.wish}) "
     return (
         f"Hi {first_name(reading)},\n\n"
         f'thank you for your message about "{topic(reading)}". {asked}I will look into it and come back to you.\n\n'

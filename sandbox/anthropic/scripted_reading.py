@@ -21,6 +21,7 @@ KINDS: tuple[tuple[Kind, int, str], ...] = (
     ("notification", 1, r"\b(no-?reply|do not reply|automated message|notifications?@|mailer-daemon|cron)\b"),
 )
 PREFIX = re.compile(r"^((re|fwd?)\s*:\s*)+", re.IGNORECASE)
+WISH = re.compile(r"The owner is not content with your draft and asks for this: ([^\n]+)")
 SHORTEST_QUESTION = 8
 LONGEST_QUESTION = 200
 
@@ -35,6 +36,8 @@ class Reading:
     question: str
     """The first question put to the reader, or an empty text."""
     urgent: bool
+    wish: str = ""
+    """What the owner asks of a draft that is written anew."""
 
     @property
     def needs_answer(self) -> bool:
@@ -54,7 +57,15 @@ def read_mail(prompt: str) -> Reading:
     question = _question(re.split(r"\n-{20,}\n", body)[0]) or (
         subject if subject.endswith("?") and not PREFIX.match(subject) else ""
     )
-    return Reading(subject, sender, kind or ("question" if question else "statement"), question, _is_urgent(text))
+    wish = WISH.match(prompt)  # at the very beginning, which no mail reaches
+    return Reading(
+        subject=subject,
+        sender=sender,
+        kind=kind or ("question" if question else "statement"),
+        question=question,
+        urgent=_is_urgent(text),
+        wish=_clean(wish.group(1)) if wish else "",
+    )
 
 
 def topic(reading: Reading) -> str:

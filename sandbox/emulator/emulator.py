@@ -80,6 +80,7 @@ class Emulator(Startable):
         answer = self._execute(route, replace(call, order=fault.order.answer))
         if failure is not None:
             answer = replace(self._ordered(call, fault, failure), summary=answer.summary)
+        answer = replace(answer, ending=fault.order.ending)
         self._note(call, None if fault.order.drop == "after" else answer, fault, answer.summary)
         self._stopping.wait(fault.order.hang_s)
         return None if fault.order.drop == "after" else answer
@@ -96,8 +97,10 @@ class Emulator(Startable):
         return replace(answer, headers=headers, summary={"refused": failure.reason, "message": failure.message})
 
     def _ordered(self, call: Call, fault: Fault, failure: ApiFailure) -> Answer:
-        answer = self._refuse(call, failure)
-        return answer if fault.order.body is None else replace(answer, body=fault.order.body)
+        answer, order = self._refuse(call, failure), fault.order
+        if order.text is not None:
+            return replace(answer, body=order.text.encode())
+        return answer if order.body is None else replace(answer, body=order.body)
 
     def _note(
         self, call: Call, answer: Answer | None, fault: Fault | None = None, summary: Json | None = None

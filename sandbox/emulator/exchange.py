@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import unquote
 
+from sandbox.emulator.fault_order import Ending
+
 Json = dict[str, Any]
 
 
@@ -73,6 +75,8 @@ class Answer:
     body: Json | bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     summary: Json = field(default_factory=dict)
+    ending: Ending = "whole"
+    """How the connection ends: after the answer, in the middle of its body, or reset before it."""
 
     def payload(self) -> bytes:
         """The body's bytes; a JSON object is encoded."""

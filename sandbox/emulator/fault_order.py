@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+Ending = Literal["whole", "cut", "reset"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultOrder:
@@ -17,6 +19,8 @@ class FaultOrder:
     | `drop` | close the connection `before` or `after` the call is executed, without an answer |
     | `status`, `reason`, `message`, `headers`, `body` | the answer, given instead of executing the call |
     | `after_execution` | execute the call, and then give that answer |
+    | `text` | the answer's body as it is, JSON or not, instead of `body` |
+    | `ending` | the answer is `cut` off in the middle of its body, or the connection is `reset` in place of it |
     | `hang_s` | wait before the answer; the journal has the call by then |
     | `answer` | passed to the service, which defines its meaning |
     """
@@ -37,6 +41,8 @@ class FaultOrder:
     message: str = ""
     headers: dict[str, str] = field(default_factory=dict)
     body: dict[str, Any] | None = None
+    text: str | None = None
+    ending: Ending = "whole"
     answer: dict[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:

@@ -4,9 +4,10 @@ import re
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from threading import Lock
+from typing import get_args
 
 from sandbox.emulator.exchange import ApiFailure, Call, Json
-from sandbox.emulator.fault_order import FaultOrder
+from sandbox.emulator.fault_order import Ending, FaultOrder
 
 
 @dataclass(slots=True)
@@ -38,7 +39,7 @@ class Fault:
     def as_json(self) -> Json:
         """The order with its current counters, without fields that have no value."""
         values = self.order.as_json() | {"skip": self.skip, "times": self.times}
-        return {name: value for name, value in values.items() if value not in (None, "", 0.0, {}, False)}
+        return {name: value for name, value in values.items() if value not in (None, "", 0.0, {}, False, "whole")}
 
 
 NAMES = frozenset(field.name for field in fields(FaultOrder))
@@ -51,6 +52,8 @@ def fault_from_json(order: Json) -> Fault:
         raise ApiFailure(400, "unknownField", f"a fault knows no {sorted(unknown)}; it knows {sorted(NAMES)}")
     if order.get("drop") not in (None, "before", "after"):
         raise ApiFailure(400, "badValue", "drop is 'before' or 'after'")
+    if order.get("ending", "whole") not in get_args(Ending):
+        raise ApiFailure(400, "badValue", f"ending is one of {', '.join(get_args(Ending))}")
     read = FaultOrder(**order)
     return Fault(read, read.skip, read.times)
 

@@ -1,10 +1,11 @@
 """A threaded HTTP/1.1 server that hands each request to a function and leaves no thread behind when it is stopped."""
 
+import struct
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socket import SHUT_RDWR, socket
+from socket import SHUT_RDWR, SO_LINGER, SOL_SOCKET, socket
 from threading import Lock
 from typing import cast
 from urllib.parse import parse_qs, urlsplit
@@ -73,8 +74,10 @@ class _RequestHandler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         answer = cast("EmulatorServer", self.server).responder(self._call())
-        if answer is None:
+        if answer is None or answer.ending == "reset":
             self.close_connection = True
+            if answer is not None:
+                _reset(self.connection)
             _cut(self.connection)
             return
         payload = answer.payload()
@@ -86,6 +89,9 @@ class _RequestHandler(BaseHTTPRequestHandler):
         if answer.status != HTTPStatus.NO_CONTENT:
             self.send_header("Content-Length", str(len(payload)))
         self.end_headers()
+        if answer.ending == "cut":
+            self.close_connection = True
+            payload = payload[: len(payload) // 2]
         self.wfile.write(payload)
 
     def _call(self) -> Call:
@@ -99,6 +105,11 @@ class _RequestHandler(BaseHTTPRequestHandler):
         return Call(method, parts.path, query, headers, b"" if overridden else body)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815  # http.server looks for these names
+
+
+def _reset(connection: socket) -> None:
+    """Let the close send RST instead of FIN."""
+    connection.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def _cut(connection: socket) -> None:

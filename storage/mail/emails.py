@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from domain.mail.correspondence import SETTLED, EmailState
+from domain.mail.mailbox import Draft
 from domain.mail.thread_plan import DraftStanding, ThreadBefore
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
 from storage.postgres.database import Transaction
@@ -31,6 +32,10 @@ class Email:
     draft_message_id: str | None
     draft_fingerprint: str | None
     drafted_at: datetime | None
+    draft_planned_at: datetime | None
+    """Since when a draft may have been made that nobody has recorded yet."""
+    draft_history_id: int | None
+    """The mailbox's history id from before then."""
     rework_count: int
     sent_message_id: str | None
     sent_at: datetime | None
@@ -157,13 +162,26 @@ def reopen(tx: Transaction, account_id: UUID, thread_id: str, *, expected: Email
     return bool(tx.run("reopen_email", account_id=account_id, thread_id=thread_id, **values))
 
 
-def plan_draft(tx: Transaction, account_id: UUID, thread_id: str, *, token: str, newest: str) -> str | None:
+def plan_draft(
+    tx: Transaction, account_id: UUID, thread_id: str, *, token: str, newest: str, since: int | None
+) -> str | None:
     """Store the token before a draft is made; returns the token to use, which is the first that was stored.
 
-    None when the record is not pending, or the thread's newest message has another id than `newest`.
+    `since` is a history id from before the draft, kept with the token. None when the record is not pending, or the
+    thread's newest message has another id than `newest`.
     """
-    rows = tx.run("plan_draft", account_id=account_id, thread_id=thread_id, token=token, newest=newest)
+    values = {"token": token, "newest": newest, "history_id": since}
+    rows = tx.run("plan_draft", account_id=account_id, thread_id=thread_id, **values)
     return rows[0].draft_token if rows else None
+
+
+def plan_rework(tx: Transaction, account_id: UUID, thread_id: str, *, draft: Draft, token: str) -> bool:
+    """Move the record to `rework_requested`, with the token of the draft that is to replace this one.
+
+    The draft's message is stored as it was read. False when the record has moved, or names another draft.
+    """
+    values = {"draft_id": draft.draft_id, "draft_message_id": draft.message_id, "token": token}
+    return bool(tx.run("plan_rework", account_id=account_id, thread_id=thread_id, **values))
 
 
 def record_draft(
@@ -182,7 +200,10 @@ def record_late_draft(tx: Transaction, account_id: UUID, thread_id: str, *, draf
 
 
 def replace_draft_message(tx: Transaction, account_id: UUID, *, draft_id: str, message_id: str) -> bool:
-    """A person edited the draft, which gave it another message; the fingerprint stays that of our text."""
+    """A person edited the draft, which gave it another message; the fingerprint stays that of our text.
+
+    A draft that is being reworked keeps the message that was read: by it the job sees that the draft was edited since.
+    """
     values = {"draft_id": draft_id, "draft_message_id": message_id}
     return bool(tx.run("replace_draft_message", account_id=account_id, **values))
 
@@ -224,4 +245,5 @@ def _email(columns: Mapping[str, Any]) -> Email:
         "classification": None if classification is None else Classification(classification),
         "decision_source": None if source is None else DecisionSource(source),
     }
-    return Email(**{**columns, **words})
+    since = columns["draft_history_id"]
+    return Email(**{**columns, **words, "draft_history_id": None if since is None else int(since)})

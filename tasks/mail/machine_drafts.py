@@ -1,77 +1,88 @@
-"""Finds the drafts that we made, and takes them away unless a person has worked on them (docs: gmail.md#drafts)."""
+"""Reads the drafts that we made: whether they are still there, whose words they hold, what is asked of them."""
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 
-from domain.jobs.effects import CannotTell, Finding, Found, NotFound, Strategy
-from domain.jobs.failures import Gone
+from domain.jobs.effects import Finding, Found, NotFound
+from domain.jobs.failures import Gone, Transient
 from domain.jobs.job import JsonObject
-from domain.mail.mailbox import SENT, Draft, MessageFacts
+from domain.mail.mailbox import Draft
 from domain.mail.parsing.mime import parse_message
-from domain.mail.replies.drafting import was_edited
-from domain.mail.replies.replies import TOKEN_HEADER, token_reference
+from domain.mail.parsing.parsed_message import ParsedMessage
+from domain.mail.replies.draft_fingerprint import is_untouched
+from domain.mail.replies.instruction import Instruction, instruction_of
+from domain.mail.replies.lost_draft import shows_token
 from domain.mail.thread_plan import DraftStanding
-from engine.context import JobContext
 from providers.ports import Mailbox
 from storage.mail.emails import MadeDraft
-
-
-def find(mailbox: Mailbox, thread_id: str, token: str) -> Finding:
-    """Find a draft with this token, or the message sent from it, by id and thread; Gmail's search lags behind.
-
-    Found is `described`, or `sent` and `sent_at` of the message that the person sent meanwhile.
-    """
-    try:
-        shown = [one for one in mailbox.thread(thread_id).messages if shows_token(one, token)]
-    except Gone:
-        return NotFound()
-    sent = next((one for one in shown if SENT in one.label_ids), None)
-    if sent is not None:
-        return Found({"sent": sent.message_id, "sent_at": sent.received_at.isoformat()})
-    wanted = {one.message_id for one in shown}
-    for draft in all_drafts(mailbox):
-        if draft.message_id in wanted:
-            return Found(described(draft))
-    return NotFound() if not wanted else CannotTell("the thread shows the draft and the list of drafts does not")
-
-
-def described(draft: Draft) -> JsonObject:
-    """The ids of a draft, as an effect's result keeps them."""
-    return {"draft_id": draft.draft_id, "message_id": draft.message_id, "thread_id": draft.thread_id}
-
-
-def shows_token(message: MessageFacts, token: str) -> bool:
-    """Whether a message was made from the draft with this token: by our header, or by the entry in References."""
-    named = message.headers.get(TOKEN_HEADER.lower(), "").strip()
-    return named == token or token_reference(token) in message.headers.get("references", "")
-
-
-def shows_other_token(message: MessageFacts, token: str | None) -> bool:
-    """Whether a message was made by us from another draft, such as a mail of an action (`outbound.send`).
-
-    By our header only: References repeat the tokens of every earlier mail of a conversation.
-    """
-    named = message.headers.get(TOKEN_HEADER.lower(), "").strip()
-    return bool(named) and named != token
+from tasks.mail.lost_drafts import described
 
 
 def standing(mailbox: Mailbox, made: MadeDraft) -> DraftStanding:
     """Whether a draft is still in the mailbox, and whose words are in it."""
-    try:
-        draft = mailbox.draft(made.draft_id)
-        if not draft.is_draft:
-            return DraftStanding.NONE
-        text = parse_message(mailbox.message(draft.message_id).raw).text
-    except Gone:
+    read = _read(mailbox, made.draft_id)
+    if read is None:
         return DraftStanding.NONE
-    return DraftStanding.EDITED if was_edited(text, made.fingerprint) else DraftStanding.UNTOUCHED
+    return DraftStanding.UNTOUCHED if is_untouched(read[1], made.fingerprint) else DraftStanding.EDITED
 
 
-def delete(ctx: JobContext, mailbox: Mailbox, draft_id: str) -> None:
-    """Delete a draft whose words are the machine's; one that is gone already is no failure."""
-    ctx.effect(f"discard:{draft_id}", lambda: _delete(mailbox, draft_id), strategy=Strategy.IDEMPOTENT)
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A draft as it stands in the mailbox, and what its person asks of it; None where their own text is in it."""
+
+    draft: Draft
+    message: ParsedMessage
+    instruction: Instruction | None
+
+    @property
+    def standing(self) -> DraftStanding:
+        """Whose words are in the draft."""
+        if self.instruction is None:
+            return DraftStanding.EDITED
+        return DraftStanding.INSTRUCTED if self.instruction.text else DraftStanding.UNTOUCHED
 
 
-def _delete(mailbox: Mailbox, draft_id: str) -> JsonObject:
+def request(mailbox: Mailbox, made: MadeDraft) -> Request | None:
+    """Read what a person asks of a draft; None when it is no longer there."""
+    read = _read(mailbox, made.draft_id)
+    return None if read is None else Request(*read, instruction_of(read[1], made.fingerprint))
+
+
+def find_rewritten(mailbox: Mailbox, draft_id: str, token: str, old_message_id: str | None) -> Finding:
+    """Find out whether a draft was replaced by the one with this token.
+
+    The draft's id stays, so it is there under this id or it is gone, sent or thrown away. A draft with another message
+    and without the token was edited by its person, before the call or after it: its words are a person's either way.
+    """
+    draft = _living(mailbox, draft_id)
+    if draft is None:
+        return Found({"gone": True})
+    if draft.message_id == old_message_id:
+        return NotFound()
+    try:
+        ours = shows_token(mailbox.message_facts(draft.message_id), token)
+    except Gone:
+        raise Transient("a draft changed while it was looked at", code="draft.changed") from None
+    return Found(described(draft) if ours else described(draft) | {"composed": True})
+
+
+def rewrite(mailbox: Mailbox, draft: Draft, raw: bytes) -> JsonObject:
+    """Replace a draft in its thread, if it is still as it was read.
+
+    Else `gone` when its person has sent or deleted it, and `touched` with its message when they have edited it.
+    """
+    now = _living(mailbox, draft.draft_id)
+    if now is None:
+        return {"gone": True}
+    if now.message_id != draft.message_id:
+        return {"touched": now.message_id}
+    try:
+        return described(mailbox.update_draft(draft.draft_id, raw, thread_id=draft.thread_id))
+    except Gone:
+        return {"gone": True}
+
+
+def discard(mailbox: Mailbox, draft_id: str) -> JsonObject:
+    """Delete a draft; one that is gone already is no failure."""
     try:
         mailbox.delete_draft(draft_id)
     except Gone:
@@ -79,11 +90,19 @@ def _delete(mailbox: Mailbox, draft_id: str) -> JsonObject:
     return {"draft_id": draft_id}
 
 
-def all_drafts(mailbox: Mailbox) -> Iterator[Draft]:
-    """Every draft of a mailbox, page by page, with its ids only."""
-    page_token = None
-    while True:
-        drafts, page_token = mailbox.drafts(page_token)
-        yield from drafts
-        if page_token is None:
-            return
+def _living(mailbox: Mailbox, draft_id: str) -> Draft | None:
+    try:
+        draft = mailbox.draft(draft_id)
+    except Gone:
+        return None
+    return draft if draft.is_draft else None
+
+
+def _read(mailbox: Mailbox, draft_id: str) -> tuple[Draft, ParsedMessage] | None:
+    draft = _living(mailbox, draft_id)
+    if draft is None:
+        return None
+    try:
+        return draft, parse_message(mailbox.message(draft.message_id).raw)
+    except Gone:
+        raise Transient("a draft changed while it was read", code="draft.changed") from None

@@ -7,10 +7,22 @@ from functools import partial
 from uuid import UUID
 
 from domain.jobs.job import JsonObject, Writes
-from domain.mail.correspondence import DRAFT_OUT, LabelRole
+from domain.mail.correspondence import DRAFT_OUT, SETTLED, LabelRole
 from domain.mail.mailbox import INBOX, SENT, Change, HistoryPage, MessageRef
-from domain.mail.routing import CheckSent, Cleanup, Ingest, Intent, Sent, next_cursor, route
+from domain.mail.routing import (
+    BY_ROLE,
+    CheckSent,
+    Cleanup,
+    Ingest,
+    Intent,
+    Rework,
+    Sent,
+    WriteManual,
+    next_cursor,
+    route,
+)
 from domain.mail.triage.corrections import removals_in
+from domain.payloads.drafts import ReworkPayload, WriteManualPayload
 from domain.payloads.gmail import IngestPayload
 from domain.payloads.payload import Payload
 from domain.payloads.threads import CleanupPayload
@@ -20,6 +32,7 @@ from providers.ports import Mailbox
 from storage.accounts import cursors, expected_writes, labels
 from storage.accounts.accounts import Account
 from storage.mail import emails, messages
+from storage.mail.emails import Email
 from storage.postgres.database import Transaction
 from storage.rules import corrections
 
@@ -126,15 +139,18 @@ class Run:
 
     def _catch_up_labels(self, mailbox: Mailbox, since: datetime) -> int:
         """Enqueue the jobs of labels that a person set while history could not be read."""
+        here = self.account.account_id
         with self.ctx.tx() as tx:
-            done = labels.ids_by_role(tx, self.account.account_id).get(LabelRole.DONE)
-        if done is None:
-            return 0
+            ids = labels.ids_by_role(tx, here)
         found = 0
-        for refs in self._pages(mailbox, done, since):
-            wanted = dict.fromkeys(Cleanup(ref.thread_id) for ref in refs)
-            with self.ctx.tx() as tx:
-                found += len(self.ctx.enqueue(tx, *payloads_for(self.account.account_id, wanted)))
+        for role, intent in BY_ROLE.items():
+            if role not in ids:
+                continue
+            for refs in self._pages(mailbox, ids[role], since):
+                threads = dict.fromkeys(ref.thread_id for ref in refs)
+                with self.ctx.tx() as tx:
+                    wanted = [intent(one) for one in threads if asks_anew(role, emails.get(tx, here, one))]
+                    found += len(self.ctx.enqueue(tx, *payloads_for(here, wanted)))
         return found
 
     def _pages(self, mailbox: Mailbox, label_id: str, since: datetime) -> Iterable[Sequence[MessageRef]]:
@@ -149,6 +165,11 @@ class Run:
             self.ctx.check()
 
 
+def asks_anew(role: LabelRole, email: Email | None) -> bool:
+    """Whether a label that a thread carries asks for anything: Needs Response shows our own pending records, too."""
+    return role is not LabelRole.NEEDS_RESPONSE or email is None or email.state in SETTLED
+
+
 def payloads_for(account_id: UUID, intents: Iterable[Intent], homes: Mapping[str, str] = NO_HOMES) -> list[Payload]:
     """The jobs that intents ask for; `homes` names the thread of record of each draft message."""
     return [payload for intent in intents for payload in _payloads_for(account_id, intent, homes)]
@@ -160,6 +181,10 @@ def _payloads_for(account_id: UUID, intent: Intent, homes: Mapping[str, str]) ->
             yield IngestPayload(account_id=account_id, message_id=message_id, thread_id=thread_id)
         case Cleanup(thread_id=thread_id):
             yield CleanupPayload(account_id=account_id, thread_id=thread_id, action="done")
+        case Rework(thread_id=thread_id):
+            yield ReworkPayload(account_id=account_id, thread_id=thread_id)
+        case WriteManual(thread_id=thread_id):
+            yield WriteManualPayload(account_id=account_id, thread_id=thread_id)
         case CheckSent(thread_id=thread_id, draft_message_id=message_id):
             # A person who edits a draft's subject moves it to another thread; the record stays where the mail is.
             home = homes.get(message_id, thread_id)

@@ -2,16 +2,21 @@
 
 import re
 
-from domain.mail.mailbox import SENT, RawMessage
+from domain.mail.mailbox import DRAFT, SENT, SPAM, TRASH, RawMessage
+from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.replies.replies import TOKEN_HEADER
 from domain.mail.triage.automation import detect_automation
 from domain.mail.triage.automation_signals import Owner
+from engine.context import JobContext
+from providers.ports import Mailbox
 from storage.accounts.accounts import Account
 from storage.mail import emails, messages
 from storage.mail.messages import Message
 from storage.postgres.database import Transaction
 
+MOST_OF_THREAD = 12
+"""Messages of a thread that was never taken in: as many as a prompt shows."""
 TOKEN_REFERENCE = re.compile(r"<([A-Za-z0-9_-]{8,64})@draft\.postroom\.invalid>")
 
 
@@ -29,6 +34,16 @@ def store(tx: Transaction, account: Account, raw: RawMessage, parsed: ParsedMess
         automation=automation,
     )
     messages.upsert(tx, account.account_id, message)
+
+
+def store_thread(ctx: JobContext, mailbox: Mailbox, account: Account, thread_id: str) -> None:
+    """Fetch and store the latest mail of a thread that was never taken in; raises `Gone` when the thread is gone."""
+    shown = [one for one in mailbox.thread(thread_id).messages if not one.label_ids & {DRAFT, SPAM, TRASH}]
+    for facts in shown[-MOST_OF_THREAD:]:
+        raw = mailbox.message(facts.message_id)
+        with ctx.tx() as tx:
+            store(tx, account, raw, parse_message(raw.raw))
+        ctx.check()
 
 
 def _owner(tx: Transaction, account: Account, parsed: ParsedMessage, raw: RawMessage) -> Owner:

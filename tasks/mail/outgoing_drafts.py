@@ -6,9 +6,10 @@ from domain.jobs.effects import CannotTell, Finding, Found, NotFound
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
 from domain.mail.mailbox import DRAFT, SENT, Change, Draft, MessageFacts
+from domain.mail.replies.lost_draft import shows_token
 from providers.ports import Mailbox
 from storage.outgoing.outgoing_mails import MailRecord
-from tasks.mail import machine_drafts
+from tasks.mail.lost_drafts import all_drafts, described
 
 MOST_DRAFTS = 100
 """So many drafts are read one by one where history cannot be; each costs twenty units of six thousand per minute."""
@@ -22,7 +23,7 @@ def sent(message_id: str, thread_id: str) -> JsonObject:
 def find_draft(mailbox: Mailbox, mail: MailRecord, thread_id: str | None) -> Finding:
     """Find the draft with a mail's token, or the mail that was sent from it, by id and never by search.
 
-    Found is `machine_drafts.described`, or `sent` when a person has sent it meanwhile. A reply's draft is looked for in
+    Found is `lost_drafts.described`, or `sent` when a person has sent it meanwhile. A reply's draft is looked for in
     its thread. Another's thread is not known yet: it is among what history tells of since before the draft, or where
     history has expired, among all drafts.
     """
@@ -62,14 +63,14 @@ def _left_as(message: MessageFacts, mail: MailRecord) -> bool:
     """Whether a message of the draft's thread is the sent mail; a thread that the draft began holds no other."""
     if SENT not in message.label_ids:
         return False
-    return mail.message_type != "reply" or machine_drafts.shows_token(message, mail.token)
+    return mail.message_type != "reply" or shows_token(message, mail.token)
 
 
 def _with_token(mailbox: Mailbox, mail: MailRecord, thread_id: str | None) -> Iterator[MessageFacts]:
     if thread_id is None:
         yield from _since(mailbox, mail)
         return
-    yield from (one for one in _in_thread(mailbox, thread_id) if machine_drafts.shows_token(one, mail.token))
+    yield from (one for one in _in_thread(mailbox, thread_id) if shows_token(one, mail.token))
 
 
 def _in_thread(mailbox: Mailbox, thread_id: str) -> tuple[MessageFacts, ...]:
@@ -86,7 +87,7 @@ def _since(mailbox: Mailbox, mail: MailRecord) -> Iterator[MessageFacts]:
             facts = mailbox.message_facts(message_id)
         except Gone:
             continue
-        if machine_drafts.shows_token(facts, mail.token):
+        if shows_token(facts, mail.token):
             yield facts
 
 
@@ -111,21 +112,21 @@ def _finding(mailbox: Mailbox, shown: list[MessageFacts]) -> Finding:
     wanted = {one.message_id for one in shown}
     if not wanted:
         return NotFound()
-    for draft in machine_drafts.all_drafts(mailbox):
+    for draft in all_drafts(mailbox):
         if draft.message_id in wanted:
-            return Found(machine_drafts.described(draft))
+            return Found(described(draft))
     return CannotTell("the draft's message is there and the list of drafts does not show it")
 
 
 def _among_all(mailbox: Mailbox, token: str) -> Finding:
     """Where history has expired: all drafts, each by id. A mail that was sent meanwhile cannot be told from none."""
-    for place, draft in enumerate(machine_drafts.all_drafts(mailbox)):
+    for place, draft in enumerate(all_drafts(mailbox)):
         if place == MOST_DRAFTS:
             return CannotTell(f"history has expired, and there are more than {MOST_DRAFTS} drafts")
         try:
             facts = mailbox.message_facts(draft.message_id)
         except Gone:
             continue
-        if machine_drafts.shows_token(facts, token):
-            return Found(machine_drafts.described(draft))
+        if shows_token(facts, token):
+            return Found(described(draft))
     return CannotTell("history has expired, and no draft carries the token: it may have been sent")

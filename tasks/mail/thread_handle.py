@@ -2,12 +2,13 @@
 
 The job has read and planned before. Label changes take three steps, so that no call is made inside a transaction:
 `prepare` asks the provider what the thread carries, `begin` writes the intent, `apply` makes the calls. `finish` writes
-the result in the transaction that settles the job.
+the result in the transaction that settles the job. A draft that is to be discarded goes the same way.
 """
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from domain.jobs.effects import Strategy
 from domain.jobs.failures import Permanent, Transient
@@ -86,6 +87,17 @@ class ThreadHandle:
         self._mailbox: Mailbox | None = None
         self._change = NOTHING
         self._effect: EffectGuard | None = None
+        self._unwanted: MadeDraft | None = None
+        self._discard: EffectGuard | None = None
+        self.history_id: int | None = None
+        """The thread's history id when it was last read for its labels."""
+
+    def carries(self, role: LabelRole) -> bool:
+        """Whether a message of the thread carries a label of ours now, by what the mailbox says."""
+        label_id = self._label_ids.get(role)
+        return label_id is not None and any(
+            label_id in message.label_ids for message in self.mailbox.thread(self._thread_id).messages
+        )
 
     @property
     def mailbox(self) -> Mailbox:
@@ -96,13 +108,16 @@ class ThreadHandle:
 
     def carry_out(self, plan: ThreadPlan, draft: MadeDraft | None = None) -> None:
         """Do all of a plan that happens at the provider; `draft` is the one to discard. Raises `Gone`."""
-        if plan.discard_draft and draft is not None:
-            machine_drafts.delete(self._ctx, self.mailbox, draft.draft_id)
         self.prepare(plan.labels)
-        if self._change is not NOTHING:
+        self._unwanted = draft if plan.discard_draft else None
+        if self._change is not NOTHING or self._unwanted is not None:
             with self._ctx.tx() as tx:
                 self.begin(tx)
             self.apply()
+
+    def forget(self) -> None:
+        """Forget a change whose result is committed; another may follow in the same job."""
+        self._change, self._effect, self._unwanted, self._discard = NOTHING, None, None, None
 
     def prepare(self, plan: LabelPlan) -> None:
         """Find out which messages have to be changed; creates those of our labels that the mailbox lacks."""
@@ -117,13 +132,17 @@ class ThreadHandle:
             self._change = NOTHING
             return
         thread = self.mailbox.thread(self._thread_id)
+        self.history_id = thread.history_id
         shown = [one for one in thread.messages if DRAFT not in one.label_ids]
         changes = {one.message_id: (add - one.label_ids, remove & one.label_ids) for one in shown}
         wrong = {message_id: change for message_id, change in changes.items() if any(change)}
         self._change = LabelChange(add, remove, frozenset(changes), wrong)
 
     def begin(self, tx: Transaction) -> None:
-        """Store the intent of the label change and the history records that the calls will cause."""
+        """Store the intents of the discard and of the label change, and the history records of its calls."""
+        if self._unwanted is not None:
+            key = f"discard:{self._unwanted.draft_id}"
+            self._discard = self._ctx.begin_effect(tx, key, Strategy.IDEMPOTENT)
         if self._change is NOTHING:
             return
         key = f"labels:{self._ctx.job.job_id}:{self._thread_id}"
@@ -131,7 +150,9 @@ class ThreadHandle:
         expected_writes.expect(tx, self._account.account_id, self._change.echo())
 
     def apply(self) -> None:
-        """Change the labels; the intent must be committed."""
+        """Discard the draft and change the labels; the intents must be committed."""
+        if self._discard is not None and self._unwanted is not None:
+            self._discard.carry_out(partial(machine_drafts.discard, self.mailbox, self._unwanted.draft_id))
         if self._effect is None:
             return
         used = self._change.add | self._change.remove
@@ -149,8 +170,9 @@ class ThreadHandle:
 
         Messages that needed no change are included: an attempt that died may have changed them without storing it.
         """
-        if self._effect is not None:
-            self._effect.record(tx)
+        for effect in (self._discard, self._effect):
+            if effect is not None:
+                effect.record(tx)
         change = self._change
         if change.shown:
             messages.change_labels(tx, self._account.account_id, change.shown, add=change.add, remove=change.remove)

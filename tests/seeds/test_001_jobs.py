@@ -8,7 +8,7 @@ import pytest
 from domain.mail.triage.rules import parse_rule
 from domain.payloads import payload_types
 from storage.accounts import labels
-from storage.mail import rules
+from storage.rules import rules
 from tests.doubles.mail_environment import MailEnvironment, taken_in
 from tests.sandbox.sdk import gmail_users
 

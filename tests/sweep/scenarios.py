@@ -8,6 +8,8 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from email import message_from_string
+from email.policy import default
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +18,7 @@ from domain.mail.actions.action import Action
 from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.requested_action import Delete, Forward, Trash
 from domain.mail.actions.snooze import Snooze
+from domain.mail.correspondence import EmailState
 from engine.catalogue import Job
 from sandbox.emulator.control import MessagePlace
 from tests.doubles import mail_actions
@@ -190,9 +193,7 @@ def unclassified(env: MailEnvironment) -> UUID:
 
 def reopened(env: MailEnvironment) -> UUID:
     """A new question in a thread that was put to rest with our draft still there, which has to go first."""
-    place = drafted(env)
-    env.mailbox.label_thread(place.thread_id, add=(env.label("Done"),))
-    env.sync()
+    place = given_up(env)
     env.deliver("Lunch?", QUESTION.replace("Friday", "Monday"), thread_id=place.thread_id)
     env.enqueue("gmail.sync")
     env.drain(only="gmail.%")
@@ -242,6 +243,97 @@ def answer_to_send(env: MailEnvironment) -> UUID:
     """An answer that nobody was asked about."""
     place = taken_in(env)
     return order(env, place, automatic(env, place.message_id))
+
+
+def discarded_draft(env: MailEnvironment) -> UUID:
+    """A draft that its person has thrown away, in a thread that the payload names by a message."""
+    place = drafted(env)
+    env.mailbox.discard_draft(env.email(place.thread_id).draft_id or "")
+    payload = {"message_id": place.message_id, "action": "check_sent"}
+    job_id = env.enqueue("threads.cleanup", payload)
+    env.database.execute("update jobs set created_at = created_at - interval '1 minute' where id = %s", (job_id,))
+    return job_id
+
+
+def asked_by_hand(env: MailEnvironment) -> UUID:
+    """A letter that asked for nothing, and whose person wants to answer it."""
+    env.sync()
+    place = env.deliver("Note", "For your information only.")
+    env.sync()
+    return label_by_hand(env, place, "Needs Response", "drafts.write_manual")
+
+
+def unread_by_hand(env: MailEnvironment) -> UUID:
+    """A conversation that nobody has taken in, which its person wants to answer."""
+    place = env.deliver("Old", "Could you answer?", label_ids=("UNREAD",))
+    env.deliver("Re: Old", "Are you there?", thread_id=place.thread_id, label_ids=("UNREAD",))
+    env.sync()
+    return label_by_hand(env, place, "Needs Response", "drafts.write_manual")
+
+
+def finished_by_hand(env: MailEnvironment) -> UUID:
+    """A thread that was given up with our untouched draft in it, and whose person wants another."""
+    place = given_up(env)
+    return label_by_hand(env, place, "Needs Response", "drafts.write_manual")
+
+
+def given_up(env: MailEnvironment) -> MessagePlace:
+    """A thread whose draft was reworked too often: it is left to its person."""
+    place = drafted(env)
+    env.database.execute("update emails set rework_count = 3")
+    env.run(label_by_hand(env, place, "Rework", "drafts.rework"))
+    assert env.state(place.thread_id) is EmailState.SKIPPED
+    return place
+
+
+def label_by_hand(env: MailEnvironment, place: MessagePlace, label: str, job_type: str) -> UUID:
+    """The person puts a label on, and history has told of it."""
+    env.mailbox.label_thread(place.thread_id, add=(env.label(label),))
+    env.enqueue("gmail.sync")
+    env.drain(only="gmail.%")
+    env.drain(only="threads.%")
+    return queued(env, job_type)
+
+
+def instructed(env: MailEnvironment) -> UUID:
+    """A draft with an instruction above the machine's words."""
+    place = drafted(env)
+    draft = env.mailbox.state().drafts[0]
+    words = message_from_string(draft["raw"], policy=default).get_content()
+    env.mailbox.edit_draft(draft["draft_id"], text=f"Shorter, please.\n\n{words}")
+    env.sync()
+    return label_by_hand(env, place, "Rework", "drafts.rework")
+
+
+def edited(env: MailEnvironment) -> UUID:
+    """A draft with a person's own words, which nobody may write over."""
+    place = drafted(env)
+    env.mailbox.edit_draft(env.email(place.thread_id).draft_id or "", text="My own words.")
+    env.sync()
+    return label_by_hand(env, place, "Rework", "drafts.rework")
+
+
+def worked_out(env: MailEnvironment) -> UUID:
+    """A draft that was reworked three times."""
+    place = drafted(env)
+    env.database.execute("update emails set rework_count = 3")
+    return label_by_hand(env, place, "Rework", "drafts.rework")
+
+
+def gone_before_rework(env: MailEnvironment) -> UUID:
+    """A draft that its person has sent after asking for another."""
+    place = drafted(env)
+    job_id = label_by_hand(env, place, "Rework", "drafts.rework")
+    env.mailbox.send_draft(env.email(place.thread_id).draft_id or "")
+    return job_id
+
+
+def nothing_to_rework(env: MailEnvironment) -> UUID:
+    """A thread without a draft, on which its person has put Rework."""
+    env.sync()
+    place = env.deliver("Note", "For your information only.")
+    env.sync()
+    return label_by_hand(env, place, "Rework", "drafts.rework")
 
 
 def dead_job(env: MailEnvironment) -> UUID:
@@ -344,9 +436,17 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
     "actions.unsnooze": {"due": due_to_wake},
     "budgets.alert": {"spent_day": spent_day},
     "deadletter.quarantine": {"dead_job": dead_job},
+    "drafts.rework": {
+        "instructed": instructed,
+        "edited": edited,
+        "worked_out": worked_out,
+        "gone": gone_before_rework,
+        "no_draft": nothing_to_rework,
+    },
     "drafts.write": {"unanswered": unanswered},
     "gmail.backfill": {"first_page": older_mail, "last_page": last_page},
     "gmail.backfill_messages": {"batch": batch_of_older_mail},
+    "drafts.write_manual": {"asked": asked_by_hand, "unread": unread_by_hand, "finished": finished_by_hand},
     "gmail.ingest": {"unseen_letter": unseen_letter},
     "gmail.renew_watch": {"stale_token": stale_token},
     "gmail.sync": {"history": history_with_news, "full": whole_mailbox},
@@ -363,6 +463,6 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
         "new": new_mail_to_send,
         "automatic": answer_to_send,
     },
-    "threads.cleanup": {"done": finished_thread, "sent": sent_draft},
+    "threads.cleanup": {"done": finished_thread, "sent": sent_draft, "discarded": discarded_draft},
     "triage.classify": {"unclassified": unclassified, "reopened": reopened},
 }

@@ -9,7 +9,7 @@ from domain.jobs.job import JsonObject
 from domain.mail.correspondence import EmailState
 from domain.mail.mailbox import Draft
 from sandbox.emulator.control import MessagePlace
-from tasks.mail import machine_drafts
+from tasks.mail import lost_drafts
 from tests.doubles.mail_environment import MailEnvironment
 from tests.tasks.test_drafts import MORE, ask, made
 
@@ -128,7 +128,7 @@ def test_a_discard_that_failed_is_made_good(
     """The person is done while the draft is made, and the first try to take it back meets a 503."""
     place = ask(env)
     env.label("Done")
-    real = machine_drafts.described
+    real = lost_drafts.described
     calls: list[Draft] = []
 
     def described(draft: Draft) -> JsonObject:
@@ -138,7 +138,7 @@ def test_a_discard_that_failed_is_made_good(
             env.fail(operation, status=503)
         return real(draft)
 
-    monkeypatch.setattr(machine_drafts, "described", described)
+    monkeypatch.setattr(lost_drafts, "described", described)
     ends = env.drain()
     assert ends == [("drafts.write", "queued"), ("drafts.write", "succeeded")]
     assert made(env) == 1

@@ -168,6 +168,17 @@ def test_mail_without_an_address_to_answer_is_left_to_its_person(env: MailEnviro
     assert env.state(place.thread_id) is EmailState.SKIPPED
 
 
+def test_ten_strangers_in_reply_to_are_left_to_a_person(env: MailEnvironment) -> None:
+    """Finding E9: the record and the mailbox say so, and the model is not paid."""
+    strangers = ", ".join(f"stranger{number}@example.net" for number in range(10))
+    place = ask(env, headers={"Reply-To": strangers})
+    assert {end for _, end in env.drain()} <= {"succeeded"}
+    assert made(env) == 0
+    assert env.state(place.thread_id) is EmailState.SKIPPED
+    assert "Postroom/Action Required" in env.mailbox.state().label_names(place.message_id)
+    assert env.count("select count(*) from llm_calls where purpose = 'draft'") == 0
+
+
 def test_a_thread_deleted_before_its_draft_is_written_ends_without_failure(env: MailEnvironment) -> None:
     place = ask(env)
     env.mailbox.delete_thread(place.thread_id)

@@ -12,7 +12,7 @@ from domain.mail.mailbox import Draft
 from providers.google.gmail import GmailMailbox
 from sandbox.emulator.control import MessagePlace
 from settings import Settings
-from tasks.mail import machine_drafts
+from tasks.mail import lost_drafts
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment, running_environment
 from tests.doubles.outgoing_orders import (
@@ -124,13 +124,13 @@ def test_a_draft_that_its_person_discarded_is_not_sent(
     env: MailEnvironment, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     action_id = ordered(env, kind)
-    real = machine_drafts.described
+    real = lost_drafts.described
 
     def described(draft: Draft) -> dict[str, Any]:
         env.mailbox.discard_draft(draft.draft_id)
         return real(draft)
 
-    monkeypatch.setattr(machine_drafts, "described", described)
+    monkeypatch.setattr(lost_drafts, "described", described)
     assert ends(env) == ["failed"]
     assert times_sent(env) == 0
     action = action_of(env, action_id)

@@ -13,7 +13,8 @@ from domain.mail.triage.prompts import Prompt
 from engine.context import JobContext
 from engine.process.runtime import Lease
 from sandbox.emulator.control import MessagePlace
-from tasks import drafts, triage
+from tasks import triage
+from tasks.mail import first_draft
 from tests.doubles.mail_environment import MailEnvironment
 from tests.tasks.test_drafts import MORE, QUESTION, ask, made
 
@@ -209,7 +210,7 @@ def test_a_person_who_answers_while_the_draft_is_written_gets_none(env: MailEnvi
         env.deliver("Re: Lunch?", "Noon is fine.", thread_id=place.thread_id, label_ids=("SENT",))
         take_in(env, "triage.%", "threads.%")
 
-    meanwhile(drafts, answer)
+    meanwhile(first_draft, answer)
     env.drain()
     assert made(env) == 0
     assert env.state(place.thread_id) is EmailState.SKIPPED
@@ -227,7 +228,7 @@ def test_a_second_question_while_the_draft_is_written_is_answered_by_it(
         later.append(env.deliver("Lunch?", MORE, thread_id=place.thread_id))
         take_in(env, "triage.%")
 
-    prompts = meanwhile(drafts, ask_more)
+    prompts = meanwhile(first_draft, ask_more)
     env.drain()
     assert made(env) == len(env.mailbox.state().drafts) == 1
     assert env.state(place.thread_id) is EmailState.DRAFTED

@@ -116,6 +116,44 @@ def test_done_archives_the_thread_and_takes_our_labels_off(env: MailEnvironment,
     assert [job for job, _ in env.sync()] == ["gmail.sync"]
 
 
+@pytest.mark.parametrize("edit", [None, {"text": "My words."}, {"subject": "Supper instead"}])
+def test_done_discards_the_machines_draft_and_no_other(
+    env: MailEnvironment, asked: MessagePlace, edit: dict[str, str] | None
+) -> None:
+    draft_id = draft_of(env, asked)
+    if edit is not None:
+        env.mailbox.edit_draft(draft_id, **edit)
+    env.mailbox.label_thread(asked.thread_id, add=(env.label("Done"),))
+    env.sync()
+    assert env.state(asked.thread_id) is EmailState.ARCHIVED
+    assert [one["draft_id"] for one in env.mailbox.state().drafts] == ([] if edit is None else [draft_id])
+    assert env.email(asked.thread_id).draft_id == (None if edit is None else draft_id)
+    assert [job for job, _ in env.sync()] == ["gmail.sync"], "our own discard changes nothing"
+
+
+def test_a_discard_that_failed_when_the_person_was_done_is_made_good(env: MailEnvironment, asked: MessagePlace) -> None:
+    env.fail("drafts.delete", status=503, after_execution=True)
+    env.mailbox.label_thread(asked.thread_id, add=(env.label("Done"),))
+    env.sync()
+    assert (env.state(asked.thread_id), env.mailbox.state().drafts) == (EmailState.ARCHIVED, [])
+    assert "INBOX" not in labels_of(env, asked)
+
+
+@pytest.mark.parametrize("named_by", ["email_id", "message_id", "draft_message_id"])
+def test_a_cleanup_finds_its_thread_in_the_database(env: MailEnvironment, asked: MessagePlace, named_by: str) -> None:
+    """Seed 000: the payload may lack the thread, as that of a deletion record does."""
+    email = env.email(asked.thread_id)
+    env.mailbox.discard_draft(email.draft_id or "")
+    named: dict[str, str] = {
+        "email_id": {"email_id": str(email.email_id)},
+        "message_id": {"message_id": asked.message_id},
+        "draft_message_id": {"message_id": email.draft_message_id or ""},
+    }[named_by]
+    env.enqueue("cleanup", {"action": "check_sent", **named})
+    env.drain()
+    assert env.state(asked.thread_id) is EmailState.SKIPPED
+
+
 def test_done_on_a_thread_without_a_record_archives_it(env: MailEnvironment) -> None:
     env.sync()
     done = env.label("Done")

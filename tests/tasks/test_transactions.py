@@ -178,6 +178,26 @@ def done_by_its_person(env: MailEnvironment) -> UUID:
     return env.enqueue("threads.cleanup", {"thread_id": draft["thread_id"], "action": "done"})
 
 
+def labelled_by_its_person(env: MailEnvironment, thread_id: str, label: str, job_type: str) -> UUID:
+    env.mailbox.label_thread(thread_id, add=(env.label(label),))
+    env.enqueue("gmail.sync")
+    env.drain(only="gmail.sync")
+    return waiting(env, job_type)
+
+
+def asked_by_hand(env: MailEnvironment) -> UUID:
+    used_mailbox(env)
+    place = env.deliver("News", NEWS)
+    env.sync()
+    return labelled_by_its_person(env, place.thread_id, "Needs Response", "drafts.write_manual")
+
+
+def to_be_reworked(env: MailEnvironment) -> UUID:
+    used_mailbox(env)
+    draft = env.mailbox.state().drafts[0]
+    return labelled_by_its_person(env, draft["thread_id"], "Rework", "drafts.rework")
+
+
 def labels_known(env: MailEnvironment) -> UUID:
     used_mailbox(env)
     return env.enqueue("gmail.sync_labels")
@@ -284,6 +304,18 @@ BOUNDS = [
     ),
     Bound("outbound.send", reply_to_be_sent, 5, SENT_ONCE),
     Bound("outbound.send", forward_to_be_sent, 5, SENT_ONCE),
+    Bound(
+        "drafts.write_manual",
+        asked_by_hand,
+        7,
+        "as drafts.write, and the record, which is begun before the model is paid",
+    ),
+    Bound(
+        "drafts.rework",
+        to_be_reworked,
+        7,
+        "as drafts.write, and the record, which moves to rework_requested with the token before the model is paid",
+    ),
     Bound("threads.cleanup", sent_by_its_person, 3),
     Bound("threads.cleanup", done_by_its_person, 3),
     Bound("actions.execute", to_be_archived, 3),

@@ -216,3 +216,23 @@ def test_a_message_that_is_not_stored_is_done(env: MailEnvironment) -> None:
     job_id = env.enqueue("triage.classify", {"message_id": "never-seen"})
     assert env.run(job_id) == "succeeded"
     assert env.job(job_id)["output"] == {"gone": True}
+
+
+def test_an_account_that_is_not_there_is_done(env: MailEnvironment) -> None:
+    """Seed 000: a classification whose user is missing returns early."""
+    missing = {"account_id": "00000000-0000-4000-8000-000000000000", "message_id": "never-seen"}
+    job_id = env.enqueue("triage.classify", missing)
+    assert env.run(job_id) == "succeeded"
+    assert env.job(job_id)["output"] == {"gone": True}
+
+
+def test_a_disconnected_account_is_done_and_the_model_is_not_paid(env: MailEnvironment) -> None:
+    env.sync()
+    env.deliver("Lunch?", "Could you tell me whether noon suits you? Please reply.")
+    env.enqueue("gmail.sync")
+    env.drain(only="gmail.%")
+    env.database.execute(
+        "update accounts set status = 'disconnected', sealed_access_token = null, sealed_refresh_token = null"
+    )
+    assert env.drain(only="triage.%") == [("triage.classify", "succeeded")]
+    assert asked(env) == 0

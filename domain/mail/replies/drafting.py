@@ -63,20 +63,31 @@ def draft_prompt(
     *,
     guidance: Guidance = NO_GUIDANCE,
     instruction: str = "",
+    old_draft: str | None = None,
 ) -> Prompt:
-    """Ask for a reply to the last message; `instruction` is the owner's own wish, for a rework."""
+    """Ask for a reply to the last message, or for another one in place of `old_draft`.
+
+    `instruction` is the owner's own wish for the rework. The old draft is fenced as the mail is: what a model wrote
+    from hostile mail is no more to be obeyed than the mail.
+    """
     if not messages:
         raise Invalid("messages", "a thread without messages cannot be answered")
-    wish = f"The owner asks of this draft: {one_line(clean_text(instruction))[:LONGEST_INSTRUCTION]}\n\n"
+    wish = "" if old_draft is None else _rework_wish(instruction, old_draft, boundary)
     # Context text is already bounded per message; the fence's own bound covers the lines between them.
     mail = fence("thread", thread_context(messages), boundary, LONGEST_THREAD + LONGEST_MESSAGE)
     return Prompt(
         system=f"{_TASK}{guidance.text()}".strip(),
-        mail=f"{wish if instruction.strip() else ''}Answer the last message of this thread.\n\n{mail}",
+        mail=f"{wish}Answer the last message of this thread.\n\n{mail}",
         tool_name=DRAFT_TOOL,
         tool_description="Records the text of one reply, for a person to read and send.",
         tool_schema=draft_schema(),
     )
+
+
+def _rework_wish(instruction: str, old_draft: str, boundary: str) -> str:
+    asked = one_line(clean_text(instruction))[:LONGEST_INSTRUCTION] or "another version, in other words"
+    so_far = f"The draft so far:\n{fence('draft', old_draft, boundary, LONGEST_REPLY)}\n\n" if old_draft else ""
+    return f"The owner is not content with your draft and asks for this: {asked}\n\n{so_far}Write it anew. "
 
 
 def draft_schema() -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The bytes of a reply that lands in its thread and cannot be made to carry a header nobody asked for."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from email.errors import MessageError
@@ -11,6 +11,7 @@ from email.policy import SMTP
 
 from domain.jobs.failures import Invalid
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
+from domain.mail.replies.recipients import recipients
 from domain.text.clean_text import clean_text
 
 TOKEN_HEADER = "X-Postroom-Token"  # noqa: S105 -- the name of a header, no secret
@@ -24,41 +25,75 @@ _LONGEST_LINE = 990
 LONGEST_REFERENCES = 900
 """All on one line below RFC 5322's 998: Python 3.11 turns ids it has to fold into encoded words, which ends threads."""
 LONGEST_BODY = 100_000
+LONGEST_SUBJECT = _LONGEST_LINE // 4
+"""In characters: each may take four bytes of a line."""
 _POLICY = SMTP.clone(max_line_length=_LONGEST_LINE, cte_type="7bit")
 
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """The facts of the message that is answered; never its own recipients, so a reply goes to one party only."""
+    """The facts of the message that is answered; `to` is whom the reply goes to, as `recipients` chose them."""
 
     subject: str
-    from_: Address
-    reply_to: tuple[Address, ...] = ()
+    to: tuple[Address, ...]
     message_id: str | None = None
     references: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, message: ParsedMessage) -> "Original":
-        """The facts of a parsed message; raises `Invalid` when nobody sent it."""
-        if message.from_ is None:
-            raise Invalid("from", "the message has no sender who could be answered")
+    def of(
+        cls, message: ParsedMessage, thread: Sequence[ParsedMessage] = (), own: Collection[str] = frozenset()
+    ) -> "Original":
+        """The facts of a parsed message of a thread; raises `Invalid` when nobody can be answered by a machine."""
         references = message.references or ((message.in_reply_to,) if message.in_reply_to else ())
-        return cls(message.subject, message.from_, message.reply_to, message.message_id, references)
+        return cls(message.subject, recipients(message, thread, own), message.message_id, references)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """What a reader sees above a message."""
+
+    sender: Address
+    to: tuple[Address, ...]
+    subject: str
+    cc: tuple[Address, ...] = ()
+    bcc: tuple[Address, ...] = ()
+
+    @classmethod
+    def of_reply(cls, original: Original, sender: Address) -> "Envelope":
+        """A new reply's."""
+        return cls(sender, original.to, reply_subject(original.subject))
+
+    @classmethod
+    def of_draft(cls, draft: ParsedMessage, sender: Address) -> "Envelope":
+        """A draft's, with whatever its person changed there."""
+        return cls(draft.from_ or sender, draft.to, draft.subject, draft.cc, draft.bcc)
 
 
 def reply_message(
     original: Original, sender: Address, body: str, *, token: str | None = None, date: datetime | None = None
 ) -> bytes:
-    """RFC 5322 bytes, CRLF line ends, of a reply to Reply-To or else From.
+    """RFC 5322 bytes, CRLF line ends, of a reply to those whom the original names.
+
+    No Message-ID is set, because Gmail replaces it. Raises `Invalid(field, reason)` for anything that would break a
+    header.
+    """
+    return threaded_message(Envelope.of_reply(original, sender), original, body, token=token, date=date)
+
+
+def threaded_message(
+    envelope: Envelope, original: Original, body: str, *, token: str | None = None, date: datetime | None = None
+) -> bytes:
+    """The bytes of a message in the thread of another one.
 
     Subject, In-Reply-To and References keep it in its thread (docs: gmail.md#drafts). `token` is written to
-    `X-Postroom-Token` and as a made-up entry into References, one of which survives Gmail. No Message-ID is set,
-    because Gmail replaces it. Raises `Invalid(field, reason)` for anything that would break a header.
+    `X-Postroom-Token` and as a made-up entry into References, one of which survives Gmail. Raises as `reply_message`.
     """
     message = EmailMessage(policy=_POLICY)
-    message["From"] = _header_address("from", sender)
-    message["To"] = [_header_address("to", address) for address in (original.reply_to or (original.from_,))[:10]]
-    message["Subject"] = reply_subject(original.subject)
+    message["From"] = _header_address("from", envelope.sender)
+    for name, addresses in (("To", envelope.to), ("Cc", envelope.cc), ("Bcc", envelope.bcc)):
+        if addresses:
+            message[name] = [_header_address(name.lower(), address) for address in addresses]
+    message["Subject"] = _subject(envelope.subject)
     if date is not None:
         message["Date"] = date
     parents = thread_references(original, token)
@@ -72,13 +107,21 @@ def reply_message(
     return message.as_bytes()
 
 
+def _subject(subject: str) -> str:
+    if _CONTROLS.search(subject):
+        raise Invalid("subject", "holds a line break or another control character")
+    if len(subject) > LONGEST_SUBJECT:
+        raise Invalid("subject", f"is longer than {LONGEST_SUBJECT} characters")
+    return subject
+
+
 def reply_subject(subject: str) -> str:
     """The subject with one `Re: `; unchanged when it has one, since Gmail threads by it. Refuses line breaks."""
     if _CONTROLS.search(subject):
         raise Invalid("subject", "holds a line break or another control character")
     text = clean_text(subject).strip()
     text = text if _REPLY_PREFIX.match(text) else f"Re: {text}".strip()
-    return text[: _LONGEST_LINE // 4]
+    return text[:LONGEST_SUBJECT]
 
 
 def thread_references(original: Original, token: str | None = None) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
 -- Writes down the token of a draft before it is made; a later attempt keeps the token of the first, and so finds its draft.
+-- The history id is one from before the draft: what was added to the mailbox since then shows whether it was ever made.
 -- Nothing when the record has moved, or the thread has another newest message than the one that the draft's words are based on.
 with facts as (
   select id, org_id from emails
@@ -12,7 +13,9 @@ planned as (
   where e.draft_token is null
   returning token
 )
-update emails e set draft_token = coalesce(e.draft_token, (select token from planned))
+update emails e set draft_token = coalesce(e.draft_token, (select token from planned)),
+  draft_planned_at = case when e.draft_token is null then now() else e.draft_planned_at end,
+  draft_history_id = case when e.draft_token is null then %(history_id)s::numeric else e.draft_history_id end
 from facts f
 where f.org_id = e.org_id and f.id = e.id and e.state = 'pending'
 returning e.draft_token

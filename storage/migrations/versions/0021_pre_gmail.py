@@ -3,7 +3,7 @@
 from storage.migrations.statements import build_index, run_files
 
 revision = "0021_pre_gmail"
-down_revision = "0019_pre_outgoing"
+down_revision = "0020_pre_drafts"
 
 
 def upgrade() -> None:

@@ -76,7 +76,7 @@ def test_no_plan_adds_what_it_removes(event: EmailEvent) -> None:
 def test_a_draft_moves_the_thread_from_needs_response_to_outbox() -> None:
     plan = label_plan(EmailEvent.DRAFT_WRITTEN)
     assert plan.add == {LabelRole.OUTBOX}
-    assert plan.remove == {LabelRole.NEEDS_RESPONSE, LabelRole.REWORK}
+    assert plan.remove == {LabelRole.NEEDS_RESPONSE, LabelRole.REWORK, LabelRole.ACTION_REQUIRED}
 
 
 def test_the_third_rework_is_the_last() -> None:

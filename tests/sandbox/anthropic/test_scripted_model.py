@@ -94,6 +94,18 @@ def test_references_nullables_and_every_type_are_filled() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("wish", "said"), [("Shorter, please.", "I will come back to you."), ("In red.", "In red.")])
+def test_a_draft_is_written_anew_as_its_owner_asks(wish: str, said: str) -> None:
+    asks = f"The owner is not content with your draft and asks for this: {wish}\n\nWrite it anew. "
+    letter = "From: Ada <ada@example.org>\nSubject: Lunch?\n\nCould you tell me whether noon suits you?"
+    prompt = f"{asks}Answer the last message of this thread.\n\n{letter}"
+    assert read_mail(prompt).wish == wish
+    assert read_mail(f"Answer the last message of this thread.\n\n{letter}\n{asks}").wish == ""
+    body = {"type": "object", "properties": {"body": {"type": "string"}}, "required": ["body"]}
+    request = {"messages": [{"role": "user", "content": prompt}]}
+    assert said in fill_tool({"name": "t", "input_schema": body}, request)["body"]
+
+
 def test_only_known_or_required_properties_are_filled() -> None:
     schema = {"body": {"type": "string"}, "mystery": {"type": "string"}}
     assert set(asked(schema, QUESTION, required=[])) == {"body"}

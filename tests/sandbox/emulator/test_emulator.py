@@ -4,8 +4,10 @@ import os
 import signal
 import subprocess
 import sys
-from http.client import RemoteDisconnected
+from contextlib import closing
+from http.client import HTTPConnection, IncompleteRead, RemoteDisconnected
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from googleapiclient.errors import HttpError
@@ -54,6 +56,39 @@ def test_503_after_the_call(control: GmailControl, users: GmailUsers, account: G
     assert (call.status, call.summary["draft_id"]) == (503, draft["id"])
 
 
+def ask_for_labels(url: str) -> bytes:
+    """One plain request, by a client that repeats and repairs nothing."""
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=10)
+    with closing(connection):
+        connection.request("GET", "/gmail/v1/users/me/labels", headers={"Authorization": "Bearer access-1"})
+        return connection.getresponse().read()
+
+
+@pytest.mark.parametrize(
+    ("order", "error"),
+    [
+        (FaultOrder(ending="cut"), IncompleteRead),
+        (FaultOrder(ending="reset"), ConnectionResetError),
+    ],
+)
+def test_an_answer_is_cut_off_or_the_connection_reset(
+    control: GmailControl, account: GmailAccount, order: FaultOrder, error: type[Exception]
+) -> None:
+    assert account.state().drafts == []
+    control.order(order)
+    with pytest.raises(error):
+        ask_for_labels(control.url)
+    assert [call.status for call in control.journal("labels.list")] == [200], "the call was executed"
+    assert b'"labels"' in ask_for_labels(control.url)
+
+
+@pytest.mark.parametrize("text", ["<html>Sorry</html>", ""])
+def test_an_answer_need_not_be_json(control: GmailControl, account: GmailAccount, text: str) -> None:
+    assert account.state().drafts == []
+    control.order(FaultOrder(status=200, after_execution=True, text=text))
+    assert ask_for_labels(control.url) == text.encode()
+
+
 def test_the_journal_knows_the_call_before_the_hang_ends(
     gmail: Emulator, control: GmailControl, account: GmailAccount
 ) -> None:
@@ -88,6 +123,8 @@ def test_faults_match_by_path_account_and_count(gmail: Emulator, control: GmailC
 def test_orders_that_mean_nothing_are_refused(control: GmailControl, account: GmailAccount) -> None:
     with pytest.raises(ControlRefused, match="statsu"):
         control.post("/_control/faults", {"faults": [{"statsu": 500}]})
+    with pytest.raises(ControlRefused, match="whole, cut, reset"):
+        control.post("/_control/faults", {"faults": [{"ending": "happy"}]})
     with pytest.raises(ControlRefused, match="gravity"):
         account.turn(gravity=0)
     with pytest.raises(ControlRefused, match="no account"):

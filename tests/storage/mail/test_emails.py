@@ -55,7 +55,7 @@ def test_a_thread_has_one_record(store: Database, account: Account) -> None:
 def test_the_token_that_was_planned_first_stays(store: Database, account: Account) -> None:
     with store.tenant(account.org_id) as tx:
         planned = [
-            emails.plan_draft(tx, account.account_id, "t1", token=token, newest="m1")
+            emails.plan_draft(tx, account.account_id, "t1", token=token, newest="m1", since=7)
             for token in ("token-one", "token-two")
         ]
         known = emails.known_draft_tokens(tx, account.account_id, frozenset({"token-one", "token-two"}))
@@ -63,17 +63,17 @@ def test_the_token_that_was_planned_first_stays(store: Database, account: Accoun
     assert known == {"token-one": "t1"}
     drafted(store, account)
     with store.tenant(account.org_id) as tx:
-        assert emails.plan_draft(tx, account.account_id, "t1", token="token-three", newest="m1") is None
+        assert emails.plan_draft(tx, account.account_id, "t1", token="token-three", newest="m1", since=7) is None
 
 
 def test_nothing_is_planned_or_moved_on_another_newest_message(store: Database, account: Account) -> None:
     store_message(store, account, make_message("m2", "t1", minutes=1))
     here, states = account.account_id, {"expected": EmailState.PENDING, "to": EmailState.SKIPPED}
     with store.tenant(account.org_id) as tx:
-        assert emails.plan_draft(tx, here, "t1", token="token-one", newest="m1") is None
+        assert emails.plan_draft(tx, here, "t1", token="token-one", newest="m1", since=7) is None
         assert emails.known_draft_tokens(tx, here, frozenset({"token-one"})) == {}
         assert not emails.move(tx, here, "t1", newest="m1", **states)
-        assert emails.plan_draft(tx, here, "t1", token="token-one", newest="m2") == "token-one"
+        assert emails.plan_draft(tx, here, "t1", token="token-one", newest="m2", since=7) == "token-one"
         assert emails.move(tx, here, "t1", newest="m2", **states)
 
 

@@ -1,0 +1,90 @@
+"""What the ledger knows of a thread that wants a draft, read in one transaction."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from domain.mail.correspondence import LabelRole
+from domain.mail.parsing.parsed_message import Address
+from domain.mail.replies.replies import Original
+from domain.mail.triage.prompts import Guidance
+from domain.payloads.drafts import WriteManualPayload, WritePayload
+from storage.accounts import accounts, labels
+from storage.accounts.accounts import Account
+from storage.mail import emails, messages
+from storage.mail.emails import Email
+from storage.mail.messages import Message
+from storage.postgres.database import Transaction
+from storage.rules import rules
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A thread with its record and at least one message, oldest first."""
+
+    account: Account
+    email: Email
+    messages: tuple[Message, ...]
+    guidance: Guidance
+    label_ids: dict[LabelRole, str]
+    by_hand_at: datetime | None = None
+    """When the person asked for the draft; None when the classification did."""
+
+    @property
+    def asked(self) -> Message:
+        """The message to answer: the last that came in, or else the last of the account's own."""
+        return next((one for one in reversed(self.messages) if one.direction == "incoming"), self.messages[-1])
+
+    @property
+    def original(self) -> Original:
+        """What a reply needs to know of it; raises `Invalid` when a person has to choose whom to answer."""
+        thread = [one.parsed for one in self.messages]
+        own = frozenset(address.casefold() for address in self.account.addresses)
+        return Original.of(self.asked.parsed, thread, own)
+
+    @property
+    def sender(self) -> Address:
+        """Whom the reply comes from."""
+        return Address("", self.account.email)
+
+    @property
+    def answered(self) -> bool:
+        """Whether the person has written last; for a draft that they asked for by hand, since they asked."""
+        last = self.messages[-1]
+        if last.direction != "outgoing":
+            return False
+        return self.by_hand_at is None or last.received_at > self.by_hand_at
+
+    def wants_since(self, moment: datetime) -> bool:
+        """Whether the message that the record waits to answer came after a moment."""
+        wanted = next((one for one in self.messages if one.message_id == self.email.message_id), None)
+        return wanted is not None and wanted.received_at > moment
+
+    @property
+    def newest(self) -> str:
+        """The id of the message that was the thread's last when the case was read."""
+        return self.messages[-1].message_id
+
+    @property
+    def again(self) -> WritePayload | WriteManualPayload:
+        """The same task for a new job, which reads the thread and asks the model anew."""
+        here, thread_id = self.email.account_id, self.email.thread_id
+        if self.by_hand_at is not None:
+            return WriteManualPayload(account_id=here, thread_id=thread_id)
+        return WritePayload(account_id=here, thread_id=thread_id, message_id=self.asked.message_id)
+
+
+def read_case(tx: Transaction, here: UUID, thread_id: str, *, by_hand_at: datetime | None = None) -> Case | None:
+    """Read a thread's case; None when the thread has no record, or no message that is stored."""
+    email = emails.get(tx, here, thread_id)
+    thread = messages.of_thread(tx, here, thread_id)
+    if email is None or not thread:
+        return None
+    return Case(
+        account=accounts.get(tx, here),
+        email=email,
+        messages=thread,
+        guidance=rules.guidance(tx, here, thread[-1].parsed.from_),
+        label_ids=labels.ids_by_role(tx, here),
+        by_hand_at=by_hand_at,
+    )

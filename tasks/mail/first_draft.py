@@ -1,0 +1,308 @@
+"""Writes the draft of a thread that waits for one, once; what an earlier attempt may have left is found first.
+
+For every job that drafts: the classification's, and the one that a person orders by hand.
+"""
+
+import secrets
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+
+from domain.jobs.failures import Gone, Invalid
+from domain.jobs.job import Done, JsonObject, Outcome
+from domain.mail.correspondence import SETTLED, EmailEvent, EmailState
+from domain.mail.replies import draft_fingerprint
+from domain.mail.replies.draft_fingerprint import UNKNOWN
+from domain.mail.replies.drafting import DraftText, accept_draft, draft_prompt
+from domain.mail.replies.lost_draft import LostDraft
+from domain.mail.replies.replies import Envelope, Original, reply_message
+from domain.mail.thread_plan import SHOWN, DraftStanding, ThreadBefore, plan_event
+from engine.context import JobContext
+from engine.effects import EffectGuard
+from storage.mail import emails
+from storage.mail.emails import Email, MadeDraft
+from storage.postgres.database import Transaction
+from tasks.mail import lost_drafts, machine_drafts
+from tasks.mail.draft_case import Case
+from tasks.mail.language_model import ask, boundary
+from tasks.mail.thread_handle import ThreadHandle
+
+MOVED = "the e-mail was moved while its draft was made"
+CHANGED = "the thread has changed while the reply was written; a new job plans again"
+NEVER_MADE = "an earlier job's draft was never made; a new job plans again"
+ANSWERED = "the person has answered already"
+DISCARDED = "the person has thrown the draft away"
+WORDS = "draft"
+"""The purpose of the model's call, and the step that keeps its answer."""
+
+
+def write_draft(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
+    """Draft the reply, or finish what an earlier attempt began."""
+    try:
+        return _find_left(ctx, thread, case) if _may_have_left_draft(ctx, case) else _answer(ctx, thread, case)
+    except Gone:
+        return _skipped(case.email, "the thread is gone")
+
+
+def _may_have_left_draft(ctx: JobContext, case: Case) -> bool:
+    """Whether an earlier attempt may have left a draft that nobody waits for, or whose words another job had."""
+    email = case.email
+    if not email.in_doubt:
+        return email.has_late_draft
+    return case.answered or email.state is not EmailState.PENDING or ctx.kept(WORDS) is None
+
+
+def _answer(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
+    if case.email.state is EmailState.DRAFTED:
+        return _show(ctx, thread, case)
+    if case.answered:
+        return _close(ctx, thread, case, EmailEvent.SKIPPED, ANSWERED)
+    try:
+        original = case.original
+        body = _text(ctx, case).body
+        tried = _make(ctx, thread, case, original, body)
+    except Invalid as refusal:
+        ctx.log.warning("nothing_to_draft", field=refusal.field, reason=refusal.reason)
+        return _close(ctx, thread, case, EmailEvent.REWORKS_EXHAUSTED, f"no usable reply: {refusal.reason}")
+    if tried is None:
+        return Done({"drafted": False, "why": CHANGED}, children=(case.again.job(org_id=ctx.org_id),))
+    effect, made = tried
+    fingerprint = draft_fingerprint.of_made(body, Envelope.of_reply(original, case.sender))
+    return _take_in(ctx, thread, case, effect, made, fingerprint)
+
+
+def _show(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
+    """Show a draft that is recorded: by an earlier attempt, which ended before it set the labels, or by another job.
+
+    Another job's draft may have been asked to be reworked since; that order stays.
+    """
+    ours = ctx.kept(WORDS) is not None
+    written = plan_event(case.email.before, EmailEvent.DRAFT_WRITTEN, "the reply is drafted")
+    thread.carry_out(written if ours else replace(written, labels=SHOWN))
+    return Done({"drafted": True}, writes=thread.finish)
+
+
+def _text(ctx: JobContext, case: Case) -> DraftText:
+    """The reply's words, from this or an earlier attempt; `Invalid` when the model's answer cannot be used."""
+    prompt = draft_prompt([one.parsed for one in case.messages], boundary(), guidance=case.guidance)
+    return accept_draft(ask(ctx, case.account.account_id, WORDS, ctx.settings.draft_model, prompt))
+
+
+def _make(
+    ctx: JobContext, thread: ThreadHandle, case: Case, original: Original, body: str
+) -> tuple[EffectGuard, JsonObject] | None:
+    """Make the draft once; its result is still to be recorded. None when the thread is not what it was planned on.
+
+    The token and a history id from before the call are committed first, so that a draft whose answer was lost is found
+    again. What the labels need to know of the thread is read before, so that the draft's result and the labels' intent
+    can share a transaction.
+    """
+    here, thread_id = case.account.account_id, case.email.thread_id
+    thread.prepare(plan_event(case.email.before, EmailEvent.DRAFT_WRITTEN, "the reply is drafted").labels)
+    with ctx.tx() as tx:
+        fresh = secrets.token_urlsafe(18)
+        token = emails.plan_draft(tx, here, thread_id, token=fresh, newest=case.newest, since=thread.history_id)
+        if token is None:
+            return None
+        raw = reply_message(original, case.sender, body, token=token, date=ctx.now())
+        effect = ctx.begin_effect(tx, _effect_key(case.email, token))
+    lost = _lost(case, token, thread.history_id)
+    made = effect.carry_out(
+        lambda: lost_drafts.described(thread.mailbox.create_draft(raw, thread_id=thread_id)),
+        find=lambda: lost_drafts.find(thread.mailbox, lost),
+    )
+    return effect, made
+
+
+def _lost(case: Case, token: str, since: int | None) -> LostDraft:
+    """What is looked for; of a token that an earlier attempt stored, its own history id counts."""
+    earlier = case.email.draft_history_id if case.email.draft_token == token else since
+    return LostDraft(case.email.thread_id, token, earlier, case.asked.parsed.message_id)
+
+
+def _effect_key(email: Email, token: str) -> str:
+    return f"draft:{email.email_id}:{token}"
+
+
+def _find_left(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
+    """Find out whether an earlier attempt made the draft, and make none.
+
+    The draft of a pending record is recorded, also when the person has answered since; that of a settled one is taken
+    back.
+    """
+    email = case.email
+    if email.draft is not None:
+        return _take_back(ctx, thread, email, email.draft)
+    token = email.draft_token or ""
+    with ctx.tx() as tx:
+        effect = ctx.begin_effect(tx, _effect_key(email, token))
+    lost = _lost(case, token, None)
+    made = effect.look(lambda: lost_drafts.find(thread.mailbox, lost))
+    if made is None:
+        return _never_made(ctx, thread, case, effect)
+    if "draft_id" in made and email.state is EmailState.PENDING:
+        thread.prepare(plan_event(email.before, EmailEvent.DRAFT_WRITTEN, "the reply is drafted").labels)
+    return _take_in(ctx, thread, case, effect, made, _kept_fingerprint(ctx, case))
+
+
+def _kept_fingerprint(ctx: JobContext, case: Case) -> str:
+    """The fingerprint of the words that this job has, if it was its attempt that asked for them."""
+    kept = ctx.kept(WORDS)
+    if kept is None:
+        return UNKNOWN
+    try:
+        envelope = Envelope.of_reply(case.original, case.sender)
+        return draft_fingerprint.of_made(accept_draft(kept["arguments"]).body, envelope)
+    except Invalid:
+        return UNKNOWN
+
+
+def _take_in(
+    ctx: JobContext, thread: ThreadHandle, case: Case, effect: EffectGuard, made: JsonObject, fingerprint: str
+) -> Outcome:
+    """Record what became of the draft: it lies in the mailbox, was sent, or was thrown away."""
+    if "sent" in made:
+        return _sent_already(ctx, thread, case, effect, made)
+    if "discarded" in made:
+        return _discarded_already(ctx, thread, case, effect)
+    # A draft that may have been composed anew counts as a person's, whatever words it holds now.
+    words = UNKNOWN if "composed" in made else fingerprint
+    return _record(ctx, thread, case.email, effect, MadeDraft(made["draft_id"], made["message_id"], words))
+
+
+def _never_made(ctx: JobContext, thread: ThreadHandle, case: Case, effect: EffectGuard) -> Outcome:
+    """End without a draft, and forget the token that led to none."""
+    email = case.email
+    if email.state is not EmailState.PENDING:
+        closed = Done({"skipped": f"the e-mail is {email.state}"})
+    elif case.answered:
+        closed = _close(ctx, thread, case, EmailEvent.SKIPPED, ANSWERED)
+    else:
+        closed = Done({"drafted": False, "why": NEVER_MADE}, children=(case.again.job(org_id=ctx.org_id),))
+
+    def write(tx: Transaction) -> None:
+        effect.drop(tx)
+        if closed.writes is not None:
+            closed.writes(tx)
+        emails.forget_draft(tx, email.account_id, email.thread_id)
+
+    return replace(closed, writes=write)
+
+
+def _record(ctx: JobContext, thread: ThreadHandle, email: Email, effect: EffectGuard, draft: MadeDraft) -> Outcome:
+    """Record the draft and set the labels that show it; take it back when the e-mail has been moved meanwhile."""
+    if not effect.record_with(ctx.tx, partial(_store, thread, email, draft)):
+        return _take_back(ctx, thread, email, draft)
+    thread.apply()
+    return Done({"drafted": True}, writes=thread.finish)
+
+
+def _store(thread: ThreadHandle, email: Email, draft: MadeDraft, tx: Transaction) -> bool:
+    """Store the draft in the thread's record and begin the label change; false when the e-mail is no longer pending.
+
+    The draft is stored then, too, or an attempt after a failed discard would not know of it.
+    """
+    here, thread_id = email.account_id, email.thread_id
+    if emails.record_draft(tx, here, thread_id, expected=EmailState.PENDING, draft=draft) is None:
+        now = emails.get(tx, here, thread_id)
+        # When the answer to the commit was lost, the repeated transaction finds the record as it wrote it.
+        if now is None or now.state is not EmailState.DRAFTED or now.draft_id != draft.draft_id:
+            emails.record_late_draft(tx, here, thread_id, draft=draft)
+            return False
+    thread.begin(tx)
+    return True
+
+
+def _take_back(ctx: JobContext, thread: ThreadHandle, email: Email, draft: MadeDraft) -> Outcome:
+    """Delete a draft that nobody waits for any more, unless a person has worked on it."""
+    with ctx.tx() as tx:
+        now = emails.get(tx, email.account_id, email.thread_id)
+    output: JsonObject = {"drafted": False, "why": MOVED}
+    if now is None or now.state not in SETTLED:
+        # Reopened since, for which the draft was discarded or left to its person.
+        return Done(output)
+    standing = machine_drafts.standing(thread.mailbox, draft)
+    thread.carry_out(plan_event(ThreadBefore(now.state, standing), EmailEvent.DRAFT_WRITTEN, MOVED), draft)
+
+    def write(tx: Transaction) -> None:
+        thread.finish(tx)
+        if standing is not DraftStanding.EDITED:
+            emails.forget_draft(tx, email.account_id, email.thread_id)
+
+    return Done(output, writes=write)
+
+
+def _sent_already(ctx: JobContext, thread: ThreadHandle, case: Case, effect: EffectGuard, made: JsonObject) -> Outcome:
+    """An earlier attempt made the draft, its record was lost, and the person has sent it since.
+
+    A question that came after it was sent is still to be answered.
+    """
+    email, at = case.email, datetime.fromisoformat(made["sent_at"])
+    asked_again = email.state is EmailState.PENDING and case.wants_since(at)
+    if not asked_again:
+        thread.carry_out(plan_event(email.before, EmailEvent.DRAFT_SENT, "the draft was sent"))
+    here, thread_id = email.account_id, email.thread_id
+
+    def write(tx: Transaction) -> None:
+        effect.record(tx)
+        thread.finish(tx)
+        if asked_again:
+            emails.forget_draft(tx, here, thread_id)
+            ctx.enqueue(tx, case.again)
+            return
+        emails.record_sent(tx, here, thread_id, expected=EmailState.PENDING, message_id=made["sent"], at=at)
+        if email.state in SETTLED:
+            emails.forget_draft(tx, here, thread_id)
+
+    return Done({"drafted": True, "sent": made["sent"]}, writes=write)
+
+
+def _discarded_already(ctx: JobContext, thread: ThreadHandle, case: Case, effect: EffectGuard) -> Outcome:
+    """An earlier attempt made the draft, its record was lost, and the person has thrown it away: it stays away.
+
+    A question that came after it was planned gets a draft of its own.
+    """
+    email, pending = case.email, case.email.state is EmailState.PENDING
+    planned_at = email.draft_planned_at
+    asked_again = pending and planned_at is not None and case.wants_since(planned_at)
+    if pending and not asked_again:
+        thread.carry_out(plan_event(email.before, EmailEvent.SKIPPED, DISCARDED))
+    here, thread_id = email.account_id, email.thread_id
+
+    def write(tx: Transaction) -> None:
+        effect.record(tx)
+        thread.finish(tx)
+        emails.forget_draft(tx, here, thread_id)
+        if asked_again:
+            ctx.enqueue(tx, case.again)
+        elif pending:
+            emails.move(tx, here, thread_id, expected=EmailState.PENDING, to=EmailState.SKIPPED)
+
+    return Done({"drafted": False, "why": DISCARDED}, writes=write)
+
+
+def _close(ctx: JobContext, thread: ThreadHandle, case: Case, event: EmailEvent, why: str) -> Done:
+    """End without a draft: set the labels of the event, and settle the record.
+
+    When the record has moved or a message has come meanwhile, the record stays, and a new job plans again.
+    """
+    email = case.email
+    plan = plan_event(email.before, event, why)
+    thread.carry_out(plan)
+
+    def write(tx: Transaction) -> None:
+        thread.finish(tx)
+        if plan.record is None:
+            return
+        here, thread_id = email.account_id, email.thread_id
+        if not emails.move(tx, here, thread_id, expected=email.state, to=plan.record, newest=case.newest):
+            ctx.enqueue(tx, case.again)
+
+    return Done({"drafted": False, "why": plan.reason}, writes=write)
+
+
+def _skipped(email: Email, why: str) -> Outcome:
+    def write(tx: Transaction) -> None:
+        emails.move(tx, email.account_id, email.thread_id, expected=email.state, to=EmailState.SKIPPED)
+
+    return Done({"drafted": False, "why": why}, writes=write)

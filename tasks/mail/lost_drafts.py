@@ -1,0 +1,121 @@
+"""Looks for a draft whose making nobody saw the end of, whatever its person did (docs: gmail.md#lost-drafts)."""
+
+from collections.abc import Iterator, Sequence
+
+from domain.jobs.effects import CannotTell, Finding, Found, NotFound
+from domain.jobs.failures import Gone, Transient
+from domain.jobs.job import JsonObject
+from domain.mail.mailbox import SENT, Change, Draft, MessageFacts
+from domain.mail.replies.lost_draft import LostDraft, Traces, shows_token, stands_for, traces
+from providers.ports import Mailbox
+
+MOST_READ = 50
+"""Messages that are read one by one. More drafts than that since one call, or in a mailbox without history, are left to
+a person."""
+
+
+def find(mailbox: Mailbox, lost: LostDraft) -> Finding:
+    """Find the draft with this token, the message sent from it, or the proof that its person has thrown it away.
+
+    Found is `described`, with `composed` when its words may be a person's; or `sent` and `sent_at`; or `discarded`. Not
+    found is only what history does not know: a draft that was made and is gone must not be made again.
+    """
+    shown = [one for one in _messages_of(mailbox, lost.thread_id) if shows_token(one, lost.token)]
+    sent = next((one for one in shown if SENT in one.label_ids), None)
+    if sent is not None:
+        return _sent(sent)
+    # Before history: whatever is listed now and was made since is named there.
+    drafts = tuple(all_drafts(mailbox))
+    wanted = {one.message_id for one in shown}
+    listed = next((one for one in drafts if one.message_id in wanted), None)
+    if listed is not None:
+        return Found(described(listed))
+    changes = _history_of(mailbox, lost.since)
+    if changes is None:
+        return _look_through(mailbox, lost, drafts)
+    found = _by_traces(mailbox, lost, drafts, traces(changes, lost.thread_id))
+    if wanted and found == Found({"discarded": True}):
+        return CannotTell("the thread shows the draft and the list of drafts does not")
+    return found
+
+
+def described(draft: Draft) -> JsonObject:
+    """The ids of a draft, as an effect's result keeps them."""
+    return {"draft_id": draft.draft_id, "message_id": draft.message_id, "thread_id": draft.thread_id}
+
+
+def _by_traces(mailbox: Mailbox, lost: LostDraft, drafts: Sequence[Draft], since: Traces) -> Finding:
+    """Judge by what history says was added: exact, also about drafts that are gone."""
+    candidates = [one for one in drafts if one.message_id in since.drafts]
+    if len(candidates) + len(since.sent) > MOST_READ:
+        return CannotTell(f"more than {MOST_READ} drafts and messages were written since")
+    found = _among(mailbox, lost, candidates, composed=since.begun)
+    if found is not None:
+        return found
+    for message_id in sorted(since.sent):
+        message = _facts(mailbox, message_id)
+        if shows_token(message, lost.token) or (since.begun and stands_for(message, lost)):
+            return _sent(message)
+    return Found({"discarded": True}) if since.begun else NotFound()
+
+
+def _look_through(mailbox: Mailbox, lost: LostDraft, drafts: Sequence[Draft]) -> Finding:
+    """Without history all drafts are read, the newest first; absence proves nothing then."""
+    found = _among(mailbox, lost, drafts[:MOST_READ], composed=True)
+    return found or CannotTell("no draft has the token, and history does not reach back to when it was made")
+
+
+def _among(mailbox: Mailbox, lost: LostDraft, drafts: Sequence[Draft], *, composed: bool) -> Found | None:
+    """The draft with the token, or else one that may have been composed anew from it."""
+    facts = [(one, _facts(mailbox, one.message_id)) for one in drafts]
+    ours = next((one for one, message in facts if shows_token(message, lost.token)), None)
+    if ours is not None:
+        return Found(described(ours))
+    other = next((one for one, message in facts if composed and stands_for(message, lost)), None)
+    return None if other is None else Found(described(other) | {"composed": True})
+
+
+def _sent(message: MessageFacts) -> Found:
+    return Found({"sent": message.message_id, "sent_at": message.received_at.isoformat()})
+
+
+def _facts(mailbox: Mailbox, message_id: str) -> MessageFacts:
+    try:
+        return mailbox.message_facts(message_id)
+    except Gone:
+        raise Transient("a draft changed while it was looked at", code="draft.changed") from None
+
+
+def _messages_of(mailbox: Mailbox, thread_id: str) -> Sequence[MessageFacts]:
+    """None when the thread is gone: its draft may have moved to another before."""
+    try:
+        return mailbox.thread(thread_id).messages
+    except Gone:
+        return ()
+
+
+def all_drafts(mailbox: Mailbox) -> Iterator[Draft]:
+    """Every draft of a mailbox, page by page, with its ids only."""
+    page_token = None
+    while True:
+        drafts, page_token = mailbox.drafts(page_token)
+        yield from drafts
+        if page_token is None:
+            return
+
+
+def _history_of(mailbox: Mailbox, since: int | None) -> list[Change] | None:
+    """Everything that happened since then; None when history does not reach back so far."""
+    if since is None:
+        return None
+    changes: list[Change] = []
+    page_token = None
+    while True:
+        try:
+            page = mailbox.history(since, page_token)
+        except Gone:
+            return None
+        changes += page.changes
+        page_token = page.next_page
+        if page_token is None:
+            return changes

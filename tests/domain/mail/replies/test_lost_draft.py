@@ -1,0 +1,61 @@
+"""What history tells of a draft whose making nobody saw the end of."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.mail.mailbox import DRAFT, INBOX, SENT, Change, ChangeKind, MessageFacts
+from domain.mail.replies.lost_draft import LostDraft, shows_token, stands_for, traces
+from domain.mail.replies.replies import token_reference
+
+LOST = LostDraft("t1", "token-12345", 7, "<one@example.org>")
+KINDS: tuple[ChangeKind, ...] = ("message_added", "message_deleted", "labels_added", "labels_removed")
+LABELS = st.frozensets(st.sampled_from([DRAFT, SENT, INBOX, "Label_1"]), max_size=3)
+CHANGES = st.lists(
+    st.builds(
+        Change,
+        st.integers(1, 99),
+        st.sampled_from(KINDS),
+        st.sampled_from("abcde"),
+        st.sampled_from(["t1", "t2"]),
+        LABELS,
+    ),
+    max_size=12,
+)
+
+
+def message(thread_id: str = "t2", **headers: str) -> MessageFacts:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return MessageFacts("m1", thread_id, 9, frozenset({DRAFT}), datetime.now(UTC), named)
+
+
+@given(CHANGES)
+def test_a_draft_was_begun_when_a_draft_message_was_added_to_the_thread(changes: list[Change]) -> None:
+    found = traces(changes, "t1")
+    added = [one for one in changes if one.kind == "message_added"]
+    assert found.begun is any(DRAFT in one.label_ids and one.thread_id == "t1" for one in added)
+    assert found.drafts == {one.message_id for one in added if DRAFT in one.label_ids}
+    assert found.sent == {one.message_id for one in added if SENT in one.label_ids}
+    assert traces([*changes, *changes], "t1") == found
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (message(x_postroom_token="token-12345"), True),
+        (message(references=f"<a@b> {token_reference('token-12345')} <c@d>"), True),
+        (message(x_postroom_token="token-123456"), False),
+        (message("t1", in_reply_to="<one@example.org>"), False),
+    ],
+)
+def test_the_token_is_seen_in_either_place(shown: MessageFacts, expected: bool) -> None:
+    assert shows_token(shown, LOST.token) is expected
+
+
+def test_a_draft_composed_anew_stands_in_the_thread_or_answers_the_same_message() -> None:
+    assert stands_for(message("t1"), LOST)
+    assert stands_for(message("t2", in_reply_to="<one@example.org>"), LOST)
+    assert not stands_for(message("t2", in_reply_to="<two@example.org>"), LOST)
+    assert not stands_for(message("t2"), LostDraft("t1", "token-12345"))
