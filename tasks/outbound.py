@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
+from domain.jobs.effects import Strategy
 from domain.jobs.failures import Conflict, Forbidden, Gone, Permanent, Throttled, Transient
 from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
@@ -177,7 +178,8 @@ def _discard(ctx: JobContext, mailbox: Mailbox, draft: Draft) -> None:
     except Gone:
         return
     if now.is_draft and now.message_id == draft.message_id:
-        machine_drafts.delete(ctx, mailbox, draft.draft_id)
+        discard = partial(machine_drafts.discard, mailbox, draft.draft_id)
+        ctx.effect(f"discard:{draft.draft_id}", discard, strategy=Strategy.IDEMPOTENT)
 
 
 def _store_sent(ctx: JobContext, case: Case, left: JsonObject, tx: Transaction) -> None:

@@ -92,9 +92,10 @@ def plain_subject(subject: str) -> str:
 
 
 def _references(order: SendPayload, original: ParsedMessage, token: str) -> tuple[str, ...]:
-    stored = Original.of(original)
-    ids = order.references or stored.references
-    return thread_references(Original(stored.subject, stored.from_, (), stored.message_id, ids), token)
+    parents = original.references or ((original.in_reply_to,) if original.in_reply_to else ())
+    # Not `Original.of`, which refuses a message that a machine may not answer: whom this mail goes to is ordered.
+    facts = Original(original.subject, (), original.message_id, order.references or parents)
+    return thread_references(facts, token)
 
 
 def _addresses(texts: Sequence[str]) -> tuple[Address, ...]:

@@ -35,8 +35,13 @@ def _depth(message: Message) -> int:
     depth, level = 0, [message]
     while level:
         depth += 1
-        level = [child for part in level if isinstance(part.get_payload(), list) for child in part.get_payload()]
+        level = [child for part in level for child in _children(part)]
     return depth
+
+
+def _children(part: Message) -> list[Message]:
+    inside = part.get_payload()
+    return [one for one in inside if isinstance(one, Message)] if isinstance(inside, list) else []
 
 
 def text_of(value: object) -> str:
