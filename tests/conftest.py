@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 import redis
+import structlog
 from kombu import pools
 from kombu.resource import Resource
 from psycopg import Connection, connect
@@ -80,6 +81,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.fuzz_seed is None:
         config.option.fuzz_seed = secrets.randbelow(2**32)
     PreparedPython.address = getattr(config, "workerinput", {}).get(HANDED_OVER, {}).get("python_address", "")
+    # Where `rich` is installed, structlog draws each traceback with sources and variables: up to seconds of CPU each.
+    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
 
 
 def pytest_report_header(config: pytest.Config) -> str:
