@@ -83,13 +83,14 @@ class Server:
         """Serve for ever; returns in each forked process, with the words that it is to run."""
         signal.set_wakeup_fd(self._wake)
         signal.signal(signal.SIGCHLD, lambda *_: None)
+        asked = self._listening.fileno()
         while True:
-            ready, _, _ = select.select([self._woken, self._listening], [], [])
+            ready, _, _ = select.select([self._woken, asked], [], [])
             if self._woken in ready:
                 with suppress(BlockingIOError):
                     os.read(self._woken, 4096)
                 self._reap()
-            if self._listening in ready and (words := self._fork()) is not None:
+            if asked in ready and (words := self._fork()) is not None:
                 return words
 
     def _fork(self) -> list[str] | None:

@@ -37,7 +37,9 @@ class ForkedProcess:
     def __init__(self, command: Command, output: int, mark: str) -> None:
         self._status: int | None = None
         self._lines = b""
-        self._connection = wait_until(_connect, within=START_WITHIN_S, describe="the prepared Python")
+        connection = wait_until(_connect, within=START_WITHIN_S, describe="the prepared Python")
+        assert connection is not None
+        self._connection = connection
         request = {
             "words": list(command.arguments[2:]),
             "environment": {**os.environ, **(command.environment or {}), MARK: mark},

@@ -53,7 +53,7 @@ def unit_of(test: str) -> str:
     return test if stands_in(place, ONE_BY_ONE) else place
 
 
-class LongFirst(LoadScopeScheduling):
+class LongFirst(LoadScopeScheduling):  # type: ignore[misc]  # xdist ships no types
     """Hands out the units in the order of the tests."""
 
     def __init__(self, config: Any, log: Any) -> None:  # noqa: ANN401  # xdist's own
