@@ -8,6 +8,7 @@ import lzma
 import pickle
 import zlib
 from collections.abc import Callable
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
@@ -140,8 +141,9 @@ ODD_EMBEDS: list[Any] = ["x", 7, ["a"], {"a": 1}, EMBED | {"callbacks": "x"}, EM
 ODD_PRIORITIES: list[Any] = [10**30, TRUE, {}, [], None, 1.5, "1", float("nan")]
 
 
+@cache
 def killers() -> dict[str, bytes]:
-    """Messages that once made a worker deaf or ended it, and their siblings."""
+    """Messages that once made a worker deaf or ended it, and their siblings; packing the bombs takes seconds."""
     raw = {name: json.dumps(one).encode() for name, one in (odd_foreign() | odd_ours() | odd_bodies()).items()}
     deep = json.dumps(envelope(b"", {})).encode().replace(b'"headers": {}', b'"headers": ' + DEEP)
     return raw | {"deep headers": deep, "no envelope": b"7", "no JSON": b"{", "bytes": b"\xff", "empty": b"{}"}
@@ -186,6 +188,14 @@ def odd_ours() -> dict[str, dict[str, Any]]:
     }
 
 
+QUICKLY: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": partial(zlib.compress, level=1),
+    "bz2": partial(bz2.compress, compresslevel=1),
+    "lzma": partial(lzma.compress, preset=0),
+}
+"""How bombs are packed: every process of a test session packs them when it collects the tests."""
+
+
 def odd_bodies() -> dict[str, dict[str, Any]]:
     """A foreign message whose body is no contract."""
     headers = task_headers()
@@ -193,7 +203,7 @@ def odd_bodies() -> dict[str, dict[str, Any]]:
         f"{kind} bomb": envelope(
             pack(b"[" + b" " * 50_000_000 + b"]"), task_headers(compression=f"application/x-{kind}")
         )
-        for kind, pack in (("gzip", zlib.compress), ("bz2", bz2.compress), ("lzma", lzma.compress))
+        for kind, pack in QUICKLY.items()
     }
     pickled = {"content-type": "application/x-python-serialize"}
     return odd | {
