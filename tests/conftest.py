@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 import redis
+import structlog
 from kombu import pools
 from kombu.resource import Resource
 from psycopg import Connection, connect
@@ -25,11 +26,14 @@ from settings import Settings
 from storage.postgres.database import Database
 from tests.doubles.factories import make_org
 from tests.doubles.mail_environment import MailEnvironment, running_environment
+from tests.servers.python_processes import PreparedPython
+from tests.servers.scheduling import LongFirst, rank
 from tests.servers.servers import (
     TEMPLATE,
     SessionServers,
     as_plain,
     broker_number,
+    end_administration,
     run_session_servers,
     temporary_database,
 )
@@ -45,8 +49,19 @@ def pytest_configure_node(node: Any) -> None:  # noqa: ANN401  # xdist ships no 
     if SERVERS_FOR_WORKERS not in stash:
         stash[SERVERS_FOR_WORKERS] = ExitStack()
         node.config.add_cleanup(stash[SERVERS_FOR_WORKERS].close)
-        node.config.postroom_servers = stash[SERVERS_FOR_WORKERS].enter_context(run_session_servers())
+        node.config.postroom_servers = stash[SERVERS_FOR_WORKERS].enter_context(run_session_servers(with_python=True))
     node.workerinput[HANDED_OVER] = as_plain(node.config.postroom_servers)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LongFirst | None:  # noqa: ANN401  # xdist ships no types
+    """With `--dist loadscope`: in our order, and with our units."""
+    return LongFirst(config, log) if config.getoption("dist") == "loadscope" else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put long tests first."""
+    items.sort(key=lambda item: rank(item.nodeid.partition("::")[0]))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -62,9 +77,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw the seed of the fuzzers once, for all of xdist's workers."""
+    """Draw the seed of the fuzzers once, for all of xdist's workers; learn where the prepared Python listens."""
     if config.option.fuzz_seed is None:
         config.option.fuzz_seed = secrets.randbelow(2**32)
+    PreparedPython.address = getattr(config, "workerinput", {}).get(HANDED_OVER, {}).get("python_address", "")
+    # Where `rich` is installed, structlog draws each traceback with sources and variables: up to seconds of CPU each.
+    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -84,6 +103,7 @@ def servers(request: pytest.FixtureRequest) -> Iterator[SessionServers]:
     given = getattr(request.config, "workerinput", {}).get(HANDED_OVER)
     if given is not None:
         yield SessionServers(**given)
+        end_administration()
         return
     with run_session_servers() as started:
         yield started

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -84,11 +84,12 @@ def targets(node: ast.Import | ast.ImportFrom) -> Iterator[Import]:
         yield from (Import(node.lineno, f"{origin}.{alias.name}") for alias in node.names)
 
 
-def read_house() -> list[Module]:
-    """Every module of the repository, tests included."""
+@cache
+def read_house() -> tuple[Module, ...]:
+    """Every module of the repository, tests included; read and parsed once per process, for it takes seconds."""
     files = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
     files += [path for name in SINGLE_FILES if (path := ROOT / f"{name}.py").exists()]
-    return [Module(".".join(path.relative_to(ROOT).with_suffix("").parts), path.read_text()) for path in files]
+    return tuple(Module(".".join(path.relative_to(ROOT).with_suffix("").parts), path.read_text()) for path in files)
 
 
 def belongs(name: str, rooms: Iterable[str]) -> bool:

@@ -56,11 +56,12 @@ def known_words(terms: Iterable[str]) -> set[str]:
 def public_classes(house: Iterable[Module]) -> Iterator[tuple[str, str]]:
     """Place and name of each class that other modules may name; a payload's name is its job type's."""
     for module in house:
+        if module.room not in READ_BY_ALL:
+            continue
         classes = [node for node in module.nodes() if isinstance(node, ast.ClassDef)]
         names = [(module.at(node), node.name) for node in classes if not node.name.startswith("_")]
         payloads = "Payload" if belongs(module.name, ["domain.payloads"]) else ()
-        if module.room in READ_BY_ALL:
-            yield from ((place, name) for place, name in names if not name.endswith(payloads))
+        yield from ((place, name) for place, name in names if not name.endswith(payloads))
 
 
 def unexplained(house: Iterable[Module], known: set[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """Who may import whom: the tables at the top are the picture of the house (docs/explanation/the-house.md)."""
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
@@ -81,7 +81,7 @@ MAKE_JOBS = {
 NOT_IN_DOMAIN = ("asyncio", "logging", "os", "random", "secrets", "socket", "subprocess", "threading", "time")
 CLOCKS_AND_CHANCE = ("now", "utcnow", "today", "uuid4", "uuid1")
 
-House = list[Module]
+House = Sequence[Module]
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -28,7 +28,7 @@ BY_STRING = {
 }
 """Who may import by a string, and why."""
 
-House = list[Module]
+House = Sequence[Module]
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from statistics import median, quantiles
 
 import pytest
@@ -23,7 +23,7 @@ WAIVER = re.compile(
     r"#\s*(?P<kind>noqa|type:\s*ignore)\b(?P<explained>(?::\s*[A-Z0-9, ]+|\[[a-z, -]+\])\s+(?:#|--?)\s*\w.*)?"
 )
 
-House = list[Module]
+House = Sequence[Module]
 Check = Callable[[Module], Iterator[str]]
 
 

@@ -4,9 +4,10 @@ import os
 import pwd
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 from uuid import uuid4
 
 import psutil
@@ -32,18 +33,40 @@ class Command:
     user: str | None = None
 
 
+class Child(Protocol):
+    """A process that was started, as `subprocess.Popen` shows it."""
+
+    pid: int
+
+    def poll(self) -> int | None:
+        """The exit status; None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end and return the exit status; `subprocess.TimeoutExpired` after `timeout` seconds."""
+
+    def send_signal(self, sig: int) -> None:
+        """Send a signal; does nothing when it has ended."""
+
+
+Spawn = Callable[[Command, int, str], Child]
+"""Starts a command whose output goes to a file descriptor, with a value for `MARK` in its environment."""
+
+
 class ChildProcess:
     """A command as a child in a session of its own, so that Ctrl-C in a terminal reaches us and not it.
 
     `log` receives what it writes, appended over restarts. `stop_signal` asks it to end gracefully.
     """
 
-    def __init__(self, command: Command, *, log: Path, stop_signal: signal.Signals = signal.SIGTERM) -> None:
-        """Remember the command; nothing runs before `start`."""
+    def __init__(
+        self, command: Command, *, log: Path, stop_signal: signal.Signals = signal.SIGTERM, spawn: Spawn | None = None
+    ) -> None:
+        """Remember the command; nothing runs before `start`, which may start it in another way (`spawn`)."""
         self.command = command
         self.log = log
         self.stop_signal = stop_signal
-        self._process: subprocess.Popen[bytes] | None = None
+        self._spawn = spawn or spawn_command
+        self._process: Child | None = None
         self._lifeline: subprocess.Popen[bytes] | None = None
         self._mark = uuid4().hex
 
@@ -75,7 +98,7 @@ class ChildProcess:
         self._let_go()
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
-            self._process = _spawn(self.command, log.fileno(), self._mark)
+            self._process = self._spawn(self.command, log.fileno(), self._mark)
         self._lifeline = _watch(self._process.pid, self.stop_signal)
 
     def stop(self, *, within: float = 20.0) -> int:
@@ -138,7 +161,8 @@ class ChildProcess:
             self._lifeline = None
 
 
-def _spawn(command: Command, output: int, mark: str) -> subprocess.Popen[bytes]:
+def spawn_command(command: Command, output: int, mark: str) -> subprocess.Popen[bytes]:
+    """Start a command by its words."""
     account = pwd.getpwnam(command.user) if command.user else None
     return subprocess.Popen(  # noqa: S603  # only this repository's servers and tests call it
         list(command.arguments),

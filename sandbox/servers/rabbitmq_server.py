@@ -1,6 +1,7 @@
 """RabbitMQ as a child process, where it is installed: the other broker that the fleet can run on."""
 
 import shutil
+import socket
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,16 @@ from sandbox.servers.startable import ServerProcess
 PLACES = ("/usr/lib/rabbitmq/bin", "/usr/local/sbin", "/opt/homebrew/sbin")
 """Where packages install the programs; a program on the path may be a wrapper that changes the user."""
 COMMAND_WITHIN_S = 60.0
+GREETED_WITHIN_S = 5.0
+ADD_VIRTUAL_HOST = """
+ok = rabbit_vhost:add(<<"{name}">>, <<"guest">>),
+ok = rabbit_auth_backend_internal:set_permissions(<<"guest">>, <<"{name}">>, <<".*">>, <<".*">>, <<".*">>, <<"guest">>).
+"""
+"""Both in one command, for each starts an Erlang."""
+GREETING, METHOD_FRAME = b"AMQP\0\0\x09\x01", b"\x01"
+"""A client's first bytes, and the first one of the server's answer (AMQP 0-9-1, sections 4.2.2 and 4.2.3)."""
+IDLE = "+sbwt none +sbwtdcpu none +sbwtdio none"
+"""Schedulers of Erlang that have nothing to do sleep at once: they share two cores with everything else."""
 
 
 class RabbitServer(ServerProcess):
@@ -38,6 +49,7 @@ class RabbitServer(ServerProcess):
             "RABBITMQ_CONFIG_FILE": str(self.folder / "none"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.folder / "plugins"),
             "RABBITMQ_LOGS": "-",
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": IDLE,
         }
         self._mapper = ChildProcess(
             Command([find_program("epmd"), "-port", str(self._mapper_port)], self._environment, self.folder),
@@ -47,9 +59,9 @@ class RabbitServer(ServerProcess):
             Command([find_program("rabbitmq-server")], self._environment, self.folder), log=self.folder / "rabbit.log"
         )
 
-    def url(self, port: int | None = None) -> str:
-        """Its address as Celery takes it, or the same at the port of a proxy."""
-        return f"amqp://guest:guest@{LOOPBACK}:{port or self.port}//"
+    def url(self, port: int | None = None, host: str = "/") -> str:
+        """Its address as Celery takes it, or the same at the port of a proxy, or of another virtual host."""
+        return f"amqp://guest:guest@{LOOPBACK}:{port or self.port}/{host}"
 
     def start(self, *, within: float = 120.0) -> None:
         """Start and wait until it takes connections."""
@@ -58,6 +70,10 @@ class RabbitServer(ServerProcess):
         if not self._mapper.running:
             self._mapper.start()
         self.start_process(within=within)
+
+    def add_virtual_host(self, name: str) -> None:
+        """Make another broker in this one, empty, and of the same users; `name` is of letters and digits."""
+        self._control("eval", ADD_VIRTUAL_HOST.format(name=name))
 
     def wipe(self) -> None:
         """Delete all data, queues too, while it runs; its clients are disconnected for a moment."""
@@ -79,13 +95,18 @@ class RabbitServer(ServerProcess):
         self._mapper.stop()
 
     def answers(self) -> bool:
-        """Whether it listens for clients."""
-        return self._run("rabbitmq-diagnostics", "check_port_listener", str(self.port)).returncode == 0
+        """Whether it greets clients; RabbitMQ's own check starts an Erlang for each question."""
+        try:
+            with socket.create_connection((LOOPBACK, self.port), timeout=GREETED_WITHIN_S) as client:
+                client.sendall(GREETING)
+                return client.recv(1) == METHOD_FRAME
+        except OSError:
+            return False
 
-    def _control(self, word: str) -> None:
-        done = self._run("rabbitmqctl", word)
+    def _control(self, *words: str) -> None:
+        done = self._run("rabbitmqctl", *words)
         if done.returncode != 0:
-            raise RuntimeError(f"rabbitmqctl {word}: {done.stderr.strip()}")
+            raise RuntimeError(f"rabbitmqctl {words[0]}: {done.stderr.strip()}")
 
     def _run(self, program: str, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(  # noqa: S603  # RabbitMQ's own command line

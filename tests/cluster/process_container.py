@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from sandbox.servers.child_process import ChildProcess, Command
+from tests.servers.python_processes import spawn_python
 
 ENGINE_ID_LENGTH = 12
 """The length of a container's short id, which is its hostname."""
@@ -29,7 +30,7 @@ class ProcessContainer:
             "HostConfig": {"PortBindings": {}},
             "NetworkSettings": {"Networks": {}, "Ports": {}},  # a process listens on the loopback as it is
         }
-        self._process = ChildProcess(command, log=log)
+        self._process = ChildProcess(command, log=log, spawn=spawn_python)
         self._process.start()
 
     @property

@@ -24,6 +24,7 @@ from tests.commands.calling import answer, refusal
 from tests.doubles.audit_entries import add_entries
 from tests.doubles.factories import enqueue_one, make_job_type
 from tests.house import ROOT
+from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("process")
@@ -186,7 +187,7 @@ def environment(process: Runtime) -> dict[str, str]:
 
 def exporting(process: Runtime, folder: Path, log: Path) -> ChildProcess:
     """The command as a process of its own, to be killed."""
-    return ChildProcess(Command(export_command(folder), environment(process), ROOT), log=log)
+    return ChildProcess(Command(export_command(folder), environment(process), ROOT), log=log, spawn=spawn_python)
 
 
 def parts(folder: Path) -> list[Path]:

@@ -1,8 +1,6 @@
 """The doctor finds what is wrong, says what to do about it, and ends with status 1."""
 
-import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -27,6 +25,7 @@ from commands.doctor import (
 )
 from domain.jobs.gate_causes import Cause
 from engine.process.runtime import Runtime
+from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import find_free_port
 from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
@@ -39,9 +38,9 @@ from storage.postgres.readiness import Check, changed_migrations, installation_c
 from storage.secrets.sealing import Sealer
 from tests.commands.calling import answer, call
 from tests.doubles.audit_entries import add_entries, count_all, export_all
+from tests.house import ROOT
+from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def wrong(checks: Sequence[Check]) -> set[str]:
@@ -162,20 +161,18 @@ def test_a_mailbox_that_no_longer_pushes_is_named(
 def test_a_worker_makes_its_queues_well(settings: Settings, tmp_path: Path) -> None:
     assert broker_check(settings).ok
     assert len(wrong(queue_checks(settings))) == 7
-    environment = os.environ | {
+    environment = {
         "POSTROOM_DATABASE_URL": settings.database_url.get_secret_value(),
         "POSTROOM_BROKER_URL": settings.broker_url.get_secret_value(),
     }
-    command = [sys.executable, "-m", "celery", "-A", "tasks", "worker", "-Q", "critical,planning", "-P", "solo"]
-    with (
-        (tmp_path / "log").open("wb") as log,
-        subprocess.Popen(command, cwd=ROOT, env=environment, stderr=log) as worker,  # noqa: S603  # our own command
-    ):
-        try:
-            left = {f"queue {name}" for name in ("default", "notifications", "exports", "maintenance", "deadletter")}
-            eventually(lambda: wrong(queue_checks(settings)) == left, within=40, describe="no worker was seen")
-        finally:
-            worker.terminate()
+    words = [sys.executable, "-m", "celery", "-A", "tasks", "worker", "-Q", "critical,planning", "-P", "solo"]
+    worker = ChildProcess(Command(words, environment, ROOT), log=tmp_path / "log", spawn=spawn_python)
+    worker.start()
+    try:
+        left = {f"queue {name}" for name in ("default", "notifications", "exports", "maintenance", "deadletter")}
+        eventually(lambda: wrong(queue_checks(settings)) == left, within=40, describe="no worker was seen")
+    finally:
+        worker.stop()
 
 
 def test_calls_that_are_counted_per_process_only_are_told_and_wrong_in_production(settings: Settings) -> None:

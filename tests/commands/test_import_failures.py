@@ -1,13 +1,12 @@
 """A mistake in a family's files: the command line names the reason."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.house import ROOT
+from tests.servers.python_processes import run_python
 
 ROOMS = ("domain", "storage", "providers", "observability", "engine", "tasks", "commands")
 FILES = ("settings.py", "celeryconfig.py", "beat_schedule.py")
@@ -65,9 +64,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def said(copy: Path) -> str:
     """What `celery -A tasks jobs --help` writes in the copy."""
-    command = [sys.executable, "-m", "celery", "-A", "tasks", "jobs", "--help"]
-    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)  # noqa: S603 - our own
-    return done.stdout + done.stderr
+    _, written = run_python("celery", "-A", "tasks", "jobs", "--help", folder=copy)
+    return written
 
 
 def test_without_a_mistake_the_sub_command_answers(copy: Path) -> None:

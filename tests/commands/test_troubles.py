@@ -1,9 +1,8 @@
 """Each trouble of an installation is named with cause and remedy, in one line, by doctor, commands and worker."""
 
-import os
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import psycopg
@@ -15,6 +14,7 @@ from domain.jobs.failures import Forbidden
 from domain.jobs.job import State
 from domain.jobs.lifecycle import Settlement
 from engine.process.runtime import Runtime
+from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import find_free_port
 from sandbox.servers.postgres_server import PostgresServer
 from settings import Settings
@@ -23,19 +23,15 @@ from storage.postgres.logins import refusal
 from storage.postgres.migrate import upgrade
 from storage.postgres.readiness import Check
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
+from tests.house import ROOT
+from tests.servers.python_processes import run_python, spawn_python
 from tests.waiting import eventually
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def celery(*words: str, environment: Mapping[str, str], status: int = 1) -> str:
     """What the real command ends with; never a traceback, and never a secret."""
-    ended = subprocess.run(  # noqa: S603  # our own command
-        [sys.executable, "-m", "celery", "-A", "tasks", *words],
-        cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    said = ended.stdout + ended.stderr
-    assert ended.returncode == status, said
+    ended, said = run_python("celery", "-A", "tasks", *words, folder=ROOT, environment=environment)
+    assert ended == status, said
     assert "Traceback" not in said
     assert "hunter2" not in said
     return said
@@ -192,35 +188,19 @@ def test_a_refused_model_key_is_named(settings: Settings, process: Runtime, data
 
 
 def test_two_workers_of_one_name_are_found(settings: Settings, tmp_path: Path) -> None:
-    environment = os.environ | {
+    environment = {
         "POSTROOM_DATABASE_URL": settings.database_url.get_secret_value(),
         "POSTROOM_BROKER_URL": settings.broker_url.get_secret_value(),
     }
     assert names_check(settings).ok
-    command = [
-        sys.executable,
-        "-m",
-        "celery",
-        "-A",
-        "tasks",
-        "worker",
-        "-n",
-        "twin@here",
-        "-Q",
-        "planning",
-        "-P",
-        "solo",
-    ]
-    with (tmp_path / "log").open("wb") as log:
-        workers = [subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log) for _ in "12"]  # noqa: S603  # our own command
-        try:
-            eventually(lambda: not names_check(settings).ok, within=60, describe="two of one name were not found")
-            assert "twin@here" in names_check(settings).finding
-        finally:
-            for worker in workers:
-                worker.terminate()
-            for worker in workers:
-                worker.wait(30)
+    words = [sys.executable, "-m", "celery", "-A", "tasks", "worker", "-n", "twin@here", "-Q", "planning", "-P", "solo"]
+    with ExitStack() as stack:
+        for _ in range(2):
+            worker = ChildProcess(Command(words, environment, ROOT), log=tmp_path / "log", spawn=spawn_python)
+            worker.start()
+            stack.callback(worker.stop)
+        eventually(lambda: not names_check(settings).ok, within=60, describe="two of one name were not found")
+        assert "twin@here" in names_check(settings).finding
 
 
 @pytest.mark.parametrize("words", ["", "server closed the connection unexpectedly", "no answer within 18.0 s"])

@@ -21,7 +21,7 @@ OTHER_HANDLERS = "sandbox"
 def callers(house: Iterable[Module], name: str) -> Iterator[str]:
     """The modules that call an attribute of that name, once for each call."""
     for module in house:
-        for node in module.nodes():
+        for node in module.nodes() if name in module.source else ():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name:
                 yield module.name
 

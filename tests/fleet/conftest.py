@@ -8,7 +8,6 @@ import pytest
 from pydantic import SecretStr
 
 from sandbox.servers.postgres_server import PostgresServer
-from sandbox.servers.rabbitmq_server import RabbitServer, is_installed
 from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
 from storage.postgres.migrate import upgrade
@@ -35,13 +34,3 @@ def fleet_with_own_postgres(own_postgres: PostgresServer, broker_url: str, tmp_p
     upgrade(Settings(database_url=SecretStr(own_postgres.url())))
     with ExitStack() as stack:
         yield Fleet(own_postgres.url(), broker_url, tmp_path, stack)
-
-
-@pytest.fixture
-def fleet_on_rabbitmq(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    """A fleet whose broker is RabbitMQ; skipped where that is not installed."""
-    if not is_installed():
-        pytest.skip("RabbitMQ is not installed here")
-    with ExitStack() as stack:
-        rabbit = stack.enter_context(RabbitServer(tmp_path / "rabbit"))
-        yield Fleet(database_url, rabbit.url(), tmp_path, stack)

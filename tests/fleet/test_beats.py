@@ -10,6 +10,7 @@ from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.postgres_server import PostgresServer
 from tests.fleet.fleet import END_WITHIN_S, Fleet
 from tests.house import ROOT
+from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
 
 TICKS = "select count(*), count(distinct idempotency_key) from jobs where idempotency_key like 'tick:%%'"
@@ -24,7 +25,9 @@ def beats(fleet_with_own_postgres: Fleet) -> Iterator[list[ChildProcess]]:
         both = []
         for number in (1, 2):
             log = fleet.outside.folder / f"beat-{number}.log"
-            beat = ChildProcess(Command(command, environment=fleet.environment, folder=ROOT), log=log)
+            beat = ChildProcess(
+                Command(command, environment=fleet.environment, folder=ROOT), log=log, spawn=spawn_python
+            )
             beat.start()
             stack.callback(beat.stop)
             both.append(beat)

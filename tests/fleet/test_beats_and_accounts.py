@@ -12,6 +12,7 @@ from tests.cluster.nodes import WorkerCommand, run_worker
 from tests.doubles.mail_environment import MailEnvironment, connect
 from tests.fleet.fleet import environment_of
 from tests.house import ROOT
+from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
 
 MORE_ACCOUNTS = ("second@postroom.example", "third@postroom.example")
@@ -36,10 +37,8 @@ def beats(environment: dict[str, str], tmp_path: Path) -> Iterator[list[ChildPro
     """Two `celery -A tasks beat`; every entry is due when they start, and then not for minutes."""
     command = [sys.executable, "-m", "celery", "-A", "tasks", "beat", "--pidfile=", "--loglevel=INFO"]
     with ExitStack() as stack:
-        both = [
-            ChildProcess(Command(command, environment=environment, folder=ROOT), log=tmp_path / f"beat-{number}.log")
-            for number in (1, 2)
-        ]
+        given = Command(command, environment=environment, folder=ROOT)
+        both = [ChildProcess(given, log=tmp_path / f"beat-{number}.log", spawn=spawn_python) for number in (1, 2)]
         for beat in both:
             beat.start()
             stack.callback(beat.stop)

@@ -16,6 +16,7 @@ from sandbox.servers.free_port import LOOPBACK, find_free_port
 from tests.doubles.probe_jobs import Ending, Noop
 from tests.fleet.fleet import END_WITHIN_S, Fleet, wait_until_ready
 from tests.house import ROOT
+from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
 
 Values = dict[tuple[str, str, str, str], float]
@@ -141,7 +142,8 @@ def test_beat_says_whether_it_is_healthy(fleet: Fleet) -> None:
     port = find_free_port()
     words = [sys.executable, "-m", "celery", "-A", "tests.fleet.ticking_app", "beat", "--pidfile=", "--loglevel=INFO"]
     environment = fleet.environment | {"POSTROOM_METRICS_PORT": str(port)}
-    beat = ChildProcess(Command(words, environment=environment, folder=ROOT), log=fleet.outside.folder / "beat.log")
+    command = Command(words, environment=environment, folder=ROOT)
+    beat = ChildProcess(command, log=fleet.outside.folder / "beat.log", spawn=spawn_python)
     beat.start()
     try:
         eventually(lambda: "metrics_served" in beat.read_log(), within=END_WITHIN_S, describe="beat's port")

@@ -17,11 +17,11 @@ SECRET = "abcdefghijklmnop"
 def undisturbed() -> Iterator[None]:
     """Put logging back as the test runner set it up."""
     root = logging.getLogger()
-    before, level = root.handlers[:], root.level
+    before, level, plain = root.handlers[:], root.level, structlog.get_config()
     yield
     root.handlers[:] = before
     root.setLevel(level)
-    structlog.reset_defaults()
+    structlog.configure(**plain)
 
 
 def records(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:

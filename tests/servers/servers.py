@@ -5,8 +5,9 @@ its workers (`tests/conftest.py`); on two cores one shared pair is cheaper than 
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from typing import Any
 from uuid import uuid4
 
 import psycopg
@@ -17,6 +18,7 @@ from sandbox.servers.servers import run_servers
 from sandbox.servers.valkey_server import DATABASES
 from settings import Settings
 from storage.postgres.migrate import upgrade
+from tests.servers.python_processes import run_prepared_python
 from tests.servers.session_folder import find_fastest_parent, session_folder
 
 TEMPLATE = "postroom_template"
@@ -28,6 +30,8 @@ class SessionServers:
 
     postgres_url: str
     valkey_url: str
+    python_address: str
+    """Of the prepared Python; empty without one."""
 
     def database_url(self, database: str) -> str:
         """The owner's connection to one database of the session's PostgreSQL."""
@@ -39,12 +43,17 @@ class SessionServers:
 
 
 @contextmanager
-def run_session_servers() -> Iterator[SessionServers]:
-    """Run both servers without durability, with a migrated template database."""
-    with session_folder(find_fastest_parent()) as folder, run_servers(folder, durable=False) as both:
-        addresses = SessionServers(both.postgres.url("").removesuffix("/"), both.valkey.url(0).removesuffix("/0"))
+def run_session_servers(*, with_python: bool = False) -> Iterator[SessionServers]:
+    """Run both servers without durability, with a migrated template database; beside them a prepared Python."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(session_folder(find_fastest_parent()))
+        python = stack.enter_context(run_prepared_python(folder)) if with_python else ""
+        both = stack.enter_context(run_servers(folder, durable=False))
+        urls = both.postgres.url("").removesuffix("/"), both.valkey.url(0).removesuffix("/0")
+        addresses = SessionServers(*urls, python)
         create_database(addresses, TEMPLATE, template="template0")
         fill_template(addresses.database_url(TEMPLATE))
+        stack.callback(end_administration)
         yield addresses
 
 
@@ -82,6 +91,19 @@ def as_plain(servers: SessionServers) -> dict[str, str]:
     return asdict(servers)
 
 
+class _Administration:
+    """This process's connection for making and dropping databases: a new one each time costs as much as the drop."""
+
+    connection: psycopg.Connection[Any] | None = None
+
+
 def _administer(servers: SessionServers, statement: sql.Composed) -> None:
-    with psycopg.connect(servers.database_url("postgres"), autocommit=True) as connection:
-        connection.execute(statement)
+    if _Administration.connection is None or _Administration.connection.closed:
+        _Administration.connection = psycopg.connect(servers.database_url("postgres"), autocommit=True)
+    _Administration.connection.execute(statement)
+
+
+def end_administration() -> None:
+    """Close the connection by which this process makes databases; another is opened where one is needed."""
+    if _Administration.connection is not None:
+        _Administration.connection.close()

@@ -22,8 +22,10 @@ from tests.sweep.instrumentation import WatchedDatabase, WatchedPublisher
 LIVES_AT_MOST_S = 120.0
 
 _context = get_context("forkserver")
+LAZY = ("providers.anthropic.language_model", "providers.google.gmail", "providers.google.oauth")
+"""What jobs import on demand: two seconds of CPU for each subject that did so by itself."""
 # One process imports the fleet, once; every subject is forked from it.
-_context.set_forkserver_preload(["tests.sweep.subject", "tests.sweep.broken_jobs"])
+_context.set_forkserver_preload(["tests.sweep.subject", "tests.sweep.broken_jobs", *LAZY])
 
 
 def kill_at(trial: Trial, point: Point) -> None:

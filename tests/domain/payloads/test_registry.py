@@ -20,6 +20,8 @@ from domain.payloads.payload import Payload
 from domain.payloads.registry import Registry
 
 FLEET = [payload for payload in payload_types if payload.__module__.startswith("domain.payloads.")]
+few = settings(max_examples=30, deadline=None)
+"""Of each class: what they have in common is tried by all together a thousand times."""
 by_class = pytest.mark.parametrize("payload", FLEET, ids=lambda payload: payload.declaration.job_type)
 
 NAMES = st.sampled_from([f"{family}.{name}" for family in "abc" for name in "xyz"])
@@ -88,7 +90,7 @@ def test_it_is_found_under_its_name_and_its_aliases(payload: type[Payload]) -> N
 
 
 @by_class
-@settings(deadline=None)
+@few
 @given(data=st.data())
 def test_any_payload_is_read_as_it_was_stored(payload: type[Payload], data: st.DataObject) -> None:
     given_payload = data.draw(payloads(payload))
@@ -98,7 +100,7 @@ def test_any_payload_is_read_as_it_was_stored(payload: type[Payload], data: st.D
 
 
 @by_class
-@settings(deadline=None)
+@few
 @given(data=st.data())
 def test_its_key_is_made_of_plain_values(payload: type[Payload], data: st.DataObject) -> None:
     """A key of unique jobs or of jobs in a row is compared as text: an object or a list has no fixed spelling."""
@@ -109,7 +111,7 @@ def test_its_key_is_made_of_plain_values(payload: type[Payload], data: st.DataOb
 
 
 @by_class
-@settings(deadline=None)
+@few
 @given(stored=DOCUMENTS, version=st.integers(-1, 3))
 def test_any_document_of_any_version_is_read_or_refused(
     payload: type[Payload], stored: dict[str, Any], version: int

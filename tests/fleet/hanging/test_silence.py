@@ -23,13 +23,3 @@ def test_silent_loss_of_every_connection_to_postgresql_and_then_to_valkey(fleet:
         assert network.broker.silence() > len(workers)
         network.work(*[Visit(then="transaction") for _ in range(8)])
         assert all(worker.alive for worker in workers)
-
-
-@FLEETS
-def test_silent_loss_of_every_connection_to_rabbitmq(fleet_on_rabbitmq: Fleet, pools: tuple[str, ...]) -> None:
-    with ExitStack() as stack:
-        network = put_between(fleet_on_rabbitmq, stack)
-        workers = network.workers(*pools)
-        assert network.broker.silence() > len(workers)
-        network.work(*[Visit(then="transaction") for _ in range(8)])
-        assert all(worker.alive for worker in workers)

@@ -1,7 +1,5 @@
 """RabbitMQ as the broker, where it is installed: quorum queues, and a mark that is gone with its data."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -10,16 +8,8 @@ from kombu import Connection
 from domain.jobs.queues import Queue
 from engine.process.runtime import Runtime
 from engine.relay.broker import Broker, BrokerAway
-from sandbox.servers.rabbitmq_server import RabbitServer, is_installed
+from sandbox.servers.rabbitmq_server import RabbitServer
 from tests.doubles.factories import make_settings
-
-pytestmark = pytest.mark.skipif(not is_installed(), reason="RabbitMQ is not installed here")
-
-
-@pytest.fixture
-def rabbit(tmp_path: Path) -> Iterator[RabbitServer]:
-    with RabbitServer(tmp_path / "rabbit") as server:
-        yield server
 
 
 def test_the_epoch_stays_until_the_data_is_gone(rabbit: RabbitServer) -> None:

@@ -1,35 +1,20 @@
 """Odd messages and results on RabbitMQ, where it is installed."""
 
-import shutil
 import zlib
-from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-import pytest
 from celery import Celery
 from kombu import Connection, Exchange, Queue
 
 from engine.relay.broker import QUORUM
-from sandbox.servers.rabbitmq_server import PLACES, RabbitServer
 from tests.doubles.odd_messages import ODD_EMBEDS, body, contract, task_headers
 from tests.fleet.fleet import Fleet
 from tests.waiting import eventually
 
-INSTALLED = any(shutil.which("rabbitmq-server", path=place) for place in PLACES)
 
-pytestmark = pytest.mark.skipif(not INSTALLED, reason="RabbitMQ is not installed here")
-
-
-@pytest.fixture
-def fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    with RabbitServer(tmp_path / "rabbit") as server, ExitStack() as stack:
-        yield Fleet(database_url, server.url(), tmp_path, stack)
-
-
-def test_odd_messages_stop_no_worker_and_a_client_of_rpc_gets_its_result(fleet: Fleet) -> None:
+def test_odd_messages_stop_no_worker_and_a_client_of_rpc_gets_its_result(fleet_on_rabbitmq: Fleet) -> None:
+    fleet = fleet_on_rabbitmq
     worker = fleet.worker(POSTROOM_RESULTS_URL="rpc://")
     worker.ready()
     bomb = zlib.compress(b" " * 50_000_000)

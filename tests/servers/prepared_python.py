@@ -1,0 +1,170 @@
+"""A Python that has imported the libraries of the fleet, and forks the processes that tests start.
+
+Importing the libraries costs more CPU than most of those processes use in their lives. A forked process imports this
+repository's own modules anew, in the environment and the folder that it is given, as `python -m` does.
+
+`python tests/servers/prepared_python.py <address> <name of a variable>` serves at a Unix socket. Each connection asks
+for one process: it brings a line of JSON with its `words`, `environment` and `folder`, and a file descriptor for its
+output. Answered are the process's id and, once it has ended, its exit status, a line each. The server ends by a signal.
+"""
+
+import ctypes
+import gc
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from sysconfig import get_path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARIES = get_path("purelib")
+NOT_BEFORE_THE_FORK = frozenset({"celery.bin.celery", "celery.__main__"})
+"""Modules of libraries that import modules of this repository."""
+
+LAZY = (
+    "celery.apps.beat",
+    "celery.apps.worker",
+    "celery.concurrency.prefork",
+    "celery.concurrency.solo",
+    "celery.concurrency.thread",
+    "celery.worker.consumer",
+    "kombu.transport.redis",
+    "sqlalchemy.dialects.postgresql.psycopg",
+)
+"""What a worker and beat import only when they start."""
+
+LIST = f"""
+import sys, importlib
+for name in ("celery.bin.celery", "tasks", *{LAZY!r}):
+    importlib.import_module(name)
+files = {{name: getattr(module, "__file__", None) or "" for name, module in sys.modules.items()}}
+print("\\n".join(name for name, file in files.items() if file.startswith({LIBRARIES!r})))
+"""
+"""A program that prints the modules of libraries which a process of the fleet imports, in their order."""
+
+
+def preload() -> None:
+    """Import the libraries; raises `RuntimeError` when one of them imports what is this repository's."""
+    words = [sys.executable, "-c", LIST]
+    found = subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()  # noqa: S603  # our own program
+    for name in found:
+        if name not in NOT_BEFORE_THE_FORK:
+            with suppress(ImportError):  # a part that only its library itself can import
+                import_module(name)
+    files = {getattr(module, "__file__", None) or "" for module in sys.modules.values()} - {str(Path(__file__))}
+    if ours := sorted(file for file in files if file.startswith(f"{ROOT}/") and not file.startswith(LIBRARIES)):
+        raise RuntimeError(f"imported before the fork: {ours}")
+    gc.collect()
+    gc.freeze()  # a collection in a forked process would write to every page, and so copy it
+
+
+class Server:
+    """Forks processes on request, and tells of their ends."""
+
+    def __init__(self, address: str, mark: str) -> None:
+        self._mark = mark
+        self._listening = socket.socket(socket.AF_UNIX)
+        self._listening.bind(address)
+        self._listening.listen(64)
+        self._woken, self._wake = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(self._wake, False)
+        self._told: dict[int, socket.socket] = {}
+
+    def serve(self) -> list[str]:
+        """Serve for ever; returns in each forked process, with the words that it is to run."""
+        signal.set_wakeup_fd(self._wake)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        asked = self._listening.fileno()
+        while True:
+            ready, _, _ = select.select([self._woken, asked], [], [])
+            if self._woken in ready:
+                with suppress(BlockingIOError):
+                    os.read(self._woken, 4096)
+                self._reap()
+            if asked in ready and (words := self._fork()) is not None:
+                return words
+
+    def _fork(self) -> list[str] | None:
+        connection, _ = self._listening.accept()
+        request, output = receive(connection)
+        pid = os.fork()
+        if pid == 0:
+            self._leave(connection)
+            begin(request, output, self._mark)
+            words: list[str] = request["words"]
+            return words
+        os.close(output)
+        self._told[pid] = connection
+        tell(connection, pid)
+        return None
+
+    def _reap(self) -> None:
+        while self._told:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            with self._told.pop(pid) as connection:
+                tell(connection, os.waitstatus_to_exitcode(status))
+
+    def _leave(self, connection: socket.socket) -> None:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for one in (self._listening, connection, *self._told.values()):
+            one.close()
+        for descriptor in (self._woken, self._wake):
+            os.close(descriptor)
+
+
+def tell(connection: socket.socket, number: int) -> None:
+    """Send one line; whoever asked may be gone."""
+    with suppress(OSError):
+        connection.sendall(f"{number}\n".encode())
+
+
+def receive(connection: socket.socket) -> tuple[dict[str, Any], int]:
+    """Read a request with its file descriptor."""
+    text, descriptors, _, _ = socket.recv_fds(connection, 2**16, 1)
+    while not text.endswith(b"\n"):
+        text += connection.recv(2**16)
+    return json.loads(text), descriptors[0]
+
+
+def begin(request: dict[str, Any], output: int, mark: str) -> None:
+    """Become what a fresh process would be."""
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for given, wanted in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(given, wanted)
+    os.close(nothing)
+    os.close(output)
+    overwrite(mark, request["environment"][mark])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["folder"])
+    sys.path[0] = request["folder"]
+    sys.argv[:] = request["words"]
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr] # the type is that of any stream
+
+
+def overwrite(variable: str, value: str) -> None:
+    """Change a variable where the system shows it to other processes: in the memory that held it at the start."""
+    getenv = ctypes.CDLL(None).getenv
+    getenv.restype = ctypes.c_void_p
+    if len(value) != len(os.environ[variable]):
+        raise ValueError(f"{variable} must keep its length")
+    ctypes.memmove(getenv(variable.encode()), value.encode(), len(value))
+
+
+if __name__ == "__main__":
+    preload()
+    module, *_ = Server(sys.argv[1], sys.argv[2]).serve()
+    runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -1,0 +1,64 @@
+"""The order in which a whole run takes its tests: long ones first, and what shares a costly fixture together.
+
+A worker of pytest-xdist takes one unit of work after another. A unit is a file, so that a fixture of a module is made
+once. In the folders below each test is a unit, because each takes long and shares little.
+"""
+
+from collections.abc import Iterable
+from pathlib import PurePath
+from typing import Any
+
+from xdist.scheduler import LoadScopeScheduling
+
+LONG_FIRST = (
+    "tests/tools/test_new_job.py",
+    "tests/storage/ledger/test_million_plans.py",
+    "tests/fleet/rabbitmq",
+    "tests/sandbox/demo/test_demo.py",
+    "tests/chaos/test_chaos_smoke.py",
+    "tests/fleet/hanging",
+    "tests/sweep",
+    "tests/fleet",
+    "tests/model",
+    "tests/bench",
+    "tests/commands",
+    "tests/cluster",
+    "tests/sandbox",
+)
+"""Files and folders, the longest tests first; all others follow. A long test that began last would be waited for."""
+
+ONE_BY_ONE = ("tests/fleet", "tests/sweep", "tests/model")
+"""Folders in which each test is a unit of its own."""
+TOGETHER = ("tests/fleet/rabbitmq",)
+"""Folders that are one unit: their tests share a server."""
+
+
+def stands_in(place: str, folders: Iterable[str]) -> bool:
+    """Whether a file is one of these or stands below one of them."""
+    path = PurePath(place)
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+def rank(place: str) -> int:
+    """Where in the order the tests of a file stand."""
+    return next((at for at, first in enumerate(LONG_FIRST) if stands_in(place, [first])), len(LONG_FIRST))
+
+
+def unit_of(test: str) -> str:
+    """The unit that a test belongs to, by its id."""
+    place = test.partition("::")[0]
+    for folder in TOGETHER:
+        if stands_in(place, [folder]):
+            return folder
+    return test if stands_in(place, ONE_BY_ONE) else place
+
+
+class LongFirst(LoadScopeScheduling):  # type: ignore[misc]  # xdist ships no types
+    """Hands out the units in the order of the tests."""
+
+    def __init__(self, config: Any, log: Any) -> None:  # noqa: ANN401  # xdist's own
+        super().__init__(config, log)
+        config.option.loadscopereorder = False  # xdist would take the units with the most tests first
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit_of(nodeid)
