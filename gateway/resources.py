@@ -18,7 +18,7 @@ CERTIFICATE_TIMEOUT_S = 5.0
 """Pub/Sub waits 10 s for an answer by default; the fetch must leave room for the database."""
 
 
-TRYOUTS_AT_ONCE = 2
+TRIALS_AT_ONCE = 2
 """Rules that are tried on past mail at a time. One may take 20 s, and must leave threads for all other requests."""
 
 
@@ -30,7 +30,7 @@ class Resources:
     database: Database
     certificates: CertificateStore
     limiter: RequestLimiter
-    tryouts: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(TRYOUTS_AT_ONCE))
+    trials: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(TRIALS_AT_ONCE))
 
     @classmethod
     def of(cls, settings: Settings) -> "Resources":
@@ -39,9 +39,9 @@ class Resources:
         return cls(settings, Database(settings), CertificateStore(timeout_s=timeout_s), RequestLimiter.of(settings))
 
     @contextmanager
-    def one_tryout(self) -> Iterator[None]:
-        """Hold a place among the try-outs of rules; raises `Throttled` when all are taken."""
-        if not self.tryouts.acquire(blocking=False):
+    def one_trial(self) -> Iterator[None]:
+        """Hold a place among the trials of rules; raises `Throttled` when all are taken."""
+        if not self.trials.acquire(blocking=False):
             raise Throttled(
                 "other rules are being tried on past mail",
                 retry_after=timedelta(seconds=5),
@@ -51,7 +51,7 @@ class Resources:
         try:
             yield
         finally:
-            self.tryouts.release()
+            self.trials.release()
 
     @property
     def hint_timeout(self) -> timedelta:

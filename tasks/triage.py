@@ -21,9 +21,8 @@ from domain.mail.triage.classification import (
 from domain.mail.triage.corrections import correction_lines
 from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, LabelChoice, classification_prompt
-from domain.mail.triage.rules import RuleMatch, evaluate_all
+from domain.mail.triage.rules import RuleMatch, complete, decide_without_model, evaluate_all
 from domain.mail.triage.safety import SafetyEnforcer
-from domain.mail.triage.tiers import complete, decide_without_model
 from domain.payloads.drafts import WritePayload
 from domain.payloads.triage import ClassifyPayload
 from engine.catalogue import job

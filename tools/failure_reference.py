@@ -22,6 +22,7 @@ from domain.jobs.failures import (
 from domain.jobs.job import ClaimedJob, Origin, State
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
+from domain.mail.rule_language.defects import RefusedRules
 from engine.interrupts import Canceled, Interrupted
 from engine.worker.runner import Bug
 from storage.postgres.execution import ConnectionLost, DatabaseUnavailable, StatementAborted
@@ -46,6 +47,7 @@ RAISED: tuple[Failure, ...] = (
     Forbidden("-"),
     SealBroken("-"),
     Invalid("-", "-"),
+    RefusedRules("-", "-", ()),
     Uncertain("-"),
     InFlight("-", wait=timedelta(minutes=1)),
     ClaimLost("-"),

@@ -10,7 +10,7 @@ from tools.reference_text import page, table
 
 SHOWN = (
     *("EnqueuedJob", "JobPage", "JobLine", "JobView", "CanceledJob", "RetriedJob", "Reason"),
-    *("AddedRules", "AddedRule", "RuleList", "RuleView", "TryoutView", "TriedLine", "TriedAction"),
+    *("AddedRules", "AddedRule", "RuleList", "RuleView", "RuleTrialView", "TriedLine", "TriedAction"),
     *("DirectionDocument", "AddedDirection", "DirectionList", "DirectionView", "Removed"),
     *("LabelList", "LabelView", "LabelDescription", "SettingsView", "SettingsChange", "PolicyDocument"),
     *("CorrectionList", "CorrectionView", "DisconnectedAccount", "Problem"),

@@ -6,8 +6,8 @@ from commands.answers import FleetGroup, json_option, operator, operator_option,
 from commands.mail.places import account_of
 from domain.jobs.failures import Gone
 from domain.mail.label_description import parse_description
+from domain.mail.rule_language.defects import DefectError
 from domain.mail.rule_language.label_names import LabelNames
-from domain.mail.rule_language.misfits import MisfitError
 from engine.process.runtime import runtime
 from storage.accounts import labels as stored
 from storage.operators import operator_actions
@@ -54,8 +54,8 @@ def describe_label(
         try:
             known = LabelNames.of(one.label for one in stored.list_all(tx, found.account_id))
             label_id = known.id_of(label, ())
-        except MisfitError as error:
-            raise Gone(f"label {error.misfits[0].reason}") from None
+        except DefectError as error:
+            raise Gone(f"label {error.defects[0].reason}") from None
         after = stored.change_description(tx, found.account_id, label_id, change)
         facts = {"account_id": str(found.account_id), "label_id": label_id} | change.model_dump(exclude_none=True)
         operator_actions.record(tx, "label.described", facts, by=operator(operator_name), org_id=found.org_id)

@@ -20,8 +20,8 @@ from commands.answers import (
 )
 from commands.mail.places import Place, account_of, account_option, org_option, place_of
 from domain.jobs.failures import Invalid
+from domain.mail.rule_language.defects import RefusedRules
 from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
-from domain.mail.rule_language.misfits import RefusedRules
 from domain.mail.rule_language.rule_file import read_rule_file, write_rule_file
 from domain.mail.rule_language.rule_words import WrittenRule
 from domain.mail.rule_language.yaml_source import LONGEST_SOURCE
@@ -31,9 +31,9 @@ from engine.process.runtime import runtime
 from storage.accounts import labels
 from storage.operators import operator_actions
 from storage.postgres.database import Transaction
-from storage.rules import kept_rules, tryouts
+from storage.rules import kept_rules, trials
 from storage.rules.kept_rules import LONGEST_REASON, KeptRule
-from storage.rules.tryouts import Tryout
+from storage.rules.trials import RuleTrial
 
 LINE = ("rule_id", "kind", "account_id", "name", "priority", "enabled", "why_off")
 STANDARD_INPUT = "<stdin>"
@@ -178,14 +178,14 @@ def try_rules(
         found = account_of(tx, account)
         chosen = _chosen(tx, rule_id, file, Place(found.org_id, found))
     tried = [
-        (rule, tryouts.try_on_past_mail(database, found.org_id, found.account_id, rule, clock=time.monotonic))
+        (rule, trials.try_on_past_mail(database, found.org_id, found.account_id, rule, clock=time.monotonic))
         for rule in chosen
     ]
     if as_json:
-        show_json([_tried_document(rule, tryout, show_all=show_all) for rule, tryout in tried])
+        show_json([_tried_document(rule, trial, show_all=show_all) for rule, trial in tried])
         return
-    for rule, tryout in tried:
-        _show_tryout(rule, tryout, show_all=show_all)
+    for rule, trial in tried:
+        _show_trial(rule, trial, show_all=show_all)
 
 
 def _chosen(tx: Transaction, rule_id: UUID | None, file: IO[bytes] | None, place: Place) -> list[Rule]:
@@ -199,17 +199,17 @@ def _chosen(tx: Transaction, rule_id: UUID | None, file: IO[bytes] | None, place
     return chosen
 
 
-def _show_tryout(rule: Rule, tryout: Tryout, *, show_all: bool) -> None:
-    ended = "" if tryout.complete else "; the time was over before the mail: a pattern is slow"
-    click.echo(shown(f"{rule.name}: matches {tryout.matched} of the last {tryout.examined} messages{ended}"))
-    lines = [_tried_line(one) for one in tryout.shown(show_all=show_all)]
+def _show_trial(rule: Rule, trial: RuleTrial, *, show_all: bool) -> None:
+    ended = "" if trial.complete else "; the time was over before the mail: a pattern is slow"
+    click.echo(shown(f"{rule.name}: matches {trial.matched} of the last {trial.examined} messages{ended}"))
+    lines = [_tried_line(one) for one in trial.shown(show_all=show_all)]
     if lines:
         show_rows(lines, TRIED, as_json=False)
 
 
-def _tried_document(rule: Rule, tryout: Tryout, *, show_all: bool) -> dict[str, Any]:
-    counts = {"examined": tryout.examined, "matched": tryout.matched, "complete": tryout.complete}
-    return {"rule": rule.name, **counts, "messages": tryout.shown(show_all=show_all)}
+def _tried_document(rule: Rule, trial: RuleTrial, *, show_all: bool) -> dict[str, Any]:
+    counts = {"examined": trial.examined, "matched": trial.matched, "complete": trial.complete}
+    return {"rule": rule.name, **counts, "messages": trial.shown(show_all=show_all)}
 
 
 def _tried_line(one: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from storage.rules.kept_rules import KeptRule
-from storage.rules.tryouts import Tryout
+from storage.rules.trials import RuleTrial
 
 
 class AddedRule(BaseModel):
@@ -70,7 +70,7 @@ class TriedLine(BaseModel):
     note: str = Field(description="What else is to be said, as that automated mail is never replied to.")
 
 
-class TryoutView(BaseModel):
+class RuleTrialView(BaseModel):
     """What a rule would have done with past mail. Nothing was done."""
 
     name: str
@@ -128,12 +128,12 @@ def rule_view(kept: KeptRule) -> RuleView:
     )
 
 
-def tryout_view(name: str, tryout: Tryout, *, show_all: bool) -> TryoutView:
-    """A try-out as the API shows it."""
-    return TryoutView(
+def trial_view(name: str, trial: RuleTrial, *, show_all: bool) -> RuleTrialView:
+    """A trial as the API shows it."""
+    return RuleTrialView(
         name=name,
-        examined=tryout.examined,
-        matched=tryout.matched,
-        complete=tryout.complete,
-        messages=[TriedLine(**one) for one in tryout.shown(show_all=show_all)],
+        examined=trial.examined,
+        matched=trial.matched,
+        complete=trial.complete,
+        messages=[TriedLine(**one) for one in trial.shown(show_all=show_all)],
     )

@@ -17,10 +17,10 @@ from gateway.api.rule_models import (
     AddedRule,
     AddedRules,
     RuleList,
+    RuleTrialView,
     RuleView,
-    TryoutView,
     rule_view,
-    tryout_view,
+    trial_view,
 )
 from gateway.bodies import JsonBody
 from gateway.callers import Reader, Writer
@@ -31,7 +31,7 @@ from storage.access.api_keys import Caller
 from storage.accounts import accounts, labels
 from storage.operators import operator_actions
 from storage.postgres.database import Transaction
-from storage.rules import kept_rules, tryouts
+from storage.rules import kept_rules, trials
 from storage.rules.kept_rules import LONGEST_REASON
 
 router = APIRouter(prefix="/v1", tags=["rules"])
@@ -87,7 +87,7 @@ def try_unsaved_rule(
     document: JsonBody,
     account_id: UUID,
     show_all: ShowAll = False,  # noqa: FBT002 - a flag of the query
-) -> TryoutView:
+) -> RuleTrialView:
     """Show what a rule that is not saved would have done with a mailbox's last 200 messages. Nothing is done."""
     with resources_of(request).database.tenant(caller.org_id) as tx:
         written = read_rule_document(document, _labels(tx, account_id))
@@ -168,7 +168,7 @@ def try_rule(
     rule_id: UUID,
     account_id: UUID,
     show_all: ShowAll = False,  # noqa: FBT002 - a flag of the query
-) -> TryoutView:
+) -> RuleTrialView:
     """Show what a saved rule would have done with a mailbox's last 200 messages. Nothing is done."""
     with resources_of(request).database.tenant(caller.org_id) as tx:
         kept = kept_rules.get(tx, caller.org_id, rule_id)
@@ -177,13 +177,13 @@ def try_rule(
     return _try(request, caller, kept.rule, account_id, show_all=show_all)
 
 
-def _try(request: Request, caller: Caller, rule: object, account_id: UUID, *, show_all: bool) -> TryoutView:
+def _try(request: Request, caller: Caller, rule: object, account_id: UUID, *, show_all: bool) -> RuleTrialView:
     if not isinstance(rule, Rule):
         raise Invalid("/tell", "is decided by the model: only rules with when can be tried")
     resources = resources_of(request)
-    with resources.one_tryout():
-        tried = tryouts.try_on_past_mail(resources.database, caller.org_id, account_id, rule, clock=time.monotonic)
-    return tryout_view(rule.name, tried, show_all=show_all)
+    with resources.one_trial():
+        tried = trials.try_on_past_mail(resources.database, caller.org_id, account_id, rule, clock=time.monotonic)
+    return trial_view(rule.name, tried, show_all=show_all)
 
 
 def _labels(tx: Transaction, account_id: UUID | None) -> LabelNames:

@@ -1,4 +1,4 @@
-"""Seed 001, sections 5.3, 5.4, 5.5 and 5.6: rules, the model, the safety policy, and mending what a label disabled."""
+"""Rules, the model, the safety policy, and mending what a label disabled (docs: seeds.md#001-55-classify)."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from domain.jobs.failures import Invalid
 from domain.mail.account_settings import parse_settings
 from domain.mail.parsing.parsed_message import Address
-from domain.mail.rule_language.misfits import RefusedRules
+from domain.mail.rule_language.defects import RefusedRules
 from domain.mail.rule_language.rule_file import read_rule_document, read_rule_file
 from domain.mail.triage.prompts import RuleScope
 from domain.mail.triage.rules import parse_rule

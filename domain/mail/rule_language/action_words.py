@@ -10,8 +10,8 @@ from domain.mail.actions.action import Action
 from domain.mail.actions.label_actions import ApplyLabel, RemoveLabel
 from domain.mail.actions.requested_action import KINDS, AutoReply, Forward, RequestedAction, parse_action
 from domain.mail.actions.snooze import Snooze
+from domain.mail.rule_language.defects import Defects, Path, defect
 from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
-from domain.mail.rule_language.misfits import Misfits, Path, misfit
 from domain.mail.rule_language.values import ADDRESS, label, mapping, one_of, text, texts
 from domain.mail.triage.rules import MOST_ACTIONS
 
@@ -25,12 +25,12 @@ _A_WEEK = 7
 def read_actions(value: object, path: Path, labels: LabelNames = AS_GIVEN) -> list[RequestedAction]:
     """A list of actions."""
     if not isinstance(value, list):
-        raise misfit(path, "must be a list of actions")
+        raise defect(path, "must be a list of actions")
     if len(value) > MOST_ACTIONS:
-        raise misfit(path, f"has more than {MOST_ACTIONS} actions")
-    misfits = Misfits()
-    read = [misfits.attempt(partial(_read, one, (*path, place), labels)) for place, one in enumerate(value)]
-    misfits.check()
+        raise defect(path, f"has more than {MOST_ACTIONS} actions")
+    defects = Defects()
+    read = [defects.attempt(partial(_read, one, (*path, place), labels)) for place, one in enumerate(value)]
+    defects.check()
     return [one for one in read if one is not None]
 
 
@@ -57,20 +57,20 @@ def _parameters_of(action: Action) -> object:
 def _read(value: object, path: Path, labels: LabelNames) -> RequestedAction:
     if isinstance(value, Mapping):
         if len(value) != 1:
-            raise misfit(path, "must be one action, such as star or {apply_label: Receipts}")
+            raise defect(path, "must be one action, such as star or {apply_label: Receipts}")
         ((kind, given),) = value.items()
         place = (*path, str(kind))
         if kind not in KINDS:
-            raise misfit(place, f"is no action; known are {', '.join(KINDS)}", "key")
+            raise defect(place, f"is no action; known are {', '.join(KINDS)}", "key")
         if kind not in _PARAMETERS:
-            raise misfit(place, "takes no parameter")
+            raise defect(place, "takes no parameter")
         parameters, place = _PARAMETERS[kind](given, place)
         if "label_id" in parameters:
             parameters["label_id"] = labels.id_of(parameters["label_id"], place)
         return _made({"kind": kind, **parameters}, place)
     kind = one_of(value, path, KINDS)
     if kind in _PARAMETERS:
-        raise misfit(path, f"needs its parameter: {{{kind}: …}}")
+        raise defect(path, f"needs its parameter: {{{kind}: …}}")
     return _made({"kind": kind}, path)
 
 
@@ -79,7 +79,7 @@ def _made(document: dict[str, Any], path: Path) -> RequestedAction:
         return parse_action(document)
     except Invalid as refusal:
         reason = refusal.reason.partition(": ")[2] or refusal.reason
-        raise misfit(path, reason.removeprefix("Value error, ")) from None
+        raise defect(path, reason.removeprefix("Value error, ")) from None
 
 
 def _label(value: object, path: Path) -> Parameters:
@@ -109,7 +109,7 @@ def _snooze(value: object, path: Path) -> Parameters:
         return {"until": text(until, (*path, "until"))}, (*path, "until")
     match = _DELAY.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
-        raise misfit(path, "must be a delay such as 90 minutes, 3 hours or 2 days, or {until: a time with its zone}")
+        raise defect(path, "must be a delay such as 90 minutes, 3 hours or 2 days, or {until: a time with its zone}")
     amount, unit = int(match["amount"]), match["unit"]
     if unit == "week":
         amount, unit = amount * _A_WEEK, "day"

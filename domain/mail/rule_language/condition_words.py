@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+from domain.mail.rule_language.defects import Defects, Path, defect
 from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
-from domain.mail.rule_language.misfits import Misfits, Path, misfit
 from domain.mail.rule_language.values import (
     ADDRESS,
     DOMAIN,
@@ -60,20 +60,20 @@ class ConditionReader:
         """A condition: one word, or several words that must all hold."""
         words = mapping(value, path, WORDS)
         if not words:
-            raise misfit(path, f"must name a condition: {', '.join(WORDS)}")
+            raise defect(path, f"must name a condition: {', '.join(WORDS)}")
         inner = depth if len(words) == 1 else depth + 1
         if inner > DEEPEST_CONDITION:
-            raise misfit(path, f"is nested deeper than {DEEPEST_CONDITION} levels")
-        misfits = Misfits()
-        read = [misfits.attempt(partial(self._word, word, words[word], (*path, word), inner)) for word in words]
-        misfits.check()
+            raise defect(path, f"is nested deeper than {DEEPEST_CONDITION} levels")
+        defects = Defects()
+        read = [defects.attempt(partial(self._word, word, words[word], (*path, word), inner)) for word in words]
+        defects.check()
         found = [one for one in read if one is not None]
         return found[0] if len(found) == 1 else self._group(All, "all", found, path)
 
     def _word(self, word: str, value: object, path: Path, depth: int) -> Condition:
         self.count += 1
         if self.count > MOST_CONDITIONS:
-            raise misfit(path, f"is one of more than {MOST_CONDITIONS} conditions")
+            raise defect(path, f"is one of more than {MOST_CONDITIONS} conditions")
         if word == "not":
             return Not(kind="not", condition=self.read(value, path, depth + 1))
         if word in _GROUPS:
@@ -89,16 +89,16 @@ class ConditionReader:
         """Each one that is found takes its time, so that after some of them the others are not tried."""
         if self.runaways < MOST_RUNAWAYS and runs_away(pattern):
             self.runaways += 1
-            raise misfit(path, "needs too long on a text of 2,000 letters: avoid repetitions inside repetitions")
+            raise defect(path, "needs too long on a text of 2,000 letters: avoid repetitions inside repetitions")
 
     def _children(self, value: object, path: Path, depth: int) -> list[Condition]:
         if not isinstance(value, list) or not value:
-            raise misfit(path, "must be a list of conditions")
+            raise defect(path, "must be a list of conditions")
         if len(value) > MOST_CHILDREN:
-            raise misfit(path, f"has more than {MOST_CHILDREN} conditions")
-        misfits = Misfits()
-        read = [misfits.attempt(partial(self.read, one, (*path, place), depth)) for place, one in enumerate(value)]
-        misfits.check()
+            raise defect(path, f"has more than {MOST_CHILDREN} conditions")
+        defects = Defects()
+        read = [defects.attempt(partial(self.read, one, (*path, place), depth)) for place, one in enumerate(value)]
+        defects.check()
         return [one for one in read if one is not None]
 
     @staticmethod
@@ -141,7 +141,7 @@ def _compared(given: Mapping[str, object], path: Path) -> tuple[dict[str, object
             places[name] = (*path, word)
             fields[name] = text(given[word], places[name])
     if len(fields) > 1:
-        raise misfit(path, "takes only one of equals, contains and matches")
+        raise defect(path, "takes only one of equals, contains and matches")
     return fields, places
 
 
@@ -159,7 +159,7 @@ def _text_in(kind: type[Subject] | type[Body], name: str) -> Callable[[object, P
 def _header(value: object, path: Path) -> FrozenCondition:
     given = mapping(value, path, ("name", *_COMPARED))
     if "name" not in given:
-        raise misfit(path, "needs the name of the header")
+        raise defect(path, "needs the name of the header")
     fields, places = _compared(given, path)
     places["name"] = (*path, "name")
     fields["name"] = text(given["name"], places["name"])
@@ -171,7 +171,7 @@ def _between(
 ) -> dict[str, Any]:
     given = mapping(value, path, ("over", "under"))
     if not given:
-        raise misfit(path, "needs over, under, or both")
+        raise defect(path, "needs over, under, or both")
     words = dict(zip(("over", "under"), names, strict=True))
     return {words[word]: read(one, (*path, word)) for word, one in given.items()}
 
@@ -201,7 +201,7 @@ def _automated(value: object, path: Path) -> FrozenCondition:
         return _unless_false(Automated(kind="automated"), holds=value)
     several = value if isinstance(value, list) else [value]
     if not several:
-        raise misfit(path, "must not be an empty list")
+        raise defect(path, "must not be an empty list")
     words = [
         one_of(one, (*path, place) if isinstance(value, list) else path, [kind.value for kind in AutomationKind])
         for place, one in enumerate(several)

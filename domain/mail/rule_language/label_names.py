@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from domain.mail.mailbox import MailboxLabel
-from domain.mail.rule_language.misfits import Path, misfit
+from domain.mail.rule_language.defects import Path, defect
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class LabelNames:
             return text
         found = self.by_name.get(text.casefold())
         if found is None:
-            raise misfit(path, f"names no label of the account: {text[:60]!r}")
+            raise defect(path, f"names no label of the account: {text[:60]!r}")
         return found
 
 

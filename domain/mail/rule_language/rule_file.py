@@ -6,18 +6,18 @@ from typing import TypeVar
 
 import yaml
 
-from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
-from domain.mail.rule_language.misfits import (
+from domain.mail.rule_language.defects import (
     MOST_SHOWN,
-    Misfit,
-    MisfitError,
-    Misfits,
+    Defect,
+    DefectError,
+    Defects,
     Path,
     RefusedRules,
     as_field,
     as_pointer,
-    misfit,
+    defect,
 )
+from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
 from domain.mail.rule_language.rule_words import WrittenRule, read_rule, write_rule
 from domain.mail.rule_language.yaml_source import UnreadableYaml, read_yaml
 
@@ -39,7 +39,7 @@ def read_rule_file(data: bytes, name: str, labels: LabelNames = AS_GIVEN) -> tup
         field = as_field(error.path)
         raise RefusedRules(field, f"{where}: {error.reason}", [f"{where}: {field}: {error.reason}"]) from None
 
-    def line(one: Misfit) -> tuple[str, str]:
+    def line(one: Defect) -> tuple[str, str]:
         mark = source.mark(one.path, key=one.about == "key")
         return as_field(one.path), f"{name}:{mark.line}:{mark.column}"
 
@@ -57,11 +57,11 @@ def write_rule_file(rules: Sequence[WrittenRule]) -> str:
     return yaml.safe_dump(documents, sort_keys=False, allow_unicode=True, width=110)
 
 
-def _all_or_nothing(make: Callable[[], Read], place: Callable[[Misfit], tuple[str, str]]) -> Read:
+def _all_or_nothing(make: Callable[[], Read], place: Callable[[Defect], tuple[str, str]]) -> Read:
     try:
         return make()
-    except MisfitError as error:
-        told = [(*place(one), one.reason) for one in error.misfits[:MOST_SHOWN]]
+    except DefectError as error:
+        told = [(*place(one), one.reason) for one in error.defects[:MOST_SHOWN]]
     lines = [f"{where}: {field}: {reason}".removeprefix(": ") for field, where, reason in told]
     field, where, reason = told[0]
     raise RefusedRules(field, f"{where}: {reason}".removeprefix(": "), lines)
@@ -71,16 +71,16 @@ def _read(value: object, labels: LabelNames) -> tuple[WrittenRule, ...]:
     _refuse_controls(value)
     items, path = _items(value)
     if not items:
-        raise misfit(path, "holds no rule")
+        raise defect(path, "holds no rule")
     if len(items) > MOST_RULES_AT_ONCE:
-        raise misfit(path, f"holds more than {MOST_RULES_AT_ONCE} rules")
-    misfits, found = Misfits(), []
+        raise defect(path, f"holds more than {MOST_RULES_AT_ONCE} rules")
+    defects, found = Defects(), []
     for here, one in items:
-        rule = misfits.attempt(partial(read_rule, one, here, labels))
+        rule = defects.attempt(partial(read_rule, one, here, labels))
         found.append(rule)
-        if len(misfits.found) >= MOST_SHOWN:
+        if len(defects.found) >= MOST_SHOWN:
             break
-    misfits.check()
+    defects.check()
     return tuple(rule for rule in found if rule is not None)
 
 
@@ -89,10 +89,10 @@ def _items(value: object) -> tuple[list[tuple[Path, object]], Path]:
     if isinstance(value, Mapping) and "rules" in value:
         odd = [key for key in value if key != "rules"]
         if odd:
-            raise misfit((str(odd[0]),), "is not known beside rules", "key")
+            raise defect((str(odd[0]),), "is not known beside rules", "key")
         value, path = value["rules"], ("rules",)
         if not isinstance(value, list):
-            raise misfit(path, "must be a list of rules")
+            raise defect(path, "must be a list of rules")
     if isinstance(value, list):
         return [((*path, place), one) for place, one in enumerate(value)], path
     return ([] if value is None else [(path, value)]), path
@@ -100,20 +100,20 @@ def _items(value: object) -> tuple[list[tuple[Path, object]], Path]:
 
 def _refuse_controls(value: object) -> None:
     """Refuse characters that neither a person sees nor PostgreSQL keeps, before anything else reads the document."""
-    misfits = Misfits()
+    defects = Defects()
     waiting: list[tuple[Path, object]] = [((), value)]
-    while waiting and len(misfits.found) < MOST_SHOWN:
+    while waiting and len(defects.found) < MOST_SHOWN:
         path, one = waiting.pop()
         if isinstance(one, Mapping):
             for key, inner in one.items():
                 if not _printable(str(key)):
-                    misfits.add(path, "has a key with a control character")
+                    defects.add(path, "has a key with a control character")
                 waiting.append(((*path, str(key)), inner))
         elif isinstance(one, list):
             waiting.extend(((*path, place), inner) for place, inner in enumerate(one))
         elif isinstance(one, str) and not _printable(one):
-            misfits.add(path, "holds a control character")
-    misfits.check()
+            defects.add(path, "holds a control character")
+    defects.check()
 
 
 def _printable(text: str) -> bool:

@@ -9,8 +9,8 @@ from domain.mail.mail_fence import one_line
 from domain.mail.rule_language.action_words import read_actions, write_action
 from domain.mail.rule_language.condition_texts import write_condition
 from domain.mail.rule_language.condition_words import ConditionReader
+from domain.mail.rule_language.defects import Defects, Path, defect
 from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
-from domain.mail.rule_language.misfits import Misfits, Path, misfit
 from domain.mail.rule_language.values import ADDRESS, DOMAIN, label, made, mapping, one_of, text, texts, truth, whole
 from domain.mail.triage.classification import MODEL_CLASSES
 from domain.mail.triage.prompts import LONGEST_RULE, RuleScope
@@ -43,24 +43,24 @@ WrittenRule = Rule | ToldRule
 
 
 def read_rule(value: object, path: Path, labels: LabelNames = AS_GIVEN) -> WrittenRule:
-    """One rule of either kind; raises `MisfitError` with every mistake in it."""
+    """One rule of either kind; raises `DefectError` with every mistake in it."""
     if isinstance(value, Mapping) and "tell" in value:
         return _read_told(mapping(value, path, _TOLD), path, labels)
     given = mapping(value, path, _RULE)
-    misfits = Misfits()
+    defects = Defects()
     for word in ("name", "when", "then"):
         if word not in given:
-            misfits.add(path, f"needs {word}")
-    name = misfits.attempt(lambda: _name(given.get("name", "-"), (*path, "name")))
+            defects.add(path, f"needs {word}")
+    name = defects.attempt(lambda: _name(given.get("name", "-"), (*path, "name")))
     fields: dict[str, Any] = {"rule_id": UNSAVED, "name": name}
     for word, read in (("priority", whole), ("enabled", truth), ("stop", truth)):
         if word in given:
-            fields[word] = misfits.attempt(partial(read, given[word], (*path, word)))
+            fields[word] = defects.attempt(partial(read, given[word], (*path, word)))
     if "when" in given:
-        fields["condition"] = misfits.attempt(lambda: ConditionReader(labels).read(given["when"], (*path, "when")))
+        fields["condition"] = defects.attempt(lambda: ConditionReader(labels).read(given["when"], (*path, "when")))
     if "then" in given:
-        fields["decision"] = misfits.attempt(lambda: _decision(given["then"], (*path, "then"), labels))
-    misfits.check()
+        fields["decision"] = defects.attempt(lambda: _decision(given["then"], (*path, "then"), labels))
+    defects.check()
     places = {"condition": (*path, "when"), "decision": (*path, "then")}
     places |= {word: (*path, word) for word in ("name", "priority", "enabled", "stop")}
     return made(Rule, fields, path, places)
@@ -90,15 +90,15 @@ def write_rule(rule: WrittenRule) -> dict[str, Any]:
 
 
 def _read_told(given: Mapping[str, object], path: Path, known: LabelNames) -> ToldRule:
-    misfits = Misfits()
+    defects = Defects()
     if "name" not in given:
-        misfits.add(path, "needs name")
-    name = misfits.attempt(lambda: _name(given.get("name", "-"), (*path, "name")))
-    content = misfits.attempt(lambda: told(given["tell"], (*path, "tell")))
-    reach = misfits.attempt(lambda: _reach(given.get("for", "account"), (*path, "for")))
-    labels = misfits.attempt(lambda: _labels(given.get("labels", []), (*path, "labels"), known))
-    enabled = misfits.attempt(lambda: truth(given.get("enabled", True), (*path, "enabled")))
-    misfits.check()
+        defects.add(path, "needs name")
+    name = defects.attempt(lambda: _name(given.get("name", "-"), (*path, "name")))
+    content = defects.attempt(lambda: told(given["tell"], (*path, "tell")))
+    reach = defects.attempt(lambda: _reach(given.get("for", "account"), (*path, "for")))
+    labels = defects.attempt(lambda: _labels(given.get("labels", []), (*path, "labels"), known))
+    enabled = defects.attempt(lambda: truth(given.get("enabled", True), (*path, "enabled")))
+    defects.check()
     scope, ref = reach or (RuleScope.ACCOUNT, None)
     return ToldRule(name or "", content or "", scope, ref, labels or (), enabled=enabled is not False)
 
@@ -107,14 +107,14 @@ def told(value: object, path: Path) -> str:
     """What the model is told: one text that it is shown whole."""
     content = text(value, path)
     if len(one_line(content)) > LONGEST_RULE:
-        raise misfit(path, f"is longer than {LONGEST_RULE} characters, more than the model is shown")
+        raise defect(path, f"is longer than {LONGEST_RULE} characters, more than the model is shown")
     return content
 
 
 def _name(value: object, path: Path) -> str:
     name = text(value, path)
     if len(name) > LONGEST_NAME:
-        raise misfit(path, f"is longer than {LONGEST_NAME} characters")
+        raise defect(path, f"is longer than {LONGEST_NAME} characters")
     return name
 
 
@@ -123,7 +123,7 @@ def _reach(value: object, path: Path) -> tuple[RuleScope, str | None]:
         return RuleScope(one_of(value, path, (RuleScope.ACCOUNT.value, RuleScope.GLOBAL.value))), None
     given = mapping(value, path, (RuleScope.DOMAIN.value, RuleScope.SENDER.value))
     if len(given) != 1:
-        raise misfit(path, "must be account, global, {domain: …} or {sender: …}")
+        raise defect(path, "must be account, global, {domain: …} or {sender: …}")
     ((word, ref),) = given.items()
     form, expected = (DOMAIN, "domain") if word == RuleScope.DOMAIN else (ADDRESS, "address")
     (found,) = texts(text(ref, (*path, word)), (*path, word), form, expected)
@@ -132,26 +132,26 @@ def _reach(value: object, path: Path) -> tuple[RuleScope, str | None]:
 
 def _labels(value: object, path: Path, known: LabelNames) -> tuple[str, ...]:
     if not isinstance(value, list):
-        raise misfit(path, "must be a list of labels")
+        raise defect(path, "must be a list of labels")
     if len(value) > MOST_LABELS_NAMED:
-        raise misfit(path, f"names more than {MOST_LABELS_NAMED} labels")
+        raise defect(path, f"names more than {MOST_LABELS_NAMED} labels")
     places = ((*path, place) for place in range(len(value)))
     return tuple(known.id_of(label(one, place), place) for one, place in zip(value, places, strict=True))
 
 
 def _decision(value: object, path: Path, labels: LabelNames) -> RuleDecision:
     given = mapping(value, path, _THEN)
-    misfits = Misfits()
+    defects = Defects()
     fields: dict[str, Any] = {}
     if "class" in given:
-        fields["classification"] = misfits.attempt(lambda: one_of(given["class"], (*path, "class"), _CLASSES))
+        fields["classification"] = defects.attempt(lambda: one_of(given["class"], (*path, "class"), _CLASSES))
     if "needs_reply" in given:
-        fields["needs_reply"] = misfits.attempt(lambda: truth(given["needs_reply"], (*path, "needs_reply")))
+        fields["needs_reply"] = defects.attempt(lambda: truth(given["needs_reply"], (*path, "needs_reply")))
     if "actions" in given:
-        fields["actions"] = misfits.attempt(lambda: read_actions(given["actions"], (*path, "actions"), labels))
+        fields["actions"] = defects.attempt(lambda: read_actions(given["actions"], (*path, "actions"), labels))
     if "route" in given:
-        fields["route"] = misfits.attempt(lambda: text(given["route"], (*path, "route")))
-    misfits.check()
+        fields["route"] = defects.attempt(lambda: text(given["route"], (*path, "route")))
+    defects.check()
     return made(RuleDecision, fields, path, {"route": (*path, "route")})
 
 

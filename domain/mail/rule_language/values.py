@@ -6,7 +6,7 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from domain.mail.rule_language.misfits import Misfit, MisfitError, Path, misfit, misfits_of
+from domain.mail.rule_language.defects import Defect, DefectError, Path, defect, defects_of
 
 Made = TypeVar("Made", bound=BaseModel)
 
@@ -24,20 +24,20 @@ _BYTES = {"byte": 1, "bytes": 1, "kb": 1_000, "mb": 1_000_000}
 def mapping(value: object, path: Path, known: Collection[str]) -> Mapping[str, object]:
     """A mapping of known keys; every unknown key is a mistake of its own."""
     if not isinstance(value, Mapping):
-        raise misfit(path, f"must be a mapping of {_listed(known)}")
+        raise defect(path, f"must be a mapping of {_listed(known)}")
     odd = [key for key in value if key not in known]
     if odd:
         reason = f"is not known here; known are {_listed(known)}"
-        raise MisfitError(*(Misfit((*path, str(key)), reason, "key") for key in odd))
+        raise DefectError(*(Defect((*path, str(key)), reason, "key") for key in odd))
     return cast("Mapping[str, object]", value)
 
 
 def text(value: object, path: Path) -> str:
     """A text that is not empty."""
     if isinstance(value, bool) or value is None or not isinstance(value, (str, int, float)):
-        raise misfit(path, "must be a text; put quotes around a word such as true")
+        raise defect(path, "must be a text; put quotes around a word such as true")
     if not str(value).strip():
-        raise misfit(path, "must not be empty")
+        raise defect(path, "must not be empty")
     return str(value)
 
 
@@ -45,21 +45,21 @@ def label(value: object, path: Path) -> str:
     """The id or name of a label."""
     found = text(value, path).strip()
     if len(found) > LONGEST_LABEL:
-        raise misfit(path, f"is longer than {LONGEST_LABEL} characters, which no label is")
+        raise defect(path, f"is longer than {LONGEST_LABEL} characters, which no label is")
     return found
 
 
 def truth(value: object, path: Path) -> bool:
     """True or false."""
     if not isinstance(value, bool):
-        raise misfit(path, "must be true or false")
+        raise defect(path, "must be true or false")
     return value
 
 
 def whole(value: object, path: Path) -> int:
     """A whole number."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise misfit(path, "must be a whole number")
+        raise defect(path, "must be a whole number")
     return value
 
 
@@ -67,20 +67,20 @@ def texts(value: object, path: Path, form: re.Pattern[str], expected: str) -> li
     """One text or a list of texts, each of a form."""
     several = value if isinstance(value, list) else [value]
     if not several:
-        raise misfit(path, "must not be an empty list")
+        raise defect(path, "must not be an empty list")
     found: list[str] = []
-    wrong: list[Misfit] = []
+    wrong: list[Defect] = []
     for place, one in enumerate(several):
         here = (*path, place) if isinstance(value, list) else path
         try:
             found.append(text(one, here))
-        except MisfitError as error:
-            wrong.extend(error.misfits)
+        except DefectError as error:
+            wrong.extend(error.defects)
             continue
         if not form.fullmatch(found[-1]):
-            wrong.append(Misfit(here, f"is no {expected}"))
+            wrong.append(Defect(here, f"is no {expected}"))
     if wrong:
-        raise MisfitError(*wrong)
+        raise DefectError(*wrong)
     return found
 
 
@@ -88,7 +88,7 @@ def hours(value: object, path: Path) -> float:
     """A duration such as `3 hours`, in hours."""
     match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
-        raise misfit(path, "must be a duration such as 90 minutes, 3 hours, 2 days or 1 week")
+        raise defect(path, "must be a duration such as 90 minutes, 3 hours, 2 days or 1 week")
     return float(match["number"]) * _HOURS[match["unit"]]
 
 
@@ -98,7 +98,7 @@ def bytes_of(value: object, path: Path) -> int:
         return value
     match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
-        raise misfit(path, "must be a size such as 300 KB or 5 MB, or a number of bytes")
+        raise defect(path, "must be a size such as 300 KB or 5 MB, or a number of bytes")
     return round(float(match["number"]) * _BYTES[match["unit"].lower()])
 
 
@@ -107,13 +107,13 @@ def made(kind: type[Made], fields: Mapping[str, object], path: Path, places: dic
     try:
         return kind.model_validate(dict(fields))
     except ValidationError as error:
-        raise misfits_of(error, path, places or {}) from error
+        raise defects_of(error, path, places or {}) from error
 
 
 def one_of(value: object, path: Path, choices: Collection[str]) -> str:
     """One of some words."""
     if not isinstance(value, str) or value not in choices:
-        raise misfit(path, f"must be one of {_listed(choices)}")
+        raise defect(path, f"must be one of {_listed(choices)}")
     return value
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from domain.mail.rule_language.misfits import Path
+from domain.mail.rule_language.defects import Path
 
 LONGEST_SOURCE = 256 * 1024
 """Bytes. A thousand rules of four lines have a hundred kilobytes."""

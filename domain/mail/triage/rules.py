@@ -1,7 +1,7 @@
 """The user's own rules: saved once checked, then evaluated by priority without a model (triage, tier 2)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
@@ -9,7 +9,15 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from domain.mail.actions.kinds import SENDING
 from domain.mail.actions.requested_action import RequestedAction
 from domain.mail.invalid_fields import invalid_from
-from domain.mail.triage.classification import Classification, Decision, DecisionSource
+from domain.mail.triage.automation import Automation
+from domain.mail.triage.classification import (
+    LONGEST_RATIONALE,
+    Classification,
+    Decision,
+    DecisionSource,
+    decide_by_automation,
+    respect_automation,
+)
 from domain.mail.triage.conditions import Condition
 from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.text_conditions import Text
@@ -20,6 +28,8 @@ MOST_ACTIONS = 20
 MOST_TIMEOUTS = 20
 """Rules of one message that may run out of time; the rest is then passed over, for the job has other things to do."""
 _NESTING = ("conditions", "condition")
+_OTHER_TIERS_WORDS = 400
+"""Characters that are kept of another tier's rationale, so that the rules' names still fit."""
 
 
 Route = Annotated[str, StringConstraints(pattern=r"^agent:[a-z0-9][a-z0-9_-]{0,62}$")]
@@ -155,6 +165,22 @@ def evaluate_all(rules: Iterable[Rule], facts: MailFacts) -> Evaluation:
             if rule.stop:
                 break
     return Evaluation(_merge(matched), tuple(skipped))
+
+
+def decide_without_model(automation: Automation, match: RuleMatch | None) -> Decision | None:
+    """The decision of the first two tiers; None where only the model can decide."""
+    return decide_by_automation(automation) or (match.decision() if match else None)
+
+
+def complete(decision: Decision, match: RuleMatch | None, automation: Automation) -> Decision:
+    """Any tier's decision with the actions of the rules that matched, and without a reply where none is allowed.
+
+    The rationale says whose the actions are.
+    """
+    if match and match.actions and not decision.actions:
+        rationale = f"{decision.rationale[:_OTHER_TIERS_WORDS]} Actions by rule {', '.join(match.rule_ids)}."
+        decision = replace(decision, actions=match.actions, rationale=rationale[:LONGEST_RATIONALE])
+    return respect_automation(decision, automation)
 
 
 def _order(rule: Rule) -> tuple[int, bool, str]:

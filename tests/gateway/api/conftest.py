@@ -46,7 +46,7 @@ class Client:
     def put(self, path: str, document: object = None) -> HttpAnswer:
         return self._send("PUT", path, document)
 
-    def patch(self, path: str, document: object = None) -> HttpAnswer:
+    def change(self, path: str, document: object = None) -> HttpAnswer:
         return self._send("PATCH", path, document)
 
     def delete(self, path: str) -> HttpAnswer:

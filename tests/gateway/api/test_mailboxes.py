@@ -31,30 +31,30 @@ def path(account: Account, rest: str) -> str:
 
 
 def test_labels_are_listed_and_described(client: Client, account: Account) -> None:
-    changed = client.patch(path(account, "labels/Label_1"), {"description": "What I paid", "for_classifier": True})
+    changed = client.change(path(account, "labels/Label_1"), {"description": "What I paid", "for_classifier": True})
     assert (changed.status, changed.json["for_classifier"]) == (200, True)
     (found,) = client.get(path(account, "labels")).json["labels"]
     assert (found["name"], found["description"]) == ("Receipts", "What I paid")
-    assert client.patch(path(account, "labels/Label_2"), {"for_classifier": True}).status == 404
-    assert client.patch(path(account, "labels/Label_1"), {"role": "done"}).json["field"] == "role"
+    assert client.change(path(account, "labels/Label_2"), {"for_classifier": True}).status == 404
+    assert client.change(path(account, "labels/Label_1"), {"role": "done"}).json["field"] == "role"
 
 
 def test_settings_are_read_and_changed(client: Client, account: Account) -> None:
     assert client.get(path(account, "settings")).json["send_allowed"] is False
-    changed = client.patch(path(account, "settings"), {"send_allowed": True, "model_actions": ["trash"]})
+    changed = client.change(path(account, "settings"), {"send_allowed": True, "model_actions": ["trash"]})
     assert (changed.json["send_allowed"], changed.json["model_actions"]) == (True, ["trash"])
-    refused = client.patch(path(account, "settings"), {"model_actions": ["forward"]})
+    refused = client.change(path(account, "settings"), {"model_actions": ["forward"]})
     assert (refused.status, refused.json["field"]) == (422, "model_actions")
     assert "sends mail" in refused.json["reason"]
 
 
 def test_the_safety_policy_of_a_mailbox_and_of_the_org(client: Client, account: Account) -> None:
     assert client.get("/v1/safety").json["confidence_floor"] == 0.7
-    assert client.patch("/v1/safety", {"confidence_floor": 0.9}).json["approve_from"] == "dangerous"
-    assert client.patch(path(account, "safety"), {"approve_from": "safe", "confidence_floor": 0.1}).status == 200
+    assert client.change("/v1/safety", {"confidence_floor": 0.9}).json["approve_from"] == "dangerous"
+    assert client.change(path(account, "safety"), {"approve_from": "safe", "confidence_floor": 0.1}).status == 200
     holds = client.get(path(account, "settings")).json["safety"]
     assert holds == {"confidence_floor": 0.9, "always_approve": [], "approve_from": "safe"}
-    assert client.patch("/v1/safety", {"approve_from": "never"}).json["field"] == "approve_from"
+    assert client.change("/v1/safety", {"approve_from": "never"}).json["field"] == "approve_from"
     assert client.delete(path(account, "safety")).json == {"removed": True}
     assert client.delete(path(account, "safety")).json == {"removed": False}
     assert client.delete("/v1/safety").json == {"removed": True}
@@ -70,10 +70,10 @@ def test_a_mailbox_is_disconnected_once(client: Client, account: Account, databa
 def test_another_orgs_key_finds_nothing(client: Client, stranger: Client, account: Account) -> None:
     answers = [
         stranger.get(path(account, "labels")),
-        stranger.patch(path(account, "labels/Label_1"), {"for_classifier": True}),
+        stranger.change(path(account, "labels/Label_1"), {"for_classifier": True}),
         stranger.get(path(account, "settings")),
-        stranger.patch(path(account, "settings"), {"send_allowed": True}),
-        stranger.patch(path(account, "safety"), {"confidence_floor": 0.0}),
+        stranger.change(path(account, "settings"), {"send_allowed": True}),
+        stranger.change(path(account, "safety"), {"confidence_floor": 0.0}),
         stranger.delete(path(account, "safety")),
         stranger.get(path(account, "corrections")),
         stranger.post(path(account, "disconnect")),
@@ -85,14 +85,14 @@ def test_another_orgs_key_finds_nothing(client: Client, stranger: Client, accoun
 def test_only_an_operator_changes_what_is_allowed(store: Database, door: str, account: Account) -> None:
     writer = client_of(store, door, account.org_id, Role.WRITER)
     answers = [
-        writer.patch(path(account, "settings"), {"send_allowed": True}),
-        writer.patch(path(account, "safety"), {"confidence_floor": 0.0}),
+        writer.change(path(account, "settings"), {"send_allowed": True}),
+        writer.change(path(account, "safety"), {"confidence_floor": 0.0}),
         writer.delete(path(account, "safety")),
-        writer.patch("/v1/safety", {"confidence_floor": 0.0}),
+        writer.change("/v1/safety", {"confidence_floor": 0.0}),
         writer.delete("/v1/safety"),
         writer.post(path(account, "disconnect")),
     ]
     assert [one.status for one in answers] == [403] * len(answers)
     reader = client_of(store, door, account.org_id, Role.READER)
-    assert reader.patch(path(account, "labels/Label_1"), {"for_classifier": True}).status == 403
+    assert reader.change(path(account, "labels/Label_1"), {"for_classifier": True}).status == 403
     assert reader.get(path(account, "settings")).status == 200

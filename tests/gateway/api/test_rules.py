@@ -10,7 +10,7 @@ from psycopg import Connection
 from domain.access.api_keys import Role
 from domain.jobs.failures import Throttled
 from domain.mail.mailbox import MailboxLabel
-from gateway.resources import TRYOUTS_AT_ONCE, Resources
+from gateway.resources import TRIALS_AT_ONCE, Resources
 from settings import Settings
 from storage.accounts import labels
 from storage.accounts.accounts import Account
@@ -177,9 +177,9 @@ def test_a_reader_may_look_and_no_more(store: Database, door: str, account: Acco
 def test_few_rules_are_tried_at_a_time(settings: Settings) -> None:
     resources = Resources.of(settings)
     with ExitStack() as held:
-        for _ in range(TRYOUTS_AT_ONCE):
-            held.enter_context(resources.one_tryout())
-        with pytest.raises(Throttled), resources.one_tryout():
+        for _ in range(TRIALS_AT_ONCE):
+            held.enter_context(resources.one_trial())
+        with pytest.raises(Throttled), resources.one_trial():
             pytest.fail("one more than there are places")
-    with resources.one_tryout() as place:
+    with resources.one_trial() as place:
         assert place is None

@@ -11,8 +11,8 @@ from domain.mail.triage.classification import MODEL_CLASSES, Classification
 from domain.mail.triage.prompts import RuleScope
 from domain.mail.triage.rules import DEEPEST_CONDITION, Rule, parse_rule
 
-LETTERS = st.characters(exclude_categories=("Cs", "Cc"))
-ANY_TEXT = st.text(LETTERS, min_size=1, max_size=30).filter(lambda text: bool(text.strip()))
+LETTERS = st.characters(min_codepoint=32, max_codepoint=0x2FFF, exclude_categories=("Cs", "Cc"))
+ANY_TEXT = st.text(LETTERS, min_size=1, max_size=12).filter(lambda text: bool(text.strip()))
 LABEL = ANY_TEXT.map(str.strip)
 WORD = st.text("abcdefgh0123456789", min_size=1, max_size=8)
 ADDRESS = st.builds(lambda name, host: f"{name}@{host}.example", WORD, WORD)
@@ -55,7 +55,7 @@ CONDITIONS = st.recursive(
         leaf("not", condition=inner),
         *(leaf(kind, conditions=st.lists(inner, min_size=1, max_size=3)) for kind in ("all", "any")),
     ),
-    max_leaves=6,
+    max_leaves=4,
 )
 ACTIONS = st.one_of(
     st.sampled_from(["archive", "star", "trash", "delete", "mark_read"]).map(lambda kind: {"kind": kind}),

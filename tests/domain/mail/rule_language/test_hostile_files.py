@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.mail.rule_language.misfits import RefusedRules
+from domain.mail.rule_language.defects import RefusedRules
 from domain.mail.rule_language.rule_file import read_rule_file
 from domain.mail.rule_language.yaml_source import (
     DEEPEST_VALUE,

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from domain.mail.actions.label_actions import ApplyLabel
 from domain.mail.mailbox import MailboxLabel
 from domain.mail.rule_language.condition_words import MOST_RUNAWAYS
+from domain.mail.rule_language.defects import MOST_SHOWN, RefusedRules
 from domain.mail.rule_language.label_names import LabelNames
-from domain.mail.rule_language.misfits import MOST_SHOWN, RefusedRules
 from domain.mail.rule_language.rule_file import read_rule_document, read_rule_file
 from domain.mail.triage.conditions import Label
 from domain.mail.triage.rules import Rule
@@ -122,9 +122,9 @@ def test_labels_are_named_and_kept_by_id() -> None:
     (rule,) = read_rule_file(text.encode(), "r.yaml", labels)
     assert isinstance(rule, Rule)
     assert rule.decision.actions == (ApplyLabel(label_id="Label_7"),)
-    assert [one for one in rule.condition.conditions if one != Label(kind="label", label_id="Label_7")] == []  # type: ignore[union-attr]
+    assert [one for one in rule.condition.conditions if one != Label(kind="label", label_id="Label_7")] == []  # type: ignore[union-attr]  # known above
     (told,) = read_rule_file(b"name: x\ntell: x\nlabels: [Receipts]\n", "r.yaml", labels)
-    assert told.labels == ("Label_7",)  # type: ignore[union-attr]
+    assert told.labels == ("Label_7",)  # type: ignore[union-attr]  # known above
     with pytest.raises(RefusedRules, match="names no label") as refusal:
         read_rule_file((HEAD + "when:\n  label: Bills\n" + THEN).encode(), "r.yaml", labels)
     assert refusal.value.lines[0].startswith("r.yaml:3:10: when.label: ")

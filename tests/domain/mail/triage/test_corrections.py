@@ -21,7 +21,7 @@ def correction(
 
 
 def change(kind: str, labels: set[str], message_id: str = "m1") -> Change:
-    return Change(1, kind, message_id, "t1", frozenset(labels))  # type: ignore[arg-type]
+    return Change(1, kind, message_id, "t1", frozenset(labels))  # type: ignore[arg-type]  # one of its words
 
 
 def test_only_labels_of_peoples_making_count() -> None:

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from domain.mail.rule_language.condition_texts import write_condition
-from domain.mail.rule_language.misfits import Path, as_field
+from domain.mail.rule_language.defects import Path, as_field
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
 from domain.mail.triage.conditions import All, AnyOf, Condition, Not
 from domain.mail.triage.mail_facts import MailFacts
-from domain.mail.triage.rules import Rule, RuleMatch, evaluate_all
+from domain.mail.triage.rules import Rule, RuleMatch, complete, decide_without_model, evaluate_all
 from domain.mail.triage.safety import CheckedAction, SafetyEnforcer
-from domain.mail.triage.tiers import complete, decide_without_model
 
 LONGEST_REASON = 300
 BY_MODEL = "the model decides the class; where it is less sure than the policy asks, the actions wait"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from domain.mail.rule_language.rule_file import read_rule_document
-from domain.mail.rule_language.tryout import BY_MODEL, TriedRule, try_rule
+from domain.mail.rule_language.trial import BY_MODEL, TriedRule, try_rule
 from domain.mail.triage.automation import detect_automation
 from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.rules import Rule

@@ -18,7 +18,7 @@ MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
+class Defect:
     """One mistake: where, why, and whether the key there is wrong or its value."""
 
     path: Path
@@ -26,13 +26,13 @@ class Misfit:
     about: Literal["key", "value"] = "value"
 
 
-class MisfitError(Exception):
+class DefectError(Exception):
     """A part of a rule cannot be read; carries every mistake that was found in it."""
 
-    def __init__(self, *misfits: Misfit) -> None:
+    def __init__(self, *defects: Defect) -> None:
         """Keep the mistakes."""
-        super().__init__(misfits)
-        self.misfits = misfits
+        super().__init__(defects)
+        self.defects = defects
 
 
 class RefusedRules(Invalid):
@@ -46,43 +46,43 @@ class RefusedRules(Invalid):
 
 
 @dataclass(slots=True)
-class Misfits:
+class Defects:
     """Collects the mistakes of independent parts, so that a person sees all of them at once."""
 
-    found: list[Misfit] = field(default_factory=list)
+    found: list[Defect] = field(default_factory=list)
 
     def attempt(self, make: Callable[[], Value]) -> Value | None:
         """The part, or None when it has mistakes, which are kept."""
         try:
             return make()
-        except MisfitError as error:
-            self.found.extend(error.misfits)
+        except DefectError as error:
+            self.found.extend(error.defects)
             return None
 
     def add(self, path: Path, reason: str, about: Literal["key", "value"] = "value") -> None:
         """Keep one mistake."""
-        self.found.append(Misfit(path, reason, about))
+        self.found.append(Defect(path, reason, about))
 
     def check(self) -> None:
-        """Raise `MisfitError` when there were any."""
+        """Raise `DefectError` when there were any."""
         if self.found:
-            raise MisfitError(*self.found)
+            raise DefectError(*self.found)
 
 
-def misfit(path: Path, reason: str, about: Literal["key", "value"] = "value") -> MisfitError:
+def defect(path: Path, reason: str, about: Literal["key", "value"] = "value") -> DefectError:
     """One mistake as an error."""
-    return MisfitError(Misfit(path, reason, about))
+    return DefectError(Defect(path, reason, about))
 
 
-def misfits_of(error: ValidationError, path: Path, places: dict[str, Path]) -> MisfitError:
+def defects_of(error: ValidationError, path: Path, places: dict[str, Path]) -> DefectError:
     """Pydantic's complaints about a value made from what stands at `path`; `places` says where each field came from."""
     found = []
     for one in error.errors(include_url=False, include_context=False, include_input=False):
         name, *rest = one["loc"] or ("",)
         inside = tuple(rest) if str(name) in places else ()
         reason = str(one["msg"]).removeprefix("Value error, ")[:300]
-        found.append(Misfit((*places.get(str(name), path), *inside), reason))
-    return MisfitError(*found)
+        found.append(Defect((*places.get(str(name), path), *inside), reason))
+    return DefectError(*found)
 
 
 def as_field(path: Path) -> str:

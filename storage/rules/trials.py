@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from domain.jobs.job import JsonObject
-from domain.mail.rule_language.tryout import TriedRule, try_rule
+from domain.mail.rule_language.trial import TriedRule, try_rule
 from domain.mail.triage.automation import Automation
 from domain.mail.triage.automation_signals import AutomationKind, Weight
 from domain.mail.triage.mail_facts import MailFacts
@@ -21,7 +21,7 @@ from storage.rules.past_mail import PastMessage
 MOST_TRIED = 200
 AT_ONCE = 10
 WITHIN_S = 20.0
-"""How long a try-out may go on. Past it, the answer says how far it came; a page of mail is read in milliseconds, so
+"""How long a trial may go on. Past it, the answer says how far it came; a page of mail is read in milliseconds, so
 only slow patterns get there."""
 LONGEST_SUBJECT = 200
 
@@ -67,7 +67,7 @@ class TriedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Tryout:
+class RuleTrial:
     """The messages that were tried, the latest first; `complete` is false when the time was over before the mail."""
 
     examined: int
@@ -88,7 +88,7 @@ def try_on_past_mail(
     *,
     clock: Callable[[], float],
     most: int = MOST_TRIED,
-) -> Tryout:
+) -> RuleTrial:
     """Try a rule, saved or not, on an account's latest incoming messages; `clock` counts seconds.
 
     Mail is read by tens, each read in a transaction of its own, and judged outside of it. Raises `Gone` when the org
@@ -107,16 +107,16 @@ def try_on_past_mail(
             page = past_mail.earlier(tx, account_id, than=last, limit=limit)
         for past in page:
             if clock() > until:
-                return _tryout(found, complete=False)
+                return _trial(found, complete=False)
             found.append(_tried(past, try_rule(rule, others, _facts(past), enforcer)))
         if len(page) < limit:
             break
         last = page[-1].message
-    return _tryout(found, complete=True)
+    return _trial(found, complete=True)
 
 
-def _tryout(found: list[TriedMessage], *, complete: bool) -> Tryout:
-    return Tryout(len(found), sum(one.tried.matched for one in found), complete, tuple(found))
+def _trial(found: list[TriedMessage], *, complete: bool) -> RuleTrial:
+    return RuleTrial(len(found), sum(one.tried.matched for one in found), complete, tuple(found))
 
 
 def _facts(past: PastMessage) -> MailFacts:

@@ -14,7 +14,7 @@ from domain.mail.triage.rules import Rule
 from storage.accounts.accounts import Account
 from storage.postgres.database import Database
 from storage.rules import past_mail
-from storage.rules.tryouts import AT_ONCE, WITHIN_S, Tryout, try_on_past_mail
+from storage.rules.trials import AT_ONCE, WITHIN_S, RuleTrial, try_on_past_mail
 from tests.doubles.mail_factories import make_account, make_message, store_message
 
 TABLES = ("decisions", "actions", "jobs", "audit_entries", "rules")
@@ -43,7 +43,7 @@ def account(store: Database) -> Account:
     return account
 
 
-def tried(store: Database, account: Account, when: dict[str, Any], **more: Any) -> Tryout:  # noqa: ANN401 - options
+def tried(store: Database, account: Account, when: dict[str, Any], **more: Any) -> RuleTrial:  # noqa: ANN401 - options
     return try_on_past_mail(store, account.org_id, account.account_id, rule(when), **{"clock": monotonic} | more)
 
 
@@ -73,7 +73,7 @@ def test_nothing_is_written(store: Database, account: Account, database: Connect
     assert rows() == before
 
 
-def test_a_tryout_ends_with_its_time(store: Database, account: Account) -> None:
+def test_a_trial_ends_with_its_time(store: Database, account: Account) -> None:
     ticks: Iterator[int] = count()
     found = tried(store, account, {"subject": "number"}, clock=lambda: next(ticks) * WITHIN_S / 7)
     assert (found.examined, found.complete) == (7, False)
