@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from gateway import health, problems, webhooks
-from gateway.api import jobs, openapi
+from gateway.api import actions, jobs, openapi
 from gateway.event_loop import EventLoopWatch
 from gateway.request_ids import RequestRecorder
 from gateway.resources import Resources
@@ -49,6 +49,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(health.router)
     app.include_router(webhooks.router)
     app.include_router(jobs.router)
+    app.include_router(actions.router)
     app.include_router(openapi.router)
     problems.add_handlers(app)
     app.add_middleware(RequestRecorder)

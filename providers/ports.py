@@ -86,6 +86,18 @@ class Mailbox(Protocol):
         """Add and remove labels on every message that the thread has now."""
         ...
 
+    def trash_message(self, message_id: str) -> frozenset[str]:
+        """Move a message to the trash; returns the labels it carries afterwards."""
+        ...
+
+    def untrash_message(self, message_id: str) -> frozenset[str]:
+        """Take a message out of the trash; returns the labels it carries afterwards, INBOX among them or not."""
+        ...
+
+    def delete_message(self, message_id: str) -> None:
+        """Delete a message for good; raises `Unauthorised` for a consent that does not cover it."""
+        ...
+
     def create_draft(self, raw: bytes, *, thread_id: str | None) -> Draft:
         """Make a draft from RFC 822 bytes; thread headers must be in them, or the draft is a ghost."""
         ...

@@ -36,7 +36,7 @@ from storage.mail.emails import Email, MadeDraft
 from storage.mail.messages import Message
 from storage.mail.rules import StoredRules
 from storage.postgres.database import Transaction
-from tasks.mail import machine_drafts
+from tasks.mail import action_orders, machine_drafts
 from tasks.mail.language_model import ask, boundary
 from tasks.mail.mailbox_session import MAILBOX_AUDITS
 from tasks.mail.thread_handle import ThreadHandle, open_thread
@@ -76,7 +76,9 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
 
     def write(tx: Transaction) -> None:
         thread.finish(tx)
-        decisions.record(tx, here, message.message_id, decision, actions=plan.actions, origins=origins)
+        recorded = decisions.record(tx, here, message.message_id, decision, actions=plan.actions, origins=origins)
+        statuses = (one.status for one in plan.actions)
+        action_orders.order(ctx, tx, here, dict(zip(recorded.action_ids, statuses, strict=True)))
         _put_record(tx, case, planned)
 
     output = {"classification": str(decision.classification), "source": str(decision.source), "draft": plan.reason}

@@ -20,6 +20,7 @@ _DOMAIN = re.compile(r"^create domain (?P<name>[a-z_.]+) as (?P<kind>[a-z]+)(?P<
 _ADDED = re.compile(
     r"alter table (?P<table>\w+) add column (?P<name>\w+) (?P<kind>[a-z]+(?:\(\d+\))?(?:\[\])?)(?P<rest>[^;]*)"
 )
+_DROPPED = re.compile(r"^alter table (?P<table>\w+) drop column (?P<name>\w+);", re.MULTILINE)
 _FENCE = re.compile(r"call postroom\.fence_table\('(?P<table>\w+)'")
 _CONSTRAINTS = frozenset({"constraint", "primary", "foreign", "unique", "check", "exclude"})
 
@@ -105,7 +106,9 @@ def _migrations() -> str:
 def _table(found: re.Match[str], text: str, fenced: bool) -> Table:  # noqa: FBT001 - a column of the table
     name = found["name"]
     added = [_column(one) for one in _ADDED.finditer(text) if one["table"] == name]
-    return Table(name, _sentence(found["note"]), (*_columns(found["body"]), *added), fenced)
+    dropped = {one["name"] for one in _DROPPED.finditer(text) if one["table"] == name}
+    columns = tuple(one for one in (*_columns(found["body"]), *added) if one.name not in dropped)
+    return Table(name, _sentence(found["note"]), columns, fenced)
 
 
 def _columns(body: str) -> Iterator[Column]:

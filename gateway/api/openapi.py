@@ -2,27 +2,45 @@
 
 from collections.abc import Iterator
 from copy import deepcopy
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
 
 from domain.access.api_keys import is_housekeeping
 from domain.jobs.job_request import JobRequest
 from domain.payloads import payload_types
 from domain.payloads.payload import Payload
+from gateway.api.action_models import ActionRequest
 from gateway.api.reasons import Cancellation, Reason
 from gateway.problems import Problem
 
 router = APIRouter(prefix="/v1", tags=["description"])
 
+
+class Body(NamedTuple):
+    """What is posted to a route, whose handler reads the body itself."""
+
+    path: str
+    model: type[BaseModel]
+    required: bool
+
+
+BODIES = (
+    Body("/v1/jobs/{job_id}/cancel", Cancellation, required=False),
+    Body("/v1/jobs/{job_id}/retry", Reason, required=False),
+    Body("/v1/actions", ActionRequest, required=True),
+)
+"""Besides the body of `POST /v1/jobs`, which differs from job type to job type."""
+
 VERSION = "1"
 TITLE = "Postroom"
 SCHEMAS = "#/components/schemas/{model}"
 SUMMARY = (
-    "Enqueue, look at, list, cancel and retry jobs. Refusals are `application/problem+json` (RFC 9457); `field` and"
-    " `reason` say what is wrong. `X-Request-Id`, `X-Correlation-Id` and `traceparent` are kept with the jobs that a"
-    " request makes."
+    "Enqueue, look at, list, cancel and retry jobs; ask for actions on mail, and take them back. Refusals are"
+    " `application/problem+json` (RFC 9457); `field` and `reason` say what is wrong. `X-Request-Id`, `X-Correlation-Id`"
+    " and `traceparent` are kept with the jobs that a request makes."
 )
 
 
@@ -51,15 +69,15 @@ def _describe(app: FastAPI) -> dict[str, Any]:
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    for model in (Problem, Reason, Cancellation):
+    models: list[type[BaseModel]] = [Problem, *(body.model for body in BODIES)]
+    for model in models:
         _add(schemas, model.__name__, model.model_json_schema(ref_template=SCHEMAS))
     choices = [_choice(schemas, kind) for kind in offered()]
     paths = document["paths"]
     paths["/v1/jobs"]["post"]["requestBody"] = _json({"oneOf": choices}, required=True)
-    for verb, model in (("cancel", Cancellation), ("retry", Reason)):
-        paths[f"/v1/jobs/{{job_id}}/{verb}"]["post"]["requestBody"] = _json(
-            {"$ref": SCHEMAS.format(model=model.__name__)}, required=False
-        )
+    for body in BODIES:
+        reference = {"$ref": SCHEMAS.format(model=body.model.__name__)}
+        paths[body.path]["post"]["requestBody"] = _json(reference, required=body.required)
     return document
 
 

@@ -1,4 +1,4 @@
-"""The optional bodies of requests to cancel and to retry: why, and how far."""
+"""Bodies of requests, read as the API's classes; those to cancel and to retry are optional: why, and how far."""
 
 from typing import TypeVar
 
@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from domain.jobs.contract import first_problem
 from domain.jobs.failures import Invalid
 
-R = TypeVar("R", bound="Reason")
+R = TypeVar("R", bound=BaseModel)
 
 
 class Reason(BaseModel):

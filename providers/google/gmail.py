@@ -160,6 +160,18 @@ class GmailMailbox:
         body = {"addLabelIds": list(add), "removeLabelIds": list(remove)}
         self._call(self._users.threads().modify(userId=ME, id=thread_id, body=body), _nothing)
 
+    def trash_message(self, message_id: str) -> frozenset[str]:
+        """Move a message to the trash; returns the labels it carries afterwards (docs: gmail.md#trash)."""
+        return self._call(self._users.messages().trash(userId=ME, id=message_id), answers.label_ids)
+
+    def untrash_message(self, message_id: str) -> frozenset[str]:
+        """Take a message out of the trash; returns the labels it carries afterwards (docs: gmail.md#trash)."""
+        return self._call(self._users.messages().untrash(userId=ME, id=message_id), answers.label_ids)
+
+    def delete_message(self, message_id: str) -> None:
+        """Delete a message for good; needs the scope `https://mail.google.com/` (docs: gmail.md#trash)."""
+        self._call(self._users.messages().delete(userId=ME, id=message_id), _nothing)
+
     def create_draft(self, raw: bytes, *, thread_id: str | None) -> Draft:
         """Make a draft from RFC 822 bytes, which must hold the thread's headers too; a large one is uploaded."""
         drafts = self._users.drafts()

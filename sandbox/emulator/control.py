@@ -181,6 +181,10 @@ class GmailAccount:
         """Consent again with other tokens."""
         self._order("/tokens", {"consent": {"access_token": access_token, "refresh_token": refresh_token}})
 
+    def grant(self, scope: str) -> None:
+        """Let the consent cover this scope and no other."""
+        self._order("/tokens", {"scope": scope})
+
     def set_token_policy(self, *, expires_in_s: int | None = None, rotate: bool | None = None) -> None:
         """How long new access tokens live, and whether a refresh replaces the refresh token."""
         wish = {"expires_in_s": expires_in_s, "rotate": rotate}

@@ -82,13 +82,14 @@ class _AccountControl:
         return Answer(body={"now": self._service.clock.advance(float(call.json().get("advance_s", 0)))})
 
     def order_tokens(self, mailbox: Mailbox, call: Call) -> Answer:
-        """`consent`, then `expires_in_s` and `rotate`, then `revoke` or `expire_access`."""
+        """`consent`, then `expires_in_s`, `rotate` and `scope`, then `revoke` or `expire_access`."""
         wish, tokens = call.json(), self._service.tokens
         if consent := wish.get("consent"):
             tokens.grant(mailbox.email, consent["access_token"], consent["refresh_token"])
         grant = tokens.grant_of(mailbox.email)
         grant.expires_in_s = wish.get("expires_in_s", grant.expires_in_s)
         grant.rotate = wish.get("rotate", grant.rotate)
+        grant.scope = wish.get("scope", grant.scope)
         if wish.get("revoke"):
             tokens.revoke(mailbox.email)
         if wish.get("expire_access"):

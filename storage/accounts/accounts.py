@@ -16,6 +16,9 @@ from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 from storage.secrets.sealing import Place, Sealer
 
+LONGEST_LABEL = 225
+"""Gmail's own bound (docs: gmail.md#labels)."""
+
 Status = Literal["active", "needs_reconsent", "disconnected"]
 
 
@@ -24,6 +27,8 @@ class AccountSettings:
     """What the owner allows; whatever is missing or odd in the database counts as off."""
 
     label_parent: str = DEFAULT_PARENT
+    snooze_label: str | None = None
+    """The full name of the label of snoozed messages; by default `Snoozed` under the parent."""
     send_allowed: bool = False
     agent_enabled: bool = False
 
@@ -142,7 +147,7 @@ def without_watch(tx: Transaction, *, since: datetime, limit: int = 1000) -> tup
 
 
 def save_settings(tx: Transaction, account_id: UUID, changes: JsonObject) -> None:
-    """Change some settings (`label_parent`, `send_allowed`, `agent_enabled`, …) and keep the others."""
+    """Change some settings (`label_parent`, `snooze_label`, `send_allowed`, `agent_enabled`, …) and keep the others."""
     _found(tx.run("save_account_settings", account_id=account_id, settings=Jsonb(changes)), account_id)
 
 
@@ -159,11 +164,17 @@ def _account(row: Row) -> Account:
         "history_id": None if row.history_id is None else int(row.history_id),
         "settings": AccountSettings(
             label_parent=given.get("label_parent", DEFAULT_PARENT),
+            snooze_label=_label_name(given.get("snooze_label")),
             send_allowed=given.get("send_allowed") is True,
             agent_enabled=given.get("agent_enabled") is True,
         ),
     }
     return Account(**fields)
+
+
+def _label_name(given: object) -> str | None:
+    """A label's name from the settings; None for what can be none."""
+    return given if isinstance(given, str) and 0 < len(given.strip()) <= LONGEST_LABEL else None
 
 
 def _found(rows: Sequence[Row], account_id: UUID) -> None:

@@ -3,21 +3,31 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
 from domain.jobs.failures import Conflict, Forbidden, Gone
-from domain.jobs.job import JsonObject
+from domain.jobs.job import Enqueued, JsonObject
 from domain.mail.actions.action import Action
 from domain.mail.actions.kinds import ActionKind, Danger, Inverse
 from domain.mail.actions.requested_action import CLASSES, VERSION, read_action
 from domain.mail.actions.status import MAY_BEGIN, ActionStatus
 from domain.mail.actions.undo_hint import UndoHint
 from domain.mail.triage.safety import CheckedAction
+from domain.payloads.actions import ExecutePayload
+from domain.payloads.payload import Payload
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+
+
+class Enqueue(Protocol):
+    """Enqueues payloads in the caller's transaction, as `ctx.enqueue` does."""
+
+    def __call__(self, tx: Transaction, *payloads: Payload) -> Sequence[Enqueued]:
+        """A job per payload."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +156,14 @@ def request(tx: Transaction, account_id: UUID, message_id: str, checked: Checked
     return UUID(str(rows[0].action_id))
 
 
+def release(tx: Transaction, account_id: UUID, action_ids: Sequence[UUID], enqueue: Enqueue) -> tuple[UUID, ...]:
+    """Have actions that go ahead executed: a job each, by which the end of the job finds its action."""
+    made = enqueue(tx, *(ExecutePayload(account_id=account_id, action_id=one) for one in action_ids))
+    jobs = tuple(one.job_id for one in made)
+    assign_jobs(tx, dict(zip(action_ids, jobs, strict=True)))
+    return jobs
+
+
 def assign_jobs(tx: Transaction, jobs: Mapping[UUID, UUID]) -> None:
     """Say by action which job executes it; an action that does not wait for a job stays as it is."""
     tx.run("assign_action_jobs", action_ids=list(jobs), job_ids=list(jobs.values()))
@@ -155,6 +173,12 @@ def begin(tx: Transaction, action_id: UUID, job_id: UUID) -> bool:
     """Take an action up, or go on with what the same job has begun; false when it is not this job's to execute."""
     may_begin = sorted(str(state) for state in MAY_BEGIN)
     return bool(tx.run("begin_action", action_id=action_id, job_id=job_id, may_begin=may_begin))
+
+
+def keep_hint(tx: Transaction, action_id: UUID, job_id: UUID, hint: UndoHint) -> None:
+    """Keep what is known of the undo before the action is executed; raises `Conflict` when another job has it."""
+    if not tx.run("keep_undo_hint", action_id=action_id, job_id=job_id, undo_hint=Jsonb(hint.document())):
+        raise Conflict(f"action {action_id} is not this job's any more", code="action.taken")
 
 
 def finish(

@@ -1,16 +1,29 @@
 """The undo of an action: an action of its own, linked to the one that it takes back; one undo wins."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
 from domain.jobs.failures import Conflict, Transient
+from domain.jobs.job import ClaimedJob
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.requested_action import VERSION, Undo
 from domain.mail.actions.undo_hint import irreversible
 from storage.actions import actions
 from storage.postgres.database import Transaction
+
+
+class WakeCanceled(StrEnum):
+    """What became of the job that would wake a snoozed message. The undo goes on whatever it was."""
+
+    CANCELED = "canceled"
+    RUNNING = "running"
+    """It is at work, and does to the message what the undo does."""
+    RAN = "ran"
+    GONE = "gone"
+    """It is past its retention, or never was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +51,14 @@ def begin(tx: Transaction, account_id: UUID, original_id: UUID, job_id: UUID, *,
     if not rows:
         raise Transient("another job has just begun to undo the action", code="action.undo_begun")
     return BegunUndo(rows[0].undo_id, rows[0].created)
+
+
+def cancel_wake(tx: Transaction, job: ClaimedJob, wake_job: UUID) -> WakeCanceled:
+    """Cancel the job that would wake a snoozed message; the transaction holds the claim of the undo's job."""
+    rows = tx.run(
+        "cancel_wake", held_job=job.job_id, held_token=job.token, wake_job=wake_job, why="the snooze was undone"
+    )
+    return WakeCanceled(rows[0].outcome)
 
 
 def finish(tx: Transaction, original_id: UUID, undo_id: UUID, job_id: UUID) -> None:

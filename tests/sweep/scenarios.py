@@ -12,10 +12,16 @@ from typing import Any
 from uuid import UUID
 
 from domain.jobs.job import SYSTEM_ORG
+from domain.mail.actions.action import Action
+from domain.mail.actions.label_actions import Archive
+from domain.mail.actions.requested_action import Delete, Forward, Trash
+from domain.mail.actions.snooze import Snooze
 from engine.catalogue import Job
 from sandbox.emulator.control import MessagePlace
+from tests.doubles import mail_actions
 from tests.doubles.end_hooks import make_hook, repair_hook
 from tests.doubles.factories import pass_time
+from tests.doubles.mail_actions import stored_letter
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.outgoing_orders import FORWARD, approved, automatic, letter_with_files, order, taken_in
 from tests.house import ROOT
@@ -268,7 +274,50 @@ def spent_day(env: MailEnvironment) -> UUID:
     return enqueue(env, "budgets.alert", {"day": today.isoformat(), "daily_microcents": 5})
 
 
+def to_be_executed(action: Action) -> Prepare:
+    """A stored letter, and an action on it that goes ahead."""
+
+    def prepare(env: MailEnvironment) -> UUID:
+        place = stored_letter(env)
+        # What deleting for good takes.
+        env.mailbox.grant("https://mail.google.com/")
+        mail_actions.ask(env, place, action)
+        return queued(env, "actions.execute")
+
+    return prepare
+
+
+def to_be_undone(action: Action) -> Prepare:
+    """A done action, and its undo."""
+
+    def prepare(env: MailEnvironment) -> UUID:
+        done = mail_actions.do(env, stored_letter(env), action)
+        return env.enqueue("actions.undo", {"original_action_id": str(done.action_id)})
+
+    return prepare
+
+
+def due_to_wake(env: MailEnvironment) -> UUID:
+    """A snoozed message whose time has come."""
+    mail_actions.do(env, stored_letter(env), Snooze(amount=2, units="hours"))
+    pass_time(env.database, timedelta(hours=2))
+    return queued(env, "actions.unsnooze")
+
+
 SCENARIOS: dict[str, dict[str, Prepare]] = {
+    "actions.execute": {
+        "archive": to_be_executed(Archive()),
+        "trash": to_be_executed(Trash()),
+        "delete": to_be_executed(Delete()),
+        "snooze": to_be_executed(Snooze(amount=2, units="hours")),
+        "forward": to_be_executed(Forward(to=("anna@example.org",))),
+    },
+    "actions.undo": {
+        "archive": to_be_undone(Archive()),
+        "trash": to_be_undone(Trash()),
+        "snooze": to_be_undone(Snooze(amount=2, units="hours")),
+    },
+    "actions.unsnooze": {"due": due_to_wake},
     "budgets.alert": {"spent_day": spent_day},
     "deadletter.quarantine": {"dead_job": dead_job},
     "drafts.write": {"unanswered": unanswered},

@@ -8,6 +8,7 @@ for a whole batch of jobs. They are counted apart, for a batch of one job.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -18,10 +19,15 @@ from psycopg.abc import Params
 from psycopg.rows import RowFactory
 from sqlalchemy import Connection, Engine, Pool, event
 
+from domain.mail.actions.label_actions import Archive
+from domain.mail.actions.requested_action import Forward
+from domain.mail.actions.snooze import Snooze
 from storage.postgres.execution import numbered
 from storage.postgres.queries import statement, statement_files
 from storage.postgres.sessions import RESET
+from tests.doubles.factories import pass_time
 from tests.doubles.inline_worker import MAKE_DUE
+from tests.doubles.mail_actions import ask, do, stored_letter
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.outgoing_orders import FORWARD, approved, letter_with_files, order, taken_in
 
@@ -198,6 +204,35 @@ SENT_ONCE = (
 )
 
 
+def to_be_archived(env: MailEnvironment) -> UUID:
+    ask(env, stored_letter(env), Archive())
+    return waiting(env, "actions.execute")
+
+
+def to_be_snoozed(env: MailEnvironment) -> UUID:
+    """The label of snoozed messages exists."""
+    place = stored_letter(env)
+    do(env, place, Snooze(amount=1, units="hours"))
+    ask(env, place, Snooze(amount=2, units="hours"))
+    return waiting(env, "actions.execute")
+
+
+def to_be_forwarded(env: MailEnvironment) -> UUID:
+    ask(env, stored_letter(env), Forward(to=("anna@example.org",)))
+    return waiting(env, "actions.execute")
+
+
+def to_be_taken_back(env: MailEnvironment) -> UUID:
+    done = do(env, stored_letter(env), Archive())
+    return env.enqueue("actions.undo", {"original_action_id": str(done.action_id)})
+
+
+def due_to_wake(env: MailEnvironment) -> UUID:
+    do(env, stored_letter(env), Snooze(amount=1, units="hours"))
+    pass_time(env.database, timedelta(hours=1))
+    return waiting(env, "actions.unsnooze")
+
+
 @dataclass(frozen=True)
 class Bound:
     """At most so many transactions of its own; more than three have a reason."""
@@ -232,6 +267,16 @@ BOUNDS = [
     Bound("outbound.send", forward_to_be_sent, 5, SENT_ONCE),
     Bound("threads.cleanup", sent_by_its_person, 3),
     Bound("threads.cleanup", done_by_its_person, 3),
+    Bound("actions.execute", to_be_archived, 3),
+    Bound(
+        "actions.execute",
+        to_be_snoozed,
+        4,
+        "read and begin; the label of snoozed messages; the intent, with the pre-image and the job that wakes; write",
+    ),
+    Bound("actions.execute", to_be_forwarded, 2),
+    Bound("actions.undo", to_be_taken_back, 3),
+    Bound("actions.unsnooze", due_to_wake, 3),
 ]
 
 MOST_PER_MESSAGE = 12

@@ -1,5 +1,6 @@
 """The actions that are one change of a message's labels."""
 
+from abc import abstractmethod
 from typing import Annotated, Literal
 
 from pydantic import StringConstraints, field_validator
@@ -23,9 +24,9 @@ class LabelAction(Action):
     """An action that is one change of labels."""
 
     @property
+    @abstractmethod
     def wish(self) -> LabelWish:
         """The labels to add and to remove."""
-        raise NotImplementedError
 
 
 class Archive(LabelAction):

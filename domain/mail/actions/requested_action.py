@@ -7,7 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BeforeValidator, Discriminator, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
 
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
@@ -24,6 +32,7 @@ from domain.mail.actions.label_actions import (
 )
 from domain.mail.actions.snooze import Snooze
 from domain.mail.invalid_fields import invalid_from
+from domain.text.secrets import secret_in
 
 VERSION = 2
 """The version of the parameters that the classes write."""
@@ -57,7 +66,15 @@ class Delete(Action):
 
 
 Recipient = Annotated[str, StringConstraints(pattern=r"^[^@\s<>,;]{1,64}@[^@\s<>,;]{1,255}$")]
-Text = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
+
+
+def _carries_no_secret(text: str) -> str:
+    if secret_in(text) is not None:
+        raise ValueError("holds what looks like a secret")
+    return text
+
+
+Text = Annotated[str, StringConstraints(min_length=1, max_length=10_000), AfterValidator(_carries_no_secret)]
 
 
 class Forward(Action):

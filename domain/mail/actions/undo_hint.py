@@ -13,7 +13,10 @@ from domain.mail.actions.action import Action, LabelWish
 from domain.mail.actions.kinds import ActionKind, Inverse
 from domain.mail.actions.status import ActionStatus
 from domain.mail.invalid_fields import invalid_from
-from domain.mail.mailbox import TRASH
+from domain.mail.mailbox import INBOX, SPAM, TRASH
+
+PLACES = frozenset({INBOX, SPAM})
+"""What trash and untrash may change besides TRASH (docs: gmail.md#trash)."""
 
 Labels = Annotated[tuple[str, ...], Field(max_length=1000)]
 
@@ -78,10 +81,14 @@ def inverse_of(change: LabelWish) -> LabelWish:
 
 
 def hint_for(action: Action, before: Collection[str], after: Collection[str]) -> UndoHint:
-    """The hint of an action that led from these labels to those; TRASH is left to trash and untrash themselves."""
+    """The hint of an action that led from these labels to those; TRASH is moved by trash and untrash alone."""
     if not action.is_reversible:
         return irreversible(action.kind)
-    was, now = frozenset(before) - {TRASH}, frozenset(after) - {TRASH}
+    was, now = frozenset(before), frozenset(after)
+    if action.inverse in {Inverse.RESTORE, Inverse.TRASH}:
+        # Whatever the move back does to them, too.
+        was = was & PLACES
+        now = PLACES - was
     return UndoHint(
         action=action.kind,
         inverse_action=action.inverse,

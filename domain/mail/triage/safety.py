@@ -1,11 +1,15 @@
 """Which actions go ahead and which wait for a person (docs: mail.md#triage)."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from domain.mail.actions.kinds import ActionKind, Danger
 from domain.mail.actions.requested_action import RequestedAction
 from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.classification import Decision
+
+Doubt = tuple[bool, str]
+"""Whether a reason to ask a person applies, and the reason."""
 
 _RANK = {Danger.SAFE: 0, Danger.REVERSIBLE: 1, Danger.DANGEROUS: 2}
 
@@ -41,19 +45,34 @@ class SafetyEnforcer:
         """A checked action per action that the decision asks for, in its order; every path to an action passes here."""
         return tuple(self._check(action, decision) for action in decision.asked)
 
-    def _check(self, action: RequestedAction, decision: Decision) -> CheckedAction:
-        danger = action.danger
-        reasons = tuple(reason for applies, reason in self._doubts(action, danger, decision) if applies)
-        status = ActionStatus.APPROVED_PENDING if reasons else ActionStatus.QUEUED
-        return CheckedAction(action, status, danger, reasons)
+    def check_request(self, action: RequestedAction) -> CheckedAction:
+        """Check an action that a caller asks for by name: there is no decision that could be in doubt."""
+        return _checked(action, self._policy_doubts(action))
 
-    def _doubts(self, action: RequestedAction, danger: Danger, decision: Decision) -> tuple[tuple[bool, str], ...]:
+    def _check(self, action: RequestedAction, decision: Decision) -> CheckedAction:
         floor = self.policy.confidence_floor
-        return (
-            (danger is Danger.DANGEROUS, f"{action.kind} is dangerous"),
-            (_RANK[danger] >= _RANK[self.policy.approve_from], f"the account's owner is asked about {danger} actions"),
-            (action.kind in self.policy.always_approve, f"{action.kind} is always approved by a person"),
-            (not decision.confidence >= floor, f"confidence {decision.confidence:.2f} is below {floor:.2f}"),
-            (decision.needs_review, "the decision needs review"),
-            (decision.caution, "the model asked for caution"),
+        return _checked(
+            action,
+            (
+                *self._policy_doubts(action),
+                (not decision.confidence >= floor, f"confidence {decision.confidence:.2f} is below {floor:.2f}"),
+                (decision.needs_review, "the decision needs review"),
+                (decision.caution, "the model asked for caution"),
+            ),
         )
+
+    def _policy_doubts(self, action: RequestedAction) -> tuple[Doubt, ...]:
+        return (
+            (action.danger is Danger.DANGEROUS, f"{action.kind} is dangerous"),
+            (
+                _RANK[action.danger] >= _RANK[self.policy.approve_from],
+                f"the account's owner is asked about {action.danger} actions",
+            ),
+            (action.kind in self.policy.always_approve, f"{action.kind} is always approved by a person"),
+        )
+
+
+def _checked(action: RequestedAction, doubts: Iterable[Doubt]) -> CheckedAction:
+    reasons = tuple(reason for applies, reason in doubts if applies)
+    status = ActionStatus.APPROVED_PENDING if reasons else ActionStatus.QUEUED
+    return CheckedAction(action, status, action.danger, reasons)

@@ -8,6 +8,7 @@ from sandbox.google.api.resources import attachment_resource, decode, message_re
 from sandbox.google.api.routes import MailboxHandler, page_of
 from sandbox.google.mailbox.drafts import create_draft, delete_draft, get_draft, send_draft, send_message, update_draft
 from sandbox.google.mailbox.mailbox import Draft, Mailbox, MailMessage
+from sandbox.google.mailbox.person import delete_for_good
 from sandbox.google.mailbox.rfc822 import own_id
 from sandbox.google.mailbox.search import search, search_for
 
@@ -63,18 +64,26 @@ def modify_messages(mailbox: Mailbox, call: Call) -> Answer:
 
 
 def trash_message(mailbox: Mailbox, call: Call) -> Answer:
-    """`users.messages.trash`: TRASH on, INBOX off."""
+    """`users.messages.trash`: TRASH on; INBOX off, unless the mailbox keeps it (reports differ)."""
     message = mailbox.look_up(call.parameters["id"])
     _refuse_draft(mailbox, message)
-    mailbox.relabel(message, ("TRASH",), ("INBOX",))
+    mailbox.relabel(message, ("TRASH",), () if mailbox.knobs.trash_keeps_inbox else ("INBOX",))
     return _message_answer(message)
 
 
 def untrash_message(mailbox: Mailbox, call: Call) -> Answer:
-    """`users.messages.untrash`: TRASH off; the message does not return to the inbox."""
+    """`users.messages.untrash`: TRASH off; back to the inbox only where the mailbox does that (reports differ)."""
     message = mailbox.look_up(call.parameters["id"])
-    mailbox.relabel(message, (), ("TRASH",))
+    returns = mailbox.knobs.untrash_gives_inbox and "TRASH" in message.label_ids
+    mailbox.relabel(message, ("INBOX",) if returns else (), ("TRASH",))
     return _message_answer(message)
+
+
+def delete_message(mailbox: Mailbox, call: Call) -> Answer:
+    """`users.messages.delete`: gone for good, with the draft that it stands behind."""
+    message = mailbox.look_up(call.parameters["id"])
+    delete_for_good(mailbox, [message])
+    return Answer(204, summary={"message_id": message.message_id, "thread_id": message.thread_id})
 
 
 def post_message(mailbox: Mailbox, call: Call) -> Answer:
@@ -192,6 +201,7 @@ MESSAGE_ROUTES: tuple[tuple[str, str, str, MailboxHandler], ...] = (
     ("POST", "/messages/send", "messages.send", post_message),
     ("POST", "/messages/batchModify", "messages.batchModify", modify_messages),
     ("GET", "/messages/{id}", "messages.get", get_message),
+    ("DELETE", "/messages/{id}", "messages.delete", delete_message),
     ("POST", "/messages/{id}/modify", "messages.modify", modify_message),
     ("POST", "/messages/{id}/trash", "messages.trash", trash_message),
     ("POST", "/messages/{id}/untrash", "messages.untrash", untrash_message),

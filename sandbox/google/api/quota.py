@@ -17,8 +17,8 @@ UNITS = {
     "messages.batchModify": 50, "messages.get": 20, "messages.list": 5, "messages.modify": 5, "messages.send": 100,
     "threads.get": 40,
     # not confirmed there
-    "drafts.delete": 10, "drafts.get": 5, "drafts.list": 5, "messages.trash": 5, "messages.untrash": 5,
-    "sendAs.list": 1, "stop": 50, "threads.list": 10, "threads.modify": 10, "watch": 100,
+    "drafts.delete": 10, "drafts.get": 5, "drafts.list": 5, "messages.delete": 10, "messages.trash": 5,
+    "messages.untrash": 5, "sendAs.list": 1, "stop": 50, "threads.list": 10, "threads.modify": 10, "watch": 100,
 }  # fmt: skip
 MINUTE = 60.0
 TOO_FAST = "Quota exceeded for quota metric 'Queries' and limit 'Queries per minute per user'"

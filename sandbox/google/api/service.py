@@ -25,6 +25,9 @@ DEFAULT_REASONS = {
     400: "invalidArgument", 401: "authError", 403: "rateLimitExceeded", 404: "notFound", 409: "aborted",
     429: "rateLimitExceeded", 500: "backendError", 503: "backendError",
 }  # fmt: skip
+FULL_SCOPE = "https://mail.google.com/"
+NEED_FULL_SCOPE = frozenset({"messages.delete"})
+"""What the scope gmail.modify does not cover (docs: gmail.md#trash)."""
 SCOPE_INSUFFICIENT: Json = {
     "@type": "type.googleapis.com/google.rpc.ErrorInfo",
     "reason": "ACCESS_TOKEN_SCOPE_INSUFFICIENT",
@@ -135,6 +138,8 @@ class GmailService:
     def _locked(self, handler: MailboxHandler) -> Handler:
         def handle(call: Call) -> Answer:
             mailbox = self.mailbox(call.account or "")
+            if call.operation in NEED_FULL_SCOPE and FULL_SCOPE not in self.tokens.grant_of(mailbox.email).scope:
+                raise ApiFailure(403, "insufficientPermissions", "Request had insufficient authentication scopes.")
             with mailbox.lock:
                 return handler(mailbox, call)
 

@@ -60,6 +60,10 @@ class Knobs:
     quota_status: int = 403
     """403 rateLimitExceeded, or 429 with the time in the text."""
     concurrency: int | None = 20
+    trash_keeps_inbox: bool = False
+    """Whether a message in the trash still carries INBOX."""
+    untrash_gives_inbox: bool = False
+    """Whether a message that leaves the trash comes back to the inbox."""
     largest_message: int = 35 * 1024 * 1024
     largest_json: int = 5 * 1024 * 1024
     """Bytes of a message inside JSON; a larger one must be uploaded."""

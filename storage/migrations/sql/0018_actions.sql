@@ -1,7 +1,6 @@
 -- Actions are executed, approved and taken back (docs/explanation/actions.md): their states, who decided, which job is at work, and
 -- which action takes which back.
 
--- Rows from before there was an executor: nobody may execute an order of months ago.
 alter table actions drop constraint final_when_finished;
 alter table actions drop constraint running_was_started;
 alter table actions drop constraint done_can_say_how_to_undo;
@@ -9,23 +8,23 @@ alter table actions drop constraint failure_has_error;
 alter table actions drop constraint actions_state_check;
 alter table actions drop constraint actions_kind_check;
 
-alter table actions
-  -- The version of the parameters (domain/mail/actions/requested_action.py).
-  add column version smallint not null default 1 check (version between 1 and 1000),
-  -- Who asked, where no decision did: an API key, an operator, a job.
-  add column requested_by text check (length(requested_by) between 1 and 200),
-  -- A person's decision: who, when, until when it was possible, and why.
-  add column approver text check (length(approver) between 1 and 200),
-  add column decided_at timestamptz,
-  add column approval_expires_at timestamptz,
-  add column approval_reason text check (length(approval_reason) between 1 and 1000),
-  -- The message that a forward or an answer became.
-  add column sent_message_id text check (length(sent_message_id) between 1 and 100);
+-- The version of the parameters (domain/mail/actions/requested_action.py).
+alter table actions add column version smallint not null default 1 check (version between 1 and 1000);
+-- Who asked, where no decision did: an API key, an operator, a job.
+alter table actions add column requested_by text check (length(requested_by) between 1 and 200);
+-- A person's decision: who, when, until when it was possible, and why.
+alter table actions add column approver text check (length(approver) between 1 and 200);
+alter table actions add column decided_at timestamptz;
+alter table actions add column approval_expires_at timestamptz;
+alter table actions add column approval_reason text check (length(approval_reason) between 1 and 1000);
+-- The message that a forward or an answer became.
+alter table actions add column sent_message_id text check (length(sent_message_id) between 1 and 100);
 
 update actions set state = 'executing' where state = 'running';
 update actions set state = 'done' where state = 'succeeded';
 -- It held the id of the job that decided; from now on it is the job that executes.
 update actions set job_id = null where job_id is not null;
+-- Rows from before there was an executor: nobody may execute an order of months ago.
 update actions set state = 'expired', finished_at = now(), started_at = null,
   error = jsonb_build_object('code', 'action.never_executed',
     'reason', 'recorded before there was an executor of actions; it was not executed')
@@ -112,3 +111,29 @@ begin
 end
 $$;
 call postroom.adopt_end_hook('postroom.action_job_ended(jsonb)');
+
+-- Cancels the job that would wake a snoozed message, for the holder of a job of the same org: undo takes the snooze back. Returns
+-- 'canceled'; 'running' when it is at work, and then does what undo does; 'ran' when it has ended; 'gone' when there is none any more.
+create function postroom.cancel_wake(held_job uuid, held_token uuid, wake_job uuid, why text) returns text
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+  holder jobs;
+  wake jobs;
+begin
+  perform postroom.hold_claim(held_job, held_token);
+  select * into holder from jobs where id = held_job;
+  select * into wake from jobs where id = wake_job and org_id = holder.org_id and job_type = 'actions.unsnooze' for update;
+  if wake.id is null then
+    return 'gone';
+  elsif wake.finished_at is not null then
+    return 'ran';
+  elsif wake.state <> 'queued' then
+    return 'running';
+  end if;
+  update jobs set cancel_requested_at = now(), cancel_reason = why where id = wake_job;
+  perform postroom.leave_claims(array[wake_job], '{}', states => array['canceled'], reasons => array[why],
+    details => array[jsonb_build_object('reason', why)], by_actor_type => holder.actor_type, by_actor_id => holder.actor_id);
+  return 'canceled';
+end
+$$;
+grant execute on function postroom.cancel_wake(uuid, uuid, uuid, text) to postroom_ledger, postroom_tenant;

@@ -111,7 +111,7 @@ def test_every_action_passes_the_safety_enforcer(
 ) -> None:
     plan = plan_thread(before, decision, automation)
     assert plan.actions == SafetyEnforcer().check(decision)
-    assert [action.action for action in plan.actions] == list(decision.actions)
+    assert [action.action for action in plan.actions] == list(decision.asked)
     dangerous = [action for action in plan.actions if action.danger is Danger.DANGEROUS]
     assert {action.status for action in dangerous} <= {ActionStatus.APPROVED_PENDING}
 

@@ -15,6 +15,10 @@ from tests.gateway.api.conftest import Client
 from tests.gateway.serving import ask
 
 ROUTES = {
+    ("/v1/actions", "get"),
+    ("/v1/actions", "post"),
+    ("/v1/actions/{action_id}", "get"),
+    ("/v1/actions/{action_id}/undo", "post"),
     ("/v1/jobs", "get"),
     ("/v1/jobs", "post"),
     ("/v1/jobs/{job_id}", "get"),

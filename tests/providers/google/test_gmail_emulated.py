@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from domain.jobs.failures import CallState, Conflict, Failure, Gone, Scope, Throttled, Transient, Unauthorised
-from domain.mail.mailbox import DRAFT, INBOX, SENT, UNREAD
+from domain.mail.mailbox import DRAFT, INBOX, SENT, TRASH, UNREAD
 from providers.google.gmail import GmailMailbox
 from sandbox.emulator.control import FaultOrder, GmailAccount, GmailControl
 from tests.doubles.factories import unmetered
@@ -68,6 +68,42 @@ def test_labels_are_made_once_and_moved(mailbox: GmailMailbox, account: GmailAcc
     assert mailbox.modify_message(place.message_id, add=[made.label_id], remove=[INBOX]) == {made.label_id, UNREAD}
     mailbox.modify_thread(place.thread_id, remove=[made.label_id])
     assert mailbox.message_facts(place.message_id).label_ids == {UNREAD}
+
+
+def test_the_trash_takes_a_message_and_gives_it_back(mailbox: GmailMailbox, account: GmailAccount) -> None:
+    place = account.deliver(LETTER)
+    start = mailbox.profile().history_id
+    assert mailbox.trash_message(place.message_id) == {TRASH, UNREAD}
+    assert mailbox.untrash_message(place.message_id) == {UNREAD}
+    account.turn(trash_keeps_inbox=True, untrash_gives_inbox=True)
+    mailbox.modify_message(place.message_id, add=[INBOX])
+    assert mailbox.trash_message(place.message_id) == {INBOX, TRASH, UNREAD}
+    assert mailbox.untrash_message(place.message_id) == {INBOX, UNREAD}
+    kinds = [(change.kind, set(change.label_ids)) for change in mailbox.history(start).changes]
+    assert kinds == [
+        ("labels_added", {TRASH}),
+        ("labels_removed", {INBOX}),
+        ("labels_removed", {TRASH}),
+        ("labels_added", {INBOX}),
+        ("labels_added", {TRASH}),
+        ("labels_removed", {TRASH}),
+    ]
+    for call in (mailbox.trash_message, mailbox.untrash_message):
+        with pytest.raises(Gone):
+            call("0" * 16)
+
+
+def test_a_message_is_deleted_for_good_with_the_full_scope_only(mailbox: GmailMailbox, account: GmailAccount) -> None:
+    place = account.deliver(LETTER)
+    with pytest.raises(Unauthorised) as refused:
+        mailbox.delete_message(place.message_id)
+    assert refused.value.code == "gmail.insufficientPermissions"
+    account.grant("https://mail.google.com/")
+    start = mailbox.profile().history_id
+    mailbox.delete_message(place.message_id)
+    assert [change.kind for change in mailbox.history(start).changes] == ["message_deleted"]
+    with pytest.raises(Gone):
+        mailbox.delete_message(place.message_id)
 
 
 def test_a_draft_lives_is_edited_and_is_sent_once(mailbox: GmailMailbox, account: GmailAccount) -> None:

@@ -1,5 +1,6 @@
 """An action moves by the domain's table alone, is executed by one job, and does not outlive the end of that job."""
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from typing import Any
 from uuid import UUID, uuid4
@@ -10,7 +11,7 @@ from psycopg import Connection
 from psycopg.errors import CheckViolation, ForeignKeyViolation, UniqueViolation
 from psycopg.types.json import Jsonb
 
-from domain.jobs.failures import Conflict, Forbidden, Gone
+from domain.jobs.failures import Conflict, Forbidden, Gone, Transient
 from domain.mail.actions.kinds import ActionKind, Inverse
 from domain.mail.actions.label_actions import ApplyLabel, Archive
 from domain.mail.actions.requested_action import VERSION
@@ -22,8 +23,9 @@ from storage.accounts.accounts import Account
 from storage.actions import actions, undos
 from storage.actions.actions import ActionFilter, ActionPlace, StoredAction
 from storage.postgres.database import Database
-from tests.doubles.factories import make_job_type
+from tests.doubles.factories import claim_one, enqueue_one, make_job_type
 from tests.doubles.mail_factories import make_account, store_message
+from tests.waiting import eventually
 
 HINT = hint_for(Archive(), {"INBOX"}, set())
 
@@ -256,14 +258,24 @@ def test_one_undo_wins_and_is_linked_to_its_action(store: Database, account: Acc
     assert states == [ActionStatus.UNDONE, ActionStatus.DONE]
 
 
-def test_two_undos_at_once_make_one(store: Database, account: Account) -> None:
-    """The second waits for the first's commit, and then finds it at a second look."""
+def test_of_two_undos_at_once_one_wins(store: Database, database: Connection, account: Account) -> None:
+    """The second waits for the first's commit, and sees it at a second look."""
     original = done(store, account)
-    with store.tenant(account.org_id) as tx:
-        first = undos.begin(tx, account.account_id, original, uuid4(), requested_by="ada")
-    with store.tenant(account.org_id) as tx:
-        again = undos.begin(tx, account.account_id, original, uuid4(), requested_by="bob")
-    assert (again.undo_id, again.created) == (first.undo_id, False)
+
+    def begin_undo(by: str) -> undos.BegunUndo:
+        with store.tenant(account.org_id) as tx:
+            return undos.begin(tx, account.account_id, original, uuid4(), requested_by=by)
+
+    waits = "select count(*) = 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    with ThreadPoolExecutor(1) as aside:
+        with store.tenant(account.org_id) as tx:
+            first = undos.begin(tx, account.account_id, original, uuid4(), requested_by="ada")
+            second = aside.submit(begin_undo, "bob")
+            eventually(lambda: database.execute(waits).fetchone() == (True,), describe="the second undo never waited")
+        with pytest.raises(Transient):
+            second.result(10)
+    assert begin_undo("bob") == undos.BegunUndo(first.undo_id, created=False)
+    assert database.execute("select count(*) from actions where kind = 'undo'").fetchone() == (1,)
 
 
 def test_a_link_stays_within_the_account(store: Database, database: Connection, account: Account) -> None:
@@ -324,3 +336,19 @@ def test_an_old_shape_is_read(store: Database, database: Connection, account: Ac
     assert read(store, account, action_id).action == Snooze(amount=90, units="minutes")
     database.execute(old, ("apply_label", Jsonb({"label_id": "Label_1"}), action_id))
     assert read(store, account, action_id).action == ApplyLabel(label_id="Label_1")
+
+
+def test_an_undo_cancels_no_other_jobs(store: Database, database: Connection, account: Account) -> None:
+    """Neither another org's nor one of another type."""
+    make_job_type(store, "actions.undo")
+    make_job_type(store, "actions.unsnooze")
+    holder = claim_one(store, enqueue_one(store, account.org_id, "actions.undo"))
+    stranger = make_account(store, org="b", email="b@b.example")
+    foreign = enqueue_one(store, stranger.org_id, "actions.unsnooze")
+    other = enqueue_one(store, account.org_id, "actions.undo")
+    own = enqueue_one(store, account.org_id, "actions.unsnooze")
+    with store.claimed(account.org_id, holder.job_id, holder.token) as tx:
+        outcomes = [undos.cancel_wake(tx, holder, job_id) for job_id in (foreign, other, uuid4(), own, own)]
+    assert outcomes == ["gone", "gone", "gone", "canceled", "ran"]
+    rows = database.execute("select id, state from jobs where id = any (%s)", ([foreign, other, own],)).fetchall()
+    assert dict(rows) == {foreign: "queued", other: "queued", own: "canceled"}

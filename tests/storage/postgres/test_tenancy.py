@@ -288,6 +288,7 @@ FOR_TENANTS = {
     "announce_call",
     "append_event",
     "begin_effect",
+    "cancel_wake",
     "carries_secret",  # pure
     "current_org",
     "enqueue",

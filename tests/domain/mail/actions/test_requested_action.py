@@ -113,6 +113,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"kind": "forward", "to": ["a@example.org\nBcc: b@example.org"]}, "to.0"),
     ({"kind": "forward", "to": ["a@example.org"] * 21}, "to"),
     ({"kind": "auto_reply", "text": "x" * 10_001}, "text"),
+    ({"kind": "auto_reply", "text": "the key is sk-ant-REDACTED"}, "text"),
 ]
 
 

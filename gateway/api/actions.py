@@ -1,0 +1,158 @@
+"""`/v1/actions`: list, look at, ask for and undo actions on messages of the key's org."""
+
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request, Response, status
+
+from domain.jobs.failures import Gone, Invalid
+from domain.jobs.job import ActorType, Enqueued, Origin
+from domain.mail.actions.kinds import ActionKind
+from domain.mail.actions.requested_action import RequestedAction, parse_action
+from domain.mail.actions.snooze import Snooze
+from domain.mail.actions.status import ActionStatus
+from domain.mail.actions.undo_hint import check_undoable
+from domain.mail.thread_plan import DEFAULT_SAFETY
+from domain.payloads.actions import UndoPayload
+from domain.payloads.mail_fields import GmailId
+from domain.payloads.payload import Payload, jobs_of
+from domain.text.redaction import redact
+from gateway.api.action_models import ActionPage, ActionRequest, ActionView, UndoRequested
+from gateway.api.cursors import read_cursor, write_cursor
+from gateway.api.jobs import MOST_SHOWN, SHOWN_BY_DEFAULT
+from gateway.api.reasons import read_body
+from gateway.bodies import JsonBody
+from gateway.callers import Reader, Writer
+from gateway.problems import problems
+from gateway.request_ids import origin_of
+from gateway.resources import Resources, resources_of
+from storage.access.api_keys import Caller
+from storage.accounts import accounts
+from storage.actions import actions
+from storage.actions.actions import ActionFilter, ActionPlace, StoredAction
+from storage.ledger import ledger
+from storage.operators.org_jobs import Place
+from storage.postgres.database import Transaction
+
+router = APIRouter(prefix="/v1", tags=["actions"])
+
+MAY_CARRY_SECRETS = ("parameters", "undo_hint", "error", "approval_reason")
+
+
+@router.get("/actions", responses=problems(401, 403, 422, 429, 503), operation_id="list_actions")
+def list_actions(  # noqa: PLR0913, PLR0917 - one parameter per filter
+    request: Request,
+    caller: Reader,
+    state: Annotated[
+        list[ActionStatus] | None, Query(max_length=len(ActionStatus), description="Only these states.")
+    ] = None,
+    kind: Annotated[ActionKind | None, Query(description="Only this kind.")] = None,
+    account_id: Annotated[UUID | None, Query(description="Only this account.")] = None,
+    message_id: Annotated[GmailId | None, Query(description="Only this message.")] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_SHOWN)] = SHOWN_BY_DEFAULT,
+    cursor: Annotated[str | None, Query(max_length=200, description="`next_cursor` of the part before.")] = None,
+) -> ActionPage:
+    """List the org's actions, the newest first."""
+    wanted = ActionFilter(account_id, message_id, state or (), kind)
+    after = read_cursor(cursor) if cursor else None
+    place = ActionPlace(after.created_at, after.job_id) if after else None
+    with resources_of(request).database.tenant(caller.org_id) as tx:
+        found = actions.listed(tx, caller.org_id, wanted, after=place, limit=limit + 1)
+    shown = [_shown(one) for one in found[:limit]]
+    last = shown[-1] if len(found) > limit else None
+    return ActionPage(actions=shown, next_cursor=write_cursor(Place(last.created_at, last.action_id)) if last else None)
+
+
+@router.get("/actions/{action_id}", responses=problems(401, 403, 404, 422, 429, 503), operation_id="read_action")
+def read_action(request: Request, caller: Reader, action_id: UUID) -> ActionView:
+    """Look at one action."""
+    with resources_of(request).database.tenant(caller.org_id) as tx:
+        return _shown(_found(tx, action_id))
+
+
+@router.post(
+    "/actions",
+    status_code=status.HTTP_201_CREATED,
+    responses=problems(401, 403, 404, 408, 413, 415, 422, 429, 503),
+    operation_id="request_action",
+)
+def request_action(request: Request, response: Response, caller: Writer, document: JsonBody) -> ActionView:
+    """Ask for an action on a message. What is dangerous waits for a person's approval, as `approved_pending`."""
+    asked = read_body(ActionRequest, document)
+    action = _understood(asked.action)
+    resources = resources_of(request)
+    checked = DEFAULT_SAFETY.check_request(action)
+    origin = origin_of(request, str(caller.key_id), ActorType.API_KEY)
+    with resources.database.tenant(caller.org_id) as tx:
+        accounts.get(tx, asked.account_id)
+        _check_time(action, ledger.read_time(tx))
+        made = actions.request(
+            tx, asked.account_id, asked.message_id, checked, requested_by=f"{origin.actor_type}:{origin.actor_id}"
+        )
+        if checked.status is ActionStatus.QUEUED:
+            actions.release(tx, asked.account_id, [made], partial(_enqueue, resources, caller, origin))
+        view = _shown(_found(tx, made))
+    response.headers["Location"] = f"/v1/actions/{made}"
+    return view
+
+
+@router.post(
+    "/actions/{action_id}/undo",
+    status_code=status.HTTP_202_ACCEPTED,
+    responses=problems(401, 403, 404, 409, 422, 429, 503),
+    operation_id="undo_action",
+)
+def undo_action(request: Request, caller: Writer, action_id: UUID) -> UndoRequested:
+    """Take an action back, by a job. 409 when it cannot be taken back, or has been."""
+    resources = resources_of(request)
+    origin = origin_of(request, str(caller.key_id), ActorType.API_KEY)
+    with resources.database.tenant(caller.org_id) as tx:
+        found = _found(tx, action_id)
+        check_undoable(found.kind, found.state, found.undo_hint)
+        payload = UndoPayload(account_id=found.account_id, original_action_id=action_id)
+        (made,) = _enqueue(resources, caller, origin, tx, payload)
+    return UndoRequested(action_id=action_id, job_id=made.job_id, created=made.created)
+
+
+def _understood(document: object) -> RequestedAction:
+    """The action of a request; raises `Invalid` with the field as the request has it."""
+    try:
+        return parse_action(document)
+    except Invalid as refusal:
+        raise _inside(refusal) from None
+
+
+def _check_time(action: RequestedAction, now: datetime) -> None:
+    """Raise `Invalid` for a snooze that would never wake, or not within a year."""
+    if not isinstance(action, Snooze):
+        return
+    try:
+        action.wakes_at(now)
+    except Invalid as refusal:
+        raise _inside(refusal) from None
+
+
+def _inside(refusal: Invalid) -> Invalid:
+    return Invalid(f"action.{refusal.field}", refusal.reason.partition(": ")[2])
+
+
+def _enqueue(
+    resources: Resources, caller: Caller, origin: Origin, tx: Transaction, *payloads: Payload
+) -> tuple[Enqueued, ...]:
+    """Enqueue in the tenant's own transaction; the notification wakes the relay, which publishes."""
+    jobs = jobs_of(payloads, org_id=caller.org_id, origin=origin)
+    return tuple(ledger.enqueue(tx, jobs, publisher=False, hint_timeout=resources.hint_timeout))
+
+
+def _found(tx: Transaction, action_id: UUID) -> StoredAction:
+    found = actions.find(tx, action_id)
+    if found is None:
+        raise Gone(f"there is no action {action_id}")
+    return found
+
+
+def _shown(found: StoredAction) -> ActionView:
+    columns: dict[str, Any] = {name: getattr(found, name) for name in ActionView.model_fields}
+    return ActionView(**(columns | {name: redact(columns[name]) for name in MAY_CARRY_SECRETS}))

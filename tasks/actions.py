@@ -1,0 +1,326 @@
+"""The actions family: execute an action on a message, take one back, and bring a snoozed message back.
+
+How an action ends is written with the success of its job, or by the end-of-job hook `action_job_ended` when the job
+ends otherwise: no action stays executing (docs: actions.md#statuses).
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from domain.jobs.failures import Conflict, Gone, Invalid, Permanent
+from domain.jobs.job import Done, JsonObject, Outcome, Snooze
+from domain.jobs.queues import Queue
+from domain.mail.actions.action import Action, LabelWish
+from domain.mail.actions.kinds import ActionKind, Inverse
+from domain.mail.actions.label_actions import LabelAction
+from domain.mail.actions.requested_action import AutoReply, Delete, Forward, Restore, Trash
+from domain.mail.actions.snooze import Snooze as SnoozeAction
+from domain.mail.actions.status import ActionStatus
+from domain.mail.actions.undo_hint import UndoHint, applied, change_of, check_undoable, hint_for, plan_undo, read_hint
+from domain.mail.mailbox import INBOX
+from domain.mail.outgoing.send_orders import ActionContext, send_order
+from domain.mail.triage.automation import replies_allowed
+from domain.payloads.actions import ExecutePayload, UndoPayload, UnsnoozePayload
+from domain.payloads.outbound import SendPayload
+from engine.catalogue import job
+from engine.context import JobContext
+from providers.ports import Mailbox
+from storage.accounts import accounts, labels
+from storage.accounts.accounts import Account
+from storage.actions import actions, undos
+from storage.actions.actions import StoredAction
+from storage.mail import messages
+from storage.mail.messages import Message
+from storage.postgres.database import Transaction
+from tasks.mail import snoozing
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, open_mailbox
+from tasks.mail.message_change import DELETED, Change, MessageHandle, Move
+
+MOVES = {Inverse.TRASH: Move.TRASH, Inverse.RESTORE: Move.RESTORE}
+ON_END = "action_job_ended"
+LOOK_AGAIN_AFTER = timedelta(seconds=5)
+
+
+@job(
+    queue=Queue.CRITICAL,
+    deadline=timedelta(minutes=3),
+    providers=("gmail",),
+    on_end=ON_END,
+    audits=MAILBOX_AUDITS,
+)
+def execute(ctx: JobContext, payload: ExecutePayload) -> Outcome:
+    """Execute an action that goes ahead, and keep how it is taken back."""
+    case = _take_up(ctx, payload)
+    action = _understood(case.stored)
+    if isinstance(action, Forward | AutoReply):
+        return _hand_to_outbound(ctx, case, action)
+    with open_mailbox(ctx, case.account) as mailbox:
+        if isinstance(action, SnoozeAction):
+            return _snooze(ctx, mailbox, case, action)
+        return _change(ctx, mailbox, case, action)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An action that this job has taken up, its message, and what an earlier attempt kept."""
+
+    account: Account
+    stored: StoredAction
+    message: Message
+    kept: UndoHint | None
+    """The labels from before the first attempt that came to the mailbox."""
+    renamed: dict[str, str | None]
+    """For labels that the action names: the id that stands for it now, None for one that was deleted."""
+
+    @property
+    def key(self) -> str:
+        """The key of the action's effect."""
+        return f"action:{self.stored.action_id}"
+
+    def before(self, now: frozenset[str]) -> frozenset[str]:
+        """The message's labels from before the action, when it carries `now`."""
+        kept = self.kept.labels_before if self.kept else None
+        return now if kept is None else frozenset(kept)
+
+
+def _take_up(ctx: JobContext, payload: ExecutePayload) -> Case:
+    here = payload.account_id
+    with ctx.tx() as tx:
+        account = accounts.get(tx, here)
+        stored = actions.get(tx, here, payload.action_id)
+        if stored.kind is ActionKind.UNDO:
+            raise Conflict("action_id: an undo is executed by actions.undo", code="action.not_ready")
+        if not actions.begin(tx, stored.action_id, ctx.job.job_id):
+            raise Conflict(f"action_id: the action is {stored.state} and cannot be executed", code="action.not_ready")
+        named = [one for one in (stored.parameters.get("label_id"),) if isinstance(one, str)]
+        renamed = labels.translate(tx, here, named)
+        message = _message(tx, here, stored.message_id)
+    if message is None:
+        raise Gone(DELETED, code="action.message_gone")
+    kept = None if stored.undo_hint is None else read_hint(stored.undo_hint)
+    return Case(account, stored, message, kept, renamed)
+
+
+def _message(tx: Transaction, account_id: UUID, message_id: str) -> Message | None:
+    try:
+        return messages.get(tx, account_id, message_id)
+    except Gone:
+        return None
+
+
+def _understood(stored: StoredAction) -> Action:
+    """The action as its class. What nobody can read is no fault of the job's payload, and needs no dead letter."""
+    try:
+        return stored.action
+    except Invalid as refusal:
+        raise Permanent(f"parameters.{refusal.reason}", code="action.invalid") from None
+
+
+def _change(ctx: JobContext, mailbox: Mailbox, case: Case, action: Action) -> Outcome:
+    change = _planned(case, action)
+    message = MessageHandle(ctx, mailbox, case.account, case.message.message_id)
+    # An earlier attempt may have deleted the message: then there are no labels to look at.
+    may_be_deleted = case.kept is not None and change.move is Move.DELETE
+    now = case.before(frozenset()) if may_be_deleted else message.labels()
+    before = case.before(now)
+
+    def intend(tx: Transaction) -> None:
+        actions.keep_hint(tx, case.stored.action_id, ctx.job.job_id, hint_for(action, before, before))
+
+    changed = message.carry_out(change, now, key=case.key, intend=intend)
+    after = applied(before, change_of(before, change.labels)) if change.move is None else changed.after
+    hint = hint_for(action, before, after)
+
+    def write(tx: Transaction) -> None:
+        changed.finish(tx)
+        actions.finish(tx, case.stored.action_id, ctx.job.job_id, hint)
+
+    return Done({"action": str(action.kind), "inverse": str(hint.inverse_action)}, writes=write)
+
+
+def _planned(case: Case, action: Action) -> Change:
+    match action:
+        case Trash():
+            return Change(Move.TRASH)
+        case Restore():
+            return Change(Move.RESTORE)
+        case Delete():
+            return Change(Move.DELETE)
+        case LabelAction():
+            return Change(labels=_live(action.wish, case.renamed))
+    raise TypeError(f"nobody executes {action.kind}")
+
+
+def _live(wish: LabelWish, renamed: dict[str, str | None]) -> LabelWish:
+    """The wish with the ids that the labels have now; raises `Permanent` for a label that was deleted."""
+
+    def live(label_id: str) -> str:
+        now = renamed.get(label_id, label_id)
+        if now is None:
+            raise Permanent(f"label_id: label {label_id} was deleted from the mailbox", code="action.label_gone")
+        return now
+
+    return LabelWish(frozenset(map(live, wish.add)), frozenset(map(live, wish.remove)))
+
+
+def _snooze(ctx: JobContext, mailbox: Mailbox, case: Case, action: SnoozeAction) -> Outcome:
+    """Take the message out of the inbox; the job that brings it back is enqueued before.
+
+    Whatever becomes of this job, the message comes back.
+    """
+    until = snoozing.wakes_at(action, case.kept, ctx.now())
+    message = MessageHandle(ctx, mailbox, case.account, case.message.message_id)
+    now = message.labels()
+    label = snoozing.label(ctx, mailbox, case.account)
+    before = case.before(now)
+    wish = LabelWish(frozenset({label.label_id}), frozenset({INBOX}))
+    hint = hint_for(action, before, applied(before, change_of(before, wish))).model_copy(
+        update={"snooze_until": until, "snooze_label": label.name, "snooze_label_id": label.label_id}
+    )
+    wake = UnsnoozePayload(
+        account_id=case.account.account_id,
+        message_id=case.message.message_id,
+        action_id=case.stored.action_id,
+        snooze_label_id=label.label_id,
+    )
+    ordered: list[UndoHint] = []
+
+    def intend(tx: Transaction) -> None:
+        (made,) = ctx.enqueue(tx, wake, run_at=until)
+        ordered[:] = [snoozing.with_wake(hint, made.job_id)]
+        actions.keep_hint(tx, case.stored.action_id, ctx.job.job_id, ordered[0])
+
+    changed = message.carry_out(Change(labels=wish), now, key=case.key, intend=intend)
+
+    def write(tx: Transaction) -> None:
+        changed.finish(tx)
+        actions.finish(tx, case.stored.action_id, ctx.job.job_id, ordered[0])
+
+    return Done({"action": str(action.kind), "until": until.isoformat()}, writes=write)
+
+
+def _hand_to_outbound(ctx: JobContext, case: Case, action: Forward | AutoReply) -> Outcome:
+    """Leave the sending, and the action with it, to `outbound.send`."""
+    mail = _mail(case, action)
+
+    def write(tx: Transaction) -> None:
+        (made,) = ctx.enqueue(tx, mail)
+        if not made.created:
+            raise Permanent(
+                f"job {made.job_id} has the mail of this action already: retry that one", code="action.sent_before"
+            )
+        actions.hand_over(tx, case.stored.action_id, ctx.job.job_id, to_job=made.job_id)
+
+    return Done({"action": str(action.kind), "handed_to": SendPayload.declaration.job_type}, writes=write)
+
+
+def _mail(case: Case, action: Forward | AutoReply) -> SendPayload:
+    message = case.message
+    automation = message.automation
+    if isinstance(action, AutoReply) and automation is not None and not replies_allowed(automation):
+        raise Permanent("automated mail is not answered: the answer could be answered", code="action.automated_mail")
+    about = ActionContext(
+        case.account.account_id, case.stored.action_id, message.message_id, message.thread_id, message.parsed
+    )
+    return send_order(action, about, case.account.addresses)
+
+
+@job(
+    queue=Queue.CRITICAL,
+    deadline=timedelta(minutes=3),
+    providers=("gmail",),
+    on_end=ON_END,
+    audits=MAILBOX_AUDITS,
+)
+def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
+    """Take a done action back: restore the labels from before it."""
+    undoing = _begin_undo(ctx, payload)
+    original, hint = undoing.original, undoing.hint
+    with open_mailbox(ctx, undoing.account) as mailbox:
+        message = MessageHandle(ctx, mailbox, undoing.account, original.message_id)
+        now = message.labels()
+        plan = plan_undo(hint, now)
+        change = Change(MOVES.get(plan.move) if plan.move else None, undoing.live(plan.labels))
+        changed = message.carry_out(change, now, key=f"undo:{undoing.undo_id}")
+    output: JsonObject = {"undone": str(hint.action), "undo_action_id": str(undoing.undo_id)}
+
+    def write(tx: Transaction) -> None:
+        wake = hint.inverse_parameters.cancel_unsnooze_job_id
+        if wake is not None:
+            # Before the message: in that order the waking job locks them, too.
+            output["unsnooze"] = str(undos.cancel_wake(tx, ctx.job, wake))
+        changed.finish(tx)
+        undos.finish(tx, original.action_id, undoing.undo_id, ctx.job.job_id)
+
+    return Done(output, writes=write)
+
+
+@dataclass(frozen=True, slots=True)
+class Undoing:
+    """An undo that this job has begun, or goes on with."""
+
+    account: Account
+    original: StoredAction
+    hint: UndoHint
+    undo_id: UUID
+    renamed: dict[str, str | None]
+
+    def live(self, wish: LabelWish) -> LabelWish:
+        """The wish with the ids that the labels have now; a deleted label need not be taken off."""
+        gone = {label_id for label_id, now in self.renamed.items() if now is None}
+        return _live(LabelWish(wish.add, wish.remove - gone), self.renamed)
+
+
+def _begin_undo(ctx: JobContext, payload: UndoPayload) -> Undoing:
+    here = payload.account_id
+    asked_by = f"{ctx.job.origin.actor_type}:{ctx.job.origin.actor_id}"
+    with ctx.tx() as tx:
+        account = accounts.get(tx, here)
+        original = actions.get(tx, here, payload.original_action_id)
+        try:
+            hint = check_undoable(original.kind, original.state, original.undo_hint)
+        except Invalid as refusal:
+            raise Permanent(f"undo_hint.{refusal.reason}", code="action.not_undoable") from None
+        begun = undos.begin(tx, here, original.action_id, ctx.job.job_id, requested_by=asked_by)
+        # A retry goes on with its own, and what has failed may be tried again; somebody else's is theirs.
+        if not begun.created and not actions.begin(tx, begun.undo_id, ctx.job.job_id):
+            other = actions.get(tx, here, begun.undo_id)
+            raise Conflict(f"action {other.action_id} undoes it, and is {other.state}", code="action.not_undoable")
+        named = (*hint.inverse_parameters.add_labels, *hint.inverse_parameters.remove_labels)
+        return Undoing(account, original, hint, begun.undo_id, labels.translate(tx, here, named))
+
+
+@job(
+    queue=Queue.DEFAULT,
+    deadline=timedelta(minutes=3),
+    providers=("gmail",),
+    audits=MAILBOX_AUDITS,
+)
+def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
+    """Bring a snoozed message back to the inbox; one that was deleted needs nothing more."""
+    here = payload.account_id
+    with ctx.tx() as tx:
+        account = accounts.get(tx, here)
+        snoozed = actions.get(tx, here, payload.action_id)
+        others = actions.of_message(tx, here, payload.message_id)
+        label_id = payload.snooze_label_id or snoozing.known_label(tx, account)
+        renamed = labels.translate(tx, here, [label_id] if label_id else [])
+    if snoozed.state is ActionStatus.EXECUTING:
+        return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "the snooze is still being carried out")
+    reason = snoozing.why_not_wake(snoozed, others, ctx.now())
+    if reason is not None:
+        return Done({"restored": False, "why": reason})
+    live = renamed.get(label_id, label_id) if label_id else None
+    wish = LabelWish(frozenset({INBOX}), frozenset({live}) if live else frozenset())
+    try:
+        with open_mailbox(ctx, account) as mailbox:
+            message = MessageHandle(ctx, mailbox, account, payload.message_id)
+            now = message.labels()
+            if snoozed.state is not ActionStatus.DONE and live not in now:
+                return Done({"restored": False, "why": f"the snooze is {snoozed.state} and did not happen"})
+            # By job: a job that is done again brings the message back again.
+            changed = message.carry_out(Change(labels=wish), now, key=f"unsnooze:{ctx.job.job_id}")
+    except Gone:
+        return Done({"restored": False, "why": "the message was deleted"})
+    return Done({"restored": True}, writes=changed.finish)

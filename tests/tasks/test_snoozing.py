@@ -1,0 +1,238 @@
+"""A snoozed message leaves the inbox and comes back, whatever happens to the jobs in between."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from domain.jobs.job import Origin
+from domain.mail.actions.requested_action import RequestedAction
+from domain.mail.actions.snooze import Snooze
+from domain.mail.actions.status import ActionStatus
+from sandbox.emulator.control import MessagePlace
+from storage.accounts import accounts
+from storage.actions.actions import StoredAction
+from storage.ledger import ledger
+from tests.doubles.mail_actions import ask, do, labels, look, stored_labels, stored_letter, undo
+from tests.doubles.mail_environment import MailEnvironment
+from tests.tasks.test_actions import delete_label
+
+TWO_HOURS: RequestedAction = Snooze(amount=2, units="hours")
+
+
+def hint_of(action: StoredAction) -> dict[str, Any]:
+    assert action.undo_hint is not None, action.error
+    return action.undo_hint
+
+
+def wake_job(env: MailEnvironment, action: StoredAction) -> dict[str, Any]:
+    return env.job(UUID(hint_of(action)["unsnooze_job_id"]))
+
+
+def names(env: MailEnvironment, place: MessagePlace) -> set[str]:
+    """The names of the labels that the message carries."""
+    return env.mailbox.state().label_names(place.message_id)
+
+
+def wake(env: MailEnvironment) -> list[tuple[str, str]]:
+    """Let time pass until nothing is snoozed."""
+    return env.drain(only="actions.unsnooze")
+
+
+def settle(env: MailEnvironment, **changes: str) -> None:
+    with env.process.database.ledger() as tx:
+        accounts.save_settings(tx, env.account.account_id, changes)
+
+
+def test_a_snoozed_message_comes_back(env: MailEnvironment) -> None:
+    place = stored_letter(env)
+    began = env.process.clock()
+    done = do(env, place, TWO_HOURS)
+    assert done.state is ActionStatus.DONE, done.error
+    assert names(env, place) == {"UNREAD", "Postroom/Snoozed"}
+    kept, job = hint_of(done), wake_job(env, done)
+    assert kept["snooze_label"] == "Postroom/Snoozed"
+    assert {kept["snooze_label_id"], "UNREAD"} == labels(env, place)
+    until = datetime.fromisoformat(kept["snooze_until"])
+    assert timedelta(0) <= until - began - timedelta(hours=2) < timedelta(minutes=1)
+    assert (job["job_type"], datetime.fromisoformat(job["run_at"])) == ("actions.unsnooze", until)
+    assert job["payload"] == {
+        "account_id": str(env.account.account_id),
+        "message_id": place.message_id,
+        "action_id": str(done.action_id),
+        "snooze_label_id": kept["snooze_label_id"],
+    }
+    assert wake(env) == [("actions.unsnooze", "succeeded")]
+    assert labels(env, place) == stored_labels(env, place) == {"INBOX", "UNREAD"}
+    assert [job for job, _ in env.sync()] == ["gmail.sync"], "our own writes are no news"
+
+
+def test_a_message_may_sleep_for_a_year(env: MailEnvironment) -> None:
+    place = stored_letter(env)
+    until = env.process.clock() + timedelta(days=365)
+    done = do(env, place, Snooze(until=until))
+    assert done.state is ActionStatus.DONE
+    assert datetime.fromisoformat(wake_job(env, done)["run_at"]) == until
+    guards = "select count(*) from idempotency_keys where job_id = %s and expires_at > %s"
+    assert env.count(guards, hint_of(done)["unsnooze_job_id"], until) == 1, "the guard lives as long as its job"
+
+
+@pytest.mark.parametrize(
+    ("until", "field"),
+    [(datetime(2020, 1, 1, tzinfo=UTC), "until"), (datetime(2090, 1, 1, tzinfo=UTC), "until")],
+    ids=["past", "far"],
+)
+def test_a_snooze_that_is_no_use_is_refused_by_its_field(env: MailEnvironment, until: datetime, field: str) -> None:
+    place = stored_letter(env)
+    done = do(env, place, Snooze(until=until))
+    assert done.state is ActionStatus.FAILED
+    assert done.error is not None
+    assert done.error["reason"].startswith(f"parameters.{field}: ")
+    assert labels(env, place) == {"INBOX", "UNREAD"}
+    assert env.count("select count(*) from jobs where job_type = 'actions.unsnooze'") == 0
+
+
+def test_the_label_is_the_one_that_the_owner_names(env: MailEnvironment) -> None:
+    settle(env, snooze_label="Later/Asleep")
+    place = stored_letter(env)
+    done = do(env, place, TWO_HOURS)
+    assert names(env, place) == {"UNREAD", "Later/Asleep"}
+    assert hint_of(done)["snooze_label"] == "Later/Asleep"
+    settle(env, snooze_label="Elsewhere")
+    wake(env)
+    assert names(env, place) == {"UNREAD", "INBOX"}, "the label is the payload's, whatever the settings say now"
+
+
+def test_without_a_label_in_the_payload_the_settings_name_it(env: MailEnvironment) -> None:
+    place = stored_letter(env)
+    done = do(env, place, TWO_HOURS)
+    payload = {"message_id": place.message_id, "action_id": str(done.action_id)}
+    env.database.execute("delete from idempotency_keys where job_id = %s", (hint_of(done)["unsnooze_job_id"],))
+    env.database.execute("delete from jobs where id = %s", (hint_of(done)["unsnooze_job_id"],))
+    assert env.run(env.enqueue("actions.unsnooze", payload)) == "succeeded"
+    assert names(env, place) == {"UNREAD", "INBOX"}
+
+
+def test_what_was_deleted_need_not_come_back(env: MailEnvironment) -> None:
+    place = stored_letter(env)
+    done = do(env, place, TWO_HOURS)
+    env.mailbox.delete_message(place.message_id)
+    assert wake(env) == [("actions.unsnooze", "succeeded")]
+    assert wake_job(env, done)["output"] == {"restored": False, "why": "the message was deleted"}
+
+
+def test_a_label_that_is_gone_is_no_obstacle(env: MailEnvironment) -> None:
+    place = stored_letter(env)
+    done = do(env, place, TWO_HOURS)
+    delete_label(env, hint_of(done)["snooze_label_id"])
+    ends = wake(env)
+    assert ends[-1] == ("actions.unsnooze", "succeeded")
+    assert labels(env, place) == {"INBOX", "UNREAD"}
+
+
+def test_a_label_that_its_person_took_off_is_no_obstacle(env: MailEnvironment) -> None:
+    place = stored_letter(env)
+    done = do(env, place, TWO_HOURS)
+    env.mailbox.label_message(place.message_id, remove=(hint_of(done)["snooze_label_id"],))
+    wake(env)
+    assert labels(env, place) == {"INBOX", "UNREAD"}
+
+
+def test_waking_too_fast_is_tried_again(env: MailEnvironment) -> None:
+    place = stored_letter(env)
+    do(env, place, TWO_HOURS)
+    env.fail("messages.modify", status=429)
+    wake(env)
+    env.database.execute("delete from gates")
+    wake(env)
+    assert labels(env, place) == {"INBOX", "UNREAD"}
+
+
+def test_a_message_comes_back_though_the_snooze_failed_half_way(env: MailEnvironment) -> None:
+    """The call has its effect and loses its answer, and Gmail is away for all attempts that follow."""
+    place = stored_letter(env)
+    env.fail("messages.modify", drop="after")
+    env.fail("messages.get", status=503, skip=1, times=None)
+    done = do(env, place, TWO_HOURS)
+    assert done.state is ActionStatus.FAILED
+    assert "INBOX" not in labels(env, place)
+    env.gmail.clear_faults()
+    wake(env)
+    assert labels(env, place) == {"INBOX", "UNREAD"}
+
+
+def test_what_was_never_snoozed_is_not_brought_back(env: MailEnvironment) -> None:
+    place = stored_letter(env)
+    env.fail("messages.modify", status=503, times=5)
+    done = do(env, place, TWO_HOURS)
+    assert done.state is ActionStatus.FAILED
+    env.gmail.clear_faults()
+    env.mailbox.archive(place.thread_id)
+    wake(env)
+    assert labels(env, place) == {"UNREAD"}, "its person has archived it since"
+
+
+def test_the_later_snooze_counts(env: MailEnvironment) -> None:
+    place = stored_letter(env)
+    first = do(env, place, TWO_HOURS)
+    second = do(env, place, Snooze(amount=3, units="days"))
+    assert env.run(UUID(hint_of(first)["unsnooze_job_id"])) == "not_claimed", "it is not due"
+    env.database.execute("update jobs set run_at = now() where id = %s", (hint_of(first)["unsnooze_job_id"],))
+    assert env.run(UUID(hint_of(first)["unsnooze_job_id"])) == "succeeded"
+    assert "INBOX" not in labels(env, place)
+    assert "snoozed again" in wake_job(env, first)["output"]["why"]
+    wake(env)
+    assert labels(env, place) == {"INBOX", "UNREAD"}
+    assert wake_job(env, second)["output"] == {"restored": True}
+
+
+def undone_output(env: MailEnvironment, place: MessagePlace, action: StoredAction) -> str:
+    """Undo a snooze; what became of the job that would have woken the message."""
+    job_id = undo(env, action.action_id)
+    assert env.job(job_id)["state"] == "succeeded", env.job(job_id)["error"]
+    assert labels(env, place) == {"INBOX", "UNREAD"}
+    assert look(env, action.action_id).state is ActionStatus.UNDONE
+    return str(env.job(job_id)["output"]["unsnooze"])
+
+
+def test_undo_cancels_the_job_that_would_wake_the_message(env: MailEnvironment) -> None:
+    place = stored_letter(env)
+    done = do(env, place, TWO_HOURS)
+    assert undone_output(env, place, done) == "canceled"
+    job = wake_job(env, done)
+    assert (job["state"], job["cancel_reason"]) == ("canceled", "the snooze was undone")
+    assert wake(env) == []
+
+
+def test_undo_goes_on_when_the_message_is_awake_already(env: MailEnvironment) -> None:
+    place = stored_letter(env)
+    done = do(env, place, TWO_HOURS)
+    wake(env)
+    assert undone_output(env, place, done) == "ran"
+
+
+def test_undo_goes_on_when_the_job_is_past_its_retention(env: MailEnvironment) -> None:
+    place = stored_letter(env)
+    done = do(env, place, TWO_HOURS)
+    job_id = hint_of(done)["unsnooze_job_id"]
+    env.database.execute("delete from idempotency_keys where job_id = %s", (job_id,))
+    env.database.execute("delete from jobs where id = %s", (job_id,))
+    assert undone_output(env, place, done) == "gone"
+
+
+def test_undo_goes_on_when_the_job_was_canceled_by_an_operator(env: MailEnvironment) -> None:
+    place = stored_letter(env)
+    done = do(env, place, TWO_HOURS)
+    with env.process.database.ledger() as tx:
+        ledger.cancel(tx, [UUID(hint_of(done)["unsnooze_job_id"])], "enough", by=Origin())
+    assert undone_output(env, place, done) == "ran"
+
+
+def test_a_message_that_is_still_being_snoozed_waits(env: MailEnvironment) -> None:
+    place = stored_letter(env)
+    made = ask(env, place, TWO_HOURS)
+    env.database.execute("update actions set state = 'executing', started_at = now() where id = %s", (made,))
+    job_id = env.enqueue("actions.unsnooze", {"message_id": place.message_id, "action_id": str(made)})
+    assert env.run(job_id) == "queued"
+    assert labels(env, place) == {"INBOX", "UNREAD"}
