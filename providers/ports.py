@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 from uuid import UUID
 
 from domain.mail.mailbox import (
+    AttachmentPart,
     Draft,
     HistoryPage,
     MailboxLabel,
@@ -17,6 +18,7 @@ from domain.mail.mailbox import (
     MessagePage,
     Profile,
     RawMessage,
+    SenderAddress,
     ThreadFacts,
     Watch,
 )
@@ -50,6 +52,18 @@ class Mailbox(Protocol):
 
     def message_facts(self, message_id: str) -> MessageFacts:
         """Labels and headers of a message."""
+        ...
+
+    def attachments(self, message_id: str) -> tuple[AttachmentPart, ...]:
+        """The files of a message; their ids are good for fetching them now, and change with each listing."""
+        ...
+
+    def attachment(self, message_id: str, part: AttachmentPart) -> bytes:
+        """The content of a file that was listed."""
+        ...
+
+    def send_as(self) -> tuple[SenderAddress, ...]:
+        """The addresses that the account may write from: its own, and the aliases with their verification."""
         ...
 
     def thread(self, thread_id: str) -> ThreadFacts:

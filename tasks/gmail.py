@@ -16,6 +16,7 @@ from engine.catalogue import job
 from engine.context import JobContext
 from storage.accounts import accounts, labels
 from storage.accounts.accounts import Account
+from storage.postgres.database import Transaction
 from tasks.mail import mailbox_labels, mailbox_sync, message_intake
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, open_mailbox
 
@@ -128,7 +129,10 @@ def _has_some_of_ours(ctx: JobContext, account: Account, listed: Sequence[Mailbo
     audits=MAILBOX_AUDITS,
 )
 def renew_watch(ctx: JobContext, payload: RenewWatchPayload) -> Outcome:
-    """Renew Gmail's push watch, which lapses after seven days. The cursor stays as it is."""
+    """Renew Gmail's push watch, which lapses after seven days, and store the account's own addresses.
+
+    The cursor stays as it is.
+    """
     topic = ctx.settings.pubsub_topic
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
@@ -139,7 +143,10 @@ def renew_watch(ctx: JobContext, payload: RenewWatchPayload) -> Outcome:
             # Gmail allows one push client per developer, so stop the old one first (docs: gmail-push.md#watch).
             mailbox.stop_watch()
             watch = mailbox.watch(topic)
-    return Done(
-        {"expires_at": watch.expires_at.isoformat(), "syncing": account.history_id is not None},
-        writes=lambda tx: accounts.record_watch(tx, payload.account_id, expires_at=watch.expires_at),
-    )
+        own = mailbox.send_as()
+
+    def write(tx: Transaction) -> None:
+        accounts.record_watch(tx, payload.account_id, expires_at=watch.expires_at)
+        accounts.save_own_addresses(tx, payload.account_id, sorted(one.address for one in own if one.is_verified))
+
+    return Done({"expires_at": watch.expires_at.isoformat(), "syncing": account.history_id is not None}, writes=write)

@@ -1,19 +1,225 @@
-"""The outbound family: mail that leaves, sent once."""
+"""The outbound family: mail that leaves, sent once (docs: sending.md#once).
 
+The draft protocol: the draft is made and found again by its token, then sent and found again by its id.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
-from domain.jobs.failures import Permanent
-from domain.jobs.job import Outcome
+from domain.jobs.failures import Conflict, Forbidden, Gone, Permanent, Throttled, Transient
+from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import STANDARD
+from domain.mail.actions.undo_hint import irreversible
+from domain.mail.mailbox import Draft
+from domain.mail.outgoing.automatic_answers import ONE_ANSWER_PER, addresses_of, kind_of
+from domain.mail.outgoing.composing import choose_sender, compose
+from domain.mail.outgoing.outgoing_mail import message_bytes
 from domain.payloads.outbound import SendPayload
 from engine.catalogue import job
 from engine.context import JobContext
-from tasks.mail.mailbox_session import MAILBOX_AUDITS
+from engine.effects import EffectGuard
+from providers.ports import Mailbox
+from storage.accounts import accounts
+from storage.actions import actions
+from storage.outgoing import outgoing_mails
+from storage.outgoing.outgoing_mails import MailRecord, Plan
+from storage.postgres.database import Transaction
+from tasks.mail import machine_drafts, outgoing_case, outgoing_drafts, outgoing_files
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, open_mailbox
+from tasks.mail.outgoing_case import Case
+
+SENDING_LIMIT = "gmail.sendingLimit"
+READ_BACK_FOR = timedelta(minutes=2)
+"""How long the Message-ID of a sent mail is asked for; without it only the next reply's headers are poorer."""
+LOOK_AGAIN_AFTER = timedelta(seconds=3)
 
 
-@job(queue=Queue.CRITICAL, retry=STANDARD, deadline=timedelta(minutes=5), providers=("gmail",), audits=MAILBOX_AUDITS)
+@job(
+    queue=Queue.CRITICAL,
+    retry=STANDARD,
+    deadline=timedelta(minutes=5),
+    providers=("gmail",),
+    on_end="action_job_ended",
+    audits=MAILBOX_AUDITS,
+)
 def send(ctx: JobContext, payload: SendPayload) -> Outcome:
-    """Send one mail of an action, once."""
-    ctx.log.error("not_built", action_id=str(payload.action_id))
-    raise Permanent(f"this version does not send a {payload.message_type} yet", code="outbound.not_built")
+    """Send one mail of an action, once: a reply, a forward or a new mail."""
+    case = outgoing_case.read(ctx, payload)
+    if not isinstance(case, Case):
+        return case
+    with open_mailbox(ctx, case.account) as mailbox:
+        if case.mail is not None and case.mail.sent_message_id is not None:
+            return _finish(ctx, mailbox, case, case.mail.sent_message_id)
+        try:
+            return _finish(ctx, mailbox, case, _leave(ctx, mailbox, case))
+        except Throttled as limit:
+            if limit.code != SENDING_LIMIT:
+                raise
+            return _wait_for_limit(ctx, case, limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A mail that can be handed over: its bytes, and what is written down before."""
+
+    raw: bytes
+    plan: Plan
+    own_addresses: tuple[str, ...]
+
+
+def _leave(ctx: JobContext, mailbox: Mailbox, case: Case) -> str:
+    """Make the draft and send it; returns the id of the sent mail, from this or an earlier attempt."""
+    if case.mail is not None and case.mail.draft is not None:
+        with ctx.tx() as tx:
+            sending = ctx.begin_effect(tx, _send_key(case))
+        return _send(ctx, mailbox, case, case.mail, case.mail.draft, sending)
+    prepared = _prepare(ctx, mailbox, case)
+    with ctx.tx() as tx:
+        making = _begin_draft(ctx, tx, case, prepared)
+    mail = MailRecord(
+        action_id=case.order.action_id,
+        token=prepared.plan.token,
+        message_type=prepared.plan.message_type,
+        automatic=prepared.plan.automatic,
+        history_id=prepared.plan.history_id,
+    )
+    made = making.carry_out(
+        lambda: machine_drafts.described(mailbox.create_draft(prepared.raw, thread_id=case.thread_id)),
+        find=lambda: outgoing_drafts.find_draft(mailbox, mail, case.thread_id),
+    )
+    if "sent" in made:
+        # A person has sent the draft whose record was lost.
+        making.record_with(ctx.tx, partial(_store_sent, ctx, case, made))
+        return str(made["sent"])
+    draft = Draft(made["draft_id"], made["message_id"], made["thread_id"])
+    sending = making.record_with(ctx.tx, partial(_begin_sending, ctx, case, draft))
+    return _send(ctx, mailbox, case, mail, draft, sending)
+
+
+def _prepare(ctx: JobContext, mailbox: Mailbox, case: Case) -> Prepared:
+    """Fetch what goes with the mail, and write it; the same token as an earlier attempt's, whose draft may be there."""
+    own = mailbox.send_as()
+    original = None if case.original is None else case.original.parsed
+    files = outgoing_files.of_order(case.order)
+    if case.order.message_type == "forward" and case.original is not None:
+        files += outgoing_files.of_original(ctx, mailbox, case.original.message_id)
+    plan = Plan(
+        token=case.mail.token if case.mail else secrets.token_urlsafe(18),
+        message_type=case.order.message_type,
+        automatic=case.automatic,
+        history_id=case.mail.history_id if case.mail else mailbox.profile().history_id,
+    )
+    mail = compose(
+        case.order,
+        original,
+        sender=choose_sender(own, case.account.email, original),
+        token=plan.token,
+        date=ctx.now(),
+        files=files,
+        automatic=kind_of(case.order) if case.automatic else None,
+    )
+    addresses = tuple(sorted(one.address for one in own if one.is_verified))
+    return Prepared(message_bytes(mail), plan, addresses)
+
+
+def _begin_draft(ctx: JobContext, tx: Transaction, case: Case, prepared: Prepared) -> EffectGuard:
+    """Write down the mail, its automatic answers and the intent of its draft, together."""
+    here, action_id = case.here, case.order.action_id
+    if outgoing_mails.plan(tx, here, action_id, prepared.plan) != prepared.plan.token:
+        raise Transient("another job has begun the mail of this action", code="outbound.begun")
+    if frozenset(prepared.own_addresses) != frozenset(case.account.own_addresses):
+        accounts.save_own_addresses(tx, here, prepared.own_addresses)
+    if case.automatic and case.order.message_type == "reply":
+        lately = outgoing_mails.reserve_answers(tx, here, action_id, addresses_of(case.order), every=ONE_ANSWER_PER)
+        if lately:
+            days = ONE_ANSWER_PER.days
+            raise Forbidden(
+                f"no automatic answer: {len(lately)} of its recipients got one in the last {days} days",
+                code="outbound.answered_lately",
+            )
+    return ctx.begin_effect(tx, f"outbound.draft:{action_id}")
+
+
+def _begin_sending(ctx: JobContext, case: Case, draft: Draft, tx: Transaction) -> EffectGuard:
+    outgoing_mails.record_draft(tx, case.here, case.order.action_id, draft)
+    return ctx.begin_effect(tx, _send_key(case))
+
+
+def _send(ctx: JobContext, mailbox: Mailbox, case: Case, mail: MailRecord, draft: Draft, sending: EffectGuard) -> str:
+    try:
+        left = sending.carry_out(_sent_by(mailbox, draft), find=lambda: outgoing_drafts.find_sent(mailbox, mail, draft))
+    except Gone as gone:
+        reason = "the draft was discarded before it was sent"
+        raise Permanent(f"{reason} ({gone.reason})", code="outbound.draft_discarded") from gone
+    except Permanent:
+        _discard(ctx, mailbox, draft)
+        raise
+    sending.record_with(ctx.tx, partial(_store_sent, ctx, case, left))
+    return str(left["sent"])
+
+
+def _sent_by(mailbox: Mailbox, draft: Draft) -> Callable[[], JsonObject]:
+    def call() -> JsonObject:
+        facts = mailbox.send_draft(draft.draft_id)
+        return outgoing_drafts.sent(facts.message_id, facts.thread_id)
+
+    return call
+
+
+def _discard(ctx: JobContext, mailbox: Mailbox, draft: Draft) -> None:
+    """Take back a draft that Gmail refuses to send, unless a person has worked on it, which gave it another message."""
+    try:
+        now = mailbox.draft(draft.draft_id)
+    except Gone:
+        return
+    if now.is_draft and now.message_id == draft.message_id:
+        machine_drafts.delete(ctx, mailbox, draft.draft_id)
+
+
+def _store_sent(ctx: JobContext, case: Case, left: JsonObject, tx: Transaction) -> None:
+    """The mail has left: so it stands in the ledger from here on, however the job ends."""
+    here, action_id = case.here, case.order.action_id
+    outgoing_mails.record_sent(tx, here, action_id, message_id=left["sent"], thread_id=left["thread_id"])
+    hint = irreversible(case.action.kind, sent_message_id=left["sent"])
+    try:
+        actions.finish(tx, action_id, ctx.job.job_id, hint, sent_message_id=left["sent"])
+    except Conflict:
+        # Written before, when the answer to the commit was lost, or taken away; that the mail has left stands above.
+        ctx.log.warning("sent_for_another", action_id=str(action_id), sent_message_id=left["sent"])
+
+
+def _finish(ctx: JobContext, mailbox: Mailbox, case: Case, sent_message_id: str) -> Outcome:
+    """Read back the Message-ID that Gmail gave the mail, which the next reply names (docs: gmail.md#message-id)."""
+    output: JsonObject = {"sent_message_id": sent_message_id, "automatic": case.automatic}
+    try:
+        given = mailbox.message_facts(sent_message_id).headers.get("message-id", "").strip()
+    except (Gone, Transient) as failure:
+        left_at = case.mail.sent_at if case.mail else None
+        if left_at is None or ctx.now() - left_at < READ_BACK_FOR:
+            return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "the sent mail cannot be read back yet")
+        ctx.log.warning("message_id_unread", sent_message_id=sent_message_id, code=failure.code)
+        given = ""
+    if not given:
+        return Done(output)
+
+    def write(tx: Transaction) -> None:
+        outgoing_mails.record_message_id(tx, case.here, case.order.action_id, given)
+
+    return Done(output | {"rfc_message_id": given}, writes=write)
+
+
+def _wait_for_limit(ctx: JobContext, case: Case, limit: Throttled) -> Outcome:
+    """Let the account send nothing until the time that Gmail gave; it is read on meanwhile."""
+    until = ctx.now() + limit.retry_after
+    with ctx.tx() as tx:
+        outgoing_mails.pause_sending(tx, case.here, until)
+    ctx.log.warning("sending_limit", account_id=str(case.here), until=until.isoformat())
+    return Snooze(until, "the mailbox has sent as much as Gmail allows for now")
+
+
+def _send_key(case: Case) -> str:
+    return f"outbound.send:{case.order.action_id}"

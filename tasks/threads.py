@@ -100,7 +100,8 @@ def _show(ctx: JobContext, thread: ThreadHandle, payload: CleanupPayload, plan: 
 def _sent_since(mailbox: Mailbox, email: Email, thread_id: str) -> MessageFacts | None:
     """The message that the person sent in a thread after the draft was made, by id and never by search.
 
-    The one that carries the draft's token if there is one; a mailer may have lost the token.
+    The one that carries the draft's token if there is one; a mailer may have lost the token. A mail that we sent for an
+    action carries another token: it says nothing about the draft.
     """
     try:
         thread = mailbox.thread(thread_id)
@@ -109,7 +110,7 @@ def _sent_since(mailbox: Mailbox, email: Email, thread_id: str) -> MessageFacts 
     since = email.drafted_at
     sent = [one for one in thread.messages if SENT in one.label_ids and (since is None or one.received_at >= since)]
     ours = [one for one in sent if email.draft_token and machine_drafts.shows_token(one, email.draft_token)]
-    found = ours or sent
+    found = ours or [one for one in sent if not machine_drafts.shows_other_token(one, email.draft_token)]
     return found[-1] if found else None
 
 

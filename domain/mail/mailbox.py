@@ -125,3 +125,28 @@ class Watch:
 
     history_id: int
     expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentPart:
+    """A file of a message, as the mailbox lists it. `attachment_id` is good for this listing only: it changes."""
+
+    part_id: str
+    filename: str
+    content_type: str
+    size: int
+    attachment_id: str | None
+    """None: the content came with the listing, in `data`."""
+    data: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SenderAddress:
+    """An address that the account may write from. An alias counts once its owner has verified it."""
+
+    address: str
+    name: str = ""
+    reply_to: str | None = None
+    is_primary: bool = False
+    is_default: bool = False
+    is_verified: bool = True

@@ -51,6 +51,7 @@ class FailureKind(Enum):
     """Transient, and what was asked may have happened."""
     SLOW_ACCOUNT = auto()
     SLOW_PROJECT = auto()
+    SENDING_LIMIT = auto()
     UNAUTHORISED = auto()
     GONE = auto()
     CONFLICT = auto()
@@ -76,6 +77,9 @@ def _words(*words: str) -> frozenset[str]:
 HOUR = timedelta(hours=1)
 """A day's quota returns at Google's midnight; looking again each hour needs no knowledge of its clock."""
 
+SENDING_LIMIT = "sendingLimit"
+"""The word in the code of a refusal that concerns sent mail only (docs: gmail.md#sending)."""
+
 TABLE = (
     Row((400, 404), FailureKind.GONE, text="not a draft", code="notADraft"),
     Row((400,), FailureKind.CONFLICT, text="only one user push notification client", code="otherPushClient"),
@@ -97,6 +101,8 @@ TABLE = (
     Row((403,), FailureKind.PERMANENT),
     Row((404, 410), FailureKind.GONE),
     Row((409,), FailureKind.CONFLICT),
+    # The day's mails are used up; reading goes on, so the mailbox as a whole is not parked.
+    Row((429,), FailureKind.SENDING_LIMIT, text="(mail sending)", code=SENDING_LIMIT, wait=HOUR),
     Row((429,), FailureKind.SLOW_ACCOUNT),
     Row((408, *range(500, 600)), FailureKind.DOUBTFUL),
 )
@@ -218,6 +224,7 @@ _BUILDERS: dict[FailureKind, Callable[[str, str, _Case], Failure]] = {
     FailureKind.DOUBTFUL: _doubtful,
     FailureKind.SLOW_ACCOUNT: _slow_account,
     FailureKind.SLOW_PROJECT: _slow_project,
+    FailureKind.SENDING_LIMIT: _slow_account,
     FailureKind.UNAUTHORISED: _unauthorised,
     FailureKind.GONE: _gone,
     FailureKind.CONFLICT: _conflict,

@@ -1,13 +1,16 @@
 """One Gmail account as a `Mailbox`: Google's own client over a transport that sends once."""
 
+import secrets
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self, TypeVar
+from urllib.parse import urlsplit
 
 from googleapiclient.discovery import build
 from googleapiclient.http import HttpRequest
 
 from domain.mail.mailbox import (
+    AttachmentPart,
     Draft,
     HistoryPage,
     MailboxLabel,
@@ -15,6 +18,7 @@ from domain.mail.mailbox import (
     MessagePage,
     Profile,
     RawMessage,
+    SenderAddress,
     ThreadFacts,
     Watch,
 )
@@ -27,6 +31,10 @@ from providers.ports import Meter
 ME = "me"
 PAGE_SIZE = 500
 """The largest page Gmail serves for history, messages and drafts."""
+
+LARGEST_IN_JSON = 3 * 1024 * 1024
+"""Bytes of a message that travels as text inside JSON. A request of some 5 MB and more is refused with 413 there, and
+the upload path takes 35 MiB (docs: gmail.md#sending)."""
 
 HISTORY_TYPES = ("messageAdded", "messageDeleted", "labelAdded", "labelRemoved")
 
@@ -43,8 +51,9 @@ class GmailMailbox:
 
     It takes an access token as it is and never refreshes it: a 401 is `Unauthorised` with the code
     `gmail.authError`, upon which the caller refreshes once and builds another mailbox. A missing scope is
-    `Unauthorised` with `gmail.insufficientPermissions`; no refresh helps there. Nothing is repeated, uploaded
-    as media or batched (the last two leave `endpoint` for Google's own hosts, docs: google-client.md#endpoints).
+    `Unauthorised` with `gmail.insufficientPermissions`; no refresh helps there. Nothing is repeated or
+    batched. Batches leave `endpoint` for Google's own hosts, and so would the client's uploads, which are written here
+    (docs: google-client.md#endpoints).
     """
 
     def __init__(
@@ -111,6 +120,22 @@ class GmailMailbox:
         request = self._users.messages().get(userId=ME, id=message_id, format="metadata")
         return self._call(request, answers.message_facts)
 
+    def attachments(self, message_id: str) -> tuple[AttachmentPart, ...]:
+        """The files of a message; small ones come with their content."""
+        request = self._users.messages().get(userId=ME, id=message_id, format="full")
+        return self._call(request, answers.attachments)
+
+    def attachment(self, message_id: str, part: AttachmentPart) -> bytes:
+        """The content of a file: what the listing had, or what Gmail gives for its id."""
+        if part.attachment_id is None:
+            return part.data or b""
+        files = self._users.messages().attachments()
+        return self._call(files.get(userId=ME, messageId=message_id, id=part.attachment_id), answers.attachment)
+
+    def send_as(self) -> tuple[SenderAddress, ...]:
+        """The addresses that the account may write from."""
+        return self._call(self._users.settings().sendAs().list(userId=ME), answers.send_as)
+
     def thread(self, thread_id: str) -> ThreadFacts:
         """A thread with labels and headers of its messages."""
         request = self._users.threads().get(userId=ME, id=thread_id, format="metadata")
@@ -148,8 +173,12 @@ class GmailMailbox:
         self._call(self._users.messages().delete(userId=ME, id=message_id), _nothing)
 
     def create_draft(self, raw: bytes, *, thread_id: str | None) -> Draft:
-        """Make a draft from RFC 822 bytes, which must hold the thread's headers too."""
-        return self._call(self._users.drafts().create(userId=ME, body=_draft_body(raw, thread_id)), answers.draft)
+        """Make a draft from RFC 822 bytes, which must hold the thread's headers too; a large one is uploaded."""
+        drafts = self._users.drafts()
+        if len(raw) <= LARGEST_IN_JSON:
+            return self._call(drafts.create(userId=ME, body=_draft_body(raw, thread_id)), answers.draft)
+        thread = {} if thread_id is None else {"threadId": thread_id}
+        return self._call(_upload(drafts.create(userId=ME, body={"message": thread}), raw), answers.draft)
 
     def update_draft(self, draft_id: str, raw: bytes, *, thread_id: str | None) -> Draft:
         """Replace a draft's message, which gets a new message id."""
@@ -200,6 +229,27 @@ class GmailMailbox:
 
 def _nothing(_answer: object) -> None:
     return None
+
+
+def _upload(request: HttpRequest, raw: bytes) -> HttpRequest:
+    """The same call by its upload path: its JSON and the message as the two parts of one request."""
+    place = urlsplit(request.uri)
+    query = f"{place.query}&uploadType=multipart".lstrip("&")
+    boundary = f"upload-{secrets.token_hex(16)}"
+    request.uri = place._replace(path=f"/upload{place.path}", query=query).geturl()
+    request.body = b"".join(
+        (
+            f"--{boundary}\r\nContent-Type: application/json\r\n\r\n{request.body}\r\n".encode(),
+            f"--{boundary}\r\nContent-Type: message/rfc822\r\n\r\n".encode(),
+            raw,
+            f"\r\n--{boundary}--\r\n".encode(),
+        )
+    )
+    request.headers |= {
+        "content-type": f'multipart/related; boundary="{boundary}"',
+        "content-length": str(len(request.body)),
+    }
+    return request
 
 
 def _draft_body(raw: bytes, thread_id: str | None) -> dict[str, Any]:

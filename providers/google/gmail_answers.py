@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from domain.mail.mailbox import (
+    AttachmentPart,
     Change,
     ChangeKind,
     Draft,
@@ -19,6 +20,7 @@ from domain.mail.mailbox import (
     MessageRef,
     Profile,
     RawMessage,
+    SenderAddress,
     ThreadFacts,
     Watch,
 )
@@ -89,6 +91,50 @@ def message_facts(answer: Answer) -> MessageFacts:
         label_ids=label_ids(answer),
         received_at=_moment(answer["internalDate"]),
         headers=_headers(answer.get("payload", {})),
+    )
+
+
+def attachments(answer: Answer) -> tuple[AttachmentPart, ...]:
+    """The parts of a message in format `full` that have a file name, in order; of nested messages the outer one."""
+    return tuple(_files(answer.get("payload", {})))
+
+
+def _files(part: Answer) -> Iterator[AttachmentPart]:
+    waiting = [part]
+    while waiting:
+        one = waiting.pop()
+        if one.get("filename"):
+            body = one.get("body", {})
+            data, attachment_id = body.get("data"), body.get("attachmentId")
+            yield AttachmentPart(
+                part_id=one.get("partId", ""),
+                filename=one["filename"],
+                content_type=one.get("mimeType", ""),
+                size=int(body.get("size", 0)),
+                attachment_id=attachment_id,
+                data=_decoded(data) if data and not attachment_id else None,
+            )
+        else:
+            waiting += reversed(one.get("parts", ()))
+
+
+def attachment(answer: Answer) -> bytes:
+    """The content of a file; an empty one has no `data`."""
+    return _decoded(answer.get("data", ""))
+
+
+def send_as(answer: Answer) -> tuple[SenderAddress, ...]:
+    """The addresses that mail may be written from; the account's own has no `verificationStatus`."""
+    return tuple(
+        SenderAddress(
+            address=item["sendAsEmail"].lower(),
+            name=item.get("displayName", ""),
+            reply_to=item.get("replyToAddress") or None,
+            is_primary=item.get("isPrimary") is True,
+            is_default=item.get("isDefault") is True,
+            is_verified=item.get("isPrimary") is True or item.get("verificationStatus") == "accepted",
+        )
+        for item in answer.get("sendAs", ())
     )
 
 

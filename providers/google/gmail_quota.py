@@ -18,12 +18,14 @@ UNITS: Mapping[str, int] = MappingProxyType(
         "gmail.users.history.list": 2,
         "gmail.users.labels.create": 5,
         "gmail.users.labels.list": 1,
+        "gmail.users.messages.attachments.get": 20,
         "gmail.users.messages.delete": 20,
         "gmail.users.messages.get": 20,
         "gmail.users.messages.list": 5,
         "gmail.users.messages.modify": 5,
         "gmail.users.messages.trash": 20,
         "gmail.users.messages.untrash": 20,
+        "gmail.users.settings.sendAs.list": 1,
         "gmail.users.stop": 50,
         "gmail.users.threads.get": 40,
         "gmail.users.threads.modify": 20,
@@ -31,7 +33,8 @@ UNITS: Mapping[str, int] = MappingProxyType(
     }
 )
 """Units by the method's id in the API description. Unconfirmed ones (drafts.get, .list and .delete,
-messages.trash, .untrash and .delete, threads.modify, watch, stop) carry the highest figure anyone reports."""
+messages.trash, .untrash and .delete, settings.sendAs.list, threads.modify, watch, stop) carry the highest figure anyone
+reports."""
 
 DEAREST = max(UNITS.values())
 

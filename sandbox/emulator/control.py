@@ -61,7 +61,11 @@ class GmailControl(EmulatorControl):
     """The whole emulator: accounts, clock, push."""
 
     def create_account(self, email: str, access_token: str, refresh_token: str, **options: object) -> "GmailAccount":
-        """An empty mailbox. Options: `seed`, `history_id`, `expires_in_s`, `aliases` ({address: status})."""
+        """An empty mailbox.
+
+        Options: `seed`, `history_id`, `expires_in_s`, `aliases` ({address: status}), `send_as` ({address: more facts of
+        it in `settings.sendAs.list`}).
+        """
         wish = {"email": email, "access_token": access_token, "refresh_token": refresh_token, **options}
         self.post("/_control/accounts", wish)
         return self.account(email)

@@ -73,6 +73,7 @@ class _AccountControl:
         service, email = self._service, wish["email"]
         mailbox = service.open_account(email, seed=wish.get("seed", 0), first_history_id=wish.get("history_id"))
         mailbox.aliases = {address.lower(): status for address, status in wish.get("aliases", {}).items()}
+        mailbox.send_as = {address.lower(): facts for address, facts in wish.get("send_as", {}).items()}
         lifetime = wish.get("expires_in_s", LIFETIME_S)
         service.tokens.grant(email, wish["access_token"], wish["refresh_token"], lifetime)
         return Answer(body={"email": email, "history_id": mailbox.history.current})

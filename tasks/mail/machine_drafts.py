@@ -28,7 +28,7 @@ def find(mailbox: Mailbox, thread_id: str, token: str) -> Finding:
     if sent is not None:
         return Found({"sent": sent.message_id, "sent_at": sent.received_at.isoformat()})
     wanted = {one.message_id for one in shown}
-    for draft in _all(mailbox):
+    for draft in all_drafts(mailbox):
         if draft.message_id in wanted:
             return Found(described(draft))
     return NotFound() if not wanted else CannotTell("the thread shows the draft and the list of drafts does not")
@@ -43,6 +43,15 @@ def shows_token(message: MessageFacts, token: str) -> bool:
     """Whether a message was made from the draft with this token: by our header, or by the entry in References."""
     named = message.headers.get(TOKEN_HEADER.lower(), "").strip()
     return named == token or token_reference(token) in message.headers.get("references", "")
+
+
+def shows_other_token(message: MessageFacts, token: str | None) -> bool:
+    """Whether a message was made by us from another draft, such as a mail of an action (`outbound.send`).
+
+    By our header only: References repeat the tokens of every earlier mail of a conversation.
+    """
+    named = message.headers.get(TOKEN_HEADER.lower(), "").strip()
+    return bool(named) and named != token
 
 
 def standing(mailbox: Mailbox, made: MadeDraft) -> DraftStanding:
@@ -70,7 +79,8 @@ def _delete(mailbox: Mailbox, draft_id: str) -> JsonObject:
     return {"draft_id": draft_id}
 
 
-def _all(mailbox: Mailbox) -> Iterator[Draft]:
+def all_drafts(mailbox: Mailbox) -> Iterator[Draft]:
+    """Every draft of a mailbox, page by page, with its ids only."""
     page_token = None
     while True:
         drafts, page_token = mailbox.drafts(page_token)

@@ -130,6 +130,9 @@ def pass_time(database: Connection, span: timedelta) -> None:
         "gates": ("until", "closed_at"),
         "serial_slots": ("taken_at",),
         "orgs_over_burst": ("since",),
+        "accounts": ("sending_paused_until",),
+        "automatic_answers": ("answered_at",),
+        "outgoing_mails": ("send_began_at", "sent_at"),
     }
     for table, names in columns.items():
         moves = ", ".join(f"{name} = {name} - %(span)s" for name in names)

@@ -23,6 +23,7 @@ from tests.doubles.end_hooks import make_hook, repair_hook
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_actions import stored_letter
 from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.outgoing_orders import FORWARD, approved, automatic, letter_with_files, order, taken_in
 from tests.house import ROOT
 from tools.reference import fleet
 
@@ -194,6 +195,31 @@ def sent_draft(env: MailEnvironment) -> UUID:
     return env.enqueue("threads.cleanup", {"thread_id": place.thread_id, "action": "check_sent"})
 
 
+def reply_to_send(env: MailEnvironment) -> UUID:
+    """An answer that a person has approved."""
+    place = taken_in(env)
+    return order(env, place, approved(env, place.message_id))
+
+
+def forward_to_send(env: MailEnvironment) -> UUID:
+    """A forward of a letter with files."""
+    place = taken_in(env, raw=letter_with_files())
+    return order(env, place, approved(env, place.message_id, FORWARD))
+
+
+def new_mail_to_send(env: MailEnvironment) -> UUID:
+    """A mail that begins a conversation."""
+    place = taken_in(env)
+    fields = {"message_type": "new", "original_message_id": None, "subject": "Hello", "body_plain": "Hello"}
+    return order(env, place, approved(env, place.message_id, FORWARD), **fields)
+
+
+def answer_to_send(env: MailEnvironment) -> UUID:
+    """An answer that nobody was asked about."""
+    place = taken_in(env)
+    return order(env, place, automatic(env, place.message_id))
+
+
 def dead_job(env: MailEnvironment) -> UUID:
     """A job that died of its payload."""
     die_of_payload(env)
@@ -305,6 +331,12 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
     "maintenance.raise_alerts": {"dead_job": alert_due},
     "maintenance.run_end_hook": {"missed_hook": missed_hook},
     "maintenance.purge_expired_keys": {"old_keys": long_finished("maintenance.purge_expired_keys", timedelta(days=31))},
+    "outbound.send": {
+        "reply": reply_to_send,
+        "forward": forward_to_send,
+        "new": new_mail_to_send,
+        "automatic": answer_to_send,
+    },
     "threads.cleanup": {"done": finished_thread, "sent": sent_draft},
     "triage.classify": {"unclassified": unclassified, "reopened": reopened},
 }

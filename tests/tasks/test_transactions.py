@@ -29,6 +29,7 @@ from tests.doubles.factories import pass_time
 from tests.doubles.inline_worker import MAKE_DUE
 from tests.doubles.mail_actions import ask, do, stored_letter
 from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.outgoing_orders import FORWARD, approved, letter_with_files, order, taken_in
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
 NEWS = "For your information only."
@@ -187,6 +188,22 @@ def watched(env: MailEnvironment) -> UUID:
     return env.enqueue("gmail.renew_watch")
 
 
+def reply_to_be_sent(env: MailEnvironment) -> UUID:
+    place = taken_in(env)
+    return order(env, place, approved(env, place.message_id))
+
+
+def forward_to_be_sent(env: MailEnvironment) -> UUID:
+    place = taken_in(env, raw=letter_with_files())
+    return order(env, place, approved(env, place.message_id, FORWARD))
+
+
+SENT_ONCE = (
+    "read, and the action taken up; token and intent of the draft; its result, its row and the send's intent; the"
+    " send's result with the action done, which must not wait for the Message-ID; write"
+)
+
+
 def to_be_archived(env: MailEnvironment) -> UUID:
     ask(env, stored_letter(env), Archive())
     return waiting(env, "actions.execute")
@@ -246,6 +263,8 @@ BOUNDS = [
         "read; money; cost and answer; token and intent of the draft; its result, its record and the labels' intent, "
         "which must not wait for the labels; write",
     ),
+    Bound("outbound.send", reply_to_be_sent, 5, SENT_ONCE),
+    Bound("outbound.send", forward_to_be_sent, 5, SENT_ONCE),
     Bound("threads.cleanup", sent_by_its_person, 3),
     Bound("threads.cleanup", done_by_its_person, 3),
     Bound("actions.execute", to_be_archived, 3),

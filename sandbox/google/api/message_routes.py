@@ -1,5 +1,8 @@
 """The Gmail API's operations on messages and drafts, each as a function of a mailbox and a call."""
 
+import re
+from dataclasses import replace
+
 from sandbox.emulator.exchange import Answer, ApiFailure, Call, Json
 from sandbox.google.api.resources import attachment_resource, decode, message_resource
 from sandbox.google.api.routes import MailboxHandler, page_of
@@ -23,14 +26,16 @@ def get_message(mailbox: Mailbox, call: Call) -> Answer:
     """`users.messages.get`."""
     message = mailbox.look_up(call.parameters["id"])
     shape = call.first("format", "full")
-    body = message_resource(message, shape, call.query.get("metadataHeaders", ()))
+    names = call.query.get("metadataHeaders", ())
+    body = message_resource(message, shape, names, inline_below=mailbox.knobs.inline_files_below)
     return Answer(body=body, summary={"message_id": message.message_id, "format": shape})
 
 
 def get_attachment(mailbox: Mailbox, call: Call) -> Answer:
     """`users.messages.attachments.get`."""
     message = mailbox.look_up(call.parameters["messageId"])
-    return Answer(body=attachment_resource(message, call.parameters["id"]))
+    body = attachment_resource(message, call.parameters["id"])
+    return Answer(body=body, summary={"message_id": message.message_id, "size": body["size"]})
 
 
 def modify_message(mailbox: Mailbox, call: Call) -> Answer:
@@ -107,6 +112,15 @@ def post_draft(mailbox: Mailbox, call: Call) -> Answer:
     return _draft_answer(mailbox, create_draft(mailbox, raw, thread_id))
 
 
+def upload_draft(mailbox: Mailbox, call: Call) -> Answer:
+    """`users.drafts.create` by its upload path: JSON and the message as the two parts of one request."""
+    wish, raw = _uploaded(call)
+    if len(raw) > mailbox.knobs.largest_message:
+        raise ApiFailure(413, "uploadTooLarge", "Request Entity Too Large")
+    draft = create_draft(mailbox, raw, wish.get("message", {}).get("threadId") or None)
+    return _draft_answer(mailbox, draft)
+
+
 def read_draft(mailbox: Mailbox, call: Call) -> Answer:
     """`users.drafts.get`."""
     draft = get_draft(mailbox, call.parameters["id"])
@@ -139,9 +153,23 @@ def post_sent_draft(mailbox: Mailbox, call: Call) -> Answer:
 
 def _content(mailbox: Mailbox, message: Json) -> tuple[bytes, str | None]:
     raw = decode(message.get("raw"))
-    if len(raw) > mailbox.knobs.largest_message:
+    if len(raw) > min(mailbox.knobs.largest_json, mailbox.knobs.largest_message):
         raise ApiFailure(413, "uploadTooLarge", "Request Entity Too Large")
     return raw, message.get("threadId") or None
+
+
+def _uploaded(call: Call) -> tuple[Json, bytes]:
+    """The two parts of a `multipart/related` upload (uploadType=multipart)."""
+    kind = call.headers.get("content-type", "")
+    found = re.search(r'boundary="?([^";]+)"?', kind)
+    if call.first("uploadType") != "multipart" or not kind.startswith("multipart/related") or not found:
+        raise ApiFailure(400, "badContent", "Invalid multipart request")
+    pieces = call.body.split(f"--{found[1]}".encode())[1:-1]
+    parts = [re.split(rb"\r?\n\r?\n", piece.lstrip(b"\r\n"), maxsplit=1) for piece in pieces]
+    if len(parts) != 2 or any(len(part) != 2 for part in parts):  # noqa: PLR2004  # metadata and media; head and body
+        raise ApiFailure(400, "badContent", "Missing end boundary in multipart body.")
+    wish = replace(call, body=parts[0][1].strip()).json()
+    return wish, re.sub(rb"\r?\n\Z", b"", parts[1][1])
 
 
 def _refuse_draft(mailbox: Mailbox, message: MailMessage) -> None:
@@ -185,3 +213,6 @@ MESSAGE_ROUTES: tuple[tuple[str, str, str, MailboxHandler], ...] = (
     ("PUT", "/drafts/{id}", "drafts.update", put_draft),
     ("DELETE", "/drafts/{id}", "drafts.delete", remove_draft),
 )
+
+UPLOAD_ROUTES: tuple[tuple[str, str, str, MailboxHandler], ...] = (("POST", "/drafts", "drafts.create", upload_draft),)
+"""Under `/upload` before the usual path."""

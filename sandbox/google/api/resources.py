@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Collection, Iterator
 from email.message import Message
+from uuid import uuid4
 
 from sandbox.emulator.exchange import ApiFailure, Json
 from sandbox.google.mailbox.mailbox import Mailbox, MailMessage
@@ -27,8 +28,13 @@ def decode(text: object) -> bytes:
         raise ApiFailure(400, "invalidArgument", "Invalid value at 'message.raw' (TYPE_BYTES)") from error
 
 
-def message_resource(message: MailMessage, shape: str, header_names: Collection[str] = ()) -> Json:
-    """A message in one of the four formats; `header_names` limits `metadata` and nothing else."""
+def message_resource(
+    message: MailMessage, shape: str, header_names: Collection[str] = (), *, inline_below: int = 0
+) -> Json:
+    """A message in one of the four formats; `header_names` limits `metadata` and nothing else.
+
+    Files of fewer than `inline_below` bytes come with their content.
+    """
     if shape not in FORMATS:
         raise ApiFailure(400, "invalidArgument", f"Invalid value at 'format': {shape}")
     parsed = parts_of(message.raw)
@@ -44,7 +50,7 @@ def message_resource(message: MailMessage, shape: str, header_names: Collection[
     elif shape == "metadata":
         resource["payload"] = {"mimeType": parsed.get_content_type(), "headers": _headers(parsed, header_names)}
     elif shape == "full":
-        resource["payload"] = _part(parsed, "")
+        resource["payload"] = _part(parsed, "", inline_below)
     return resource
 
 
@@ -68,7 +74,7 @@ def thread_resource(mailbox: Mailbox, thread_id: str, shape: str, header_names: 
 def attachment_resource(message: MailMessage, attachment_id: str) -> Json:
     """The bytes of one part that has a file name."""
     for part_id, part in _numbered(parts_of(message.raw), ""):
-        if part.get_filename() and _attachment_id(part_id) == attachment_id:
+        if part.get_filename() and attachment_id.startswith(f"{_attachment_stem(part_id)}."):
             data = _data(part)
             return {"size": len(data), "data": encode(data)}
     raise ApiFailure(404, "notFound", "Requested entity was not found.")
@@ -81,15 +87,15 @@ def _headers(part: Message, names: Collection[str] = ()) -> list[Json]:
     ]
 
 
-def _part(part: Message, part_id: str) -> Json:
+def _part(part: Message, part_id: str, inline_below: int) -> Json:
     resource: Json = {
         "partId": part_id,
         "mimeType": part.get_content_type(),
         "filename": text_of(part.get_filename() or ""),
         "headers": _headers(part),
-        "body": _body(part, part_id),
+        "body": _body(part, part_id, inline_below),
     }
-    children = [_part(child, child_id) for child_id, child in _children(part, part_id)]
+    children = [_part(child, child_id, inline_below) for child_id, child in _children(part, part_id)]
     return {**resource, "parts": children} if children else resource
 
 
@@ -108,15 +114,20 @@ def _numbered(part: Message, part_id: str) -> Iterator[tuple[str, Message]]:
         yield from _numbered(child, child_id)
 
 
+def _attachment_stem(part_id: str) -> str:
+    return f"ANGjdJ_{part_id.replace('.', '-') or 'root'}"
+
+
 def _attachment_id(part_id: str) -> str:
-    return f"ANGjdJ_{part_id or 'root'}"
+    """Another one at each listing, as Gmail has it; all of them are good."""
+    return f"{_attachment_stem(part_id)}.{uuid4().hex}"
 
 
-def _body(part: Message, part_id: str) -> Json:
+def _body(part: Message, part_id: str, inline_below: int) -> Json:
     if part.is_multipart():
         return {"size": 0}
     data = _data(part)
-    if part.get_filename():
+    if part.get_filename() and len(data) >= inline_below:
         return {"size": len(data), "attachmentId": _attachment_id(part_id)}
     return {"size": len(data), "data": encode(data)}
 

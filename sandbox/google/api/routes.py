@@ -129,13 +129,16 @@ def modify_thread(mailbox: Mailbox, call: Call) -> Answer:
 
 
 def list_aliases(mailbox: Mailbox, _call: Call) -> Answer:
-    """`users.settings.sendAs.list`."""
-    primary = {"sendAsEmail": mailbox.email, "isPrimary": True, "isDefault": True, "displayName": ""}
-    others = [
+    """`users.settings.sendAs.list`: the account's own address, and its aliases, each with its verification."""
+    primary: Json = {"sendAsEmail": mailbox.email, "isPrimary": True, "displayName": ""}
+    others: list[Json] = [
         {"sendAsEmail": address, "displayName": "", "verificationStatus": status}
         for address, status in mailbox.aliases.items()
     ]
-    return Answer(body={"sendAs": [primary, *others]})
+    listed = [one | mailbox.send_as.get(one["sendAsEmail"].lower(), {}) for one in (primary, *others)]
+    if not any(one.get("isDefault") for one in listed):
+        listed[0]["isDefault"] = True
+    return Answer(body={"sendAs": listed})
 
 
 ROUTES: tuple[tuple[str, str, str, MailboxHandler], ...] = (

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from sandbox.emulator.clock import EmulatorClock
 from sandbox.emulator.exchange import Answer, ApiFailure, Call, Handler, Json, Route
 from sandbox.emulator.journal import Journal
-from sandbox.google.api.message_routes import MESSAGE_ROUTES
+from sandbox.google.api.message_routes import MESSAGE_ROUTES, UPLOAD_ROUTES
 from sandbox.google.api.oauth import Signer, TokenBook
 from sandbox.google.api.pubsub_push import PushService
 from sandbox.google.api.quota import Quota, too_fast
@@ -129,6 +129,10 @@ class GmailService:
         return (
             *own,
             *(Route(method, PREFIX + path, name, self._locked(handler)) for method, path, name, handler in table),
+            *(
+                Route(method, f"/upload{PREFIX}{path}", name, self._locked(handler))
+                for method, path, name, handler in UPLOAD_ROUTES
+            ),
         )
 
     def _locked(self, handler: MailboxHandler) -> Handler:

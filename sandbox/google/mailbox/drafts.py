@@ -1,14 +1,16 @@
 """Drafts and sending as Gmail does them: ids that rotate, a Message-ID rewritten, a From corrected."""
 
+from datetime import UTC, datetime
 from email.message import Message
 from email.utils import formataddr, formatdate, parseaddr
 
 from sandbox.emulator.exchange import ApiFailure
-from sandbox.google.mailbox.mailbox import Draft, Mailbox, MailMessage
+from sandbox.google.mailbox.mailbox import Draft, Lag, Mailbox, MailMessage
 from sandbox.google.mailbox.rfc822 import addresses_of, headers_of, replace_header
 
 MOST_RECIPIENTS = 500
 RECIPIENT_HEADERS = ("To", "Cc", "Bcc")
+DAY = 86_400.0
 
 
 def create_draft(mailbox: Mailbox, raw: bytes, thread_id: str | None) -> Draft:
@@ -52,6 +54,7 @@ def send_draft(mailbox: Mailbox, draft_id: str, raw: bytes | None = None) -> Mai
     """Send a draft once: the draft is gone, and a third message with SENT stands in its thread."""
     draft = _living(mailbox, draft_id)
     message = mailbox.message(draft.message_id)
+    _check_daily_limit(mailbox)
     outgoing = outgoing_form(mailbox, message.raw if raw is None else raw)
     del mailbox.drafts[draft_id]
     mailbox.remove(message)
@@ -63,6 +66,7 @@ def send_draft(mailbox: Mailbox, draft_id: str, raw: bytes | None = None) -> Mai
 def send_message(mailbox: Mailbox, raw: bytes, thread_id: str | None) -> MailMessage:
     """Send without a draft: there is no id to ask for afterwards, and a second call sends a second mail."""
     _check_thread(mailbox, thread_id)
+    _check_daily_limit(mailbox)
     ghost = thread_id is not None and not mailbox.belongs(headers_of(raw), thread_id)
     return _insert_sent(mailbox, outgoing_form(mailbox, raw), thread_id, ghost=ghost)
 
@@ -90,7 +94,20 @@ def _sender(mailbox: Mailbox, headers: Message) -> str:
 def _insert_sent(mailbox: Mailbox, raw: bytes, thread_id: str | None, *, ghost: bool) -> MailMessage:
     to_itself = mailbox.email.lower() in addresses_of(headers_of(raw), *RECIPIENT_HEADERS)
     label_ids = ("SENT", "INBOX", "UNREAD") if to_itself else ("SENT",)
-    return mailbox.insert(raw, label_ids, thread_id=thread_id, ghost=ghost)
+    mailbox.sent_at.append(mailbox.clock.now())
+    lag = Lag(gets=mailbox.knobs.sent_lag_gets, searches=mailbox.knobs.search_lag)
+    return mailbox.insert(raw, label_ids, thread_id=thread_id, ghost=ghost, lag=lag)
+
+
+def _check_daily_limit(mailbox: Mailbox) -> None:
+    """Google's own words for the limit on sent mail; the time stands in the text and in no header."""
+    most = mailbox.knobs.sends_per_day
+    recent = [at for at in mailbox.sent_at if at > mailbox.clock.now() - DAY]
+    if most is not None and len(recent) >= most:
+        until = (recent[len(recent) - most] if most else mailbox.clock.now()) + DAY
+        moment = datetime.fromtimestamp(until, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        message = f"User-rate limit exceeded.  Retry after {moment} (Mail sending)"
+        raise ApiFailure(429, "rateLimitExceeded", message)
 
 
 def _insert_draft_message(mailbox: Mailbox, raw: bytes, thread_id: str | None) -> MailMessage:

@@ -65,6 +65,14 @@ class Knobs:
     untrash_gives_inbox: bool = False
     """Whether a message that leaves the trash comes back to the inbox."""
     largest_message: int = 35 * 1024 * 1024
+    largest_json: int = 5 * 1024 * 1024
+    """Bytes of a message inside JSON; a larger one must be uploaded."""
+    inline_files_below: int = 0
+    """Files smaller than this come with `messages.get` itself, without an `attachmentId`."""
+    sent_lag_gets: int = 0
+    """How many reads by id miss a mail that was just sent."""
+    sends_per_day: int | None = 2_000
+    """How many mails may leave in 24 hours, whoever sends them."""
 
 
 @dataclass(slots=True)
@@ -85,6 +93,10 @@ class Mailbox:
     history: History
     aliases: dict[str, str] = field(default_factory=dict)
     """Other addresses it may write from, each with its verification status."""
+    send_as: dict[str, Json] = field(default_factory=dict)
+    """More facts of an address in `settings.sendAs.list`, such as displayName, replyToAddress or isDefault."""
+    sent_at: list[float] = field(default_factory=list)
+    """When mail left, for the daily limit."""
     labels: LabelBook = field(default_factory=LabelBook)
     knobs: Knobs = field(default_factory=Knobs)
     messages: dict[str, MailMessage] = field(default_factory=dict)

@@ -66,6 +66,7 @@ REFUSALS: list[tuple[int, str, str, type[Failure], str]] = [
     (413, "uploadTooLarge", "", Permanent, "gmail.uploadTooLarge"),
     (429, "rateLimitExceeded", "Too many concurrent requests for user", Throttled, "gmail.rateLimitExceeded"),
     (429, "dailyLimitExceeded", "", Throttled, "gmail.dailyLimitExceeded"),
+    (429, "rateLimitExceeded", "User-rate limit exceeded. (Mail sending)", Throttled, "gmail.sendingLimit"),
     (408, "requestTimeout", "", Transient, "gmail.requestTimeout"),
     (500, "backendError", "", Transient, "gmail.backendError"),
     (503, "backendError", "", Transient, "gmail.backendError"),

@@ -1,0 +1,1 @@
+"""Mail that leaves: what is sent, from whom, to whom, and the bytes of it."""

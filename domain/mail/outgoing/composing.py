@@ -1,0 +1,129 @@
+"""From an order to send, and the message it is about, to the mail that leaves (docs: sending.md)."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from email.utils import format_datetime
+from html import escape
+
+from domain.jobs.failures import Invalid
+from domain.mail.mailbox import SenderAddress
+from domain.mail.outgoing.header_lines import mailbox_text
+from domain.mail.outgoing.outgoing_mail import AttachmentBody, AutomatedKind, MailMessage
+from domain.mail.parsing.parsed_message import Address, ParsedMessage
+from domain.mail.replies.replies import Original, thread_references
+from domain.payloads.mail_fields import mailbox_parts
+from domain.payloads.outbound import SendPayload
+from domain.text.clean_text import clean_text
+
+LONGEST_SUBJECT = 998
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_REPLY = re.compile(r"(?i)\s*re\s*(?:\[\d+\])?\s*:")
+_FORWARD = re.compile(r"(?i)\s*fwd?\s*:")
+_PREFIXES = re.compile(r"(?i)^\s*(?:(?:re|fwd?|aw|wg|sv|antw)\s*(?:\[\d+\])?\s*:\s*)*")
+_RULE = "---------- Forwarded message ---------"
+
+
+def compose(  # noqa: PLR0913 - a mail's facts come from six places
+    order: SendPayload,
+    original: ParsedMessage | None,
+    *,
+    sender: SenderAddress,
+    token: str,
+    date: datetime,
+    files: Sequence[AttachmentBody] = (),
+    automatic: AutomatedKind | None = None,
+) -> MailMessage:
+    """The mail of an order. `original` is there for a reply and a forward; `files` are all that go with it.
+
+    Raises `Invalid` with the payload's field for a reply that would leave its conversation.
+    """
+    replying = order.message_type == "reply" and original is not None
+    parents = _references(order, original, token) if replying and original is not None else ()
+    parent = original.message_id if replying and original is not None and original.message_id in parents else None
+    return MailMessage(
+        sender=Address(sender.name, sender.address),
+        to=_addresses(order.to),
+        cc=_addresses(order.cc),
+        bcc=_addresses(order.bcc),
+        subject=subject_of(order, original),
+        text=_text(order, original),
+        html=_html(order, original),
+        token=token,
+        date=date,
+        reply_to=None if sender.reply_to is None else Address("", sender.reply_to),
+        in_reply_to=parent,
+        references=parents,
+        files=tuple(files),
+        automatic=automatic,
+    )
+
+
+def choose_sender(own: Sequence[SenderAddress], email: str, original: ParsedMessage | None) -> SenderAddress:
+    """The address to write from: the one that the original was sent to, else the account's default, else `email`.
+
+    Gmail replaces any other From by the account's own without a word (docs: gmail.md#sending).
+    """
+    usable = {one.address.casefold(): one for one in own if one.is_primary or one.is_verified}
+    if original is not None:
+        for address in (*original.to, *original.cc, *original.bcc):
+            if address.key in usable:
+                return usable[address.key]
+    default = next((one for one in usable.values() if one.is_default), None)
+    return default or usable.get(email.casefold()) or SenderAddress(email, is_primary=True)
+
+
+def subject_of(order: SendPayload, original: ParsedMessage | None) -> str:
+    """The subject with one prefix; a reply keeps its original's, by which Gmail threads."""
+    theirs = "" if original is None else " ".join(_CONTROLS.sub(" ", clean_text(original.subject)).split())
+    wanted = order.subject.strip() or theirs
+    if order.message_type == "new":
+        return wanted
+    if order.message_type == "forward":
+        return (wanted if _FORWARD.match(wanted) else f"Fwd: {wanted}".strip())[:LONGEST_SUBJECT]
+    if plain_subject(wanted) != plain_subject(theirs):
+        raise Invalid("payload.subject", "is another than the original's: Gmail would begin a new conversation")
+    return wanted if _REPLY.match(wanted) else f"Re: {wanted}".strip()
+
+
+def plain_subject(subject: str) -> str:
+    """A subject as threads compare it: without prefixes, spare blanks and case."""
+    return " ".join(_PREFIXES.sub("", subject).split()).casefold()
+
+
+def _references(order: SendPayload, original: ParsedMessage, token: str) -> tuple[str, ...]:
+    stored = Original.of(original)
+    ids = order.references or stored.references
+    return thread_references(Original(stored.subject, stored.from_, (), stored.message_id, ids), token)
+
+
+def _addresses(texts: Sequence[str]) -> tuple[Address, ...]:
+    return tuple(Address(*mailbox_parts(one)) for one in texts)
+
+
+def _text(order: SendPayload, original: ParsedMessage | None) -> str:
+    if order.message_type != "forward" or original is None:
+        return order.body_plain
+    quoted = "\n".join((_RULE, *_facts(original), "", clean_text(original.text)))
+    return f"{order.body_plain.rstrip()}\n\n{quoted}" if order.body_plain.strip() else quoted
+
+
+def _html(order: SendPayload, original: ParsedMessage | None) -> str:
+    """The HTML body. The original's is not stored, so its text is quoted: what strangers wrote is escaped."""
+    if order.message_type != "forward" or original is None or not order.body_html.strip():
+        return order.body_html
+    facts = "<br>".join(escape(line) for line in (_RULE, *_facts(original)))
+    text = escape(clean_text(original.text))
+    return f'{order.body_html}<br><br><div>{facts}<br><br><div style="white-space: pre-wrap">{text}</div></div>'
+
+
+def _facts(original: ParsedMessage) -> list[str]:
+    """The head of a quoted message, as mailers show it."""
+    told = [
+        ("From", "" if original.from_ is None else mailbox_text(original.from_)),
+        ("Date", "" if original.date is None else format_datetime(original.date)),
+        ("Subject", " ".join(_CONTROLS.sub(" ", clean_text(original.subject)).split())),
+        ("To", ", ".join(mailbox_text(one) for one in original.to[:20])),
+        ("Cc", ", ".join(mailbox_text(one) for one in original.cc[:20])),
+    ]
+    return [f"{name}: {value}" for name, value in told if value]

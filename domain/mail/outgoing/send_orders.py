@@ -1,0 +1,75 @@
+"""The order to send that carries out a forward or an automatic reply."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from pydantic import ValidationError
+
+from domain.jobs.contract import first_problem
+from domain.jobs.failures import Invalid
+from domain.mail.actions.requested_action import AutoReply, Forward
+from domain.mail.outgoing.header_lines import mailbox_text
+from domain.mail.parsing.parsed_message import Address, ParsedMessage
+from domain.payloads.mail_fields import mailbox_parts
+from domain.payloads.outbound import SendPayload
+
+MOST_ANSWERED = 10
+"""Recipients of an answer; a Reply-To may name whole lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionContext:
+    """The action that sends, and the stored message that it is about."""
+
+    account_id: UUID
+    action_id: UUID
+    message_id: str
+    thread_id: str
+    original: ParsedMessage
+
+
+def send_order(action: Forward | AutoReply, about: ActionContext, own: Collection[str]) -> SendPayload:
+    """What `outbound.send` needs to carry the action out; `own` are the account's addresses, which are not answered.
+
+    The text and the files of a forwarded message are fetched when it is sent. Raises `Invalid` with the field for a
+    recipient that mail cannot be sent to, and for a message that nobody sent who could be answered.
+    """
+    match action:
+        case Forward():
+            return _order(about, message_type="forward", to=action.to, cc=action.cc, body_plain=action.note or "")
+        case AutoReply():
+            to = answered(about.original, own)
+            return _order(about, message_type="reply", to=to, body_plain=action.text, thread_id=about.thread_id)
+
+
+def answered(original: ParsedMessage, own: Collection[str]) -> tuple[str, ...]:
+    """Whom a reply goes to: Reply-To, or else From, without the account's own addresses."""
+    mine = {one.casefold() for one in own}
+    asked = original.reply_to or ((original.from_,) if original.from_ else ())
+    people = dict.fromkeys(mailbox_text(one) for one in asked if one.key not in mine and _can_get_mail(one))
+    if not people:
+        raise Invalid("original", "has no sender who could be answered")
+    return tuple(people)[:MOST_ANSWERED]
+
+
+def _order(about: ActionContext, **fields: Any) -> SendPayload:  # noqa: ANN401 - fields of the payload
+    try:
+        return SendPayload(
+            account_id=about.account_id,
+            action_id=about.action_id,
+            original_message_id=about.message_id,
+            **fields,
+        )
+    except ValidationError as error:
+        raise first_problem(error, under="parameters.") from error
+
+
+def _can_get_mail(address: Address) -> bool:
+    """Whether a payload takes the address: strangers write what they like into Reply-To."""
+    try:
+        mailbox_parts(mailbox_text(address))
+    except ValueError:
+        return False
+    return True
