@@ -19,6 +19,7 @@ from domain.mail.actions.snooze import Snooze as SnoozeAction
 from domain.mail.actions.status import ActionStatus
 from domain.mail.actions.undo_hint import UndoHint, applied, change_of, check_undoable, hint_for, plan_undo, read_hint
 from domain.mail.mailbox import INBOX
+from domain.mail.outgoing.send_orders import ActionContext, send_order
 from domain.mail.triage.automation import replies_allowed
 from domain.payloads.actions import ExecutePayload, UndoPayload, UnsnoozePayload
 from domain.payloads.outbound import SendPayload
@@ -215,18 +216,14 @@ def _hand_to_outbound(ctx: JobContext, case: Case, action: Forward | AutoReply) 
 
 
 def _mail(case: Case, action: Forward | AutoReply) -> SendPayload:
-    here, message = case.account.account_id, case.message
-    about = {"account_id": here, "action_id": case.stored.action_id, "original_message_id": message.message_id}
-    if isinstance(action, Forward):
-        return SendPayload(**about, message_type="forward", to=action.to, cc=action.cc, body_plain=action.note or "")
-    if message.automation is not None and not replies_allowed(message.automation):
+    message = case.message
+    automation = message.automation
+    if isinstance(action, AutoReply) and automation is not None and not replies_allowed(automation):
         raise Permanent("automated mail is not answered: the answer could be answered", code="action.automated_mail")
-    sender = message.parsed.from_
-    if sender is None:
-        raise Permanent("the message has no sender who could be answered", code="action.no_sender")
-    return SendPayload(
-        **about, message_type="reply", to=(sender.key,), thread_id=message.thread_id, body_plain=action.text
+    about = ActionContext(
+        case.account.account_id, case.stored.action_id, message.message_id, message.thread_id, message.parsed
     )
+    return send_order(action, about, case.account.addresses)
 
 
 @job(

@@ -25,6 +25,9 @@ MOST_ATTACHMENTS = 20
 LONGEST_BODY = 100_000
 """Characters of either body. Words and files share the bound that a payload has at every door."""
 
+Recipients = Annotated[
+    tuple[MailboxText, ...], Field(max_length=MOST_RECIPIENTS, examples=[("Ada Lovelace <ada@example.org>",)])
+]
 Body = Annotated[str, StringConstraints(max_length=LONGEST_BODY)]
 
 
@@ -34,8 +37,10 @@ class AttachmentField(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     filename: FileName
-    content_type: ContentType = Field(validation_alias=AliasChoices("content_type", "mime_type"))
-    data: FileContent
+    content_type: ContentType = Field(
+        validation_alias=AliasChoices("content_type", "mime_type"), examples=["application/pdf"]
+    )
+    data: FileContent = Field(examples=["JVBERi0xLjQK"])
 
 
 class SendPayload(
@@ -52,9 +57,9 @@ class SendPayload(
     account_id: UUID
     action_id: UUID
     message_type: Literal["reply", "forward", "new"]
-    to: Annotated[tuple[MailboxText, ...], Field(max_length=MOST_RECIPIENTS)] = ()
-    cc: Annotated[tuple[MailboxText, ...], Field(max_length=MOST_RECIPIENTS)] = ()
-    bcc: Annotated[tuple[MailboxText, ...], Field(max_length=MOST_RECIPIENTS)] = ()
+    to: Recipients = ()
+    cc: Recipients = ()
+    bcc: Recipients = ()
     subject: HeaderText = ""
     """May be left out of a reply and a forward: then it is the original's, with `Re:` or `Fwd:`."""
     body_plain: Body = ""
@@ -63,7 +68,7 @@ class SendPayload(
     """Gmail's id of the message that is answered or forwarded."""
     thread_id: GmailId | None = None
     """Gmail's id of the thread that a reply goes into: that of its original, which is taken when this is left out."""
-    references: Annotated[tuple[MessageId, ...], Field(max_length=100)] = ()
+    references: Annotated[tuple[MessageId, ...], Field(max_length=100, examples=[("<question@example.org>",)])] = ()
     """RFC 5322 ids of the thread; those of the original are taken when this is left out."""
     attachments: Annotated[tuple[AttachmentField, ...], Field(max_length=MOST_ATTACHMENTS)] = ()
 

@@ -138,9 +138,9 @@ def _call(mailbox: Mailbox, message_id: str, change: Change, now: frozenset[str]
         case Move.DELETE:
             _delete(mailbox, message_id)
             return {"labels": []}
-        case Move.TRASH:
+        case Move.TRASH if TRASH not in now:
             now = mailbox.trash_message(message_id)
-        case Move.RESTORE:
+        case Move.RESTORE if TRASH in now:
             now = mailbox.untrash_message(message_id)
     left = change_of(now, change.labels)
     if left.add or left.remove:

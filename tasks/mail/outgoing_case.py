@@ -116,8 +116,8 @@ def _check_recipients(order: SendPayload, action: StoredAction) -> None:
 
 def _is_automatic(action: StoredAction) -> bool:
     """Whether neither a person has approved the action, nor a caller outside the fleet has asked for it."""
-    asked_by_fleet = action.requested_by is None or action.requested_by.startswith("job")
-    return action.approver is None and asked_by_fleet
+    asked_by_somebody = action.requested_by is not None and action.requested_by.startswith(("user:", "api_key:"))
+    return action.approver is None and not asked_by_somebody
 
 
 def _refuse_automatic(case: Case) -> None:

@@ -56,6 +56,7 @@ class Outside:
     stack: ExitStack
     watch: Watch | None = None
     _kept: Mapping[str, Mailbox] = field(default_factory=dict)
+    _scopes: Mapping[str, str] = field(default_factory=dict)
 
     def emulators(self) -> dict[str, Emulator]:
         """All of them, by the provider's name as job types declare it."""
@@ -78,14 +79,16 @@ class Outside:
             emulator.journal.clear()
 
     def keep(self) -> None:
-        """Remember what the mailboxes hold."""
+        """Remember what the mailboxes hold, and what their owners have consented to."""
         self._kept = self._copied(self.service.mailboxes)
+        self._scopes = {email: self.service.tokens.grant_of(email).scope for email in self._kept}
 
     def bring_back(self, tokens: Mapping[str, tuple[str, str]]) -> None:
         """Make everything as it was when it was kept; `tokens` are each account's access and refresh token."""
         self.reset()
         for email, (access, refresh) in tokens.items():
             self.service.tokens.grant(email, access, refresh)
+            self.service.tokens.grant_of(email).scope = self._scopes[email]
         self.service.mailboxes.update(self._copied(self._kept))
 
     def calls(self) -> Counter[str]:

@@ -254,7 +254,7 @@ SENT: list[tuple[Action, dict[str, Any]]] = [
     ),
     (
         AutoReply(text="I am away."),
-        {"message_type": "reply", "to": ["anna@example.com"], "body_plain": "I am away."},
+        {"message_type": "reply", "to": ["Anna Example <anna@example.com>"], "body_plain": "I am away."},
     ),
 ]
 

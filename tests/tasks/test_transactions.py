@@ -208,6 +208,22 @@ def watched(env: MailEnvironment) -> UUID:
     return env.enqueue("gmail.renew_watch")
 
 
+def reply_to_be_sent(env: MailEnvironment) -> UUID:
+    place = taken_in(env)
+    return order(env, place, approved(env, place.message_id))
+
+
+def forward_to_be_sent(env: MailEnvironment) -> UUID:
+    place = taken_in(env, raw=letter_with_files())
+    return order(env, place, approved(env, place.message_id, FORWARD))
+
+
+SENT_ONCE = (
+    "read, and the action taken up; token and intent of the draft; its result, its row and the send's intent; the"
+    " send's result with the action done, which must not wait for the Message-ID; write"
+)
+
+
 def to_be_archived(env: MailEnvironment) -> UUID:
     ask(env, stored_letter(env), Archive())
     return waiting(env, "actions.execute")

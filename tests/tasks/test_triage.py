@@ -79,7 +79,8 @@ def test_a_rule_with_an_action_only_leaves_the_class_to_the_model(env: MailEnvir
     assert "Actions by rule" in found.rationale
     with env.process.database.ledger() as tx:
         (action,) = actions.of_message(tx, env.account.account_id, place.message_id)
-    assert (action.kind, action.state) == ("star", "queued")
+    assert (action.kind, action.state) == ("star", "done")
+    assert "STARRED" in env.mailbox.state().label_names(place.message_id)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ LINE = 76
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _ADDR_SPEC = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}")
 _ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
+_SPECIALS = re.compile(r'["\\<>()\[\],;:@]')
 _FIELD = re.compile(r"[A-Za-z0-9-]{1,60}")
 _FOLD = "\r\n "
 
@@ -64,6 +65,8 @@ def mailbox_text(address: Address) -> str:
     name = " ".join(_CONTROL.sub(" ", clean_text(address.name)).split())[:LONGEST_NAME]
     if not name:
         return address.address
+    if not _SPECIALS.search(name):
+        return f"{name} <{address.address}>"
     quoted = name.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{quoted}" <{address.address}>'
 

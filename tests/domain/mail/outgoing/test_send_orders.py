@@ -42,7 +42,7 @@ def test_a_recipient_that_is_no_address_is_refused_by_field() -> None:
 
 
 def test_a_reply_goes_where_the_sender_wants_it() -> None:
-    assert reply_to(make_message()).to == ('"Ada" <ada@example.org>',)
+    assert reply_to(make_message()).to == ("Ada <ada@example.org>",)
     assert reply_to(make_message(reply_to="desk@example.org")).to == ("desk@example.org",)
     assert reply_to(make_message()).thread_id == "18c2f0a1b2c3d4e5"
 

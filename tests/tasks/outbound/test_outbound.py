@@ -4,6 +4,7 @@ from uuid import uuid4
 
 import pytest
 
+from domain.mail.actions.action import Action
 from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.requested_action import Forward
 from domain.mail.actions.status import ActionStatus
@@ -11,6 +12,7 @@ from domain.mail.correspondence import EmailState
 from storage.mail import messages
 from tests.doubles.mail_environment import OWNER, MailEnvironment, connect, letter
 from tests.doubles.outgoing_orders import (
+    ANSWER,
     FILES,
     FORWARD,
     action_of,
@@ -132,6 +134,17 @@ def test_it_is_written_from_the_alias_that_was_written_to(env: MailEnvironment) 
     assert (mail["From"], mail["Reply-To"]) == ("Söles <sales@postroom.example>", "desk@postroom.example")
     account = connect(env.process, OWNER, "access-1", "refresh-1")
     assert account.own_addresses == (OWNER, "sales@postroom.example")
+
+
+@pytest.mark.parametrize("action", [ANSWER, FORWARD], ids=["auto_reply", "forward"])
+def test_an_action_is_executed_by_the_mail_that_leaves(env: MailEnvironment, action: Action) -> None:
+    """From actions.execute to the sent mail; the action is handed over and ends with the sending."""
+    place = taken_in(env)
+    action_id = approved(env, place.message_id, action)
+    env.enqueue("actions.execute", {"action_id": str(action_id)})
+    assert env.drain() == [("actions.execute", "succeeded"), ("outbound.send", "succeeded")]
+    done = action_of(env, action_id)
+    assert (done.state, done.sent_message_id) == (ActionStatus.DONE, the_sent(env)[0]["message_id"])
 
 
 def test_a_second_order_of_an_action_is_no_second_job(env: MailEnvironment) -> None:
