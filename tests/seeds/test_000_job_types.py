@@ -1,4 +1,4 @@
-"""Seed 000, Job types: each job takes the payload that the seed writes down, under its name, at every door."""
+"""Job types (docs: seeds.md#000-job-types): each job takes the payload that the seed writes down, under its name, at every door."""
 
 import json
 from typing import Any
