@@ -35,7 +35,8 @@ def _depth(message: Message) -> int:
     depth, level = 0, [message]
     while level:
         depth += 1
-        level = [child for part in level if isinstance(part.get_payload(), list) for child in part.get_payload()]
+        payloads = [part.get_payload() for part in level]
+        level = [child for one in payloads if isinstance(one, list) for child in one if isinstance(child, Message)]
     return depth
 
 
