@@ -167,8 +167,7 @@ def backfill(ctx: JobContext, payload: BackfillPayload) -> Outcome:
         account = accounts.get(tx, payload.account_id)
         if account.status == "disconnected":
             return Cancel("the account was disconnected")
-        until_at = min(payload.until or now, now)
-        opened = backfills.open_backfill(tx, payload.account_id, wanted, job_id=ctx.job.job_id, until_at=until_at)
+        opened = backfills.open_backfill(tx, payload.account_id, wanted, job_id=ctx.job.job_id, now=now)
     if opened.state != "listing":
         return Done(mailbox_backfill.report_of(opened))
     if opened.next_page_at > now:

@@ -61,11 +61,11 @@ OtherNames = Mapping[str, tuple[OtherName, ...]]
 """By field, in the order in which they are looked at."""
 
 AccountId = Annotated[UUID, OtherName("connection_id"), OtherName("user_id", LookUp.ACCOUNT_OF_USER)]
-"""A mailbox. Seed 003 says connection; seed 000 knows one mailbox per user, and names the user."""
+"""A mailbox. One source document says connection, another knows one mailbox per user and names the user."""
 
 EMAIL_THREAD = OtherName("email_id", LookUp.THREAD_OF_EMAIL)
 EMAIL_MESSAGE = OtherName("email_id", LookUp.MESSAGE_OF_EMAIL)
-"""Seed 000 names the record of a thread that wants an answer; it knows the thread, and the message that asked."""
+"""The record of a thread that wants an answer: it knows the thread, and the message that asked."""
 
 
 def other_names_of(fields: Mapping[str, FieldInfo]) -> OtherNames:

@@ -51,7 +51,7 @@ class Backfill:
     changed_at: datetime
 
 
-def open_backfill(tx: Transaction, account_id: UUID, wanted: Wanted, *, job_id: UUID, until_at: datetime) -> Backfill:
+def open_backfill(tx: Transaction, account_id: UUID, wanted: Wanted, *, job_id: UUID, now: datetime) -> Backfill:
     """Begin a backfill, or go on where an earlier attempt of the job stopped; another job's begins with the first page.
 
     Raises `Gone` without the account.
@@ -63,7 +63,8 @@ def open_backfill(tx: Transaction, account_id: UUID, wanted: Wanted, *, job_id: 
         query=wanted.query,
         since=wanted.since,
         until=wanted.until,
-        until_at=until_at,
+        until_at=min(wanted.until or now, now),
+        now=now,
         classify=wanted.classify,
         most=wanted.most,
     )

@@ -152,8 +152,9 @@ def take_in(ctx: JobContext, mailbox: Mailbox, account: Account, backfill: Backf
     Raises the first failure at the end, and as soon as `MOST_FAILURES` have failed.
     """
     failed: list[Permanent | Transient] = []
-    for message_id in wanted:
-        ctx.check()
+    for place, message_id in enumerate(wanted):
+        if place:
+            ctx.check()
         try:
             _take_one(ctx, mailbox, account, backfill, message_id)
         except Gone:

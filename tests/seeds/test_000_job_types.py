@@ -1,4 +1,4 @@
-"""Seed 000, Job types: each job takes the payload that the seed writes down, under its name, at every door."""
+"""Each job takes the payload that its source document writes down, at every door (docs: seeds.md#000-job-types)."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Seed 001, sections 5.1 to 5.6: names of job types, errors, labels; at the level of jobs."""
+"""Names of job types, errors, labels, at the level of jobs (docs: seeds.md#001-53-dispatcher)."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -14,7 +14,7 @@ from settings import Settings
 from storage.accounts import accounts
 from storage.backfills import backfills
 from storage.backfills.backfills import Backfill
-from storage.ledger import ledger
+from storage.operators import cancellations
 from tests.doubles.factories import make_org
 from tests.doubles.mail_environment import MailEnvironment, connect, taken_in
 
@@ -130,6 +130,7 @@ def test_after_a_cancellation_the_same_search_loses_nothing_and_fetches_nothing_
     places = letters(env)
     first = env.enqueue("gmail.backfill")
     assert env.run(first) == "queued"
+    assert env.count("select count(*) from jobs where job_type = 'gmail.backfill_messages'") == 1
     if batches_done:
         assert env.run(queued(env, "gmail.backfill_messages")) == "succeeded"
     cancel(env, first)
@@ -143,8 +144,7 @@ def test_after_a_cancellation_the_same_search_loses_nothing_and_fetches_nothing_
 
 
 def cancel(env: MailEnvironment, job_id: UUID) -> None:
-    with env.process.database.ledger() as tx:
-        ledger.cancel(tx, [job_id], "a person's wish", by=Origin())
+    cancellations.cancel(env.process.database, [job_id], "a person's wish", by=Origin())
 
 
 def test_a_page_whose_token_has_expired_costs_nothing_twice(env: MailEnvironment) -> None:

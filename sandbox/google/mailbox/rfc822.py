@@ -35,13 +35,9 @@ def _depth(message: Message) -> int:
     depth, level = 0, [message]
     while level:
         depth += 1
-        level = [child for part in level for child in _children(part)]
+        payloads = [part.get_payload() for part in level]
+        level = [child for one in payloads if isinstance(one, list) for child in one if isinstance(child, Message)]
     return depth
-
-
-def _children(part: Message) -> list[Message]:
-    inside = part.get_payload()
-    return [one for one in inside if isinstance(one, Message)] if isinstance(inside, list) else []
 
 
 def text_of(value: object) -> str:

@@ -3,8 +3,8 @@
 with asked as (
   select a.org_id, a.id as account_id from accounts a where a.id = %(account_id)s
 )
-insert into backfills as b (org_id, account_id, job_id, query, since, until, until_at, classify, most)
-select org_id, account_id, %(job_id)s, %(query)s, %(since)s, %(until)s, %(until_at)s, %(classify)s, %(most)s from asked
+insert into backfills as b (org_id, account_id, job_id, query, since, until, until_at, classify, most, next_page_at)
+select org_id, account_id, %(job_id)s, %(query)s, %(since)s, %(until)s, %(until_at)s, %(classify)s, %(most)s, %(now)s from asked
 on conflict (org_id, account_id, query, since, until) do update set
   job_id = excluded.job_id,
   classify = excluded.classify,
@@ -13,7 +13,7 @@ on conflict (org_id, account_id, query, since, until) do update set
   page_token = case when b.job_id = excluded.job_id then b.page_token end,
   until_at = case when b.job_id = excluded.job_id then b.until_at else excluded.until_at end,
   started_at = case when b.job_id = excluded.job_id then b.started_at else now() end,
-  next_page_at = case when b.job_id = excluded.job_id then b.next_page_at else now() end,
+  next_page_at = case when b.job_id = excluded.job_id then b.next_page_at else excluded.next_page_at end,
   pages = case when b.job_id = excluded.job_id then b.pages else 0 end,
   restarts = case when b.job_id = excluded.job_id then b.restarts else 0 end,
   found = case when b.job_id = excluded.job_id then b.found else 0 end,
