@@ -12,7 +12,7 @@ from domain.payloads.payload import Payload
 WHICH = ("account_id", "thread_id", "email_id")
 
 
-class ThreadNamed(Payload):
+class OneThread(Payload):
     """Which thread, by its own id or by that of its record."""
 
     account_id: UUID
@@ -20,7 +20,7 @@ class ThreadNamed(Payload):
     email_id: UUID | None = None
 
     @model_validator(mode="after")
-    def _name_a_thread(self) -> Self:
+    def _names_a_thread(self) -> Self:
         if self.thread_id is None and self.email_id is None:
             raise ValueError("thread_id or email_id must be given")
         return self
@@ -32,7 +32,7 @@ def _thread_or_record(document: JsonObject) -> JsonObject:
 
 
 class WritePayload(
-    ThreadNamed,
+    OneThread,
     job_type="drafts.write",
     aliases=("draft",),
     version=2,
@@ -46,7 +46,7 @@ class WritePayload(
 
 
 class WriteManualPayload(
-    ThreadNamed,
+    OneThread,
     job_type="drafts.write_manual",
     aliases=("manual_draft",),
     unique=while_queued(*WHICH),
@@ -56,7 +56,7 @@ class WriteManualPayload(
 
 
 class ReworkPayload(
-    ThreadNamed,
+    OneThread,
     job_type="drafts.rework",
     aliases=("rework",),
     unique=while_queued(*WHICH),
