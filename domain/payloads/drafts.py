@@ -12,7 +12,7 @@ from domain.payloads.payload import Payload
 WHICH = ("account_id", "thread_id", "email_id")
 
 
-class OneThread(Payload):
+class ThreadPayload(Payload):
     """Which thread, by its own id or by that of its record."""
 
     account_id: UUID
@@ -32,7 +32,7 @@ def _thread_or_record(document: JsonObject) -> JsonObject:
 
 
 class WritePayload(
-    OneThread,
+    ThreadPayload,
     job_type="drafts.write",
     aliases=("draft",),
     version=2,
@@ -46,7 +46,7 @@ class WritePayload(
 
 
 class WriteManualPayload(
-    OneThread,
+    ThreadPayload,
     job_type="drafts.write_manual",
     aliases=("manual_draft",),
     unique=while_queued(*WHICH),
@@ -56,7 +56,7 @@ class WriteManualPayload(
 
 
 class ReworkPayload(
-    OneThread,
+    ThreadPayload,
     job_type="drafts.rework",
     aliases=("rework",),
     unique=while_queued(*WHICH),

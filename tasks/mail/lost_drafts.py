@@ -6,7 +6,7 @@ from domain.jobs.effects import CannotTell, Finding, Found, NotFound
 from domain.jobs.failures import Gone, Transient
 from domain.jobs.job import JsonObject
 from domain.mail.mailbox import SENT, Change, Draft, MessageFacts
-from domain.mail.replies.lost_draft import LostDraft, Added, shows_token, stands_for, traces
+from domain.mail.replies.lost_draft import Added, LostDraft, shows_token, stands_for, traces
 from providers.ports import Mailbox
 
 MOST_READ = 50

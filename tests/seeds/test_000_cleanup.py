@@ -1,4 +1,4 @@
-"""`cleanup`: what the payload names, and where the thread comes from when it does not (docs: seeds.md#000-job-types)."""
+"""`cleanup`: what its payload names, and where the thread comes from without (docs: seeds.md#000-job-types)."""
 
 from uuid import UUID
 
