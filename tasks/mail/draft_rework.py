@@ -34,6 +34,8 @@ from tasks.mail.thread_handle import ThreadHandle
 
 WORDS = "rework"
 """The purpose of the model's call, and the step that keeps its answer."""
+LEFT = "left_to_person"
+"""The step that keeps that the label is being taken off, for an attempt that no longer finds it."""
 NOT_ASKED = "the thread carries no Rework label"
 GONE = "the draft is no longer there"
 TOUCHED = "the person has touched the draft since it was read; a new job reads it again"
@@ -52,7 +54,7 @@ def rework_draft(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
         return _go_on(ctx, thread, case)
     if email.state is EmailState.REWORK_REQUESTED and ctx.now() - email.state_changed_at < ANOTHER_MAY_TAKE:
         return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "another job reworks the draft")
-    if not thread.carries(LabelRole.REWORK):
+    if not thread.carries(LabelRole.REWORK) and ctx.kept(LEFT) is None:
         return Done({"reworked": False, "why": NOT_ASKED})
     return _begin(ctx, thread, case)
 
@@ -72,6 +74,7 @@ def _begin(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
         with ctx.tx() as tx:
             ours = emails.plan_rework(tx, email.account_id, email.thread_id, draft=request.draft, token=_token(ctx))
         return _rewrite(ctx, thread, case, request, request.instruction) if ours else Done({"why": SUPERSEDED})
+    ctx.step(LEFT, lambda: {"why": plan.reason})
     thread.carry_out(plan)
 
     def write(tx: Transaction) -> None:

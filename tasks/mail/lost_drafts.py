@@ -6,7 +6,7 @@ from domain.jobs.effects import CannotTell, Finding, Found, NotFound
 from domain.jobs.failures import Gone, Transient
 from domain.jobs.job import JsonObject
 from domain.mail.mailbox import SENT, Change, Draft, MessageFacts
-from domain.mail.replies.lost_draft import LostDraft, Traces, shows_token, stands_for, traces
+from domain.mail.replies.lost_draft import Added, LostDraft, shows_token, stands_for, traces
 from providers.ports import Mailbox
 
 MOST_READ = 50
@@ -44,7 +44,7 @@ def described(draft: Draft) -> JsonObject:
     return {"draft_id": draft.draft_id, "message_id": draft.message_id, "thread_id": draft.thread_id}
 
 
-def _by_traces(mailbox: Mailbox, lost: LostDraft, drafts: Sequence[Draft], since: Traces) -> Finding:
+def _by_traces(mailbox: Mailbox, lost: LostDraft, drafts: Sequence[Draft], since: Added) -> Finding:
     """Judge by what history says was added: exact, also about drafts that are gone."""
     candidates = [one for one in drafts if one.message_id in since.drafts]
     if len(candidates) + len(since.sent) > MOST_READ:

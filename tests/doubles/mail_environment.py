@@ -1,6 +1,7 @@
 """What tests of mail jobs need: an org, a mailbox in the emulator, a scripted model, a process of the fleet."""
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ from tests.doubles.inline_worker import run_job
 
 OWNER = "owner@postroom.example"
 MOST_ROUNDS = 400
+RENEW_AFTER_S = 10
+"""Above what a test takes on an idle machine, so that counted transactions stay the same there."""
 
 
 @dataclass
@@ -59,7 +62,13 @@ class MailEnvironment:
         assert row is not None
         job_type = catalogue.find(row[0])
         assert job_type is not None
+        self._keep_lease()
         return run_job(self.process, job_type, job_id)
+
+    def _keep_lease(self) -> None:
+        """Renew the process's lease as its keeper would: a loaded machine takes longer than the lease to import."""
+        if time.monotonic() - self.process.lease.renewed_at > RENEW_AFTER_S:
+            renew(self.process)
 
     def drain(self, *, only: str = "%") -> list[tuple[str, str]]:
         """Run what is queued, snoozed and retried jobs too, until nothing is left; returns (type, end) of each run.

@@ -1,4 +1,4 @@
-"""Seed 000, job type `cleanup`: what the payload names, and where the thread comes from when it does not."""
+"""`cleanup`: what its payload names, and where the thread comes from without (docs: seeds.md#000-job-types)."""
 
 from uuid import UUID
 

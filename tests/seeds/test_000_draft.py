@@ -1,4 +1,4 @@
-"""Seed 000, job type `draft`: its payload names the e-mail's record."""
+"""`draft`: its payload names the e-mail's record (docs: seeds.md#000-job-types)."""
 
 from domain.mail.correspondence import EmailState
 from tests.doubles.mail_environment import MailEnvironment

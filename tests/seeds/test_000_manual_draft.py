@@ -1,4 +1,4 @@
-"""Seed 000, job type `manual_draft`: user-initiated draft for manually labelled e-mails."""
+"""`manual_draft`: user-initiated draft for manually labelled e-mails (docs: seeds.md#000-job-types)."""
 
 from domain.mail.correspondence import EmailState
 from tests.doubles.mail_environment import MailEnvironment

@@ -1,4 +1,4 @@
-"""Seed 000, job type `rework`: draft regeneration based on user feedback."""
+"""`rework`: draft regeneration based on user feedback (docs: seeds.md#000-job-types)."""
 
 import json
 

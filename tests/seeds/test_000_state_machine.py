@@ -1,4 +1,4 @@
-"""Seed 000, state machine integration: which job moves an e-mail from which state to which."""
+"""Lifecycle: which job moves an e-mail from which state to which (docs: seeds.md#000-lifecycle)."""
 
 from collections.abc import Callable
 

@@ -220,7 +220,7 @@ def test_a_message_that_is_not_stored_is_done(env: MailEnvironment) -> None:
 
 
 def test_an_account_that_is_not_there_is_done(env: MailEnvironment) -> None:
-    """Seed 000: a classification whose user is missing returns early."""
+    """A classification whose user is missing returns early (docs: seeds.md#000-errors-per-type)."""
     missing = {"account_id": "00000000-0000-4000-8000-000000000000", "message_id": "never-seen"}
     job_id = env.enqueue("triage.classify", missing)
     assert env.run(job_id) == "succeeded"
@@ -233,7 +233,8 @@ def test_a_disconnected_account_is_done_and_the_model_is_not_paid(env: MailEnvir
     env.enqueue("gmail.sync")
     env.drain(only="gmail.%")
     env.database.execute(
-        "update accounts set status = 'disconnected', sealed_access_token = null, sealed_refresh_token = null"
+        "update accounts set status = 'disconnected', access_expires_at = null,"
+        " sealed_access_token = null, sealed_refresh_token = null"
     )
     assert env.drain(only="triage.%") == [("triage.classify", "succeeded")]
     assert asked(env) == 0

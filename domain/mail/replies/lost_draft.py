@@ -24,7 +24,7 @@ class LostDraft:
 
 
 @dataclass(frozen=True, slots=True)
-class Traces:
+class Added:
     """What was added to the mailbox since then, by message id."""
 
     drafts: frozenset[str]
@@ -33,11 +33,11 @@ class Traces:
     """Whether a draft was begun in the thread, by us or by its person; it may be gone."""
 
 
-def traces(changes: Iterable[Change], thread_id: str) -> Traces:
+def traces(changes: Iterable[Change], thread_id: str) -> Added:
     """Read the traces of a draft of this thread in history."""
     added = [one for one in changes if one.kind == "message_added"]
     drafts = [one for one in added if DRAFT in one.label_ids]
-    return Traces(
+    return Added(
         drafts=frozenset(one.message_id for one in drafts),
         sent=frozenset(one.message_id for one in added if SENT in one.label_ids),
         begun=any(one.thread_id == thread_id for one in drafts),
