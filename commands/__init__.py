@@ -10,6 +10,7 @@ from commands.budgets import budgets
 from commands.database import database
 from commands.deadletters import deadletters
 from commands.doctor import doctor
+from commands.effects import effects
 from commands.gates import gates
 from commands.jobs import jobs
 from commands.keys import keys
@@ -24,6 +25,7 @@ __all__ = [
     "database",
     "deadletters",
     "doctor",
+    "effects",
     "gates",
     "jobs",
     "keys",

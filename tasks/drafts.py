@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
+from domain.jobs.effects import Finding
 from domain.jobs.failures import Gone, Invalid
 from domain.jobs.job import Cancel, Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
@@ -28,7 +29,7 @@ from storage.mail.messages import Message
 from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts
 from tasks.mail.language_model import ask, boundary
-from tasks.mail.mailbox_session import MAILBOX_AUDITS
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, open_mailbox
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 MOVED = "the e-mail was moved while its draft was made"
@@ -41,12 +42,21 @@ UNKNOWN_WORDS = "unknown"
 """The fingerprint of a draft whose words this job never had: equal to none, so they count as a person's."""
 
 
+def find_made(ctx: JobContext, payload: WritePayload, key: str) -> Finding:
+    """Ask the mailbox whether a job that has ended made its draft."""
+    with ctx.tx() as tx:
+        account = accounts.get(tx, payload.account_id)
+    with open_mailbox(ctx, account) as mailbox:
+        return machine_drafts.find(mailbox, payload.thread_id, key.rpartition(":")[2])
+
+
 @job(
     queue=Queue.DEFAULT,
     retry=PIPELINE,
     deadline=timedelta(minutes=5),
     providers=("gmail", "anthropic"),
     audits=MAILBOX_AUDITS,
+    finds={"draft": find_made},
 )
 def write(ctx: JobContext, payload: WritePayload) -> Outcome:
     """Draft a reply to a thread that waits for one: context, model, one Gmail draft, Outbox label."""

@@ -205,6 +205,16 @@ BAD: Mapping[str, tuple[Given, str, str]] = {
         "max_attempts",
         "Input should be less than or equal to 100",
     ),
+    "no time before a retry": (
+        {"payload": GOOD, "retry_base_s": 0},
+        "retry_base_s",
+        "Input should be greater than or equal to 1",
+    ),
+    "more than a day before a retry": (
+        {"payload": GOOD, "retry_cap_s": 86_401},
+        "retry_cap_s",
+        "Input should be less than or equal to 86400",
+    ),
     "a priority past any column": (
         {"payload": GOOD, "priority": -100_000},
         "priority",
@@ -259,6 +269,13 @@ def test_each_door_takes_a_number_of_attempts(process: Runtime, org: UUID, datab
         " from jobs j join job_types t on t.name = j.job_type"
     ).fetchall()
     assert set(rows) == {(job_id, True, False), (other_id, False, True)}
+
+
+@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+def test_each_door_takes_the_times_of_a_retry(process: Runtime, org: UUID, database: Connection, door: Door) -> None:
+    job_id = door(process, org, {"payload": GOOD, "retry_base_s": 2, "retry_cap_s": 40})
+    row = database.execute("select id, retry_base_s, retry_cap_s from jobs").fetchall()
+    assert row == [(job_id, 2, 40)]
 
 
 def test_a_unique_field_that_is_missing_makes_no_shared_key(process: Runtime, org: UUID) -> None:
