@@ -8,7 +8,7 @@ from uuid import UUID
 
 from domain.alerts.alert import payload_of
 from domain.alerts.due import WINDOW, alerts_due, alerts_of_doubts, look_from
-from domain.jobs.doubts import Doubt, conclude, sort_out
+from domain.jobs.effects import Doubt, conclude, sort_out
 from domain.jobs.job import Cancel, Done, JsonObject, NewJob, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retention import FIRST_ID, follow_up_key, next_place, pause_after

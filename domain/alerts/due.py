@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from domain.alerts.alert import Alert, AlertKind
-from domain.jobs.doubts import Doubt
+from domain.jobs.effects import Doubt
 
 WINDOW = timedelta(hours=1)
 """A job type raises two alerts in it at most: one for the first death, one with the number when it is over. A person

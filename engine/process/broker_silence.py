@@ -38,13 +38,13 @@ class BrokerSilence:
     @contextmanager
     def noting(self, answer_within_s: float) -> Iterator[None]:
         """Begin when the block fails after a wait; an answer is given up after `answer_within_s`."""
-        asked_at = self._clock()
+        asked_at, answered = self._clock(), False
         try:
             yield
-        except BaseException:
-            if self._clock() - asked_at > LONG_WAIT * answer_within_s:
+            answered = True
+        finally:
+            if not answered and self._clock() - asked_at > LONG_WAIT * answer_within_s:
                 self.begin()
-            raise
 
     @property
     def lasts(self) -> bool:

@@ -7,8 +7,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from domain.jobs.doubts import Doubt
-from domain.jobs.effects import EffectStatus, Strategy
+from domain.jobs.effects import Doubt, EffectStatus, Strategy
 from domain.jobs.job import ClaimedJob, JsonObject
 from domain.text.redaction import redact_document
 from storage.postgres.database import Transaction

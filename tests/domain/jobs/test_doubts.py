@@ -7,8 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.alerts.due import alerts_of_doubts
-from domain.jobs.doubts import Doubt, Resolution, conclude, resolution_of, sort_out
-from domain.jobs.effects import CannotTell, EffectStatus, Found, NotFound, Strategy
+from domain.jobs.effects import (
+    CannotTell,
+    Doubt,
+    EffectStatus,
+    Found,
+    NotFound,
+    Resolution,
+    Strategy,
+    conclude,
+    resolution_of,
+    sort_out,
+)
 
 AT = datetime(2026, 11, 24, 9, tzinfo=UTC)
 
