@@ -28,8 +28,10 @@ elif broker_url.startswith(("amqp://", "pyamqp://")):
     broker_transport = "engine.celery_patches.amqp_transport:Transport"
 broker_transport_options = {
     "socket_connect_timeout": 5,
-    "socket_timeout": 10,
-    "write_timeout": 10,  # AMQP's name for it
+    # A question that is not answered holds the event loop. Two of them, to connect and to greet, must take less than
+    # the 15 s after which a worker counts as standing still (domain/jobs/liveness.py).
+    "socket_timeout": 5,
+    "write_timeout": 5,  # AMQP's name for it
     # A request for messages that Redis does not answer is given up after 1 s and this, looked for as often.
     "health_check_interval": 5,
     # Of a foreign client's job, until the ledger has it; hints are not guarded

@@ -11,6 +11,7 @@ from commands.budgets import budgets
 from commands.database import database
 from commands.deadletters import deadletters
 from commands.doctor import doctor
+from commands.effects import effects
 from commands.gates import gates
 from commands.jobs import jobs
 from commands.keys import keys
@@ -30,6 +31,7 @@ __all__ = [
     "deadletters",
     "directions",
     "doctor",
+    "effects",
     "gates",
     "jobs",
     "keys",

@@ -15,7 +15,7 @@ from domain.jobs.failures import Failure, Invalid
 from domain.jobs.gate_causes import Cause
 from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
-from engine.process.publisher import TRANSPORT_OPTIONS
+from engine.process.publisher import transport_options
 from engine.process.runtime import Runtime, runtime
 from observability import logs
 from settings import DEVELOPMENT_SEALING_KEY, Settings
@@ -112,7 +112,7 @@ def broker_check(settings: Settings) -> Check:
     remedy = "start the broker and see that POSTROOM_BROKER_URL is right; jobs wait in PostgreSQL meanwhile"
     url = settings.broker_url.get_secret_value()
     try:
-        with Connection(url, transport_options=TRANSPORT_OPTIONS, connect_timeout=3) as connection:
+        with Connection(url, transport_options=transport_options(INSPECTION_S), connect_timeout=3) as connection:
             connection.ensure_connection(max_retries=1, interval_start=0, timeout=3)
             if not _pops_many(connection):
                 finding = "does not know BLMPOP, by which workers take messages"
@@ -142,7 +142,7 @@ def queue_checks(settings: Settings) -> Sequence[Check]:
     """Whether some worker consumes each queue, by asking the workers."""
     # An application of its own, so that the broker of these settings is asked and a dead one is not waited for.
     with Celery("doctor", broker=settings.broker_url.get_secret_value(), set_as_current=False) as app:
-        app.conf.broker_transport_options = TRANSPORT_OPTIONS
+        app.conf.broker_transport_options = transport_options()
         try:
             found = app.control.inspect(timeout=INSPECTION_S).active_queues() or {}
         except (OperationalError, OSError, LookupError, ValueError) as error:
@@ -158,7 +158,7 @@ def queue_checks(settings: Settings) -> Sequence[Check]:
 def names_check(settings: Settings) -> Check:
     """Whether each worker has a name of its own: a command to one of two is heard by both, and Flower shows one."""
     with Celery("doctor", broker=settings.broker_url.get_secret_value(), set_as_current=False) as app:
-        app.conf.broker_transport_options = TRANSPORT_OPTIONS
+        app.conf.broker_transport_options = transport_options()
         try:
             answers = app.control.broadcast("ping", reply=True, timeout=INSPECTION_S) or []
         except (OperationalError, OSError, LookupError, ValueError) as error:

@@ -14,7 +14,7 @@ from commands.answers import (
     show_document,
     show_rows,
 )
-from domain.jobs.contract import parse_time
+from domain.jobs.contract import LONGEST_RETRY_S, MOST_ATTEMPTS, parse_time
 from domain.jobs.failures import Failure, Gone, Invalid
 from domain.jobs.job import State
 from domain.jobs.queues import Queue
@@ -27,6 +27,7 @@ from storage.operators import cancellations, job_views, retries
 from storage.operators.job_views import JobFilter
 
 LINE = ("job_id", "job_type", "queue", "state", "attempt", "created_at", "run_at", "reason")
+REFUSED = ("at", "task", "task_id", "field", "reason")
 SECTIONS = {
     "events": ("at", "event", "attempt", "actor_id", "data"),
     "steps": ("name", "attempt", "at", "cost_microcents", "result"),
@@ -46,7 +47,16 @@ def jobs() -> None:
 @click.option("--payload", default="{}", help="A JSON object, or - to read it from standard input.")
 @click.option("--run-at", help="Not before this RFC 3339 time.")
 @click.option("--priority", type=click.IntRange(-100, 100), default=0, help="Higher goes first.")
-@click.option("--key", help="Idempotency key: a second job with it is refused and names the first.")
+@click.option(
+    "--key", help="Idempotency key: a second request with it is answered with the first job, another one is refused."
+)
+@click.option("--max-attempts", type=click.IntRange(1, MOST_ATTEMPTS), help="Instead of the job type's.")
+@click.option(
+    "--retry-base", "retry_base_s", type=click.IntRange(1, LONGEST_RETRY_S), help="Seconds before the first retry."
+)
+@click.option(
+    "--retry-cap", "retry_cap_s", type=click.IntRange(1, LONGEST_RETRY_S), help="Seconds between attempts, at most."
+)
 @operator_option
 @json_option
 def enqueue_job(  # noqa: PLR0913, PLR0917 - one parameter per option
@@ -56,6 +66,9 @@ def enqueue_job(  # noqa: PLR0913, PLR0917 - one parameter per option
     run_at: str | None,
     priority: int,
     key: str | None,
+    max_attempts: int | None,
+    retry_base_s: int | None,
+    retry_cap_s: int | None,
     operator_name: str,
     as_json: bool,  # noqa: FBT001 - a flag of the command line
 ) -> None:
@@ -76,6 +89,9 @@ def enqueue_job(  # noqa: PLR0913, PLR0917 - one parameter per option
             idempotency_key=key,
             run_at=due,
             priority=priority,
+            max_attempts=max_attempts,
+            retry_base_s=retry_base_s,
+            retry_cap_s=retry_cap_s,
         )[0]
     document = {"job_id": answer.job_id, "job_type": known.name, "created": answer.created}
     show_document("job", document, as_json=as_json)
@@ -123,6 +139,16 @@ def show_job(job_id: UUID, as_json: bool) -> None:  # noqa: FBT001 - a flag of t
         show_rows(getattr(found, name), columns, as_json=False)
     if found.dead_letter:
         show_document("dead letter", found.dead_letter, as_json=False)
+
+
+@jobs.command("refused")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@json_option
+def list_refused(limit: int, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
+    """List the messages of foreign clients that were refused, the newest first: which field, and why."""
+    with runtime().database.ledger() as tx:
+        found = job_views.refused(tx, limit=limit)
+    show_rows(found, REFUSED, as_json=as_json)
 
 
 @jobs.command("cancel")

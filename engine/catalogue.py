@@ -3,10 +3,11 @@
 import inspect
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
+from domain.jobs.effects import Finding
 from domain.jobs.job import Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import STANDARD, RetryPolicy
@@ -24,6 +25,10 @@ P = TypeVar("P", bound=Payload)
 Handler = Callable[[JobContext, P], Outcome | None]
 """What a job type does; None stands for `Done()` (docs: seeds.md#003-edge-cases)."""
 
+Finder = Callable[[JobContext, P, str], Finding]
+"""Asks the provider whether an effect of a job with this payload, by its key, happened. Called in another job of the
+org, when the job itself has ended."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job(Generic[P]):
@@ -38,6 +43,11 @@ class Job(Generic[P]):
     providers: tuple[str, ...]
     on_end: str | None = None
     audits: tuple[str, ...] = ()
+    finds: Mapping[str, Finder[P]] = field(default_factory=dict)
+
+    def finder(self, key: str) -> Finder[P] | None:
+        """Who can ask about the effect of a key; None when nobody can."""
+        return self.finds.get(key.partition(":")[0])
 
     @property
     def declared(self) -> Declaration:
@@ -102,18 +112,20 @@ def job(  # noqa: PLR0913  # the facts of a job type, by keyword
     providers: tuple[str, ...] = (),
     on_end: str | None = None,
     audits: tuple[str, ...] = (),
+    finds: Mapping[str, Finder[P]] | None = None,
 ) -> Callable[[Handler[P]], Job[P]]:
     """Make a function the handler of a job type. Its second parameter's payload class names the type.
 
     The type's name is `<file>.<function>`; raises `TypeError` when the payload class says otherwise. `light` is for
     jobs of milliseconds: they travel in batches, without a Celery request each. `on_end` names the end-of-job hook, the
     SQL function `postroom.<on_end>(jsonb)` of a migration called in the transaction that ends a job of this type.
-    `audits` lists the events that the handler may append to the audit log; the database refuses others.
+    `audits` lists the events that the handler may append to the audit log; the database refuses others. `finds` says,
+    by the first word of an effect's key, how its provider is asked when a job of this type has ended in doubt.
     """
 
     def register(handler: Handler[P]) -> Job[P]:
         payload = _payload_of(handler)
-        made = Job(payload, handler, queue, retry, deadline, light, providers, on_end, audits)
+        made = Job(payload, handler, queue, retry, deadline, light, providers, on_end, audits, finds or {})
         catalogue.add(made.name, made.declared.aliases, made)
         return made
 

@@ -51,8 +51,10 @@ def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = 
     """Enqueue any number of jobs, a thousand to a statement, each committed and published before the next begins.
 
     `progress` is called with the number of jobs that are in the ledger. While PostgreSQL is away it waits; a statement
-    whose answer was lost is sent again and makes no job twice. What raises in between leaves what was committed:
-    jobs with keys, or with ids of their own, can simply be handed over once more.
+    whose answer was lost is sent again and makes no job twice. But a job of a type that is unique while it is queued,
+    which had been folded into a waiting one, gets one of its own when the other has begun meanwhile, as it would if it
+    were asked for now. What raises in between leaves what was committed: jobs with keys, or with ids of their own, can
+    simply be handed over once more.
     """
     process, waiting = runtime(), iter(jobs)
     answers: list[Enqueued] = []

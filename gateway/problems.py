@@ -96,7 +96,8 @@ async def answer_misfit(request: Request, misfit: Exception) -> Response:
     if not isinstance(misfit, RequestValidationError):
         raise misfit
     first = misfit.errors()[0]
-    field = str(first["loc"][-1])
+    # The place inside a list is no field's name.
+    field = next((part for part in reversed(first["loc"]) if isinstance(part, str)), "request")
     return problem(request, 422, Invalid.code, f"{field}: {first['msg']}", field=field)
 
 

@@ -19,7 +19,7 @@ from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts, message_intake
 from tasks.mail.draft_case import Case, read_case
 from tasks.mail.draft_rework import rework_draft
-from tasks.mail.first_draft import WORDS, write_draft
+from tasks.mail.first_draft import WORDS, find_made, write_draft
 from tasks.mail.mailbox_session import MAILBOX_AUDITS
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
@@ -36,6 +36,7 @@ FINDS_OUT_WITHIN = timedelta(seconds=60)
     deadline=timedelta(minutes=5),
     providers=("gmail", "anthropic"),
     audits=MAILBOX_AUDITS,
+    finds={"draft": find_made},
 )
 def write(ctx: JobContext, payload: WritePayload) -> Outcome:
     """Draft a reply to a thread that waits for one: context, model, one Gmail draft, Outbox label."""
@@ -57,6 +58,7 @@ def write(ctx: JobContext, payload: WritePayload) -> Outcome:
     deadline=timedelta(minutes=5),
     providers=("gmail", "anthropic"),
     audits=MAILBOX_AUDITS,
+    finds={"draft": find_made},
 )
 def write_manual(ctx: JobContext, payload: WriteManualPayload) -> Outcome:
     """Draft a reply because its person put Needs Response on the thread, whatever the classification said."""

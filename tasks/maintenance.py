@@ -7,8 +7,9 @@ from threading import Event
 from uuid import UUID
 
 from domain.alerts.alert import payload_of
-from domain.alerts.due import WINDOW, alerts_due, look_from
-from domain.jobs.job import Done, JsonObject, Outcome
+from domain.alerts.due import WINDOW, alerts_due, alerts_of_doubts, look_from
+from domain.jobs.effects import Doubt, conclude, sort_out
+from domain.jobs.job import Cancel, Done, JsonObject, NewJob, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retention import FIRST_ID, follow_up_key, next_place, pause_after
 from domain.payloads import gmail
@@ -22,21 +23,26 @@ from domain.payloads.maintenance import (
     FullSyncPayload,
     PurgeExpiredKeysPayload,
     RaiseAlertsPayload,
+    ReconcileEffectsPayload,
     RenewWatchesPayload,
+    ResolveEffectPayload,
     RunEndHookPayload,
     SyncLabelsPayload,
 )
 from domain.payloads.payload import Payload
-from engine.catalogue import job
+from engine.catalogue import catalogue, job
 from engine.context import JobContext
+from engine.enqueue import enqueue_jobs
 from engine.process.map_in_threads import map_in_threads
 from storage.access import api_requests
 from storage.accounts import accounts, expected_writes, fan_out
 from storage.audit import deletion
+from storage.doubts import doubts
 from storage.invariants import invariants
 from storage.ledger import alerts, audit, end_hooks, retention
 from storage.money import spending
 from storage.postgres.database import Transaction
+from tasks.mail.mailbox_session import MAILBOX_AUDITS
 
 BATCH = 1000
 """Rows per transaction: a second's work at most, so that no lock is held for long."""
@@ -199,6 +205,56 @@ def check_invariants(ctx: JobContext, _payload: CheckInvariantsPayload) -> Outco
 
 
 @job(queue=Queue.MAINTENANCE)
+def reconcile_effects(ctx: JobContext, payload: ReconcileEffectsPayload) -> Outcome:
+    """Have providers asked about effects whose job ended in doubt; tell a person of those that nobody can ask about.
+
+    Each effect is asked about once a week at most; one that is in doubt after that is told as well.
+    """
+    place, asked, told = (payload.after or FIRST_ID, payload.after_key), 0, 0
+
+    def look(tx: Transaction) -> bool:
+        nonlocal place, asked, told
+        page = doubts.listed(tx, after=place, batch=BATCH)
+        to_ask, to_tell = sort_out(page.doubts, _can_ask)
+        answers = enqueue_jobs(tx, [_question(ctx, each) for each in to_ask])
+        # Was asked about before, in vain or just now.
+        in_vain = [each for each, answer in zip(to_ask, answers, strict=True) if not answer.created and each.status]
+        doubts.mark_unknown(tx, to_tell)
+        raised = ctx.enqueue(tx, *[payload_of(one) for one in alerts_of_doubts([*to_tell, *in_vain])])
+        asked, told = asked + sum(one.created for one in answers), told + sum(one.created for one in raised)
+        place = page.place or (FIRST_ID, "")
+        return page.place is not None
+
+    is_more = _at_pace(ctx, look)
+    follow_up = ReconcileEffectsPayload(after=place[0], after_key=place[1]) if is_more else None
+    return _go_on(ctx, follow_up, {"asked": asked, "told": told})
+
+
+@job(queue=Queue.MAINTENANCE, audits=("effect.resolved", *MAILBOX_AUDITS))
+def resolve_effect(ctx: JobContext, payload: ResolveEffectPayload) -> Outcome:
+    """Ask the provider whether an effect happened whose job has ended, and write down the answer.
+
+    Runs in the effect's org. Nothing is repeated: a replay of the job finds the answer and goes on from there.
+    """
+    with ctx.tx() as tx:
+        doubt = doubts.read(tx, ctx.job, payload.key)
+    if doubt is None:
+        return Cancel("the effect is not in doubt any more")
+    known = catalogue.find(doubt.job_type)
+    finder = None if known is None else known.finder(doubt.key)
+    if known is None or finder is None:
+        return Cancel("nobody knows how to ask about it")
+    end = conclude(finder(ctx, known.read(doubt.payload, doubt.payload_version), doubt.key))
+
+    def write(tx: Transaction) -> None:
+        if doubts.conclude(tx, ctx.job, doubt, end.status, result=end.result, error=end.error):
+            facts = {"key": doubt.key, "status": end.status.value, "job_type": doubt.job_type}
+            audit.append(tx, ctx.job, "effect.resolved", facts)
+
+    return Done({"key": doubt.key, "status": end.status.value}, writes=write)
+
+
+@job(queue=Queue.MAINTENANCE)
 def run_end_hook(ctx: JobContext, payload: RunEndHookPayload) -> Outcome:
     """Call an end-of-job hook that could not run when its job ended, in one transaction with this job's success.
 
@@ -210,6 +266,18 @@ def run_end_hook(ctx: JobContext, payload: RunEndHookPayload) -> Outcome:
             ctx.log.warning("no_end_hook_to_run", ended_job=str(payload.job_id))
 
     return Done({"job_id": str(payload.job_id), "cause": payload.cause}, writes=call)
+
+
+def _can_ask(doubt: Doubt) -> bool:
+    known = None if doubt.job_type is None else catalogue.find(doubt.job_type)
+    return known is not None and known.finder(doubt.key) is not None
+
+
+def _question(ctx: JobContext, doubt: Doubt) -> NewJob:
+    """The job that asks about an effect, in the effect's own org."""
+    return ResolveEffectPayload(key=doubt.key, account_id=doubt.account_id).job(
+        org_id=doubt.org_id, origin=ctx.job.origin
+    )
 
 
 def _each_account(ctx: JobContext, payload: type[Payload], **fixed: object) -> Outcome:
@@ -249,4 +317,5 @@ def _go_on(ctx: JobContext, follow_up: Payload | None, output: JsonObject) -> Ou
     if follow_up is None:
         return Done(output)
     key = follow_up_key(ctx.job.job_type, ctx.now(), ctx.settings.retention_run_s)
-    return Done(output, children=(follow_up.job(org_id=ctx.org_id, idempotency_key=key),))
+    # Two runs may have come to different places; the one follow-up goes on from either.
+    return Done(output, children=(follow_up.job(org_id=ctx.org_id, idempotency_key=key)._replace(folds=True),))

@@ -19,6 +19,7 @@ from settings import Settings
 from tools import schema_notes
 from tools.command_reference import commands_page
 from tools.failure_reference import failures_page
+from tools.function_reference import functions_page
 from tools.http_reference import http_page
 from tools.metric_reference import metrics_page
 from tools.reference_text import member_notes, page, phrase, span, table
@@ -118,6 +119,7 @@ def statements_page() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands_page,
     "failures.md": failures_page,
+    "functions.md": functions_page,
     "http.md": http_page,
     "job-types.md": job_types_page,
     "metrics.md": metrics_page,

@@ -18,6 +18,8 @@ class AlertKind(StrEnum):
     """The owner of a mailbox has to connect it again."""
     PROVIDER = "provider"
     """A provider refuses all calls, for so long that a person should look."""
+    EFFECTS = "effects"
+    """Nobody knows whether calls of a job type had their effect, and no provider can be asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +67,19 @@ def title_of(alert: Alert) -> str:
             return "A mailbox must be connected again"
         case AlertKind.PROVIDER:
             return f"Provider {alert.subject} refuses calls"
+        case AlertKind.EFFECTS:
+            return f"Effects of {alert.subject} are in doubt: {alert.count}"
 
 
 def text_of(alert: Alert) -> str:
     """What happened, and what to do about it."""
     since = f"{alert.since:%Y-%m-%d %H:%M} UTC"
     match alert.kind:
+        case AlertKind.EFFECTS:
+            return (
+                f"Of calls on {alert.since:%Y-%m-%d} nobody knows whether they happened. The first: {alert.detail}."
+                " Look at the provider, then say what you found: `celery -A tasks effects list`, `effects rule`."
+            )
         case AlertKind.DEAD_LETTER:
             return (
                 f"Code: {alert.detail}. See it with `celery -A tasks deadletters show {alert.reference}`."

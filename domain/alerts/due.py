@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from domain.alerts.alert import Alert, AlertKind
+from domain.jobs.effects import Doubt
 
 WINDOW = timedelta(hours=1)
 """A job type raises two alerts in it at most: one for the first death, one with the number when it is over. A person
@@ -93,3 +94,14 @@ def _of_park(park: Park, now: datetime) -> Iterator[Alert]:
 def is_long(park: Park) -> bool:
     """Whether a person should look at it."""
     return park.until - park.closed_at >= LONG_PARK
+
+
+def alerts_of_doubts(doubts: Iterable[Doubt]) -> tuple[Alert, ...]:
+    """An alert per job type and day of the calls that are in doubt: the same doubts give the same alerts each time."""
+    found: dict[tuple[str, datetime], list[Doubt]] = {}
+    for each in doubts:
+        found.setdefault((each.job_type or OTHERS, window_of(each.since, REMIND_EVERY)), []).append(each)
+    return tuple(
+        Alert(AlertKind.EFFECTS, subject, day, count=len(some), detail=some[0].key, reference=str(some[0].job_id))
+        for (subject, day), some in found.items()
+    )

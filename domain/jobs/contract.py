@@ -22,6 +22,9 @@ LARGEST_PAYLOAD = 262144
 MOST_ATTEMPTS = 100
 """As the table of jobs bounds it: who wants more wants another job."""
 
+LONGEST_RETRY_S = 86_400
+"""A day between two attempts; who wants to wait for longer enqueues another job."""
+
 WORDS = {
     "uuid_": "Input should be a valid UUID",
     "int_": "Input should be a valid integer",
@@ -66,6 +69,8 @@ class JobContract(BaseModel):
     expires_at: AwareDatetime | None = None
     priority: int = Field(0, ge=-100, le=100)
     max_attempts: int | None = Field(None, ge=1, le=MOST_ATTEMPTS)
+    retry_base_s: int | None = Field(None, ge=1, le=LONGEST_RETRY_S)
+    retry_cap_s: int | None = Field(None, ge=1, le=LONGEST_RETRY_S)
     traceparent: str | None = Field(None, max_length=200)
 
     @classmethod
@@ -91,6 +96,8 @@ class JobContract(BaseModel):
             expires_at=self.expires_at,
             priority=self.priority,
             max_attempts=self.max_attempts,
+            retry_base_s=self.retry_base_s,
+            retry_cap_s=self.retry_cap_s,
             created_at=self.created_at,
         )
 
@@ -118,7 +125,7 @@ def parse_time(text: str, field: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise Invalid(field, "is no RFC 3339 time") from None
+        raise Invalid(field, "is no RFC 3339 time, such as 2026-11-24T09:30:00Z") from None
     if time.tzinfo is None:
-        raise Invalid(field, "has no time zone")
+        raise Invalid(field, "has no time zone: end it with Z, or an offset such as +01:00")
     return time

@@ -55,7 +55,7 @@ class Origin(NamedTuple):
 
 
 class NewJob(NamedTuple):
-    """A job to be enqueued; the ledger fills in what is None, `max_attempts` from the job type."""
+    """A job to be enqueued; the ledger fills in what is None, `max_attempts` and times of retries from the job type."""
 
     job_type: str
     org_id: UUID
@@ -69,9 +69,15 @@ class NewJob(NamedTuple):
     expires_at: datetime | None = None
     priority: int = 0
     max_attempts: int | None = None
+    retry_base_s: int | None = None
+    """Seconds before the first retry."""
+    retry_cap_s: int | None = None
+    """Seconds between two attempts, at most."""
     parent_id: UUID | None = None
     replay_of: UUID | None = None
     created_at: datetime | None = None
+    folds: bool = False
+    """Whether a job that has the idempotency key will do, whatever its payload; else it must be for the same."""
     is_checked: bool = False
     """Whether the class of this version has checked the payload and written it; else the ledger checks its shape."""
 
@@ -122,6 +128,9 @@ class ClaimedJob(NamedTuple):
     """Whether an earlier process died with the job in hand, perhaps by it: the job runs alone in its worker."""
     returns: int = 0
     """How often the job went back without having spent an attempt."""
+    retry_base_s: int | None = None
+    retry_cap_s: int | None = None
+    """As the job's caller said; None is what the type's retry policy says."""
 
     def child(self, new: NewJob) -> NewJob:
         """The same new job, as a child: it inherits org, actor, request, correlation and trace."""
@@ -138,8 +147,11 @@ class ClaimedJob(NamedTuple):
             expires_at=new.expires_at,
             priority=new.priority,
             max_attempts=new.max_attempts,
+            retry_base_s=new.retry_base_s,
+            retry_cap_s=new.retry_cap_s,
             parent_id=self.job_id,
             replay_of=new.replay_of,
+            folds=new.folds,
             is_checked=new.is_checked,
         )
 

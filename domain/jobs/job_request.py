@@ -7,7 +7,14 @@ from uuid import UUID
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from domain.jobs.contract import JOB_TYPE_PATTERN, LONGEST_JOB_TYPE, MOST_ATTEMPTS, first_problem, readable
+from domain.jobs.contract import (
+    JOB_TYPE_PATTERN,
+    LONGEST_JOB_TYPE,
+    LONGEST_RETRY_S,
+    MOST_ATTEMPTS,
+    first_problem,
+    readable,
+)
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject, NewJob, Origin
 
@@ -27,6 +34,8 @@ class JobRequest(BaseModel):
     expires_at: AwareDatetime | None = None
     priority: int = Field(0, ge=-100, le=100)
     max_attempts: int | None = Field(None, ge=1, le=MOST_ATTEMPTS)
+    retry_base_s: int | None = Field(None, ge=1, le=LONGEST_RETRY_S)
+    retry_cap_s: int | None = Field(None, ge=1, le=LONGEST_RETRY_S)
     idempotency_key: str | None = Field(None, min_length=1, max_length=400)
 
     @classmethod
@@ -60,6 +69,8 @@ class JobRequest(BaseModel):
             expires_at=self.expires_at,
             priority=self.priority,
             max_attempts=self.max_attempts,
+            retry_base_s=self.retry_base_s,
+            retry_cap_s=self.retry_cap_s,
             is_checked=is_checked,
         )
 

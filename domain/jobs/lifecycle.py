@@ -335,6 +335,7 @@ def _settlement_of_failure(
         case Uncertain() | Invalid():
             return _end(job, State.DEAD, error)
         case Transient() if job.attempt < job.max_attempts:
+            policy = policy.for_job(job.retry_base_s, job.retry_cap_s)
             return _requeue(
                 job, now + policy.delay(job.attempt, jitter), {"cause": "failure", "error": error}, error=error
             )

@@ -1,6 +1,6 @@
 """Retry is arithmetic over policy, attempt and a random number (docs: queues.md#retry-policies)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 MOST_DOUBLINGS = 20
@@ -19,6 +19,16 @@ class RetryPolicy:
     attempts: int
     base: timedelta
     cap: timedelta
+
+    def for_job(self, base_s: int | None, cap_s: int | None) -> "RetryPolicy":
+        """This policy with a job's own times, in seconds; None leaves the policy's."""
+        if base_s is None and cap_s is None:
+            return self
+        return replace(
+            self,
+            base=self.base if base_s is None else timedelta(seconds=base_s),
+            cap=self.cap if cap_s is None else timedelta(seconds=cap_s),
+        )
 
     def delay(self, attempt: int, jitter: float) -> timedelta:
         """How long to wait after the failed attempt number `attempt` (from 1), for jitter in [0, 1).

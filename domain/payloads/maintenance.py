@@ -1,8 +1,11 @@
 """The payloads of the maintenance family: the schedule says what and when; few have fields."""
 
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
+from pydantic import Field
+
+from domain.jobs.uniqueness import for_ttl
 from domain.payloads.payload import Payload
 
 
@@ -57,3 +60,17 @@ class RunEndHookPayload(Payload, job_type="maintenance.run_end_hook"):
 
     job_id: UUID
     cause: Literal["raised", "waited", "timed_out", "deferred"]
+
+
+class ReconcileEffectsPayload(Payload, job_type="maintenance.reconcile_effects"):
+    """After which effect to go on, by its job and key; a tick begins with the first."""
+
+    after: UUID | None = None
+    after_key: str = ""
+
+
+class ResolveEffectPayload(Payload, job_type="maintenance.resolve_effect", unique=for_ttl("key")):
+    """Which effect to ask its provider about, and of which account it is, if of any: its gate holds for this, too."""
+
+    key: Annotated[str, Field(min_length=1, max_length=400)]
+    account_id: UUID | None = None

@@ -136,6 +136,8 @@ class Payload(BaseModel):
         run_at: datetime | None = None,
         priority: int = 0,
         max_attempts: int | None = None,
+        retry_base_s: int | None = None,
+        retry_cap_s: int | None = None,
         idempotency_key: str | None = None,
         expires_at: datetime | None = None,
         project_id: UUID | None = None,
@@ -154,6 +156,8 @@ class Payload(BaseModel):
             expires_at=expires_at,
             priority=priority,
             max_attempts=max_attempts,
+            retry_base_s=retry_base_s,
+            retry_cap_s=retry_cap_s,
             is_checked=True,
         )
 
@@ -181,6 +185,8 @@ class JobOptions(TypedDict, total=False):
     run_at: datetime | None
     priority: int
     max_attempts: int | None
+    retry_base_s: int | None
+    retry_cap_s: int | None
     idempotency_key: str | None
 
 

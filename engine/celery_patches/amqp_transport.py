@@ -14,8 +14,8 @@ from kombu.transport import base, pyamqp
 
 from engine.celery_patches.redis_transport import COMPRESSION
 
-ANSWER_S = 10.0
-"""How long the broker may take to answer."""
+ANSWER_S = 5.0
+"""How long the broker may take to answer: as long as Redis may (celeryconfig.py)."""
 
 PREFETCH = "lBb"
 """The types of the arguments of basic.qos, as py-amqp writes them."""
@@ -54,14 +54,18 @@ class FleetAmqpChannel(pyamqp.Channel):  # type: ignore[misc] # kombu ships no t
     def wait(self, method: Any, callback: Any = None, timeout: float | None = None, returns_tuple: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002 - as above
         """Wait for a method of the broker's, in all for as long as an answer may take; raises `TimeoutError`.
 
-        Messages that come meanwhile do not prolong the wait.
+        Messages that come meanwhile do not prolong the wait. A connection without an answer is closed: Celery closes
+        each of its channels with a question, and all of them would take that long.
         """
-        self.connection.answer_until = time.monotonic() + (ANSWER_S if timeout is None else timeout)
+        connection = self.connection
+        connection.answer_until = time.monotonic() + (ANSWER_S if timeout is None else timeout)
         try:
             return super().wait(method, callback, timeout, returns_tuple)
+        except TimeoutError:
+            connection.collect()
+            raise
         finally:
-            if self.connection is not None:
-                self.connection.answer_until = None
+            connection.answer_until = None
 
     @property
     def asked_at(self) -> float | None:

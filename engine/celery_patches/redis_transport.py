@@ -12,7 +12,9 @@ from uuid import uuid4
 import structlog
 from kombu.transport import redis, virtual
 
+from engine.celery_patches.redis_connections import bounded
 from engine.messages.envelope import RawEnvelope, close_envelope, read_envelope
+from engine.process.broker_silence import BrokerSilence
 from engine.process.hints import Unreadable, is_ours
 from engine.process.refused_messages import record_refusal
 from engine.process.runtime import runtime
@@ -32,6 +34,7 @@ PRIVATE = (
     "kombu.transport.redis:Channel._brpop_start",
     "kombu.transport.redis:Channel._brpop_read",
     "kombu.transport.redis:Channel._brpop_sent_at",
+    "kombu.transport.redis:Channel._connparams",
     "kombu.transport.redis:Channel._deliver_fanout_message",
     "kombu.transport.redis:Channel._do_restore_message",
     "kombu.transport.redis:Channel._flush_brpop_reauth",
@@ -148,6 +151,11 @@ class FleetChannel(redis.Channel):  # type: ignore[misc] # kombu ships no types
         """Since when the broker owes an answer to a request for messages, by the monotonic clock; None without one."""
         return self._brpop_sent_at if self._in_poll else None
 
+    def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002 - kombu's signature
+        """What each connection of this channel is made of."""
+        parameters: dict[str, Any] = super()._connparams(asynchronous)
+        return parameters | {"connection_class": bounded(parameters["connection_class"], self.connection.silence)}
+
     def put_back(self, message: Any) -> None:  # noqa: ANN401 - a kombu message
         """Return one hint to the head of its queue."""
         route = message.delivery_info
@@ -234,3 +242,8 @@ class Transport(redis.Transport):  # type: ignore[misc] # kombu ships no types
     """Redis and Valkey, as the fleet uses them."""
 
     Channel = FleetChannel
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - kombu's signature
+        """One silence for all channels, each of which has several connections."""
+        self.silence = BrokerSilence()
+        super().__init__(*arguments, **options)

@@ -9,25 +9,16 @@ from kombu.pools import ProducerPool
 
 from domain.jobs.job import Hint
 from domain.scheduling.backlog_demand import Demand
+from engine.process.broker_silence import BrokerSilence
 from engine.process.hints import BODY, Message, bundles, demand_message, hint_message
 from engine.process.transport_names import transport_of
 
 POOL_SIZE = 10
 """Connections to the broker per process, at most: publishing takes microseconds, so few are ever needed."""
 
-TRANSPORT_OPTIONS = {
-    "socket_connect_timeout": 5,
-    # kombu's own default is to wait for ever: a publish would hang with its worker slot.
-    "socket_timeout": 10,
-    "health_check_interval": 10,
-    # The same for RabbitMQ, whose answers our transport bounds. Without its confirmations, which cost a round trip
-    # each: a hint may get lost.
-    "write_timeout": 10,
-    # And no waiting for a broker that is away: kombu would hold the caller for its six seconds each time.
-    "max_retries": 1,
-    "interval_start": 0,
-    "interval_step": 0,
-}
+ANSWER_WITHIN_S = 5.0
+"""How long the broker may take to connect and to answer. kombu's own default is to wait for ever: a publish would hang
+with its worker slot."""
 
 AWAY = (BatchPublishError, LimitExceeded, OperationalError)
 """What kombu raises when it cannot publish, besides the errors that each transport lists."""
@@ -35,20 +26,47 @@ AWAY = (BatchPublishError, LimitExceeded, OperationalError)
 log = structlog.get_logger(__name__)
 
 
-def connect_to(broker_url: str) -> Connection:
+def transport_options(answer_within_s: float = ANSWER_WITHIN_S) -> dict[str, float]:
+    """What kombu is told of a connection that only asks and publishes: no wait lasts without end."""
+    return {
+        "socket_connect_timeout": answer_within_s,
+        "socket_timeout": answer_within_s,
+        # RabbitMQ's answers are bounded by our transport. Without its confirmations, which cost a round trip each, a
+        # hint may get lost.
+        "write_timeout": answer_within_s,
+        "health_check_interval": 10,
+        # And no waiting for a broker that is away: kombu would hold the caller for its six seconds each time.
+        "max_retries": 1,
+        "interval_start": 0,
+        "interval_step": 0,
+    }
+
+
+def connect_to(broker_url: str, answer_within_s: float = ANSWER_WITHIN_S) -> Connection:
     """A connection to the broker on which no wait lasts without end; it connects with its first use."""
-    transport = transport_of(broker_url)
-    return Connection(broker_url, transport=transport, transport_options=TRANSPORT_OPTIONS, connect_timeout=5)
+    return Connection(
+        broker_url,
+        transport=transport_of(broker_url),
+        transport_options=transport_options(answer_within_s),
+        connect_timeout=answer_within_s,
+    )
 
 
 class Publisher:
     """Sends hints to the broker; what it cannot send, the relay sends later."""
 
-    def __init__(self, broker_url: str) -> None:
+    def __init__(self, broker_url: str, *, answer_within_s: float = ANSWER_WITHIN_S) -> None:
         """Prepare a pool of connections of this process's own; nothing connects yet."""
-        self._connection = connect_to(broker_url)
+        self._answer_within_s = answer_within_s
+        self._connection = connect_to(broker_url, answer_within_s)
         self._connections = self._connection.Pool(limit=POOL_SIZE)
         self._producers = ProducerPool(self._connections, limit=POOL_SIZE)
+        self._silence = BrokerSilence()
+
+    @property
+    def may_publish(self) -> bool:
+        """Whether the broker is asked at all: for a moment not, after it has left a question unanswered."""
+        return not self._silence.lasts
 
     def close(self) -> None:
         """Close this process's connections to the broker."""
@@ -66,8 +84,13 @@ class Publisher:
 
     def reply(self, queue: str, correlation_id: str, document: Mapping[str, object]) -> bool:
         """Send JSON to a client's own queue; false when the broker could not take it. Never raises for it."""
+        if not self.may_publish:
+            return False
         try:
-            with self._producers.acquire(block=True, timeout=10) as producer:
+            with (
+                self._silence.noting(self._answer_within_s),
+                self._producers.acquire(block=True, timeout=self._answer_within_s) as producer,
+            ):
                 producer.publish(
                     document,
                     routing_key=queue,
@@ -85,8 +108,14 @@ class Publisher:
     def _send(self, messages: Sequence[tuple[str, Message]]) -> bool:
         if not messages:
             return True
+        if not self.may_publish:
+            return False
         try:
-            with self._producers.acquire(block=True, timeout=10) as producer, producer.batch():
+            with (
+                self._silence.noting(self._answer_within_s),
+                self._producers.acquire(block=True, timeout=self._answer_within_s) as producer,
+                producer.batch(),
+            ):
                 for queue, message in messages:
                     producer.publish(
                         BODY,

@@ -10,7 +10,8 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 import celeryconfig
-from engine.process.publisher import connect_to
+from engine.process.broker_silence import BrokerSilence
+from engine.process.publisher import ANSWER_WITHIN_S, connect_to
 from engine.process.runtime import Runtime
 
 KEY = "postroom:epoch"
@@ -37,6 +38,7 @@ class Broker:
     def __init__(self, runtime: Runtime) -> None:
         """Take the broker's address from the process's settings; nothing connects yet."""
         self._url = runtime.settings.broker_url.get_secret_value()
+        self._silence = BrokerSilence()
 
     def read_or_set_epoch(self, fresh: str, known: str | None) -> str | None:
         """The epoch that stands in the broker, after setting `fresh` if there was none; None without a mark.
@@ -71,9 +73,12 @@ class Broker:
 
     @contextmanager
     def _asked(self) -> Iterator[None]:
+        if self._silence.lasts:  # or the relay would be at nothing else, and lose its leadership
+            raise BrokerAway("it did not answer")
         connection = self._connection
         try:
-            yield
+            with self._silence.noting(ANSWER_WITHIN_S):
+                yield
         except (
             OperationalError,
             OSError,
@@ -123,7 +128,7 @@ class Broker:
 
     @cached_property
     def _redis(self) -> Any:  # noqa: ANN401 - redis types its commands as sync or async at once
-        return Redis.from_url(self._url, socket_timeout=5, socket_connect_timeout=5)
+        return Redis.from_url(self._url, socket_timeout=ANSWER_WITHIN_S, socket_connect_timeout=ANSWER_WITHIN_S)
 
     @cached_property
     def _connection(self) -> Any:  # noqa: ANN401 - Celery ships no types

@@ -131,6 +131,8 @@ class Relay(threading.Thread):
 
     def _broker_answers(self) -> bool:
         """Whether the broker is there; when it holds other data than before, every hint goes out again."""
+        if not self._runtime.publisher.may_publish:
+            return False
         with self._runtime.database.ledger() as tx:
             known = relay.known_epoch(tx)
         try:

@@ -22,6 +22,10 @@ from engine.worker.loop import LedgerLoop
 
 log = structlog.get_logger(__name__)
 
+MOST_BETWEEN_TRIES_S = 5.0
+"""How long a worker waits between two tries to reach its broker, at most; kombu's own 30 s are all that promise P11
+leaves for going on with the work."""
+
 
 class FleetConsumer(BufferedEvents):
     """Records what it must refuse, and goes on. Celery's own would log the content, which may hold a secret."""
@@ -84,7 +88,7 @@ class FleetConsumer(BufferedEvents):
             self._note_lost_broker()
             log.warning("broker_unavailable", error=type(error).__name__, again_in_s=interval)
 
-        connected = conn.ensure_connection(log_retry, None, callback=self._meanwhile)
+        connected = conn.ensure_connection(log_retry, None, interval_max=MOST_BETWEEN_TRIES_S, callback=self._meanwhile)
         # Celery ends a worker of which a child has died before its first connection: it takes that for a pool that
         # cannot start. The pool replaces a child that died while the broker was waited for.
         self.restart_count = max(self.restart_count, 1 if self._waited else 0)

@@ -33,7 +33,7 @@ CLAIM_COLUMNS = (
     "answer", "refused_id", "place", "since",
     "job_id", "job_type", "queue", "org_id", "project_id", "payload", "payload_version", "attempt", "max_attempts",
     "losses", "deadline", "created_at", "started", "suspect", "actor_type", "actor_id", "request_id", "correlation_id",
-    "traceparent", "free_returns", "called",
+    "traceparent", "free_returns", "retry_base_s", "retry_cap_s", "called",
 )  # fmt: skip
 """Of a claim's answer, in the order in which the statement gives and `_read_claims` takes them: none is moved."""
 
@@ -183,7 +183,8 @@ def _read_claims(rows: Sequence[tuple[Any, ...]], token: UUID, keys: Sequence[Ba
     for (
         answer, refused_id, place, since,
         job_id, job_type, queue, org_id, project_id, payload, payload_version, attempt, max_attempts, losses, deadline,
-        created_at, started, suspect, actor_type, actor_id, request_id, correlation_id, traceparent, returns, _called,
+        created_at, started, suspect, actor_type, actor_id, request_id, correlation_id, traceparent, returns, base_s,
+        cap_s, _called,
     ) in rows:  # fmt: skip
         if answer == "claimed":
             origin = Origin(ACTORS[actor_type], actor_id, request_id, correlation_id, traceparent)
@@ -206,6 +207,8 @@ def _read_claims(rows: Sequence[tuple[Any, ...]], token: UUID, keys: Sequence[Ba
                     started,
                     suspect,
                     returns,
+                    base_s,
+                    cap_s,
                 )
             )
         elif answer == "cursor":

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import NewType
 from uuid import UUID
@@ -50,6 +50,9 @@ def as_parameters(job: NewJob) -> Mapping[str, object]:
         "replay_of": job.replay_of,
         "priority": _within_smallint(job.priority),
         "max_attempts": _within_smallint(job.max_attempts),
+        "retry_base_s": _within_integer(job.retry_base_s),
+        "retry_cap_s": _within_integer(job.retry_cap_s),
+        "folds": job.folds,
         **dict.fromkeys(("run_at", "expires_at", "created_at")),
         **dict(_times(job)),
     }
@@ -74,26 +77,40 @@ def _within_smallint(number: int | None) -> int | None:
     return None if number is None else max(-32768, min(number, 32767))
 
 
+def _within_integer(number: int | None) -> int | None:
+    """As `_within_smallint`, for the function that checks it takes a wider type."""
+    return None if number is None else max(-(2**31), min(number, 2**31 - 1))
+
+
 def _times(job: NewJob) -> Sequence[tuple[str, datetime]]:
+    """The times that a job names, in UTC: PostgreSQL reads offsets of less than 16 hours only; raises `Invalid`."""
     named = (("run_at", job.run_at), ("expires_at", job.expires_at), ("created_at", job.created_at))
     said = [(name, at) for name, at in named if at is not None]
-    for name, at in said:
-        if at.utcoffset() is None:
-            raise Invalid(name, "has no time zone")
-    return said
+    return [(name, _in_utc(name, at)) for name, at in said]
+
+
+def _in_utc(field: str, at: datetime) -> datetime:
+    if at.utcoffset() is None:
+        raise Invalid(field, "has no time zone")
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        raise Invalid(field, "is too far from the present") from None
 
 
 def _request(job: NewJob, job_id: UUID | None) -> JsonObject:
     """One job, without what the ledger assumes where nothing is said; by hand, for this is made for every job."""
     request: JsonObject = {"job_type": job.job_type, "org_id": f"{job.org_id.int:032x}", "payload": job.payload}
-    if job.is_checked:
-        request["checked"] = True
     if job.origin != _DEFAULT_ORIGIN:
         request |= {name: said for name, said in zip(Origin._fields, job.origin, strict=True) if said is not None}
     for name, plain in (
+        ("checked", job.is_checked or None),
+        ("folds", job.folds or None),
         ("payload_version", job.payload_version),
         ("priority", _within_smallint(job.priority or None)),
         ("max_attempts", _within_smallint(job.max_attempts)),
+        ("retry_base_s", _within_integer(job.retry_base_s)),
+        ("retry_cap_s", _within_integer(job.retry_cap_s)),
         ("idempotency_key", job.idempotency_key),
     ):
         if plain is not None:

@@ -40,6 +40,17 @@ class JobTimeline:
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedMessage:
+    """A message that could not become a job; its content is not kept."""
+
+    at: datetime
+    task: str
+    task_id: str
+    field: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobFilter:
     """Which jobs to list; what is None or empty does not narrow the list."""
 
@@ -66,6 +77,11 @@ def timeline(tx: Transaction, job_id: UUID) -> JobTimeline | None:
     """One job with its timeline, steps, effects, children and dead letter; None when nothing is known of it."""
     found = JobTimeline(**tx.run("show_job", job_id=job_id)[0]._asdict())
     return found if found.job or found.events or found.dead_letter else None
+
+
+def refused(tx: Transaction, *, limit: int) -> tuple[RefusedMessage, ...]:
+    """Messages that could not become jobs, the newest first."""
+    return tuple(RefusedMessage(*row) for row in tx.run("list_refused_messages", limit=limit))
 
 
 def exists(tx: Transaction, job_id: UUID) -> bool:

@@ -108,14 +108,22 @@ def _again(letter: DeadLetter, dead: Row | None, mended: Mended | None, by: Orig
     if dead is None:
         # The dead job is past its retention: its letter knows what it was about, and its key is free by now.
         return job
-    derived = dead.idempotency_key.startswith(f"{letter.job_type}:{letter.org_id}:")
     return job._replace(
         project_id=dead.project_id,
         priority=dead.priority,
         parent_id=dead.parent_id,
         origin=by._replace(correlation_id=dead.correlation_id, traceparent=dead.traceparent),
-        idempotency_key=dead.idempotency_key if dead.guarded and not (derived and mended) else None,
+        retry_base_s=dead.retry_base_s,
+        retry_cap_s=dead.retry_cap_s,
+        idempotency_key=named_key(dead, letter.job_type, letter.org_id),
+        folds=True,  # whoever has the key, the operator is told of it
     )
+
+
+def named_key(job: Row, job_type: str, org_id: UUID) -> str | None:
+    """The key that the job's caller named; None when its type derived one, as it does again for another job."""
+    derived = job.idempotency_key.startswith(f"{job_type}:{org_id}:")
+    return job.idempotency_key if job.guarded and not derived else None
 
 
 def _close(

@@ -67,7 +67,10 @@ def _again(job: Row, by: Origin) -> NewJob:
         payload_version=job.payload_version,
         project_id=job.project_id,
         origin=by._replace(correlation_id=job.correlation_id, traceparent=job.traceparent),
-        idempotency_key=job.idempotency_key if job.guarded else None,
+        retry_base_s=job.retry_base_s,
+        retry_cap_s=job.retry_cap_s,
+        idempotency_key=replays.named_key(job, job.job_type, job.org_id),
+        folds=True,  # whoever has the key, the operator is told of it
         priority=job.priority,
         parent_id=job.parent_id,
         replay_of=job.job_id,

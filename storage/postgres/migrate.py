@@ -1,17 +1,30 @@
 """Brings a database to the newest schema, and sets its roles right: passwords, settings, rights."""
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 
 from alembic import command
 from alembic.config import Config
 from alembic.util import CommandError
 from psycopg import sql
-from sqlalchemy import create_engine
+from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.exc import OperationalError
 
 from domain.jobs.failures import Forbidden
 from settings import Settings
 from storage.postgres.execution import translated
 from storage.postgres.logins import LEDGER_ROLE, TENANT_ROLE, read_url, role_url
+
+ONE_AT_A_TIME = 8_217_603_144
+"""The advisory lock of whoever migrates a database; any number that nothing else in it uses."""
+WAIT_S = 600
+"""How long a second migrator waits for the first: longer than any migration has taken so far."""
+TRY_MS = 200
+TAKEN = "55P03"
+"""SQLSTATE of a lock that was not had in time."""
 
 MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
 
@@ -19,14 +32,50 @@ MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
 def upgrade(settings: Settings) -> None:
     """Run every migration that is missing, as the owner; reset what a role may have changed of itself.
 
-    Raises `Forbidden` for a database that a newer release has migrated.
+    Of several at once, each waits for the one before and finds its work done. Raises `Forbidden` for a database that a
+    newer release has migrated.
     """
-    with translated():
+    with translated(), _alone(settings):
         try:
             command.upgrade(configuration(settings), "head")
         except CommandError as error:
             raise Forbidden("a newer release has migrated this database: migrate with that one") from error
         _admit_roles(settings)
+
+
+@contextmanager
+def _alone(settings: Settings) -> Iterator[None]:
+    """Hold the lock by a transaction of its own: migrations commit in between, and build indexes outside of any."""
+    engine = create_engine(read_url(settings.database_url, "database_url"))
+    try:
+        with engine.connect() as connection:
+            _wait_for_turn(connection)
+            yield
+    finally:
+        engine.dispose()
+
+
+def _wait_for_turn(connection: Connection) -> None:
+    """Take the lock; raises the database's error when another has it for too long.
+
+    By many short waits: who builds an index beside running fleets waits for every statement that is older, and so for
+    one that waits for the builder.
+    """
+    ends_at = time.monotonic() + WAIT_S
+    while True:
+        connection.execute(text(f"set local lock_timeout = '{TRY_MS}ms'"))
+        try:
+            # The lock of a transaction, for the right to take a session's may have been revoked (0008_security.sql).
+            connection.execute(text("select pg_advisory_xact_lock(:lock)"), {"lock": ONE_AT_A_TIME})
+        except OperationalError as error:
+            if getattr(error.orig, "sqlstate", None) != TAKEN or time.monotonic() > ends_at:
+                raise
+            connection.rollback()
+            Event().wait(TRY_MS / 1000)
+        else:
+            # Lets go of the statement before, whose snapshot would keep the builder of an index waiting.
+            connection.execute(text("set local lock_timeout = 0"))
+            return
 
 
 def _admit_roles(settings: Settings) -> None:

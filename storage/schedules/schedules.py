@@ -153,6 +153,7 @@ def _job(schedule: Schedule, at: datetime) -> NewJob:
         origin=Origin(actor_id=f"schedule:{schedule.name}"),
         idempotency_key=f"schedule:{schedule.schedule_id}:{at.isoformat()}",
         run_at=at,
+        folds=True,  # a tick is one job, although somebody has changed the payload meanwhile
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
+from domain.jobs.effects import Finding
 from domain.jobs.failures import Gone, Invalid
 from domain.jobs.job import Done, JsonObject, Outcome
 from domain.mail.correspondence import SETTLED, EmailEvent, EmailState
@@ -17,14 +18,17 @@ from domain.mail.replies.drafting import DraftText, accept_draft, draft_prompt
 from domain.mail.replies.lost_draft import LostDraft
 from domain.mail.replies.replies import Envelope, Original, reply_message
 from domain.mail.thread_plan import SHOWN, DraftStanding, ThreadBefore, plan_event
+from domain.payloads.drafts import WriteManualPayload, WritePayload
 from engine.context import JobContext
 from engine.effects import EffectGuard
+from storage.accounts import accounts
 from storage.mail import emails
 from storage.mail.emails import Email, MadeDraft
 from storage.postgres.database import Transaction
 from tasks.mail import lost_drafts, machine_drafts
-from tasks.mail.draft_case import Case
+from tasks.mail.draft_case import Case, read_case
 from tasks.mail.language_model import ask, boundary
+from tasks.mail.mailbox_session import open_mailbox
 from tasks.mail.thread_handle import ThreadHandle
 
 MOVED = "the e-mail was moved while its draft was made"
@@ -118,6 +122,17 @@ def _lost(case: Case, token: str, since: int | None) -> LostDraft:
     """What is looked for; of a token that an earlier attempt stored, its own history id counts."""
     earlier = case.email.draft_history_id if case.email.draft_token == token else since
     return LostDraft(case.email.thread_id, token, earlier, case.asked.parsed.message_id)
+
+
+def find_made(ctx: JobContext, payload: WritePayload | WriteManualPayload, key: str) -> Finding:
+    """Ask the mailbox whether a job that has ended made its draft (`_effect_key`)."""
+    token = key.rpartition(":")[2]
+    with ctx.tx() as tx:
+        account = accounts.get(tx, payload.account_id)
+        case = read_case(tx, payload.account_id, payload.thread_id)
+    lost = LostDraft(payload.thread_id, token) if case is None else _lost(case, token, None)
+    with open_mailbox(ctx, account) as mailbox:
+        return lost_drafts.find(mailbox, lost)
 
 
 def _effect_key(email: Email, token: str) -> str:

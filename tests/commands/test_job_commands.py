@@ -86,6 +86,18 @@ def test_a_taken_key_names_the_job_that_has_it(org: UUID) -> None:
     assert first["job_id"] == second["job_id"]
 
 
+def test_a_key_of_another_request_is_refused(org: UUID) -> None:
+    enqueued(org, "--key", "k", "--payload", '{"word": "one"}')
+    said = refusal(jobs, "enqueue", "probe_jobs.ending", "--org", org, "--key", "k", "--payload", '{"word": "two"}')
+    assert "idempotency_key: belongs to another request, which asked for something else" in said
+
+
+def test_a_job_may_have_its_own_attempts_and_times(org: UUID, database: Connection) -> None:
+    job_id = enqueued(org, "--max-attempts", 2, "--retry-base", 3, "--retry-cap", 9)
+    row = database.execute("select max_attempts, retry_base_s, retry_cap_s from jobs where id = %s", (job_id,))
+    assert row.fetchone() == (2, 3, 9)
+
+
 def test_a_list_is_narrowed_by_every_filter(process: Runtime, org: UUID, database: Connection) -> None:
     done, waiting = enqueued(org), enqueued(org, job_type="probe_jobs.noop")
     elsewhere = enqueued(make_org(database, "other"))

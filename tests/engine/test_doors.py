@@ -205,6 +205,16 @@ BAD: Mapping[str, tuple[Given, str, str]] = {
         "max_attempts",
         "Input should be less than or equal to 100",
     ),
+    "no time before a retry": (
+        {"payload": GOOD, "retry_base_s": 0},
+        "retry_base_s",
+        "Input should be greater than or equal to 1",
+    ),
+    "more than a day before a retry": (
+        {"payload": GOOD, "retry_cap_s": 86_401},
+        "retry_cap_s",
+        "Input should be less than or equal to 86400",
+    ),
     "a priority past any column": (
         {"payload": GOOD, "priority": -100_000},
         "priority",
@@ -247,18 +257,6 @@ def test_each_door_writes_digits_as_a_number(process: Runtime, org: UUID, databa
     job_id = door(process, org, {"payload": GOOD | {"history_id": str(2**64 - 1)}})
     row = database.execute("select payload -> 'history_id' from jobs where id = %s", (job_id,)).fetchone()
     assert row == (2**64 - 1,)
-
-
-@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
-def test_each_door_takes_a_number_of_attempts(process: Runtime, org: UUID, database: Connection, door: Door) -> None:
-    """Who names none gets the type's."""
-    job_id = door(process, org, {"payload": GOOD, "max_attempts": 2})
-    other_id = door(process, org, {"payload": {"account_id": str(uuid4())}})
-    rows = database.execute(
-        "select j.id, j.max_attempts = 2, j.max_attempts = t.max_attempts"
-        " from jobs j join job_types t on t.name = j.job_type"
-    ).fetchall()
-    assert set(rows) == {(job_id, True, False), (other_id, False, True)}
 
 
 def test_a_unique_field_that_is_missing_makes_no_shared_key(process: Runtime, org: UUID) -> None:

@@ -10,13 +10,16 @@ from celery.events import EventReceiver
 
 from tests.doubles.probe_jobs import Noop
 from tests.fleet.fleet import END_WITHIN_S, QUIET_OPTIONS, Fleet
+from tests.fleet.test_producers import contract
 from tests.waiting import eventually
 
 WITH_HEARTBEAT = tuple(word for word in QUIET_OPTIONS if word != "--without-heartbeat")
 """The options of deployed workers; a worker without heartbeats sends no events."""
 
-Told = dict[str, list[str]]
-"""Event types in order of arrival, by task id; the worker's own events have no task id."""
+Told = dict[str, list[Mapping[str, Any]]]
+"""Events in order of arrival, by task id; the worker's own events have no task id."""
+
+SECRET = "what nobody may read in a monitor"
 
 
 @contextmanager
@@ -25,7 +28,7 @@ def listening(monitor: Celery) -> Iterator[Told]:
     events_of: Told = {}
 
     def note(event: Mapping[str, Any]) -> None:
-        events_of.setdefault(event.get("uuid", "no task"), []).append(event["type"])
+        events_of.setdefault(event.get("uuid", "no task"), []).append(event)
 
     with monitor.connection_for_read() as connection:
         receiver = EventReceiver(connection, handlers={"*": note}, app=monitor)
@@ -47,8 +50,22 @@ def test_a_worker_sends_events_of_tasks_once_a_consumer_asks_for_them(fleet: Fle
         assert list(answer.values()) == [{"ok": "task events enabled"}]
         seen = str(run_one(fleet))
         eventually(lambda: len(events_of.get(seen, [])) >= 3, within=END_WITHIN_S, describe="the events of a task")
-    assert events_of[seen] == ["task-received", "task-started", "task-succeeded"]
+        foreign = contract(fleet.org, actor_id=SECRET)
+        with Celery("foreign", broker=fleet.broker_url) as service:
+            service.send_task("probe_jobs.noop", kwargs=foreign, queue="default", task_id=foreign["job_id"])
+        eventually(
+            lambda: "task-succeeded" in kinds(events_of, foreign["job_id"]),
+            within=END_WITHIN_S,
+            describe="the events of a foreign client's job",
+        )
+    assert kinds(events_of, seen) == ["task-received", "task-started", "task-succeeded"]
     assert unseen not in events_of
+    assert SECRET not in str(events_of), "what a client sends reaches nobody who watches"
+
+
+def kinds(told: Told, task_id: str) -> list[str]:
+    """The types of a task's events."""
+    return [event["type"] for event in told.get(task_id, [])]
 
 
 def run_one(fleet: Fleet) -> object:

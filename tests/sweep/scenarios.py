@@ -22,6 +22,10 @@ from domain.mail.correspondence import EmailState
 from engine.catalogue import Job
 from sandbox.emulator.control import MessagePlace
 from tests.doubles import mail_actions
+from domain.jobs.job import SYSTEM_ORG, Origin
+from engine.catalogue import Job
+from sandbox.emulator.control import MessagePlace
+from storage.ledger import ledger
 from tests.doubles.end_hooks import make_hook, repair_hook
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_actions import stored_letter
@@ -381,6 +385,31 @@ def missed_hook(env: MailEnvironment) -> UUID:
     return queued(env, "maintenance.run_end_hook")
 
 
+def canceled_in_the_call(env: MailEnvironment) -> None:
+    """A draft whose answer was lost, and whose job was canceled before it found out."""
+    asked(env)
+    env.drain(only="triage.%")
+    env.fail("drafts.create", drop="after")
+    written = queued(env, "drafts.write")
+    env.run(written)
+    with env.process.database.ledger() as tx:
+        ledger.cancel(tx, [written], "no longer needed", by=Origin())
+    pass_time(env.database, timedelta(hours=1))
+
+
+def effect_in_doubt(env: MailEnvironment) -> UUID:
+    """A fleet with an effect in doubt, which nobody has looked for."""
+    canceled_in_the_call(env)
+    return enqueue(env, "maintenance.reconcile_effects", {}, SYSTEM_ORG)
+
+
+def effect_to_ask_about(env: MailEnvironment) -> UUID:
+    """The question about an effect in doubt."""
+    canceled_in_the_call(env)
+    env.run(enqueue(env, "maintenance.reconcile_effects", {}, SYSTEM_ORG))
+    return queued(env, "maintenance.resolve_effect")
+
+
 def spent_day(env: MailEnvironment) -> UUID:
     """An org whose money for the day is gone, and nobody has been notified yet."""
     today = env.process.clock().date()
@@ -455,6 +484,8 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
         "old_jobs": long_finished("maintenance.delete_finished_jobs", timedelta(days=8))
     },
     "maintenance.raise_alerts": {"dead_job": alert_due},
+    "maintenance.reconcile_effects": {"canceled_in_the_call": effect_in_doubt},
+    "maintenance.resolve_effect": {"canceled_in_the_call": effect_to_ask_about},
     "maintenance.run_end_hook": {"missed_hook": missed_hook},
     "maintenance.purge_expired_keys": {"old_keys": long_finished("maintenance.purge_expired_keys", timedelta(days=31))},
     "outbound.send": {

@@ -30,6 +30,7 @@ from tests.doubles.inline_worker import MAKE_DUE
 from tests.doubles.mail_actions import ask, do, stored_letter
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.outgoing_orders import FORWARD, approved, letter_with_files, order, taken_in
+from tests.sweep.scenarios import effect_to_ask_about
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
 NEWS = "For your information only."
@@ -300,6 +301,7 @@ BOUNDS = [
     Bound("gmail.ingest", new_letter, 2),
     Bound("gmail.sync_labels", labels_known, 2),
     Bound("gmail.renew_watch", watched, 2),
+    Bound("maintenance.resolve_effect", effect_to_ask_about, 3),
     Bound("triage.classify", automated, 2),
     Bound(
         "triage.classify",

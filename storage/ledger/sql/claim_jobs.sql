@@ -90,7 +90,7 @@ claimed as (
   where j.id = f.id and f.answer = 'claimed'
   returning j.id, j.org_id, j.project_id, j.job_type, j.queue, j.state, j.payload, j.payload_version, j.attempt, j.max_attempts, j.losses,
     j.suspect, j.deadline, j.created_at, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent, j.worker_id,
-    j.claimed_at, j.guarded, j.idempotency_key, j.free_returns
+    j.claimed_at, j.guarded, j.idempotency_key, j.free_returns, j.retry_base_s, j.retry_cap_s
 ),
 -- Jobs of a backlog that nothing can refuse are updated where they were locked. A job that somebody moved between this
 -- statement's snapshot and its lock is not found there, and stays in the backlog.
@@ -101,7 +101,7 @@ taken as (
   where j.ctid = any (array(select unnest(plain) from from_backlog))
   returning j.id, j.job_type, j.queue, j.org_id, j.project_id, j.payload, j.payload_version, j.attempt + 1, j.max_attempts,
     j.losses, j.deadline, j.created_at, false, j.suspect, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent,
-    j.free_returns
+    j.free_returns, j.retry_base_s, j.retry_cap_s
 ),
 kept as (
   update jobs j set
@@ -126,7 +126,7 @@ audited as (
 granted as (
   select id as job_id, job_type, queue, org_id, project_id, payload, payload_version, attempt + (state = 'claimed')::int as attempt,
     max_attempts, losses, deadline, created_at, state = 'running' as started, suspect, actor_type, actor_id, request_id, correlation_id,
-    traceparent, free_returns
+    traceparent, free_returns, retry_base_s, retry_cap_s
   from claimed
   union all
   select * from taken

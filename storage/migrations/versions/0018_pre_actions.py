@@ -3,7 +3,7 @@
 from storage.migrations.statements import run_files
 
 revision = "0018_pre_actions"
-down_revision = "0016_pre_reused_ids"
+down_revision = "0017_pre_keys"
 
 
 def upgrade() -> None:

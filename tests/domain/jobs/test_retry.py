@@ -21,6 +21,15 @@ def test_a_later_attempt_never_waits_less_for_the_same_jitter(policy: RetryPolic
     assert policy.delay(attempt, jitter) <= policy.delay(attempt + 1, jitter)
 
 
+@given(policies, st.none() | st.integers(1, 86_400), st.none() | st.integers(1, 86_400))
+def test_a_jobs_own_times_come_before_its_policys(policy: RetryPolicy, base_s: int | None, cap_s: int | None) -> None:
+    own = policy.for_job(base_s, cap_s)
+    base = policy.base if base_s is None else timedelta(seconds=base_s)
+    cap = policy.cap if cap_s is None else timedelta(seconds=cap_s)
+    assert (own.base, own.cap, own.name, own.attempts) == (base, cap, policy.name, policy.attempts)
+    assert own.delay(1, 0.999) <= min(base, cap)
+
+
 @given(policies, st.integers(1, 40), st.floats(0, 0.5), st.floats(0.5, 1, exclude_max=True))
 def test_jitter_spreads_the_retries(policy: RetryPolicy, attempt: int, low: float, high: float) -> None:
     assert policy.delay(attempt, low) <= policy.delay(attempt, high)

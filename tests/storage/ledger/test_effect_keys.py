@@ -38,7 +38,7 @@ def test_an_effect_with_the_key_of_a_job_leaves_that_jobs_guard_alone(
         ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0) for job in (first, other)])
     with store.ledger() as tx:
         (again,) = ledger.enqueue(tx, [unique], publisher=True, hint_timeout=HINT_TIMEOUT)
-    assert again.created
+    assert (again.created, again.job_id) == (False, first.job_id), "a named key guards beyond its job's end"
 
 
 def test_an_intent_that_waited_for_its_own_claim_sees_who_is_at_the_effect_by_then(

@@ -1,7 +1,10 @@
 """The migrations form one line, and a file says where it ends, so that two branches that add to it conflict."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 from alembic.script import ScriptDirectory
-from psycopg import Connection
+from psycopg import Connection, connect
+from pydantic import SecretStr
 
 from settings import Settings
 from storage.postgres.migrate import MIGRATIONS, configuration, upgrade
@@ -45,6 +48,16 @@ def test_upgrading_twice_changes_nothing(database: Connection, settings: Setting
     assert database.execute("select version_num from alembic_version").fetchall() == [
         ((MIGRATIONS / "HEAD").read_text().strip(),)
     ]
+
+
+def test_of_several_migrators_at_once_each_finds_the_work_done(empty_database_url: str) -> None:
+    """As the pods of a deployment start: they collided on the first table."""
+    settings = Settings(database_url=SecretStr(empty_database_url))
+    with ThreadPoolExecutor(3) as threads:
+        for done in [threads.submit(upgrade, settings) for _ in range(3)]:
+            done.result(timeout=60)
+    with connect(empty_database_url) as owner:
+        assert owner.execute("select count(*) from alembic_version").fetchone() == (1,)
 
 
 def test_no_check_calls_a_function_in_sql(database: Connection) -> None:

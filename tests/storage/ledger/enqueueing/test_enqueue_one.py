@@ -58,10 +58,13 @@ JOBS = st.builds(
     expires_at=TIMES,
     priority=st.sampled_from([0, 0, 5]),
     max_attempts=st.sampled_from([None, None, 1, 7]),
+    retry_base_s=st.sampled_from([None, None, 1, 60]),
+    retry_cap_s=st.sampled_from([None, None, 1, 86_400]),
     parent_id=st.none() | st.sampled_from(IDS),
     replay_of=st.none() | st.sampled_from(IDS),
     created_at=TIMES,
     is_checked=st.booleans(),
+    folds=st.booleans(),
 )
 ODD = st.sampled_from(
     [
@@ -74,6 +77,8 @@ ODD = st.sampled_from(
         {"idempotency_key": "x" * 500},
         {"priority": 101},
         {"max_attempts": 0},
+        {"retry_base_s": 0},
+        {"retry_cap_s": 2**40},
     ]
 )
 JOBS_AND_ODD_ONES = st.one_of(JOBS, JOBS, JOBS, st.builds(lambda job, odd: job._replace(**odd), JOBS, ODD))

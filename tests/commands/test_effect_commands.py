@@ -1,0 +1,71 @@
+"""Operators see effects that nobody knows of, and say what they found; and see which messages were refused."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from psycopg import Connection
+
+from commands import effects, jobs
+from domain.jobs.effects import EffectStatus, Strategy
+from engine.process.runtime import Runtime
+from storage.ledger import effects as ledger_effects
+from storage.ledger import refusals
+from tests.commands.calling import answer, refusal
+from tests.doubles.factories import claim_one, enqueue_one, make_job_type
+
+KEY = "send:1"
+
+
+@pytest.fixture
+def unknown(process: Runtime, org: UUID) -> UUID:
+    """A job whose effect nobody knows of."""
+    store = process.database
+    make_job_type(store, "probe.send")
+    job = claim_one(store, enqueue_one(store, org, "probe.send"))
+    with store.statements() as tx:
+        ledger_effects.begin_effect(tx, job, KEY, Strategy.AT_MOST_ONCE, lasts=timedelta(seconds=1))
+        ledger_effects.finish_effect(
+            tx, job, KEY, EffectStatus.UNKNOWN, error={"code": "uncertain", "reason": "no answer"}
+        )
+    return job.job_id
+
+
+def test_an_unknown_effect_is_listed_and_ruled(database: Connection, org: UUID, unknown: UUID) -> None:
+    (line,) = answer(effects, "list", "--org", org)
+    assert (line["key"], line["job_id"], line["job_type"], line["reason"]) == (
+        KEY,
+        str(unknown),
+        "probe.send",
+        "no answer",
+    )
+    ruled = answer(effects, "rule", KEY, "--org", org, "--happened", "--result", '{"id": 7}', "--as", "ada")
+    assert ruled == {"key": KEY, "happened": True}
+    assert answer(effects, "list") == []
+    row = database.execute("select status, result_ref from idempotency_keys where key = %s", (KEY,)).fetchone()
+    assert row == ("succeeded", {"id": 7})
+    told = database.execute("select actor_id, data from audit_log where event = 'effect.ruled'").fetchone()
+    assert told == ("operator:ada", {"key": KEY, "happened": True, "result": {"id": 7}})
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((KEY,), "happened: say --happened or --did-not-happen"),
+        ((KEY, "--did-not-happen", "--result", "{}"), "result: only an effect that happened has a result"),
+        ((KEY, "--happened", "--result", "[]"), "result: is no JSON object"),
+        (("other", "--happened"), "there is no unknown effect other"),
+    ],
+)
+def test_a_ruling_that_says_nothing_is_refused(org: UUID, unknown: UUID, options: tuple[str, ...], words: str) -> None:
+    assert words in refusal(effects, "rule", *options, "--org", org)
+    assert [line["job_id"] for line in answer(effects, "list")] == [str(unknown)]
+
+
+def test_refused_messages_are_listed_the_newest_first(process: Runtime) -> None:
+    with process.database.ledger() as tx:
+        for field in ("org_id", "payload.word"):
+            refusals.record(tx, task="probe.run", task_id="a task", field=field, reason="is wrong")
+    found = [(line["task"], line["field"], line["reason"]) for line in answer(jobs, "refused")]
+    assert found == [("probe.run", "payload.word", "is wrong"), ("probe.run", "org_id", "is wrong")]
+    assert len(answer(jobs, "refused", "--limit", 1)) == 1

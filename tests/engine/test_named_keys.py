@@ -1,0 +1,147 @@
+"""A key that a caller names: it guards for its time, whatever the type's own rule, and belongs to one request."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from uuid import UUID, uuid4
+
+import pytest
+from psycopg import Connection
+from psycopg.types.json import Jsonb
+
+from domain.jobs.effects import Strategy
+from domain.jobs.failures import Invalid
+from domain.jobs.job import NewJob, State
+from engine.enqueue import enqueue_jobs
+from engine.process.runtime import Runtime
+from storage.ledger import effects, ledger
+from storage.postgres.database import Transaction
+from tasks.gmail import sync
+from tests.doubles.factories import claim_one, make_job_type
+from tests.engine.test_doors import DOORS, GOOD, Door, Given
+from tests.storage.ledger.test_ledger import finish
+
+KEY = "import-4711"
+OTHER = {"account_id": str(uuid4())}
+ANOTHER_REQUEST = "belongs to another request, which asked for something else"
+
+AT_EACH_DOOR = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+
+
+def named(payload: Given, **given: object) -> Given:
+    """The fields of a job under the key."""
+    return {"payload": payload, "idempotency_key": KEY, **given}
+
+
+def make_two(tx: Transaction, first: NewJob, second: NewJob) -> list[UUID]:
+    """Both in one statement."""
+    return [answer.job_id for answer in enqueue_jobs(tx, [first, second])]
+
+
+@AT_EACH_DOOR
+def test_a_named_key_guards_a_type_that_is_unique_while_queued_when_its_job_has_begun(
+    process: Runtime, org: UUID, database: Connection, door: Door
+) -> None:
+    job_id = door(process, org, named(GOOD))
+    token = claim_one(process.database, job_id).token
+    assert door(process, org, named(GOOD)) == job_id
+    finish(process.database, job_id, token, State.SUCCEEDED)
+    assert door(process, org, named(GOOD)) == job_id
+    assert database.execute("select count(*) from jobs").fetchone() == (1,)
+
+
+@AT_EACH_DOOR
+def test_the_types_own_rule_holds_where_no_key_is_named(process: Runtime, org: UUID, door: Door) -> None:
+    if door is DOORS["celery"]:
+        pytest.skip("the contract names a key always")
+    job_id = door(process, org, {"payload": GOOD})
+    assert door(process, org, {"payload": GOOD}) == job_id
+    claim_one(process.database, job_id)
+    assert door(process, org, {"payload": GOOD}) != job_id
+
+
+@AT_EACH_DOOR
+@pytest.mark.parametrize("first_door", ["sql", "http"])
+def test_each_door_refuses_a_key_that_belongs_to_another_request(
+    process: Runtime, org: UUID, database: Connection, door: Door, first_door: str
+) -> None:
+    job_id = DOORS[first_door](process, org, named(GOOD))
+    with pytest.raises(Invalid) as refused:
+        door(process, org, named(OTHER))
+    said = refused.value.reason.removeprefix("idempotency_key: ")
+    assert (refused.value.field, said) == ("idempotency_key", ANOTHER_REQUEST)
+    database.execute("delete from refused_messages")
+    same = GOOD | {"reason": "admin", "history_id": None} if first_door == "sql" else GOOD
+    assert door(process, org, named(same)) == job_id, "the defaults say the same"
+    assert database.execute("select count(*) from jobs where state <> 'dead'").fetchone() == (1,)
+
+
+def test_two_requests_of_one_batch_under_one_key_must_ask_for_the_same(process: Runtime, org: UUID) -> None:
+    mine, other = (NewJob("gmail.sync", org, payload, idempotency_key=KEY) for payload in (GOOD, OTHER))
+    with process.database.ledger() as tx, pytest.raises(Invalid, match=ANOTHER_REQUEST):
+        make_two(tx, mine, other)
+    with process.database.ledger() as tx:
+        assert len(set(make_two(tx, mine, mine))) == 1
+        assert len(set(make_two(tx, mine, other._replace(folds=True)))) == 1
+
+
+@AT_EACH_DOOR
+def test_the_key_of_an_effect_is_no_key_of_a_job(process: Runtime, org: UUID, door: Door) -> None:
+    """The job was taken for the effect's own, and never made."""
+    make_job_type(process.database, "probe.run")
+    with process.database.ledger() as tx:
+        (job_id,) = [made.job_id for made in enqueue_jobs(tx, [NewJob("probe.run", org, {})])]
+    job = claim_one(process.database, job_id)
+    with process.database.ledger() as tx:
+        effects.begin_effect(tx, job, KEY, Strategy.FIND)
+    with pytest.raises(Invalid) as refused:
+        door(process, org, named(GOOD))
+    said = refused.value.reason.removeprefix("idempotency_key: ")
+    assert (refused.value.field, said) == ("idempotency_key", "is the key of an effect")
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["one batch", "one after the other"])
+def test_two_keys_for_one_id_leave_no_guard_behind(
+    process: Runtime, org: UUID, database: Connection, *, together: bool
+) -> None:
+    job_id = uuid4()
+    jobs = [NewJob("gmail.sync", org, GOOD, job_id=job_id, idempotency_key=key) for key in ("one", "two")]
+    if together:
+        with process.database.ledger() as tx, pytest.raises(Invalid, match="job_id: belongs to another job"):
+            make_two(tx, *jobs)
+    for job in jobs:
+        with process.database.ledger() as tx:
+            enqueue_jobs(tx, [job])
+    assert database.execute("select key, job_id from idempotency_keys").fetchall() == [("one", job_id)]
+
+
+@pytest.mark.parametrize("count", [1, 2], ids=["alone", "in a batch"])
+def test_a_tenant_cannot_keep_the_relay_from_its_jobs(
+    process: Runtime, org: UUID, database: Connection, count: int
+) -> None:
+    jobs = [sync.payload(account_id=uuid4()).job(org_id=org) for _ in range(count)]
+    with process.database.tenant(org) as tx:
+        ledger.enqueue(tx, jobs, publisher=True, hint_timeout=timedelta(days=365_000))
+    latest = database.execute("select max(next_check_at) < now() + interval '61 minutes' from jobs").fetchone()
+    assert latest == (True,)
+
+
+@pytest.mark.parametrize("count", [1, 2], ids=["alone", "in a batch"])
+def test_times_of_any_offset_are_the_same_times(process: Runtime, org: UUID, database: Connection, count: int) -> None:
+    """PostgreSQL reads offsets of less than 16 hours only; Python and RFC 3339 know them up to 23:59."""
+    at = datetime(2030, 1, 1, 12, tzinfo=timezone(timedelta(hours=23, minutes=59)))
+    jobs = [sync.payload(account_id=uuid4()).job(org_id=org, run_at=at) for _ in range(count)]
+    with process.database.ledger() as tx:
+        enqueue_jobs(tx, jobs)
+    assert set(database.execute("select run_at from jobs").fetchall()) == {(at.astimezone(UTC),)}
+    far = jobs[0]._replace(run_at=datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1))))
+    with process.database.ledger() as tx, pytest.raises(Invalid, match="run_at: is too far from the present"):
+        enqueue_jobs(tx, [far] * count)
+
+
+def test_a_guard_of_an_older_release_is_answered_as_before(process: Runtime, org: UUID, database: Connection) -> None:
+    """It has no digest, so nobody knows what the first request was."""
+    first = DOORS["sql"](process, org, named(GOOD))
+    database.execute("update idempotency_keys set request_digest = null")
+    assert DOORS["sql"](process, org, named(OTHER)) == first
+    row = database.execute("select postroom.enqueue('gmail.sync', %s, %s)", (org, Jsonb(OTHER))).fetchone()
+    assert row is not None
+    assert row[0] != first

@@ -1,0 +1,24 @@
+"""The page of SQL functions names for each the file that has its definition in force."""
+
+from psycopg import Connection
+
+from tools.function_reference import functions
+from tools.schema_notes import MIGRATIONS
+
+
+def test_each_function_stands_in_the_file_that_the_page_names(database: Connection) -> None:
+    text = {path.stem: path.read_text(encoding="utf-8") for path in MIGRATIONS.glob("*.sql")}
+    living = dict(
+        database.execute(
+            "select distinct on (proname) proname, case when prosqlbody is null then prosrc else '' end from pg_proc"
+            " where pronamespace = 'postroom'::regnamespace order by proname, oid desc"
+        ).fetchall()
+    )
+    named = {one.name: one for one in functions()}
+    assert set(named) == set(living)
+    assert {name for name, source in living.items() if source.strip() not in text[named[name].file]} == set()
+
+
+def test_a_function_that_was_replaced_names_the_files_before() -> None:
+    (enqueue,) = [one for one in functions() if one.name == "enqueue"]
+    assert enqueue.earlier[:3] == ("0001_enqueue", "0012_enqueue", "0013_attempts")
