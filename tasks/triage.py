@@ -187,7 +187,8 @@ def _with_actions(decision: Decision, match: RuleMatch) -> Decision:
 
 
 def _ask_model(ctx: JobContext, case: Case) -> Decision:
-    offered = [one for one in case.labels if one.for_classifier]
+    # System labels have actions of their own, each with its own danger.
+    offered = [one for one in case.labels if one.for_classifier and one.label.kind == "user"]
     choices = [LabelChoice(one.label.name, one.description) for one in offered]
     prompt = classification_prompt(case.message.parsed, boundary(), guidance=case.guidance, labels=choices)
     model = ctx.settings.classify_model

@@ -12,6 +12,7 @@ DRAFT = "DRAFT"
 TRASH = "TRASH"
 SPAM = "SPAM"
 UNREAD = "UNREAD"
+STARRED = "STARRED"
 
 
 @dataclass(frozen=True, slots=True)

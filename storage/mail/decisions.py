@@ -3,25 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
-from domain.mail.actions.requested_action import ActionKind
+from domain.mail.actions.requested_action import VERSION
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
-from domain.mail.triage.safety import CheckedAction, Danger
+from domain.mail.triage.safety import CheckedAction
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
-
-ActionState = Literal["queued", "approved_pending", "running", "succeeded", "failed", "undone", "canceled"]
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A decision's id and those of its actions; `created` is false when the job had decided before."""
+    """A decision's id and its actions' in the order given; `created` is false when the job had decided before."""
 
     decision_id: UUID
     action_ids: tuple[UUID, ...]
@@ -45,34 +43,6 @@ class PastDecision:
     model: str | None
     job_id: UUID | None
     at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """One action on a message; `undo_hint` says how to take it back, once it succeeded."""
-
-    action_id: UUID
-    account_id: UUID
-    message_id: str
-    decision_id: UUID | None
-    undo_of: UUID | None
-    kind: ActionKind
-    parameters: JsonObject
-    danger: Danger
-    reasons: tuple[str, ...]
-    state: ActionState
-    undo_hint: JsonObject | None
-    error: JsonObject | None
-
-
-@dataclass(frozen=True, slots=True)
-class ActionMove:
-    """An action's new state: a success with its undo hint, a failure with its error."""
-
-    to: ActionState
-    undo_hint: JsonObject | None = None
-    error: JsonObject | None = None
-    job_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,24 +85,6 @@ def of_message(tx: Transaction, account_id: UUID, message_id: str, *, limit: int
     return tuple(_decision(row) for row in rows)
 
 
-def actions_of(tx: Transaction, account_id: UUID, message_id: str) -> tuple[Action, ...]:
-    """The actions on a message, in the order they were asked for."""
-    return tuple(_action(row) for row in tx.run("list_actions", account_id=account_id, message_id=message_id))
-
-
-def move_action(tx: Transaction, action_id: UUID, *, expected: ActionState, move: ActionMove) -> bool:
-    """Move an action; false when it is in another state."""
-    rows = tx.run(
-        "move_action",
-        action_id=action_id,
-        job_id=move.job_id,
-        undo_hint=None if move.undo_hint is None else Jsonb(move.undo_hint),
-        error=None if move.error is None else Jsonb(move.error),
-        **{"from": expected, "to": move.to},
-    )
-    return bool(rows)
-
-
 def _decision_columns(decision: Decision) -> dict[str, Any]:
     return {
         "source": str(decision.source),
@@ -149,7 +101,8 @@ def _decision_columns(decision: Decision) -> dict[str, Any]:
 def _asked(action: CheckedAction) -> JsonObject:
     return {
         "kind": str(action.action.kind),
-        "parameters": action.action.model_dump(mode="json", exclude={"kind"}, exclude_none=True),
+        "parameters": action.action.parameters,
+        "version": VERSION,
         "danger": str(action.danger),
         "reasons": list(action.reasons),
         "state": str(action.status),
@@ -160,8 +113,3 @@ def _decision(row: Row) -> PastDecision:
     words = {"source": DecisionSource(row.source), "classification": Classification(row.classification)}
     lists = {"label_ids": tuple(row.label_ids), "rule_ids": tuple(row.rule_ids)}
     return PastDecision(**(row._asdict() | words | lists))
-
-
-def _action(row: Row) -> Action:
-    words = {"kind": ActionKind(row.kind), "danger": Danger(row.danger), "reasons": tuple(row.reasons)}
-    return Action(**(row._asdict() | words))

@@ -8,6 +8,7 @@ from domain.mail.correspondence import EmailState
 from domain.mail.triage.rules import parse_rule
 from sandbox.emulator.control import MessagePlace
 from storage.accounts import labels
+from storage.actions import actions
 from storage.mail import decisions, rules
 from storage.mail.decisions import PastDecision
 from tests.doubles.mail_environment import OWNER, MailEnvironment
@@ -76,7 +77,7 @@ def test_a_rule_with_an_action_only_leaves_the_class_to_the_model(env: MailEnvir
     assert (found.source, found.classification) == ("llm", "needs_response")
     assert "Actions by rule" in found.rationale
     with env.process.database.ledger() as tx:
-        (action,) = decisions.actions_of(tx, env.account.account_id, place.message_id)
+        (action,) = actions.of_message(tx, env.account.account_id, place.message_id)
     assert (action.kind, action.state) == ("star", "queued")
 
 

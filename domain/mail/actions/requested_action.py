@@ -1,60 +1,199 @@
-"""What may be done to a message, as a request that still has to pass the safety rules."""
+"""The actions that a rule, a model or a caller may ask for, and how they are written and read.
 
-from enum import StrEnum
-from typing import Annotated, Self
+A stored action keeps the version of its parameters; older versions are read through pure functions (`UPCASTS`).
+"""
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BeforeValidator, Discriminator, Field, StringConstraints, TypeAdapter, ValidationError
+
+from domain.jobs.failures import Invalid
+from domain.jobs.job import JsonObject
+from domain.mail.actions.action import Action
+from domain.mail.actions.kinds import ActionKind, Danger, Inverse
+from domain.mail.actions.label_actions import (
+    ApplyLabel,
+    Archive,
+    MarkRead,
+    MarkUnread,
+    RemoveLabel,
+    Star,
+    Unstar,
+)
+from domain.mail.actions.snooze import Snooze
+from domain.mail.invalid_fields import invalid_from
+
+VERSION = 2
+"""The version of the parameters that the classes write."""
+
+MOST_RECIPIENTS = 20
+"""Of one forward, `to` and `cc` each: more is a mailing, which no rule and no model may start."""
 
 
-class ActionKind(StrEnum):
-    """The thirteen actions (docs: seeds.md#001-57-actiongmail)."""
+class Trash(Action):
+    """Move a message to the trash, which Gmail empties after thirty days."""
 
-    ARCHIVE = "archive"
-    APPLY_LABEL = "apply_label"
-    REMOVE_LABEL = "remove_label"
-    MARK_READ = "mark_read"
-    MARK_UNREAD = "mark_unread"
-    STAR = "star"
-    UNSTAR = "unstar"
-    TRASH = "trash"
-    RESTORE = "restore"
-    DELETE = "delete"
-    SNOOZE = "snooze"
-    FORWARD = "forward"
-    AUTO_REPLY = "auto_reply"
+    danger = Danger.REVERSIBLE
+    inverse = Inverse.RESTORE
+    kind: Literal[ActionKind.TRASH] = ActionKind.TRASH
 
 
-SENDING = frozenset({ActionKind.FORWARD, ActionKind.AUTO_REPLY})
-"""Actions by which mail leaves; a forged From must never set them off."""
-_LABELLING = frozenset({ActionKind.APPLY_LABEL, ActionKind.REMOVE_LABEL})
-_NEEDS = {
-    **dict.fromkeys(_LABELLING, "label_id"),
-    ActionKind.FORWARD: "recipient",
-    ActionKind.AUTO_REPLY: "text",
-    ActionKind.SNOOZE: "snooze_minutes",
+class Restore(Action):
+    """Take a message out of the trash."""
+
+    danger = Danger.SAFE
+    inverse = Inverse.TRASH
+    kind: Literal[ActionKind.RESTORE] = ActionKind.RESTORE
+
+
+class Delete(Action):
+    """Delete a message for good."""
+
+    danger = Danger.DANGEROUS
+    inverse = Inverse.NONE
+    kind: Literal[ActionKind.DELETE] = ActionKind.DELETE
+
+
+Recipient = Annotated[str, StringConstraints(pattern=r"^[^@\s<>,;]{1,64}@[^@\s<>,;]{1,255}$")]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
+
+
+class Forward(Action):
+    """Send a message on to others, with a note above it."""
+
+    danger = Danger.DANGEROUS
+    inverse = Inverse.NONE
+    kind: Literal[ActionKind.FORWARD] = ActionKind.FORWARD
+    to: Annotated[tuple[Recipient, ...], Field(min_length=1, max_length=MOST_RECIPIENTS)]
+    cc: Annotated[tuple[Recipient, ...], Field(max_length=MOST_RECIPIENTS)] = ()
+    note: Text | None = None
+
+
+class AutoReply(Action):
+    """Send an answer of given words to the sender of a message."""
+
+    danger = Danger.DANGEROUS
+    inverse = Inverse.NONE
+    kind: Literal[ActionKind.AUTO_REPLY] = ActionKind.AUTO_REPLY
+    text: Text
+
+
+class Undo(Action):
+    """Take another action back."""
+
+    danger = Danger.SAFE
+    inverse = Inverse.NONE
+    kind: Literal[ActionKind.UNDO] = ActionKind.UNDO
+    original_action_id: UUID
+
+
+CLASSES: Mapping[ActionKind, type[Action]] = {
+    ActionKind.ARCHIVE: Archive,
+    ActionKind.APPLY_LABEL: ApplyLabel,
+    ActionKind.REMOVE_LABEL: RemoveLabel,
+    ActionKind.MARK_READ: MarkRead,
+    ActionKind.MARK_UNREAD: MarkUnread,
+    ActionKind.STAR: Star,
+    ActionKind.UNSTAR: Unstar,
+    ActionKind.TRASH: Trash,
+    ActionKind.RESTORE: Restore,
+    ActionKind.DELETE: Delete,
+    ActionKind.SNOOZE: Snooze,
+    ActionKind.FORWARD: Forward,
+    ActionKind.AUTO_REPLY: AutoReply,
+    ActionKind.UNDO: Undo,
 }
-_PARAMETERS = ("label_id", "recipient", "text", "snooze_minutes")
-_A_YEAR_OF_MINUTES = 366 * 24 * 60
 
 
-class RequestedAction(BaseModel):
-    """One action with exactly the parameter that its kind needs; label ids, never names."""
+def _from_1(document: JsonObject) -> JsonObject:
+    """Version 1 had one parameter per kind: `snooze_minutes`, and one `recipient` of a forward."""
+    renamed = dict(document)
+    if "snooze_minutes" in renamed:
+        renamed |= {"amount": renamed.pop("snooze_minutes"), "units": "minutes"}
+    if "recipient" in renamed:
+        renamed["to"] = [renamed.pop("recipient")]
+    return renamed
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    kind: ActionKind
-    label_id: Annotated[str, StringConstraints(min_length=1, max_length=225)] | None = None
-    recipient: Annotated[str, StringConstraints(pattern=r"^[^@\s<>,;]{1,64}@[^@\s<>,;]{1,255}$")] | None = None
-    text: Annotated[str, StringConstraints(min_length=1, max_length=10_000)] | None = None
-    snooze_minutes: int | None = None
+UPCASTS: Mapping[int, Callable[[JsonObject], JsonObject]] = {1: _from_1}
+"""By version: the function that leads from it to the next. Each leaves a newer shape as it is."""
 
-    @model_validator(mode="after")
-    def _exactly_its_parameter(self) -> Self:
-        needed = _NEEDS.get(self.kind)
-        for name in _PARAMETERS:
-            given = getattr(self, name) is not None
-            if given != (name == needed):
-                raise ValueError(f"{self.kind} {'takes no' if given else 'needs'} {name}")
-        if self.snooze_minutes is not None and not 1 <= self.snooze_minutes <= _A_YEAR_OF_MINUTES:
-            raise ValueError("snooze_minutes is not between one minute and a year")
-        return self
+
+def _renewed(value: object) -> object:
+    """A rule's action names no version: what looks like an older one is read as that."""
+    if not isinstance(value, dict):
+        return value
+    for version in sorted(UPCASTS):
+        value = UPCASTS[version](value)
+    # The seed's name (docs: seeds.md#001-57-actiongmail).
+    if value.get("kind") in {ActionKind.APPLY_LABEL, ActionKind.REMOVE_LABEL} and "label" in value:
+        value = {("label_id" if name == "label" else name): one for name, one in value.items()}
+    return value
+
+
+RequestedAction = Annotated[
+    Annotated[
+        Archive
+        | ApplyLabel
+        | RemoveLabel
+        | MarkRead
+        | MarkUnread
+        | Star
+        | Unstar
+        | Trash
+        | Restore
+        | Delete
+        | Snooze
+        | Forward
+        | AutoReply,
+        Discriminator("kind"),
+    ],
+    BeforeValidator(_renewed),
+]
+"""Any action but an undo, as a document `{"kind": …, <parameters>}`."""
+
+KINDS = tuple(str(kind) for kind in ActionKind if kind is not ActionKind.UNDO)
+"""What may be asked for."""
+
+_REQUESTED: TypeAdapter[RequestedAction] = TypeAdapter(RequestedAction)
+
+
+def parse_action(document: object) -> RequestedAction:
+    """An action that somebody asks for; raises `Invalid(field, reason)`."""
+    if not isinstance(document, dict):
+        raise Invalid("kind", "is given in an object, with the parameters of the action beside it")
+    if document.get("kind") not in KINDS:
+        raise Invalid("kind", f"is none of {', '.join(KINDS)}")
+    try:
+        return _REQUESTED.validate_python(document)
+    except ValidationError as error:
+        raise _without_kind(invalid_from(error, "kind")) from error
+
+
+def read_action(kind: ActionKind, parameters: Mapping[str, Any], version: int) -> Action:
+    """A stored action of any version; raises `Invalid(field, reason)`."""
+    document = dict(parameters)
+    if not 1 <= version <= VERSION:
+        raise Invalid("version", f"{version} is none that this release can read")
+    for older in range(version, VERSION):
+        document = UPCASTS[older](document)
+    try:
+        return CLASSES[kind].model_validate(document)
+    except ValidationError as error:
+        raise invalid_from(error, "parameters") from error
+
+
+def danger_of(kind: ActionKind) -> Danger:
+    """How dangerous an action is."""
+    return CLASSES[kind].danger
+
+
+def _without_kind(refusal: Invalid) -> Invalid:
+    """Pydantic puts the kind before the field of a class that the kind has chosen."""
+    head, dot, rest = refusal.field.partition(".")
+    if head not in set(ActionKind):
+        return refusal
+    reason = refusal.reason.partition(": ")[2]
+    return Invalid(rest if dot else "parameters", reason)

@@ -8,7 +8,9 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from domain.jobs.failures import Invalid
-from domain.mail.actions.requested_action import ActionKind, RequestedAction
+from domain.mail.actions.kinds import ActionKind
+from domain.mail.actions.label_actions import ApplyLabel
+from domain.mail.actions.requested_action import RequestedAction, parse_action
 from domain.mail.invalid_fields import invalid_from
 from domain.mail.triage.automation import Automation, replies_allowed
 from domain.mail.triage.automation_signals import AutomationKind, Weight
@@ -54,7 +56,7 @@ class DecisionSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A decision about one message. `confidence` is 0 to 1; `labels` are label ids."""
+    """A decision about one message. `confidence` is 0 to 1; `labels` are ids of labels that can be put on."""
 
     source: DecisionSource
     classification: Classification
@@ -66,6 +68,11 @@ class Decision:
     """The model's own flag. It may only add caution (domain/mail/triage/safety.py)."""
     labels: tuple[str, ...] = ()
     actions: tuple[RequestedAction, ...] = ()
+
+    @property
+    def asked(self) -> tuple[RequestedAction, ...]:
+        """The actions, and one for each label that is to be put on, none twice."""
+        return tuple(dict.fromkeys((*self.actions, *(ApplyLabel(label_id=one) for one in self.labels))))
 
     @property
     def wants_draft(self) -> bool:
@@ -117,7 +124,7 @@ def accept_answer(
         needs_review=answer.confidence < REVIEW_BELOW,
         caution=answer.caution,
         labels=tuple(dict.fromkeys(_offered("labels", name, known_labels) for name in answer.labels)),
-        actions=tuple(RequestedAction(kind=kind) for kind in dict.fromkeys(actions)),
+        actions=tuple(parse_action({"kind": kind}) for kind in dict.fromkeys(actions)),
     )
 
 

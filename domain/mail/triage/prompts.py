@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from domain.mail.actions.requested_action import ActionKind
+from domain.mail.actions.kinds import ActionKind
 from domain.mail.mail_fence import fence, one_line
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
 from domain.mail.parsing.quoted_text import visible_text

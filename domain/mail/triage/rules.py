@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 
-from domain.mail.actions.requested_action import SENDING, RequestedAction
+from domain.mail.actions.kinds import SENDING
+from domain.mail.actions.requested_action import RequestedAction
 from domain.mail.invalid_fields import invalid_from
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
 from domain.mail.triage.conditions import Condition

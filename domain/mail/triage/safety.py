@@ -1,49 +1,13 @@
 """Which actions go ahead and which wait for a person (docs: mail.md#triage)."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-from domain.mail.actions.requested_action import ActionKind, RequestedAction
+from domain.mail.actions.kinds import ActionKind, Danger
+from domain.mail.actions.requested_action import RequestedAction
+from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.classification import Decision
 
-
-class Danger(StrEnum):
-    """What an action can spoil."""
-
-    SAFE = "safe"
-    """Changes nothing a person would miss."""
-    REVERSIBLE = "reversible"
-    """Takes mail out of sight; undo brings it back."""
-    DANGEROUS = "dangerous"
-    """Cannot be taken back, or leaves the mailbox."""
-
-
-class ActionStatus(StrEnum):
-    """How an action begins its life."""
-
-    QUEUED = "queued"
-    APPROVED_PENDING = "approved_pending"
-    """Waits for a person's approval."""
-
-
-_DANGER = {
-    ActionKind.APPLY_LABEL: Danger.SAFE,
-    ActionKind.REMOVE_LABEL: Danger.SAFE,
-    ActionKind.MARK_READ: Danger.SAFE,
-    ActionKind.MARK_UNREAD: Danger.SAFE,
-    ActionKind.STAR: Danger.SAFE,
-    ActionKind.UNSTAR: Danger.SAFE,
-    ActionKind.RESTORE: Danger.SAFE,
-    ActionKind.ARCHIVE: Danger.REVERSIBLE,
-    ActionKind.SNOOZE: Danger.REVERSIBLE,
-    ActionKind.TRASH: Danger.REVERSIBLE,
-}
 _RANK = {Danger.SAFE: 0, Danger.REVERSIBLE: 1, Danger.DANGEROUS: 2}
-
-
-def danger_of(kind: ActionKind) -> Danger:
-    """How dangerous an action is; one that has no entry is dangerous."""
-    return _DANGER.get(kind, Danger.DANGEROUS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +38,11 @@ class SafetyEnforcer:
     policy: SafetyPolicy = SafetyPolicy()
 
     def check(self, decision: Decision) -> tuple[CheckedAction, ...]:
-        """A checked action per action, in the decision's order; every path to an action passes here."""
-        return tuple(self._check(action, decision) for action in decision.actions)
+        """A checked action per action that the decision asks for, in its order; every path to an action passes here."""
+        return tuple(self._check(action, decision) for action in decision.asked)
 
     def _check(self, action: RequestedAction, decision: Decision) -> CheckedAction:
-        danger = danger_of(action.kind)
+        danger = action.danger
         reasons = tuple(reason for applies, reason in self._doubts(action, danger, decision) if applies)
         status = ActionStatus.APPROVED_PENDING if reasons else ActionStatus.QUEUED
         return CheckedAction(action, status, danger, reasons)

@@ -10,8 +10,8 @@ with decided as (
   returning id, org_id, account_id, gmail_message_id
 ),
 acted as (
-  insert into actions (org_id, account_id, gmail_message_id, decision_id, job_id, kind, parameters, danger, reasons, state)
-  select d.org_id, d.account_id, d.gmail_message_id, d.id, %(job_id)s, v ->> 'kind', v -> 'parameters', v ->> 'danger',
+  insert into actions (org_id, account_id, gmail_message_id, decision_id, kind, parameters, version, danger, reasons, state)
+  select d.org_id, d.account_id, d.gmail_message_id, d.id, v ->> 'kind', v -> 'parameters', (v ->> 'version')::smallint, v ->> 'danger',
          array(select jsonb_array_elements_text(v -> 'reasons')), v ->> 'state'
   from decided d, jsonb_array_elements(%(actions)s) with ordinality as a (v, place)
   order by place

@@ -6,22 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.mail.actions.requested_action import ActionKind, RequestedAction
+from domain.mail.actions.kinds import Danger
+from domain.mail.actions.label_actions import Archive, Star
+from domain.mail.actions.requested_action import Delete, Forward
+from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import EmailEvent, EmailState, label_plan, move
 from domain.mail.thread_plan import DraftStanding, ThreadBefore, depends_on_draft, plan_event, plan_thread
 from domain.mail.triage.automation import Automation, replies_allowed
 from domain.mail.triage.automation_signals import AutomationKind, Weight
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
-from domain.mail.triage.safety import ActionStatus, Danger, SafetyEnforcer
+from domain.mail.triage.safety import SafetyEnforcer
 
-ACTIONS = st.sampled_from(
-    [
-        RequestedAction(kind=ActionKind.STAR),
-        RequestedAction(kind=ActionKind.ARCHIVE),
-        RequestedAction(kind=ActionKind.DELETE),
-        RequestedAction(kind=ActionKind.FORWARD, recipient="anna@example.com"),
-    ]
-)
+ACTIONS = st.sampled_from([Star(), Archive(), Delete(), Forward(to=("anna@example.com",))])
 BEFORE = st.builds(ThreadBefore, st.none() | st.sampled_from(EmailState), st.sampled_from(DraftStanding), st.booleans())
 DECISIONS = st.builds(
     Decision,

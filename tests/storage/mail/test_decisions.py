@@ -4,22 +4,23 @@ from uuid import uuid4
 
 import pytest
 from psycopg import Connection
-from psycopg.errors import CheckViolation, ForeignKeyViolation, UniqueViolation
+from psycopg.errors import CheckViolation
 
 from domain.jobs.failures import Forbidden, Gone
-from domain.mail.actions.requested_action import ActionKind, RequestedAction
+from domain.mail.actions.kinds import ActionKind, Danger
+from domain.mail.actions.label_actions import ApplyLabel
+from domain.mail.actions.requested_action import VERSION, Delete
 from domain.mail.triage.classification import Classification, Decision, DecisionSource, needs_review
-from domain.mail.triage.safety import CheckedAction, Danger, SafetyEnforcer
+from domain.mail.triage.safety import CheckedAction, SafetyEnforcer
 from storage.accounts.accounts import Account
+from storage.actions import actions
+from storage.actions.actions import StoredAction
 from storage.mail import decisions
-from storage.mail.decisions import ActionMove, Origins
+from storage.mail.decisions import Origins
 from storage.postgres.database import Database
 from tests.doubles.mail_factories import make_account, store_message
 
-ACTIONS = (
-    RequestedAction(kind=ActionKind.APPLY_LABEL, label_id="Label_1"),
-    RequestedAction(kind=ActionKind.DELETE),
-)
+ACTIONS = (ApplyLabel(label_id="Label_1"), Delete())
 DECISION = Decision(DecisionSource.LLM, Classification.FYI, 0.8, "nothing to do", labels=("Label_1",), actions=ACTIONS)
 
 
@@ -35,14 +36,14 @@ def checked_actions(decision: Decision) -> tuple[CheckedAction, ...]:
 
 
 def record(store: Database, account: Account, origins: Origins) -> decisions.Recorded:
-    actions = checked_actions(DECISION)
+    checked = checked_actions(DECISION)
     with store.tenant(account.org_id) as tx:
-        return decisions.record(tx, account.account_id, "m1", DECISION, actions=actions, origins=origins)
+        return decisions.record(tx, account.account_id, "m1", DECISION, actions=checked, origins=origins)
 
 
-def actions_of(store: Database, account: Account) -> tuple[decisions.Action, ...]:
+def actions_of(store: Database, account: Account) -> tuple[StoredAction, ...]:
     with store.tenant(account.org_id) as tx:
-        return decisions.actions_of(tx, account.account_id, "m1")
+        return actions.of_message(tx, account.account_id, "m1")
 
 
 def test_a_decision_is_kept_with_its_actions(store: Database, account: Account) -> None:
@@ -55,9 +56,9 @@ def test_a_decision_is_kept_with_its_actions(store: Database, account: Account) 
     ]
     found = actions_of(store, account)
     assert [one.action_id for one in found] == list(recorded.action_ids)
-    assert [(one.kind, one.danger, one.state, one.parameters) for one in found] == [
-        (ActionKind.APPLY_LABEL, Danger.SAFE, "queued", {"label_id": "Label_1"}),
-        (ActionKind.DELETE, Danger.DANGEROUS, "approved_pending", {}),
+    assert [(one.kind, one.danger, one.state, one.parameters, one.version, one.job_id) for one in found] == [
+        (ActionKind.APPLY_LABEL, Danger.SAFE, "queued", {"label_id": "Label_1"}, VERSION, None),
+        (ActionKind.DELETE, Danger.DANGEROUS, "approved_pending", {}, VERSION, None),
     ]
     assert found[1].reasons == checked_actions(DECISION)[1].reasons != ()
 
@@ -93,57 +94,6 @@ def test_a_handler_cannot_rewrite_a_decision(store: Database, account: Account) 
     for statement in ("update decisions set confidence = 1", "delete from decisions"):
         with pytest.raises(Forbidden), store.tenant(account.org_id) as tx:
             tx.raw(statement)
-
-
-def test_an_action_moves_from_the_expected_state(store: Database, account: Account) -> None:
-    action = record(store, account, Origins()).action_ids[0]
-    hint = {"inverse": "remove_label", "label_id": "Label_1"}
-    with store.tenant(account.org_id) as tx:
-        moved = [
-            decisions.move_action(tx, action, expected="running", move=ActionMove("succeeded", undo_hint=hint)),
-            decisions.move_action(tx, action, expected="queued", move=ActionMove("running")),
-            decisions.move_action(tx, action, expected="queued", move=ActionMove("running")),
-            decisions.move_action(tx, action, expected="running", move=ActionMove("succeeded", undo_hint=hint)),
-            decisions.move_action(tx, action, expected="succeeded", move=ActionMove("undone")),
-        ]
-    assert moved == [False, True, False, True, True]
-    assert (actions_of(store, account)[0].state, actions_of(store, account)[0].undo_hint) == ("undone", hint)
-
-
-HALF_ACTIONS = (
-    "state = 'running'",
-    "state = 'succeeded', finished_at = now()",
-    "state = 'failed', finished_at = now()",
-    "state = 'canceled'",
-    "finished_at = now()",
-    "state = 'approved_pending', reasons = '{}'",
-    "undo_of = id",
-    "kind = 'explode'",
-    "danger = 'fine'",
-    """parameters = '{"api_key": "x"}'""",
-)
-
-
-def test_no_action_is_half_of_something(store: Database, database: Connection, account: Account) -> None:
-    record(store, account, Origins())
-    for change in HALF_ACTIONS:
-        with pytest.raises(CheckViolation):
-            database.execute(f"update actions set {change} where kind = 'apply_label'")
-
-
-def test_one_undo_wins_and_only_within_the_account(store: Database, database: Connection, account: Account) -> None:
-    first = record(store, account, Origins()).action_ids[0]
-    other = make_account(store, email="you@example.com")
-    store_message(store, other)
-    undo = (
-        "insert into actions (org_id, account_id, gmail_message_id, undo_of, kind, danger, state)"
-        " values (%s, %s, 'm1', %s, 'remove_label', 'safe', 'queued')"
-    )
-    with pytest.raises(ForeignKeyViolation):
-        database.execute(undo, (other.org_id, other.account_id, first))
-    database.execute(undo, (account.org_id, account.account_id, first))
-    with pytest.raises(UniqueViolation):
-        database.execute(undo, (account.org_id, account.account_id, first))
 
 
 CONTRADICTIONS = (

@@ -5,12 +5,12 @@ from enum import StrEnum
 
 from psycopg import Connection
 
-from domain.mail.actions.requested_action import ActionKind
+from domain.mail.actions.kinds import ActionKind, Danger
+from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import MOST_REWORKS, EmailState, LabelRole
 from domain.mail.triage.automation_signals import AutomationKind, Weight
 from domain.mail.triage.classification import Classification, DecisionSource
 from domain.mail.triage.prompts import RuleScope
-from domain.mail.triage.safety import ActionStatus, Danger
 
 
 def words(database: Connection, table: str, column: str) -> set[str]:
@@ -32,6 +32,7 @@ COLUMNS: tuple[tuple[str, str, type[StrEnum]], ...] = (
     ("messages", "automation_weight", Weight),
     ("actions", "kind", ActionKind),
     ("actions", "danger", Danger),
+    ("actions", "state", ActionStatus),
     ("llm_rules", "scope", RuleScope),
     ("directions", "scope", RuleScope),
 )
@@ -44,10 +45,6 @@ def test_a_column_allows_what_the_domain_says(database: Connection) -> None:
 
 def test_roles_are_stored_by_name(database: Connection) -> None:
     assert words(database, "labels", "role") == {role.name.lower() for role in LabelRole}
-
-
-def test_actions_begin_in_a_state_there_is(database: Connection) -> None:
-    assert {str(one) for one in ActionStatus} < words(database, "actions", "state")
 
 
 def test_the_limit_of_reworks_is_the_domains(database: Connection) -> None:

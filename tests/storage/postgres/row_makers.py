@@ -76,8 +76,14 @@ ROW_MAKERS = {
         insert into decisions (id, org_id, account_id, gmail_message_id, source, classification, confidence, rationale)
         values (%(decision)s, %(org)s, %(account)s, 'm1', 'llm', 'fyi', 0.5, 'x')""",
     "actions": """
-        insert into actions (org_id, account_id, gmail_message_id, decision_id, kind, danger, state)
-        values (%(org)s, %(account)s, 'm1', %(decision)s, 'archive', 'reversible', 'queued')""",
+        insert into actions (id, org_id, account_id, gmail_message_id, decision_id, kind, danger, state)
+        values (%(action)s, %(org)s, %(account)s, 'm1', %(decision)s, 'archive', 'reversible', 'queued')""",
+    "action_links": """
+        with undo as (
+          insert into actions (org_id, account_id, gmail_message_id, kind, danger, state)
+          values (%(org)s, %(account)s, 'm1', 'undo', 'safe', 'queued') returning id)
+        insert into action_links (org_id, account_id, cause_id, effect_id, relation)
+        select %(org)s, %(account)s, id, %(action)s, 'undo_of' from undo""",
     "org_budgets": "insert into org_budgets (org_id, daily_microcents, set_by) values (%(org)s, 1, 'x')",
     "budget_days": "insert into budget_days (org_id, day) values (%(org)s, current_date)",
     "budget_reservations": """
@@ -89,7 +95,7 @@ ROW_MAKERS = {
 
 def fill_every_table(database: Connection, org_id: UUID) -> dict[str, UUID]:
     """One row of the org in every tenant table, made as the owner; returns the ids that were used."""
-    names = ("user", "job", "account", "email", "rule", "decision")
+    names = ("user", "job", "account", "email", "rule", "decision", "action")
     ids = {"org": org_id, **{name: uuid4() for name in names}}
     for statement in ROW_MAKERS.values():
         database.execute(SQL(statement), {**ids, "word": str(org_id)})

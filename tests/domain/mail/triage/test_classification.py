@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
-from domain.mail.actions.requested_action import ActionKind
+from domain.mail.actions.kinds import ActionKind
 from domain.mail.triage.automation import Automation, detect_automation, replies_allowed
 from domain.mail.triage.automation_signals import AutomationKind, Weight
 from domain.mail.triage.classification import (

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
-from domain.mail.actions.requested_action import ActionKind
+from domain.mail.actions.kinds import ActionKind
 from domain.mail.mail_fence import fence, neutralise
 from domain.mail.parsing.parsed_message import Address
 from domain.mail.triage.classification import accept_answer

@@ -1,24 +1,17 @@
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.mail.actions.requested_action import ActionKind, RequestedAction
+from domain.mail.actions.kinds import ActionKind, Danger
+from domain.mail.actions.label_actions import ApplyLabel, Archive
+from domain.mail.actions.requested_action import danger_of
+from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
-from domain.mail.triage.safety import ActionStatus, Danger, SafetyEnforcer, SafetyPolicy, danger_of
+from domain.mail.triage.safety import SafetyEnforcer, SafetyPolicy
+from tests.domain.mail.actions.any_action import ACTIONS
 
-PARAMETERS: dict[ActionKind, dict[str, Any]] = {
-    ActionKind.APPLY_LABEL: {"label_id": "Label_1"},
-    ActionKind.REMOVE_LABEL: {"label_id": "Label_1"},
-    ActionKind.FORWARD: {"recipient": "a@example.org"},
-    ActionKind.AUTO_REPLY: {"text": "thanks"},
-    ActionKind.SNOOZE: {"snooze_minutes": 5},
-}
-ACTIONS = st.sampled_from(list(ActionKind)).map(
-    lambda kind: RequestedAction.model_validate({"kind": kind, **PARAMETERS.get(kind, {})})
-)
 DECISIONS = st.builds(
     Decision,
     source=st.sampled_from(DecisionSource),
@@ -78,20 +71,13 @@ def test_what_cannot_be_taken_back_is_dangerous(kind: ActionKind) -> None:
 
 @pytest.mark.parametrize(("confidence", "queued"), [(0.7, True), (0.69, False), (float("nan"), False), (1.0, True)])
 def test_the_floor_is_seven_tenths(confidence: float, queued: bool) -> None:
-    decision = Decision(
-        DecisionSource.LLM, Classification.FYI, confidence, "", actions=(RequestedAction(kind=ActionKind.ARCHIVE),)
-    )
+    decision = Decision(DecisionSource.LLM, Classification.FYI, confidence, "", actions=(Archive(),))
     assert (waiting(SafetyPolicy(), decision) == [False]) is queued
 
 
-@pytest.mark.parametrize("kind", list(ActionKind))
-def test_an_action_takes_exactly_its_parameter(kind: ActionKind) -> None:
-    good = {"kind": kind, **PARAMETERS.get(kind, {})}
-    assert RequestedAction.model_validate(good).kind is kind
-    for extra in ({"label_id": "x"}, {"recipient": "a@example.org"}, {"text": "x"}, {"snooze_minutes": 1}):
-        if not set(extra) <= set(good):
-            with pytest.raises(ValueError, match="takes no"):
-                RequestedAction.model_validate({**good, **extra})
-    if kind in PARAMETERS:
-        with pytest.raises(ValueError, match="needs"):
-            RequestedAction(kind=kind)
+def test_a_label_becomes_an_action_and_passes_the_enforcer() -> None:
+    labels, actions = ("Label_1", "Label_2"), (Archive(), ApplyLabel(label_id="Label_2"))
+    decision = Decision(DecisionSource.LLM, Classification.FYI, 0.9, "", labels=labels, actions=actions)
+    checked = SafetyEnforcer().check(decision)
+    assert [one.action for one in checked] == [*actions, ApplyLabel(label_id="Label_1")]
+    assert waiting(SafetyPolicy(), replace(decision, caution=True)) == [True, True, True]

@@ -1,0 +1,1 @@
+"""Actions on messages: their states, who executes them, and which takes which back."""

@@ -1,0 +1,195 @@
+"""Actions on messages: read, listed, and moved from status to status by one conditional statement each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, NamedTuple
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from domain.jobs.failures import Conflict, Forbidden, Gone
+from domain.jobs.job import JsonObject
+from domain.mail.actions.action import Action
+from domain.mail.actions.kinds import ActionKind, Danger, Inverse
+from domain.mail.actions.requested_action import CLASSES, VERSION, read_action
+from domain.mail.actions.status import MAY_BEGIN, ActionStatus
+from domain.mail.actions.undo_hint import UndoHint
+from domain.mail.triage.safety import CheckedAction
+from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAction:
+    """One action on a message."""
+
+    action_id: UUID
+    org_id: UUID
+    account_id: UUID
+    message_id: str
+    decision_id: UUID | None
+    job_id: UUID | None
+    """The job that executes it, or did."""
+    kind: ActionKind
+    parameters: JsonObject
+    version: int
+    """Of the parameters."""
+    danger: Danger
+    reasons: tuple[str, ...]
+    """Why a person is asked."""
+    state: ActionStatus
+    undo_hint: JsonObject | None
+    error: JsonObject | None
+    requested_by: str | None
+    approver: str | None
+    decided_at: datetime | None
+    approval_expires_at: datetime | None
+    approval_reason: str | None
+    sent_message_id: str | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    undo_of: UUID | None
+    """The action that this one takes back."""
+    undone_by: UUID | None
+    """The action that takes this one back, whether it is at it, done or failed."""
+
+    @property
+    def action(self) -> Action:
+        """The action as its class; raises `Invalid` for parameters that this release cannot read."""
+        return read_action(self.kind, self.parameters, self.version)
+
+    @property
+    def inverse(self) -> Inverse:
+        """What would take it back; known before it is done."""
+        return CLASSES[self.kind].inverse
+
+
+class ActionPlace(NamedTuple):
+    """Where a list stands: the last action that was shown."""
+
+    created_at: datetime
+    action_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class ActionFilter:
+    """Which actions of an org to list; what is None or empty does not narrow the list."""
+
+    account_id: UUID | None = None
+    message_id: str | None = None
+    states: Sequence[ActionStatus] = ()
+    kind: ActionKind | None = None
+
+
+def find(tx: Transaction, action_id: UUID) -> StoredAction | None:
+    """An action that this transaction may see, of whatever account; None when there is none."""
+    rows = tx.run("get_action", action_id=action_id)
+    return _action(rows[0]) if rows else None
+
+
+def get(tx: Transaction, account_id: UUID, action_id: UUID) -> StoredAction:
+    """An action of an account; raises `Gone` when there is none, `Forbidden` when it is another account's."""
+    found = find(tx, action_id)
+    if found is None:
+        raise Gone(f"action_id: there is no action {action_id}")
+    if found.account_id != account_id:
+        raise Forbidden(f"action_id: action {action_id} is not of account {account_id}", code="action.mismatch")
+    return found
+
+
+def of_message(tx: Transaction, account_id: UUID, message_id: str) -> tuple[StoredAction, ...]:
+    """The actions on a message, in the order they were asked for."""
+    return tuple(_action(row) for row in tx.run("list_actions", account_id=account_id, message_id=message_id))
+
+
+def listed(
+    tx: Transaction,
+    org_id: UUID,
+    wanted: ActionFilter = ActionFilter(),
+    *,
+    after: ActionPlace | None = None,
+    limit: int,
+) -> tuple[StoredAction, ...]:
+    """An org's actions, the newest first, after a place."""
+    rows = tx.run(
+        "list_org_actions",
+        org_id=org_id,
+        account_id=wanted.account_id,
+        message_id=wanted.message_id,
+        states=[str(state) for state in wanted.states] or None,
+        kind=None if wanted.kind is None else str(wanted.kind),
+        last_created_at=after.created_at if after else None,
+        last_id=after.action_id if after else None,
+        limit=limit,
+    )
+    return tuple(_action(row) for row in rows)
+
+
+def request(tx: Transaction, account_id: UUID, message_id: str, checked: CheckedAction, *, requested_by: str) -> UUID:
+    """Keep an action that somebody asked for; raises `Gone` when the message is not stored."""
+    rows = tx.run(
+        "request_action",
+        account_id=account_id,
+        message_id=message_id,
+        kind=str(checked.action.kind),
+        parameters=Jsonb(checked.action.parameters),
+        version=VERSION,
+        danger=str(checked.danger),
+        reasons=list(checked.reasons),
+        state=str(checked.status),
+        requested_by=requested_by[:200],
+    )
+    if not rows:
+        raise Gone(f"message_id: message {message_id} is not stored, or was deleted")
+    return UUID(str(rows[0].action_id))
+
+
+def assign_jobs(tx: Transaction, jobs: Mapping[UUID, UUID]) -> None:
+    """Say by action which job executes it; an action that does not wait for a job stays as it is."""
+    tx.run("assign_action_jobs", action_ids=list(jobs), job_ids=list(jobs.values()))
+
+
+def begin(tx: Transaction, action_id: UUID, job_id: UUID) -> bool:
+    """Take an action up, or go on with what the same job has begun; false when it is not this job's to execute."""
+    may_begin = sorted(str(state) for state in MAY_BEGIN)
+    return bool(tx.run("begin_action", action_id=action_id, job_id=job_id, may_begin=may_begin))
+
+
+def finish(
+    tx: Transaction, action_id: UUID, job_id: UUID, hint: UndoHint, *, sent_message_id: str | None = None
+) -> None:
+    """Write that the job's action is done, and how it is taken back; raises `Conflict` when another job has it."""
+    given = {"action_id": action_id, "job_id": job_id, "sent_message_id": sent_message_id}
+    if not tx.run("finish_action", undo_hint=Jsonb(hint.document()), **given):
+        raise Conflict(f"action {action_id} is not this job's any more", code="action.taken")
+
+
+def hand_over(tx: Transaction, action_id: UUID, job_id: UUID, *, to_job: UUID) -> None:
+    """Let another job go on with the job's action and end it; raises `Conflict` when a third one has it."""
+    if not tx.run("hand_over_action", action_id=action_id, job_id=job_id, to_job=to_job):
+        raise Conflict(f"action {action_id} is not this job's any more", code="action.taken")
+
+
+def decide(
+    tx: Transaction,
+    action_id: UUID,
+    to: Literal[ActionStatus.APPROVED, ActionStatus.DENIED],
+    *,
+    approver: str,
+    reason: str | None = None,
+) -> bool:
+    """Write a person's decision; false when the action does not wait for one, or no longer."""
+    given = {"approver": approver[:200], "reason": reason[:1000] if reason else None}
+    return bool(tx.run("decide_action", action_id=action_id, to=str(to), **given))
+
+
+def _action(row: Row) -> StoredAction:
+    words = {
+        "kind": ActionKind(row.kind),
+        "danger": Danger(row.danger),
+        "reasons": tuple(row.reasons),
+        "state": ActionStatus(row.state),
+    }
+    return StoredAction(**(row._asdict() | words))

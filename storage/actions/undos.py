@@ -1,0 +1,47 @@
+"""The undo of an action: an action of its own, linked to the one that it takes back; one undo wins."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from domain.jobs.failures import Conflict, Transient
+from domain.mail.actions.kinds import ActionKind
+from domain.mail.actions.requested_action import VERSION, Undo
+from domain.mail.actions.undo_hint import irreversible
+from storage.actions import actions
+from storage.postgres.database import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class BegunUndo:
+    """The undo's own action; `created` is false when there was one."""
+
+    undo_id: UUID
+    created: bool
+
+
+def begin(tx: Transaction, account_id: UUID, original_id: UUID, job_id: UUID, *, requested_by: str) -> BegunUndo:
+    """Make the undo's action and its link in one statement, or find those that there are.
+
+    A new one is executing, for this job. Raises `Transient` when another transaction made one in the same moment.
+    """
+    rows = tx.run(
+        "begin_undo",
+        account_id=account_id,
+        original_id=original_id,
+        job_id=job_id,
+        parameters=Jsonb(Undo(original_action_id=original_id).parameters),
+        version=VERSION,
+        requested_by=requested_by[:200],
+    )
+    if not rows:
+        raise Transient("another job has just begun to undo the action", code="action.undo_begun")
+    return BegunUndo(rows[0].undo_id, rows[0].created)
+
+
+def finish(tx: Transaction, original_id: UUID, undo_id: UUID, job_id: UUID) -> None:
+    """Write that an undo is done and its action undone; raises `Conflict` when either has moved meanwhile."""
+    actions.finish(tx, undo_id, job_id, irreversible(ActionKind.UNDO))
+    if not tx.run("mark_undone", action_id=original_id):
+        raise Conflict(f"action {original_id} is not done any more", code="action.not_undoable")

@@ -1,0 +1,149 @@
+"""Actions as values: each takes its own parameters, is stored with a version, and is read again as it was."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.jobs.failures import Invalid
+from domain.mail.actions.action import Action
+from domain.mail.actions.kinds import SENDING, ActionKind, Danger, Inverse
+from domain.mail.actions.label_actions import ApplyLabel
+from domain.mail.actions.requested_action import (
+    CLASSES,
+    UPCASTS,
+    VERSION,
+    Forward,
+    danger_of,
+    parse_action,
+    read_action,
+)
+from domain.mail.actions.snooze import A_YEAR, Snooze
+from tests.domain.mail.actions.any_action import ACTIONS, NOON
+
+GOOD: dict[ActionKind, dict[str, Any]] = {
+    ActionKind.APPLY_LABEL: {"label_id": "Label_1"},
+    ActionKind.REMOVE_LABEL: {"label_id": "Label_1"},
+    ActionKind.FORWARD: {"to": ["a@example.org"]},
+    ActionKind.AUTO_REPLY: {"text": "thanks"},
+    ActionKind.SNOOZE: {"amount": 5, "units": "minutes"},
+}
+REQUESTED = [kind for kind in ActionKind if kind is not ActionKind.UNDO]
+
+
+@given(ACTIONS)
+def test_what_is_stored_is_read_again(action: Action) -> None:
+    assert read_action(action.kind, action.parameters, VERSION) == action
+    assert parse_action({"kind": str(action.kind), **action.parameters}) == action
+
+
+@given(ACTIONS)
+def test_an_upcast_leaves_a_newer_shape_alone(action: Action) -> None:
+    document = {"kind": str(action.kind), **action.parameters}
+    for upcast in UPCASTS.values():
+        assert upcast(document) == document
+
+
+@pytest.mark.parametrize("kind", REQUESTED)
+def test_an_action_takes_its_own_parameters_only(kind: ActionKind) -> None:
+    good = {"kind": kind.value, **GOOD.get(kind, {})}
+    assert parse_action(good).kind is kind
+    for extra in ({"label_id": "x"}, {"to": ["a@example.org"]}, {"text": "x"}, {"amount": 1}, {"nonsense": 1}):
+        if not extra.keys() <= good.keys():
+            with pytest.raises(Invalid) as refused:
+                parse_action({**good, **extra})
+            assert refused.value.field == next(iter(extra))
+    if kind in GOOD:
+        with pytest.raises(Invalid):
+            parse_action({"kind": kind.value})
+
+
+def test_every_kind_has_a_class_a_danger_and_an_inverse() -> None:
+    assert CLASSES.keys() == set(ActionKind)
+    assert len(REQUESTED) == 13
+    irreversible = {kind for kind in REQUESTED if CLASSES[kind].inverse is Inverse.NONE}
+    assert irreversible == {ActionKind.DELETE} | SENDING
+    assert all(danger_of(kind) is Danger.DANGEROUS for kind in irreversible)
+
+
+OLD_SHAPES = [
+    (ActionKind.SNOOZE, {"snooze_minutes": 90}, Snooze(amount=90, units="minutes")),
+    (ActionKind.FORWARD, {"recipient": "a@example.org"}, Forward(to=("a@example.org",))),
+    (ActionKind.APPLY_LABEL, {"label_id": "Label_1"}, ApplyLabel(label_id="Label_1")),
+]
+
+
+@pytest.mark.parametrize(("kind", "parameters", "meant"), OLD_SHAPES)
+def test_a_stored_old_shape_is_upcast(kind: ActionKind, parameters: dict[str, Any], meant: Action) -> None:
+    assert read_action(kind, parameters, 1) == meant
+    assert parse_action({"kind": kind.value, **parameters}) == meant  # as it stands in a rule
+
+
+def test_the_seeds_name_of_a_label_is_taken() -> None:
+    assert parse_action({"kind": "apply_label", "label": "Label_1"}) == ApplyLabel(label_id="Label_1")
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"kind": "explode"}, "kind"),
+    ({"kind": "undo", "original_action_id": "00000000-0000-7000-8000-000000000001"}, "kind"),
+    ({}, "kind"),
+    ({"kind": "apply_label", "label_id": ""}, "label_id"),
+    ({"kind": "apply_label", "label_id": "  "}, "label_id"),
+    ({"kind": "remove_label", "label_id": "INBOX"}, "label_id"),
+    ({"kind": "apply_label", "label_id": "TRASH"}, "label_id"),
+    ({"kind": "apply_label", "label_id": "SPAM"}, "label_id"),
+    ({"kind": "apply_label", "label_id": "SENT"}, "label_id"),
+    ({"kind": "snooze"}, "parameters"),
+    ({"kind": "snooze", "amount": 1}, "parameters"),
+    ({"kind": "snooze", "units": "days"}, "parameters"),
+    ({"kind": "snooze", "amount": 1, "units": "days", "until": "2026-03-02T12:00:00Z"}, "parameters"),
+    ({"kind": "snooze", "amount": 1, "units": "weeks"}, "units"),
+    ({"kind": "snooze", "amount": 0, "units": "days"}, "amount"),
+    ({"kind": "snooze", "amount": -1, "units": "days"}, "amount"),
+    ({"kind": "snooze", "amount": True, "units": "days"}, "amount"),
+    ({"kind": "snooze", "amount": "5", "units": "days"}, "amount"),
+    ({"kind": "snooze", "amount": 367, "units": "days"}, "parameters"),
+    ({"kind": "snooze", "amount": 10**30, "units": "minutes"}, "parameters"),
+    ({"kind": "snooze", "until": 5}, "until"),
+    ({"kind": "snooze", "until": "tomorrow"}, "until"),
+    ({"kind": "snooze", "until": "2026-03-02T12:00:00"}, "until"),
+    ({"kind": "forward", "to": []}, "to"),
+    ({"kind": "forward", "to": ["a@example.org\nBcc: b@example.org"]}, "to.0"),
+    ({"kind": "forward", "to": ["a@example.org"] * 21}, "to"),
+    ({"kind": "auto_reply", "text": "x" * 10_001}, "text"),
+]
+
+
+@pytest.mark.parametrize(("document", "field"), REFUSED)
+def test_what_is_refused_names_its_field(document: dict[str, Any], field: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        parse_action(document)
+    assert refused.value.field == field
+    assert refused.value.reason.startswith(f"{field}: ")
+
+
+@pytest.mark.parametrize("version", [0, VERSION + 1])
+def test_a_version_that_nobody_knows_is_refused(version: int) -> None:
+    with pytest.raises(Invalid, match="version"):
+        read_action(ActionKind.STAR, {}, version)
+
+
+@pytest.mark.parametrize(
+    ("until", "reason"),
+    [(NOON, "past"), (NOON - timedelta(seconds=1), "past"), (NOON + timedelta(days=30 * 365), "year")],
+)
+def test_a_snooze_wakes_within_a_year(until: Any, reason: str) -> None:  # noqa: ANN401 - a parameter of the test
+    with pytest.raises(Invalid, match=reason) as refused:
+        Snooze(until=until).wakes_at(NOON)
+    assert refused.value.field == "until"
+
+
+@given(st.integers(1, 366 * 24 * 60), st.sampled_from(["minutes", "hours", "days"]))
+def test_an_amount_is_counted_from_now(amount: int, units: Any) -> None:  # noqa: ANN401 - a literal
+    if timedelta(**{units: amount}) > A_YEAR:
+        with pytest.raises(ValueError, match="year"):
+            Snooze(amount=amount, units=units)
+    else:
+        assert Snooze(amount=amount, units=units).wakes_at(NOON) == NOON + timedelta(**{units: amount})
