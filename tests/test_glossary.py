@@ -15,21 +15,23 @@ ROW = re.compile(r"^\| (?!word \|)(?P<word>[^|]+?) +\| (?P<meaning>[^|]+?) \|$",
 WORD = re.compile(r"QoS|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 
 PLAIN = """
-aborted account action actor added address after age alert all amqp answer any app attachment auth automated automation
-away batch before block body bounded broken buffered bug call canceled capacity cause change channel check checked
-choice claimed classification classify cleanup client close column command condition conflict connection consent
-consumer contact context contract count counted counter daily danger database decision declaration defect demand
-dispatcher document domain draft draining due dumper email end ended enforcer enqueued entry envelope error evaluation
-event expected facts failure field filter first flag for forbidden from frozen function gone group guidance handle has
-header held history in inbox index ingest input interrupted invalid is item job keeper key kind label language limit
-line link list logging loop lost made mail mailbox manual mark marker match measure mended message metric mode model
-move moved my name new not of option or original output overdue own owner packed page parameter park parsed part past
-permanent pinned place plan policy pool priority probe process producer profile prompt publisher push qos queue raw
-reader recipient record recorded ref refreshed refused registry reply request requested reserved result retry role row
-rule run runtime safety scheduler schema scope sealed sealer secure sender sent series server service session setting
-settled secret signal size slot source spec spent stack standing state statement status stop stored strategy subject
-sync synced table task tenant text thread time timeline to transaction transient transport turn type unauthorised
-unavailable uncertain unique unreadable used user value verb version view wait watch weight with worker write writer
+aborted account action actor added address after age agent alert all amqp answer any app apply archive argument ask
+attachment auth automated automation away batch before begun block body bounded broken buffered bug call canceled
+capacity cause change channel check checked choice claimed classification classify cleanup client close column command
+condition conflict connection consent consumer contact context contract conversation count counted counter daily
+danger database decision declaration defect demand dispatcher document domain draft draining due dumper email end
+ended ending enforcer enqueued entry envelope error escalate evaluation event expected facts failure field filter
+finish first flag for forbidden found from frozen function go gone group guidance handle has header held history in
+inbox index ingest input interrupted invalid is item job keeper key kind label language limit line link list logging
+loop lost made mail mailbox manual mark marker match measure mended message metric mode model move moved my name new
+not of offer opening option or original output overdue own owner packed page parameter park parsed part past permanent
+pinned place plan policy pool priority probe process producer profile prompt publisher push qos queue raw read reader
+recipient record recorded ref refreshed refused registry reply request requested reserved result retry role routed row
+rule run runtime safety scheduler schema scope sealed sealer search secret secure sender sent series server service
+session setting settled signal size slot source spec spent stack standing state statement status stop stored strategy
+subject sync synced table task tenant text thread time timeline to tool transaction transient transport turn type
+unauthorised unavailable uncertain unique unreadable used user value verb version view wait watch weight with worker
+write writer
 """
 """English, and terms of mail, queues, databases, Python and Celery."""
 LEAVING = ""
