@@ -68,13 +68,13 @@ def get(tx: Transaction, account_id: UUID, message_id: str) -> Message:
     rows = tx.run("get_message", account_id=account_id, message_id=message_id)
     if not rows:
         raise Gone(f"message {message_id} is not stored")
-    return _message(rows[0])
+    return stored_message(rows[0])
 
 
 def of_thread(tx: Transaction, account_id: UUID, thread_id: str, *, limit: int = 20) -> tuple[Message, ...]:
     """The latest messages of a thread, oldest first."""
     rows = tx.run("list_thread_messages", account_id=account_id, thread_id=thread_id, limit=limit)
-    return tuple(_message(row) for row in rows)
+    return tuple(stored_message(row) for row in rows)
 
 
 def unknown_of(tx: Transaction, account_id: UUID, message_ids: Sequence[str]) -> tuple[str, ...]:
@@ -130,7 +130,8 @@ def _automation_columns(automation: Automation | None) -> dict[str, Any]:
     }
 
 
-def _message(row: Row) -> Message:
+def stored_message(row: Row) -> Message:
+    """A message from its columns, as several statements return them."""
     automation = None
     if row.automation_kind is not None:
         kind, weight = AutomationKind(row.automation_kind), Weight(row.automation_weight)

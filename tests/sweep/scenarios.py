@@ -14,6 +14,7 @@ from uuid import UUID
 from domain.jobs.job import SYSTEM_ORG
 from engine.catalogue import Job
 from sandbox.emulator.control import MessagePlace
+from tests.doubles.agents import give_agent, order_run, take_in
 from tests.doubles.end_hooks import make_hook, repair_hook
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment
@@ -188,6 +189,24 @@ def sent_draft(env: MailEnvironment) -> UUID:
     return env.enqueue("threads.cleanup", {"thread_id": place.thread_id, "action": "check_sent"})
 
 
+def looked_after(env: MailEnvironment) -> UUID:
+    """A question that an agent reads and drafts an answer to."""
+    give_agent(env)
+    return order_run(env, take_in(env, "Lunch?", QUESTION))
+
+
+def filed_by_agent(env: MailEnvironment) -> UUID:
+    """A receipt that an agent labels and archives."""
+    give_agent(env)
+    return order_run(env, take_in(env, "Receipt", "Your order number 5, payment received."))
+
+
+def handed_over(env: MailEnvironment) -> UUID:
+    """Spam that an agent hands to a person."""
+    give_agent(env)
+    return order_run(env, take_in(env, "Winner", "You are a lottery winner, act now!"))
+
+
 def dead_job(env: MailEnvironment) -> UUID:
     """A job that died of its payload."""
     die_of_payload(env)
@@ -243,6 +262,7 @@ def spent_day(env: MailEnvironment) -> UUID:
 
 
 SCENARIOS: dict[str, dict[str, Prepare]] = {
+    "agents.process": {"drafted": looked_after, "filed": filed_by_agent, "handed_over": handed_over},
     "budgets.alert": {"spent_day": spent_day},
     "deadletter.quarantine": {"dead_job": dead_job},
     "drafts.write": {"unanswered": unanswered},

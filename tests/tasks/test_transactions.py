@@ -21,6 +21,7 @@ from sqlalchemy import Connection, Engine, Pool, event
 from storage.postgres.execution import numbered
 from storage.postgres.queries import statement, statement_files
 from storage.postgres.sessions import RESET
+from tests.doubles.agents import give_agent, order_run, take_in
 from tests.doubles.inline_worker import MAKE_DUE
 from tests.doubles.mail_environment import MailEnvironment
 
@@ -158,6 +159,13 @@ def to_be_drafted(env: MailEnvironment) -> UUID:
     return waiting(env, "drafts.write")
 
 
+def by_agent(env: MailEnvironment) -> UUID:
+    """A question that an agent reads and drafts an answer to: three answers of the model, two calls of tools."""
+    used_mailbox(env)
+    give_agent(env)
+    return order_run(env, take_in(env, "Lunch?", QUESTION))
+
+
 def sent_by_its_person(env: MailEnvironment) -> UUID:
     used_mailbox(env)
     draft = env.mailbox.state().drafts[0]
@@ -210,6 +218,14 @@ BOUNDS = [
         6,
         "read; money; cost and answer; token and intent of the draft; its result, its record and the labels' intent, "
         "which must not wait for the labels; write",
+    ),
+    Bound(
+        "agents.process",
+        by_agent,
+        26,
+        "read and begin; for each of three steps (opening, two calls) 4: claim, cancel, was it kept, its result; for "
+        "each of three answers 2: money; cost and answer; to read: 1; to draft 4: record; token and intent; result, "
+        "record and labels' intent; labels; at the end 2: record, write",
     ),
     Bound("threads.cleanup", sent_by_its_person, 3),
     Bound("threads.cleanup", done_by_its_person, 3),
