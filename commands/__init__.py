@@ -6,6 +6,7 @@ loads its sub-commands first, and hides the error of one that cannot be imported
 
 from commands.accounts import accounts
 from commands.actions import actions
+from commands.agents import agents
 from commands.audit import audit
 from commands.budgets import budgets
 from commands.database import database
@@ -25,6 +26,7 @@ from engine.worker import inspection  # noqa: F401  # inspect sends only the nam
 __all__ = [
     "accounts",
     "actions",
+    "agents",
     "audit",
     "budgets",
     "database",

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from engine.interrupts import Canceled, Interrupted
 from engine.process.database_away import retry_while_away
 from engine.process.runtime import Runtime
 from providers.ports import LanguageModel, ModelAnswer, ModelRequest
+from providers.ports.conversation import Conversation, ConversationAnswer, ConversationRequest
 from storage.ledger import audit, effects
 from storage.money import model_calls, spending
 from storage.money.model_calls import ModelCall
@@ -65,22 +66,54 @@ class ModelBudget:
         have been billed without an answer is charged in full. Raises `ValueError` when the job's type does not name the
         provider: no gate would keep its jobs back, and without money they would be tried again and again.
         """
-        if provider not in self._providers:
-            raise ValueError(f"{self._job.job_type} asks the model and does not name {provider} in its providers")
+        paid = _Paid(provider, purpose, account_id, model.most_microcents(request))
+
+        def call() -> tuple[ModelAnswer, JsonObject, bool]:
+            answer = model.ask(request)
+            return answer, {"arguments": answer.arguments}, answer.arguments is not None
+
+        return self._once(paid, call)
+
+    def converse(
+        self,
+        provider: str,
+        model: Conversation,
+        step: str,
+        request: ConversationRequest,
+        *,
+        account_id: UUID | None = None,
+        most_microcents: int,
+    ) -> JsonObject:
+        """Make one call of a conversation, as `ask`: one per job and `step`, such as `agent_turn.3`.
+
+        `most_microcents` is the most that the caller has found the call to cost. Returns `content`, the blocks of the
+        answer, `stop_reason` and `cost`. The part of the step before its dot is the purpose in the list of calls.
+        """
+
+        def call() -> tuple[ConversationAnswer, JsonObject, bool]:
+            answer = model.converse(request)
+            return answer, {"content": list(answer.content)}, bool(answer.content)
+
+        return self._once(_Paid(provider, step, account_id, most_microcents), call)
+
+    def _once(self, paid: "_Paid", call: Callable[[], "tuple[_Answer, JsonObject, bool]"]) -> JsonObject:
+        """Set the money aside, make the call, book what it cost and keep what it said; or return what was kept."""
+        if paid.provider not in self._providers:
+            raise ValueError(f"{self._job.job_type} asks the model and does not name {paid.provider} in its providers")
         if self._runtime.stopping.is_set():
             raise Interrupted("the worker is stopping")
-        most = model.most_microcents(request)
-        reserved = self._reserve(provider, purpose, most)
+        reserved = self._reserve(paid.provider, paid.step, paid.most)
         if reserved.reservation_id is None:
             return reserved.kept or {}
         began = time.monotonic()
         try:
-            answer = model.ask(request)
+            answer, said, is_usable = call()
         except Failure as failure:
-            self._charge(reserved.reservation_id, 0 if failure.call_state is CallState.NOT_DONE else most)
+            self._charge(reserved.reservation_id, 0 if failure.call_state is CallState.NOT_DONE else paid.most)
             raise
         took = timedelta(seconds=time.monotonic() - began)
-        return self._keep(reserved.reservation_id, purpose, answer, account_id, took)
+        listed = _listed(self._job, paid, answer, is_usable=is_usable)
+        return self._keep(reserved.reservation_id, paid, said | _facts(answer), listed, took)
 
     def _reserve(self, provider: str, purpose: str, most: int) -> Reserved:
         """Money for the call, or the answer of an earlier attempt; one statement while the org has money."""
@@ -98,26 +131,25 @@ class ModelBudget:
         raise OverBudget("the org's budget moves too fast")
 
     def _keep(
-        self, reservation_id: UUID, purpose: str, answer: ModelAnswer, account_id: UUID | None, took: timedelta
+        self, reservation_id: UUID, paid: "_Paid", kept: JsonObject, listed: ModelCall, took: timedelta
     ) -> JsonObject:
         """Book the cost, list the call and keep the answer in one transaction.
 
         The cost stays booked when the answer cannot be kept, because the claim is lost or the answer is not storable.
         """
-        job, cost = self._job, answer.cost_microcents
-        kept: JsonObject = {"arguments": answer.arguments, "stop_reason": answer.stop_reason, "cost": cost}
+        job, cost = self._job, listed.cost_microcents
         self._add_cost(cost)
 
         def book(tx: Transaction) -> None:
             spending.charge(tx, reservation_id, cost)
-            if account_id is not None:
-                model_calls.record(tx, job.org_id, account_id, _listed(job, purpose, answer))
+            if paid.account_id is not None:
+                model_calls.record(tx, job.org_id, paid.account_id, listed)
 
         def write() -> ClaimLost | None:
             with self._runtime.database.ledger() as tx:
                 book(tx)
                 try:
-                    effects.save_step(tx, job, purpose, kept, cost, took=took)
+                    effects.save_step(tx, job, paid.step, kept, cost, took=took)
                 except ClaimLost as lost:
                     return lost
             return None
@@ -157,14 +189,31 @@ class ModelBudget:
         retry_while_away(self._runtime, write)
 
 
-def _listed(job: ClaimedJob, purpose: str, answer: ModelAnswer) -> ModelCall:
+@dataclass(frozen=True, slots=True)
+class _Paid:
+    """One call that is to be paid: who is asked, the step that keeps the answer, for whom, and the most it costs."""
+
+    provider: str
+    step: str
+    account_id: UUID | None
+    most: int
+
+
+_Answer = ModelAnswer | ConversationAnswer
+
+
+def _facts(answer: _Answer) -> JsonObject:
+    return {"stop_reason": answer.stop_reason, "cost": answer.cost_microcents}
+
+
+def _listed(job: ClaimedJob, paid: _Paid, answer: _Answer, *, is_usable: bool) -> ModelCall:
     return ModelCall(
-        purpose=purpose,
+        purpose=paid.step.partition(".")[0],
         model=answer.model,
         stop_reason=answer.stop_reason,
         cost_microcents=answer.cost_microcents,
         request_id=answer.request_id,
-        refusal=None if answer.arguments is not None else f"no answer: {answer.stop_reason}",
+        refusal=None if is_usable else f"no answer: {answer.stop_reason}",
         job_id=job.job_id,
         **asdict(answer.usage),
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
+from domain.agents.routing import Routed, route_message
 from domain.jobs.failures import Gone, Invalid, Transient
 from domain.jobs.job import Done, Outcome
 from domain.jobs.queues import Queue
@@ -23,6 +24,7 @@ from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, LabelChoice, classification_prompt
 from domain.mail.triage.rules import RuleMatch, complete, decide_without_model, evaluate_all
 from domain.mail.triage.safety import SafetyEnforcer
+from domain.payloads.agents import ProcessPayload
 from domain.payloads.drafts import WritePayload
 from domain.payloads.triage import ClassifyPayload
 from engine.catalogue import job
@@ -38,6 +40,7 @@ from storage.postgres.database import Transaction
 from storage.rules import corrections, rules, safety
 from storage.rules.rules import StoredRules
 from tasks.mail import action_orders, machine_drafts
+from tasks.mail.agent_standing import standing_of
 from tasks.mail.language_model import ask, boundary
 from tasks.mail.mailbox_session import MAILBOX_AUDITS
 from tasks.mail.thread_handle import ThreadHandle, open_thread
@@ -57,7 +60,11 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
     case = _read(ctx, payload)
     if isinstance(case, Done):
         return case
-    match, decision = _decide(ctx, case)
+    match = _match(ctx, case)
+    routed = _route(ctx, case, match)
+    if routed is not None and (routed.to_agent or routed.is_taken):
+        return _to_agent(ctx, case, match, routed)
+    decision = _decide(ctx, case, match)
     label_ids = labels.by_role(case.labels)
     with open_thread(ctx, case.account, case.message.thread_id, label_ids) as thread:
         planned = _plan(thread, case, decision)
@@ -85,6 +92,8 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
     output = {"classification": str(decision.classification), "source": str(decision.source), "draft": plan.reason}
     if match and match.route:
         output["route"] = match.route
+    if routed is not None:
+        output["agent_not_used"] = routed.reason
     write_draft = WritePayload(account_id=here, thread_id=message.thread_id, message_id=message.message_id)
     children = (write_draft.job(org_id=ctx.org_id),) if plan.order_draft else ()
     return Done(output, children, writes=write)
@@ -180,16 +189,46 @@ def _facts(tx: Transaction, ctx: JobContext, here: UUID, message: Message) -> Ma
     )
 
 
-def _decide(ctx: JobContext, case: Case) -> tuple[RuleMatch | None, Decision]:
-    """Ask the tiers in order, the most expensive last; no path replies where automation forbids it."""
+def _match(ctx: JobContext, case: Case) -> RuleMatch | None:
+    """What the account's rules say."""
     for rule_id, reason in case.rules.broken:
         ctx.log.warning("rule_unreadable", rule_id=str(rule_id), reason=reason)
     evaluation = evaluate_all(case.rules.rules, case.facts)
     for skipped_id, reason in evaluation.skipped:
         ctx.log.warning("rule_skipped", rule_id=skipped_id, reason=reason)
-    match = evaluation.match
+    return evaluation.match
+
+
+def _route(ctx: JobContext, case: Case, match: RuleMatch | None) -> Routed | None:
+    """Where a rule sends the message; None where no rule names an agent.
+
+    A message that is classified by request stays here, and so does the account's own mail.
+    """
+    agent = match.agent if match else None
+    if agent is None or case.forced or case.automation.kind is AutomationKind.SELF:
+        return None
+    with ctx.tx() as tx:
+        _, standing = standing_of(tx, case.account, case.message.message_id, agent)
+    routed = route_message(agent, standing)
+    if not routed.to_agent:
+        ctx.log.warning("agent_not_used", agent=agent, reason=routed.reason)
+    return routed
+
+
+def _to_agent(ctx: JobContext, case: Case, match: RuleMatch | None, routed: Routed) -> Done:
+    """Hand the message to the agent that a rule names, unless an agent is at it."""
+    agent = (match.agent if match else None) or ""
+    if routed.is_taken:
+        return Done({"agent": agent, "skipped": routed.reason})
+    here, message = case.account.account_id, case.message
+    order = ProcessPayload(account_id=here, thread_id=message.thread_id, message_id=message.message_id, profile=agent)
+    return Done({"agent": agent}, children=(order.job(org_id=ctx.org_id),))
+
+
+def _decide(ctx: JobContext, case: Case, match: RuleMatch | None) -> Decision:
+    """Ask the tiers in order, the most expensive last; no path replies where automation forbids it."""
     decision = decide_without_model(case.automation, match) or _ask_model(ctx, case)
-    return match, complete(decision, match, case.automation)
+    return complete(decision, match, case.automation)
 
 
 def _ask_model(ctx: JobContext, case: Case) -> Decision:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import pydantic
 from anthropic import Anthropic, APIConnectionError, APIStatusError, DefaultHttpxClient
@@ -12,14 +12,19 @@ from anthropic.types import TextBlockParam, ToolParam
 from domain.jobs.failures import Failure
 from domain.scheduling.money import tokens_at_most
 from observability.job_spans import call_span
+from providers.anthropic.conversation import conversation_body, kept_content, prompt_body, prompt_tokens_at_most
 from providers.anthropic.failures import failure_of, unreadable
 from providers.anthropic.models import Manner, cost_microcents, manner_of
 from providers.limited_client import limited
 from providers.ports import Meter, ModelAnswer, ModelRequest, Usage
+from providers.ports.conversation import ConversationAnswer, ConversationRequest
 from providers.time_limit import TimeLimit
+
+Shape = TypeVar("Shape", bound="_Identified")
 
 OWN_ADDRESS = "https://api.anthropic.com"
 CREATE = "anthropic.messages.create"
+COUNT = "anthropic.messages.count_tokens"
 
 DEAREST_INPUT = {None: "input_tokens", "5m": "cache_creation_5m_tokens", "1h": "cache_creation_1h_tokens"}
 """By what a request asks of the cache: writing costs more than reading, and more than no cache at all."""
@@ -34,7 +39,7 @@ def utc_now() -> datetime:
 
 
 class AnthropicModel:
-    """Implements `providers.ports.LanguageModel`; safe to share between threads, built after any fork.
+    """Implements `LanguageModel` and `Conversation`; safe to share between threads, built after any fork.
 
     `timeout_s` bounds each call in all. Nothing is repeated: a repeated call is billed again.
     """
@@ -103,14 +108,45 @@ class AnthropicModel:
         usage = Usage(output_tokens=request.max_tokens, **{DEAREST_INPUT[request.cache]: prompt})
         return cost_microcents(request.model, usage, self._clock().date())
 
+    def converse(self, request: ConversationRequest) -> ConversationAnswer:
+        """Make one call of a conversation with tools.
+
+        Every 200 is an answer with its usage and cost, whatever it stopped for. Everything else raises as in `ask`.
+        """
+        answer = self._post(CREATE, self._client.messages.with_raw_response.create, conversation_body(request), _Said)
+        usage = answer.usage.as_usage()
+        return ConversationAnswer(
+            model=answer.model,
+            stop_reason=answer.stop_reason or "",
+            content=kept_content(answer.content),
+            usage=usage,
+            cost_microcents=cost_microcents(answer.model, usage, self._clock().date()),
+            request_id=answer.request_id,
+        )
+
+    def most_to_converse(self, request: ConversationRequest, prompt_tokens: int | None = None) -> int:
+        """The most that a call can cost: a token per byte unless they were counted, and the longest answer."""
+        prompt = prompt_tokens_at_most(request) if prompt_tokens is None else prompt_tokens
+        usage = Usage(output_tokens=request.max_tokens, **{DEAREST_INPUT[request.cache]: prompt})
+        return cost_microcents(request.model, usage, self._clock().date())
+
+    def count_prompt(self, request: ConversationRequest) -> int:
+        """The tokens of a prompt, counted by the vendor."""
+        count = self._client.messages.with_raw_response.count_tokens
+        return self._post(COUNT, count, prompt_body(request), _Counted).input_tokens
+
     def _answer(self, request: ModelRequest) -> "_Answer":
-        self._meter(CREATE, 1)
+        return self._post(CREATE, self._client.messages.with_raw_response.create, _body(request), _Answer)
+
+    def _post(self, method: str, call: Callable[..., Any], body: dict[str, Any], shape: type[Shape]) -> Shape:
+        """Make one metered call; returns the part of its answer that we read."""
+        self._meter(method, 1)
         self._limit.begin(self._limit_s)
         try:
             with call_span("anthropic", "POST", str(self._client.base_url)) as traced:
-                response = self._client.messages.with_raw_response.create(**_body(request)).http_response
+                response = call(**body).http_response
                 traced.note({"http.response.status_code": response.status_code})
-            return _Answer.model_validate_json(response.content).identified(response.headers.get("request-id"))
+            return shape.model_validate_json(response.content).identified(response.headers.get("request-id"))
         except (APIStatusError, APIConnectionError) as error:
             failure: Failure = failure_of(error, self._clock())
         except pydantic.ValidationError:
@@ -151,18 +187,39 @@ class _Block(pydantic.BaseModel):
     input: Any = None
 
 
-class _Answer(pydantic.BaseModel):
-    """The part of a message we read; the package's own model is filled without any check."""
+class _Identified(pydantic.BaseModel):
+    """An answer with the id that its header carries."""
+
+    request_id: str | None = None
+
+    def identified(self, request_id: str | None) -> Self:
+        return self.model_copy(update={"request_id": request_id})
+
+
+class _Billed(_Identified):
+    """The part of a message that is always read; the package's own model is filled without any check."""
 
     model: str
     stop_reason: str | None = None
     usage: _Usage
-    content: list[_Block] = []
-    request_id: str | None = None
 
-    def identified(self, request_id: str | None) -> "_Answer":
-        """With the id the answer's header carries."""
-        return self.model_copy(update={"request_id": request_id})
+
+class _Answer(_Billed):
+    """An answer to a forced call."""
+
+    content: list[_Block] = []
+
+
+class _Said(_Billed):
+    """An answer in a conversation, whose blocks are sent back as they came."""
+
+    content: list[dict[str, Any]] = []
+
+
+class _Counted(_Identified):
+    """A count of tokens."""
+
+    input_tokens: pydantic.NonNegativeInt
 
 
 def _arguments(answer: _Answer, tool_name: str) -> dict[str, Any] | None:

@@ -22,7 +22,12 @@ def anthropic_emulator(port: int = 0, keys: Sequence[str] = ()) -> Emulator:
         service.cache.minimum = int(call.json()["minimum_prefix_tokens"])
         return Answer(body={"minimum_prefix_tokens": service.cache.minimum})
 
+    def set_conduct(call: Call) -> Answer:
+        service.obedient = bool(call.json()["obedient"])
+        return Answer(body={"obedient": service.obedient})
+
     control = (
+        Route("POST", "/_control/conduct", "control.conduct", set_conduct),
         Route("POST", "/_control/clock", "control.clock", advance_clock),
         Route("POST", "/_control/cache", "control.cache", set_minimum),
     )

@@ -61,8 +61,29 @@ def _check_messages(messages: object) -> None:
         raise refuse("messages: at least one user message is required")
     if any(not each.get("content") for each in messages):
         raise refuse("messages: all messages must have non-empty content")
+    for said, answer in zip(messages, [*messages[1:], {"role": "user", "content": []}], strict=True):
+        _check_pair(said, answer)
     if messages[-1]["role"] == "assistant":
         raise refuse("This model does not support assistant message prefill: the last message must be a user's.")
+
+
+def _check_pair(said: Json, answer: Json) -> None:
+    """Each call of a tool is answered in the very next message, and nothing else is; no text is empty."""
+    if any(block.get("type") == "text" and not block.get("text", "").strip() for block in _blocks(said)):
+        raise refuse("messages: text content blocks must be non-empty")
+    if said["role"] != "assistant":
+        return
+    called = {block.get("id") for block in _blocks(said) if block.get("type") == "tool_use"}
+    answered = {block.get("tool_use_id") for block in _blocks(answer) if block.get("type") == "tool_result"}
+    if called - answered:
+        raise refuse("messages: `tool_use` ids were found without `tool_result` blocks immediately after")
+    if answered - called:
+        raise refuse("messages: unexpected `tool_use_id` found in `tool_result` blocks")
+
+
+def _blocks(message: Json) -> list[Json]:
+    content = message["content"]
+    return content if isinstance(content, list) else []
 
 
 def _check_tools(request: Json) -> None:

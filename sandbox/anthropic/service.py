@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from sandbox.anthropic.obedient_model import obey_next, obey_within
 from sandbox.anthropic.prompt_cache import PromptCache, count_tokens, tokens_of
 from sandbox.anthropic.requests import check_headers, check_request
+from sandbox.anthropic.scripted_agent import is_conversation, next_call
 from sandbox.anthropic.scripted_model import fill_tool, free_text
 from sandbox.emulator.clock import EmulatorClock
 from sandbox.emulator.exchange import Answer, ApiFailure, Call, Json, Route
@@ -41,6 +43,8 @@ class AnthropicService:
         """Begin with an empty cache."""
         self.clock = EmulatorClock()
         self.cache = PromptCache(self.clock)
+        self.obedient = False
+        """Whether the model obeys every order that it reads, for tests of attacks."""
         self._keys = frozenset(keys)
         self.routes: Sequence[Route] = (
             Route("POST", "/v1/messages", "messages.create", self.create),
@@ -80,7 +84,7 @@ class AnthropicService:
         """`POST /v1/messages`, one answer without streaming."""
         request = call.json()
         check_request(request)
-        reply = _cut(_obey(call.order, _reply(request)), request["max_tokens"], call.order)
+        reply = _cut(_obey(call.order, _reply(request, obedient=self.obedient)), request["max_tokens"], call.order)
         usage = {
             **self.cache.usage(request, f"{call.account}:{request['model']}"),
             "output_tokens": min(reply.tokens(), request["max_tokens"]),
@@ -99,18 +103,23 @@ class AnthropicService:
         """Empty cache, real time."""
         self.cache.reset()
         self.clock.reset()
+        self.obedient = False
 
     def close(self) -> None:
         """Nothing runs in the background."""
 
 
-def _reply(request: Json) -> Reply:
+def _reply(request: Json, *, obedient: bool) -> Reply:
     choice, tools = request.get("tool_choice", {"type": "auto"}), request.get("tools", [])
     if not tools or choice["type"] == "none":
         return Reply([{"type": "text", "text": free_text(request)}], "end_turn")
+    if is_conversation(request):
+        said = obey_next(request) if obedient else next_call(request)
+        return Reply([{"type": "text", "text": said}], "end_turn") if isinstance(said, str) else _tool_reply(*said)
     wanted = choice.get("name") if choice["type"] == "tool" else tools[0]["name"]
     tool = next(each for each in tools if each["name"] == wanted)
-    return _tool_reply(tool["name"], fill_tool(tool, request))
+    filled = fill_tool(tool, request)
+    return _tool_reply(tool["name"], obey_within(filled, tool["input_schema"], request) if obedient else filled)
 
 
 def _tool_reply(name: str, arguments: Json) -> Reply:

@@ -1,9 +1,9 @@
 """Asks the language model about mail: prompts become requests, and a job asks once per purpose."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from domain.jobs.job import JsonObject
@@ -12,6 +12,7 @@ from engine.context import JobContext
 from providers.anthropic.models import PROVIDER
 from providers.on_demand import on_demand
 from providers.ports import LanguageModel, ModelRequest
+from providers.ports.conversation import Conversation, ConversationRequest
 
 MOST_TOKENS = 4096
 """Of an answer, in tokens."""
@@ -42,14 +43,42 @@ def ask_model(ctx: JobContext, purpose: str, request: ModelRequest, *, account_i
     return ctx.budget.ask(PROVIDER, shared_model(ctx), purpose, request, account_id=account_id)
 
 
-def shared_model(ctx: JobContext) -> LanguageModel:
+def converse(
+    ctx: JobContext, account_id: UUID, step: str, request: ConversationRequest, most_microcents: int
+) -> JsonObject:
+    """Make one call of a conversation per job and step; returns and raises as `ModelBudget.converse`."""
+    return ctx.budget.converse(
+        PROVIDER, shared_model(ctx), step, request, account_id=account_id, most_microcents=most_microcents
+    )
+
+
+def most_of_turn(ctx: JobContext, request: ConversationRequest, is_affordable: Callable[[int], bool]) -> int | None:
+    """The most that a call of a conversation can cost, in microcents; None when it is more than the caller can afford.
+
+    The bound by the prompt's bytes is some times too high. Only where it is too much, the vendor counts the tokens.
+    """
+    model = shared_model(ctx)
+    bound = model.most_to_converse(request)
+    if is_affordable(bound):
+        return bound
+    if not is_affordable(model.most_to_converse(request, 0)):
+        return None
+    closer = model.most_to_converse(request, model.count_prompt(request))
+    return closer if is_affordable(closer) else None
+
+
+class Model(LanguageModel, Conversation, Protocol):
+    """A model that can do both."""
+
+
+def shared_model(ctx: JobContext) -> Model:
     """The process's client of the model; it is asked through `ctx.budget` only."""
     return ctx.shared(PROVIDER, partial(_make_model, ctx))
 
 
-def _make_model(ctx: JobContext) -> LanguageModel:
+def _make_model(ctx: JobContext) -> Model:
     settings = ctx.settings
-    model: LanguageModel = on_demand("providers.anthropic.language_model:AnthropicModel")(
+    model: Model = on_demand("providers.anthropic.language_model:AnthropicModel")(
         api_key=settings.anthropic_api_key.get_secret_value(),
         timeout_s=settings.anthropic_timeout_s,
         meter=ctx.meter(PROVIDER),

@@ -65,20 +65,30 @@ NOTHING = LabelChange(frozenset(), frozenset())
 
 @contextmanager
 def open_thread(
-    ctx: JobContext, account: Account, thread_id: str, label_ids: Mapping[LabelRole, str]
+    ctx: JobContext, account: Account, thread_id: str, label_ids: Mapping[LabelRole, str], *, purpose: str = ""
 ) -> Iterator["ThreadHandle"]:
-    """Make a handle whose mailbox is opened when it is first needed; `label_ids` are those of our labels."""
+    """Make a handle whose mailbox is opened when it is first needed; `label_ids` are those of our labels.
+
+    A job that changes a thread's labels more than once names the `purpose` of each change.
+    """
     with ExitStack() as stack:
-        yield ThreadHandle(ctx, account, thread_id, label_ids, stack)
+        yield ThreadHandle(ctx, account, thread_id, label_ids, stack, purpose)
 
 
 class ThreadHandle:
     """One thread and the label change in progress on it."""
 
     def __init__(
-        self, ctx: JobContext, account: Account, thread_id: str, label_ids: Mapping[LabelRole, str], stack: ExitStack
+        self,
+        ctx: JobContext,
+        account: Account,
+        thread_id: str,
+        label_ids: Mapping[LabelRole, str],
+        stack: ExitStack,
+        purpose: str = "",
     ) -> None:
         """Nothing is asked or opened yet."""
+        self._purpose = purpose
         self._ctx = ctx
         self._account = account
         self._thread_id = thread_id
@@ -128,6 +138,10 @@ class ThreadHandle:
         remove = frozenset(self._label_ids[role] for role in plan.remove if role in self._label_ids)
         if plan.archive:
             remove |= {INBOX}
+        self.prepare_ids(add, remove)
+
+    def prepare_ids(self, add: frozenset[str], remove: frozenset[str] = frozenset()) -> None:
+        """Find out which messages have to be changed to carry some labels and not others, by id."""
         if not add and not remove:
             self._change = NOTHING
             return
@@ -145,7 +159,8 @@ class ThreadHandle:
             self._discard = self._ctx.begin_effect(tx, key, Strategy.IDEMPOTENT)
         if self._change is NOTHING:
             return
-        key = f"labels:{self._ctx.job.job_id}:{self._thread_id}"
+        purpose = f":{self._purpose}" if self._purpose else ""
+        key = f"labels:{self._ctx.job.job_id}:{self._thread_id}{purpose}"
         self._effect = self._ctx.begin_effect(tx, key, Strategy.IDEMPOTENT)
         expected_writes.expect(tx, self._account.account_id, self._change.echo())
 

@@ -129,14 +129,17 @@ class MailEnvironment:
         """The id of one of our labels, made by its person if nobody has made it; the jobs know it afterwards."""
         name = f"Postroom/{role}"
         made = next((one["id"] for one in self.mailbox.state().labels if one["name"] == name), None)
-        if made is None:
-            with GmailMailbox(
-                account=OWNER, access_token="access-1", timeout_s=10, meter=unmetered, endpoint=self.gmail.url
-            ) as mailbox:
-                made = mailbox.create_label(name).label_id
+        made = made or self.make_label(name)
         self.enqueue("gmail.sync_labels")
         self.drain(only="gmail.sync_labels")
         return str(made)
+
+    def make_label(self, name: str) -> str:
+        """Make a label as the mailbox's person; returns its id."""
+        with GmailMailbox(
+            account=OWNER, access_token="access-1", timeout_s=10, meter=unmetered, endpoint=self.gmail.url
+        ) as mailbox:
+            return mailbox.create_label(name).label_id
 
     def fail(self, operation: str, **order: Any) -> None:  # noqa: ANN401 - fields of an order
         """Let a call to Gmail go wrong, once unless said otherwise."""

@@ -10,11 +10,13 @@ from domain.jobs.failures import ClaimLost, Invalid
 from engine.context import JobContext
 from engine.interrupts import Canceled, Interrupted
 from providers.ports import ModelAnswer, ModelRequest, Usage
+from providers.ports.conversation import ConversationAnswer, ConversationRequest
 from tests.doubles.factories import claim_one, enqueue_one
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.probe_jobs import QUESTION
 
 COST = 1_000
+TURN = ConversationRequest("a model", "system", (), "a thread")
 VENDOR = "a vendor"
 
 
@@ -34,6 +36,18 @@ class Answering:
     def most_microcents(self, _request: ModelRequest) -> int:
         return 2 * COST
 
+    def converse(self, _request: ConversationRequest) -> ConversationAnswer:
+        self.asked += 1
+        self.meanwhile()
+        said = ({"type": "text", "text": f"answer {self.asked}"},)
+        return ConversationAnswer("a model", "end_turn", said, Usage(), COST, f"request {self.asked}")
+
+    def most_to_converse(self, _request: ConversationRequest, prompt_tokens: int | None = None) -> int:
+        return 2 * COST + (prompt_tokens or 0)
+
+    def count_prompt(self, _request: ConversationRequest) -> int:
+        return 0
+
 
 def held(env: MailEnvironment, *providers: str) -> JobContext:
     """A job whose type names these providers."""
@@ -44,6 +58,11 @@ def held(env: MailEnvironment, *providers: str) -> JobContext:
 
 def ask(env: MailEnvironment, ctx: JobContext, model: Answering) -> dict[str, Any]:
     return ctx.budget.ask(VENDOR, model, "classify", QUESTION, account_id=env.account.account_id)
+
+
+def converse(env: MailEnvironment, ctx: JobContext, model: Answering, step: str) -> dict[str, Any]:
+    here = env.account.account_id
+    return ctx.budget.converse(VENDOR, model, step, TURN, account_id=here, most_microcents=2 * COST)
 
 
 def booked(env: MailEnvironment) -> tuple[int, int, int]:
@@ -108,3 +127,24 @@ def test_nothing_is_paid_while_the_process_stops(env: MailEnvironment) -> None:
         ask(env, ctx, model)
     assert model.asked == 0
     assert booked(env) == (0, 0, 0)
+
+
+def test_each_turn_of_a_conversation_is_paid_for_once(env: MailEnvironment) -> None:
+    model = Answering({})
+    ctx = held(env, VENDOR)
+    first, again, second = (converse(env, ctx, model, f"agent_turn.{turn}") for turn in (1, 1, 2))
+    assert (
+        first == again == {"content": [{"type": "text", "text": "answer 1"}], "stop_reason": "end_turn", "cost": COST}
+    )
+    assert second["content"][0]["text"] == "answer 2"
+    assert booked(env) == (2 * COST, 0, 2)
+    purposes = env.database.execute("select distinct purpose from llm_calls").fetchall()
+    assert purposes == [("agent_turn",)], "the purpose is the part of the step before its dot"
+
+
+def test_a_turn_is_charged_when_its_claim_is_lost(env: MailEnvironment) -> None:
+    ctx = held(env, VENDOR)
+    model = Answering({}, meanwhile=lambda: env.database.execute("update jobs set claim_token = gen_random_uuid()"))
+    with pytest.raises(ClaimLost):
+        converse(env, ctx, model, "agent_turn.1")
+    assert booked(env) == (COST, 0, 1)

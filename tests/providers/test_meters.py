@@ -14,7 +14,8 @@ from providers import ports
 from providers.anthropic.language_model import AnthropicModel
 from providers.discord.webhook import DiscordWebhook
 from providers.google.gmail import GmailMailbox
-from providers.ports import AlertChannel, LanguageModel, Mailbox, Meter, ModelRequest, Notice
+from providers.ports import AlertChannel, LanguageModel, Mailbox, Meter, ModelRequest, Notice, conversation
+from providers.ports.conversation import Conversation, ConversationRequest
 from providers.webhooks.signed import SignedWebhook
 from tests.house import Module, dotted, read_house
 from tests.providers.wire import Wire, reply
@@ -24,6 +25,7 @@ Maker = Callable[[str, Meter], Any]
 CLIENTS: dict[type, tuple[Maker, ...]] = {
     Mailbox: (lambda url, meter: GmailMailbox(account="a", access_token="t", timeout_s=5, endpoint=url, meter=meter),),
     LanguageModel: (lambda url, meter: AnthropicModel(api_key="k", timeout_s=5, base_url=url, meter=meter),),
+    Conversation: (lambda url, meter: AnthropicModel(api_key="k", timeout_s=5, base_url=url, meter=meter),),
     AlertChannel: (
         lambda url, meter: DiscordWebhook(url, timeout_s=5, meter=meter),
         lambda url, meter: SignedWebhook(url, "secret", timeout_s=5, meter=meter),
@@ -31,7 +33,10 @@ CLIENTS: dict[type, tuple[Maker, ...]] = {
 }
 """Every port, and how each client behind it is made."""
 
-SENDS_NOTHING = {(LanguageModel, "most_microcents"): "arithmetic on the request"}
+SENDS_NOTHING = {
+    (LanguageModel, "most_microcents"): "arithmetic on the request",
+    (Conversation, "most_to_converse"): "arithmetic on the request",
+}
 
 ARGUMENTS: dict[str, Any] = {
     "start": 1,
@@ -42,6 +47,7 @@ ARGUMENTS: dict[str, Any] = {
     "notice": Notice(UUID(int=7), "consent", "A title", "A text", {}),
 }
 """Values for parameters that a plain word does not fit."""
+CONVERSATION = ConversationRequest("claude-haiku-5-5", "system", (), "a thread")
 
 
 def port_methods() -> Iterator[tuple[type, str]]:
@@ -58,7 +64,8 @@ def call(client: object, name: str) -> None:
         for parameter in inspect.signature(method).parameters.values()
         if parameter.default is inspect.Parameter.empty
     ]
-    method(**{parameter.name: ARGUMENTS.get(parameter.name, "word") for parameter in required})
+    values = ARGUMENTS | ({"request": CONVERSATION} if name in vars(Conversation) else {})
+    method(**{parameter.name: values.get(parameter.name, "word") for parameter in required})
 
 
 def forbid(method: str, _units: int) -> None:
@@ -66,7 +73,8 @@ def forbid(method: str, _units: int) -> None:
 
 
 def test_every_port_has_its_clients_here() -> None:
-    found = {one for _, one in inspect.getmembers(ports, inspect.isclass) if Protocol in one.__bases__}
+    classes = (one for module in (ports, conversation) for _, one in inspect.getmembers(module, inspect.isclass))
+    found = {one for one in classes if Protocol in one.__bases__}
     assert found == set(CLIENTS), "a new port needs its clients here, so that none of them calls unmetered"
 
 
@@ -101,13 +109,13 @@ def test_a_client_cannot_be_made_without_a_meter(made: type) -> None:
 
 
 def askers(house: Iterable[Module]) -> set[tuple[str, str]]:
-    """Module and receiver of each call to a method `ask`."""
+    """Module and receiver of each call to a method `ask` or `converse`."""
     return {
         (module.name, dotted(node.func.value))
         for module in house
         if module.room in {"engine", "tasks", "commands", "gateway"}
         for node in module.nodes()
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "ask"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"ask", "converse"}
     }
 
 

@@ -13,7 +13,7 @@ from email.policy import default
 from typing import Any
 from uuid import UUID
 
-from domain.jobs.job import SYSTEM_ORG
+from domain.jobs.job import SYSTEM_ORG, Origin
 from domain.mail.actions.action import Action
 from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.requested_action import Delete, Forward, Trash
@@ -21,11 +21,9 @@ from domain.mail.actions.snooze import Snooze
 from domain.mail.correspondence import EmailState
 from engine.catalogue import Job
 from sandbox.emulator.control import MessagePlace
-from tests.doubles import mail_actions
-from domain.jobs.job import SYSTEM_ORG, Origin
-from engine.catalogue import Job
-from sandbox.emulator.control import MessagePlace
 from storage.ledger import ledger
+from tests.doubles import mail_actions
+from tests.doubles.agents import give_agent, order_run, take_in
 from tests.doubles.end_hooks import make_hook, repair_hook
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_actions import stored_letter
@@ -340,6 +338,24 @@ def nothing_to_rework(env: MailEnvironment) -> UUID:
     return label_by_hand(env, place, "Rework", "drafts.rework")
 
 
+def looked_after(env: MailEnvironment) -> UUID:
+    """A question that an agent reads and drafts an answer to."""
+    give_agent(env)
+    return order_run(env, take_in(env, "Lunch?", QUESTION))
+
+
+def filed_by_agent(env: MailEnvironment) -> UUID:
+    """A receipt that an agent labels and archives."""
+    give_agent(env)
+    return order_run(env, take_in(env, "Receipt", "Your order number 5, payment received."))
+
+
+def handed_over(env: MailEnvironment) -> UUID:
+    """Spam that an agent hands to a person."""
+    give_agent(env)
+    return order_run(env, take_in(env, "Winner", "You are a lottery winner, act now!"))
+
+
 def dead_job(env: MailEnvironment) -> UUID:
     """A job that died of its payload."""
     die_of_payload(env)
@@ -463,6 +479,7 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
         "snooze": to_be_undone(Snooze(amount=2, units="hours")),
     },
     "actions.unsnooze": {"due": due_to_wake},
+    "agents.process": {"drafted": looked_after, "filed": filed_by_agent, "handed_over": handed_over},
     "budgets.alert": {"spent_day": spent_day},
     "deadletter.quarantine": {"dead_job": dead_job},
     "drafts.rework": {

@@ -25,6 +25,7 @@ from domain.mail.actions.snooze import Snooze
 from storage.postgres.execution import numbered
 from storage.postgres.queries import statement, statement_files
 from storage.postgres.sessions import RESET
+from tests.doubles.agents import give_agent, order_run, take_in
 from tests.doubles.factories import pass_time
 from tests.doubles.inline_worker import MAKE_DUE
 from tests.doubles.mail_actions import ask, do, stored_letter
@@ -164,6 +165,13 @@ def to_be_drafted(env: MailEnvironment) -> UUID:
     with_draft(env)
     env.drain(only="triage.%")
     return waiting(env, "drafts.write")
+
+
+def by_agent(env: MailEnvironment) -> UUID:
+    """A question that an agent reads and drafts an answer to: three answers of the model, two calls of tools."""
+    used_mailbox(env)
+    give_agent(env)
+    return order_run(env, take_in(env, "Lunch?", QUESTION))
 
 
 def sent_by_its_person(env: MailEnvironment) -> UUID:
@@ -330,6 +338,14 @@ BOUNDS = [
         to_be_reworked,
         7,
         "as drafts.write, and the record, which moves to rework_requested with the token before the model is paid",
+    ),
+    Bound(
+        "agents.process",
+        by_agent,
+        26,
+        "read and begin; for each of three steps (opening, two calls) 4: claim, cancel, was it kept, its result; for "
+        "each of three answers 2: money; cost and answer; to read: 1; to draft 4: record; token and intent; result, "
+        "record and labels' intent; labels; at the end 2: record, write",
     ),
     Bound("threads.cleanup", sent_by_its_person, 3),
     Bound("threads.cleanup", done_by_its_person, 3),

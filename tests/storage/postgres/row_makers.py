@@ -91,6 +91,14 @@ ROW_MAKERS = {
           values (%(org)s, %(account)s, 'm1', 'undo', 'safe', 'queued') returning id)
         insert into action_links (org_id, account_id, cause_id, effect_id, relation)
         select %(org)s, %(account)s, id, %(action)s, 'undo_of' from undo""",
+    "agent_profiles": """
+        insert into agent_profiles (org_id, account_id, name, version, definition, created_by)
+        values (%(org)s, %(account)s, 'desk', 1, '{}', 'x')""",
+    "agent_runs": """
+        insert into agent_runs (id, org_id, account_id, job_id, gmail_thread_id, gmail_message_id, profile,
+                                profile_version, model)
+        values (%(run)s, %(org)s, %(account)s, %(job)s, 't1', 'm1', 'desk', 1, 'x')""",
+    "agent_turns": "insert into agent_turns (org_id, run_id, turn, stop_reason) values (%(org)s, %(run)s, 1, 'x')",
     "org_budgets": "insert into org_budgets (org_id, daily_microcents, set_by) values (%(org)s, 1, 'x')",
     "budget_days": "insert into budget_days (org_id, day) values (%(org)s, current_date)",
     "budget_reservations": """
@@ -102,7 +110,7 @@ ROW_MAKERS = {
 
 def fill_every_table(database: Connection, org_id: UUID) -> dict[str, UUID]:
     """One row of the org in every tenant table, made as the owner; returns the ids that were used."""
-    names = ("user", "job", "account", "email", "rule", "decision", "action")
+    names = ("user", "job", "account", "email", "rule", "decision", "action", "run")
     ids = {"org": org_id, **{name: uuid4() for name in names}}
     for statement in ROW_MAKERS.values():
         database.execute(SQL(statement), {**ids, "word": str(org_id)})

@@ -1,0 +1,76 @@
+"""What the end of a run does: the decision about its message, the actions that were asked for, and who goes on."""
+
+from dataclasses import dataclass
+
+from domain.agents.loop import Finish, RunStatus
+from domain.mail.actions.requested_action import RequestedAction
+from domain.mail.correspondence import DRAFT_OUT, EmailState, LabelPlan, LabelRole
+from domain.mail.thread_plan import DEFAULT_SAFETY, ThreadBefore, ThreadPlan
+from domain.mail.triage.classification import LONGEST_RATIONALE, Classification, Decision, DecisionSource
+from domain.mail.triage.safety import CheckedAction, SafetyEnforcer
+from domain.text.clean_text import clean_text
+
+LONGEST_PREVIEW = 500
+"""Of what the agent said last, in characters, for the list of runs."""
+CONFIDENCE = 0.75
+"""An agent says no confidence. Above the floor of the default policy, so that a run that ended well waits only for what
+waits by its danger; a run that did not end well asks for caution anyway."""
+_CLASSES = {
+    RunStatus.ESCALATED: Classification.ACTION_REQUIRED,
+    RunStatus.STOPPED: Classification.NEEDS_REVIEW,
+    RunStatus.FAILED: Classification.NEEDS_REVIEW,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """All that is written when a run ends."""
+
+    finish: Finish
+    preview: str
+    decision: Decision
+    actions: tuple[CheckedAction, ...]
+    plan: ThreadPlan
+
+
+def end_run(
+    finish: Finish,
+    said: str,
+    *,
+    before: ThreadBefore,
+    wanted: tuple[RequestedAction, ...] = (),
+    drafted: bool = False,
+    safety: SafetyEnforcer = DEFAULT_SAFETY,
+) -> Ending:
+    """Plan the end of a run. Only a run that ended by itself goes without a person; all others show Action Required.
+
+    `said` is the agent's last word, or the reason why it called a person; `wanted` are the actions it asked for, which
+    pass the `SafetyEnforcer` like all others.
+    """
+    ended_well = finish.status is RunStatus.SUCCEEDED
+    answered = Classification.NEEDS_RESPONSE if drafted or wanted else Classification.FYI
+    decision = Decision(
+        source=DecisionSource.LLM,
+        classification=_CLASSES.get(finish.status, answered),
+        confidence=CONFIDENCE if ended_well else 0.0,
+        rationale=clean_text(f"agent, {finish.status}: {finish.reason}. {said}")[:LONGEST_RATIONALE],
+        needs_reply=ended_well and answered is Classification.NEEDS_RESPONSE,
+        needs_review=not ended_well,
+        caution=not ended_well,
+        actions=wanted,
+    )
+    actions = safety.check(decision)
+    return Ending(finish, clean_text(said)[:LONGEST_PREVIEW], decision, actions, _plan(finish, before, actions))
+
+
+def _plan(finish: Finish, before: ThreadBefore, actions: tuple[CheckedAction, ...]) -> ThreadPlan:
+    """A thread without a record gets one; one that waits for words is a person's when the agent gave up."""
+    handed_over = finish.status is not RunStatus.SUCCEEDED
+    record = None
+    if before.state is None or (handed_over and before.state is EmailState.PENDING):
+        record = EmailState.SKIPPED
+    labels = LabelPlan()
+    if handed_over:
+        remove = frozenset[LabelRole]() if before.state in DRAFT_OUT else frozenset({LabelRole.NEEDS_RESPONSE})
+        labels = LabelPlan(add=frozenset({LabelRole.ACTION_REQUIRED}), remove=remove)
+    return ThreadPlan(finish.reason, labels=labels, record=record, actions=actions)

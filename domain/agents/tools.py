@@ -1,0 +1,173 @@
+"""The tools of a run: what each takes, which of them are offered, and which calls are believed.
+
+The mail may have talked the model into anything, so only what was offered exists: no tool takes a recipient, a label is
+one of the profile's, and a thread is the run's own or one that its own searches found (docs: agents.md#tools).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+
+from domain.agents.profile import AgentProfile, SearchScope, ToolName
+from domain.agents.transcript import ToolCall
+from domain.jobs.failures import Invalid
+from domain.mail.invalid_fields import invalid_from
+from domain.mail.replies.drafting import LONGEST_REPLY
+
+LONGEST_ACTION_TEXT = 10_000
+"""Of a reply that is sent (`domain/mail/actions/requested_action.py`); a draft may be longer."""
+WRITING = frozenset({ToolName.DRAFT_REPLY, ToolName.REPLY})
+"""Tools whose text others may read one day."""
+SEALED = "mail from other threads was read that the recipients may not know: a person has to write"
+
+
+class Arguments(BaseModel):
+    """What a tool takes; a field more is a refusal."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    tool: ClassVar[ToolName]
+
+
+class SearchMail(Arguments):
+    """Words to look for."""
+
+    tool = ToolName.SEARCH_MAIL
+    query: Annotated[str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True)]
+
+
+class ReadThread(Arguments):
+    """The run's own thread, or one that a search of this run found."""
+
+    tool = ToolName.READ_THREAD
+    thread_id: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = None
+
+
+class ApplyLabel(Arguments):
+    """A label by its name."""
+
+    tool = ToolName.APPLY_LABEL
+    label: Annotated[str, StringConstraints(min_length=1, max_length=225)]
+
+
+class Archive(Arguments):
+    """Nothing: it is the run's own thread."""
+
+    tool = ToolName.ARCHIVE
+
+
+class DraftReply(Arguments):
+    """The words; recipients and subject are the thread's."""
+
+    tool = ToolName.DRAFT_REPLY
+    body: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_REPLY)]
+
+
+class Reply(Arguments):
+    """The words of a reply that is sent, at once or when a person has approved it."""
+
+    tool = ToolName.REPLY
+    body: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_ACTION_TEXT)]
+
+
+class Escalate(Arguments):
+    """Why a person is needed."""
+
+    tool = ToolName.ESCALATE
+    reason: Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
+
+
+_CLASSES: dict[ToolName, type[Arguments]] = {
+    one.tool: one for one in (SearchMail, ReadThread, ApplyLabel, Archive, DraftReply, Reply, Escalate)
+}
+_DESCRIPTIONS = {
+    ToolName.SEARCH_MAIL: "Look for words in the mailbox's older mail. Returns a few messages, newest first.",
+    ToolName.READ_THREAD: "Read a thread: this one, or one that a search has found, by its id.",
+    ToolName.APPLY_LABEL: "Put a label on this thread.",
+    ToolName.ARCHIVE: "Take this thread out of the inbox.",
+    ToolName.DRAFT_REPLY: "Save a draft of a reply in this thread, for the owner to read and send.",
+    ToolName.REPLY: "Ask for a reply to be sent to the sender of this thread's last message.",
+    ToolName.ESCALATE: "Hand this thread to the owner, and end.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What one run may do: its profile, cut down to what the account and the message allow."""
+
+    tools: tuple[ToolName, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Ids of the labels that may be applied, by name."""
+    search: SearchScope = SearchScope.CORRESPONDENTS
+
+    def specs(self) -> list[dict[str, Any]]:
+        """Name, description and JSON schema of each tool, the same bytes in the same order for the same offer."""
+        return [
+            {"name": tool.value, "description": _DESCRIPTIONS[tool], "schema": self._schema(tool)}
+            for tool in ToolName
+            if tool in self.tools
+        ]
+
+    def _schema(self, tool: ToolName) -> dict[str, Any]:
+        drawn = _CLASSES[tool].model_json_schema()
+        properties = {name: _plain(value) for name, value in drawn.get("properties", {}).items()}
+        if tool is ToolName.APPLY_LABEL:
+            properties["label"] = {"type": "string", "enum": sorted(self.labels)}
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": drawn.get("required", []),
+            "additionalProperties": False,
+        }
+
+
+def offer_of(
+    profile: AgentProfile, labels: Mapping[str, str], *, may_send: bool, may_write: bool, can_draft: bool = True
+) -> Offer:
+    """What a run of a profile is offered.
+
+    `labels` are the account's own, ids by name. `may_send` is the account's word, `may_write` says whether the message
+    may be answered at all, and `can_draft` whether the thread has room for a draft of ours. A person can always be
+    called: `escalate` is there whatever the profile says.
+    """
+    allowed = {name: labels[name] for name in profile.labels if name in labels}
+    missing = {
+        ToolName.APPLY_LABEL: not allowed,
+        ToolName.DRAFT_REPLY: not may_write or not can_draft,
+        ToolName.REPLY: not may_write or not may_send or not profile.may_reply,
+    }
+    wanted = {*profile.tools, ToolName.ESCALATE}
+    tools = tuple(tool for tool in ToolName if tool in wanted and not missing.get(tool, False))
+    return Offer(tools, allowed, profile.search)
+
+
+def read_call(call: ToolCall, offer: Offer, *, own_thread: str, found: frozenset[str], is_sealed: bool) -> Arguments:
+    """The checked arguments of a call; raises `Invalid(field, reason)`, which is what the model is told.
+
+    `found` are the threads that searches of this run have shown; `is_sealed` says that the run has seen mail of which
+    nobody may hear.
+    """
+    tool = next((one for one in offer.tools if one.value == call.name), None)
+    if tool is None:
+        raise Invalid("tool", "there is no such tool here")
+    if tool in WRITING and is_sealed:
+        raise Invalid("tool", SEALED)
+    if call.arguments is None:
+        raise Invalid("arguments", "are no JSON object")
+    try:
+        arguments = _CLASSES[tool].model_validate(call.arguments)
+    except ValidationError as error:
+        raise invalid_from(error, "arguments") from error
+    if isinstance(arguments, ApplyLabel) and arguments.label not in offer.labels:
+        raise Invalid("label", "was not offered")
+    if isinstance(arguments, ReadThread) and arguments.thread_id not in {None, own_thread, *found}:
+        raise Invalid("thread_id", "is not this thread, and no search of this run has found it")
+    return arguments
+
+
+def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+    """A property's schema without what only Pydantic reads; one that may be null is simply left out by the model."""
+    kept = {name: value for name, value in schema.items() if name not in {"title", "default"}}
+    options = [one for one in kept.pop("anyOf", []) if one.get("type") != "null"]
+    return {**kept, **(options[0] if options else {})}

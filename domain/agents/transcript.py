@@ -1,0 +1,100 @@
+"""What was said in a conversation with a model that has tools: answers, calls of tools, results; to and from JSON."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from domain.jobs.job import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A model's wish. `call_id` is the vendor's `tool_use.id`; `arguments` is None when they are no JSON object."""
+
+    call_id: str
+    name: str
+    arguments: JsonObject | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a call came to, as the model is told."""
+
+    call_id: str
+    text: str
+    is_error: bool = False
+    is_private: bool = False
+    """Whether it shows mail that the recipients of a reply may not have seen."""
+    ends_run: bool = False
+    """Whether the run is over: it was handed to a person."""
+    found: tuple[str, ...] = ()
+    """The threads that a search has shown, by id."""
+    wanted: JsonObject | None = None
+    """The action that was asked for and is recorded when the run ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer of the model. `content` is what the vendor wants back in the next call, block by block."""
+
+    stop_reason: str
+    content: tuple[JsonObject, ...] = ()
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    cost_microcents: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An answer, and what the model was told upon it; `note` where it called no tool and shall go on."""
+
+    answer: Answer
+    results: tuple[ToolResult, ...] = ()
+    note: str = ""
+
+    @property
+    def pending(self) -> tuple[ToolCall, ...]:
+        """The calls that nobody has answered yet."""
+        answered = {result.call_id for result in self.results}
+        return tuple(call for call in self.answer.calls if call.call_id not in answered)
+
+
+def cost_of(turns: Iterable[Turn]) -> int:
+    """What the answers have cost, in microcents."""
+    return sum(turn.answer.cost_microcents for turn in turns)
+
+
+def result_document(result: ToolResult) -> JsonObject:
+    """A result as a step keeps it."""
+    return {
+        "call_id": result.call_id,
+        "text": result.text,
+        "is_error": result.is_error,
+        "is_private": result.is_private,
+        "ends_run": result.ends_run,
+        "found": list(result.found),
+        "wanted": result.wanted,
+    }
+
+
+def read_result(document: JsonObject) -> ToolResult:
+    """A result that a step has kept."""
+    return ToolResult(**{**document, "found": tuple(document["found"])})
+
+
+def read_answer(document: JsonObject) -> Answer:
+    """An answer that the budget has kept: `content`, `stop_reason` and `cost`.
+
+    The calls are read from the kept content, so that a later attempt sees exactly what the first one saw.
+    """
+    content = tuple(dict(block) for block in document["content"])
+    calls = tuple(
+        ToolCall(str(block.get("id", "")), str(block.get("name", "")), _object(block.get("input")))
+        for block in content
+        if block.get("type") == "tool_use"
+    )
+    text = "\n".join(str(block.get("text", "")) for block in content if block.get("type") == "text")
+    return Answer(str(document["stop_reason"]), content, text, calls, int(document["cost"]))
+
+
+def _object(value: object) -> JsonObject | None:
+    return dict(value) if isinstance(value, dict) else None

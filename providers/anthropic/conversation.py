@@ -1,0 +1,111 @@
+"""How a conversation with tools is sent to Anthropic, and how its answers are read; pure (docs: anthropic.md#tools)."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from domain.agents.transcript import ToolResult, Turn
+from domain.scheduling.money import tokens_at_most
+from providers.anthropic.models import manner_of
+from providers.ports.conversation import ConversationRequest
+
+Block = dict[str, Any]
+
+GO_ON = "Go on."
+"""For a turn that was answered with nothing else: the last message must be a user's."""
+NO_TEXT = "(nothing)"
+"""The vendor refuses an empty text."""
+CACHE_MARKS = 4
+"""So many blocks may be marked for the cache: the last tool, the system prompt, the opening, and the latest results."""
+
+
+def conversation_body(request: ConversationRequest) -> dict[str, Any]:
+    """The parameters of the call. The vendor caches tools, system and messages in this order."""
+    return prompt_body(request) | {"max_tokens": request.max_tokens}
+
+
+def prompt_body(request: ConversationRequest) -> dict[str, Any]:
+    """The parameters that make the prompt, as `count_tokens` takes them, too."""
+    body: dict[str, Any] = {"model": request.model, "messages": _messages(request)}
+    if request.tools:
+        tools = [
+            {"name": one.name, "description": one.description, "input_schema": one.schema} for one in request.tools
+        ]
+        body["tools"] = [*tools[:-1], _marked(tools[-1], request)]
+        # One call at a time: each result is read before the next call is decided.
+        body["tool_choice"] = {"type": "auto", "disable_parallel_tool_use": True}
+    if request.system:
+        body["system"] = [_marked({"type": "text", "text": request.system}, request)]
+    thinking = manner_of(request.model).thinking
+    if thinking is not None:
+        body["thinking"] = {"type": thinking}
+    return body
+
+
+def prompt_tokens_at_most(request: ConversationRequest) -> int:
+    """An upper bound for the tokens of the prompt, from its bytes."""
+    return tokens_at_most(json.dumps(prompt_body(request), ensure_ascii=False))
+
+
+def kept_content(content: Sequence[object]) -> tuple[Block, ...]:
+    """The blocks of an answer as they can be sent back: only what a request may hold.
+
+    Arguments that are no JSON object are kept as they are, so that the job sees them, and sent back as an empty object.
+    A block of thinking has a signature and goes back as it came.
+    """
+    return tuple(_kept(block) for block in content if isinstance(block, dict) and _says_something(block))
+
+
+def _messages(request: ConversationRequest) -> list[Block]:
+    opening = {"type": "text", "text": request.opening or NO_TEXT}
+    said: list[Block] = [{"role": "user", "content": [_marked(opening, request)]}]
+    for place, turn in enumerate(request.turns, start=1):
+        content = [_sent(block) for block in turn.answer.content]
+        upon = list(_upon(turn))
+        if place == len(request.turns):
+            upon[-1] = _marked(upon[-1], request)
+        # An answer without content cannot be sent back; what is said upon it follows the message before.
+        if content:
+            said += [{"role": "assistant", "content": content}, {"role": "user", "content": upon}]
+        else:
+            said[-1]["content"] += upon
+    return said
+
+
+def _upon(turn: Turn) -> Iterator[Block]:
+    """The user's side of a turn: the results in the order of the calls, then a word."""
+    yield from (_result(result) for result in turn.results)
+    if turn.note or not turn.results:
+        yield {"type": "text", "text": turn.note or GO_ON}
+
+
+def _result(result: ToolResult) -> Block:
+    block: Block = {"type": "tool_result", "tool_use_id": result.call_id, "content": result.text or NO_TEXT}
+    return block | {"is_error": True} if result.is_error else block
+
+
+def _kept(block: Block) -> Block:
+    match block.get("type"):
+        case "text":
+            return {"type": "text", "text": block["text"]}
+        case "tool_use":
+            named = {name: str(block.get(name) or "") for name in ("id", "name")}
+            return {"type": "tool_use", **named, "input": block.get("input")}
+        case _:
+            return block
+
+
+def _sent(block: Block) -> Block:
+    if block.get("type") != "tool_use" or isinstance(block.get("input"), dict):
+        return block
+    return {**block, "input": {}}
+
+
+def _says_something(block: Block) -> bool:
+    return block.get("type") != "text" or (isinstance(block.get("text"), str) and bool(block["text"].strip()))
+
+
+def _marked(block: Block, request: ConversationRequest) -> Block:
+    if request.cache is None:
+        return block
+    return {**block, "cache_control": {"type": "ephemeral", "ttl": request.cache}}

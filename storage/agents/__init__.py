@@ -1,0 +1,1 @@
+"""Profiles of agents and their runs."""

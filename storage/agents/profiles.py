@@ -1,0 +1,105 @@
+"""Profiles of agents, version by version: the newest one of a name counts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from domain.agents.profile import AgentProfile, parse_profile
+from domain.jobs.failures import Gone, Invalid
+from domain.jobs.job import JsonObject, Origin
+from storage.operators import operator_actions
+from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
+
+LOCK = "select pg_advisory_xact_lock(hashtextextended('agent profile: ' || %(of)s, 0))"
+"""Two people who add a version at once get two numbers."""
+
+
+@dataclass(frozen=True)
+class StoredProfile:
+    """One version of a profile; one without an account is the whole org's."""
+
+    profile_id: UUID
+    org_id: UUID
+    account_id: UUID | None
+    name: str
+    version: int
+    definition: JsonObject
+    enabled: bool
+    disabled_reason: str | None
+    created_at: datetime
+    created_by: str
+
+    @cached_property
+    def profile(self) -> AgentProfile:
+        """What it says; raises `Invalid` for one that an older or newer release wrote."""
+        return parse_profile({**self.definition, "name": self.name})
+
+
+def add(
+    tx: Transaction, org_id: UUID, profile: AgentProfile, *, account_id: UUID | None = None, by: Origin
+) -> StoredProfile:
+    """Save a checked profile as the newest version of its name, of an account or, without one, of the org."""
+    tx.raw(LOCK, {"of": f"{org_id} {account_id} {profile.name}"})
+    definition = profile.model_dump(mode="json", exclude={"name"})
+    rows = tx.run(
+        "add_agent_profile",
+        org_id=org_id,
+        account_id=account_id,
+        name=profile.name,
+        definition=Jsonb(definition),
+        created_by=by.actor_id,
+    )
+    made = _one(rows, f"there is no org {org_id}")
+    _record(tx, "agent_profile.added", made, by)
+    return made
+
+
+def find(tx: Transaction, account_id: UUID, name: str) -> StoredProfile | None:
+    """The profile of that name that an account uses, enabled or not: its own, or else its org's."""
+    rows = tx.run("find_agent_profile", account_id=account_id, name=name)
+    return _stored(rows[0]) if rows else None
+
+
+def listed(tx: Transaction, org_id: UUID | None = None, *, name: str | None = None) -> Sequence[StoredProfile]:
+    """The newest version of each profile that this transaction may see; with a name, all versions of it."""
+    return [_stored(row) for row in tx.run("list_agent_profiles", org_id=org_id, name=name)]
+
+
+def switch(  # noqa: PLR0913 - what names a profile, and what becomes of it
+    tx: Transaction,
+    org_id: UUID,
+    name: str,
+    *,
+    account_id: UUID | None = None,
+    enabled: bool,
+    reason: str | None = None,
+    by: Origin,
+) -> StoredProfile:
+    """Turn the newest version of a profile on or off; raises `Gone` when there is none of that name."""
+    if reason is not None and not 1 <= len(reason) <= 300:  # noqa: PLR2004 - the column's own bound
+        raise Invalid("reason", "is empty or longer than 300 characters")
+    kept = None if enabled else reason
+    rows = tx.run("switch_agent_profile", org_id=org_id, account_id=account_id, name=name, enabled=enabled, reason=kept)
+    switched = _one(rows, f"there is no profile {name}")
+    _record(tx, "agent_profile.enabled" if enabled else "agent_profile.disabled", switched, by)
+    return switched
+
+
+def _one(rows: Sequence[Row], missing: str) -> StoredProfile:
+    if not rows:
+        raise Gone(missing)
+    return _stored(rows[0])
+
+
+def _stored(row: Row) -> StoredProfile:
+    return StoredProfile(**row._asdict())
+
+
+def _record(tx: Transaction, event: str, profile: StoredProfile, by: Origin) -> None:
+    facts = {"profile_id": str(profile.profile_id), "name": profile.name, "version": profile.version}
+    operator_actions.record(tx, event, facts, by=by, org_id=profile.org_id)

@@ -1,0 +1,163 @@
+"""Runs of agents: begun with their job, ended by it, or by the hook when the job ends in another way."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from domain.agents.ending import Ending
+from domain.agents.loop import RunStatus
+from domain.agents.transcript import Turn, cost_of
+from domain.jobs.failures import Gone
+from domain.jobs.job import JsonObject
+from domain.text.clean_text import clean_text
+from domain.text.redaction import redact_text
+from storage.agents.profiles import StoredProfile
+from storage.mail.messages import Message, message_of
+from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
+
+MOST_REASON = 1_000
+MOST_SAID = 2_000
+MOST_WHY = 300
+
+
+@dataclass(frozen=True, slots=True)
+class BegunRun:
+    """A run as its job finds it; `age` since its beginning, whichever attempt that was in."""
+
+    run_id: UUID
+    profile_version: int
+    status: RunStatus
+    age: timedelta
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRun:
+    """A run as it is shown."""
+
+    run_id: UUID
+    org_id: UUID
+    account_id: UUID
+    job_id: UUID
+    thread_id: str
+    message_id: str
+    profile: str
+    profile_version: int
+    model: str
+    status: RunStatus
+    stopped_by: str | None
+    reason: str | None
+    turns: int
+    cost_microcents: int
+    refused_calls: int
+    pending_actions: int
+    output_preview: str
+    started_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunTurn:
+    """What was said in one turn."""
+
+    turn: int
+    stop_reason: str
+    said: str
+    calls: list[JsonObject]
+    cost_microcents: int
+
+
+def begin(tx: Transaction, job_id: UUID, message: Message, profile: StoredProfile, *, account_id: UUID) -> BegunRun:
+    """Begin a job's run, or find the one that an earlier attempt has begun."""
+    rows = tx.run(
+        "begin_agent_run",
+        account_id=account_id,
+        job_id=job_id,
+        thread_id=message.thread_id,
+        message_id=message.message_id,
+        profile=profile.name,
+        profile_version=profile.version,
+        model=profile.profile.model,
+    )
+    if not rows:
+        raise Gone(f"there is no account {account_id}")
+    return BegunRun(**(rows[0]._asdict() | {"status": RunStatus(rows[0].status)}))
+
+
+def finish(tx: Transaction, run_id: UUID, ending: Ending, turns: Sequence[Turn]) -> bool:
+    """End a run with what it came to; false when it had ended before."""
+    rows = tx.run(
+        "finish_agent_run",
+        run_id=run_id,
+        status=str(ending.finish.status),
+        stopped_by=None if ending.finish.limit is None else str(ending.finish.limit),
+        reason=redact_text(ending.plan.reason)[:MOST_REASON],
+        turns=len(turns),
+        cost=cost_of(turns),
+        refused_calls=sum(result.is_error for turn in turns for result in turn.results),
+        pending_actions=len(ending.actions),
+        preview=redact_text(ending.preview),
+        told=Jsonb([_turn_document(turn) for turn in turns]),
+    )
+    return bool(rows)
+
+
+def listed(
+    tx: Transaction,
+    *,
+    org_id: UUID | None = None,
+    account_id: UUID | None = None,
+    message_id: str | None = None,
+    limit: int = 50,
+) -> tuple[AgentRun, ...]:
+    """Runs that this transaction may see, the latest first."""
+    where = {"org_id": org_id, "account_id": account_id, "message_id": message_id}
+    return tuple(_run(row) for row in tx.run("list_agent_runs", limit=limit, **where))
+
+
+def turns_of(tx: Transaction, run_id: UUID) -> tuple[RunTurn, ...]:
+    """What was said in a run that ended by itself."""
+    return tuple(RunTurn(**row._asdict()) for row in tx.run("list_agent_turns", run_id=run_id))
+
+
+def search(
+    tx: Transaction,
+    account_id: UUID,
+    query: str,
+    *,
+    but_thread: str,
+    seen_by: Collection[str],
+    limit: int,
+) -> tuple[Message, ...]:
+    """The account's newest messages of other threads that hold all the words of a query.
+
+    With addresses in `seen_by` only those that each of them has sent or received; the account's last 2,000 messages are
+    looked through.
+    """
+    words = list(dict.fromkeys(query.lower().split()))[:20]
+    values = {"words": words, "seen_by": sorted(seen_by), "but_thread": but_thread, "limit": limit}
+    return tuple(message_of(row) for row in tx.run("search_messages", account_id=account_id, **values))
+
+
+def _run(row: Row) -> AgentRun:
+    return AgentRun(**(row._asdict() | {"status": RunStatus(row.status)}))
+
+
+def _turn_document(turn: Turn) -> JsonObject:
+    """A turn without the mail that its tools showed: what was called, and why a call was refused."""
+    by_id = {result.call_id: result for result in turn.results}
+    calls: list[JsonObject] = []
+    for call in turn.answer.calls:
+        result = by_id.get(call.call_id)
+        refused = clean_text(result.text)[:MOST_WHY] if result is not None and result.is_error else None
+        calls.append({"id": call.call_id[:100], "tool": redact_text(clean_text(call.name[:100])), "refused": refused})
+    return {
+        "stop_reason": turn.answer.stop_reason[:100],
+        "said": redact_text(clean_text(turn.answer.text))[:MOST_SAID],
+        "calls": calls,
+        "cost": turn.answer.cost_microcents,
+    }

@@ -1,0 +1,246 @@
+"""The agents family: a profile's model looks after one thread with tools, within its limits."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from domain.agents.ending import Ending, end_run
+from domain.agents.loop import Finish
+from domain.agents.prompt import Opening, Sender, opening
+from domain.agents.routing import route_message
+from domain.agents.tools import Offer, offer_of
+from domain.agents.transcript import ToolResult, Turn
+from domain.jobs.failures import Gone, Invalid, Transient
+from domain.jobs.job import Done, JsonObject, Outcome
+from domain.jobs.queues import Queue
+from domain.jobs.retry import PIPELINE
+from domain.mail.actions.requested_action import RequestedAction, parse_action
+from domain.mail.correspondence import DRAFT_OUT, LabelRole
+from domain.mail.thread_plan import ThreadBefore
+from domain.mail.triage.automation import Automation, replies_allowed
+from domain.mail.triage.automation_signals import AutomationKind, Weight
+from domain.mail.triage.prompts import Guidance
+from domain.payloads.agents import ProcessPayload
+from domain.payloads.triage import ClassifyPayload
+from engine.catalogue import job
+from engine.context import JobContext
+from storage.accounts import accounts, labels
+from storage.accounts.accounts import Account
+from storage.accounts.labels import StoredLabel
+from storage.agents import runs
+from storage.agents.profiles import StoredProfile
+from storage.agents.runs import BegunRun
+from storage.mail import decisions, emails, messages
+from storage.mail.decisions import Origins
+from storage.mail.emails import Email
+from storage.mail.messages import Message
+from storage.postgres.database import Transaction
+from storage.rules import rules
+from tasks.mail.agent_conversation import Script, hold, results_of
+from tasks.mail.agent_standing import standing_of
+from tasks.mail.agent_tools import Toolbox, Workplace
+from tasks.mail.language_model import boundary
+from tasks.mail.mailbox_session import MAILBOX_AUDITS
+from tasks.mail.thread_handle import open_thread
+
+HUMAN = Automation(AutomationKind.HUMAN, Weight.NONE)
+
+
+@job(
+    queue=Queue.DEFAULT,
+    retry=PIPELINE,
+    deadline=timedelta(minutes=10),
+    providers=("gmail", "anthropic"),
+    on_end="agent_run_ended",
+    audits=MAILBOX_AUDITS,
+)
+def process(ctx: JobContext, payload: ProcessPayload) -> Outcome:
+    """Let an agent look after a thread: search, read, label, archive, draft, ask to reply, or call a person."""
+    case = _read(ctx, payload)
+    if isinstance(case, Done):
+        return case
+    place, script = _set_up(ctx, case)
+    turns, finish = hold(ctx, script, case.run, Toolbox(ctx, place).carry_out)
+    return _end(ctx, case, turns, finish)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """All that is known of a message that an agent is to look after, and the run that looks after it."""
+
+    account: Account
+    message: Message
+    thread: tuple[Message, ...]
+    stored: StoredProfile
+    run: BegunRun
+    labels: tuple[StoredLabel, ...]
+    email: Email | None
+    guidance: Guidance
+    sender: Sender
+
+    @property
+    def label_ids(self) -> dict[LabelRole, str]:
+        """The ids of our labels."""
+        return labels.by_role(self.labels)
+
+
+def _read(ctx: JobContext, payload: ProcessPayload) -> Case | Done:
+    """Read everything and begin the run in one transaction; `Done` when there is nothing to look after."""
+    here = payload.account_id
+    with ctx.tx() as tx:
+        try:
+            message = messages.get(tx, here, payload.message_id)
+        except Gone:
+            return Done({"gone": True})
+        if message.thread_id != payload.thread_id:
+            raise Invalid("thread_id", "is not the thread of the message")
+        if message.direction == "outgoing":
+            return Done({"skipped": "the account's own mail asks nothing of it"})
+        decided = decisions.of_message(tx, here, payload.message_id, limit=1)
+        if decided and decided[0].job_id != ctx.job.job_id:
+            return Done({"decided_before": str(decided[0].decision_id)})
+        account = accounts.get(tx, here)
+        stored, standing = standing_of(tx, account, payload.message_id, payload.profile, but_job=ctx.job.job_id)
+        routed = route_message(payload.profile, standing)
+        if routed.is_taken:
+            return Done({"skipped": routed.reason})
+        if stored is None or not routed.to_agent:
+            return _classify_instead(ctx, payload, routed.reason)
+        return Case(
+            account=account,
+            message=message,
+            thread=messages.of_thread(tx, here, message.thread_id),
+            stored=stored,
+            run=runs.begin(tx, ctx.job.job_id, message, stored, account_id=here),
+            labels=labels.list_all(tx, here),
+            email=emails.get(tx, here, message.thread_id),
+            guidance=rules.guidance(tx, here, message.parsed.from_),
+            sender=_sender(tx, here, message),
+        )
+
+
+def _classify_instead(ctx: JobContext, payload: ProcessPayload, why: str) -> Done:
+    classify = ClassifyPayload(account_id=payload.account_id, message_id=payload.message_id)
+    return Done({"classified_instead": why}, children=(classify.job(org_id=ctx.org_id),))
+
+
+def _sender(tx: Transaction, here: UUID, message: Message) -> Sender:
+    sender = message.parsed.from_
+    known = messages.known_correspondents(tx, here, {sender.key} if sender else (), before=message.received_at)
+    return Sender(
+        automation=message.automation or HUMAN,
+        is_known=sender is not None and known.get(sender.key, False),
+        first_contact=sender is not None and sender.key not in known,
+    )
+
+
+def _set_up(ctx: JobContext, case: Case) -> tuple[Workplace, Script]:
+    """What the conversation is held with. It is kept: an attempt after a crash goes on with the same words."""
+    profile = case.stored.profile
+    made = ctx.step("agent_opening", lambda: _opening(case, boundary(), secret=boundary()))
+    offer = _offer(case)
+    script = Script(case.account, profile, offer, Opening(made["system"], made["text"]))
+    place = Workplace(
+        account=case.account,
+        message=case.message,
+        thread=case.thread,
+        label_ids=case.label_ids,
+        boundary=made["boundary"],
+        secret=made["mark"],
+        offer=offer,
+    )
+    return place, script
+
+
+def _opening(case: Case, word: str, *, secret: str) -> JsonObject:
+    begun = opening(
+        case.stored.profile,
+        [one.parsed for one in case.thread],
+        case.sender,
+        word,
+        guidance=case.guidance,
+    )
+    return {"system": begun.system, "text": begun.text, "boundary": word, "mark": secret}
+
+
+def _offer(case: Case) -> Offer:
+    return offer_of(
+        case.stored.profile,
+        {one.label.name: one.label.label_id for one in case.labels if one.label.kind == "user" and one.role is None},
+        may_send=case.account.settings.send_allowed,
+        may_write=replies_allowed(case.sender.automation),
+    )
+
+
+def _end(ctx: JobContext, case: Case, turns: tuple[Turn, ...], finish: Finish) -> Outcome:
+    """Show a person what is theirs now, and write all that the run came to together with its settlement."""
+    here, message = case.account.account_id, case.message
+    with ctx.tx() as tx:
+        email = emails.get(tx, here, message.thread_id)
+    before = email.before if email is not None else ThreadBefore()
+    results = results_of(turns)
+    ending = end_run(
+        finish,
+        _last_word(turns, results),
+        before=before,
+        wanted=_wanted(results),
+        drafted=before.state in DRAFT_OUT,
+    )
+    with open_thread(ctx, case.account, message.thread_id, case.label_ids, purpose="end") as thread:
+        try:
+            thread.carry_out(ending.plan)
+        except Gone:
+            ctx.log.info("thread_gone", thread_id=message.thread_id)
+
+        def write(tx: Transaction) -> None:
+            thread.finish(tx)
+            origins = Origins(job_id=ctx.job.job_id, model=case.stored.profile.model)
+            decisions.record(tx, here, message.message_id, ending.decision, actions=ending.actions, origins=origins)
+            _put_record(tx, case, email, ending)
+            runs.finish(tx, case.run.run_id, ending, turns)
+
+        return Done(_output(ending, turns), writes=write)
+
+
+def _put_record(tx: Transaction, case: Case, email: Email | None, ending: Ending) -> None:
+    """Give the thread its record, or settle the one that waits; tried again when it has moved meanwhile."""
+    record, here, message = ending.plan.record, case.account.account_id, case.message
+    if record is None:
+        return
+    if email is None:
+        # Another message's job may have opened one meanwhile; what it says is newer.
+        emails.open_email(
+            tx,
+            here,
+            thread_id=message.thread_id,
+            message_id=message.message_id,
+            decision=ending.decision,
+            state=record,
+        )
+        return
+    if not emails.move(tx, here, message.thread_id, expected=email.state, to=record):
+        raise Transient("the thread's record has changed since it was read", code="thread.changed")
+
+
+def _wanted(results: tuple[ToolResult, ...]) -> tuple[RequestedAction, ...]:
+    """The actions that were asked for, each once."""
+    asked = [parse_action(one.wanted) for one in results if one.wanted is not None]
+    return tuple(dict.fromkeys(asked))
+
+
+def _last_word(turns: tuple[Turn, ...], results: tuple[ToolResult, ...]) -> str:
+    """Why a person was called, or else what the agent said last."""
+    called = next((result.text for result in results if result.ends_run), None)
+    return called or next((turn.answer.text for turn in reversed(turns) if turn.answer.text), "")
+
+
+def _output(ending: Ending, turns: tuple[Turn, ...]) -> JsonObject:
+    finish = ending.finish
+    return {
+        "status": str(finish.status),
+        "reason": finish.reason,
+        "stopped_by": None if finish.limit is None else str(finish.limit),
+        "turns": len(turns),
+        "output_preview": ending.preview,
+        "pending_actions": len(ending.actions),
+    }

@@ -1,0 +1,35 @@
+"""What is known of an agent at a message: its profile, what the account allows, and an earlier run."""
+
+from uuid import UUID
+
+from domain.agents.routing import Standing
+from domain.jobs.failures import Invalid
+from storage.accounts.accounts import Account
+from storage.agents import profiles, runs
+from storage.agents.profiles import StoredProfile
+from storage.postgres.database import Transaction
+
+
+def standing_of(
+    tx: Transaction, account: Account, message_id: str, agent: str, *, but_job: UUID | None = None
+) -> tuple[StoredProfile | None, Standing]:
+    """The profile that an account uses by that name, and what stands in the way of a run on a message.
+
+    A run of the job `but_job` is its own. A profile that cannot be read any more counts as missing.
+    """
+    stored = profiles.find(tx, account.account_id, agent)
+    listed = runs.listed(tx, account_id=account.account_id, message_id=message_id)
+    earlier = next((run.status for run in listed if run.job_id != but_job), None)
+    return stored, Standing(
+        has_profile=stored is not None and _can_be_read(stored),
+        is_enabled=stored is not None and stored.enabled,
+        account_allows=account.settings.agent_enabled,
+        earlier_run=earlier,
+    )
+
+
+def _can_be_read(stored: StoredProfile) -> bool:
+    try:
+        return bool(stored.profile.name)
+    except Invalid:
+        return False

@@ -1,0 +1,226 @@
+"""Does what an agent asks for: each call once, by its id, and nothing that was not offered (docs: agents.md#tools)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from domain.agents.ending import CONFIDENCE
+from domain.agents.profile import SearchScope
+from domain.agents.prompt import MOST_FOUND, FoundMessage, shown_hits, shown_thread
+from domain.agents.tools import (
+    ApplyLabel,
+    Archive,
+    Arguments,
+    DraftReply,
+    Escalate,
+    Offer,
+    ReadThread,
+    Reply,
+    SearchMail,
+    read_call,
+)
+from domain.agents.transcript import ToolCall, ToolResult, read_result, result_document
+from domain.jobs.failures import Gone, Invalid
+from domain.jobs.job import JsonObject
+from domain.mail.actions.kinds import ActionKind
+from domain.mail.actions.requested_action import RequestedAction, parse_action
+from domain.mail.actions.status import ActionStatus
+from domain.mail.correspondence import LabelRole
+from domain.mail.mailbox import INBOX
+from domain.mail.parsing.parsed_message import Defect, ParsedMessage
+from domain.mail.thread_plan import DEFAULT_SAFETY
+from domain.mail.triage.classification import Classification, Decision, DecisionSource
+from engine.context import JobContext
+from storage.accounts.accounts import Account
+from storage.agents import runs
+from storage.mail import messages
+from storage.mail.messages import Message
+from tasks.mail.agent_draft import DraftOrder, save_draft
+from tasks.mail.thread_handle import open_thread
+
+RUN_IS_OVER = "The run is over; nothing more is done."
+WAITS = "It was asked for. A person will be asked before it happens."
+ASKED = "It was asked for, and will happen when this run has ended."
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """What a run works on: one thread of one account, and the labels that it knows."""
+
+    account: Account
+    message: Message
+    """The message that the run is about."""
+    thread: tuple[Message, ...]
+    label_ids: dict[LabelRole, str]
+    boundary: str
+    secret: str
+    """A random word that nobody is shown; the same in each attempt."""
+    offer: Offer
+
+    @property
+    def asked(self) -> Message:
+        """The message that a draft would answer: the last that came in."""
+        return next((one for one in reversed(self.thread) if one.direction == "incoming"), self.message)
+
+    @property
+    def recipients(self) -> frozenset[str]:
+        """Whoever could get words of this run: to whom answers would go, in lower case.
+
+        Nobody where a message names several senders: who of them will read an answer cannot be told.
+        """
+        answered = (self.asked.parsed, self.message.parsed)
+        if any(Defect.MANY_SENDERS in one.defects for one in answered):
+            return frozenset()
+        return frozenset().union(*map(answered_to, answered))
+
+    @property
+    def newest(self) -> str:
+        """The id of the message that was the thread's last when the run read it."""
+        return self.thread[-1].message_id
+
+
+def answered_to(message: ParsedMessage) -> frozenset[str]:
+    """To whom an answer to a message goes: Reply-To, or else From."""
+    sender = () if message.from_ is None else (message.from_,)
+    return frozenset(address.key for address in (message.reply_to or sender))
+
+
+def was_seen_by(message: ParsedMessage, address: str) -> bool:
+    """Whether an address sent or received a message, as its headers say."""
+    sender = () if message.from_ is None else (message.from_,)
+    return any(one.key == address for one in (*sender, *message.to, *message.cc))
+
+
+class Toolbox:
+    """Carries calls out for one run."""
+
+    def __init__(self, ctx: JobContext, place: Workplace) -> None:
+        """Nothing is called yet."""
+        self._ctx = ctx
+        self._place = place
+        self._doing: dict[type[Arguments], Callable[[ToolCall, Any], ToolResult]] = {
+            SearchMail: self._search,
+            ReadThread: self._read,
+            ApplyLabel: self._label,
+            Archive: self._archive,
+            DraftReply: self._draft,
+            Reply: self._reply,
+            Escalate: self._escalate,
+        }
+
+    def carry_out(self, call: ToolCall, before: Sequence[ToolResult]) -> ToolResult:
+        """What a call comes to, from this or an earlier attempt; `before` are the run's results so far.
+
+        What was not offered, or is no valid call, is answered as an error; so is a thread that is gone. Raises the
+        failures of a provider, upon which the job is tried again.
+        """
+        if any(result.ends_run for result in before):
+            return ToolResult(call.call_id, RUN_IS_OVER, is_error=True)
+        kept = self._ctx.step(f"agent_tool.{call.call_id}", lambda: result_document(self._do(call, before)))
+        return read_result(kept)
+
+    def _do(self, call: ToolCall, before: Sequence[ToolResult]) -> ToolResult:
+        found = frozenset(thread_id for result in before for thread_id in result.found)
+        try:
+            arguments = read_call(
+                call,
+                self._place.offer,
+                own_thread=self._place.message.thread_id,
+                found=found,
+                is_sealed=any(result.is_private for result in before),
+            )
+            return self._doing[type(arguments)](call, arguments)
+        except Invalid as refusal:
+            self._ctx.log.warning("agent_call_refused", field=refusal.field, reason=refusal.reason)
+            return ToolResult(call.call_id, f"Refused. {refusal.reason}", is_error=True)
+        except Gone:
+            return ToolResult(call.call_id, "Refused. The thread or its mail is gone.", is_error=True)
+
+    def _search(self, call: ToolCall, wanted: SearchMail) -> ToolResult:
+        is_private = self._place.offer.search is SearchScope.ACCOUNT
+        others = self._place.recipients - self._place.account.addresses
+        if not is_private and not others:
+            return ToolResult(call.call_id, shown_hits((), self._place.boundary))
+        with self._ctx.tx() as tx:
+            hits = runs.search(
+                tx,
+                self._place.account.account_id,
+                wanted.query,
+                but_thread=self._place.message.thread_id,
+                seen_by=() if is_private else others,
+                limit=MOST_FOUND,
+            )
+        found_messages = [FoundMessage(one.thread_id, one.parsed, one.received_at) for one in hits]
+        shown = shown_hits(found_messages, self._place.boundary)
+        found = tuple(dict.fromkeys(one.thread_id for one in hits))
+        return ToolResult(call.call_id, shown, is_private=is_private and bool(hits), found=found)
+
+    def _read(self, call: ToolCall, wanted: ReadThread) -> ToolResult:
+        own = self._place.message.thread_id
+        thread_id = wanted.thread_id or own
+        with self._ctx.tx() as tx:
+            thread = messages.of_thread(tx, self._place.account.account_id, thread_id)
+        is_other = thread_id != own
+        is_private = is_other and self._place.offer.search is SearchScope.ACCOUNT
+        if is_other and not is_private:
+            others = self._place.recipients - self._place.account.addresses
+            thread = tuple(one for one in thread if all(was_seen_by(one.parsed, other) for other in others))
+        shown = shown_thread([one.parsed for one in thread], self._place.boundary)
+        return ToolResult(call.call_id, shown, is_private=is_private)
+
+    def _label(self, call: ToolCall, wanted: ApplyLabel) -> ToolResult:
+        label_id = self._place.offer.labels[wanted.label]
+        action = parse_action({"kind": ActionKind.APPLY_LABEL, "label_id": label_id})
+        return self._change(call, action, "The label is on the thread.", add=frozenset({label_id}))
+
+    def _archive(self, call: ToolCall, _wanted: Archive) -> ToolResult:
+        action = parse_action({"kind": ActionKind.ARCHIVE})
+        return self._change(call, action, "The thread is out of the inbox.", remove=frozenset({INBOX}))
+
+    def _change(
+        self,
+        call: ToolCall,
+        action: RequestedAction,
+        done: str,
+        *,
+        add: frozenset[str] = frozenset(),
+        remove: frozenset[str] = frozenset(),
+    ) -> ToolResult:
+        """Change the thread's labels at once, or ask for it where the safety rules want a person to be asked."""
+        if _waits(action):
+            return ToolResult(call.call_id, WAITS, wanted=_document(action))
+        place = self._place
+        with open_thread(
+            self._ctx, place.account, place.message.thread_id, place.label_ids, purpose=call.call_id
+        ) as thread:
+            thread.prepare_ids(add, remove)
+            with self._ctx.tx() as tx:
+                thread.begin(tx)
+            thread.apply()
+            with self._ctx.tx() as tx:
+                thread.finish(tx)
+        return ToolResult(call.call_id, done)
+
+    def _draft(self, call: ToolCall, wanted: DraftReply) -> ToolResult:
+        place = self._place
+        order = DraftOrder(place.account, place.asked, place.newest, call.call_id, wanted.body, place.secret)
+        return ToolResult(call.call_id, save_draft(self._ctx, order, place.label_ids))
+
+    def _reply(self, call: ToolCall, wanted: Reply) -> ToolResult:
+        """Ask for a reply; nothing is sent here."""
+        action = parse_action({"kind": ActionKind.AUTO_REPLY, "text": wanted.body})
+        return ToolResult(call.call_id, WAITS if _waits(action) else ASKED, wanted=_document(action))
+
+    def _escalate(self, call: ToolCall, wanted: Escalate) -> ToolResult:
+        return ToolResult(call.call_id, f"The owner is told: {wanted.reason}", ends_run=True)
+
+
+def _waits(action: RequestedAction) -> bool:
+    """Whether the safety rules want a person to be asked before an action of an agent."""
+    decision = Decision(DecisionSource.LLM, Classification.FYI, CONFIDENCE, "an agent's call", actions=(action,))
+    (checked,) = DEFAULT_SAFETY.check(decision)
+    return checked.status is ActionStatus.APPROVED_PENDING
+
+
+def _document(action: RequestedAction) -> JsonObject:
+    return action.model_dump(mode="json", exclude_none=True)

@@ -1,0 +1,131 @@
+"""Runs: begun once per job, ended once, and searches that stay within what others have seen."""
+
+from uuid import UUID, uuid4
+
+import pytest
+from psycopg import Connection
+
+from domain.agents.ending import end_run
+from domain.agents.loop import Finish, RunLimit, RunStatus
+from domain.agents.profile import parse_profile
+from domain.agents.transcript import Answer, ToolCall, ToolResult, Turn
+from domain.jobs.job import Origin
+from domain.mail.thread_plan import ThreadBefore
+from storage.accounts.accounts import Account
+from storage.agents import profiles, runs
+from storage.agents.profiles import StoredProfile
+from storage.postgres.database import Database
+from tests.doubles.mail_factories import make_account, make_message, store_message
+
+PROFILE = parse_profile({"name": "desk", "prompt": "Be kind.", "model": "m-1", "tools": ["archive"]})
+CALL = ToolCall("toolu_1", "forward_mail", {})
+TURNS = (
+    Turn(
+        Answer("tool_use", (), "I forward.", (CALL,), 7), (ToolResult("toolu_1", "Refused. tool: no", is_error=True),)
+    ),
+    Turn(Answer("end_turn", (), "Done.\x00", (), 5)),
+)
+
+
+def added(store: Database, account: Account) -> StoredProfile:
+    with store.ledger() as tx:
+        return profiles.add(tx, account.org_id, PROFILE, by=Origin(actor_id="a test"))
+
+
+def test_a_run_is_begun_once_and_ended_once(store: Database) -> None:
+    account = make_account(store)
+    message, stored, job_id = store_message(store, account), added(store, account), uuid4()
+    ending = end_run(Finish(RunStatus.STOPPED, "out of turns", RunLimit.TURNS), "Done.", before=ThreadBefore())
+    with store.tenant(account.org_id) as tx:
+        begun = runs.begin(tx, job_id, message, stored, account_id=account.account_id)
+        again = runs.begin(tx, job_id, message, stored, account_id=account.account_id)
+        assert (begun.run_id, begun.is_new, again.is_new) == (again.run_id, True, False)
+        assert runs.finish(tx, begun.run_id, ending, TURNS)
+        assert not runs.finish(tx, begun.run_id, ending, TURNS)
+        (run,) = runs.listed(tx, account_id=account.account_id, message_id=message.message_id)
+        told = runs.turns_of(tx, begun.run_id)
+    assert (run.status, run.stopped_by, run.turns, run.cost_microcents, run.refused_calls) == (
+        RunStatus.STOPPED,
+        "turns",
+        2,
+        12,
+        1,
+    )
+    assert told[0].calls == [{"id": "toolu_1", "tool": "forward_mail", "refused": "Refused. tool: no"}]
+    assert told[1].said.startswith("Done.")
+
+
+def test_a_run_whose_job_is_tried_once_more_begins_anew(store: Database, database: Connection) -> None:
+    account = make_account(store)
+    message, stored, job_id = store_message(store, account), added(store, account), uuid4()
+    with store.tenant(account.org_id) as tx:
+        runs.begin(tx, job_id, message, stored, account_id=account.account_id)
+    database.execute(
+        "update agent_runs set status = 'failed', reason = 'x', finished_at = now(), started_at = '2026-01-01'"
+    )
+    with store.tenant(account.org_id) as tx:
+        again = runs.begin(tx, job_id, message, stored, account_id=account.account_id)
+    assert (again.status, again.is_new, again.age.total_seconds()) == (RunStatus.RUNNING, False, 0)
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ("failed", ("failed", None, "it broke")),
+        ("dead", ("failed", None, "it broke")),
+        ("canceled", ("stopped", "canceled", "it broke")),
+        ("succeeded", ("failed", None, "it broke")),
+    ],
+)
+def test_the_hook_ends_a_run_whatever_ended_its_job(
+    store: Database, database: Connection, state: str, expected: tuple[str, str | None, str]
+) -> None:
+    account = make_account(store)
+    message, stored, job_id = store_message(store, account), added(store, account), uuid4()
+    with store.tenant(account.org_id) as tx:
+        runs.begin(tx, job_id, message, stored, account_id=account.account_id)
+    facts = f'{{"job_id": "{job_id}", "org_id": "{account.org_id}", "state": "{state}", "reason": "it broke"}}'
+    call_hook(database, account.org_id, facts)
+    row = database.execute("select status, stopped_by, reason from agent_runs").fetchone()
+    assert row == expected
+
+
+def call_hook(database: Connection, org_id: UUID, facts: str) -> None:
+    """Call the hook as the ledger does, for the org of its job."""
+    with database.transaction():
+        database.execute(
+            "select set_config('postroom.org', %s, true), set_config('postroom.org_seal', postroom.seal_of(%s), true)",
+            (str(org_id), str(org_id)),
+        )
+        database.execute("select postroom.agent_run_ended(%s::jsonb)", (facts,))
+
+
+def raw(sender: str, to: str, text: str, cc: str = "") -> bytes:
+    return f"From: {sender}\r\nTo: {to}\r\nCc: {cc}\r\nSubject: Code\r\n\r\n{text}\r\n".encode()
+
+
+def test_a_search_finds_what_all_have_seen_and_no_other_account(store: Database) -> None:
+    account, other = make_account(store), make_account(store, email="you@example.com")
+    me, ada, eve = "me@example.com", "ada@example.org", "Eve@evil.example"
+    mails = {
+        "from-ada": raw(ada, me, "code one"),
+        "to-ada": raw(me, ada, "code two"),
+        "both": raw(ada, me, "Code three", cc=eve),
+        "boss": raw("boss@example.com", me, "code four"),
+    }
+    for place, (name, text) in enumerate(mails.items()):
+        store_message(store, account, make_message(name, f"t-{name}", raw=text, minutes=place))
+    store_message(store, other, make_message("theirs", "t-theirs", raw=raw(ada, me, "code five")))
+
+    def found(query: str, *seen_by: str, but: str = "t0") -> list[str]:
+        with store.tenant(account.org_id) as tx:
+            hits = runs.search(tx, account.account_id, query, but_thread=but, seen_by=seen_by, limit=10)
+        return [hit.message_id for hit in hits]
+
+    assert found("code", ada) == ["both", "to-ada", "from-ada"]
+    assert found("code", ada, eve.lower()) == ["both"]
+    assert found("code THREE", ada) == ["both"]
+    assert found("code", ada, but="t-both") == ["to-ada", "from-ada"]
+    assert found("code") == ["boss", "both", "to-ada", "from-ada"]
+    assert found("code", "nobody@example.com") == []
+    assert found("%", ada) == []
