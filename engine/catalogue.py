@@ -25,7 +25,7 @@ P = TypeVar("P", bound=Payload)
 Handler = Callable[[JobContext, P], Outcome | None]
 """What a job type does; None stands for `Done()` (docs: seeds.md#003-edge-cases)."""
 
-Finder = Callable[[JobContext, P, str], Finding]
+Finder = Callable[[JobContext, Any, str], Finding]
 """Asks the provider whether an effect of a job with this payload, by its key, happened. Called in another job of the
 org, when the job itself has ended."""
 
@@ -43,9 +43,9 @@ class Job(Generic[P]):
     providers: tuple[str, ...]
     on_end: str | None = None
     audits: tuple[str, ...] = ()
-    finds: Mapping[str, Finder[P]] = field(default_factory=dict)
+    finds: Mapping[str, Finder] = field(default_factory=dict)
 
-    def finder(self, key: str) -> Finder[P] | None:
+    def finder(self, key: str) -> Finder | None:
         """Who can ask about the effect of a key; None when nobody can."""
         return self.finds.get(key.partition(":")[0])
 
@@ -112,7 +112,7 @@ def job(  # noqa: PLR0913  # the facts of a job type, by keyword
     providers: tuple[str, ...] = (),
     on_end: str | None = None,
     audits: tuple[str, ...] = (),
-    finds: Mapping[str, Finder[P]] | None = None,
+    finds: Mapping[str, Finder] | None = None,
 ) -> Callable[[Handler[P]], Job[P]]:
     """Make a function the handler of a job type. Its second parameter's payload class names the type.
 

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from domain.jobs.effects import Finding
+from domain.jobs.effects import Finding, Strategy
 from domain.jobs.failures import Invalid, Transient
 from domain.jobs.job import JsonObject
 from domain.mail.correspondence import DRAFT_OUT, SETTLED, EmailEvent, EmailState, LabelRole
 from domain.mail.parsing.parsed_message import Address
-from domain.mail.replies.drafting import DraftText, accept_draft, fingerprint
-from domain.mail.replies.replies import Original, reply_message
+from domain.mail.replies.draft_fingerprint import UNKNOWN, of_made
+from domain.mail.replies.drafting import DraftText, accept_draft
+from domain.mail.replies.lost_draft import LostDraft
+from domain.mail.replies.replies import Envelope, Original, reply_message
 from domain.mail.thread_plan import DraftStanding, plan_event
 from engine.context import JobContext
 from engine.effects import EffectGuard
@@ -25,7 +27,7 @@ from storage.mail import emails
 from storage.mail.emails import Email, MadeDraft
 from storage.mail.messages import Message
 from storage.postgres.database import Transaction
-from tasks.mail import machine_drafts
+from tasks.mail import lost_drafts, machine_drafts
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 MADE = "A draft was saved in the thread. Its owner will read it before it is sent."
@@ -33,21 +35,33 @@ SENT_ALREADY = "The draft was saved, and its owner has sent it already."
 HAS_DRAFT = "has a draft already, and a second one would confuse its owner"
 PERSONS_DRAFT = "has a draft that its owner worked on"
 IN_DOUBT = "may have a draft that is being looked for"
+DISCARDED = "The draft was saved, and its owner has thrown it away. There will be no other."
 MOVED = "was settled by its owner while the draft was made; the draft was taken back"
 NEWER = "has changed since this run began"
 
 
 @dataclass(frozen=True, slots=True)
 class DraftOrder:
-    """What a draft is made from: the message to answer, the thread's newest message, and the call that asks for it."""
+    """What a draft is made from: the message to answer, its thread, oldest first, and the call that asks for it."""
 
     account: Account
     asked: Message
-    newest: str
+    thread: tuple[Message, ...]
     call_id: str
     body: str
     secret: str
     """The run's own random word, which nobody is shown; the same in each attempt."""
+
+    @property
+    def newest(self) -> str:
+        """The id of the message that was the thread's last when the run read it."""
+        return self.thread[-1].message_id
+
+    @property
+    def original(self) -> Original:
+        """What a reply needs to know; raises `Invalid` when a person has to choose whom to answer."""
+        own = frozenset(address.casefold() for address in self.account.addresses)
+        return Original.of(self.asked.parsed, [one.parsed for one in self.thread], own)
 
     @property
     def token(self) -> str:
@@ -58,7 +72,7 @@ class DraftOrder:
 def save_draft(ctx: JobContext, order: DraftOrder, label_ids: Mapping[LabelRole, str]) -> str:
     """Save a draft in the thread; returns what the model is told, or raises `Invalid` with why there is none."""
     body = accept_draft(DraftText(body=order.body, confidence=1.0).model_dump()).body
-    original = Original.of(order.asked.parsed)
+    original, sender = order.original, Address("", order.account.email)
     token, thread_id = order.token, order.asked.thread_id
     with open_thread(ctx, order.account, thread_id, label_ids, purpose=order.call_id) as thread:
         email = _record_to_fill(ctx, thread, order, token)
@@ -66,11 +80,15 @@ def save_draft(ctx: JobContext, order: DraftOrder, label_ids: Mapping[LabelRole,
         if email.state is EmailState.DRAFTED:
             # An earlier attempt recorded this very draft, and ended before it set the labels.
             return _show(ctx, thread)
-        raw = reply_message(original, Address("", order.account.email), body, token=token, date=ctx.now())
+        raw = reply_message(original, sender, body, token=token, date=ctx.now())
         effect, made = _make(ctx, thread, order, email, token, raw)
         if "sent" in made:
             return _record_sent(ctx, effect, email, made)
-        draft = MadeDraft(made["draft_id"], made["message_id"], fingerprint(body))
+        if "discarded" in made:
+            return _record_discarded(ctx, effect, email)
+        # A draft that may have been composed anew counts as a person's, whatever words it holds now.
+        words = UNKNOWN if "composed" in made else of_made(body, Envelope.of_reply(original, sender))
+        draft = MadeDraft(made["draft_id"], made["message_id"], words)
         if not effect.record_with(ctx.tx, partial(_store, thread, email, draft)):
             _take_back(ctx, thread, email, draft)
             raise Invalid("thread", MOVED)
@@ -89,17 +107,22 @@ def _make(
     """
     here, thread_id = email.account_id, email.thread_id
     with ctx.tx() as tx:
-        planned = emails.plan_draft(tx, here, thread_id, token=token, newest=order.newest)
+        since = thread.history_id
+        planned = emails.plan_draft(tx, here, thread_id, token=token, newest=order.newest, since=since)
         if token not in {planned, email.draft_token}:
             raise Invalid("thread", NEWER)
         effect = ctx.begin_effect(tx, f"draft:{email.email_id}:{token}")
 
+    # Of a token that an earlier attempt stored, its own history id counts.
+    began = email.draft_history_id if email.draft_token == token else since
+    lost = LostDraft(thread_id, token, began, order.asked.parsed.message_id)
+
     def find() -> Finding:
-        return machine_drafts.find(thread.mailbox, thread_id, token)
+        return lost_drafts.find(thread.mailbox, lost)
 
     if planned == token:
         made = effect.carry_out(
-            lambda: machine_drafts.described(thread.mailbox.create_draft(raw, thread_id=thread_id)), find
+            lambda: lost_drafts.described(thread.mailbox.create_draft(raw, thread_id=thread_id)), find
         )
         return effect, made
     left = effect.look(find)
@@ -137,7 +160,7 @@ def _reopened(ctx: JobContext, thread: ThreadHandle, order: DraftOrder, email: E
         if standing is DraftStanding.EDITED:
             raise Invalid("thread", PERSONS_DRAFT)
         if standing is DraftStanding.UNTOUCHED:
-            machine_drafts.delete(ctx, thread.mailbox, email.draft.draft_id)
+            _discard(ctx, thread, email.draft.draft_id)
     here, thread_id = email.account_id, email.thread_id
     with ctx.tx() as tx:
         emails.reopen(tx, here, thread_id, expected=email.state, message_id=order.asked.message_id)
@@ -177,10 +200,27 @@ def _take_back(ctx: JobContext, thread: ThreadHandle, email: Email, draft: MadeD
         return
     standing = machine_drafts.standing(thread.mailbox, draft)
     if standing is DraftStanding.UNTOUCHED:
-        machine_drafts.delete(ctx, thread.mailbox, draft.draft_id)
+        _discard(ctx, thread, draft.draft_id)
     if standing is not DraftStanding.EDITED:
         with ctx.tx() as tx:
             emails.forget_draft(tx, email.account_id, email.thread_id)
+
+
+def _discard(ctx: JobContext, thread: ThreadHandle, draft_id: str) -> None:
+    discard = partial(machine_drafts.discard, thread.mailbox, draft_id)
+    ctx.effect(f"discard:{draft_id}", discard, strategy=Strategy.IDEMPOTENT)
+
+
+def _record_discarded(ctx: JobContext, effect: EffectGuard, email: Email) -> str:
+    """An earlier attempt made the draft, its record was lost, and its owner has thrown it away: it stays away."""
+    here, thread_id = email.account_id, email.thread_id
+
+    def write(tx: Transaction) -> None:
+        emails.forget_draft(tx, here, thread_id)
+        emails.move(tx, here, thread_id, expected=EmailState.PENDING, to=EmailState.SKIPPED)
+
+    effect.record_with(ctx.tx, write)
+    return DISCARDED
 
 
 def _record_sent(ctx: JobContext, effect: EffectGuard, email: Email, made: JsonObject) -> str:

@@ -73,11 +73,6 @@ class Workplace:
             return frozenset()
         return frozenset().union(*map(answered_to, answered))
 
-    @property
-    def newest(self) -> str:
-        """The id of the message that was the thread's last when the run read it."""
-        return self.thread[-1].message_id
-
 
 def answered_to(message: ParsedMessage) -> frozenset[str]:
     """To whom an answer to a message goes: Reply-To, or else From."""
@@ -203,7 +198,7 @@ class Toolbox:
 
     def _draft(self, call: ToolCall, wanted: DraftReply) -> ToolResult:
         place = self._place
-        order = DraftOrder(place.account, place.asked, place.newest, call.call_id, wanted.body, place.secret)
+        order = DraftOrder(place.account, place.asked, place.thread, call.call_id, wanted.body, place.secret)
         return ToolResult(call.call_id, save_draft(self._ctx, order, place.label_ids))
 
     def _reply(self, call: ToolCall, wanted: Reply) -> ToolResult:

@@ -264,16 +264,6 @@ def due_to_wake(env: MailEnvironment) -> UUID:
     return waiting(env, "actions.unsnooze")
 
 
-def reply_to_be_sent(env: MailEnvironment) -> UUID:
-    place = taken_in(env)
-    return order(env, place, approved(env, place.message_id))
-
-
-def forward_to_be_sent(env: MailEnvironment) -> UUID:
-    place = taken_in(env, raw=letter_with_files())
-    return order(env, place, approved(env, place.message_id, FORWARD))
-
-
 SENT_ONCE = (
     "read, and the action taken up; token and intent of the draft; its result, its row and the send's intent; the"
     " send's result with the action done, which must not wait for the Message-ID; write"
