@@ -1,5 +1,6 @@
 """outbound.send: what leaves, in which conversation, under which name; and what is refused before anything is made."""
 
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -9,7 +10,9 @@ from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.requested_action import Forward
 from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import EmailState
+from engine.worker.lease import renew
 from storage.mail import messages
+from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import OWNER, MailEnvironment, connect, letter
 from tests.doubles.outgoing_orders import (
     ANSWER,
@@ -263,5 +266,10 @@ def test_it_is_no_draft_of_the_thread_and_settles_nothing(env: MailEnvironment) 
     assert [one["draft_id"] for one in env.mailbox.state().drafts] == [draft_id]
     assert env.state(place.thread_id) is EmailState.DRAFTED
     env.mailbox.discard_draft(draft_id)
-    env.sync()
+    env.enqueue("gmail.sync")
+    env.drain(only="gmail.%")
+    # As the worker's own loop does; then more than a sent mail takes to appear.
+    renew(env.process)
+    pass_time(env.database, timedelta(seconds=11))
+    assert env.drain(only="threads.%") == [("threads.cleanup", "succeeded")]
     assert env.state(place.thread_id) is EmailState.SKIPPED
