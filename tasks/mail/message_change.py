@@ -15,7 +15,7 @@ from domain.jobs.effects import Strategy
 from domain.jobs.failures import Forbidden, Gone, Permanent, Transient, Unauthorised
 from domain.jobs.job import JsonObject
 from domain.mail.actions.action import LabelWish
-from domain.mail.actions.undo_hint import change_of
+from domain.mail.actions.undo_hint import PLACES, change_of
 from domain.mail.mailbox import INBOX, TRASH
 from engine.context import JobContext
 from engine.effects import EffectGuard
@@ -127,10 +127,9 @@ class Changed:
         if self.change.move is Move.DELETE:
             messages.mark_deleted(tx, here, ids)
             return
-        # With the wish: an attempt that died may have changed labels without storing it.
-        wish = self.change.labels
-        add = (self.after - self.before) | (wish.add & self.after)
-        messages.change_labels(tx, here, ids, add=add, remove=(self.before - self.after) | wish.remove)
+        # More than this attempt has changed: one that died may have changed labels without storing it.
+        gone = (self.before | self.change.labels.remove | PLACES | {TRASH}) - self.after
+        messages.change_labels(tx, here, ids, add=self.after, remove=gone)
 
 
 def _call(mailbox: Mailbox, message_id: str, change: Change, now: frozenset[str]) -> JsonObject:

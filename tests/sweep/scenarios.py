@@ -470,7 +470,8 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
         "archive": to_be_executed(Archive()),
         "trash": to_be_executed(Trash()),
         "delete": to_be_executed(Delete()),
-        "snooze": to_be_executed(Snooze(amount=2, units="hours")),
+        # Awake again within the time that a trial lets pass for its recovery.
+        "snooze": to_be_executed(Snooze(amount=5, units="minutes")),
         "forward": to_be_executed(Forward(to=("anna@example.org",))),
     },
     "actions.undo": {
