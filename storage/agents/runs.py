@@ -154,7 +154,7 @@ def _turn_document(turn: Turn) -> JsonObject:
     for call in turn.answer.calls:
         result = by_id.get(call.call_id)
         refused = clean_text(result.text)[:MOST_WHY] if result is not None and result.is_error else None
-        calls.append({"id": call.call_id[:100], "tool": redact_text(clean_text(call.name[:100])), "refused": refused})
+        calls.append({"tool": redact_text(clean_text(call.name[:100])), "refused": refused})
     return {
         "stop_reason": turn.answer.stop_reason[:100],
         "said": redact_text(clean_text(turn.answer.text))[:MOST_SAID],

@@ -51,7 +51,7 @@ def test_a_run_is_begun_once_and_ended_once(store: Database) -> None:
         12,
         1,
     )
-    assert told[0].calls == [{"id": "toolu_1", "tool": "forward_mail", "refused": "Refused. tool: no"}]
+    assert told[0].calls == [{"tool": "forward_mail", "refused": "Refused. tool: no"}]
     assert told[1].said.startswith("Done.")
 
 
