@@ -8,7 +8,7 @@ from tools.schema_notes import MIGRATIONS
 
 def test_each_function_stands_in_the_file_that_the_page_names(database: Connection) -> None:
     text = {path.stem: path.read_text(encoding="utf-8") for path in MIGRATIONS.glob("*.sql")}
-    living = dict(
+    living: dict[str, str] = dict(
         database.execute(
             "select distinct on (proname) proname, case when prosqlbody is null then prosrc else '' end from pg_proc"
             " where pronamespace = 'postroom'::regnamespace order by proname, oid desc"
