@@ -31,7 +31,7 @@ from tests.doubles.inline_worker import MAKE_DUE
 from tests.doubles.mail_actions import ask, do, stored_letter
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.outgoing_orders import FORWARD, approved, letter_with_files, order, taken_in
-from tests.sweep.scenarios import effect_to_ask_about
+from tests.sweep.prepared.housekeeping import effect_to_ask_about
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
 NEWS = "For your information only."
