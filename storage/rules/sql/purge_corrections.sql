@@ -1,3 +1,4 @@
--- Deletes corrections that are past their time, of all orgs, at most so many.
-delete from label_corrections where id in (select id from label_corrections where at < %(since)s order by at limit %(limit)s)
+-- Deletes corrections that are past their time, of all orgs. Only so many of the oldest are looked at: ids are given out in order of time.
+delete from label_corrections
+where at < %(since)s and id in (select id from label_corrections order by id limit %(limit)s)
 returning id

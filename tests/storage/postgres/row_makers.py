@@ -91,6 +91,15 @@ ROW_MAKERS = {
           values (%(org)s, %(account)s, 'm1', 'undo', 'safe', 'queued') returning id)
         insert into action_links (org_id, account_id, cause_id, effect_id, relation)
         select %(org)s, %(account)s, id, %(action)s, 'undo_of' from undo""",
+    "outgoing_mails": """
+        insert into outgoing_mails (org_id, account_id, action_id, token, message_type, automatic, history_id)
+        values (%(org)s, %(account)s, %(action)s, 'token-number-1', 'reply', false, 1)""",
+    "automatic_answers": """
+        insert into automatic_answers (org_id, account_id, address, action_id)
+        values (%(org)s, %(account)s, 'ada@example.org', %(action)s)""",
+    "backfills": """
+        insert into backfills (org_id, account_id, job_id, query, until_at, classify, most)
+        values (%(org)s, %(account)s, %(job)s, '', now(), false, 1)""",
     "agent_profiles": """
         insert into agent_profiles (org_id, account_id, name, version, definition, created_by)
         values (%(org)s, %(account)s, 'desk', 1, '{}', 'x')""",

@@ -290,6 +290,7 @@ FOR_TENANTS = {
     "begin_effect",
     "cancel_wake",
     "carries_secret",  # pure
+    "conclude_doubt",
     "current_org",
     "enqueue",
     "enqueue_job",
@@ -300,7 +301,9 @@ FOR_TENANTS = {
     "named_labels",  # pure
     "names_secret",  # pure
     "org_secret",
+    "read_doubt",
     "repeat_end_hook",
+    "resolve_payload_names",
     "settle_held",
 }
 """What a handler's role may call: pure functions, and those that look at the caller's org before they act."""
