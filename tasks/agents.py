@@ -36,6 +36,7 @@ from storage.mail.emails import Email
 from storage.mail.messages import Message
 from storage.postgres.database import Transaction
 from storage.rules import rules
+from tasks.mail import action_orders
 from tasks.mail.agent_conversation import Script, hold, results_of
 from tasks.mail.agent_standing import standing_of
 from tasks.mail.agent_tools import Toolbox, Workplace
@@ -195,7 +196,11 @@ def _end(ctx: JobContext, case: Case, turns: tuple[Turn, ...], finish: Finish) -
         def write(tx: Transaction) -> None:
             thread.finish(tx)
             origins = Origins(job_id=ctx.job.job_id, model=case.stored.profile.model)
-            decisions.record(tx, here, message.message_id, ending.decision, actions=ending.actions, origins=origins)
+            recorded = decisions.record(
+                tx, here, message.message_id, ending.decision, actions=ending.actions, origins=origins
+            )
+            statuses = (one.status for one in ending.actions)
+            action_orders.order(ctx, tx, here, dict(zip(recorded.action_ids, statuses, strict=True)))
             _put_record(tx, case, email, ending)
             runs.finish(tx, case.run.run_id, ending, turns)
 

@@ -1,6 +1,6 @@
 """`/v1/actions`: list, look at, ask for and undo actions on messages of the key's org."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
@@ -32,6 +32,7 @@ from storage.access.api_keys import Caller
 from storage.accounts import accounts
 from storage.actions import actions
 from storage.actions.actions import ActionFilter, ActionPlace, StoredAction
+from storage.approvals import approvals
 from storage.ledger import ledger
 from storage.operators.org_jobs import Place
 from storage.postgres.database import Transaction
@@ -93,6 +94,9 @@ def request_action(request: Request, response: Response, caller: Writer, documen
         )
         if checked.status is ActionStatus.QUEUED:
             actions.release(tx, asked.account_id, [made], partial(_enqueue, resources, caller, origin))
+        else:
+            lasts = timedelta(seconds=resources.settings.approval_expires_after_s)
+            approvals.request(tx, asked.account_id, [made], partial(_enqueue, resources, caller, origin), lasts=lasts)
         view = _shown(_found(tx, made))
     response.headers["Location"] = f"/v1/actions/{made}"
     return view
