@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from domain.approvals.question import AskedAction, Question, outcome_of, question_of
+from domain.approvals.question import Question, outcome_of
 from domain.jobs.effects import Strategy
 from domain.jobs.failures import Gone
 from domain.jobs.job import Done, JsonObject, NewJob, Outcome
@@ -23,12 +23,9 @@ from engine.enqueue import enqueue_jobs
 from providers.on_demand import on_demand
 from providers.ports import approvals as approval_ports
 from providers.ports.approvals import ApprovalChannel
-from storage.accounts import accounts
 from storage.actions import actions
-from storage.actions.actions import StoredAction
-from storage.approvals import approvals, channels
+from storage.approvals import approvals, channels, questions
 from storage.approvals.approvals import Notice, WaitingAction
-from storage.mail import messages
 from storage.postgres.database import Transaction
 
 PROVIDER = "discord"
@@ -46,7 +43,7 @@ def notify(ctx: JobContext, payload: NotifyPayload) -> Outcome:
     with ctx.tx() as tx:
         stored = actions.get(tx, payload.account_id, payload.action_id)
         channel_id = channels.find(tx, ctx.org_id)
-        question = _question(tx, stored, number)
+        question = questions.of_action(tx, stored, number)
     if stored.state is not ActionStatus.APPROVED_PENDING:
         return Done({"sent": False, "why": f"the action is {stored.state}"})
     if channel_id is None or not ctx.settings.discord_bot_token.get_secret_value():
@@ -83,7 +80,7 @@ def show_outcome(ctx: JobContext, payload: ShowOutcomePayload) -> Outcome:
     with ctx.tx() as tx:
         stored = actions.get(tx, payload.account_id, payload.action_id)
         posted = approvals.notices(tx, payload.action_id)
-        asked = [(notice, _question(tx, stored, notice.number)) for notice in posted]
+        asked = [(notice, questions.of_action(tx, stored, notice.number)) for notice in posted]
     if stored.state is ActionStatus.APPROVED_PENDING:
         return Done({"shown": 0, "why": "nobody has decided"})
     if not ctx.settings.discord_bot_token.get_secret_value():
@@ -150,28 +147,6 @@ def _shown(one: WaitingAction) -> Payload:
 
 def _asked(one: WaitingAction, *, reminder: bool) -> Payload:
     return NotifyPayload(account_id=one.account_id, action_id=one.action_id, reminder=reminder)
-
-
-def _question(tx: Transaction, stored: StoredAction, number: int) -> Question:
-    """The question in words; a message that was deleted meanwhile is asked about without its subject."""
-    account = accounts.get(tx, stored.account_id)
-    sender = subject = ""
-    try:
-        parsed = messages.get(tx, stored.account_id, stored.message_id).parsed
-        sender, subject = str(parsed.from_.key) if parsed.from_ else "", parsed.subject or ""
-    except Gone:
-        subject = "the message was deleted"
-    asked = AskedAction(
-        action_id=stored.action_id,
-        kind=stored.kind,
-        parameters=stored.parameters,
-        reasons=stored.reasons,
-        expires_at=stored.approval_expires_at or stored.created_at,
-        mailbox=account.email,
-        sender=sender,
-        subject=subject,
-    )
-    return question_of(asked, number=number)
 
 
 def _channel(ctx: JobContext) -> ApprovalChannel:

@@ -61,7 +61,7 @@ def list_actions(  # noqa: PLR0913, PLR0917 - one parameter per filter
     place = ActionPlace(after.created_at, after.job_id) if after else None
     with resources_of(request).database.tenant(caller.org_id) as tx:
         found = actions.listed(tx, caller.org_id, wanted, after=place, limit=limit + 1)
-    shown = [_shown(one) for one in found[:limit]]
+    shown = [shown(one) for one in found[:limit]]
     last = shown[-1] if len(found) > limit else None
     return ActionPage(actions=shown, next_cursor=write_cursor(Place(last.created_at, last.action_id)) if last else None)
 
@@ -70,7 +70,7 @@ def list_actions(  # noqa: PLR0913, PLR0917 - one parameter per filter
 def read_action(request: Request, caller: Reader, action_id: UUID) -> ActionView:
     """Look at one action."""
     with resources_of(request).database.tenant(caller.org_id) as tx:
-        return _shown(_found(tx, action_id))
+        return shown(_found(tx, action_id))
 
 
 @router.post(
@@ -97,7 +97,7 @@ def request_action(request: Request, response: Response, caller: Writer, documen
         else:
             lasts = timedelta(seconds=resources.settings.approval_expires_after_s)
             approvals.request(tx, asked.account_id, [made], partial(_enqueue, resources, caller, origin), lasts=lasts)
-        view = _shown(_found(tx, made))
+        view = shown(_found(tx, made))
     response.headers["Location"] = f"/v1/actions/{made}"
     return view
 
@@ -157,6 +157,7 @@ def _found(tx: Transaction, action_id: UUID) -> StoredAction:
     return found
 
 
-def _shown(found: StoredAction) -> ActionView:
+def shown(found: StoredAction) -> ActionView:
+    """An action as the door shows it; what looks like a secret is taken out."""
     columns: dict[str, Any] = {name: getattr(found, name) for name in ActionView.model_fields}
     return ActionView(**(columns | {name: redact(columns[name]) for name in MAY_CARRY_SECRETS}))

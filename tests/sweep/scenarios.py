@@ -24,6 +24,7 @@ from sandbox.emulator.control import MessagePlace
 from storage.ledger import ledger
 from tests.doubles import mail_actions
 from tests.doubles.agents import give_agent, order_run, take_in
+from tests.doubles.approvals import ask_in_channel, decide, waiting
 from tests.doubles.end_hooks import make_hook, repair_hook
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_actions import stored_letter
@@ -465,6 +466,44 @@ def due_to_wake(env: MailEnvironment) -> UUID:
     return queued(env, "actions.unsnooze")
 
 
+def to_be_asked_about(env: MailEnvironment) -> UUID:
+    """An action that waits, in an org that is asked in a channel."""
+    ask_in_channel(env)
+    waiting(env)
+    return queued(env, "approvals.notify")
+
+
+def to_be_reminded_of(env: MailEnvironment) -> UUID:
+    """An action that people were asked about, and that still waits."""
+    ask_in_channel(env)
+    action_id = waiting(env)
+    env.drain(only="approvals.notify")
+    return env.enqueue("approvals.notify", {"action_id": str(action_id), "reminder": True})
+
+
+def denied_on_discord(env: MailEnvironment) -> UUID:
+    """An action that was asked about and denied, which its message does not show."""
+    ask_in_channel(env)
+    action_id = waiting(env)
+    env.drain(only="approvals.notify")
+    decide(env, action_id, Choice.DENY)
+    return queued(env, "approvals.show_outcome")
+
+
+def approvals_due(env: MailEnvironment) -> UUID:
+    """Of three actions that wait, one is past its end, one is to be reminded of, and one has no end."""
+    for change in (
+        "created_at = now() - interval '4 days', approval_expires_at = now() - interval '1 day'",
+        "created_at = now() - interval '2 days 1 hour', approval_expires_at = now() + interval '23 hours'",
+        "approval_expires_at = null",
+    ):
+        action_id = waiting(env)
+        env.database.execute(f"update actions set {change} where id = %s", (action_id,))
+    env.database.execute("delete from jobs where job_type = 'approvals.notify'")
+    env.database.execute("delete from idempotency_keys where status = 'pending'")
+    return enqueue(env, "approvals.expire", {}, SYSTEM_ORG)
+
+
 SCENARIOS: dict[str, dict[str, Prepare]] = {
     "actions.execute": {
         "archive": to_be_executed(Archive()),
@@ -481,6 +520,9 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
     },
     "actions.unsnooze": {"due": due_to_wake},
     "agents.process": {"drafted": looked_after, "filed": filed_by_agent, "handed_over": handed_over},
+    "approvals.expire": {"due": approvals_due},
+    "approvals.notify": {"first": to_be_asked_about, "reminder": to_be_reminded_of},
+    "approvals.show_outcome": {"denied": denied_on_discord},
     "budgets.alert": {"spent_day": spent_day},
     "deadletter.quarantine": {"dead_job": dead_job},
     "drafts.rework": {
