@@ -13,6 +13,7 @@ from commands.answers import FleetGroup, json_option, operator, operator_option,
 from commands.mail.account_settings import disconnect, list_corrections, safety_policy, settings
 from domain.jobs.failures import Gone, Invalid
 from domain.jobs.gate_causes import Cause
+from domain.mail.backfill import check_wish
 from domain.payloads.gmail import MOST_BACKFILLED, BackfillPayload, RenewWatchPayload, SyncLabelsPayload, SyncPayload
 from domain.payloads.payload import Payload
 from engine.enqueue import enqueue
@@ -148,9 +149,9 @@ def backfill_account(  # noqa: PLR0913, PLR0917 - one parameter per option
     document = {"query": query, "since": since, "until": until, "classify": classify, "most": most}
     with runtime().database.ledger() as tx:
         found = _find(tx, account)
-        payload = BackfillPayload.read(
-            document | {"account_id": str(found.account_id)}, BackfillPayload.declaration.version
-        )
+        named = document | {"account_id": str(found.account_id)}
+        payload = BackfillPayload.read(named, BackfillPayload.declaration.version)
+        check_wish(payload, runtime().clock())
         made = enqueue(tx, payload, org_id=found.org_id, origin=operator(operator_name))[0]
     show_document("job", {"job_id": made.job_id, "created": made.created, **document}, as_json=as_json)
 

@@ -20,6 +20,7 @@ from domain.mail.thread_plan import ThreadBefore
 from domain.mail.triage.automation import Automation, replies_allowed
 from domain.mail.triage.automation_signals import AutomationKind, Weight
 from domain.mail.triage.prompts import Guidance
+from domain.mail.triage.safety import SafetyEnforcer
 from domain.payloads.agents import ProcessPayload
 from domain.payloads.triage import ClassifyPayload
 from engine.catalogue import job
@@ -35,7 +36,7 @@ from storage.mail.decisions import Origins
 from storage.mail.emails import Email
 from storage.mail.messages import Message
 from storage.postgres.database import Transaction
-from storage.rules import rules
+from storage.rules import rules, safety
 from tasks.mail import action_orders
 from tasks.mail.agent_conversation import Script, hold, results_of
 from tasks.mail.agent_standing import standing_of
@@ -77,6 +78,7 @@ class Case:
     labels: tuple[StoredLabel, ...]
     email: Email | None
     guidance: Guidance
+    safety: SafetyEnforcer
     sender: Sender
 
     @property
@@ -116,6 +118,7 @@ def _read(ctx: JobContext, payload: ProcessPayload) -> Case | Done:
             labels=labels.list_all(tx, here),
             email=emails.get(tx, here, message.thread_id),
             guidance=rules.guidance(tx, here, message.parsed.from_),
+            safety=SafetyEnforcer(safety.of_account(tx, here)),
             sender=_sender(tx, here, message),
         )
 
@@ -149,6 +152,7 @@ def _set_up(ctx: JobContext, case: Case) -> tuple[Workplace, Script]:
         boundary=made["boundary"],
         secret=made["mark"],
         offer=offer,
+        safety=case.safety,
     )
     return place, script
 
@@ -186,6 +190,7 @@ def _end(ctx: JobContext, case: Case, turns: tuple[Turn, ...], finish: Finish) -
         before=before,
         wanted=_wanted(results),
         drafted=before.state in DRAFT_OUT,
+        safety=case.safety,
     )
     with open_thread(ctx, case.account, message.thread_id, case.label_ids, purpose="end") as thread:
         try:
@@ -196,11 +201,11 @@ def _end(ctx: JobContext, case: Case, turns: tuple[Turn, ...], finish: Finish) -
         def write(tx: Transaction) -> None:
             thread.finish(tx)
             origins = Origins(job_id=ctx.job.job_id, model=case.stored.profile.model)
-            recorded = decisions.record(
+            made = decisions.record(
                 tx, here, message.message_id, ending.decision, actions=ending.actions, origins=origins
             )
             statuses = (one.status for one in ending.actions)
-            action_orders.order(ctx, tx, here, dict(zip(recorded.action_ids, statuses, strict=True)))
+            action_orders.order(ctx, tx, here, dict(zip(made.action_ids, statuses, strict=True)))
             _put_record(tx, case, email, ending)
             runs.finish(tx, case.run.run_id, ending, turns)
 

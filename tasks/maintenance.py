@@ -210,7 +210,7 @@ def reconcile_effects(ctx: JobContext, payload: ReconcileEffectsPayload) -> Outc
 
     Each effect is asked about once a week at most; one that is in doubt after that is told as well.
     """
-    place, asked, told = (payload.after or FIRST_ID, payload.after_key), 0, 0
+    place, asked, told = (payload.after or FIRST_ID, payload.after_key or ""), 0, 0
 
     def look(tx: Transaction) -> bool:
         nonlocal place, asked, told

@@ -66,7 +66,7 @@ class ReconcileEffectsPayload(Payload, job_type="maintenance.reconcile_effects")
     """After which effect to go on, by its job and key; a tick begins with the first."""
 
     after: UUID | None = None
-    after_key: str = ""
+    after_key: str | None = None
 
 
 class ResolveEffectPayload(Payload, job_type="maintenance.resolve_effect", unique=for_ttl("key")):

@@ -14,7 +14,7 @@ from domain.mail.actions.requested_action import RequestedAction, parse_action
 from domain.mail.actions.snooze import Snooze
 from domain.mail.actions.status import ActionStatus
 from domain.mail.actions.undo_hint import check_undoable
-from domain.mail.thread_plan import DEFAULT_SAFETY
+from domain.mail.triage.safety import SafetyEnforcer
 from domain.payloads.actions import UndoPayload
 from domain.payloads.mail_fields import GmailId
 from domain.payloads.payload import Payload, jobs_of
@@ -36,6 +36,7 @@ from storage.approvals import approvals
 from storage.ledger import ledger
 from storage.operators.org_jobs import Place
 from storage.postgres.database import Transaction
+from storage.rules import safety
 
 router = APIRouter(prefix="/v1", tags=["actions"])
 
@@ -84,10 +85,10 @@ def request_action(request: Request, response: Response, caller: Writer, documen
     asked = read_body(ActionRequest, document)
     action = _understood(asked.action)
     resources = resources_of(request)
-    checked = DEFAULT_SAFETY.check_request(action)
     origin = origin_of(request, str(caller.key_id), ActorType.API_KEY)
     with resources.database.tenant(caller.org_id) as tx:
         accounts.get(tx, asked.account_id)
+        checked = SafetyEnforcer(safety.of_account(tx, asked.account_id)).check_request(action)
         _check_time(action, ledger.read_time(tx))
         made = actions.request(
             tx, asked.account_id, asked.message_id, checked, requested_by=f"{origin.actor_type}:{origin.actor_id}"

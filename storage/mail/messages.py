@@ -49,8 +49,7 @@ def upsert(tx: Transaction, account_id: UUID, message: Message) -> bool:
         direction=message.direction,
         received_at=message.received_at,
         size=content.size,
-        # Of more than the column takes, Gmail's own stay: their ids are words in capitals.
-        labels=sorted(message.label_ids)[:MOST_LABELS],
+        labels=_kept_labels(message.label_ids),
         sender=None if content.from_ is None else content.from_.key[:LONGEST_ADDRESS],
         others=[address.key for address in _others(message) if 0 < len(address.key) <= LONGEST_ADDRESS],
         subject=content.subject,
@@ -120,6 +119,12 @@ def _others(message: Message) -> tuple[Address, ...]:
     if message.direction == "incoming":
         return () if content.from_ is None else (content.from_,)
     return (*content.to, *content.cc, *content.bcc)
+
+
+def _kept_labels(label_ids: Collection[str]) -> list[str]:
+    """Of more labels than are kept, Gmail's own stay; a person's have ids that begin so."""
+    ours_last = sorted(label_ids, key=lambda one: (one.startswith("Label_"), one))
+    return sorted(ours_last[:MOST_LABELS])
 
 
 def _automation_columns(automation: Automation | None) -> dict[str, Any]:

@@ -28,8 +28,8 @@ from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import LabelRole
 from domain.mail.mailbox import INBOX
 from domain.mail.parsing.parsed_message import Defect, ParsedMessage
-from domain.mail.thread_plan import DEFAULT_SAFETY
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
+from domain.mail.triage.safety import SafetyEnforcer
 from engine.context import JobContext
 from storage.accounts.accounts import Account
 from storage.agents import runs
@@ -56,6 +56,7 @@ class Workplace:
     secret: str
     """A random word that nobody is shown; the same in each attempt."""
     offer: Offer
+    safety: SafetyEnforcer
 
     @property
     def asked(self) -> Message:
@@ -182,7 +183,7 @@ class Toolbox:
         remove: frozenset[str] = frozenset(),
     ) -> ToolResult:
         """Change the thread's labels at once, or ask for it where the safety rules want a person to be asked."""
-        if _waits(action):
+        if self._waits(action):
             return ToolResult(call.call_id, WAITS, wanted=_document(action))
         place = self._place
         with open_thread(
@@ -204,17 +205,16 @@ class Toolbox:
     def _reply(self, call: ToolCall, wanted: Reply) -> ToolResult:
         """Ask for a reply; nothing is sent here."""
         action = parse_action({"kind": ActionKind.AUTO_REPLY, "text": wanted.body})
-        return ToolResult(call.call_id, WAITS if _waits(action) else ASKED, wanted=_document(action))
+        return ToolResult(call.call_id, WAITS if self._waits(action) else ASKED, wanted=_document(action))
+
+    def _waits(self, action: RequestedAction) -> bool:
+        """Whether the account's safety policy wants a person to be asked before an action of an agent."""
+        decision = Decision(DecisionSource.LLM, Classification.FYI, CONFIDENCE, "an agent's call", actions=(action,))
+        (checked,) = self._place.safety.check(decision)
+        return checked.status is ActionStatus.APPROVED_PENDING
 
     def _escalate(self, call: ToolCall, wanted: Escalate) -> ToolResult:
         return ToolResult(call.call_id, f"The owner is told: {wanted.reason}", ends_run=True)
-
-
-def _waits(action: RequestedAction) -> bool:
-    """Whether the safety rules want a person to be asked before an action of an agent."""
-    decision = Decision(DecisionSource.LLM, Classification.FYI, CONFIDENCE, "an agent's call", actions=(action,))
-    (checked,) = DEFAULT_SAFETY.check(decision)
-    return checked.status is ActionStatus.APPROVED_PENDING
 
 
 def _document(action: RequestedAction) -> JsonObject:

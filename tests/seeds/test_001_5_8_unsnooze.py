@@ -7,7 +7,7 @@ from domain.mail.actions.snooze import Snooze
 from engine.catalogue import catalogue
 from tests.doubles.mail_actions import do, labels, stored_letter
 from tests.doubles.mail_environment import MailEnvironment
-from tests.tasks.test_snoozing import hint_of, wake_job
+from tests.tasks.actions.test_snoozing import hint_of, wake_job
 
 
 def test_the_job_has_the_seeds_name_and_payload() -> None:

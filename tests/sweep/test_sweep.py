@@ -27,8 +27,10 @@ from tests.sweep.exploration import (
 )
 from tests.sweep.fixture import job_type_of
 from tests.sweep.outside import Outside, running_outside
+from tests.sweep.prepared.housekeeping import unreadable
+from tests.sweep.prepared.places import enqueue, stored_question
 from tests.sweep.report import summary, write
-from tests.sweep.scenarios import SCENARIOS, Scenario, enqueue, stored_question, swept_types, unreadable
+from tests.sweep.scenarios import SCENARIOS, Scenario, swept_types
 from tests.sweep.snapshot import StillConnected
 from tests.sweep.violations import missed
 

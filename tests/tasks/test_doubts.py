@@ -13,7 +13,7 @@ from storage.doubts import doubts, rulings
 from storage.ledger import effects, ledger
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, pass_time
 from tests.doubles.mail_environment import MailEnvironment
-from tests.tasks.test_drafts import ask, made
+from tests.tasks.drafts.test_drafts import ask, made
 
 LATER = timedelta(hours=1)
 

@@ -16,7 +16,7 @@ from sandbox.emulator.control import MessagePlace
 from tasks import triage
 from tasks.mail import first_draft
 from tests.doubles.mail_environment import MailEnvironment
-from tests.tasks.test_drafts import MORE, QUESTION, ask, made
+from tests.tasks.drafts.test_drafts import MORE, QUESTION, ask, made
 
 NEWS = "For your information only."
 

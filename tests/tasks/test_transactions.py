@@ -26,12 +26,13 @@ from storage.postgres.execution import numbered
 from storage.postgres.queries import statement, statement_files
 from storage.postgres.sessions import RESET
 from tests.doubles.agents import give_agent, order_run, take_in
+from tests.doubles.approvals import waiting as action_waits
 from tests.doubles.factories import pass_time
 from tests.doubles.inline_worker import MAKE_DUE
 from tests.doubles.mail_actions import ask, do, stored_letter
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.outgoing_orders import FORWARD, approved, letter_with_files, order, taken_in
-from tests.sweep.scenarios import effect_to_ask_about
+from tests.sweep.prepared.housekeeping import effect_to_ask_about
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
 NEWS = "For your information only."
@@ -282,6 +283,11 @@ def older_batch(env: MailEnvironment) -> UUID:
     return waiting(env, "gmail.backfill_messages")
 
 
+def to_be_asked_about(env: MailEnvironment) -> UUID:
+    action_waits(env)
+    return waiting(env, "approvals.notify")
+
+
 @dataclass(frozen=True)
 class Bound:
     """At most so many transactions of its own; more than three have a reason."""
@@ -347,6 +353,7 @@ BOUNDS = [
         "read and begin; the label of snoozed messages; the intent, with the pre-image and the job that wakes; write",
     ),
     Bound("actions.execute", to_be_forwarded, 2),
+    Bound("approvals.notify", to_be_asked_about, 2),
     Bound("actions.undo", to_be_taken_back, 3),
     Bound("actions.unsnooze", due_to_wake, 3),
 ]

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from domain.jobs.liveness import TURN_LIMIT_S
-from engine.worker.watchdog import LOOKS_BEFORE_END, STOP_MARGIN_S
+from domain.jobs.liveness import STOP_MARGIN_S, TURN_LIMIT_S
+from engine.worker.watchdog import LOOKS_BEFORE_END
 from tests.cluster.nodes import WorkerNode
 from tests.doubles.probe_jobs import Visit
 from tests.fleet.fleet import Fleet, wait_until_ready

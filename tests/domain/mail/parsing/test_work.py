@@ -68,6 +68,6 @@ def test_bytes_are_searched_for_boundaries_a_bounded_number_of_times() -> None:
 
 def test_charsets_that_a_sender_made_up_are_not_remembered() -> None:
     parse_message(charset_per_word(1_000))
-    before = dict(encodings._cache)  # noqa: SLF001 - nothing public tells
+    before = dict(encodings._cache)  # noqa: SLF001 # nothing public tells
     parse_message(charset_per_word(50_000))
-    assert encodings._cache == before  # noqa: SLF001
+    assert encodings._cache == before  # noqa: SLF001 # the same

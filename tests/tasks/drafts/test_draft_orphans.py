@@ -11,7 +11,7 @@ from domain.mail.mailbox import Draft
 from sandbox.emulator.control import MessagePlace
 from tasks.mail import lost_drafts
 from tests.doubles.mail_environment import MailEnvironment
-from tests.tasks.test_drafts import MORE, ask, made
+from tests.tasks.drafts.test_drafts import MORE, ask, made
 
 LOST = [{"drop": "after"}, {"status": 503, "after_execution": True}]
 

@@ -14,7 +14,7 @@ from domain.mail.actions.snooze import Snooze
 from domain.mail.actions.status import ActionStatus
 from tests.doubles.mail_actions import ask, do, labels, look, stored_labels, stored_letter, undo
 from tests.doubles.mail_environment import MailEnvironment
-from tests.tasks.test_actions import delete_label, make_label, other_account
+from tests.tasks.actions.test_actions import delete_label, make_label, other_account
 
 UNDOABLE: list[Action] = [
     Archive(),

@@ -16,7 +16,7 @@ from storage.actions.actions import StoredAction
 from storage.ledger import ledger
 from tests.doubles.mail_actions import ask, do, labels, look, stored_labels, stored_letter, undo
 from tests.doubles.mail_environment import MailEnvironment
-from tests.tasks.test_actions import delete_label
+from tests.tasks.actions.test_actions import delete_label
 
 TWO_HOURS: RequestedAction = Snooze(amount=2, units="hours")
 

@@ -1,0 +1,87 @@
+"""Prepares jobs of the actions, outbound and agents families."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from domain.mail.actions.action import Action
+from domain.mail.actions.snooze import Snooze
+from tests.doubles import mail_actions
+from tests.doubles.agents import give_agent, order_run, take_in
+from tests.doubles.factories import pass_time
+from tests.doubles.mail_actions import stored_letter
+from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.outgoing_orders import FORWARD, approved, automatic, letter_with_files, order, taken_in
+from tests.sweep.prepared.places import QUESTION, Prepare, queued
+
+
+def reply_to_send(env: MailEnvironment) -> UUID:
+    """An answer that a person has approved."""
+    place = taken_in(env)
+    return order(env, place, approved(env, place.message_id))
+
+
+def forward_to_send(env: MailEnvironment) -> UUID:
+    """A forward of a letter with files."""
+    place = taken_in(env, raw=letter_with_files())
+    return order(env, place, approved(env, place.message_id, FORWARD))
+
+
+def new_mail_to_send(env: MailEnvironment) -> UUID:
+    """A mail that begins a conversation."""
+    place = taken_in(env)
+    fields = {"message_type": "new", "original_message_id": None, "subject": "Hello", "body_plain": "Hello"}
+    return order(env, place, approved(env, place.message_id, FORWARD), **fields)
+
+
+def answer_to_send(env: MailEnvironment) -> UUID:
+    """An answer that nobody was asked about."""
+    place = taken_in(env)
+    return order(env, place, automatic(env, place.message_id))
+
+
+def looked_after(env: MailEnvironment) -> UUID:
+    """A question that an agent reads and drafts an answer to."""
+    give_agent(env)
+    return order_run(env, take_in(env, "Lunch?", QUESTION))
+
+
+def filed_by_agent(env: MailEnvironment) -> UUID:
+    """A receipt that an agent labels and archives."""
+    give_agent(env)
+    return order_run(env, take_in(env, "Receipt", "Your order number 5, payment received."))
+
+
+def handed_over(env: MailEnvironment) -> UUID:
+    """Spam that an agent hands to a person."""
+    give_agent(env)
+    return order_run(env, take_in(env, "Winner", "You are a lottery winner, act now!"))
+
+
+def to_be_executed(action: Action) -> Prepare:
+    """A stored letter, and an action on it that goes ahead."""
+
+    def prepare(env: MailEnvironment) -> UUID:
+        place = stored_letter(env)
+        # What deleting for good takes.
+        env.mailbox.grant("https://mail.google.com/")
+        mail_actions.ask(env, place, action)
+        return queued(env, "actions.execute")
+
+    return prepare
+
+
+def to_be_undone(action: Action) -> Prepare:
+    """A done action, and its undo."""
+
+    def prepare(env: MailEnvironment) -> UUID:
+        done = mail_actions.do(env, stored_letter(env), action)
+        return env.enqueue("actions.undo", {"original_action_id": str(done.action_id)})
+
+    return prepare
+
+
+def due_to_wake(env: MailEnvironment) -> UUID:
+    """A snoozed message whose time has come."""
+    mail_actions.do(env, stored_letter(env), Snooze(amount=2, units="hours"))
+    pass_time(env.database, timedelta(hours=2))
+    return queued(env, "actions.unsnooze")

@@ -1,0 +1,84 @@
+"""Prepares jobs of the Gmail and triage families."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from tests.doubles.mail_environment import MailEnvironment
+from tests.sweep.prepared.drafts import given_up
+from tests.sweep.prepared.places import QUESTION, asked, drafted, queued
+
+
+def history_with_news(env: MailEnvironment) -> UUID:
+    """Two new letters, a thread that its person is done with, and a draft that its person has sent."""
+    place = drafted(env)
+    finished = env.deliver("Old news", "Nothing to do here.")
+    env.sync()
+    env.deliver("Dinner?", QUESTION)
+    env.deliver("Breakfast?", QUESTION)
+    env.mailbox.label_thread(finished.thread_id, add=(env.label("Done"),))
+    env.mailbox.send_draft(env.email(place.thread_id).draft_id or "")
+    return env.enqueue("gmail.sync")
+
+
+def whole_mailbox(env: MailEnvironment) -> UUID:
+    """A mailbox that was never synced, with letters in it."""
+    env.deliver("Lunch?", QUESTION)
+    env.deliver("News", "Nothing to do here.")
+    return env.enqueue("gmail.sync", {"force_full": True})
+
+
+def unseen_letter(env: MailEnvironment) -> UUID:
+    """A letter that history has reported."""
+    env.sync()
+    place = env.deliver("Lunch?", QUESTION)
+    return env.enqueue("gmail.ingest", {"message_id": place.message_id, "thread_id": place.thread_id})
+
+
+def stale_token(env: MailEnvironment) -> UUID:
+    """An access token that is about to run out, so that the job refreshes it first."""
+    env.database.execute("update accounts set access_expires_at = now() + interval '1 minute'")
+    return env.enqueue("gmail.renew_watch")
+
+
+def no_labels(env: MailEnvironment) -> UUID:
+    """A mailbox that has none of our labels."""
+    return env.enqueue("gmail.sync_labels")
+
+
+def older_mail(env: MailEnvironment) -> UUID:
+    """Letters of long ago, in a mailbox whose searches have small pages."""
+    env.sync()
+    env.mailbox.turn(largest_page=2)
+    at = int((datetime.now(UTC) - timedelta(days=100)).timestamp() * 1000)
+    for number in range(3):
+        env.deliver(f"Letter {number}", QUESTION, internal_date=at + number)
+    return env.enqueue("gmail.backfill", {"classify": True})
+
+
+def last_page(env: MailEnvironment) -> UUID:
+    """A backfill whose last page is to be read."""
+    job_id = older_mail(env)
+    env.run(job_id)
+    env.drain(only="gmail.backfill_messages")
+    return job_id
+
+
+def batch_of_older_mail(env: MailEnvironment) -> UUID:
+    """Two letters of long ago that are to be fetched."""
+    env.run(older_mail(env))
+    return queued(env, "gmail.backfill_messages")
+
+
+def unclassified(env: MailEnvironment) -> UUID:
+    """A stored question."""
+    asked(env)
+    return queued(env, "triage.classify")
+
+
+def reopened(env: MailEnvironment) -> UUID:
+    """A new question in a thread that was put to rest with our draft still there, which has to go first."""
+    place = given_up(env)
+    env.deliver("Lunch?", QUESTION.replace("Friday", "Monday"), thread_id=place.thread_id)
+    env.enqueue("gmail.sync")
+    env.drain(only="gmail.%")
+    return queued(env, "triage.classify")
