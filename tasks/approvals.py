@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from domain.approvals.question import Question, outcome_of
-from domain.jobs.effects import Strategy
+from domain.jobs.effects import CannotTell, Finding, Strategy
 from domain.jobs.failures import Gone
 from domain.jobs.job import Done, JsonObject, NewJob, Outcome
 from domain.jobs.queues import Queue
@@ -36,7 +36,24 @@ MOST_BATCHES = 20
 """Of one run and each part; the next tick goes on."""
 
 
-@job(queue=Queue.NOTIFICATIONS, retry=NOTIFICATIONS, deadline=timedelta(minutes=3), providers=(PROVIDER,))
+def find_question(ctx: JobContext, payload: NotifyPayload, _key: str) -> Finding:
+    """Whether the question of a job that has ended was posted, in the channel in which the org is asked now."""
+    with ctx.tx() as tx:
+        stored = actions.get(tx, payload.account_id, payload.action_id)
+        channel_id = channels.find(tx, ctx.org_id)
+        question = questions.of_action(tx, stored, int(payload.reminder))
+    if channel_id is None:
+        return CannotTell("the org has no channel any more")
+    return _channel(ctx).find_question(channel_id, question, since=stored.created_at, now=ctx.now())
+
+
+@job(
+    queue=Queue.NOTIFICATIONS,
+    retry=NOTIFICATIONS,
+    deadline=timedelta(minutes=3),
+    providers=(PROVIDER,),
+    finds={"approval": find_question},
+)
 def notify(ctx: JobContext, payload: NotifyPayload) -> Outcome:
     """Ask on Discord whether an action may go ahead; without a bot or a channel, nothing is posted."""
     number = int(payload.reminder)

@@ -77,6 +77,10 @@ class DiscordBot:
 
     def __exit__(self, *_exception: object) -> None:
         """Close the connections."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
         self._client.close()
 
     def post_question(self, channel_id: str, question: Question) -> str:

@@ -284,6 +284,7 @@ def older_batch(env: MailEnvironment) -> UUID:
 
 
 def to_be_asked_about(env: MailEnvironment) -> UUID:
+    """Nobody is asked: the installation has no bot."""
     action_waits(env)
     return waiting(env, "approvals.notify")
 
@@ -353,7 +354,7 @@ BOUNDS = [
         "read and begin; the label of snoozed messages; the intent, with the pre-image and the job that wakes; write",
     ),
     Bound("actions.execute", to_be_forwarded, 2),
-    Bound("approvals.notify", to_be_asked_about, 2),
+    Bound("approvals.notify", to_be_asked_about, 1),
     Bound("actions.undo", to_be_taken_back, 3),
     Bound("actions.unsnooze", due_to_wake, 3),
 ]
