@@ -286,7 +286,8 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _check_discord(self) -> Self:
         """Refuse a call to Discord that could outlast its claim."""
-        if self.discord_timeout_s > self.provider_call_limit_s:
+        is_used = bool(self.discord_bot_token.get_secret_value())
+        if is_used and self.discord_timeout_s > self.provider_call_limit_s:
             raise ValueError(
                 f"discord_timeout_s: must be at most provider_call_limit_s ({self.provider_call_limit_s:g})"
             )

@@ -1,4 +1,4 @@
-"""Seed 001, section 5.1: `approval.notify` requests approval via Discord, and the answer decides about the action."""
+"""Ashford (docs: seeds.md#001-ashford): a person is asked on Discord, and the answer decides about the action."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

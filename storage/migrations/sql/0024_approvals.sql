@@ -1,10 +1,9 @@
 -- Approvals (docs/explanation/approvals.md): who decides, where they are asked, and which messages have asked them.
 
 alter table users drop constraint users_role_check;
-alter table users
-  add constraint users_role_check check (role in ('owner', 'admin', 'approver', 'member')),
-  add column discord_user_id text check (discord_user_id ~ '^[1-9][0-9]{0,19}$'),
-  add column zone text not null default 'UTC' check (length(zone) between 1 and 100);
+alter table users add constraint users_role_check check (role in ('owner', 'admin', 'approver', 'member'));
+alter table users add column discord_user_id text check (discord_user_id ~ '^[1-9][0-9]{0,19}$');
+alter table users add column zone text not null default 'UTC' check (length(zone) between 1 and 100);
 -- One person of an org stands behind a Discord id; a person may belong to several orgs.
 create unique index users_discord on users (org_id, discord_user_id) where discord_user_id is not null;
 grant delete on users to postroom_ledger;
