@@ -16,6 +16,7 @@ from domain.jobs.job import ActorType, Enqueued, Origin
 from domain.mail.actions.requested_action import Delete
 from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.safety import CheckedAction
+from domain.payloads.payload import Payload
 from engine.enqueue import enqueue
 from engine.process.runtime import Runtime
 from storage.access import users
@@ -25,7 +26,7 @@ from storage.actions import actions
 from storage.actions.actions import StoredAction
 from storage.approvals import approvals, channels
 from storage.approvals.approvals import Decider
-from storage.postgres.database import Database
+from storage.postgres.database import Database, Transaction
 from tests.doubles.mail_factories import make_account, store_message
 
 DAY = timedelta(days=1)
@@ -187,8 +188,8 @@ def test_the_owner_of_a_mailbox_stays(store: Database, account: Account) -> None
             users.remove(tx, account.org_id, owner.email, by=Origin())
 
 
-def none_enqueued(_tx: object, *_payloads: object) -> Sequence[Enqueued]:
-    raise AssertionError("nothing is enqueued for what does not wait")
+def none_enqueued(tx: Transaction, *payloads: Payload) -> Sequence[Enqueued]:
+    raise AssertionError(f"nothing is enqueued for what does not wait: {tx}, {payloads}")
 
 
 def test_nobody_is_asked_about_what_does_not_wait(store: Database, account: Account) -> None:
