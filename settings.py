@@ -189,6 +189,24 @@ class Settings(BaseSettings):
     )
     alert_timeout_s: float = Field(10.0, gt=0, description="Seconds one alert's call may take in all.")
 
+    approval_expires_after_s: float = Field(
+        3 * 86_400.0,
+        ge=60,
+        le=30 * 86_400.0,
+        description="Seconds an action waits for a person's approval; then it expires, and is never executed.",
+    )
+    discord_api_url: str = Field("https://discord.com/api/v10", description="Discord's REST API, for the bot.")
+    discord_bot_token: SecretStr = Field(
+        SecretStr(""), description="The bot that asks for approvals. Empty: nobody is asked on Discord."
+    )
+    discord_public_key: str = Field(
+        "",
+        pattern="^([0-9a-fA-F]{64})?$",
+        description="The public key of the bot's application, 64 hexadecimal digits; verifies presses of its buttons."
+        " Empty refuses every press.",
+    )
+    discord_timeout_s: float = Field(10.0, gt=0, description="Seconds one call to Discord may take in all.")
+
     log_level: str = Field("INFO", description="The least severe level that is logged.")
     traces_url: SecretStr | None = Field(
         None,
@@ -265,6 +283,16 @@ class Settings(BaseSettings):
             raise ValueError(f"alert_timeout_s: must be at most provider_call_limit_s ({self.provider_call_limit_s:g})")
         return self
 
+    @model_validator(mode="after")
+    def _check_discord(self) -> Self:
+        """Refuse a call to Discord that could outlast its claim."""
+        is_used = bool(self.discord_bot_token.get_secret_value())
+        if is_used and self.discord_timeout_s > self.provider_call_limit_s:
+            raise ValueError(
+                f"discord_timeout_s: must be at most provider_call_limit_s ({self.provider_call_limit_s:g})"
+            )
+        return self
+
     @field_validator("sealing_keys")
     @classmethod
     def _production_has_keys_of_its_own(cls, keys: SecretStr, info: ValidationInfo) -> SecretStr:
@@ -297,6 +325,10 @@ class HandlerSettings:
     alert_url: SecretStr
     alert_secret: SecretStr
     alert_timeout_s: float
+    approval_expires_after_s: float
+    discord_api_url: str
+    discord_bot_token: SecretStr
+    discord_timeout_s: float
     retention_s: float
     retention_share: float
     retention_run_s: float

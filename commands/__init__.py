@@ -7,6 +7,7 @@ loads its sub-commands first, and hides the error of one that cannot be imported
 from commands.accounts import accounts
 from commands.actions import actions
 from commands.agents import agents
+from commands.approvals import approvals
 from commands.audit import audit
 from commands.budgets import budgets
 from commands.database import database
@@ -21,12 +22,14 @@ from commands.mail.labels import labels
 from commands.mail.rules import rules
 from commands.schedules import schedules
 from commands.secrets import secrets
+from commands.users import users
 from engine.worker import inspection  # noqa: F401  # inspect sends only the names that its own process knows
 
 __all__ = [
     "accounts",
     "actions",
     "agents",
+    "approvals",
     "audit",
     "budgets",
     "database",
@@ -41,4 +44,5 @@ __all__ = [
     "rules",
     "schedules",
     "secrets",
+    "users",
 ]

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from gateway import health, problems, webhooks
-from gateway.api import actions, directions, jobs, mailboxes, openapi, rules
+from gateway import health, interactions, problems, webhooks
+from gateway.api import actions, approvals, directions, jobs, mailboxes, openapi, rules
 from gateway.event_loop import EventLoopWatch
 from gateway.request_ids import RequestRecorder
 from gateway.resources import Resources
@@ -48,8 +48,10 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.resources = resources
     app.include_router(health.router)
     app.include_router(webhooks.router)
+    app.include_router(interactions.router)
     app.include_router(jobs.router)
     app.include_router(actions.router)
+    app.include_router(approvals.router)
     app.include_router(rules.router)
     app.include_router(directions.router)
     app.include_router(mailboxes.router)

@@ -1,5 +1,6 @@
 """Who may call which route: every route verifies its caller by one of these, or stands in the list of open routes."""
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 import structlog
@@ -9,8 +10,11 @@ from fastapi.security.utils import get_authorization_scheme_param
 
 from domain.access.api_keys import Role
 from domain.jobs.failures import Forbidden
+from gateway.bodies import read_body
 from gateway.problems import RefusedPart
 from gateway.resources import resources_of
+from providers.discord.interactions import LONGEST_BODY as LONGEST_INTERACTION
+from providers.discord.interactions import verify as verify_interaction
 from providers.google.push import PushClaims, verify_push
 from storage.access import api_keys
 from storage.access.api_keys import Caller
@@ -19,6 +23,9 @@ log = structlog.get_logger(__name__)
 
 OPEN_ROUTES = frozenset({"/healthz", "/readyz", "/v1/openapi.json"})
 """Routes that answer anybody: they reveal whether the process can do its work, and what every installation's API is."""
+
+INTERACTION_WITHIN_S = 2.5
+"""Discord waits 3 s for the answer: a body that takes longer is answered for nobody."""
 
 BEARER = HTTPBearer(
     scheme_name="ApiKey", description="An API key: `Authorization: Bearer sk-postroom-…`", auto_error=False
@@ -88,11 +95,34 @@ def operator(caller: KeyHolder) -> Caller:
     return _of_role(caller, Role.OPERATOR)
 
 
+async def interaction_body(request: Request) -> bytes:
+    """A press with its message; more than that is nobody's."""
+    return await read_body(request, LONGEST_INTERACTION, LONGEST_INTERACTION, within_s=INTERACTION_WITHIN_S)
+
+
+def discord_interaction(
+    request: Request,
+    body: Annotated[bytes, Depends(interaction_body)],
+    x_signature_ed25519: Annotated[str | None, Header()] = None,
+    x_signature_timestamp: Annotated[str | None, Header()] = None,
+) -> bytes:
+    """Discord on behalf of our application: its body, as it was signed; 401 for any other."""
+    key = resources_of(request).settings.discord_public_key
+    try:
+        verify_interaction(x_signature_ed25519, x_signature_timestamp, body, public_key=key, now=datetime.now(UTC))
+    except Forbidden as refusal:
+        log.warning("caller_refused", code=refusal.code, reason=refusal.reason)
+        raise HTTPException(status.HTTP_401_UNAUTHORIZED, refusal.code) from None
+    return body
+
+
+DiscordCaller = Annotated[bytes, Depends(discord_interaction)]
+
 Reader = Annotated[Caller, Depends(reader)]
 Writer = Annotated[Caller, Depends(writer)]
 Operator = Annotated[Caller, Depends(operator)]
 
-VERIFIERS = frozenset({pubsub_push, reader, writer, operator})
+VERIFIERS = frozenset({pubsub_push, discord_interaction, reader, writer, operator})
 """Every dependency that proves who calls."""
 
 

@@ -1,6 +1,6 @@
 """`/v1/actions`: list, look at, ask for and undo actions on messages of the key's org."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
@@ -32,6 +32,7 @@ from storage.access.api_keys import Caller
 from storage.accounts import accounts
 from storage.actions import actions
 from storage.actions.actions import ActionFilter, ActionPlace, StoredAction
+from storage.approvals import approvals
 from storage.ledger import ledger
 from storage.operators.org_jobs import Place
 from storage.postgres.database import Transaction
@@ -61,7 +62,7 @@ def list_actions(  # noqa: PLR0913, PLR0917 - one parameter per filter
     place = ActionPlace(after.created_at, after.job_id) if after else None
     with resources_of(request).database.tenant(caller.org_id) as tx:
         found = actions.listed(tx, caller.org_id, wanted, after=place, limit=limit + 1)
-    shown = [_shown(one) for one in found[:limit]]
+    shown = [shown(one) for one in found[:limit]]
     last = shown[-1] if len(found) > limit else None
     return ActionPage(actions=shown, next_cursor=write_cursor(Place(last.created_at, last.action_id)) if last else None)
 
@@ -70,7 +71,7 @@ def list_actions(  # noqa: PLR0913, PLR0917 - one parameter per filter
 def read_action(request: Request, caller: Reader, action_id: UUID) -> ActionView:
     """Look at one action."""
     with resources_of(request).database.tenant(caller.org_id) as tx:
-        return _shown(_found(tx, action_id))
+        return shown(_found(tx, action_id))
 
 
 @router.post(
@@ -94,7 +95,10 @@ def request_action(request: Request, response: Response, caller: Writer, documen
         )
         if checked.status is ActionStatus.QUEUED:
             actions.release(tx, asked.account_id, [made], partial(_enqueue, resources, caller, origin))
-        view = _shown(_found(tx, made))
+        else:
+            lasts = timedelta(seconds=resources.settings.approval_expires_after_s)
+            approvals.request(tx, asked.account_id, [made], partial(_enqueue, resources, caller, origin), lasts=lasts)
+        view = shown(_found(tx, made))
     response.headers["Location"] = f"/v1/actions/{made}"
     return view
 
@@ -154,6 +158,7 @@ def _found(tx: Transaction, action_id: UUID) -> StoredAction:
     return found
 
 
-def _shown(found: StoredAction) -> ActionView:
+def shown(found: StoredAction) -> ActionView:
+    """An action as the door shows it; what looks like a secret is taken out."""
     columns: dict[str, Any] = {name: getattr(found, name) for name in ActionView.model_fields}
     return ActionView(**(columns | {name: redact(columns[name]) for name in MAY_CARRY_SECRETS}))

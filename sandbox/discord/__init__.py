@@ -1,1 +1,1 @@
-"""The emulator of Discord's incoming webhooks."""
+"""The emulator of Discord: incoming webhooks, a bot's channels, and signed presses of its buttons."""

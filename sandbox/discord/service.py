@@ -1,4 +1,4 @@
-"""Incoming webhooks: messages kept in the order they came, Discord's refusals and its limit of five in two seconds."""
+"""Discord: incoming webhooks with their limit of five in two seconds, and the bot's channels."""
 
 import hashlib
 from collections import deque
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 
+from sandbox.discord.channels import Channels
 from sandbox.emulator.clock import EmulatorClock
 from sandbox.emulator.exchange import Answer, ApiFailure, Call, Json, Route
 
@@ -14,33 +15,48 @@ MOST_CALLS = 5
 WINDOW_S = 2.0
 MENTION_EVERYONE = ("@everyone", "@here")
 
-CODES = {"unknownWebhook": 10015, "emptyMessage": 50006, "invalidForm": 50035}
+CODES = {
+    "unknownChannel": 10003,
+    "unknownMessage": 10008,
+    "unknownWebhook": 10015,
+    "missingAccess": 50001,
+    "emptyMessage": 50006,
+    "invalidForm": 50035,
+}
 """Discord's numbers for what it refuses."""
 
 
 class DiscordService:
-    """One application's webhooks; any id with the token is one that exists."""
+    """One application's webhooks, any id with the token is one that exists, and its bot."""
 
-    def __init__(self, token: str = "token") -> None:  # noqa: S107 - of an emulator
+    def __init__(self, token: str = "token", bot_token: str = "bot-token") -> None:  # noqa: S107 - an emulator's
         """Begin without messages."""
         self.clock = EmulatorClock()
         self.messages: list[Json] = []
         self._token = token
+        self.channels = Channels(self.clock, bot_token)
         self._calls: deque[float] = deque()
         self._lock = Lock()
         self.routes: Sequence[Route] = (
             Route("POST", "/api/webhooks/{webhook}/{token}", "webhooks.execute", self.execute),
+            *self.channels.routes,
         )
 
     def identify(self, call: Call) -> str | None:
-        """The webhook's id; its token is its password."""
+        """The webhook's id, whose token is its password, or the bot."""
+        if "channel" in call.parameters:
+            return self.channels.identify(call)
         if call.parameters["token"] != self._token:
             raise ApiFailure(404, "unknownWebhook", "Unknown Webhook")
         return call.parameters["webhook"]
 
     @contextmanager
-    def admit(self, _call: Call) -> Iterator[None]:
+    def admit(self, call: Call) -> Iterator[None]:
         """Refuse the sixth call within two seconds; `retry_after` is exact, the header a whole second."""
+        if "channel" in call.parameters:
+            self.channels.admit(call)
+            yield
+            return
         with self._lock:
             now = self.clock.now()
             while self._calls and self._calls[0] <= now - WINDOW_S:
@@ -50,10 +66,11 @@ class DiscordService:
             self._calls.append(now)
         yield
 
-    def render(self, _call: Call, failure: ApiFailure) -> Answer:
+    def render(self, call: Call, failure: ApiFailure) -> Answer:
         """Discord's error: a message and a number, for a 429 the seconds to wait."""
         if failure.status == 429:  # noqa: PLR2004 - too many requests
-            body: Json = {"message": failure.message, "retry_after": self._wait(self.clock.now()), "global": False}
+            wait = self.channels.wait(call) if "channel" in call.parameters else self._wait(self.clock.now())
+            body: Json = {"message": failure.message, "retry_after": wait, "global": False}
             return Answer(429, body, {"Retry-After": str(int(body["retry_after"]) + 1), "X-RateLimit-Scope": "shared"})
         return Answer(failure.status, {"message": failure.message, "code": CODES.get(failure.reason, 0)})
 
@@ -81,6 +98,7 @@ class DiscordService:
         with self._lock:
             self.messages.clear()
             self._calls.clear()
+        self.channels.reset()
         self.clock.reset()
 
     def close(self) -> None:

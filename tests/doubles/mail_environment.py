@@ -187,6 +187,8 @@ class Addresses:
     anthropic: str
     discord: str = ""
     """Empty: alerts go nowhere."""
+    bot: str = ""
+    """Where Discord's bot API is; empty: nobody is asked for approval there."""
 
     def settings(self, settings: Settings) -> Settings:
         """The same settings, with these in the place of the real providers."""
@@ -198,6 +200,8 @@ class Addresses:
                 "google_client_secret": SecretStr("client-secret"),
                 "anthropic_base_url": self.anthropic,
                 "anthropic_api_key": SecretStr("key"),
+                "discord_api_url": f"{self.bot}/api/v10",
+                "discord_bot_token": SecretStr("bot-token" if self.bot else ""),
                 "alert_format": "discord",
                 "alert_url": SecretStr(f"{self.discord}/api/webhooks/1/token" if self.discord else ""),
             }

@@ -3,18 +3,22 @@
 import ast
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 from uuid import UUID
 
 import pytest
+from pydantic import SecretStr
 
+from domain.approvals.question import Question
 from domain.jobs.failures import Permanent, Scope, Throttled
 from providers import ports
 from providers.anthropic.language_model import AnthropicModel
+from providers.discord.bot import DiscordBot
 from providers.discord.webhook import DiscordWebhook
 from providers.google.gmail import GmailMailbox
-from providers.ports import AlertChannel, LanguageModel, Mailbox, Meter, ModelRequest, Notice, conversation
+from providers.ports import AlertChannel, LanguageModel, Mailbox, Meter, ModelRequest, Notice, approvals, conversation
+from providers.ports.approvals import ApprovalChannel, Outcome
 from providers.ports.conversation import Conversation, ConversationRequest
 from providers.webhooks.signed import SignedWebhook
 from tests.house import Module, dotted, read_house
@@ -30,6 +34,7 @@ CLIENTS: dict[type, tuple[Maker, ...]] = {
         lambda url, meter: DiscordWebhook(url, timeout_s=5, meter=meter),
         lambda url, meter: SignedWebhook(url, "secret", timeout_s=5, meter=meter),
     ),
+    ApprovalChannel: (lambda url, meter: DiscordBot(SecretStr("token"), api_url=url, timeout_s=5, meter=meter),),
 }
 """Every port, and how each client behind it is made."""
 
@@ -38,12 +43,18 @@ SENDS_NOTHING = {
     (Conversation, "most_to_converse"): "arithmetic on the request",
 }
 
+QUESTION = Question(UUID(int=7), 0, "A title", (), datetime(2026, 1, 2, tzinfo=UTC))
+
 ARGUMENTS: dict[str, Any] = {
     "start": 1,
     "query": "is:unread",
     "raw": b"From: a",
     "thread_id": "t1",
     "request": ModelRequest("claude-haiku-5-5", "system", "mail", "tool", "what it does", {"type": "object"}),
+    "question": QUESTION,
+    "outcome": Outcome(QUESTION, "Approved"),
+    "since": datetime(2026, 1, 1, tzinfo=UTC),
+    "now": datetime(2026, 1, 1, tzinfo=UTC),
     "notice": Notice(UUID(int=7), "consent", "A title", "A text", {}),
 }
 """Values for parameters that a plain word does not fit."""
@@ -73,7 +84,9 @@ def forbid(method: str, _units: int) -> None:
 
 
 def test_every_port_has_its_clients_here() -> None:
-    classes = (one for module in (ports, conversation) for _, one in inspect.getmembers(module, inspect.isclass))
+    classes = (
+        one for module in (ports, conversation, approvals) for _, one in inspect.getmembers(module, inspect.isclass)
+    )
     found = {one for one in classes if Protocol in one.__bases__}
     assert found == set(CLIENTS), "a new port needs its clients here, so that none of them calls unmetered"
 

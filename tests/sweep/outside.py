@@ -32,6 +32,7 @@ REPEATABLE = frozenset(
         "stop",
         "oauth.token",
         "webhooks.execute",
+        "channel.edit",
     }
 )
 """Calls that have the same effect when they are made twice, and alerts, which carry their id.
@@ -53,6 +54,7 @@ class Outside:
     service: GmailService
     anthropic: Emulator
     discord: Emulator
+    bot: Emulator
     stack: ExitStack
     watch: Watch | None = None
     _kept: Mapping[str, Mailbox] = field(default_factory=dict)
@@ -60,17 +62,22 @@ class Outside:
 
     def emulators(self) -> dict[str, Emulator]:
         """All of them, by the provider's name as job types declare it."""
-        return {"gmail": self.gmail, "anthropic": self.anthropic, "alerts": self.discord}
+        return {"gmail": self.gmail, "anthropic": self.anthropic, "alerts": self.discord, "discord": self.bot}
 
     def addresses(self) -> Addresses:
         """Where the test itself reaches them."""
-        return Addresses(gmail=self.gmail.url, anthropic=self.anthropic.url, discord=self.discord.url)
+        return Addresses(gmail=self.gmail.url, anthropic=self.anthropic.url, discord=self.discord.url, bot=self.bot.url)
 
     @cached_property
     def tapped(self) -> Addresses:
         """Where a process reaches them."""
         endpoints = {name: self._endpoint(name, emulator.respond) for name, emulator in self.emulators().items()}
-        return Addresses(gmail=endpoints["gmail"], anthropic=endpoints["anthropic"], discord=endpoints["alerts"])
+        return Addresses(
+            gmail=endpoints["gmail"],
+            anthropic=endpoints["anthropic"],
+            discord=endpoints["alerts"],
+            bot=endpoints["discord"],
+        )
 
     def reset(self) -> None:
         """As if just started."""
@@ -124,7 +131,8 @@ def running_outside() -> Iterator[Outside]:
     service = GmailService(journal)
     gmail = Emulator(service, journal, 0, control_routes(service))
     with gmail, anthropic_emulator() as anthropic, discord_emulator() as discord, ExitStack() as stack:
-        yield Outside(gmail, service, anthropic, discord, stack)
+        bot = stack.enter_context(discord_emulator())
+        yield Outside(gmail, service, anthropic, discord, bot, stack)
 
 
 def settled(value: Any) -> Any:  # noqa: ANN401 - any JSON

@@ -31,6 +31,12 @@ from tests.sweep.prepared.actions import (
     to_be_executed,
     to_be_undone,
 )
+from tests.sweep.prepared.approvals import (
+    approvals_due,
+    denied_on_discord,
+    to_be_asked_about,
+    to_be_reminded_of,
+)
 from tests.sweep.prepared.drafts import (
     asked_by_hand,
     discarded_draft,
@@ -132,6 +138,9 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
     },
     "actions.unsnooze": {"due": due_to_wake},
     "agents.process": {"drafted": looked_after, "filed": filed_by_agent, "handed_over": handed_over},
+    "approvals.expire": {"due": approvals_due},
+    "approvals.notify": {"first": to_be_asked_about, "reminder": to_be_reminded_of},
+    "approvals.show_outcome": {"denied": denied_on_discord},
     "budgets.alert": {"spent_day": spent_day},
     "deadletter.quarantine": {"dead_job": dead_job},
     "drafts.rework": {

@@ -26,6 +26,7 @@ from storage.postgres.execution import numbered
 from storage.postgres.queries import statement, statement_files
 from storage.postgres.sessions import RESET
 from tests.doubles.agents import give_agent, order_run, take_in
+from tests.doubles.approvals import waiting as action_waits
 from tests.doubles.factories import pass_time
 from tests.doubles.inline_worker import MAKE_DUE
 from tests.doubles.mail_actions import ask, do, stored_letter
@@ -282,6 +283,12 @@ def older_batch(env: MailEnvironment) -> UUID:
     return waiting(env, "gmail.backfill_messages")
 
 
+def to_be_asked_about(env: MailEnvironment) -> UUID:
+    """Nobody is asked: the installation has no bot."""
+    action_waits(env)
+    return waiting(env, "approvals.notify")
+
+
 @dataclass(frozen=True)
 class Bound:
     """At most so many transactions of its own; more than three have a reason."""
@@ -347,6 +354,7 @@ BOUNDS = [
         "read and begin; the label of snoozed messages; the intent, with the pre-image and the job that wakes; write",
     ),
     Bound("actions.execute", to_be_forwarded, 2),
+    Bound("approvals.notify", to_be_asked_about, 1),
     Bound("actions.undo", to_be_taken_back, 3),
     Bound("actions.unsnooze", due_to_wake, 3),
 ]

@@ -1,0 +1,51 @@
+"""Who may decide about an action that waits for a person (docs: approvals.md#who-may-approve)."""
+
+import re
+from enum import StrEnum
+from zoneinfo import available_timezones
+
+from domain.jobs.failures import Invalid
+
+_SNOWFLAKE = re.compile(r"[1-9][0-9]{0,19}", re.ASCII)
+MOST_SNOWFLAKE = 2**64 - 1
+
+
+class UserRole(StrEnum):
+    """What a person is to an org."""
+
+    OWNER = "owner"
+    ADMIN = "admin"
+    APPROVER = "approver"
+    """Decides about actions and nothing else."""
+    MEMBER = "member"
+
+    @property
+    def may_decide(self) -> bool:
+        """Whether a person of the role approves and denies actions of the org's mailboxes."""
+        return self in MAY_DECIDE
+
+
+MAY_DECIDE = frozenset({UserRole.OWNER, UserRole.ADMIN, UserRole.APPROVER})
+"""A member's mail is handled as the owners and approvers of the org say: who connects a mailbox is its owner."""
+
+
+def check_snowflake(field: str, text: str) -> str:
+    """An id as Discord writes it, a whole number of 64 bits; raises `Invalid`."""
+    if not _SNOWFLAKE.fullmatch(text) or int(text) > MOST_SNOWFLAKE:
+        raise Invalid(field, "is no id of Discord's: turn on its developer mode and copy the id, a number")
+    return text
+
+
+def check_zone(text: str) -> str:
+    """The name of a time zone, such as `Europe/Berlin`; raises `Invalid`."""
+    if text not in available_timezones():
+        raise Invalid("zone", "is no time zone of the IANA database, such as Europe/Berlin or UTC")
+    return text
+
+
+def check_email(text: str) -> str:
+    """An address in lower case; raises `Invalid`."""
+    name, at, place = text.strip().lower().rpartition("@")
+    if not (name and at and place) or len(text) > 320 or any(letter.isspace() for letter in name + place):  # noqa: PLR2004 - RFC 3696
+        raise Invalid("email", "is no address, such as anna@example.org")
+    return f"{name}@{place}"

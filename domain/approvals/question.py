@@ -1,0 +1,117 @@
+"""What a person is asked: an action in words, bounded, with mail text that is shown and never obeyed.
+
+The words come from mail, so a sender chooses some of them. They are put on one line, cut, without characters that turn
+or hide text, and without what looks like a secret. How they are kept from being read as markup is the channel's.
+"""
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from domain.mail.actions.kinds import ActionKind
+from domain.text.redaction import redact_text
+
+LONGEST_VALUE = 160
+"""Characters of one value: a subject is known by its beginning, and eight of them fit into a message of Discord's."""
+MOST_SHOWN = 4
+"""Recipients that are named; the others are counted, for whoever approves to look at them first."""
+READ_AT_MOST = 2_000
+"""Characters of a value that are looked at: the cost of a question does not depend on a sender."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A line of the question: what it is, in our words, and its value, in whoever's."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One action that waits, in words; the same for each attempt to post it."""
+
+    action_id: UUID
+    number: int
+    """0 for the first time a person is asked, 1 for the reminder."""
+    title: str
+    facts: tuple[Fact, ...]
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAction:
+    """What a question is made from."""
+
+    action_id: UUID
+    kind: ActionKind
+    parameters: Mapping[str, Any]
+    reasons: Sequence[str]
+    expires_at: datetime
+    mailbox: str
+    sender: str
+    subject: str
+
+
+def question_of(asked: AskedAction, *, number: int) -> Question:
+    """The question that an action asks; total and bounded for any mail."""
+    facts = [
+        Fact("Mailbox", asked.mailbox),
+        Fact("From", asked.sender or "nobody"),
+        Fact("Subject", asked.subject or "none"),
+        *_parameters(asked.parameters),
+        Fact("Why a person is asked", "; ".join(asked.reasons) or "the policy says so"),
+    ]
+    word = str(asked.kind).replace("_", " ")
+    title = f"Reminder: {word} still waits for approval" if number else f"{word.capitalize()} waits for approval"
+    shown = tuple(Fact(one.name, one_line(one.value)) for one in facts)
+    return Question(asked.action_id, number, title, shown, asked.expires_at)
+
+
+def one_line(text: str, most: int = LONGEST_VALUE) -> str:
+    """The text on one line of visible characters, without secrets, cut to `most`."""
+    visible = "".join(_visible(letter) for letter in text[:READ_AT_MOST])
+    plain = redact_text(" ".join(visible.split()))
+    return plain if len(plain) <= most else plain[: most - 1] + "…"
+
+
+def _visible(letter: str) -> str:
+    """Nothing for what turns or hides text (bidirectional marks, joiners), a space for other controls."""
+    category = unicodedata.category(letter)
+    if category in {"Cf", "Cs", "Co", "Cn"}:
+        return ""
+    return " " if category in {"Cc", "Zl", "Zp", "Zs"} else letter
+
+
+def _parameters(parameters: Mapping[str, Any]) -> list[Fact]:
+    facts = []
+    for name in sorted(parameters)[:MOST_SHOWN]:
+        value = parameters[name]
+        words = one_line(name.replace("_", " "), 40).capitalize()
+        if isinstance(value, list | tuple):
+            named = ", ".join(one_line(str(one), 60) for one in value[:MOST_SHOWN])
+            more = len(value) - MOST_SHOWN
+            facts.append(Fact(f"{words} ({len(value)})" if more > 0 else words, named))
+        else:
+            text = str(value)
+            facts.append(Fact(words if len(text) <= LONGEST_VALUE else f"{words} ({len(text)} characters)", text))
+    return facts
+
+
+OUTCOMES: Mapping[str, str] = {
+    "approved": "Approved",
+    "denied": "Denied",
+    "expired": "Expired: nobody decided in time. It is not executed.",
+    "canceled": "Canceled. It is not executed.",
+}
+"""By the state in which a decision leaves an action; an action that has moved on was approved."""
+
+
+def outcome_of(state: str, approver: str | None, reason: str | None) -> str:
+    """How the question ended, on one line."""
+    words = OUTCOMES.get(state, OUTCOMES["approved"])
+    by = f" by {one_line(approver, 100)}" if approver and state not in {"expired", "canceled"} else ""
+    return f"{words}{by}" + (f": {one_line(reason)}" if reason else "")

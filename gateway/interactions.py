@@ -1,0 +1,111 @@
+"""Presses on Approve and Deny: judged and decided in one short transaction, answered within Discord's 3 seconds.
+
+(docs: approvals.md#presses)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import structlog
+from fastapi import APIRouter, Request
+
+from domain.approvals.decision import Refusal, Standing, refusal_of
+from domain.approvals.question import outcome_of
+from domain.jobs.failures import Conflict
+from domain.jobs.job import SYSTEM_ORG, ActorType, JsonObject, Origin
+from gateway.approving import enqueue
+from gateway.callers import DiscordCaller
+from gateway.request_ids import origin_of
+from gateway.resources import Resources, resources_of
+from providers.discord.interactions import Interaction, Kind, edited, parse, pong, whispered
+from providers.discord.messages import Press, ended_content, plain
+from storage.access import users
+from storage.access.users import User
+from storage.actions import actions
+from storage.actions.actions import StoredAction
+from storage.approvals import approvals, channels, questions
+from storage.approvals.approvals import Decider
+from storage.ledger import ledger
+from storage.postgres.database import Transaction
+
+log = structlog.get_logger(__name__)
+router = APIRouter()
+
+WORDS: Mapping[Refusal, str] = {
+    Refusal.NOT_HERE: "Nothing can be decided here with this button.",
+    Refusal.NOT_AN_APPROVER: "You may not decide about this. Ask an owner of the org to make you an approver.",
+    Refusal.DECIDED: "This was decided already.",
+    Refusal.EXPIRED: "The time to decide is over. It is not executed.",
+}
+"""What the presser alone reads."""
+
+
+@router.post("/webhooks/discord/interactions", include_in_schema=False)
+def discord(request: Request, body: DiscordCaller) -> dict[str, Any]:
+    """A ping, or a press on a button: decides, edits the message, or says to the presser why not."""
+    interaction = parse(body)
+    if interaction.kind is Kind.PING:
+        return pong()
+    if interaction.press is None or not interaction.actor_id:
+        return whispered(WORDS[Refusal.NOT_HERE])
+    origin = origin_of(request, f"discord:{interaction.actor_id}", ActorType.USER)
+    with resources_of(request).database.ledger() as tx:
+        approvals.hurry(tx)
+        answer = _decide(tx, resources_of(request), interaction, interaction.press, origin)
+    log.info("approval_pressed", action_id=str(interaction.press.action_id), answered=answer["type"])
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    """What a press is about, and who pressed."""
+
+    found: StoredAction
+    user: User | None
+    standing: Standing
+
+
+def _decide(
+    tx: Transaction, resources: Resources, interaction: Interaction, press: Press, origin: Origin
+) -> dict[str, Any]:
+    pressed = _look(tx, interaction, press)
+    refusal = refusal_of(pressed.standing if pressed else None, ledger.read_time(tx))
+    if pressed is None or pressed.user is None or refusal is not None:
+        return _refuse(tx, pressed, press, refusal or Refusal.NOT_HERE, origin)
+    found = pressed.found
+    decider = Decider(pressed.user.email, origin)
+    try:
+        decided = approvals.decide(tx, found, press.choice, decider, partial(enqueue, resources, found.org_id, origin))
+    except Conflict:
+        # Somebody was quicker between the look and the update.
+        return _refuse(tx, _look(tx, interaction, press), press, Refusal.DECIDED, origin)
+    words = outcome_of(str(decided.state), decided.approver, decided.approval_reason)
+    return edited(ended_content(questions.of_action(tx, decided, press.number), words))
+
+
+def _look(tx: Transaction, interaction: Interaction, press: Press) -> Pressed | None:
+    found = actions.find(tx, press.action_id)
+    if found is None:
+        return None
+    places = {one.channel_id for one in approvals.notices(tx, found.action_id)} | {channels.find(tx, found.org_id)}
+    user = users.by_discord(tx, found.org_id, interaction.actor_id)
+    standing = Standing(
+        state=found.state,
+        expires_at=found.approval_expires_at,
+        is_its_place=interaction.channel_id in places,
+        role=user.role if user else None,
+    )
+    return Pressed(found, user, standing)
+
+
+def _refuse(tx: Transaction, pressed: Pressed | None, press: Press, refusal: Refusal, origin: Origin) -> dict[str, Any]:
+    """Write it down, and say so to the presser alone. Who presses from elsewhere learns nothing of the action."""
+    data: JsonObject = {"action_id": str(press.action_id), "choice": str(press.choice), "why": str(refusal)}
+    approvals.record_refusal(tx, pressed.found.org_id if pressed else SYSTEM_ORG, origin, data)
+    words = WORDS[refusal]
+    if pressed is not None and refusal is Refusal.DECIDED:
+        found = pressed.found
+        words += " " + plain(outcome_of(str(found.state), found.approver, found.approval_reason))
+    return whispered(words)

@@ -1,0 +1,190 @@
+"""The bot that asks for approvals: Discord's REST API behind the port `ApprovalChannel` (docs: discord.md)."""
+
+import json
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from threading import Lock
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx2
+from pydantic import SecretStr
+
+from domain.approvals.question import Question
+from domain.jobs.effects import CannotTell, Finding, Found, NotFound
+from domain.jobs.failures import Failure
+from observability.job_spans import call_span
+from providers.discord.failures import PROVIDER, BotAnswer, exhausted, failure_of, lost, route_full, unreadable
+from providers.discord.messages import body_of, ended_content, is_question, outcome_document
+from providers.limited_client import limited
+from providers.ports import Meter
+from providers.ports.approvals import Outcome
+from providers.time_limit import TimeLimit
+
+LONGEST_ANSWER = 2 * 1024 * 1024
+"""Bytes of an answer that are read; a page of a hundred messages of 2,000 characters has some 600 KB."""
+
+PAGE = 100
+MOST_PAGES = 10
+"""Pages in which a question is looked for: a thousand messages since the attempt."""
+
+EPOCH_MS = 1_420_070_400_000
+"""The first moment that Discord's ids know (docs: discord.md#ids)."""
+ID_SHIFT = 22
+
+CLOCKS_APART = timedelta(minutes=5)
+"""How far our clock may be ahead of Discord's: a question is looked for from so long before its attempt."""
+
+NONCE_KNOWN_FOR = timedelta(minutes=2)
+"""How long Discord surely knows a nonce; it says "a few minutes" (docs: discord.md#nonce)."""
+
+
+def utc_now() -> datetime:
+    """The wall clock, aware."""
+    return datetime.now(UTC)
+
+
+class DiscordBot:
+    """Implements `providers.ports.approvals.ApprovalChannel`; safe to share between threads, built after any fork."""
+
+    def __init__(
+        self,
+        token: SecretStr,
+        *,
+        api_url: str,
+        timeout_s: float,
+        meter: Meter,
+        clock: Callable[[], datetime] = utc_now,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`timeout_s` bounds each call in all; `meter` may raise `Throttled` to forbid it."""
+        self._token = token
+        self._api_url = api_url.rstrip("/")
+        self._meter = meter
+        self._clock = clock
+        self._monotonic = monotonic
+        self._full_until: dict[str, float] = {}
+        """By route: when its window has room again, by the monotonic clock."""
+        self._lock = Lock()
+        self._limit = TimeLimit()
+        self._limit_s = timeout_s
+        self._client = limited(httpx2.Client(timeout=timeout_s, follow_redirects=False), self._limit)
+
+    def __enter__(self) -> Self:
+        """Use the client as a context manager to close it."""
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        """Close the connections."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def post_question(self, channel_id: str, question: Question) -> str:
+        """Post the question; a repeat within minutes returns the message that there is, by its nonce."""
+        answer = self._call("POST", _messages(channel_id), body_of(question))
+        return _id_of(answer)
+
+    def find_question(self, channel_id: str, question: Question, *, since: datetime, now: datetime) -> Finding:
+        """Look through the channel's messages since the attempt; `CannotTell` where there are too many, or none at all.
+
+        A bot that may not read a channel's history is shown an empty one (docs: discord.md#history). While Discord
+        knows the nonce that does not matter: a repeat makes no second message.
+        """
+        after, seen = id_at(since - CLOCKS_APART), 0
+        for _ in range(MOST_PAGES):
+            page = self._page(channel_id, after)
+            for message in page:
+                if is_question(message, question):
+                    return Found({"message_id": str(message["id"]), "channel_id": channel_id})
+            seen += len(page)
+            if len(page) < PAGE:
+                known = now - since < NONCE_KNOWN_FOR
+                return NotFound() if seen or known else CannotTell("the channel shows no messages at all")
+            after = max(int(message["id"]) for message in page)
+        return CannotTell(f"the channel has more than {PAGE * MOST_PAGES} newer messages")
+
+    def show_outcome(self, channel_id: str, message_id: str, outcome: Outcome) -> None:
+        """Edit the message: the same words, how it ended, no buttons."""
+        document = outcome_document(ended_content(outcome.question, outcome.words))
+        self._call("PATCH", f"{_messages(channel_id)}/{quote(message_id, safe='')}", json.dumps(document).encode())
+
+    def _page(self, channel_id: str, after: int) -> list[dict[str, Any]]:
+        answer = self._call("GET", f"{_messages(channel_id)}?limit={PAGE}&after={after}")
+        page = answer.document
+        if not isinstance(page, list) or not all(_is_message(one) for one in page):
+            raise unreadable(answer.status)
+        return page
+
+    def _call(self, method: str, path: str, body: bytes | None = None) -> BotAnswer:
+        """Make one call; raises for every answer but a 2xx. Nothing is repeated or redirected."""
+        route = f"{method} {path.partition('?')[0]}"
+        self._need_room(route)
+        self._meter(f"discord.{method.lower()}", 1)
+        self._limit.begin(self._limit_s)
+        failure: Failure | None
+        try:
+            with call_span(PROVIDER, method, self._api_url) as traced:
+                answer = self._exchange(method, path, body)
+                traced.note({"http.response.status_code": answer.status})
+            self._note_room(route, answer)
+            failure = failure_of(answer, self._clock())
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            failure = lost(error)
+        # Outside the handler, so that no traceback shows the client's error with the request and its token.
+        if failure is not None:
+            raise failure
+        return answer
+
+    def _exchange(self, method: str, path: str, body: bytes | None) -> BotAnswer:
+        headers = {
+            "Authorization": f"Bot {self._token.get_secret_value()}",
+            "User-Agent": "DiscordBot (https://github.com/postroom, 1)",
+        }
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        with self._client.stream(method, self._api_url + path, content=body, headers=headers) as response:
+            read = bytearray()
+            for chunk in response.iter_bytes(65_536):
+                read += chunk
+                if len(read) >= LONGEST_ANSWER:
+                    break
+            return BotAnswer(response.status_code, dict(response.headers), bytes(read[:LONGEST_ANSWER]))
+
+    def _need_room(self, route: str) -> None:
+        with self._lock:
+            left = self._full_until.get(route, 0.0) - self._monotonic()
+        if left > 0:
+            raise route_full(timedelta(seconds=left))
+
+    def _note_room(self, route: str, answer: BotAnswer) -> None:
+        wait = exhausted(answer)
+        now = self._monotonic()
+        with self._lock:
+            for over in [one for one, until in self._full_until.items() if until <= now]:
+                del self._full_until[over]
+            if wait is not None:
+                self._full_until[route] = now + wait.total_seconds()
+
+
+def id_at(moment: datetime) -> int:
+    """The least id that Discord gives at that moment."""
+    return max(0, int(moment.timestamp() * 1000) - EPOCH_MS) << ID_SHIFT
+
+
+def _messages(channel_id: str) -> str:
+    return f"/channels/{quote(channel_id, safe='')}/messages"
+
+
+def _id_of(answer: BotAnswer) -> str:
+    found = answer.word("id")
+    if not isinstance(found, str) or not found.isdigit():
+        raise unreadable(answer.status)
+    return found
+
+
+def _is_message(one: object) -> bool:
+    return isinstance(one, dict) and isinstance(one.get("id"), str) and one["id"].isdigit()

@@ -1,0 +1,95 @@
+"""The people of an org: who may approve, and who they are on Discord."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from domain.approvals.approvers import UserRole, check_email, check_snowflake, check_zone
+from domain.jobs.failures import Conflict, Gone
+from domain.jobs.job import Origin
+from storage.operators import operator_actions
+from storage.postgres.database import Transaction
+from storage.postgres.execution import Row
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A person in an org."""
+
+    user_id: UUID
+    org_id: UUID
+    email: str
+    role: UserRole
+    discord_user_id: str | None
+    zone: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class UserChanges:
+    """What is to be set; None leaves it as it is, an empty Discord id takes it away."""
+
+    role: UserRole | None = None
+    discord_user_id: str | None = None
+    zone: str | None = None
+
+    def checked(self) -> dict[str, object]:
+        """As columns; raises `Invalid` with the field."""
+        if self.discord_user_id:
+            check_snowflake("discord_user_id", self.discord_user_id)
+        if self.zone is not None:
+            check_zone(self.zone)
+        role = None if self.role is None else str(self.role)
+        return {"role": role, "discord_user_id": self.discord_user_id, "zone": self.zone}
+
+
+def add(tx: Transaction, org_id: UUID, email: str, changes: UserChanges, *, by: Origin) -> User:
+    """Add a person; raises `Conflict` when the address or the Discord id is somebody's in the org already."""
+    rows = tx.run("add_user", org_id=org_id, email=check_email(email), **changes.checked())
+    if not rows:
+        raise Conflict("email: somebody of the org has the address or the Discord id already", code="user.exists")
+    operator_actions.record(tx, "user.added", {"user_id": str(rows[0].user_id)}, by=by, org_id=org_id)
+    return _user(rows[0])
+
+
+def change(tx: Transaction, org_id: UUID, email: str, changes: UserChanges, *, by: Origin) -> User:
+    """Set a person's role, Discord id or zone; raises `Gone`, and `Conflict` for a Discord id that is another's."""
+    found = _found(tx, org_id, email)
+    rows = tx.run("change_user", user_id=found.user_id, **changes.checked())
+    if not rows:
+        raise Conflict("discord_user_id: is another person's of the org", code="user.exists")
+    data = {"user_id": str(found.user_id), **{name: value for name, value in changes.checked().items() if value}}
+    operator_actions.record(tx, "user.changed", data, by=by, org_id=org_id)
+    return _user(rows[0])
+
+
+def remove(tx: Transaction, org_id: UUID, email: str, *, by: Origin) -> User:
+    """Remove a person; raises `Gone`, and `Conflict` for the owner of a mailbox."""
+    found = _found(tx, org_id, email)
+    if not tx.run("remove_user", user_id=found.user_id):
+        raise Conflict("email: the person owns a mailbox: give them the role member instead", code="user.owns_mailbox")
+    operator_actions.record(tx, "user.removed", {"user_id": str(found.user_id)}, by=by, org_id=org_id)
+    return found
+
+
+def listed(tx: Transaction, org_id: UUID, *, limit: int) -> Sequence[User]:
+    """The people of an org, by address."""
+    return [_user(row) for row in tx.run("list_users", org_id=org_id, email=None, discord_user_id=None, limit=limit)]
+
+
+def by_discord(tx: Transaction, org_id: UUID, discord_user_id: str) -> User | None:
+    """The person of the org who has that Discord id."""
+    rows = tx.run("list_users", org_id=org_id, email=None, discord_user_id=discord_user_id, limit=1)
+    return _user(rows[0]) if rows else None
+
+
+def _found(tx: Transaction, org_id: UUID, email: str) -> User:
+    rows = tx.run("list_users", org_id=org_id, email=check_email(email), discord_user_id=None, limit=1)
+    if not rows:
+        raise Gone(f"email: the org has nobody of the address {check_email(email)}")
+    return _user(rows[0])
+
+
+def _user(row: Row) -> User:
+    return User(**(row._asdict() | {"role": UserRole(row.role)}))

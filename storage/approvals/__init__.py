@@ -1,0 +1,1 @@
+"""Approvals: asked for, decided, reminded of, expired, and where an org is asked."""

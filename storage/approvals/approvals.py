@@ -1,0 +1,128 @@
+"""Actions that wait for a person: asked about, decided by one conditional update, reminded of, expired."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal, NamedTuple
+from uuid import UUID
+
+from domain.approvals.decision import Choice
+from domain.approvals.timing import REMIND_AFTER_SHARE
+from domain.jobs.failures import Conflict
+from domain.jobs.job import JsonObject, Origin
+from domain.mail.actions.status import ActionStatus
+from domain.payloads.approvals import NotifyPayload, ShowOutcomePayload
+from storage.actions import actions
+from storage.actions.actions import Enqueue, StoredAction
+from storage.operators import operator_actions
+from storage.postgres.database import Transaction
+
+
+class WaitingAction(NamedTuple):
+    """An action, and where it belongs."""
+
+    action_id: UUID
+    org_id: UUID
+    account_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A message that asked about an action: number 0 the first, 1 the reminder."""
+
+    number: int
+    channel_id: str
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """Who decides, as the action and the audit log name them, and in their words why."""
+
+    name: str
+    origin: Origin
+    reason: str | None = None
+
+
+def request(
+    tx: Transaction, account_id: UUID, action_ids: Sequence[UUID], enqueue: Enqueue, *, lasts: timedelta
+) -> tuple[UUID, ...]:
+    """Have people asked about actions that wait: each gets an end and a job that asks. Returns those that wait."""
+    waiting = tuple(row.id for row in tx.run("date_approvals", action_ids=list(action_ids), lasts=lasts))
+    if waiting:
+        enqueue(tx, *(NotifyPayload(account_id=account_id, action_id=one) for one in waiting))
+    return waiting
+
+
+def decide(tx: Transaction, found: StoredAction, choice: Choice, decider: Decider, enqueue: Enqueue) -> StoredAction:
+    """Write a person's decision, with its entry in the audit log and the jobs that follow from it, all in `tx`.
+
+    An approval releases the action: its job is enqueued here. Raises `Conflict` when the action waits no more, with how
+    it stands. The transaction is the ledger's, for the audit log.
+    """
+    to: Literal[ActionStatus.APPROVED, ActionStatus.DENIED] = (
+        ActionStatus.APPROVED if choice is Choice.APPROVE else ActionStatus.DENIED
+    )
+    here, action_id = found.account_id, found.action_id
+    if not actions.decide(tx, action_id, to, approver=decider.name, reason=decider.reason):
+        raise Conflict(f"action_id: {_standing(actions.get(tx, here, action_id))}", code="approval.closed")
+    data: JsonObject = {"action_id": str(action_id), "kind": str(found.kind), "reason": decider.reason}
+    operator_actions.record(tx, f"approval.{to}", data, by=decider.origin, org_id=found.org_id)
+    if choice is Choice.APPROVE:
+        actions.release(tx, here, [action_id], enqueue)
+    enqueue(tx, ShowOutcomePayload(account_id=here, action_id=action_id))
+    return actions.get(tx, here, action_id)
+
+
+def record_refusal(tx: Transaction, org_id: UUID, by: Origin, data: JsonObject) -> None:
+    """Write that somebody's choice did not count, and why."""
+    operator_actions.record(tx, "approval.refused", data, by=by, org_id=org_id)
+
+
+def expire(tx: Transaction, *, limit: int) -> tuple[WaitingAction, ...]:
+    """End actions that nobody decided about in time, at most so many; of all orgs, as the ledger role only."""
+    return tuple(WaitingAction(*row) for row in tx.run("expire_approvals", limit=limit))
+
+
+def due_reminders(tx: Transaction, *, limit: int) -> tuple[WaitingAction, ...]:
+    """Actions whose one reminder is due, marked as reminded of; as `expire`."""
+    return tuple(WaitingAction(*row) for row in tx.run("mark_reminders", limit=limit, share=REMIND_AFTER_SHARE))
+
+
+def date_forgotten(tx: Transaction, *, lasts: timedelta, limit: int) -> tuple[WaitingAction, ...]:
+    """Give actions an end that wait without one, such as those of an older release; as `expire`."""
+    return tuple(WaitingAction(*row) for row in tx.run("date_forgotten_approvals", lasts=lasts, limit=limit))
+
+
+def still_waits(tx: Transaction, action_id: UUID) -> bool:
+    """Whether the action waits, held until the end of `tx`: a decision has come before, or comes after."""
+    rows = tx.run("hold_action_state", action_id=action_id)
+    return bool(rows) and rows[0].state == ActionStatus.APPROVED_PENDING
+
+
+def record_notice(tx: Transaction, action_id: UUID, notice: Notice) -> None:
+    """Keep which message asked about the action."""
+    tx.run(
+        "record_notice",
+        action_id=action_id,
+        number=notice.number,
+        channel_id=notice.channel_id,
+        message_id=notice.message_id,
+    )
+
+
+def notices(tx: Transaction, action_id: UUID) -> tuple[Notice, ...]:
+    """The messages that asked about the action."""
+    return tuple(Notice(*row) for row in tx.run("list_notices", action_id=action_id))
+
+
+def _standing(found: StoredAction) -> str:
+    if found.state is ActionStatus.APPROVED_PENDING:
+        return "the time to decide about it is over"
+    by = f", by {found.approver}" if found.approver else ""
+    return f"it does not wait for a decision: it is {found.state}{by}"
+
+
+def hurry(tx: Transaction) -> None:
+    """Let no statement of `tx` wait for more than a second: whoever asks has three."""
+    tx.raw("set local statement_timeout = '1s'")

@@ -1,0 +1,44 @@
+"""The Discord channel in which an org's people are asked."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from domain.approvals.approvers import check_snowflake
+from domain.jobs.failures import Conflict, Gone
+from domain.jobs.job import Origin
+from storage.operators import operator_actions
+from storage.postgres.database import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalChannel:
+    """Where an org is asked, and since when."""
+
+    org_id: UUID
+    channel_id: str
+    set_at: datetime
+
+
+def find(tx: Transaction, org_id: UUID) -> str | None:
+    """The channel's id; None when the org is not asked on Discord."""
+    rows = tx.run("find_approval_channel", org_id=org_id)
+    return str(rows[0].channel_id) if rows else None
+
+
+def choose(tx: Transaction, org_id: UUID, channel_id: str, *, by: Origin) -> ApprovalChannel:
+    """Ask the org there from now on; raises `Invalid` for what is no id, `Conflict` for another org's channel."""
+    rows = tx.run("set_approval_channel", org_id=org_id, channel_id=check_snowflake("channel", channel_id))
+    if not rows:
+        raise Conflict(f"channel: {channel_id} is where another org is asked, whose mail would be shown to both")
+    operator_actions.record(tx, "approval.channel_set", {"channel_id": channel_id}, by=by, org_id=org_id)
+    return ApprovalChannel(**rows[0]._asdict())
+
+
+def remove(tx: Transaction, org_id: UUID, *, by: Origin) -> ApprovalChannel:
+    """Ask the org there no more; raises `Gone` when it is asked nowhere."""
+    rows = tx.run("remove_approval_channel", org_id=org_id)
+    if not rows:
+        raise Gone("the org has no channel for approvals")
+    operator_actions.record(tx, "approval.channel_removed", {}, by=by, org_id=org_id)
+    return ApprovalChannel(**rows[0]._asdict())

@@ -1,0 +1,39 @@
+-- Approvals (docs/explanation/approvals.md): who decides, where they are asked, and which messages have asked them.
+
+alter table users drop constraint users_role_check;
+alter table users add constraint users_role_check check (role in ('owner', 'admin', 'approver', 'member'));
+alter table users add column discord_user_id text check (discord_user_id ~ '^[1-9][0-9]{0,19}$');
+alter table users add column zone text not null default 'UTC' check (length(zone) between 1 and 100);
+-- One person of an org stands behind a Discord id; a person may belong to several orgs.
+create unique index users_discord on users (org_id, discord_user_id) where discord_user_id is not null;
+grant delete on users to postroom_ledger;
+
+-- The Discord channel in which an org is asked. A channel belongs to one org, so that no org's mail is shown to another.
+create table approval_channels (
+  org_id uuid primary key references orgs (id),
+  channel_id text not null unique check (channel_id ~ '^[1-9][0-9]{0,19}$'),
+  set_at timestamptz not null default now()
+);
+call postroom.fence_table('approval_channels');
+grant select, insert, update, delete on approval_channels to postroom_ledger;
+grant select on approval_channels to postroom_tenant;
+
+-- A message that asks about an action: number 0 is the first, 1 the reminder.
+create table approval_notices (
+  action_id uuid not null,
+  number smallint not null check (number in (0, 1)),
+  org_id uuid not null,
+  account_id uuid not null,
+  channel_id text not null check (length(channel_id) between 1 and 20),
+  message_id text not null check (length(message_id) between 1 and 20),
+  posted_at timestamptz not null default now(),
+  primary key (action_id, number),
+  foreign key (org_id, account_id, action_id) references actions (org_id, account_id, id)
+);
+call postroom.fence_table('approval_notices');
+grant select, insert, update, delete on approval_notices to postroom_ledger;
+grant select, insert, update on approval_notices to postroom_tenant;
+
+alter table actions add column approval_reminded_at timestamptz;
+-- What the housekeeping looks at: actions that wait, those first whose time is over first.
+create index actions_approval_due on actions (approval_expires_at) where state = 'approved_pending';

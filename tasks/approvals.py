@@ -1,0 +1,182 @@
+"""The approvals family: ask people about an action, remind them once, end what nobody decided, show how it ended.
+
+What is asked in the app, beside Discord, joins in `notify`: the question is made once, in words of the domain's.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from domain.approvals.question import Question, outcome_of
+from domain.jobs.effects import CannotTell, Finding, Strategy
+from domain.jobs.failures import Gone
+from domain.jobs.job import Done, JsonObject, NewJob, Outcome
+from domain.jobs.queues import Queue
+from domain.jobs.retry import NOTIFICATIONS
+from domain.mail.actions.status import ActionStatus
+from domain.payloads.approvals import ExpirePayload, NotifyPayload, ShowOutcomePayload
+from domain.payloads.payload import Payload
+from engine.catalogue import job
+from engine.context import JobContext
+from engine.enqueue import enqueue_jobs
+from providers.on_demand import on_demand
+from providers.ports import approvals as approval_ports
+from providers.ports.approvals import ApprovalChannel
+from storage.actions import actions
+from storage.approvals import approvals, channels, questions
+from storage.approvals.approvals import Notice, WaitingAction
+from storage.postgres.database import Transaction
+
+PROVIDER = "discord"
+
+BATCH = 500
+"""Actions per transaction of the housekeeping."""
+MOST_BATCHES = 20
+"""Of one run and each part; the next tick goes on."""
+
+
+def find_question(ctx: JobContext, payload: NotifyPayload, _key: str) -> Finding:
+    """Whether the question of a job that has ended was posted, in the channel in which the org is asked now."""
+    with ctx.tx() as tx:
+        stored = actions.get(tx, payload.account_id, payload.action_id)
+        channel_id = channels.find(tx, ctx.org_id)
+        question = questions.of_action(tx, stored, int(payload.reminder))
+    if channel_id is None:
+        return CannotTell("the org has no channel any more")
+    return _channel(ctx).find_question(channel_id, question, since=stored.created_at, now=ctx.now())
+
+
+@job(
+    queue=Queue.NOTIFICATIONS,
+    retry=NOTIFICATIONS,
+    deadline=timedelta(minutes=3),
+    providers=(PROVIDER,),
+    finds={"approval": find_question},
+)
+def notify(ctx: JobContext, payload: NotifyPayload) -> Outcome:
+    """Ask on Discord whether an action may go ahead; without a bot or a channel, nothing is posted."""
+    number = int(payload.reminder)
+    with ctx.tx() as tx:
+        stored = actions.get(tx, payload.account_id, payload.action_id)
+        channel_id = channels.find(tx, ctx.org_id)
+        question = questions.of_action(tx, stored, number)
+    if stored.state is not ActionStatus.APPROVED_PENDING:
+        return Done({"sent": False, "why": f"the action is {stored.state}"})
+    if channel_id is None or not ctx.settings.discord_bot_token.get_secret_value():
+        return Done({"sent": False, "why": "the org has no channel for approvals, or the installation no bot"})
+    posted = _post(ctx, channel_id, question)
+    notice = Notice(number, str(posted["channel_id"]), str(posted["message_id"]))
+
+    def write(tx: Transaction) -> None:
+        approvals.record_notice(tx, stored.action_id, notice)
+        # A decision that came before did not know the message, and could not show itself there.
+        if not approvals.still_waits(tx, stored.action_id):
+            ctx.enqueue(tx, ShowOutcomePayload(account_id=payload.account_id, action_id=stored.action_id))
+
+    return Done({"sent": True, "message_id": notice.message_id}, writes=write)
+
+
+def _post(ctx: JobContext, channel_id: str, question: Question) -> JsonObject:
+    """Post once: by the nonce within its minutes, by the channel's messages afterwards."""
+    began = ctx.step("began", lambda: {"at": ctx.now().isoformat(), "channel_id": channel_id})
+    # An earlier attempt's channel: the org may have another since, and the question would be asked in both.
+    where, since = str(began["channel_id"]), datetime.fromisoformat(str(began["at"]))
+    channel = _channel(ctx)
+    return ctx.effect(
+        f"approval:{question.action_id}:{question.number}",
+        lambda: {"message_id": channel.post_question(where, question), "channel_id": where},
+        find=lambda: channel.find_question(where, question, since=since, now=ctx.now()),
+        strategy=Strategy.FIND,
+    )
+
+
+@job(queue=Queue.NOTIFICATIONS, retry=NOTIFICATIONS, deadline=timedelta(minutes=3), providers=(PROVIDER,))
+def show_outcome(ctx: JobContext, payload: ShowOutcomePayload) -> Outcome:
+    """Show on the question's messages how it ended, without buttons; a message that was deleted needs nothing."""
+    with ctx.tx() as tx:
+        stored = actions.get(tx, payload.account_id, payload.action_id)
+        posted = approvals.notices(tx, payload.action_id)
+        asked = [(notice, questions.of_action(tx, stored, notice.number)) for notice in posted]
+    if stored.state is ActionStatus.APPROVED_PENDING:
+        return Done({"shown": 0, "why": "nobody has decided"})
+    if not ctx.settings.discord_bot_token.get_secret_value():
+        return Done({"shown": 0, "why": "the installation has no bot"})
+    words = outcome_of(str(stored.state), stored.approver, stored.approval_reason)
+    return Done({"shown": sum(_show(ctx, notice, question, words) for notice, question in asked)})
+
+
+def _show(ctx: JobContext, notice: Notice, question: Question, words: str) -> bool:
+    """Whether the message could be edited. Twice is the same as once."""
+
+    def edit() -> JsonObject:
+        _channel(ctx).show_outcome(notice.channel_id, notice.message_id, approval_ports.Outcome(question, words))
+        return {}
+
+    try:
+        ctx.effect(f"approval-outcome:{question.action_id}:{notice.number}", edit, strategy=Strategy.IDEMPOTENT)
+    except Gone:
+        return False
+    return True
+
+
+@job(queue=Queue.MAINTENANCE)
+def expire(ctx: JobContext, _payload: ExpirePayload) -> Outcome:
+    """End actions that nobody decided about, remind of those whose time runs out, and date those without an end."""
+    lasts = timedelta(seconds=ctx.settings.approval_expires_after_s)
+    parts = (
+        Part("expired", partial(approvals.expire, limit=BATCH), _shown),
+        Part("reminded", partial(approvals.due_reminders, limit=BATCH), partial(_asked, reminder=True)),
+        Part("dated", partial(approvals.date_forgotten, lasts=lasts, limit=BATCH), partial(_asked, reminder=False)),
+    )
+    return Done({part.name: _carry_out(ctx, part) for part in parts})
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A bounded, set-based part of the housekeeping, and the job that follows for each action."""
+
+    name: str
+    move: Callable[[Transaction], Sequence[WaitingAction]]
+    follow: Callable[[WaitingAction], Payload]
+
+
+def _carry_out(ctx: JobContext, part: Part) -> int:
+    moved = 0
+    for _ in range(MOST_BATCHES):
+        with ctx.fleet() as tx:
+            found = part.move(tx)
+            enqueue_jobs(tx, [_job(ctx, one, part.follow(one)) for one in found])
+        moved += len(found)
+        if len(found) < BATCH:
+            break
+        ctx.check()
+    return moved
+
+
+def _job(ctx: JobContext, one: WaitingAction, payload: Payload) -> NewJob:
+    return payload.job(org_id=one.org_id, origin=ctx.job.origin)
+
+
+def _shown(one: WaitingAction) -> Payload:
+    return ShowOutcomePayload(account_id=one.account_id, action_id=one.action_id)
+
+
+def _asked(one: WaitingAction, *, reminder: bool) -> Payload:
+    return NotifyPayload(account_id=one.account_id, action_id=one.action_id, reminder=reminder)
+
+
+def _channel(ctx: JobContext) -> ApprovalChannel:
+    return ctx.shared(PROVIDER, partial(_make_channel, ctx))
+
+
+def _make_channel(ctx: JobContext) -> ApprovalChannel:
+    settings = ctx.settings
+    made: ApprovalChannel = on_demand("providers.discord.bot:DiscordBot")(
+        settings.discord_bot_token,
+        api_url=settings.discord_api_url,
+        timeout_s=settings.discord_timeout_s,
+        meter=ctx.meter(PROVIDER),
+        clock=ctx.clock,
+    )
+    return made

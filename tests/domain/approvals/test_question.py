@@ -1,0 +1,78 @@
+"""A question is bounded and on one line, whatever a sender has written."""
+
+import unicodedata
+from datetime import UTC, datetime
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.approvals.question import LONGEST_VALUE, AskedAction, one_line, outcome_of, question_of
+from domain.mail.actions.kinds import ActionKind
+
+NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
+KEY = "sk-ant-" + "a1B2c3D4" * 4
+
+
+def asked(**changes: object) -> AskedAction:
+    given_ = {
+        "action_id": UUID(int=5),
+        "kind": ActionKind.FORWARD,
+        "parameters": {"to": ["a@example.org"]},
+        "reasons": ["forward is dangerous"],
+        "expires_at": NOON,
+        "mailbox": "me@example.com",
+        "sender": "Ada <ada@example.org>",
+        "subject": "Lunch?",
+    }
+    return AskedAction(**(given_ | changes))  # type: ignore[arg-type]  # fields by name
+
+
+@given(
+    subject=st.text(max_size=5000),
+    sender=st.text(max_size=500),
+    parameters=st.dictionaries(
+        st.text(min_size=1, max_size=300), st.text(max_size=5000) | st.lists(st.text()), max_size=9
+    ),
+)
+def test_any_mail_makes_a_bounded_question_of_visible_lines(
+    subject: str, sender: str, parameters: dict[str, object]
+) -> None:
+    made = question_of(asked(subject=subject, sender=sender, parameters=parameters), number=0)
+    assert len(made.facts) <= 8
+    for fact in made.facts:
+        assert len(fact.value) <= LONGEST_VALUE
+        assert len(fact.name) <= 80
+        assert not any(unicodedata.category(letter) in {"Cc", "Cf", "Zl", "Zp"} for letter in fact.value + fact.name)
+
+
+def test_text_that_turns_or_hides_is_taken_out() -> None:
+    assert one_line("pay\u202e fdp.exe\u200b\nnow\u2028!") == "pay fdp.exe now !"
+
+
+def test_what_looks_like_a_secret_is_not_shown() -> None:
+    made = question_of(asked(subject=f"key {KEY}"), number=0)
+    assert KEY not in str(made)
+    assert "[redacted]" in str(made)
+
+
+def test_of_many_recipients_some_are_named_and_all_are_counted() -> None:
+    made = question_of(asked(parameters={"to": [f"a{n}@example.org" for n in range(20)]}), number=0)
+    (to,) = [one for one in made.facts if one.name.startswith("To")]
+    assert to.name == "To (20)"
+    assert to.value.count("@") == 4
+
+
+def test_of_a_long_text_the_beginning_is_shown_and_its_length_said() -> None:
+    made = question_of(asked(parameters={"text": "word " * 400}), number=0)
+    assert any(one.name == "Text (2000 characters)" and one.value.endswith("…") for one in made.facts)
+
+
+def test_the_reminder_says_that_it_is_one() -> None:
+    assert question_of(asked(), number=1).title == "Reminder: forward still waits for approval"
+
+
+def test_the_end_names_who_and_why_and_an_action_that_moved_on_was_approved() -> None:
+    assert outcome_of("denied", "anna@example.org", "not\nnow") == "Denied by anna@example.org: not now"
+    assert outcome_of("done", "anna@example.org", None) == "Approved by anna@example.org"
+    assert outcome_of("expired", None, None) == "Expired: nobody decided in time. It is not executed."

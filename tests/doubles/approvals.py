@@ -1,0 +1,65 @@
+"""What tests of approvals need: an org that is asked in a channel, an approver, an action that waits."""
+
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from domain.approvals.approvers import UserRole
+from domain.approvals.decision import Choice
+from domain.jobs.job import ActorType, Origin
+from domain.mail.actions.action import Action
+from domain.mail.actions.requested_action import Forward
+from domain.mail.actions.status import ActionStatus
+from engine.enqueue import enqueue
+from sandbox.emulator.client import EmulatorControl
+from storage.access import users
+from storage.access.users import UserChanges
+from storage.actions import actions
+from storage.actions.actions import StoredAction
+from storage.approvals import approvals, channels
+from storage.approvals.approvals import Decider
+from tests.doubles.mail_actions import ask, stored_letter
+from tests.doubles.mail_environment import MailEnvironment
+
+CHANNEL = "111"
+APPROVER = "42"
+FORWARD = Forward(to=("bob@example.org",), note="Could you?")
+
+
+def ask_in_channel(env: MailEnvironment, channel_id: str = CHANNEL) -> None:
+    """Let the environment's org be asked in a channel, and let one person of it approve."""
+    here = env.account.org_id
+    with env.process.database.ledger() as tx:
+        channels.choose(tx, here, channel_id, by=Origin())
+        if users.by_discord(tx, here, APPROVER) is None:
+            changes = UserChanges(UserRole.APPROVER, APPROVER)
+            users.add(tx, here, "approver@postroom.example", changes, by=Origin())
+
+
+def waiting(env: MailEnvironment, action: Action = FORWARD, *, subject: str = "News") -> UUID:
+    """An action on a stored letter that waits for a person, with the job that asks."""
+    made = ask(env, stored_letter(env, subject), action, ActionStatus.APPROVED_PENDING)
+    org_id, here = env.account.org_id, env.account.account_id
+    with env.process.database.tenant(org_id) as tx:
+        approvals.request(tx, here, [made], partial(enqueue, org_id=org_id), lasts=timedelta(days=3))
+    return made
+
+
+def decide(env: MailEnvironment, action_id: UUID, choice: Choice, reason: str | None = None) -> StoredAction:
+    """Decide as an operator at the command line."""
+    decider = Decider("operator:anna", Origin(ActorType.USER, "operator:anna"), reason)
+    with env.process.database.ledger() as tx:
+        found = actions.get(tx, env.account.account_id, action_id)
+        return approvals.decide(tx, found, choice, decider, partial(enqueue, org_id=env.account.org_id))
+
+
+def messages(bot: EmulatorControl, channel_id: str = CHANNEL) -> list[dict[str, Any]]:
+    """The messages of a channel, the oldest first."""
+    found: list[dict[str, Any]] = bot.get("/_control/channels")["channels"].get(channel_id, [])
+    return found
+
+
+def buttons(message: dict[str, Any]) -> dict[str, str]:
+    """The `custom_id` of each button, by its label."""
+    return {one["label"]: one["custom_id"] for row in message["components"] for one in row["components"]}

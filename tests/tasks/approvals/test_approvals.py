@@ -1,0 +1,167 @@
+"""The approvals family: asked once, found again after a lost answer, ended in time, and shown how it ended."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from psycopg import Connection
+from pydantic import SecretStr
+
+from domain.approvals.decision import Choice
+from domain.jobs.job import SYSTEM_ORG
+from domain.mail.actions.status import ActionStatus
+from sandbox.anthropic.anthropic import anthropic_emulator
+from sandbox.discord.discord import discord_emulator
+from sandbox.emulator.client import EmulatorControl
+from sandbox.emulator.fault_order import FaultOrder
+from sandbox.google.gmail import gmail_emulator
+from settings import Settings
+from tests.doubles.approvals import CHANNEL, ask_in_channel, buttons, decide, messages, waiting
+from tests.doubles.factories import pass_time
+from tests.doubles.mail_actions import look
+from tests.doubles.mail_environment import Addresses, MailEnvironment, environment_at
+
+ASKED = "approvals.notify"
+
+
+@pytest.fixture
+def bot() -> Iterator[EmulatorControl]:
+    with discord_emulator() as emulator:
+        yield EmulatorControl(emulator.url)
+
+
+@pytest.fixture
+def env(settings: Settings, database: Connection, bot: EmulatorControl) -> Iterator[MailEnvironment]:
+    with gmail_emulator() as gmail, anthropic_emulator() as anthropic:
+        addresses = replace(Addresses(gmail.url, anthropic.url), bot=bot.url)
+        with environment_at(addresses, addresses.settings(settings), database) as made:
+            ask_in_channel(made)
+            yield made
+
+
+def tick(env: MailEnvironment) -> dict[str, int]:
+    """Let the housekeeping run, and what follows from it; returns what it moved."""
+    with env.process.database.ledger() as tx:
+        made = tx.raw("select postroom.enqueue('approvals.expire', %(org)s, '{}'::jsonb) as id", {"org": SYSTEM_ORG})
+    env.drain(only="approvals.%")
+    found: dict[str, int] = env.job(made[0].id)["output"]
+    return found
+
+
+def test_people_are_asked_with_two_buttons_and_until_when(env: MailEnvironment, bot: EmulatorControl) -> None:
+    made = waiting(env, subject="Lunch?")
+    assert env.drain(only=ASKED) == [(ASKED, "succeeded")]
+    ((message),) = messages(bot)
+    assert set(buttons(message)) == {"Approve", "Deny"}
+    assert all(str(made) in one for one in buttons(message).values())
+    for words in ("Forward waits", "`Lunch?`", "`bob@example.org`", "`owner@postroom.example`", "Until <t:"):
+        assert words in message["content"]
+
+
+def test_without_a_bot_or_a_channel_nothing_is_posted(env: MailEnvironment, bot: EmulatorControl) -> None:
+    env.database.execute("delete from approval_channels")
+    waiting(env)
+    assert env.drain(only=ASKED) == [(ASKED, "succeeded")]
+    assert messages(bot) == []
+
+
+def test_what_is_decided_already_is_not_asked(env: MailEnvironment, bot: EmulatorControl) -> None:
+    made = waiting(env)
+    decide(env, made, Choice.DENY)
+    env.drain(only="approvals.%")
+    assert messages(bot) == []
+
+
+@pytest.mark.parametrize("later", [timedelta(0), timedelta(minutes=10)])
+def test_a_lost_answer_makes_no_second_message(env: MailEnvironment, bot: EmulatorControl, later: timedelta) -> None:
+    made = waiting(env)
+    bot.order(FaultOrder(operation="channel.post", drop="after"))
+    job_id = env.database.execute("select id from jobs where job_type = %s", (ASKED,)).fetchone()
+    assert job_id is not None
+    env.run(job_id[0])
+    bot.post("/_control/clock", {"advance_s": later.total_seconds()})
+    pass_time(env.database, later)
+    assert env.drain(only=ASKED)[-1] == (ASKED, "succeeded")
+    ((message),) = messages(bot)
+    row = env.database.execute("select channel_id, message_id from approval_notices where action_id = %s", (made,))
+    assert row.fetchone() == (CHANNEL, message["id"])
+
+
+def test_a_call_that_was_never_made_is_made_again(env: MailEnvironment, bot: EmulatorControl) -> None:
+    waiting(env)
+    bot.order(FaultOrder(operation="channel.post", drop="before"))
+    bot.post("/_control/write", {"channel": CHANNEL, "content": "hello"})
+    assert env.drain(only=ASKED)[-1] == (ASKED, "succeeded")
+    assert len(messages(bot)) == 2
+
+
+def test_where_nobody_can_tell_the_job_says_so_and_the_action_still_waits(
+    env: MailEnvironment, bot: EmulatorControl
+) -> None:
+    made = waiting(env)
+    bot.post("/_control/close", {"without_history": [CHANNEL]})
+    bot.order(FaultOrder(operation="channel.post", drop="after"))
+    row = env.database.execute("select id from jobs where job_type = %s", (ASKED,)).fetchone()
+    assert row is not None
+    env.run(row[0])
+    pass_time(env.database, timedelta(minutes=10))
+    began = (datetime.now(UTC) - timedelta(minutes=10)).isoformat()
+    env.database.execute("update job_steps set result = result || jsonb_build_object('at', %s::text)", (began,))
+    env.drain(only=ASKED)
+    assert env.job(row[0])["state"] in {"failed", "dead"}
+    assert len(messages(bot)) == 1
+    assert look(env, made).state is ActionStatus.APPROVED_PENDING
+
+
+def test_an_approval_executes_and_the_message_says_so(env: MailEnvironment, bot: EmulatorControl) -> None:
+    made = waiting(env)
+    env.drain(only=ASKED)
+    decide(env, made, Choice.APPROVE, "of course")
+    env.drain()
+    ((message),) = messages(bot)
+    assert message["components"] == []
+    assert "Approved by operator:anna: of course" in message["content"]
+    assert look(env, made).state is ActionStatus.DONE
+
+
+def test_a_denial_executes_nothing(env: MailEnvironment, bot: EmulatorControl) -> None:
+    made = waiting(env)
+    env.drain(only=ASKED)
+    decide(env, made, Choice.DENY)
+    env.drain()
+    assert look(env, made).state is ActionStatus.DENIED
+    assert "Denied by operator:anna" in messages(bot)[0]["content"]
+    assert env.count("select count(*) from jobs where job_type in ('actions.execute', 'outbound.send')") == 0
+
+
+def test_a_message_that_was_deleted_needs_no_outcome(env: MailEnvironment, bot: EmulatorControl) -> None:
+    made = waiting(env)
+    env.drain(only=ASKED)
+    bot.post("/_control/reset", {})
+    decide(env, made, Choice.DENY)
+    assert env.drain(only="approvals.%")[-1] == ("approvals.show_outcome", "succeeded")
+
+
+def test_there_is_one_reminder_and_then_an_end(env: MailEnvironment, bot: EmulatorControl) -> None:
+    made = waiting(env)
+    env.drain(only=ASKED)
+    assert tick(env) == {"expired": 0, "reminded": 0, "dated": 0}
+    back = "update actions set created_at = created_at - %s, approval_expires_at = approval_expires_at - %s"
+    env.database.execute(back, (timedelta(days=2, hours=1),) * 2)
+    assert tick(env)["reminded"] == 1
+    assert tick(env)["reminded"] == 0
+    assert [one["content"].startswith("**Reminder") for one in messages(bot)] == [False, True]
+    env.database.execute(back, (timedelta(days=1),) * 2)
+    assert tick(env)["expired"] == 1
+    assert look(env, made).state is ActionStatus.EXPIRED
+    assert all(one["components"] == [] and "Expired" in one["content"] for one in messages(bot))
+    env.drain()
+    assert env.count("select count(*) from jobs where job_type = 'actions.execute'") == 0
+
+
+def test_the_token_is_in_no_payload_and_no_output(env: MailEnvironment) -> None:
+    waiting(env)
+    env.drain(only=ASKED)
+    assert isinstance(env.process.settings.discord_bot_token, SecretStr)
+    assert env.count("select count(*) from jobs where to_jsonb(jobs)::text like '%%bot-token%%'") == 0
