@@ -241,7 +241,10 @@ def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
         message = MessageHandle(ctx, mailbox, undoing.account, original.message_id)
         now = message.labels()
         plan = plan_undo(hint, now)
-        change = Change(MOVES.get(plan.move) if plan.move else None, undoing.live(plan.labels))
+        wish = plan.labels
+        if undoing.brings_back and hint.snooze_label_id:
+            wish = LabelWish(wish.add | {INBOX}, wish.remove | {hint.snooze_label_id})
+        change = Change(MOVES.get(plan.move) if plan.move else None, undoing.live(wish))
         changed = message.carry_out(change, now, key=f"undo:{undoing.undo_id}")
     output: JsonObject = {"undone": str(hint.action), "undo_action_id": str(undoing.undo_id)}
 
@@ -265,6 +268,8 @@ class Undoing:
     hint: UndoHint
     undo_id: UUID
     renamed: dict[str, str | None]
+    brings_back: bool
+    """Whether the message is due by an earlier snooze, whose job has left it to this one."""
 
     def live(self, wish: LabelWish) -> LabelWish:
         """The wish with the ids that the labels have now; a deleted label need not be taken off."""
@@ -287,8 +292,11 @@ def _begin_undo(ctx: JobContext, payload: UndoPayload) -> Undoing:
         if not begun.created and not actions.begin(tx, begun.undo_id, ctx.job.job_id):
             other = actions.get(tx, here, begun.undo_id)
             raise Conflict(f"action {other.action_id} undoes it, and is {other.state}", code="action.not_undoable")
-        named = (*hint.inverse_parameters.add_labels, *hint.inverse_parameters.remove_labels)
-        return Undoing(account, original, hint, begun.undo_id, labels.translate(tx, here, named))
+        named = {*hint.inverse_parameters.add_labels, *hint.inverse_parameters.remove_labels}
+        named |= {hint.snooze_label_id} if hint.snooze_label_id else set()
+        renamed = labels.translate(tx, here, sorted(named))
+        others = actions.of_message(tx, here, original.message_id)
+        return Undoing(account, original, hint, begun.undo_id, renamed, snoozing.is_overdue(hint, others, ctx.now()))
 
 
 @job(
@@ -303,6 +311,7 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
     with ctx.tx() as tx:
         account = accounts.get(tx, here)
         snoozed = actions.get(tx, here, payload.action_id)
+        snoozing.check_wake(payload, snoozed)
         others = actions.of_message(tx, here, payload.message_id)
         label_id = payload.snooze_label_id or snoozing.known_label(tx, account)
         renamed = labels.translate(tx, here, [label_id] if label_id else [])

@@ -6,10 +6,11 @@ from uuid import UUID
 from domain.jobs.failures import Forbidden, Gone, Invalid
 from domain.jobs.job import Cancel, Outcome, Snooze
 from domain.mail.actions.kinds import SENDING, ActionKind
+from domain.mail.actions.requested_action import AutoReply, Forward
 from domain.mail.actions.status import ActionStatus
 from domain.mail.outgoing.automatic_answers import why_not
 from domain.mail.outgoing.composing import subject_of
-from domain.payloads.mail_fields import mailbox_parts
+from domain.mail.outgoing.send_orders import ActionContext, check_people, check_words, send_order
 from domain.payloads.outbound import SendPayload
 from engine.context import JobContext
 from storage.accounts import accounts
@@ -83,9 +84,10 @@ def _checked(tx: Transaction, order: SendPayload) -> Case:
     if order.message_type not in {"new", _TYPES[action.kind]}:
         raise Invalid("payload.message_type", f"does not fit the action, which is a {action.kind}")
     original = None if order.original_message_id is None else _original(tx, order, action)
-    _check_recipients(order, action)
     mail = outgoing_mails.get(tx, account.account_id, order.action_id)
     automatic = mail.automatic if mail else _is_automatic(action)
+    if mail is None or mail.sent_message_id is None:
+        _check_order(tx, order, account, action, automatic=automatic)
     return Case(order, account, action, original, mail, automatic)
 
 
@@ -102,16 +104,23 @@ def _original(tx: Transaction, order: SendPayload, action: StoredAction) -> Mess
     return original
 
 
-def _check_recipients(order: SendPayload, action: StoredAction) -> None:
-    """Refuse a forward to others than the action names: what was approved is what is sent."""
-    if action.kind is not ActionKind.FORWARD:
-        return
-    stored = action.action.model_dump(include={"to", "cc"})
-    allowed = {one.casefold() for field in stored.values() for one in field}
-    for field in ("to", "cc", "bcc"):
-        for place, one in enumerate(getattr(order, field)):
-            if mailbox_parts(one)[1].casefold() not in allowed:
-                raise Invalid(f"payload.{field}.{place}", "is nobody to whom the action forwards")
+def _check_order(
+    tx: Transaction, order: SendPayload, account: Account, action: StoredAction, *, automatic: bool
+) -> None:
+    """Refuse other people or other words than the action's: what was approved is what is sent."""
+    wanted = action.action
+    if not isinstance(wanted, Forward | AutoReply):
+        raise TypeError(f"nothing is sent for {action.kind}")
+    try:
+        about = messages.get(tx, account.account_id, action.message_id)
+    except Gone:
+        raise Invalid("payload.action_id", "is about a message that was deleted") from None
+    place = ActionContext(account.account_id, action.action_id, about.message_id, about.thread_id, about.parsed)
+    asked = send_order(wanted, place, account.addresses)
+    check_words(order, asked, about.parsed)
+    # Whom an answer reaches that nobody approved, `why_not` says.
+    if isinstance(wanted, Forward) or not automatic:
+        check_people(order, asked)
 
 
 def _is_automatic(action: StoredAction) -> bool:

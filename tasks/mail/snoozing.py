@@ -13,7 +13,8 @@ from domain.mail.actions.snooze import Snooze
 from domain.mail.actions.status import ActionStatus
 from domain.mail.actions.undo_hint import UndoHint
 from domain.mail.correspondence import LabelRole, label_key, label_name
-from domain.mail.mailbox import MailboxLabel
+from domain.mail.mailbox import INBOX, MailboxLabel
+from domain.payloads.actions import UnsnoozePayload
 from engine.context import JobContext
 from providers.ports import Mailbox
 from storage.accounts import labels
@@ -60,6 +61,17 @@ def label(ctx: JobContext, mailbox: Mailbox, account: Account) -> MailboxLabel:
     return _create(ctx, mailbox, account, name)
 
 
+def check_wake(payload: UnsnoozePayload, snoozed: StoredAction) -> None:
+    """Raise `Invalid` for an order to wake another message than was snoozed, or to take another label off."""
+    if snoozed.kind is not ActionKind.SNOOZE:
+        raise Invalid("action_id", f"is an action of the kind {snoozed.kind}, and no snooze")
+    if payload.message_id != snoozed.message_id:
+        raise Invalid("message_id", "is another message than was snoozed")
+    kept = UndoHint.model_validate(snoozed.undo_hint).snooze_label_id if snoozed.undo_hint else None
+    if kept is not None and payload.snooze_label_id not in {None, kept}:
+        raise Invalid("snooze_label_id", "is another label than the snooze put on")
+
+
 def why_not_wake(snoozed: StoredAction, others: Sequence[StoredAction], now: datetime) -> str | None:
     """Why a message stays where it is, or None: its snooze was undone, or a later one has it now."""
     if snoozed.state is ActionStatus.UNDONE:
@@ -71,6 +83,23 @@ def why_not_wake(snoozed: StoredAction, others: Sequence[StoredAction], now: dat
         if other.created_at > snoozed.created_at and until is not None and until > now:
             return f"the message was snoozed again until {until.isoformat()}"
     return None
+
+
+def is_overdue(hint: UndoHint, others: Sequence[StoredAction], now: datetime) -> bool:
+    """Whether a message comes back when the snooze of this hint is undone, although it was away before.
+
+    An earlier snooze had put it there, and its time has passed: its job left the message to the later one.
+    """
+    before = hint.labels_before or ()
+    is_awake = hint.snooze_until is not None and hint.snooze_until <= now
+    if is_awake or hint.snooze_label_id not in before or INBOX in before:
+        return False
+    ends = (
+        UndoHint.model_validate(one.undo_hint).snooze_until
+        for one in others
+        if one.kind is ActionKind.SNOOZE and one.state is ActionStatus.DONE and one.undo_hint
+    )
+    return any(until is not None and until <= now for until in ends)
 
 
 def _find(stored: Sequence[labels.StoredLabel], account: Account) -> MailboxLabel | None:

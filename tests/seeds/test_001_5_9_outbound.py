@@ -6,10 +6,16 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from domain.mail.actions.requested_action import AutoReply, Forward
 from domain.mail.actions.status import ActionStatus
 from sandbox.emulator.control import MessagePlace
 from tests.doubles.mail_environment import MailEnvironment
-from tests.doubles.outgoing_orders import FORWARD, action_of, approved, taken_in, text_of, the_sent, times_sent
+from tests.doubles.outgoing_orders import action_of, approved, taken_in, text_of, the_sent, times_sent
+
+ANSWER = AutoReply(text="Plain text body")
+FORWARD = Forward(to=("boss@example.net",), note="Plain text body")
+ASKED = {"Message-ID": "<asked@example.com>", "Reply-To": "anna@example.com, cc@example.com"}
+"""Both are answered: an answer reaches nobody else."""
 
 
 def the_seed_s_payload(env: MailEnvironment, place: MessagePlace, action_id: UUID, kind: str) -> dict[str, Any]:
@@ -22,7 +28,7 @@ def the_seed_s_payload(env: MailEnvironment, place: MessagePlace, action_id: UUI
         "cc": ["cc@example.com"] if kind == "reply" else [],
         "subject": "Re: Lunch?" if kind == "reply" else "Fwd: Lunch?",
         "body_plain": "Plain text body",
-        "body_html": "<p>HTML body</p>",
+        "body_html": "<p>Plain <b>text</b> body</p>",
         "original_message_id": place.message_id,
         "thread_id": place.thread_id,
         "references": ["<message-id@domain.example>"],
@@ -39,8 +45,8 @@ def the_seed_s_payload(env: MailEnvironment, place: MessagePlace, action_id: UUI
 @pytest.mark.parametrize("kind", ["reply", "forward"])
 def test_the_seed_s_payload_is_sent_and_the_action_is_completed(env: MailEnvironment, kind: str) -> None:
     """Statements 7, 121 to 126, 129 to 137, 139 and 140."""
-    place = taken_in(env, headers={"Message-ID": "<asked@example.com>"})
-    action_id = approved(env, place.message_id) if kind == "reply" else approved(env, place.message_id, FORWARD)
+    place = taken_in(env, headers=ASKED)
+    action_id = approved(env, place.message_id, ANSWER if kind == "reply" else FORWARD)
     env.enqueue("outbound.send", the_seed_s_payload(env, place, action_id, kind))
     assert env.drain() == [("outbound.send", "succeeded")]
     facts, mail = the_sent(env)
@@ -52,7 +58,7 @@ def test_the_seed_s_payload_is_sent_and_the_action_is_completed(env: MailEnviron
     else:
         assert (mail["In-Reply-To"], mail["References"]) == (None, None)
     assert text_of(mail).startswith("Plain text body\n")
-    assert text_of(mail, "html").startswith("<p>HTML body</p>")
+    assert text_of(mail, "html").startswith("<p>Plain <b>text</b> body</p>")
     (part,) = mail.iter_attachments()
     assert (part.get_filename(), part.get_content_type(), part.get_payload(decode=True)) == (
         "document.pdf", "application/pdf", b"%PDF",
@@ -70,8 +76,8 @@ def test_the_seed_s_payload_is_sent_and_the_action_is_completed(env: MailEnviron
 
 def test_on_failure_the_action_is_failed_with_the_error(env: MailEnvironment) -> None:
     """Statement 138."""
-    place = taken_in(env)
-    action_id = approved(env, place.message_id)
+    place = taken_in(env, headers=ASKED)
+    action_id = approved(env, place.message_id, ANSWER)
     env.fail("drafts.send", status=400, reason="invalidArgument", message="Invalid To header")
     env.enqueue("outbound.send", the_seed_s_payload(env, place, action_id, "reply"))
     assert env.drain() == [("outbound.send", "failed")]
@@ -91,8 +97,8 @@ def test_on_failure_the_action_is_failed_with_the_error(env: MailEnvironment) ->
 )
 def test_what_is_missing_or_another_s_is_fatal(env: MailEnvironment, changed: dict[str, str]) -> None:
     """Statements 127, 128 and 141."""
-    place = taken_in(env)
-    document = the_seed_s_payload(env, place, approved(env, place.message_id), "reply")
+    place = taken_in(env, headers=ASKED)
+    document = the_seed_s_payload(env, place, approved(env, place.message_id, ANSWER), "reply")
     job_id = env.enqueue("outbound.send", document | changed)
     assert env.drain(only="outbound.%") == [("outbound.send", "dead")]
     (field,) = changed
@@ -102,8 +108,8 @@ def test_what_is_missing_or_another_s_is_fatal(env: MailEnvironment, changed: di
 
 def test_the_key_is_the_account_s_action(env: MailEnvironment) -> None:
     """Statement 142: another payload of the same action is no second job, also when the first has ended."""
-    place = taken_in(env)
-    document = the_seed_s_payload(env, place, approved(env, place.message_id), "reply")
+    place = taken_in(env, headers=ASKED)
+    document = the_seed_s_payload(env, place, approved(env, place.message_id, ANSWER), "reply")
     first = env.enqueue("outbound.send", document)
     assert env.enqueue("outbound.send", document | {"body_plain": "Other words"}) == first
     env.drain()

@@ -1,5 +1,6 @@
 """The order to send that carries out a forward or an automatic reply."""
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +11,15 @@ from pydantic import ValidationError
 from domain.jobs.contract import first_problem
 from domain.jobs.failures import Invalid
 from domain.mail.actions.requested_action import AutoReply, Forward
+from domain.mail.outgoing.composing import plain_subject
 from domain.mail.outgoing.header_lines import mailbox_text
+from domain.mail.parsing.html_text import html_to_text
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
 from domain.payloads.mail_fields import mailbox_parts
 from domain.payloads.outbound import SendPayload
 
+_PLAIN_MARKUP = re.compile(r"(?:[^<]|</?(?:p|br|div|b|i|em|strong) ?/?>)*+", re.IGNORECASE)
+"""Markup without attributes: nothing in it can hide words, or lead elsewhere."""
 MOST_ANSWERED = 10
 """Recipients of an answer; a Reply-To may name whole lists."""
 
@@ -42,6 +47,30 @@ def send_order(action: Forward | AutoReply, about: ActionContext, own: Collectio
         case AutoReply():
             to = answered(about.original, own)
             return _order(about, message_type="reply", to=to, body_plain=action.text, thread_id=about.thread_id)
+
+
+def check_people(order: SendPayload, asked: SendPayload) -> None:
+    """Refuse an order to others than the action's own goes to; raises `Invalid` with the field."""
+    allowed = {mailbox_parts(one)[1].casefold() for one in asked.recipients}
+    for field in ("to", "cc", "bcc"):
+        for place, one in enumerate(getattr(order, field)):
+            if mailbox_parts(one)[1].casefold() not in allowed:
+                raise Invalid(f"payload.{field}.{place}", "is nobody to whom the action sends")
+
+
+def check_words(order: SendPayload, asked: SendPayload, original: ParsedMessage) -> None:
+    """Refuse an order that says something else than the action's own, in subject or body; raises `Invalid`."""
+    if order.subject.strip() and plain_subject(order.subject) != plain_subject(original.subject):
+        raise Invalid("payload.subject", "is another than the original's")
+    words = asked.body_plain.split()
+    if order.body_plain.strip() and order.body_plain.split() != words:
+        raise Invalid("payload.body_plain", "are other words than the action's")
+    if not order.body_html.strip():
+        return
+    if not _PLAIN_MARKUP.fullmatch(order.body_html):
+        raise Invalid("payload.body_html", "holds more markup than paragraphs and emphasis")
+    if html_to_text(order.body_html).split() != words:
+        raise Invalid("payload.body_html", "are other words than the action's")
 
 
 def answered(original: ParsedMessage, own: Collection[str]) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ def forward_to_send(env: MailEnvironment) -> UUID:
 def new_mail_to_send(env: MailEnvironment) -> UUID:
     """A mail that begins a conversation."""
     place = taken_in(env)
-    fields = {"message_type": "new", "original_message_id": None, "subject": "Hello", "body_plain": "Hello"}
+    fields = {"message_type": "new", "original_message_id": None, "subject": "Lunch?"}
     return order(env, place, approved(env, place.message_id, FORWARD), **fields)
 
 

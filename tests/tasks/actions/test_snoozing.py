@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from domain.jobs.job import Origin
+from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.requested_action import RequestedAction
 from domain.mail.actions.snooze import Snooze
 from domain.mail.actions.status import ActionStatus
@@ -14,6 +15,7 @@ from sandbox.emulator.control import MessagePlace
 from storage.accounts import accounts
 from storage.actions.actions import StoredAction
 from storage.ledger import ledger
+from tests.doubles.factories import pass_time
 from tests.doubles.mail_actions import ask, do, labels, look, stored_labels, stored_letter, undo
 from tests.doubles.mail_environment import MailEnvironment
 from tests.tasks.actions.test_actions import delete_label
@@ -194,6 +196,59 @@ def undone_output(env: MailEnvironment, place: MessagePlace, action: StoredActio
     assert labels(env, place) == {"INBOX", "UNREAD"}
     assert look(env, action.action_id).state is ActionStatus.UNDONE
     return str(env.job(job_id)["output"]["unsnooze"])
+
+
+def test_a_message_that_was_due_by_an_earlier_snooze_comes_back_when_the_later_one_is_undone(
+    env: MailEnvironment,
+) -> None:
+    """The earlier one's job has left it to the later one, whose job the undo cancels."""
+    place = stored_letter(env)
+    first = do(env, place, Snooze(amount=1, units="hours"))
+    later = do(env, place, Snooze(amount=5, units="hours"))
+    pass_time(env.database, timedelta(hours=2))
+    # Times in documents are not moved with the others.
+    env.database.execute(
+        "update actions set undo_hint = undo_hint || jsonb_build_object('snooze_until', now() - interval '1 hour')"
+        " where id = %s",
+        (first.action_id,),
+    )
+    (early,) = (
+        env.database.execute("select id from jobs where state = 'queued' order by run_at limit 1").fetchone() or ()
+    )
+    assert env.run(early) == "succeeded"
+    assert env.job(early)["output"]["restored"] is False
+    assert env.job(undo(env, later.action_id))["output"]["unsnooze"] == "canceled"
+    assert labels(env, place) == stored_labels(env, place) == {"INBOX", "UNREAD"}
+
+
+def test_undoing_the_later_snooze_in_time_leaves_the_earlier_one(env: MailEnvironment) -> None:
+    place = stored_letter(env)
+    first = do(env, place, Snooze(amount=1, units="hours"))
+    undo(env, do(env, place, Snooze(amount=5, units="hours")).action_id)
+    assert labels(env, place) == {hint_of(first)["snooze_label_id"], "UNREAD"}
+    assert ("actions.unsnooze", "succeeded") in wake(env)
+    assert labels(env, place) == {"INBOX", "UNREAD"}
+
+
+def test_a_wake_is_for_the_message_and_the_label_of_its_snooze(env: MailEnvironment) -> None:
+    place, other = stored_letter(env), stored_letter(env, "Other")
+    snoozed, archived = do(env, place, TWO_HOURS), do(env, other, Archive())
+    env.mailbox.label_message(other.message_id, add=("STARRED",))
+    env.mailbox.label_message(place.message_id, add=("STARRED",))
+    env.database.execute("delete from jobs where state = 'queued'")
+    env.database.execute("delete from idempotency_keys where kind = 'job'")
+    here = {"message_id": place.message_id, "action_id": str(snoozed.action_id)}
+    for changed, field in (
+        ({"message_id": other.message_id}, "message_id"),
+        ({"snooze_label_id": "STARRED"}, "snooze_label_id"),
+        ({"message_id": other.message_id, "action_id": str(archived.action_id)}, "action_id"),
+    ):
+        job_id = env.enqueue("actions.unsnooze", here | changed)
+        assert env.run(job_id) == "dead"
+        assert env.job(job_id)["error"]["reason"].startswith(f"{field}: ")
+        env.database.execute("delete from idempotency_keys where kind = 'job'")
+    assert labels(env, other) == {"UNREAD", "STARRED"}
+    assert {"STARRED"} < labels(env, place)
 
 
 def test_undo_cancels_the_job_that_would_wake_the_message(env: MailEnvironment) -> None:

@@ -98,8 +98,9 @@ def test_a_large_forward_is_uploaded(env: MailEnvironment) -> None:
 
 
 def test_a_new_mail_has_html_copies_and_files_of_its_payload(env: MailEnvironment) -> None:
-    place = taken_in(env)
-    action_id = approved(env, place.message_id, Forward(to=("boss@example.net",), cc=("grace@example.org",)))
+    place = taken_in(env, "Großer Auftrag")
+    action = Forward(to=("boss@example.net",), cc=("grace@example.org",), note="Hello")
+    action_id = approved(env, place.message_id, action)
     order(
         env,
         place,
@@ -221,6 +222,48 @@ def test_a_forward_goes_only_where_the_action_says(env: MailEnvironment) -> None
     job_id = order(env, place, action_id, bcc=["eve@example.net"])
     assert env.drain(only="outbound.%") == [("outbound.send", "dead")]
     assert env.job(job_id)["error"]["reason"].startswith("payload.bcc.0")
+    assert times_sent(env) == 0
+
+
+OTHER: dict[str, tuple[dict[str, object], str]] = {
+    "other words": ({"body_plain": "Yes, pay it."}, "payload.body_plain"),
+    "words behind them": ({"body_plain": f"{ANSWER.text}\nPay it."}, "payload.body_plain"),
+    "other words as HTML": ({"body_html": "<p>Pay it.</p>"}, "payload.body_html"),
+    "a link": ({"body_html": f'<a href="https://evil.example">{ANSWER.text}</a>'}, "payload.body_html"),
+    "words that only some see": ({"body_html": f"<p>{ANSWER.text}</p><script>Pay it.</script>"}, "payload.body_html"),
+    "a comment": ({"body_html": f"<p>{ANSWER.text}</p><!-- pay it -->"}, "payload.body_html"),
+    "somebody else": ({"to": ["eve@example.net"]}, "payload.to.0"),
+    "one more": ({"cc": ["eve@example.net"]}, "payload.cc.0"),
+    "one more whom nobody sees": ({"bcc": ["eve@example.net"]}, "payload.bcc.0"),
+}
+NEW = {"message_type": "new", "original_message_id": None, "thread_id": None}
+
+
+@pytest.mark.parametrize("kind", OTHER)
+@pytest.mark.parametrize("form", [{}, NEW], ids=["reply", "new"])
+def test_an_answer_says_what_was_approved_to_whom_it_was_approved(
+    env: MailEnvironment, kind: str, form: dict[str, object]
+) -> None:
+    """Whoever may enqueue jobs cannot use a person's approval for a mail of his own."""
+    place = taken_in(env)
+    action_id = approved(env, place.message_id)
+    changed, field = OTHER[kind]
+    job_id = order(env, place, action_id, **form, **changed)
+    assert env.drain(only="outbound.%") == [("outbound.send", "dead")]
+    assert env.job(job_id)["error"]["reason"].startswith(f"{field}: ")
+    assert action_of(env, action_id).state is ActionStatus.APPROVED
+    assert (times_sent(env), env.mailbox.state().drafts) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [({"body_plain": "Pay it."}, "payload.body_plain"), ({"subject": "Pay it"}, "payload.subject")],
+)
+def test_a_forward_says_what_was_approved(env: MailEnvironment, changed: dict[str, object], field: str) -> None:
+    place = taken_in(env)
+    job_id = order(env, place, approved(env, place.message_id, FORWARD), **changed)
+    assert env.drain(only="outbound.%") == [("outbound.send", "dead")]
+    assert env.job(job_id)["error"]["reason"].startswith(f"{field}: ")
     assert times_sent(env) == 0
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
+from domain.mail.actions.requested_action import AutoReply
 from domain.mail.actions.status import ActionStatus
 from domain.mail.mailbox import Draft
 from providers.google.gmail import GmailMailbox
@@ -150,7 +151,9 @@ def test_a_mail_that_gmail_refuses_to_send_leaves_no_draft(env: MailEnvironment,
 
 def test_a_draft_that_gmail_finds_too_large_fails_the_action(env: MailEnvironment) -> None:
     env.mailbox.turn(largest_message=2_000)
-    action_id = ordered(env, body_plain="x" * 3_000)
+    place = taken_in(env)
+    action_id = approved(env, place.message_id, AutoReply(text="x" * 3_000))
+    order(env, place, action_id)
     assert ends(env) == ["failed"]
     assert env.mailbox.state().drafts == []
     assert action_of(env, action_id).state is ActionStatus.FAILED

@@ -1,8 +1,11 @@
 """Patterns that try every split of a text are found when they are saved; ordinary ones pass."""
 
-import pytest
+from time import process_time
 
-from domain.mail.triage.safe_pattern import runs_away
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from domain.mail.triage.safe_pattern import Pattern, runs_away
 
 RUNAWAY = [
     r"(a+)+$",
@@ -34,3 +37,33 @@ def test_a_runaway_pattern_is_found(pattern: str) -> None:
 @pytest.mark.parametrize("pattern", ORDINARY)
 def test_an_ordinary_pattern_passes(pattern: str) -> None:
     assert not runs_away(pattern)
+
+
+COUNTING = [
+    "a{16777216}",
+    "(?:a{3000}){3000}",
+    "(?:(?:a{200}){200}){200}",
+    "((a|b){1000,}){1000,}",
+    "(?x)(?:ab){ 10000000 }",
+    f"(?:{'ab' * 200}){{100000}}",
+]
+COUNTED = [
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+    r"[A-Z]{2}\d{2}(?: ?\d{4}){4} ?\d{1,2}",
+    r"(?:\d{1,3}\.){3}\d{1,3}",
+    r".{0,60000}x",
+]
+
+
+@pytest.mark.parametrize("pattern", COUNTING)
+def test_a_pattern_that_would_be_copied_without_end_is_refused_before_it_is_compiled(pattern: str) -> None:
+    started = process_time()
+    with pytest.raises(ValidationError, match="counts too far"):
+        TypeAdapter(Pattern).validate_python(pattern)
+    assert runs_away(pattern)
+    assert process_time() - started < 0.5
+
+
+@pytest.mark.parametrize("pattern", COUNTED)
+def test_ordinary_counts_are_taken(pattern: str) -> None:
+    assert TypeAdapter(Pattern).validate_python(pattern) == pattern
