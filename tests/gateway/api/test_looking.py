@@ -115,7 +115,7 @@ def make_of_another(store: Database) -> UUID:
         ("?cursor=MjAyNi0wMS0wMVQwMDowMDowMCBub25l", "cursor"),
         ("?limit=0", "limit"),
         ("?limit=201", "limit"),
-        ("?state=asleep", "0"),
+        ("?state=asleep", "state"),
         ("?since=yesterday", "since"),
         ("?since=2026-01-01T00:00:00", "since"),
     ],
