@@ -167,7 +167,7 @@ def _live(wish: LabelWish, renamed: dict[str, str | None]) -> LabelWish:
 def _snooze(ctx: JobContext, mailbox: Mailbox, case: Case, action: SnoozeAction) -> Outcome:
     """Take the message out of the inbox; the job that brings it back is enqueued before.
 
-    Whatever becomes of this job, the message comes back.
+    Whatever becomes of this job, the message comes back: also when a job that led to it is canceled with all below it.
     """
     until = snoozing.wakes_at(action, case.kept, ctx.now())
     message = MessageHandle(ctx, mailbox, case.account, case.message.message_id)
@@ -187,7 +187,7 @@ def _snooze(ctx: JobContext, mailbox: Mailbox, case: Case, action: SnoozeAction)
     ordered: list[UndoHint] = []
 
     def intend(tx: Transaction) -> None:
-        (made,) = ctx.enqueue(tx, wake, run_at=until)
+        made = ctx.enqueue_owed(tx, wake, run_at=until)
         ordered[:] = [snoozing.with_wake(hint, made.job_id)]
         actions.keep_hint(tx, case.stored.action_id, ctx.job.job_id, ordered[0])
 

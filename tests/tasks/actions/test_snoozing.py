@@ -14,6 +14,7 @@ from sandbox.emulator.control import MessagePlace
 from storage.accounts import accounts
 from storage.actions.actions import StoredAction
 from storage.ledger import ledger
+from storage.operators import cancellations
 from tests.doubles.mail_actions import ask, do, labels, look, stored_labels, stored_letter, undo
 from tests.doubles.mail_environment import MailEnvironment
 from tests.tasks.actions.test_actions import delete_label
@@ -236,3 +237,16 @@ def test_a_message_that_is_still_being_snoozed_waits(env: MailEnvironment) -> No
     job_id = env.enqueue("actions.unsnooze", {"message_id": place.message_id, "action_id": str(made)})
     assert env.run(job_id) == "queued"
     assert labels(env, place) == {"INBOX", "UNREAD"}
+
+
+def test_no_cancellation_of_what_led_to_a_snooze_leaves_a_message_asleep(env: MailEnvironment) -> None:
+    place = stored_letter(env)
+    done = do(env, place, TWO_HOURS)
+    # As when a sync or a backfill that is still at work is canceled, below which a message was snoozed.
+    began = env.enqueue("gmail.sync")
+    env.database.execute("update jobs set parent_id = %s where id = %s", (began, done.job_id))
+    canceled = cancellations.cancel(env.process.database, [began], "enough", by=Origin())
+    assert canceled.asked == {began: "canceled"}
+    assert canceled.descendants == {}
+    assert wake(env) == [("actions.unsnooze", "succeeded")]
+    assert names(env, place) == {"INBOX", "UNREAD"}
