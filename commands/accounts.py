@@ -11,7 +11,8 @@ from pydantic import SecretStr
 
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
 from commands.mail.account_settings import disconnect, list_corrections, safety_policy, settings
-from domain.jobs.failures import Gone, Invalid
+from commands.mail.places import account_of
+from domain.jobs.failures import Invalid
 from domain.jobs.gate_causes import Cause
 from domain.mail.backfill import check_wish
 from domain.payloads.gmail import MOST_BACKFILLED, BackfillPayload, RenewWatchPayload, SyncLabelsPayload, SyncPayload
@@ -20,11 +21,10 @@ from engine.enqueue import enqueue
 from engine.process.runtime import runtime
 from storage.accounts import accounts as stored
 from storage.accounts import tokens
-from storage.accounts.accounts import Account, Consent
+from storage.accounts.accounts import Consent
 from storage.backfills import backfills
 from storage.ledger import gates, orgs
 from storage.operators import operator_actions
-from storage.postgres.database import Transaction
 from storage.secrets.sealing import Sealer
 
 BACKFILL_COLUMNS = (
@@ -148,7 +148,7 @@ def backfill_account(  # noqa: PLR0913, PLR0917 - one parameter per option
     """Take in older mail of an ACCOUNT (its id or address); what is stored is passed over."""
     document = {"query": query, "since": since, "until": until, "classify": classify, "most": most}
     with runtime().database.ledger() as tx:
-        found = _find(tx, account)
+        found = account_of(tx, account)
         named = document | {"account_id": str(found.account_id)}
         payload = BackfillPayload.read(named, BackfillPayload.declaration.version)
         check_wish(payload, runtime().clock())
@@ -162,7 +162,7 @@ def backfill_account(  # noqa: PLR0913, PLR0917 - one parameter per option
 def list_backfills(account: str, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """Show how far the backfills of an ACCOUNT (its id or address) have come."""
     with runtime().database.ledger() as tx:
-        rows = backfills.list_all(tx, _find(tx, account).account_id)
+        rows = backfills.list_all(tx, account_of(tx, account).account_id)
     show_rows(rows, BACKFILL_COLUMNS, as_json=as_json)
 
 
@@ -187,21 +187,6 @@ def first_jobs(account_id: UUID) -> Sequence[Payload]:
         RenewWatchPayload(account_id=account_id),
         SyncPayload(account_id=account_id, reason="connected"),
     )
-
-
-def _find(tx: Transaction, named: str) -> Account:
-    """The account of an id or an address; raises `Invalid` when there is none, or one in each of several orgs."""
-    try:
-        return stored.get(tx, UUID(named))
-    except Gone:
-        raise Invalid("account", f"there is no account {named}") from None
-    except ValueError:
-        found = stored.by_email(tx, named.lower())
-    if not found:
-        raise Invalid("account", f"there is no account {named}")
-    if len(found) > 1:
-        raise Invalid("account", f"{named} is connected in several orgs: name the account's id")
-    return found[0]
 
 
 def _token(field: str, given: str | None) -> SecretStr:

@@ -6,7 +6,7 @@ import click
 
 from commands.answers import FleetGroup, json_object, json_option, operator, operator_option, show_document, show_rows
 from domain.agents.profile import parse_profile
-from domain.jobs.failures import Invalid
+from domain.jobs.failures import Gone, Invalid
 from engine.process.runtime import runtime
 from storage.accounts import accounts
 from storage.agents import profiles, runs
@@ -74,6 +74,8 @@ def show_profile(name: str, org: str, as_json: bool) -> None:  # noqa: FBT001 - 
     """Show all versions of a profile, the newest first, with what they say."""
     with runtime().database.ledger() as tx:
         found = profiles.listed(tx, orgs.find(tx, org), name=name)
+    if not found:
+        raise Gone(f"there is no profile {name}")
     show_rows(found, (*LINE, "definition"), as_json=as_json)
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Never
 from uuid import UUID, uuid4
 
 import click
@@ -122,12 +122,19 @@ def shown(value: object) -> str:
 def json_object(text: str, field: str) -> JsonObject:
     """Read a JSON object from an option, or from standard input when the option is `-`; raises `Invalid`."""
     try:
-        found = json.loads(sys.stdin.read() if text == "-" else text)
+        found = json.loads(sys.stdin.read() if text == "-" else text, parse_constant=_no_json)
+    except RecursionError:
+        raise Invalid(field, "is nested too deeply") from None
     except ValueError as error:
         raise Invalid(field, f"is no JSON: {error}") from None
     if not isinstance(found, dict):
         raise Invalid(field, "is no JSON object")
     return found
+
+
+def _no_json(word: str) -> Never:
+    """For `NaN` and `Infinity`, which Python reads and PostgreSQL refuses without a field."""
+    raise ValueError(f"{word} is no number of JSON")
 
 
 def _document(row: object) -> dict[str, Any]:

@@ -125,6 +125,15 @@ class JobContext:
         """
         return enqueue_jobs(tx, [self.job.child(job) for job in jobs_of(payloads, org_id=self.org_id, **options)])
 
+    def enqueue_owed(self, tx: Transaction, payload: Payload, **options: Unpack[JobOptions]) -> Enqueued:
+        """Enqueue a job that is owed whatever becomes of this one, as one that takes back what this one does.
+
+        It inherits the same and is no child: a cancellation of this job, or of one that led to it, leaves it.
+        """
+        (job,) = jobs_of([payload], org_id=self.org_id, **options)
+        (made,) = enqueue_jobs(tx, [self.job.child(job)._replace(parent_id=None)])
+        return made
+
     def step(
         self, name: str, work: Callable[[], JsonObject], *, cost: Callable[[JsonObject], int] | None = None
     ) -> JsonObject:

@@ -146,15 +146,16 @@ def show(state: State, folder: Path, screen: Screen) -> None:
     screen.console.print(exports(state.environment), markup=False, soft_wrap=True)
     screen.console.print(
         f"\nTo work in it:  . {relative(folder / 'environment')}  and then, for example,"
-        f"  {relative(Path(sys.executable))} -m celery -A tasks jobs list\nTo stop it:     make down",
+        f"  celery -A tasks jobs list\nTo stop it:     make down",
         markup=False,
         soft_wrap=True,
     )
 
 
 def exports(environment: dict[str, str]) -> str:
-    """Lines of `export` for a shell."""
-    return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in environment.items())
+    """Lines of `export` for a shell; it also finds `celery` then, and the `python` that has our packages."""
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
+    return "\n".join([*lines, f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"'])
 
 
 def read_state(folder: Path) -> State | None:

@@ -34,12 +34,14 @@ from storage.mail import messages
 from storage.mail.messages import Message
 from storage.postgres.database import Transaction
 from tasks.mail import snoozing
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, open_mailbox
+from tasks.mail.mailbox_session import DISCONNECTED, MAILBOX_AUDITS, open_mailbox
 from tasks.mail.message_change import DELETED, Change, MessageHandle, Move
 
 MOVES = {Inverse.TRASH: Move.TRASH, Inverse.RESTORE: Move.RESTORE}
 ON_END = "action_job_ended"
 LOOK_AGAIN_AFTER = timedelta(seconds=5)
+CONNECTED_AGAIN_AFTER = timedelta(hours=1)
+"""How long a message may sleep on after its account was connected again: nobody else would bring it back."""
 
 
 @job(
@@ -167,7 +169,7 @@ def _live(wish: LabelWish, renamed: dict[str, str | None]) -> LabelWish:
 def _snooze(ctx: JobContext, mailbox: Mailbox, case: Case, action: SnoozeAction) -> Outcome:
     """Take the message out of the inbox; the job that brings it back is enqueued before.
 
-    Whatever becomes of this job, the message comes back.
+    Whatever becomes of this job, the message comes back: also when a job that led to it is canceled with all below it.
     """
     until = snoozing.wakes_at(action, case.kept, ctx.now())
     message = MessageHandle(ctx, mailbox, case.account, case.message.message_id)
@@ -187,7 +189,7 @@ def _snooze(ctx: JobContext, mailbox: Mailbox, case: Case, action: SnoozeAction)
     ordered: list[UndoHint] = []
 
     def intend(tx: Transaction) -> None:
-        (made,) = ctx.enqueue(tx, wake, run_at=until)
+        made = ctx.enqueue_owed(tx, wake, run_at=until)
         ordered[:] = [snoozing.with_wake(hint, made.job_id)]
         actions.keep_hint(tx, case.stored.action_id, ctx.job.job_id, ordered[0])
 
@@ -332,4 +334,8 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
             changed = message.carry_out(Change(labels=wish), now, key=f"unsnooze:{ctx.job.job_id}")
     except Gone:
         return Done({"restored": False, "why": "the message was deleted"})
+    except Permanent as refusal:
+        if refusal.code != DISCONNECTED or snoozing.is_given_up(snoozed, ctx.now()):
+            raise
+        return Snooze(ctx.now() + CONNECTED_AGAIN_AFTER, "the account is disconnected")
     return Done({"restored": True}, writes=changed.finish)

@@ -31,7 +31,7 @@ class Place:
 def place_of(tx: Transaction, account: str | None, org: str | None) -> Place:
     """What the options name; raises `Invalid` unless exactly one is given."""
     if (account is None) == (org is None):
-        raise Invalid("account", "give one mailbox with --account, or a whole org with --org")
+        raise Invalid("account", "give one mailbox, or a whole org with --org")
     if org is not None:
         return Place(orgs.find(tx, org))
     found = account_of(tx, str(account))

@@ -104,5 +104,5 @@ def parse_profile(data: Mapping[str, Any]) -> AgentProfile:
 
 def _by_field(refusal: Invalid) -> Invalid:
     """The refusal of a check over several fields, with the field that its text begins with."""
-    field, colon, reason = refusal.reason.removeprefix("profile: Value error, ").partition(": ")
+    field, colon, reason = refusal.reason.removeprefix("profile: ").partition(": ")
     return Invalid(field, reason) if refusal.field == "profile" and colon else refusal

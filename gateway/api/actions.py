@@ -140,7 +140,9 @@ def _check_time(action: RequestedAction, now: datetime) -> None:
 
 
 def _inside(refusal: Invalid) -> Invalid:
-    return Invalid(f"action.{refusal.field}", refusal.reason.partition(": ")[2])
+    # Parameters that do not go together are no field of the request's: they stand beside `kind`.
+    field = "action" if refusal.field == "parameters" else f"action.{refusal.field}"
+    return Invalid(field, refusal.reason.partition(": ")[2])
 
 
 def _enqueue(

@@ -189,6 +189,8 @@ def _failure(error: BaseException | None) -> Exception | None:
     if unavailable := _unavailable(error, code):
         return unavailable
     invalid = _invalid(code, message, diagnostics)
+    if code is None and isinstance(error, psycopg.DataError) and "NUL" in str(error):
+        return Invalid(*UNSTORABLE)
     if invalid is None and isinstance(error, psycopg.DataError):
         # PostgreSQL's message is left out because it repeats the value.
         return Invalid("value", f"is refused by PostgreSQL: {type(error).__name__}")

@@ -5,6 +5,8 @@ import hmac
 import re
 from dataclasses import dataclass
 
+from psycopg import ProgrammingError
+from psycopg.conninfo import make_conninfo
 from pydantic import SecretStr
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -94,7 +96,16 @@ def read_url(given: SecretStr, setting: str) -> URL:
         raise Invalid(f"POSTROOM_{setting.upper()}", "is no URL, as postgresql://user@host:5432/database") from None
     if url.drivername not in SCHEMES:
         raise Invalid(f"POSTROOM_{setting.upper()}", "is no URL of PostgreSQL: it must begin with postgresql://")
-    return url.set(drivername="postgresql+psycopg")
+    url = url.set(drivername="postgresql+psycopg")
+    try:
+        _, options = url.get_dialect()().create_connect_args(url)
+        make_conninfo(**options)
+        # libpq reads a word that is no number as none; psycopg refuses it when it connects.
+        int(options.get("connect_timeout", 0))
+    except (ArgumentError, ProgrammingError, ValueError):
+        words = ", ".join(sorted(url.query))
+        raise Invalid(f"POSTROOM_{setting.upper()}", f"has an option that PostgreSQL does not take: {words}") from None
+    return url
 
 
 def role_url(settings: Settings, role: str) -> URL:

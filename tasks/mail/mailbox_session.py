@@ -21,6 +21,9 @@ from storage.ledger import audit
 REFRESH_EARLY = timedelta(minutes=5)
 """Early enough that jobs without the lease can still use the old token."""
 
+DISCONNECTED = "account.disconnected"
+"""The code of the failure of a job whose account its owner has taken away."""
+
 MAILBOX_AUDITS = ("account.needs_reconsent", "rule.disabled")
 """What any job that opens a mailbox may append to the audit log."""
 
@@ -74,7 +77,7 @@ def _meter(ctx: JobContext, account: str, share: str | None) -> Meter:
 def _fresh_tokens(ctx: JobContext, held: Tokens) -> Tokens:
     account_id = held.account_id
     if held.status == "disconnected":
-        raise Permanent("the account was disconnected", code="account.disconnected")
+        raise Permanent("the account was disconnected", code=DISCONNECTED)
     if held.status == "needs_reconsent":
         raise Unauthorised("the account must be connected again", account=str(account_id))
     if held.access_expires_at is None or held.access_expires_at - ctx.now() < REFRESH_EARLY:

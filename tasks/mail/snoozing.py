@@ -1,7 +1,7 @@
 """What snoozing and waking share: the label of snoozed messages, the time, and whether a message is to be woken."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
@@ -22,6 +22,9 @@ from storage.accounts.accounts import Account
 from storage.actions.actions import StoredAction
 from storage.postgres.database import Transaction
 from tasks.mail import mailbox_labels
+
+RECONNECTED_WITHIN = timedelta(days=30)
+"""After a month a person who comes back looks through the label of snoozed messages anyway."""
 
 
 def wakes_at(action: Snooze, kept: UndoHint | None, now: datetime) -> datetime:
@@ -100,6 +103,13 @@ def is_overdue(hint: UndoHint, others: Sequence[StoredAction], now: datetime) ->
         if one.kind is ActionKind.SNOOZE and one.state is ActionStatus.DONE and one.undo_hint
     )
     return any(until is not None and until <= now for until in ends)
+
+
+def is_given_up(snoozed: StoredAction, now: datetime) -> bool:
+    """Whether the account of a message that should be awake was disconnected for so long that nobody waits for it."""
+    hint = UndoHint.model_validate(snoozed.undo_hint) if snoozed.undo_hint else None
+    until = hint.snooze_until if hint else None
+    return now - (until or snoozed.created_at) > RECONNECTED_WITHIN
 
 
 def _find(stored: Sequence[labels.StoredLabel], account: Account) -> MailboxLabel | None:

@@ -160,4 +160,4 @@ def test_what_cannot_be_backfilled_is_refused_by_its_field(words: tuple[str, ...
 def test_a_mailbox_of_two_orgs_must_be_named_by_its_id() -> None:
     answer(accounts, *ADD, *GIVEN)
     answer(accounts, "add", "--org", "other", "--email", EMAIL, *GIVEN)
-    assert "connected in several orgs" in refusal(accounts, "backfill", EMAIL)
+    assert "several orgs have connected" in refusal(accounts, "backfill", EMAIL)

@@ -200,3 +200,14 @@ def test_an_ended_job_is_retried_once_as_a_new_one(process: Runtime, org: UUID, 
     assert line["new_job_id"] in again["trouble"]
     (unknown,) = answer(jobs, "retry", uuid4(), status=1)
     assert "there is no job" in unknown["trouble"]
+
+
+@pytest.mark.parametrize(
+    ("payload", "reason"),
+    [
+        ('{"a":' * 5000, "payload: is nested too deeply"),
+        ('{"a": NaN}', "payload: is no JSON: NaN is no number of JSON"),
+    ],
+)
+def test_a_payload_that_is_no_json_is_refused_by_its_field(org: UUID, payload: str, reason: str) -> None:
+    assert reason in refusal(jobs, "enqueue", "gmail.sync", "--org", org, "--payload", payload)

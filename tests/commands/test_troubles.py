@@ -109,7 +109,14 @@ def test_a_wrong_sealing_key_shows_as_a_wrong_password(settings: Settings, walle
 
 @pytest.mark.parametrize(
     ("url", "finding"),
-    [("hunter2", "is no URL"), ("postgresql://u@h:hunter2/x", "is no URL"), ("mysql://u:hunter2@h/x", "postgresql://")],
+    [
+        ("hunter2", "is no URL"),
+        ("postgresql://u@h:hunter2/x", "is no URL"),
+        ("mysql://u:hunter2@h/x", "postgresql://"),
+        ("postgresql://u:hunter2@h/x?sslmod=require", "does not take: sslmod"),
+        ("postgresql://u@h/x?connect_timeout=hunter2", "does not take: connect_timeout"),
+        ("postgresql://u@h/x?port=hunter2", "does not take: port"),
+    ],
 )
 def test_a_url_that_cannot_be_read_is_named_by_its_setting(settings: Settings, url: str, finding: str) -> None:
     check = told(settings, database_url=url)["database URL"]

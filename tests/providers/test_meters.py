@@ -53,6 +53,7 @@ ARGUMENTS: dict[str, Any] = {
     "request": ModelRequest("claude-haiku-5-5", "system", "mail", "tool", "what it does", {"type": "object"}),
     "question": QUESTION,
     "outcome": Outcome(QUESTION, "Approved"),
+    "part": AttachmentPart("1", "plan.pdf", "application/pdf", 3, "a1"),
     "since": datetime(2026, 1, 1, tzinfo=UTC),
     "now": datetime(2026, 1, 1, tzinfo=UTC),
     "notice": Notice(UUID(int=7), "consent", "A title", "A text", {}),

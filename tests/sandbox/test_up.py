@@ -53,6 +53,12 @@ def test_the_exports_survive_a_shell() -> None:
     assert done.stdout == "redis://127.0.0.1:1/0|it's odd"
 
 
+def test_the_exports_let_a_shell_find_celery() -> None:
+    script = exports(ENVIRONMENT) + "\ncommand -v celery"
+    done = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=True)  # noqa: S603  # as above
+    assert Path(done.stdout.strip()).samefile(Path(sys.executable).with_name("celery"))
+
+
 def test_down_with_nothing_up_is_no_error(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "sandbox.up", "--down", "--folder", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603  # our own command

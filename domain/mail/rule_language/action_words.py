@@ -79,7 +79,7 @@ def _made(document: dict[str, Any], path: Path) -> RequestedAction:
         return parse_action(document)
     except Invalid as refusal:
         reason = refusal.reason.partition(": ")[2] or refusal.reason
-        raise defect(path, reason.removeprefix("Value error, ")) from None
+        raise defect(path, reason) from None
 
 
 def _label(value: object, path: Path) -> Parameters:

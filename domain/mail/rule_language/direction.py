@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from domain.jobs.failures import Invalid
-from domain.mail.rule_language.defects import DefectError, as_field
+from domain.mail.rule_language.defects import DefectError, as_field, defect
 from domain.mail.rule_language.rule_words import told
 from domain.mail.rule_language.values import ADDRESS, DOMAIN, mapping, texts
 from domain.mail.triage.prompts import RuleScope
@@ -26,6 +26,8 @@ def read_direction(value: object, *, of_account: bool) -> WrittenDirection:
         given = mapping(value, (), ("content", "domain", "sender"))
         content = clean_text(told(given.get("content"), ("content",)))
         scope, ref = _reach(given, of_account=of_account)
+        if not content:
+            raise defect(("content",), "must not be empty")
     except DefectError as error:
         first = error.defects[0]
         raise Invalid(as_field(first.path) if first.path else "document", first.reason) from None

@@ -114,7 +114,7 @@ def test_a_saved_rule_is_tried_and_says_why_it_does_not_match(account: Account) 
     ("words", "reason"),
     [
         (("test", "--account", "me@example.com"), "give the id of a saved rule, or --file"),
-        (("add", "-"), "give one mailbox with --account, or a whole org with --org"),
+        (("add", "-"), "give one mailbox, or a whole org with --org"),
         (("add", "-", "--account", "nobody@example.com"), "there is no account nobody@example.com"),
         (("show", "00000000-0000-0000-0000-000000000000"), "there is no rule"),
         (("test", "--file", "-", "--account", "me@example.com"), "only rules with when can be tried"),

@@ -129,6 +129,7 @@ def test_directions_are_added_listed_and_removed(client: Client, account: Accoun
     assert client.delete(f"/v1/directions/{found['direction_id']}").status == 404
     for field, document in (
         ("content", {}),
+        ("content", {"content": "\0"}),
         ("sender", {"content": "x", "sender": "bob"}),
         ("tone", {"tone": 1}),
         ("document", []),

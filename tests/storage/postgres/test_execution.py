@@ -125,9 +125,10 @@ def test_a_value_that_a_column_does_not_take_is_told_by_its_field_alone(
     assert (refused.value.field, refused.value.reason) == (field, f"{field}: {reason}")
 
 
-def test_a_text_with_half_of_a_letter_is_refused(store: Database) -> None:
+@pytest.mark.parametrize("name", ["a\udce4b", "a\0b"], ids=["half of a letter", "NUL"])
+def test_a_text_that_cannot_be_stored_is_refused(store: Database, name: str) -> None:
     with store.ledger() as tx, pytest.raises(Invalid, match="text: carries a character that PostgreSQL cannot store"):
-        tx.raw("insert into orgs (name) values (%(name)s)", {"name": "a\udce4b"})
+        tx.raw("insert into orgs (name) values (%(name)s)", {"name": name})
 
 
 def test_a_row_that_contradicts_itself_is_a_mistake_of_ours(store: Database, database: Connection) -> None:

@@ -15,9 +15,10 @@ from sandbox.emulator.control import MessagePlace
 from storage.accounts import accounts
 from storage.actions.actions import StoredAction
 from storage.ledger import ledger
+from storage.operators import cancellations
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_actions import ask, do, labels, look, stored_labels, stored_letter, undo
-from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.mail_environment import MailEnvironment, connect
 from tests.tasks.actions.test_actions import delete_label
 
 TWO_HOURS: RequestedAction = Snooze(amount=2, units="hours")
@@ -40,6 +41,17 @@ def names(env: MailEnvironment, place: MessagePlace) -> set[str]:
 def wake(env: MailEnvironment) -> list[tuple[str, str]]:
     """Let time pass until nothing is snoozed."""
     return env.drain(only="actions.unsnooze")
+
+
+def disconnect(env: MailEnvironment) -> None:
+    with env.process.database.ledger() as tx:
+        accounts.disconnect(tx, env.account.account_id, "left")
+
+
+def due(env: MailEnvironment, job_id: UUID) -> str:
+    """Let a job be due, and run it once."""
+    env.database.execute("update jobs set run_at = now() where id = %s", (job_id,))
+    return env.run(job_id)
 
 
 def settle(env: MailEnvironment, **changes: str) -> None:
@@ -291,3 +303,37 @@ def test_a_message_that_is_still_being_snoozed_waits(env: MailEnvironment) -> No
     job_id = env.enqueue("actions.unsnooze", {"message_id": place.message_id, "action_id": str(made)})
     assert env.run(job_id) == "queued"
     assert labels(env, place) == {"INBOX", "UNREAD"}
+
+
+def test_no_cancellation_of_what_led_to_a_snooze_leaves_a_message_asleep(env: MailEnvironment) -> None:
+    place = stored_letter(env)
+    done = do(env, place, TWO_HOURS)
+    # As when a sync or a backfill that is still at work is canceled, below which a message was snoozed.
+    began = env.enqueue("gmail.sync")
+    env.database.execute("update jobs set parent_id = %s where id = %s", (began, done.job_id))
+    canceled = cancellations.cancel(env.process.database, [began], "enough", by=Origin())
+    assert canceled.asked == {began: "canceled"}
+    assert canceled.descendants == {}
+    assert wake(env) == [("actions.unsnooze", "succeeded")]
+    assert names(env, place) == {"INBOX", "UNREAD"}
+
+
+def test_a_message_whose_account_was_disconnected_comes_back_with_it(env: MailEnvironment) -> None:
+    place = stored_letter(env)
+    done = do(env, place, TWO_HOURS)
+    job_id = UUID(hint_of(done)["unsnooze_job_id"])
+    disconnect(env)
+    assert due(env, job_id) == "queued"
+    connect(env.process, env.account.email, "access-1", "refresh-1")
+    assert due(env, job_id) == "succeeded"
+    assert names(env, place) == {"INBOX", "UNREAD"}
+
+
+def test_nobody_waits_longer_than_a_month_for_an_account(env: MailEnvironment) -> None:
+    done = do(env, stored_letter(env), TWO_HOURS)
+    disconnect(env)
+    env.database.execute(
+        'update actions set undo_hint = undo_hint || \'{"snooze_until": "2020-01-01T00:00:00Z"}\' where id = %s',
+        (done.action_id,),
+    )
+    assert due(env, UUID(hint_of(done)["unsnooze_job_id"])) == "failed"
