@@ -20,7 +20,7 @@ def find(mailbox: Mailbox, lost: LostDraft) -> Finding:
     Found is `described`, with `composed` when its words may be a person's; or `sent` and `sent_at`; or `discarded`. Not
     found is only what history does not know: a draft that was made and is gone must not be made again.
     """
-    shown = [one for one in _messages_of(mailbox, lost.thread_id) if shows_token(one, lost.token)]
+    shown = [one for one in messages_of(mailbox, lost.thread_id) if shows_token(one, lost.token)]
     sent = next((one for one in shown if SENT in one.label_ids), None)
     if sent is not None:
         return _sent(sent)
@@ -86,8 +86,8 @@ def _facts(mailbox: Mailbox, message_id: str) -> MessageFacts:
         raise Transient("a draft changed while it was looked at", code="draft.changed") from None
 
 
-def _messages_of(mailbox: Mailbox, thread_id: str) -> Sequence[MessageFacts]:
-    """None when the thread is gone: its draft may have moved to another before."""
+def messages_of(mailbox: Mailbox, thread_id: str) -> Sequence[MessageFacts]:
+    """A thread's messages; no messages where the thread is gone, for its draft may have moved to another before."""
     try:
         return mailbox.thread(thread_id).messages
     except Gone:
@@ -104,18 +104,22 @@ def all_drafts(mailbox: Mailbox) -> Iterator[Draft]:
             return
 
 
+def changes_since(mailbox: Mailbox, since: int) -> Iterator[Change]:
+    """Everything that happened since a history id, page by page; raises `Gone` when history does not reach back."""
+    page_token = None
+    while True:
+        page = mailbox.history(since, page_token)
+        yield from page.changes
+        page_token = page.next_page
+        if page_token is None:
+            return
+
+
 def _history_of(mailbox: Mailbox, since: int | None) -> list[Change] | None:
     """Everything that happened since then; None when history does not reach back so far."""
     if since is None:
         return None
-    changes: list[Change] = []
-    page_token = None
-    while True:
-        try:
-            page = mailbox.history(since, page_token)
-        except Gone:
-            return None
-        changes += page.changes
-        page_token = page.next_page
-        if page_token is None:
-            return changes
+    try:
+        return list(changes_since(mailbox, since))
+    except Gone:
+        return None
