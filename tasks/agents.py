@@ -17,8 +17,7 @@ from domain.jobs.retry import PIPELINE
 from domain.mail.actions.requested_action import RequestedAction, parse_action
 from domain.mail.correspondence import DRAFT_OUT, LabelRole
 from domain.mail.thread_plan import ThreadBefore
-from domain.mail.triage.automation import Automation, replies_allowed
-from domain.mail.triage.automation_signals import AutomationKind, Weight
+from domain.mail.triage.automation import HUMAN, replies_allowed
 from domain.mail.triage.prompts import Guidance
 from domain.mail.triage.safety import SafetyEnforcer
 from domain.payloads.agents import ProcessPayload
@@ -44,8 +43,6 @@ from tasks.mail.agent_tools import Toolbox, Workplace
 from tasks.mail.language_model import boundary
 from tasks.mail.mailbox_session import MAILBOX_AUDITS
 from tasks.mail.thread_handle import open_thread
-
-HUMAN = Automation(AutomationKind.HUMAN, Weight.NONE)
 
 
 @job(
@@ -201,11 +198,9 @@ def _end(ctx: JobContext, case: Case, turns: tuple[Turn, ...], finish: Finish) -
         def write(tx: Transaction) -> None:
             thread.finish(tx)
             origins = Origins(job_id=ctx.job.job_id, model=case.stored.profile.model)
-            made = decisions.record(
-                tx, here, message.message_id, ending.decision, actions=ending.actions, origins=origins
+            action_orders.record(
+                ctx, tx, here, message.message_id, ending.decision, checked=ending.actions, origins=origins
             )
-            statuses = (one.status for one in ending.actions)
-            action_orders.order(ctx, tx, here, dict(zip(made.action_ids, statuses, strict=True)))
             _put_record(tx, case, email, ending)
             runs.finish(tx, case.run.run_id, ending, turns)
 
