@@ -1,11 +1,11 @@
 """The payloads of the agents family."""
 
 from typing import Annotated
-from uuid import UUID
 
 from pydantic import StringConstraints
 
 from domain.jobs.uniqueness import while_active
+from domain.payloads.other_names import AccountId
 from domain.payloads.payload import Payload
 
 ProfileName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
@@ -20,7 +20,7 @@ class ProcessPayload(
 ):
     """Which message of which thread, and the agent's profile that looks after it."""
 
-    account_id: UUID
+    account_id: AccountId
     thread_id: str
     message_id: str
     profile: ProfileName
