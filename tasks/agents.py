@@ -37,9 +37,9 @@ from storage.mail.messages import Message
 from storage.postgres.database import Transaction
 from storage.rules import rules, safety
 from tasks.mail import action_orders
-from tasks.mail.agent_conversation import Script, hold, results_of
-from tasks.mail.agent_standing import standing_of
-from tasks.mail.agent_tools import Toolbox, Workplace
+from tasks.mail.agents.conversation import Script, hold, results_of
+from tasks.mail.agents.standing import standing_of
+from tasks.mail.agents.tools import Toolbox, Workplace
 from tasks.mail.language_model import boundary
 from tasks.mail.mailbox_session import MAILBOX_AUDITS
 from tasks.mail.thread_handle import open_thread

@@ -40,7 +40,7 @@ from storage.postgres.database import Transaction
 from storage.rules import corrections, rules, safety
 from storage.rules.rules import StoredRules
 from tasks.mail import action_orders, machine_drafts
-from tasks.mail.agent_standing import standing_of
+from tasks.mail.agents.standing import standing_of
 from tasks.mail.language_model import ask, boundary
 from tasks.mail.mailbox_session import MAILBOX_AUDITS
 from tasks.mail.thread_handle import ThreadHandle, open_thread

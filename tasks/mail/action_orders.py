@@ -1,6 +1,6 @@
-"""Records a decision and sets its actions going, in one transaction."""
+"""Sets recorded actions going: what goes ahead gets the job that executes it, in the transaction that records it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from domain.mail.actions.status import ActionStatus
@@ -13,6 +13,13 @@ from storage.mail.decisions import Origins
 from storage.postgres.database import Transaction
 
 
+def order(ctx: JobContext, tx: Transaction, account_id: UUID, recorded: Mapping[UUID, ActionStatus]) -> None:
+    """Have the queued ones of these actions executed; the others wait for a person's approval."""
+    queued = [action_id for action_id, status in recorded.items() if status is ActionStatus.QUEUED]
+    if queued:
+        actions.release(tx, account_id, queued, ctx.enqueue)
+
+
 def record(  # noqa: PLR0913 - a decision, where it belongs, and where it comes from
     ctx: JobContext,
     tx: Transaction,
@@ -23,9 +30,6 @@ def record(  # noqa: PLR0913 - a decision, where it belongs, and where it comes 
     checked: Sequence[CheckedAction],
     origins: Origins,
 ) -> None:
-    """Record a decision with its actions, and have the queued ones executed; the others wait for a person."""
-    recorded = decisions.record(tx, account_id, message_id, decision, actions=checked, origins=origins)
-    pairs = zip(recorded.action_ids, checked, strict=True)
-    queued = [action_id for action_id, action in pairs if action.status is ActionStatus.QUEUED]
-    if queued:
-        actions.release(tx, account_id, queued, ctx.enqueue)
+    """Record a decision with its checked actions, and set them going."""
+    made = decisions.record(tx, account_id, message_id, decision, actions=checked, origins=origins)
+    order(ctx, tx, account_id, dict(zip(made.action_ids, (one.status for one in checked), strict=True)))

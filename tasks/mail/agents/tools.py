@@ -35,7 +35,7 @@ from storage.accounts.accounts import Account
 from storage.agents import runs
 from storage.mail import messages
 from storage.mail.messages import Message
-from tasks.mail.agent_draft import DraftOrder, save_draft
+from tasks.mail.agents.draft import DraftOrder, save_draft
 from tasks.mail.thread_handle import open_thread
 
 RUN_IS_OVER = "The run is over; nothing more is done."
