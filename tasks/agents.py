@@ -15,7 +15,7 @@ from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
 from domain.mail.actions.requested_action import RequestedAction, parse_action
-from domain.mail.correspondence import DRAFT_OUT, LabelRole
+from domain.mail.correspondence import LabelRole
 from domain.mail.thread_plan import ThreadBefore
 from domain.mail.triage.automation import HUMAN, replies_allowed
 from domain.mail.triage.prompts import Guidance
@@ -186,7 +186,6 @@ def _end(ctx: JobContext, case: Case, turns: tuple[Turn, ...], finish: Finish) -
         _last_word(turns, results),
         before=before,
         wanted=_wanted(results),
-        drafted=before.state in DRAFT_OUT,
         safety=case.safety,
     )
     with open_thread(ctx, case.account, message.thread_id, case.label_ids, purpose="end") as thread:

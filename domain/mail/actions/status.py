@@ -61,11 +61,6 @@ RESTING = frozenset(
 """No job of the action is at work or to come."""
 
 
-def may_move(before: ActionStatus, after: ActionStatus) -> bool:
-    """Whether the table has the move."""
-    return (before, after) in MOVES
-
-
 def status_after_end(before: ActionStatus, job_state: str, reason: str | None) -> ActionStatus:
     """Where the end of its job leaves an action that the job did not finish itself.
 
