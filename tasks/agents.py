@@ -40,6 +40,7 @@ from tasks.mail import action_orders
 from tasks.mail.agents.conversation import Script, hold, results_of
 from tasks.mail.agents.standing import standing_of
 from tasks.mail.agents.tools import Toolbox, Workplace
+from tasks.mail.draft_effect import find_made
 from tasks.mail.language_model import boundary
 from tasks.mail.mailbox_session import MAILBOX_AUDITS
 from tasks.mail.thread_handle import open_thread
@@ -52,6 +53,7 @@ from tasks.mail.thread_handle import open_thread
     providers=("gmail", "anthropic"),
     on_end="agent_run_ended",
     audits=MAILBOX_AUDITS,
+    finds={"draft": find_made},
 )
 def process(ctx: JobContext, payload: ProcessPayload) -> Outcome:
     """Let an agent look after a thread: search, read, label, archive, draft, ask to reply, or call a person."""

@@ -11,13 +11,17 @@ from domain.mail.correspondence import SETTLED, EmailEvent, EmailState
 from domain.mail.replies.draft_fingerprint import UNKNOWN
 from domain.mail.replies.lost_draft import LostDraft
 from domain.mail.thread_plan import DraftStanding, ThreadBefore, plan_event
+from domain.payloads.agents import ProcessPayload
+from domain.payloads.drafts import WriteManualPayload, WritePayload
 from engine.context import JobContext
 from engine.effects import EffectGuard
+from storage.accounts import accounts
 from storage.mail import emails
 from storage.mail.emails import Email, MadeDraft
 from storage.postgres.database import Transaction
 from tasks.mail import lost_drafts, machine_drafts
-from tasks.mail.draft_case import Case
+from tasks.mail.draft_case import Case, read_case
+from tasks.mail.mailbox_session import open_mailbox
 from tasks.mail.thread_handle import ThreadHandle
 
 SENT = "the draft was sent"
@@ -45,6 +49,17 @@ def make(thread: ThreadHandle, effect: EffectGuard, lost: LostDraft, raw: bytes)
     return effect.carry_out(
         lambda: lost_drafts.described(thread.mailbox.create_draft(raw, thread_id=lost.thread_id)), find
     )
+
+
+def find_made(ctx: JobContext, payload: WritePayload | WriteManualPayload | ProcessPayload, key: str) -> Finding:
+    """Ask the mailbox whether a job that has ended made its draft (`effect_key`)."""
+    token = key.rpartition(":")[2]
+    with ctx.tx() as tx:
+        account = accounts.get(tx, payload.account_id)
+        case = read_case(tx, payload.account_id, payload.thread_id)
+    lost = LostDraft(payload.thread_id, token) if case is None else sought(case, token, None)
+    with open_mailbox(ctx, account) as mailbox:
+        return lost_drafts.find(mailbox, lost)
 
 
 def draft_of(made: JsonObject, fingerprint: str) -> MadeDraft:

@@ -7,27 +7,22 @@ import secrets
 from dataclasses import replace
 from functools import partial
 
-from domain.jobs.effects import Finding
 from domain.jobs.failures import Gone, Invalid
 from domain.jobs.job import Done, JsonObject, Outcome, Writes
 from domain.mail.correspondence import EmailEvent, EmailState
 from domain.mail.replies import draft_fingerprint
 from domain.mail.replies.draft_fingerprint import UNKNOWN
 from domain.mail.replies.drafting import DraftText, accept_draft, draft_prompt
-from domain.mail.replies.lost_draft import LostDraft
 from domain.mail.replies.replies import Envelope, Original, reply_message
 from domain.mail.thread_plan import SHOWN, plan_event
-from domain.payloads.drafts import WriteManualPayload, WritePayload
 from engine.context import JobContext
 from engine.effects import EffectGuard
-from storage.accounts import accounts
 from storage.mail import emails
 from storage.mail.emails import Email, MadeDraft
 from storage.postgres.database import Transaction
 from tasks.mail import draft_effect, lost_drafts
-from tasks.mail.draft_case import Case, read_case
+from tasks.mail.draft_case import Case
 from tasks.mail.language_model import ask, boundary
-from tasks.mail.mailbox_session import open_mailbox
 from tasks.mail.thread_handle import ThreadHandle
 
 CHANGED = "the thread has changed while the reply was written; a new job plans again"
@@ -108,17 +103,6 @@ def _make(
         raw = reply_message(original, case.sender, body, token=token, date=ctx.now())
         effect = ctx.begin_effect(tx, draft_effect.effect_key(case.email, token))
     return effect, draft_effect.make(thread, effect, draft_effect.sought(case, token, thread.history_id), raw)
-
-
-def find_made(ctx: JobContext, payload: WritePayload | WriteManualPayload, key: str) -> Finding:
-    """Ask the mailbox whether a job that has ended made its draft (`draft_effect.effect_key`)."""
-    token = key.rpartition(":")[2]
-    with ctx.tx() as tx:
-        account = accounts.get(tx, payload.account_id)
-        case = read_case(tx, payload.account_id, payload.thread_id)
-    lost = LostDraft(payload.thread_id, token) if case is None else draft_effect.sought(case, token, None)
-    with open_mailbox(ctx, account) as mailbox:
-        return lost_drafts.find(mailbox, lost)
 
 
 def _find_left(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
