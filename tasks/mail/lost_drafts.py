@@ -14,6 +14,11 @@ MOST_READ = 50
 a person."""
 
 
+MOST_PAGES = 100
+"""Pages of history, of up to 500 records each. Minutes lie between a lost answer and the search for it; a mailbox in
+which more has happened is judged as one whose history has expired, so that no slot turns pages without end."""
+
+
 def find(mailbox: Mailbox, lost: LostDraft) -> Finding:
     """Find the draft with this token, the message sent from it, or the proof that its person has thrown it away.
 
@@ -105,18 +110,22 @@ def all_drafts(mailbox: Mailbox) -> Iterator[Draft]:
 
 
 def changes_since(mailbox: Mailbox, since: int) -> Iterator[Change]:
-    """Everything that happened since a history id, page by page; raises `Gone` when history does not reach back."""
+    """Everything that happened since a history id, page by page.
+
+    Raises `Gone` when history does not reach back, or has more than `MOST_PAGES` pages.
+    """
     page_token = None
-    while True:
+    for _ in range(MOST_PAGES):
         page = mailbox.history(since, page_token)
         yield from page.changes
         page_token = page.next_page
         if page_token is None:
             return
+    raise Gone(f"history since {since} has more than {MOST_PAGES} pages", code="gmail.historyTooLong")
 
 
 def _history_of(mailbox: Mailbox, since: int | None) -> list[Change] | None:
-    """Everything that happened since then; None when history does not reach back so far."""
+    """Everything that happened since then; None when history does not reach back so far, or has too much to tell."""
     if since is None:
         return None
     try:
