@@ -42,6 +42,7 @@ from storage.invariants import invariants
 from storage.ledger import alerts, audit, end_hooks, retention
 from storage.money import spending
 from storage.postgres.database import Transaction
+from storage.rules import corrections
 from tasks.mail.mailbox_session import MAILBOX_AUDITS
 
 BATCH = 1000
@@ -147,7 +148,7 @@ def delete_exported_audit(ctx: JobContext, _payload: DeleteExportedAuditPayload)
 
 @job(queue=Queue.MAINTENANCE)
 def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Outcome:
-    """Delete guards, expectations and remembered requests past their time; what is in doubt stays."""
+    """Delete guards, expectations, remembered requests and corrections past their time; what is in doubt stays."""
     purged = 0
 
     def purge(tx: Transaction) -> bool:
@@ -156,6 +157,7 @@ def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Ou
             retention.purge_expired_keys(tx, batch=BATCH),
             expected_writes.purge(tx, limit=BATCH),
             api_requests.purge(tx, batch=BATCH),
+            corrections.purge(tx, now=ctx.now(), limit=BATCH),
         )
         purged += sum(batches)
         return max(batches) == BATCH

@@ -7,6 +7,7 @@ from pydantic import StringConstraints
 
 from domain.jobs.uniqueness import while_active
 from domain.payloads.mail_fields import GmailId
+from domain.payloads.other_names import AccountId
 from domain.payloads.payload import Payload
 
 
@@ -18,7 +19,7 @@ class ExecutePayload(
 ):
     """Which action; what it is stands in its row."""
 
-    account_id: UUID
+    account_id: AccountId
     action_id: UUID
 
 
@@ -30,7 +31,7 @@ class UndoPayload(
 ):
     """Which action is to be taken back."""
 
-    account_id: UUID
+    account_id: AccountId
     original_action_id: UUID
 
 
@@ -42,7 +43,7 @@ class UnsnoozePayload(
 ):
     """Which message comes back, and because of which snooze."""
 
-    account_id: UUID
+    account_id: AccountId
     message_id: GmailId
     action_id: UUID
     snooze_label_id: Annotated[str, StringConstraints(min_length=1, max_length=225)] | None = None

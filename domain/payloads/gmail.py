@@ -105,6 +105,6 @@ class BackfillMessagesPayload(
 ):
     """Some messages of a backfill; `gmail.backfill` makes these jobs."""
 
-    account_id: UUID
+    account_id: AccountId
     backfill_id: UUID
     message_ids: Annotated[list[str], Field(min_length=1, max_length=MOST_AT_ONCE)]

@@ -17,6 +17,7 @@ from domain.payloads.mail_fields import (
     MailboxText,
     MessageId,
 )
+from domain.payloads.other_names import AccountId
 from domain.payloads.payload import Payload
 
 MOST_RECIPIENTS = 500
@@ -54,7 +55,7 @@ class SendPayload(
     mailbox when it is sent, so they never stand here.
     """
 
-    account_id: UUID
+    account_id: AccountId
     action_id: UUID
     message_type: Literal["reply", "forward", "new"]
     to: Recipients = ()

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
-from googleapiclient.discovery import build
 from googleapiclient.http import HttpRequest
 
 from domain.mail.mailbox import (
@@ -24,6 +23,7 @@ from domain.mail.mailbox import (
 )
 from providers.google import gmail_answers as answers
 from providers.google.failures import ERRORS, Call, failure_of
+from providers.google.gmail_methods import gmail_methods
 from providers.google.gmail_quota import units
 from providers.google.transport import REPEATABLE, NoReplayHttp
 from providers.ports import Meter
@@ -71,9 +71,7 @@ class GmailMailbox:
         self._clock = clock
         self._meter = meter
         self._http = NoReplayHttp(timeout_s=timeout_s, access_token=access_token)
-        options = {"api_endpoint": endpoint.rstrip("/") + "/"} if endpoint else None
-        service = build("gmail", "v1", http=self._http, cache_discovery=False, client_options=options)
-        self._users = service.users()
+        self._api = gmail_methods(endpoint)
 
     def __enter__(self) -> Self:
         """Use the mailbox as a context manager to close it."""
@@ -89,11 +87,11 @@ class GmailMailbox:
 
     def profile(self) -> Profile:
         """Whose mailbox it is and its current history id."""
-        return self._call(self._users.getProfile(userId=ME), answers.profile)
+        return self._call(self._api.users.getProfile(userId=ME), answers.profile)
 
     def history(self, start: int, page: str | None = None) -> HistoryPage:
         """One page of changes since `start`, oldest first; `Gone` when the id is too old."""
-        request = self._users.history().list(
+        request = self._api.history.list(
             userId=ME,
             startHistoryId=str(start),
             # The client repeats the parameter for a list only; another sequence becomes one text.
@@ -105,76 +103,76 @@ class GmailMailbox:
 
     def search(self, query: str, *, label_ids: Sequence[str] = (), page: str | None = None) -> MessagePage:
         """One page of messages that match Gmail's search words and carry all the labels."""
-        request = self._users.messages().list(
+        request = self._api.messages.list(
             userId=ME, q=query or None, labelIds=list(label_ids) or None, maxResults=PAGE_SIZE, pageToken=page
         )
         return self._call(request, answers.message_page)
 
     def message(self, message_id: str) -> RawMessage:
         """The whole message."""
-        request = self._users.messages().get(userId=ME, id=message_id, format="raw")
+        request = self._api.messages.get(userId=ME, id=message_id, format="raw")
         return self._call(request, answers.raw_message)
 
     def message_facts(self, message_id: str) -> MessageFacts:
         """Labels and headers of a message."""
-        request = self._users.messages().get(userId=ME, id=message_id, format="metadata")
+        request = self._api.messages.get(userId=ME, id=message_id, format="metadata")
         return self._call(request, answers.message_facts)
 
     def attachments(self, message_id: str) -> tuple[AttachmentPart, ...]:
         """The files of a message; small ones come with their content."""
-        request = self._users.messages().get(userId=ME, id=message_id, format="full")
+        request = self._api.messages.get(userId=ME, id=message_id, format="full")
         return self._call(request, answers.attachments)
 
     def attachment(self, message_id: str, part: AttachmentPart) -> bytes:
         """The content of a file: what the listing had, or what Gmail gives for its id."""
         if part.attachment_id is None:
             return part.data or b""
-        files = self._users.messages().attachments()
+        files = self._api.attachments
         return self._call(files.get(userId=ME, messageId=message_id, id=part.attachment_id), answers.attachment)
 
     def send_as(self) -> tuple[SenderAddress, ...]:
         """The addresses that the account may write from."""
-        return self._call(self._users.settings().sendAs().list(userId=ME), answers.send_as)
+        return self._call(self._api.send_as.list(userId=ME), answers.send_as)
 
     def thread(self, thread_id: str) -> ThreadFacts:
         """A thread with labels and headers of its messages."""
-        request = self._users.threads().get(userId=ME, id=thread_id, format="metadata")
+        request = self._api.threads.get(userId=ME, id=thread_id, format="metadata")
         return self._call(request, answers.thread_facts)
 
     def labels(self) -> tuple[MailboxLabel, ...]:
         """All labels, system and user."""
-        return self._call(self._users.labels().list(userId=ME), answers.labels)
+        return self._call(self._api.labels.list(userId=ME), answers.labels)
 
     def create_label(self, name: str) -> MailboxLabel:
         """Make a visible label; `Conflict` when the name, or one Gmail takes for the same, exists."""
         body = {"name": name, "labelListVisibility": "labelShow", "messageListVisibility": "show"}
-        return self._call(self._users.labels().create(userId=ME, body=body), answers.label)
+        return self._call(self._api.labels.create(userId=ME, body=body), answers.label)
 
     def modify_message(self, message_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> frozenset[str]:
         """Add and remove at most 100 labels each; returns the labels the message carries afterwards."""
         body = {"addLabelIds": list(add), "removeLabelIds": list(remove)}
-        return self._call(self._users.messages().modify(userId=ME, id=message_id, body=body), answers.label_ids)
+        return self._call(self._api.messages.modify(userId=ME, id=message_id, body=body), answers.label_ids)
 
     def modify_thread(self, thread_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
         """Add and remove at most 100 labels each on every message that the thread has now."""
         body = {"addLabelIds": list(add), "removeLabelIds": list(remove)}
-        self._call(self._users.threads().modify(userId=ME, id=thread_id, body=body), _nothing)
+        self._call(self._api.threads.modify(userId=ME, id=thread_id, body=body), _nothing)
 
     def trash_message(self, message_id: str) -> frozenset[str]:
         """Move a message to the trash; returns the labels it carries afterwards (docs: gmail.md#trash)."""
-        return self._call(self._users.messages().trash(userId=ME, id=message_id), answers.label_ids)
+        return self._call(self._api.messages.trash(userId=ME, id=message_id), answers.label_ids)
 
     def untrash_message(self, message_id: str) -> frozenset[str]:
         """Take a message out of the trash; returns the labels it carries afterwards (docs: gmail.md#trash)."""
-        return self._call(self._users.messages().untrash(userId=ME, id=message_id), answers.label_ids)
+        return self._call(self._api.messages.untrash(userId=ME, id=message_id), answers.label_ids)
 
     def delete_message(self, message_id: str) -> None:
         """Delete a message for good; needs the scope `https://mail.google.com/` (docs: gmail.md#trash)."""
-        self._call(self._users.messages().delete(userId=ME, id=message_id), _nothing)
+        self._call(self._api.messages.delete(userId=ME, id=message_id), _nothing)
 
     def create_draft(self, raw: bytes, *, thread_id: str | None) -> Draft:
         """Make a draft from RFC 822 bytes, which must hold the thread's headers too; a large one is uploaded."""
-        drafts = self._users.drafts()
+        drafts = self._api.drafts
         if len(raw) <= LARGEST_IN_JSON:
             return self._call(drafts.create(userId=ME, body=_draft_body(raw, thread_id)), answers.draft)
         thread = {} if thread_id is None else {"threadId": thread_id}
@@ -183,20 +181,20 @@ class GmailMailbox:
     def update_draft(self, draft_id: str, raw: bytes, *, thread_id: str | None) -> Draft:
         """Replace a draft's message, which gets a new message id."""
         body = _draft_body(raw, thread_id)
-        return self._call(self._users.drafts().update(userId=ME, id=draft_id, body=body), answers.draft)
+        return self._call(self._api.drafts.update(userId=ME, id=draft_id, body=body), answers.draft)
 
     def draft(self, draft_id: str) -> Draft:
         """A draft by its id; `Gone` when sent or discarded."""
-        return self._call(self._users.drafts().get(userId=ME, id=draft_id, format="minimal"), answers.draft)
+        return self._call(self._api.drafts.get(userId=ME, id=draft_id, format="minimal"), answers.draft)
 
     def drafts(self, page: str | None = None) -> tuple[tuple[Draft, ...], str | None]:
         """One page of drafts and the next page's token."""
-        request = self._users.drafts().list(userId=ME, maxResults=PAGE_SIZE, pageToken=page)
+        request = self._api.drafts.list(userId=ME, maxResults=PAGE_SIZE, pageToken=page)
         return self._call(request, answers.draft_page)
 
     def delete_draft(self, draft_id: str) -> None:
         """Discard a draft for good."""
-        self._call(self._users.drafts().delete(userId=ME, id=draft_id), _nothing)
+        self._call(self._api.drafts.delete(userId=ME, id=draft_id), _nothing)
 
     def send_draft(self, draft_id: str) -> MessageFacts:
         """Send a draft in one call; `Gone` the second time.
@@ -204,23 +202,23 @@ class GmailMailbox:
         The facts have no headers: Gmail gives the message a new Message-ID, to be read with `message_facts`.
         `history_id` is 0 where Gmail's answer has none.
         """
-        request = self._users.drafts().send(userId=ME, body={"id": draft_id})
+        request = self._api.drafts.send(userId=ME, body={"id": draft_id})
         return self._call(request, lambda answer: answers.sent_message(answer, self._clock()))
 
     def watch(self, topic: str) -> Watch:
         """Start or renew push for every label; `Conflict` (`gmail.otherPushClient`): stop, then watch again."""
-        return self._call(self._users.watch(userId=ME, body={"topicName": topic}), answers.watch)
+        return self._call(self._api.users.watch(userId=ME, body={"topicName": topic}), answers.watch)
 
     def stop_watch(self) -> None:
         """Stop push notifications."""
-        self._call(self._users.stop(userId=ME), _nothing)
+        self._call(self._api.users.stop(userId=ME), _nothing)
 
     def _call(self, request: HttpRequest, read: Callable[[Any], Result]) -> Result:
         """Send a prepared request once and read its answer; raises nothing but failures."""
         self._meter(request.methodId, units(request.methodId))
         writes = request.method not in REPEATABLE
         try:
-            return read(request.execute(num_retries=0))
+            return read(request.execute(http=self._http, num_retries=0))
         except ERRORS as error:
             failure = failure_of(error, Call("gmail", request.methodId, self._account, writes, self._clock()))
         # Outside the handler, so that no traceback shows the vendor's error with its address and text.

@@ -8,7 +8,7 @@ from domain.mail.triage.corrections import KEPT, MOST_READ, Correction, Removal
 from storage.postgres.database import Transaction
 
 
-def record(tx: Transaction, account_id: UUID, removals: Sequence[Removal], *, now: datetime) -> int:
+def record(tx: Transaction, account_id: UUID, removals: Sequence[Removal]) -> int:
     """Keep the removals that correct a decision of ours, once each; how many were new."""
     if not removals:
         return 0
@@ -18,7 +18,6 @@ def record(tx: Transaction, account_id: UUID, removals: Sequence[Removal], *, no
         messages=[one.message_id for one in removals],
         labels=[one.label_id for one in removals],
         moved_to=[one.moved_to for one in removals],
-        since=now - KEPT,
     )
     return len(rows)
 
@@ -29,3 +28,8 @@ def recent(tx: Transaction, account_id: UUID, *, now: datetime, limit: int = MOS
     return tuple(
         Correction(row.message_id, row.sender, row.label, row.moved_to, row.classification, row.at) for row in rows
     )
+
+
+def purge(tx: Transaction, *, now: datetime, limit: int) -> int:
+    """Delete corrections that are past their time; how many there were."""
+    return len(tx.run("purge_corrections", since=now - KEPT, limit=limit))

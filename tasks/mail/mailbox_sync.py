@@ -105,7 +105,7 @@ class Run:
         for change in page.changes:
             self._mirror(tx, change)
         others = expected_writes.unexpected(tx, here, page.changes)
-        corrections.record(tx, here, removals_in(others), now=self.ctx.now())
+        corrections.record(tx, here, removals_in(others))
         deleted = [change.message_id for change in page.changes if change.kind == "message_deleted"]
         records = {one: emails.by_draft_message(tx, here, one) for one in deleted}
         homes = {one: email.thread_id for one, email in records.items() if email is not None}

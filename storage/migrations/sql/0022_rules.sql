@@ -32,6 +32,7 @@ create table label_corrections (
   foreign key (org_id, account_id, gmail_message_id) references messages (org_id, account_id, gmail_message_id)
 );
 create index label_corrections_account on label_corrections (org_id, account_id, at desc);
+create index label_corrections_age on label_corrections (at);
 call postroom.fence_table('label_corrections');
 grant select, insert, update, delete on label_corrections to postroom_ledger;
-grant select, insert, delete on label_corrections to postroom_tenant;
+grant select, insert on label_corrections to postroom_tenant;

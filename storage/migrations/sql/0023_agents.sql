@@ -54,7 +54,10 @@ create index agent_runs_message on agent_runs (org_id, account_id, gmail_message
 create index agent_runs_started on agent_runs (org_id, started_at desc);
 call postroom.fence_table('agent_runs');
 grant select, insert, update, delete on agent_runs to postroom_ledger;
-grant select, insert, update on agent_runs to postroom_tenant;
+grant select, insert on agent_runs to postroom_tenant;
+-- By column: the right to update a whole table is the right to lock it.
+grant update (started_at, profile_version, model, status, stopped_by, reason, turns, cost_microcents, refused_calls, pending_actions,
+  output_preview, finished_at) on agent_runs to postroom_tenant;
 
 -- What was said in each turn of a run that ended by itself, without the mail that its tools showed.
 create table agent_turns (

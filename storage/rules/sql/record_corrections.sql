@@ -1,5 +1,5 @@
 -- Labels that an owner took off: those that the latest decision about the message had put on are corrections, one per
--- thread, label and decision. What is past its time goes, a bounded number at a time.
+-- thread, label and decision.
 with removed as (
   select * from unnest(%(messages)s::text[], %(labels)s::text[], %(moved_to)s::text[]) as r (message_id, label_id, moved_to)
 ),
@@ -26,13 +26,6 @@ ours as (
       select from emails e
       where e.org_id = m.org_id and e.account_id = m.account_id and e.gmail_thread_id = m.gmail_thread_id and e.state in ('pending', 'drafted')))
   order by m.gmail_thread_id, r.label_id, d.at desc
-),
-aged as (
-  delete from label_corrections
-  where id in (
-    select c.id from label_corrections c
-    where c.org_id = (select org_id from accounts where id = %(account_id)s) and c.account_id = %(account_id)s and c.at < %(since)s
-    order by c.at limit 500)
 )
 insert into label_corrections (org_id, account_id, gmail_message_id, decision_id, gmail_label_id, moved_to, classification)
 select org_id, account_id, gmail_message_id, decision_id, label_id, moved_to, classification from ours

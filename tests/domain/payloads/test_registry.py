@@ -40,6 +40,9 @@ DOCUMENTS = st.dictionaries(
 
 
 def field_values(field: FieldInfo) -> st.SearchStrategy[Any]:
+    pattern = next((one.pattern for one in field.metadata if getattr(one, "pattern", None)), None)
+    if pattern is not None:
+        return st.from_regex(pattern, fullmatch=True)
     kind = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
     return st.from_type(kind)  # type: ignore[arg-type]  # hypothesis takes annotations that are no classes
 

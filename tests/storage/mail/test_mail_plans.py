@@ -34,7 +34,7 @@ PLANS: list[tuple[str, dict[str, Any], str]] = [
     ("list_safety_policies", {}, "safety_policies_org_id_account_id_key"),
     ("list_corrections", {"since": NOW, "limit": 5}, "label_corrections_account"),
     ("list_past_mail", {"before": NOW, "before_id": "m1", "limit": 5}, "messages_received"),
-    ("record_corrections", {"messages": ["m1"], "labels": ["L1"], "moved_to": [None], "since": NOW}, "messages_pkey"),
+    ("record_corrections", {"messages": ["m1"], "labels": ["L1"], "moved_to": [None]}, "messages_pkey"),
 ]
 
 ROWS = (
