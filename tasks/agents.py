@@ -15,10 +15,9 @@ from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
 from domain.mail.actions.requested_action import RequestedAction, parse_action
-from domain.mail.correspondence import DRAFT_OUT, LabelRole
+from domain.mail.correspondence import LabelRole
 from domain.mail.thread_plan import ThreadBefore
-from domain.mail.triage.automation import Automation, replies_allowed
-from domain.mail.triage.automation_signals import AutomationKind, Weight
+from domain.mail.triage.automation import HUMAN, replies_allowed
 from domain.mail.triage.prompts import Guidance
 from domain.mail.triage.safety import SafetyEnforcer
 from domain.payloads.agents import ProcessPayload
@@ -38,14 +37,13 @@ from storage.mail.messages import Message
 from storage.postgres.database import Transaction
 from storage.rules import rules, safety
 from tasks.mail import action_orders
-from tasks.mail.agent_conversation import Script, hold, results_of
-from tasks.mail.agent_standing import standing_of
-from tasks.mail.agent_tools import Toolbox, Workplace
+from tasks.mail.agents.conversation import Script, hold, results_of
+from tasks.mail.agents.standing import standing_of
+from tasks.mail.agents.tools import Toolbox, Workplace
+from tasks.mail.draft_effect import find_made
 from tasks.mail.language_model import boundary
 from tasks.mail.mailbox_session import MAILBOX_AUDITS
 from tasks.mail.thread_handle import open_thread
-
-HUMAN = Automation(AutomationKind.HUMAN, Weight.NONE)
 
 
 @job(
@@ -55,6 +53,7 @@ HUMAN = Automation(AutomationKind.HUMAN, Weight.NONE)
     providers=("gmail", "anthropic"),
     on_end="agent_run_ended",
     audits=MAILBOX_AUDITS,
+    finds={"draft": find_made},
 )
 def process(ctx: JobContext, payload: ProcessPayload) -> Outcome:
     """Let an agent look after a thread: search, read, label, archive, draft, ask to reply, or call a person."""
@@ -189,7 +188,6 @@ def _end(ctx: JobContext, case: Case, turns: tuple[Turn, ...], finish: Finish) -
         _last_word(turns, results),
         before=before,
         wanted=_wanted(results),
-        drafted=before.state in DRAFT_OUT,
         safety=case.safety,
     )
     with open_thread(ctx, case.account, message.thread_id, case.label_ids, purpose="end") as thread:
@@ -201,11 +199,9 @@ def _end(ctx: JobContext, case: Case, turns: tuple[Turn, ...], finish: Finish) -
         def write(tx: Transaction) -> None:
             thread.finish(tx)
             origins = Origins(job_id=ctx.job.job_id, model=case.stored.profile.model)
-            made = decisions.record(
-                tx, here, message.message_id, ending.decision, actions=ending.actions, origins=origins
+            action_orders.record(
+                ctx, tx, here, message.message_id, ending.decision, checked=ending.actions, origins=origins
             )
-            statuses = (one.status for one in ending.actions)
-            action_orders.order(ctx, tx, here, dict(zip(made.action_ids, statuses, strict=True)))
             _put_record(tx, case, email, ending)
             runs.finish(tx, case.run.run_id, ending, turns)
 

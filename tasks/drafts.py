@@ -18,8 +18,9 @@ from storage.mail.emails import Email
 from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts, message_intake
 from tasks.mail.draft_case import Case, read_case
+from tasks.mail.draft_effect import find_made
 from tasks.mail.draft_rework import rework_draft
-from tasks.mail.first_draft import WORDS, find_made, write_draft
+from tasks.mail.first_draft import WORDS, write_draft
 from tasks.mail.mailbox_session import MAILBOX_AUDITS
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 

@@ -11,8 +11,8 @@ from domain.jobs.queues import Queue
 from domain.mail.correspondence import SETTLED, EmailState
 from domain.mail.mailbox import INBOX
 from domain.mail.thread_plan import DraftStanding, ThreadBefore, ThreadPlan, depends_on_draft, plan_thread
-from domain.mail.triage.automation import Automation
-from domain.mail.triage.automation_signals import AutomationKind, Weight
+from domain.mail.triage.automation import HUMAN, Automation
+from domain.mail.triage.automation_signals import AutomationKind
 from domain.mail.triage.classification import (
     Decision,
     accept_answer,
@@ -40,12 +40,11 @@ from storage.postgres.database import Transaction
 from storage.rules import corrections, rules, safety
 from storage.rules.rules import StoredRules
 from tasks.mail import action_orders, machine_drafts
-from tasks.mail.agent_standing import standing_of
+from tasks.mail.agents.standing import standing_of
 from tasks.mail.language_model import ask, boundary
 from tasks.mail.mailbox_session import MAILBOX_AUDITS
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
-HUMAN = Automation(AutomationKind.HUMAN, Weight.NONE)
 CHANGED = "the thread has changed since it was planned on"
 
 
@@ -84,9 +83,7 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
 
     def write(tx: Transaction) -> None:
         thread.finish(tx)
-        recorded = decisions.record(tx, here, message.message_id, decision, actions=plan.actions, origins=origins)
-        statuses = (one.status for one in plan.actions)
-        action_orders.order(ctx, tx, here, dict(zip(recorded.action_ids, statuses, strict=True)))
+        action_orders.record(ctx, tx, here, message.message_id, decision, checked=plan.actions, origins=origins)
         _put_record(tx, case, planned)
 
     output = {"classification": str(decision.classification), "source": str(decision.source), "draft": plan.reason}

@@ -39,7 +39,6 @@ def end_run(
     *,
     before: ThreadBefore,
     wanted: tuple[RequestedAction, ...] = (),
-    drafted: bool = False,
     safety: SafetyEnforcer = DEFAULT_SAFETY,
 ) -> Ending:
     """Plan the end of a run. Only a run that ended by itself goes without a person; all others show Action Required.
@@ -48,7 +47,7 @@ def end_run(
     pass the `SafetyEnforcer` like all others.
     """
     ended_well = finish.status is RunStatus.SUCCEEDED
-    answered = Classification.NEEDS_RESPONSE if drafted or wanted else Classification.FYI
+    answered = Classification.NEEDS_RESPONSE if before.state in DRAFT_OUT or wanted else Classification.FYI
     decision = Decision(
         source=DecisionSource.LLM,
         classification=_CLASSES.get(finish.status, answered),

@@ -7,8 +7,7 @@ from uuid import UUID
 
 from domain.jobs.job import JsonObject
 from domain.mail.rule_language.trial import TriedRule, try_rule
-from domain.mail.triage.automation import Automation
-from domain.mail.triage.automation_signals import AutomationKind, Weight
+from domain.mail.triage.automation import HUMAN
 from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.rules import Rule
 from domain.mail.triage.safety import SafetyEnforcer
@@ -24,8 +23,6 @@ WITHIN_S = 20.0
 """How long a trial may go on. Past it, the answer says how far it came; a page of mail is read in milliseconds, so
 only slow patterns get there."""
 LONGEST_SUBJECT = 200
-
-_HUMAN = Automation(AutomationKind.HUMAN, Weight.NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +120,7 @@ def _facts(past: PastMessage) -> MailFacts:
     """The message as if it had just come; its labels are those that it carries now."""
     return MailFacts(
         message=past.message.parsed,
-        automation=past.message.automation or _HUMAN,
+        automation=past.message.automation or HUMAN,
         label_ids=past.message.label_ids,
         first_contact=past.first_contact,
         thread_has_my_reply=past.thread_has_my_reply,

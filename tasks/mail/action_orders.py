@@ -1,13 +1,17 @@
 """Sets recorded actions going: what goes ahead gets the job that executes it, in the transaction that records it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from uuid import UUID
 
 from domain.mail.actions.status import ActionStatus
+from domain.mail.triage.classification import Decision
+from domain.mail.triage.safety import CheckedAction
 from engine.context import JobContext
 from storage.actions import actions
 from storage.approvals import approvals
+from storage.mail import decisions
+from storage.mail.decisions import Origins
 from storage.postgres.database import Transaction
 
 
@@ -20,3 +24,18 @@ def order(ctx: JobContext, tx: Transaction, account_id: UUID, recorded: Mapping[
     if waiting:
         lasts = timedelta(seconds=ctx.settings.approval_expires_after_s)
         approvals.request(tx, account_id, waiting, ctx.enqueue, lasts=lasts)
+
+
+def record(  # noqa: PLR0913 - a decision, where it belongs, and where it comes from
+    ctx: JobContext,
+    tx: Transaction,
+    account_id: UUID,
+    message_id: str,
+    decision: Decision,
+    *,
+    checked: Sequence[CheckedAction],
+    origins: Origins,
+) -> None:
+    """Record a decision with its checked actions, and set them going."""
+    made = decisions.record(tx, account_id, message_id, decision, actions=checked, origins=origins)
+    order(ctx, tx, account_id, dict(zip(made.action_ids, (one.status for one in checked), strict=True)))

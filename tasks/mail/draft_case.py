@@ -1,5 +1,6 @@
 """What the ledger knows of a thread that wants a draft, read in one transaction."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -38,9 +39,7 @@ class Case:
     @property
     def original(self) -> Original:
         """What a reply needs to know of it; raises `Invalid` when a person has to choose whom to answer."""
-        thread = [one.parsed for one in self.messages]
-        own = frozenset(address.casefold() for address in self.account.addresses)
-        return Original.of(self.asked.parsed, thread, own)
+        return original_of(self.account, self.asked, self.messages)
 
     @property
     def sender(self) -> Address:
@@ -72,6 +71,12 @@ class Case:
         if self.by_hand_at is not None:
             return WriteManualPayload(account_id=here, thread_id=thread_id)
         return WritePayload(account_id=here, thread_id=thread_id, message_id=self.asked.message_id)
+
+
+def original_of(account: Account, asked: Message, thread: Sequence[Message]) -> Original:
+    """What a reply needs to know of a message; raises `Invalid` when a person has to choose whom to answer."""
+    own = frozenset(address.casefold() for address in account.addresses)
+    return Original.of(asked.parsed, [one.parsed for one in thread], own)
 
 
 def read_case(tx: Transaction, here: UUID, thread_id: str, *, by_hand_at: datetime | None = None) -> Case | None:

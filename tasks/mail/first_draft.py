@@ -5,37 +5,29 @@ For every job that drafts: the classification's, and the one that a person order
 
 import secrets
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 
-from domain.jobs.effects import Finding
 from domain.jobs.failures import Gone, Invalid
-from domain.jobs.job import Done, JsonObject, Outcome
-from domain.mail.correspondence import SETTLED, EmailEvent, EmailState
+from domain.jobs.job import Done, JsonObject, Outcome, Writes
+from domain.mail.correspondence import EmailEvent, EmailState
 from domain.mail.replies import draft_fingerprint
 from domain.mail.replies.draft_fingerprint import UNKNOWN
 from domain.mail.replies.drafting import DraftText, accept_draft, draft_prompt
-from domain.mail.replies.lost_draft import LostDraft
 from domain.mail.replies.replies import Envelope, Original, reply_message
-from domain.mail.thread_plan import SHOWN, DraftStanding, ThreadBefore, plan_event
-from domain.payloads.drafts import WriteManualPayload, WritePayload
+from domain.mail.thread_plan import SHOWN, plan_event
 from engine.context import JobContext
 from engine.effects import EffectGuard
-from storage.accounts import accounts
 from storage.mail import emails
 from storage.mail.emails import Email, MadeDraft
 from storage.postgres.database import Transaction
-from tasks.mail import lost_drafts, machine_drafts
-from tasks.mail.draft_case import Case, read_case
+from tasks.mail import draft_effect, lost_drafts
+from tasks.mail.draft_case import Case
 from tasks.mail.language_model import ask, boundary
-from tasks.mail.mailbox_session import open_mailbox
 from tasks.mail.thread_handle import ThreadHandle
 
-MOVED = "the e-mail was moved while its draft was made"
 CHANGED = "the thread has changed while the reply was written; a new job plans again"
 NEVER_MADE = "an earlier job's draft was never made; a new job plans again"
 ANSWERED = "the person has answered already"
-DISCARDED = "the person has thrown the draft away"
 WORDS = "draft"
 """The purpose of the model's call, and the step that keeps its answer."""
 
@@ -109,34 +101,8 @@ def _make(
         if token is None:
             return None
         raw = reply_message(original, case.sender, body, token=token, date=ctx.now())
-        effect = ctx.begin_effect(tx, _effect_key(case.email, token))
-    lost = _lost(case, token, thread.history_id)
-    made = effect.carry_out(
-        lambda: lost_drafts.described(thread.mailbox.create_draft(raw, thread_id=thread_id)),
-        find=lambda: lost_drafts.find(thread.mailbox, lost),
-    )
-    return effect, made
-
-
-def _lost(case: Case, token: str, since: int | None) -> LostDraft:
-    """What is looked for; of a token that an earlier attempt stored, its own history id counts."""
-    earlier = case.email.draft_history_id if case.email.draft_token == token else since
-    return LostDraft(case.email.thread_id, token, earlier, case.asked.parsed.message_id)
-
-
-def find_made(ctx: JobContext, payload: WritePayload | WriteManualPayload, key: str) -> Finding:
-    """Ask the mailbox whether a job that has ended made its draft (`_effect_key`)."""
-    token = key.rpartition(":")[2]
-    with ctx.tx() as tx:
-        account = accounts.get(tx, payload.account_id)
-        case = read_case(tx, payload.account_id, payload.thread_id)
-    lost = LostDraft(payload.thread_id, token) if case is None else _lost(case, token, None)
-    with open_mailbox(ctx, account) as mailbox:
-        return lost_drafts.find(mailbox, lost)
-
-
-def _effect_key(email: Email, token: str) -> str:
-    return f"draft:{email.email_id}:{token}"
+        effect = ctx.begin_effect(tx, draft_effect.effect_key(case.email, token))
+    return effect, draft_effect.make(thread, effect, draft_effect.sought(case, token, thread.history_id), raw)
 
 
 def _find_left(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
@@ -150,8 +116,8 @@ def _find_left(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
         return _take_back(ctx, thread, email, email.draft)
     token = email.draft_token or ""
     with ctx.tx() as tx:
-        effect = ctx.begin_effect(tx, _effect_key(email, token))
-    lost = _lost(case, token, None)
+        effect = ctx.begin_effect(tx, draft_effect.effect_key(email, token))
+    lost = draft_effect.sought(case, token, None)
     made = effect.look(lambda: lost_drafts.find(thread.mailbox, lost))
     if made is None:
         return _never_made(ctx, thread, case, effect)
@@ -177,12 +143,22 @@ def _take_in(
 ) -> Outcome:
     """Record what became of the draft: it lies in the mailbox, was sent, or was thrown away."""
     if "sent" in made:
-        return _sent_already(ctx, thread, case, effect, made)
+        output: JsonObject = {"drafted": True, "sent": made["sent"]}
+        return _recorded(effect, output, draft_effect.after_sent(ctx, thread, case, made))
     if "discarded" in made:
-        return _discarded_already(ctx, thread, case, effect)
-    # A draft that may have been composed anew counts as a person's, whatever words it holds now.
-    words = UNKNOWN if "composed" in made else fingerprint
-    return _record(ctx, thread, case.email, effect, MadeDraft(made["draft_id"], made["message_id"], words))
+        output = {"drafted": False, "why": draft_effect.DISCARDED}
+        return _recorded(effect, output, draft_effect.after_discarded(ctx, thread, case))
+    return _record(ctx, thread, case.email, effect, draft_effect.draft_of(made, fingerprint))
+
+
+def _recorded(effect: EffectGuard, output: JsonObject, writes: Writes) -> Done:
+    """End with the effect's result, and what follows from it."""
+
+    def write(tx: Transaction) -> None:
+        effect.record(tx)
+        writes(tx)
+
+    return Done(output, writes=write)
 
 
 def _never_made(ctx: JobContext, thread: ThreadHandle, case: Case, effect: EffectGuard) -> Outcome:
@@ -206,94 +182,16 @@ def _never_made(ctx: JobContext, thread: ThreadHandle, case: Case, effect: Effec
 
 def _record(ctx: JobContext, thread: ThreadHandle, email: Email, effect: EffectGuard, draft: MadeDraft) -> Outcome:
     """Record the draft and set the labels that show it; take it back when the e-mail has been moved meanwhile."""
-    if not effect.record_with(ctx.tx, partial(_store, thread, email, draft)):
+    if not effect.record_with(ctx.tx, partial(draft_effect.store, thread, email, draft)):
         return _take_back(ctx, thread, email, draft)
     thread.apply()
     return Done({"drafted": True}, writes=thread.finish)
 
 
-def _store(thread: ThreadHandle, email: Email, draft: MadeDraft, tx: Transaction) -> bool:
-    """Store the draft in the thread's record and begin the label change; false when the e-mail is no longer pending.
-
-    The draft is stored then, too, or an attempt after a failed discard would not know of it.
-    """
-    here, thread_id = email.account_id, email.thread_id
-    if emails.record_draft(tx, here, thread_id, expected=EmailState.PENDING, draft=draft) is None:
-        now = emails.get(tx, here, thread_id)
-        # When the answer to the commit was lost, the repeated transaction finds the record as it wrote it.
-        if now is None or now.state is not EmailState.DRAFTED or now.draft_id != draft.draft_id:
-            emails.record_late_draft(tx, here, thread_id, draft=draft)
-            return False
-    thread.begin(tx)
-    return True
-
-
 def _take_back(ctx: JobContext, thread: ThreadHandle, email: Email, draft: MadeDraft) -> Outcome:
-    """Delete a draft that nobody waits for any more, unless a person has worked on it."""
-    with ctx.tx() as tx:
-        now = emails.get(tx, email.account_id, email.thread_id)
-    output: JsonObject = {"drafted": False, "why": MOVED}
-    if now is None or now.state not in SETTLED:
-        # Reopened since, for which the draft was discarded or left to its person.
-        return Done(output)
-    standing = machine_drafts.standing(thread.mailbox, draft)
-    thread.carry_out(plan_event(ThreadBefore(now.state, standing), EmailEvent.DRAFT_WRITTEN, MOVED), draft)
-
-    def write(tx: Transaction) -> None:
-        thread.finish(tx)
-        if standing is not DraftStanding.EDITED:
-            emails.forget_draft(tx, email.account_id, email.thread_id)
-
-    return Done(output, writes=write)
-
-
-def _sent_already(ctx: JobContext, thread: ThreadHandle, case: Case, effect: EffectGuard, made: JsonObject) -> Outcome:
-    """An earlier attempt made the draft, its record was lost, and the person has sent it since.
-
-    A question that came after it was sent is still to be answered.
-    """
-    email, at = case.email, datetime.fromisoformat(made["sent_at"])
-    asked_again = email.state is EmailState.PENDING and case.wants_since(at)
-    if not asked_again:
-        thread.carry_out(plan_event(email.before, EmailEvent.DRAFT_SENT, "the draft was sent"))
-    here, thread_id = email.account_id, email.thread_id
-
-    def write(tx: Transaction) -> None:
-        effect.record(tx)
-        thread.finish(tx)
-        if asked_again:
-            emails.forget_draft(tx, here, thread_id)
-            ctx.enqueue(tx, case.again)
-            return
-        emails.record_sent(tx, here, thread_id, expected=EmailState.PENDING, message_id=made["sent"], at=at)
-        if email.state in SETTLED:
-            emails.forget_draft(tx, here, thread_id)
-
-    return Done({"drafted": True, "sent": made["sent"]}, writes=write)
-
-
-def _discarded_already(ctx: JobContext, thread: ThreadHandle, case: Case, effect: EffectGuard) -> Outcome:
-    """An earlier attempt made the draft, its record was lost, and the person has thrown it away: it stays away.
-
-    A question that came after it was planned gets a draft of its own.
-    """
-    email, pending = case.email, case.email.state is EmailState.PENDING
-    planned_at = email.draft_planned_at
-    asked_again = pending and planned_at is not None and case.wants_since(planned_at)
-    if pending and not asked_again:
-        thread.carry_out(plan_event(email.before, EmailEvent.SKIPPED, DISCARDED))
-    here, thread_id = email.account_id, email.thread_id
-
-    def write(tx: Transaction) -> None:
-        effect.record(tx)
-        thread.finish(tx)
-        emails.forget_draft(tx, here, thread_id)
-        if asked_again:
-            ctx.enqueue(tx, case.again)
-        elif pending:
-            emails.move(tx, here, thread_id, expected=EmailState.PENDING, to=EmailState.SKIPPED)
-
-    return Done({"drafted": False, "why": DISCARDED}, writes=write)
+    """End without the draft: nobody waits for it any more."""
+    output: JsonObject = {"drafted": False, "why": draft_effect.MOVED}
+    return Done(output, writes=draft_effect.take_back(ctx, thread, email, draft))
 
 
 def _close(ctx: JobContext, thread: ThreadHandle, case: Case, event: EmailEvent, why: str) -> Done:

@@ -14,13 +14,18 @@ MOST_READ = 50
 a person."""
 
 
+MOST_PAGES = 100
+"""Pages of history, of up to 500 records each. Minutes lie between a lost answer and the search for it; a mailbox in
+which more has happened is judged as one whose history has expired, so that no slot turns pages without end."""
+
+
 def find(mailbox: Mailbox, lost: LostDraft) -> Finding:
     """Find the draft with this token, the message sent from it, or the proof that its person has thrown it away.
 
     Found is `described`, with `composed` when its words may be a person's; or `sent` and `sent_at`; or `discarded`. Not
     found is only what history does not know: a draft that was made and is gone must not be made again.
     """
-    shown = [one for one in _messages_of(mailbox, lost.thread_id) if shows_token(one, lost.token)]
+    shown = [one for one in messages_of(mailbox, lost.thread_id) if shows_token(one, lost.token)]
     sent = next((one for one in shown if SENT in one.label_ids), None)
     if sent is not None:
         return _sent(sent)
@@ -86,8 +91,8 @@ def _facts(mailbox: Mailbox, message_id: str) -> MessageFacts:
         raise Transient("a draft changed while it was looked at", code="draft.changed") from None
 
 
-def _messages_of(mailbox: Mailbox, thread_id: str) -> Sequence[MessageFacts]:
-    """None when the thread is gone: its draft may have moved to another before."""
+def messages_of(mailbox: Mailbox, thread_id: str) -> Sequence[MessageFacts]:
+    """A thread's messages; no messages where the thread is gone, for its draft may have moved to another before."""
     try:
         return mailbox.thread(thread_id).messages
     except Gone:
@@ -104,18 +109,26 @@ def all_drafts(mailbox: Mailbox) -> Iterator[Draft]:
             return
 
 
-def _history_of(mailbox: Mailbox, since: int | None) -> list[Change] | None:
-    """Everything that happened since then; None when history does not reach back so far."""
-    if since is None:
-        return None
-    changes: list[Change] = []
+def changes_since(mailbox: Mailbox, since: int) -> Iterator[Change]:
+    """Everything that happened since a history id, page by page.
+
+    Raises `Gone` when history does not reach back, or has more than `MOST_PAGES` pages.
+    """
     page_token = None
-    while True:
-        try:
-            page = mailbox.history(since, page_token)
-        except Gone:
-            return None
-        changes += page.changes
+    for _ in range(MOST_PAGES):
+        page = mailbox.history(since, page_token)
+        yield from page.changes
         page_token = page.next_page
         if page_token is None:
-            return changes
+            return
+    raise Gone(f"history since {since} has more than {MOST_PAGES} pages", code="gmail.historyTooLong")
+
+
+def _history_of(mailbox: Mailbox, since: int | None) -> list[Change] | None:
+    """Everything that happened since then; None when history does not reach back so far, or has too much to tell."""
+    if since is None:
+        return None
+    try:
+        return list(changes_since(mailbox, since))
+    except Gone:
+        return None

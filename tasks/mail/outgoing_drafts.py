@@ -9,7 +9,7 @@ from domain.mail.mailbox import DRAFT, SENT, Change, Draft, MessageFacts
 from domain.mail.replies.lost_draft import shows_token
 from providers.ports import Mailbox
 from storage.outgoing.outgoing_mails import MailRecord
-from tasks.mail.lost_drafts import all_drafts, described
+from tasks.mail.lost_drafts import all_drafts, changes_since, described, messages_of
 
 MOST_DRAFTS = 100
 """So many drafts are read one by one where history cannot be; each costs twenty units of six thousand per minute."""
@@ -48,7 +48,7 @@ def find_sent(mailbox: Mailbox, mail: MailRecord, draft: Draft) -> Finding:
         return NotFound()
     if seen is not None and SENT in seen.label_ids:
         return Found(sent(seen.message_id, seen.thread_id))
-    in_thread = next((one for one in _in_thread(mailbox, draft.thread_id) if _left_as(one, mail)), None)
+    in_thread = next((one for one in messages_of(mailbox, draft.thread_id) if _left_as(one, mail)), None)
     if in_thread is not None:
         return Found(sent(in_thread.message_id, in_thread.thread_id))
     try:
@@ -70,19 +70,13 @@ def _with_token(mailbox: Mailbox, mail: MailRecord, thread_id: str | None) -> It
     if thread_id is None:
         yield from _since(mailbox, mail)
         return
-    yield from (one for one in _in_thread(mailbox, thread_id) if shows_token(one, mail.token))
-
-
-def _in_thread(mailbox: Mailbox, thread_id: str) -> tuple[MessageFacts, ...]:
-    try:
-        return mailbox.thread(thread_id).messages
-    except Gone:
-        return ()
+    yield from (one for one in messages_of(mailbox, thread_id) if shows_token(one, mail.token))
 
 
 def _since(mailbox: Mailbox, mail: MailRecord) -> Iterator[MessageFacts]:
     """The drafts and sent mails with the token that history tells of; `Gone` when history does not reach back."""
-    for message_id in dict.fromkeys(one.message_id for one in _changes(mailbox, mail.history_id) if _may_be_ours(one)):
+    changes = changes_since(mailbox, mail.history_id)
+    for message_id in dict.fromkeys(one.message_id for one in changes if _may_be_ours(one)):
         try:
             facts = mailbox.message_facts(message_id)
         except Gone:
@@ -93,16 +87,6 @@ def _since(mailbox: Mailbox, mail: MailRecord) -> Iterator[MessageFacts]:
 
 def _may_be_ours(change: Change) -> bool:
     return change.kind == "message_added" and bool(change.label_ids & {DRAFT, SENT})
-
-
-def _changes(mailbox: Mailbox, start: int) -> Iterator[Change]:
-    page_token = None
-    while True:
-        page = mailbox.history(start, page_token)
-        yield from page.changes
-        if page.next_page is None:
-            return
-        page_token = page.next_page
 
 
 def _finding(mailbox: Mailbox, shown: list[MessageFacts]) -> Finding:

@@ -12,6 +12,7 @@ from pydantic import SecretStr
 
 from domain.approvals.question import Question
 from domain.jobs.failures import Permanent, Scope, Throttled
+from domain.mail.mailbox import AttachmentPart
 from providers import ports
 from providers.anthropic.language_model import AnthropicModel
 from providers.discord.bot import DiscordBot

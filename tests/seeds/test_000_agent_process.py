@@ -34,7 +34,7 @@ def test_a_new_message_goes_to_the_agent_when_a_routing_rule_matches_and_else_to
 
 
 def test_the_seeds_name_is_accepted_with_message_thread_and_profile(env: MailEnvironment) -> None:
-    """000-33, with `account_id` for `user_id`."""
+    """000-33; `user_id` in tests/seeds/test_000_job_types.py."""
     give_agent(env)
     place = take_in(env)
     where = {"thread_id": place.thread_id, "message_id": place.message_id, "profile": "assistant"}

@@ -88,6 +88,19 @@ def test_cleanup_takes_user_id_thread_id_and_action(env: MailEnvironment) -> Non
     assert env.state(email.thread_id) == "archived"
 
 
+@pytest.mark.parametrize(
+    ("job_type", "more"),
+    [("rework", {}), ("manual_draft", {}), ("agent_process", {"message_id": "m", "profile": "assistant"})],
+)
+def test_rework_manual_draft_and_agent_process_take_user_id(
+    env: MailEnvironment, job_type: str, more: dict[str, str]
+) -> None:
+    """000-24, 000-29, 000-33."""
+    asked = {"thread_id": "t"} | more
+    stored = enqueue(env, job_type, {"user_id": user_of(env)} | asked)
+    assert stored["payload"] == {"account_id": str(env.account.account_id)} | asked
+
+
 @pytest.mark.parametrize("name", ["email_id", "message_id", "draft"])
 def test_cleanup_finds_a_thread_that_the_payload_does_not_name(env: MailEnvironment, name: str) -> None:
     """Errors per type: it resolves thread_id from the database when the payload lacks it."""

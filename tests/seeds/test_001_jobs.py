@@ -18,8 +18,12 @@ NAMES = {
     "history.sync.gmail": "gmail.sync",
     "labels.sync.gmail": "gmail.sync_labels",
     "backfill.gmail": "gmail.backfill",
+    "action.gmail": "actions.execute",
+    "unsnooze.gmail": "actions.unsnooze",
+    "undo.action": "actions.undo",
+    "outbound.send": "outbound.send",
 }
-"""Section 5.3; the names of actions, snooze, undo and outbound mail are tested beside their jobs."""
+"""Section 5.3: nine constants."""
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -202,11 +202,6 @@ def read_action(kind: ActionKind, parameters: Mapping[str, Any], version: int) -
         raise invalid_from(error, "parameters") from error
 
 
-def danger_of(kind: ActionKind) -> Danger:
-    """How dangerous an action is."""
-    return CLASSES[kind].danger
-
-
 def _without_kind(refusal: Invalid) -> Invalid:
     """Pydantic puts the kind before the field of a class that the kind has chosen."""
     head, dot, rest = refusal.field.partition(".")

@@ -61,19 +61,18 @@ RESTING = frozenset(
 """No job of the action is at work or to come."""
 
 
-def may_move(before: ActionStatus, after: ActionStatus) -> bool:
-    """Whether the table has the move."""
-    return (before, after) in MOVES
-
-
-def status_after_end(before: ActionStatus, job_state: str, reason: str | None) -> ActionStatus:
+def status_after_end(
+    before: ActionStatus, job_state: str, reason: str | None, *, is_undo: bool = False
+) -> ActionStatus:
     """Where the end of its job leaves an action that the job did not finish itself.
+
+    An undo has failed in any case: only a failed one may be asked for again, and there is one per action.
 
     The end-of-job hook `postroom.action_job_ended` does the same in SQL; a test compares the two.
     """
     if before not in {ActionStatus.QUEUED, ActionStatus.APPROVED, ActionStatus.EXECUTING}:
         return before
-    if job_state != "canceled":
+    if job_state != "canceled" or is_undo:
         return ActionStatus.FAILED
     if reason == "expired" and before is not ActionStatus.EXECUTING:
         return ActionStatus.EXPIRED

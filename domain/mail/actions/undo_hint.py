@@ -75,11 +75,6 @@ def applied(before: Collection[str], change: LabelWish) -> frozenset[str]:
     return (frozenset(before) - change.remove) | change.add
 
 
-def inverse_of(change: LabelWish) -> LabelWish:
-    """The change that takes a change back."""
-    return LabelWish(add=change.remove, remove=change.add)
-
-
 def hint_for(action: Action, before: Collection[str], after: Collection[str]) -> UndoHint:
     """The hint of an action that led from these labels to those; TRASH is moved by trash and untrash alone."""
     if not action.is_reversible:

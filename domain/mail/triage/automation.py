@@ -20,6 +20,10 @@ class Automation:
     evidence: tuple[str, ...] = ()
 
 
+HUMAN = Automation(AutomationKind.HUMAN, Weight.NONE)
+"""No sign of automation; also of a message that nobody has looked through."""
+
+
 def detect_automation(
     message: ParsedMessage,
     label_ids: Iterable[str] = (),

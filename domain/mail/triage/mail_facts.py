@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from domain.mail.parsing.parsed_message import ParsedMessage
-from domain.mail.triage.automation import Automation
-from domain.mail.triage.automation_signals import AutomationKind, Weight
+from domain.mail.triage.automation import HUMAN, Automation
 
 GMAIL_HOSTS = frozenset({"mx.google.com"})
 
@@ -15,7 +14,7 @@ class MailFacts:
     """One message with what only the mailbox knows of it."""
 
     message: ParsedMessage
-    automation: Automation = Automation(AutomationKind.HUMAN, Weight.NONE)  # noqa: RUF009 -- an immutable value
+    automation: Automation = HUMAN
     label_ids: frozenset[str] = frozenset()
     age: timedelta = field(default=timedelta())
     """How long ago the mailbox received it."""

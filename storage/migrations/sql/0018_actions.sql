@@ -100,7 +100,8 @@ language plpgsql as $$
 begin
   update public.actions a set
     state = case
-      when facts ->> 'state' <> 'canceled' then 'failed'
+      -- An undo that failed may be asked for again, and there is one per action.
+      when facts ->> 'state' <> 'canceled' or a.kind = 'undo' then 'failed'
       when facts ->> 'reason' = 'expired' and a.state <> 'executing' then 'expired'
       else 'canceled' end,
     error = jsonb_strip_nulls(jsonb_build_object(

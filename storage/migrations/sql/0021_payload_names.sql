@@ -159,6 +159,7 @@ begin
 end
 $$;
 
+drop function postroom.accept_payload(text, integer, jsonb);
 -- accept_payload (0012_shapes.sql) with the org, among whose rows names are looked up.
 create function postroom.accept_payload(for_org uuid, type_name text, given_version integer, payload jsonb) returns jsonb
 language plpgsql set search_path = pg_catalog, public, pg_temp as $$
@@ -231,7 +232,6 @@ begin
   end loop;
 end
 $$;
-drop function postroom.accept_payload(text, integer, jsonb);
 
 revoke execute on function postroom.checked_key, postroom.look_up_thread_of_message, postroom.look_up_account_of_user, postroom.look_up_thread_of_email, postroom.look_up_message_of_email,
   postroom.look_up_message_of_thread, postroom.own_names, postroom.resolve_payload_names, postroom.accept_payload from public;

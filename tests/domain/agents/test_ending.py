@@ -25,11 +25,11 @@ befores = st.sampled_from([None, *EmailState]).map(ThreadBefore)
 wanted = st.lists(st.sampled_from([REPLY, STAR]), max_size=2, unique=True).map(tuple)
 
 
-@given(finishes, st.text(max_size=2_000), befores, wanted, st.booleans())
+@given(finishes, st.text(max_size=2_000), befores, wanted)
 def test_whatever_ends_a_run(
-    finish: Finish, said: str, before: ThreadBefore, actions: tuple[RequestedAction, ...], drafted: bool
+    finish: Finish, said: str, before: ThreadBefore, actions: tuple[RequestedAction, ...]
 ) -> None:
-    ending = end_run(finish, said, before=before, wanted=actions, drafted=drafted)
+    ending = end_run(finish, said, before=before, wanted=actions)
     well = finish.status is RunStatus.SUCCEEDED
     assert (LabelRole.ACTION_REQUIRED in ending.plan.labels.add) != well
     assert not ending.plan.discard_draft
@@ -43,15 +43,15 @@ def test_whatever_ends_a_run(
         assert LabelRole.OUTBOX not in ending.plan.labels.remove
 
 
-def ended(finish: Finish, before: ThreadBefore | None = None, *, drafted: bool = False) -> Ending:
-    return end_run(finish, "I could not tell.", before=before or ThreadBefore(), drafted=drafted)
+def ended(finish: Finish, before: ThreadBefore | None = None) -> Ending:
+    return end_run(finish, "I could not tell.", before=before or ThreadBefore())
 
 
 def test_the_decision_says_what_the_message_asks_for() -> None:
     done, escalated, stopped, failed = (ended(finish).decision.classification for finish in FINISHES)
     assert (done, escalated) == (Classification.FYI, Classification.ACTION_REQUIRED)
     assert stopped == failed == Classification.NEEDS_REVIEW
-    answered = ended(FINISHES[0], ThreadBefore(EmailState.DRAFTED), drafted=True).decision
+    answered = ended(FINISHES[0], ThreadBefore(EmailState.DRAFTED)).decision
     assert (answered.classification, answered.needs_reply) == (Classification.NEEDS_RESPONSE, True)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.agents.profile import SearchScope, ToolName, parse_profile
-from domain.agents.tools import WRITING, Arguments, Offer, offer_of, read_call
+from domain.agents.tools import WRITING, Arguments, Offer, ReadThread, offer_of, read_call
 from domain.agents.transcript import ToolCall
 from domain.jobs.failures import Invalid
 
@@ -76,7 +76,9 @@ def test_a_call_that_was_not_offered_is_refused_by_field(
 
 @pytest.mark.parametrize("thread_id", [None, "t1", "t2"])
 def test_its_own_thread_and_found_ones_may_be_read(thread_id: str | None) -> None:
-    read("read_thread", {} if thread_id is None else {"thread_id": thread_id})
+    call = read("read_thread", {} if thread_id is None else {"thread_id": thread_id})
+    assert isinstance(call, ReadThread)
+    assert call.thread_id == thread_id
 
 
 @pytest.mark.parametrize("tool", sorted(WRITING))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from domain.jobs.failures import Invalid
 from domain.mail.account_settings import MODEL_MAY_ASK, offered_actions, parse_settings
 from domain.mail.actions.kinds import SENDING, ActionKind, Danger
-from domain.mail.actions.requested_action import danger_of, parse_action
+from domain.mail.actions.requested_action import CLASSES, parse_action
 from domain.mail.label_description import parse_description
 from domain.mail.triage.classification import OFFERED_ACTIONS, accept_answer
 
@@ -26,7 +26,7 @@ ANYTHING = st.recursive(
 def test_whatever_is_stored_offers_nothing_that_sends_or_destroys(stored: object) -> None:
     offered = offered_actions(stored)
     assert not SENDING & set(offered)
-    assert all(danger_of(kind) is not Danger.DANGEROUS for kind in offered)
+    assert all(CLASSES[kind].danger is not Danger.DANGEROUS for kind in offered)
     for kind in offered:
         parse_action({"kind": kind})  # takes no parameter, which mail could choose
 

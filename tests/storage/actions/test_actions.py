@@ -115,9 +115,14 @@ ENDS = [
 ]
 
 
-def test_the_hook_does_what_the_domain_says(store: Database, database: Connection, account: Account) -> None:
+@pytest.mark.parametrize("is_undo", [False, True])
+def test_the_hook_does_what_the_domain_says(
+    store: Database, database: Connection, account: Account, *, is_undo: bool
+) -> None:
     make_job_type(store, "probe.acts", on_end="action_job_ended")
     action_id = request(store, account)
+    if is_undo:
+        database.execute("update actions set kind = 'undo' where id = %s", (action_id,))
     for before, (state, reason) in product(ActionStatus, ENDS):
         job_id = uuid4()
         put(database, action_id, before, job_id)
@@ -125,7 +130,7 @@ def test_the_hook_does_what_the_domain_says(store: Database, database: Connectio
         facts |= {"state": state, "reason": reason, "error_code": None}
         database.execute("select postroom.call_end_hook(%s)", (Jsonb(facts),))
         found = read(store, account, action_id)
-        assert found.state is status_after_end(before, state, reason), (before, state, reason)
+        assert found.state is status_after_end(before, state, reason, is_undo=is_undo), (before, state, reason)
         if found.state is not before:
             assert found.error is not None
             assert found.error["reason"] == reason or (reason is None and "without saying" in found.error["reason"])

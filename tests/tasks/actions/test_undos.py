@@ -6,12 +6,14 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from domain.jobs.job import ActorType, Origin
 from domain.mail.actions.action import Action
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.label_actions import ApplyLabel, Archive, MarkRead, MarkUnread, RemoveLabel, Star, Unstar
 from domain.mail.actions.requested_action import Delete, Restore, Trash
 from domain.mail.actions.snooze import Snooze
 from domain.mail.actions.status import ActionStatus
+from storage.operators import cancellations
 from tests.doubles.mail_actions import ask, do, labels, look, stored_labels, stored_letter, undo
 from tests.doubles.mail_environment import MailEnvironment
 from tests.tasks.actions.test_actions import delete_label, make_label, other_account
@@ -166,3 +168,15 @@ def test_a_label_that_vanished_cannot_be_put_back(env: MailEnvironment) -> None:
     done = do(env, place, RemoveLabel(label_id=label_id))
     delete_label(env, label_id)
     assert code_of(env, undo(env, done.action_id)) == "action.label_gone"
+
+
+def test_an_undo_whose_job_was_canceled_may_be_asked_for_again(env: MailEnvironment) -> None:
+    done = do(env, stored_letter(env), Archive())
+    env.fail("messages.modify", times=1, status=503)
+    job_id = env.enqueue("actions.undo", {"original_action_id": str(done.action_id)})
+    assert env.run(job_id) == "queued"
+    cancellations.cancel(
+        env.process.database, [job_id], "no", by=Origin(ActorType.USER, "op"), org_id=env.account.org_id
+    )
+    assert env.job(job_id)["state"] == "canceled"
+    assert env.job(undo(env, done.action_id))["state"] == "succeeded"

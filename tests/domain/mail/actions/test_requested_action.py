@@ -16,7 +16,6 @@ from domain.mail.actions.requested_action import (
     UPCASTS,
     VERSION,
     Forward,
-    danger_of,
     parse_action,
     read_action,
 )
@@ -65,7 +64,7 @@ def test_every_kind_has_a_class_a_danger_and_an_inverse() -> None:
     assert len(REQUESTED) == 13
     irreversible = {kind for kind in REQUESTED if CLASSES[kind].inverse is Inverse.NONE}
     assert irreversible == {ActionKind.DELETE} | SENDING
-    assert all(danger_of(kind) is Danger.DANGEROUS for kind in irreversible)
+    assert all(CLASSES[kind].danger is Danger.DANGEROUS for kind in irreversible)
 
 
 OLD_SHAPES = [

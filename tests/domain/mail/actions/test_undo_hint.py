@@ -20,7 +20,6 @@ from domain.mail.actions.undo_hint import (
     change_of,
     check_undoable,
     hint_for,
-    inverse_of,
     irreversible,
     plan_undo,
     read_hint,
@@ -81,15 +80,6 @@ def test_undo_restores_the_labels_exactly(action: Action, before: frozenset[str]
 def test_undo_leaves_what_others_did_since(action: Action, before: frozenset[str], habits: Habits, other: str) -> None:
     after = executed(action, before, habits)
     assert undone(hint_for(action, before, after), after | {other}, habits) == before | {other}
-
-
-@given(LABELS, LABELS, LABELS)
-def test_the_inverse_of_the_inverse_is_the_change(
-    before: frozenset[str], add: frozenset[str], remove: frozenset[str]
-) -> None:
-    change = change_of(before, LabelWish(add, remove))
-    assert inverse_of(inverse_of(change)) == change
-    assert applied(applied(before, change), inverse_of(change)) == before
 
 
 @pytest.mark.parametrize("action", [Delete(), Forward(to=("a@example.org",)), AutoReply(text="thanks")])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from domain.mail.actions.kinds import ActionKind
-from domain.mail.actions.requested_action import KINDS, danger_of
+from domain.mail.actions.requested_action import CLASSES, KINDS
 from domain.mail.rule_language import rule_file, yaml_source
 from domain.mail.rule_language.condition_words import WORDS
 from domain.mail.rule_language.rule_file import read_rule_document, read_rule_file
@@ -65,7 +65,7 @@ def test_the_dangers_in_the_table_are_the_codes() -> None:
         if line.startswith("| `"):
             words, danger = line.strip("| ").split(" | ")[:2]
             for kind in SPAN.findall(words):
-                assert danger_of(ActionKind(kind)) == danger, kind
+                assert CLASSES[ActionKind(kind)].danger == danger, kind
 
 
 @pytest.mark.parametrize("page", [REFERENCE, HOW_TO], ids=lambda page: page.name)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from domain.mail.actions.kinds import ActionKind, Danger
 from domain.mail.actions.label_actions import ApplyLabel, Archive
-from domain.mail.actions.requested_action import danger_of
+from domain.mail.actions.requested_action import CLASSES
 from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
 from domain.mail.triage.safety import SafetyEnforcer, SafetyPolicy
@@ -66,7 +66,7 @@ def test_dangerous_actions_always_wait_and_waiting_has_a_reason(policy: SafetyPo
 
 @pytest.mark.parametrize("kind", [ActionKind.DELETE, ActionKind.FORWARD, ActionKind.AUTO_REPLY])
 def test_what_cannot_be_taken_back_is_dangerous(kind: ActionKind) -> None:
-    assert danger_of(kind) is Danger.DANGEROUS
+    assert CLASSES[kind].danger is Danger.DANGEROUS
 
 
 @pytest.mark.parametrize(("confidence", "queued"), [(0.7, True), (0.69, False), (float("nan"), False), (1.0, True)])

@@ -35,12 +35,11 @@ from storage.accounts.accounts import Account
 from storage.agents import runs
 from storage.mail import messages
 from storage.mail.messages import Message
-from tasks.mail.agent_draft import DraftOrder, save_draft
+from tasks.mail.agents.draft import DraftOrder, save_draft
 from tasks.mail.thread_handle import open_thread
 
 RUN_IS_OVER = "The run is over; nothing more is done."
 WAITS = "It was asked for. A person will be asked before it happens."
-ASKED = "It was asked for, and will happen when this run has ended."
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +202,9 @@ class Toolbox:
         return ToolResult(call.call_id, save_draft(self._ctx, order, place.label_ids))
 
     def _reply(self, call: ToolCall, wanted: Reply) -> ToolResult:
-        """Ask for a reply; nothing is sent here."""
+        """Ask for a reply; nothing is sent here, and a person is asked before anything is: sending is dangerous."""
         action = parse_action({"kind": ActionKind.AUTO_REPLY, "text": wanted.body})
-        return ToolResult(call.call_id, WAITS if self._waits(action) else ASKED, wanted=_document(action))
+        return ToolResult(call.call_id, WAITS, wanted=_document(action))
 
     def _waits(self, action: RequestedAction) -> bool:
         """Whether the account's safety policy wants a person to be asked before an action of an agent."""

@@ -1,0 +1,176 @@
+"""A draft with an agent's words, by the protocol of all machine drafts: at most one per thread, made once.
+
+The token is made of the run's random word and the call's id, so that a later attempt tells its own draft from another
+job's (docs: mail.md#drafts).
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from domain.jobs.effects import Strategy
+from domain.jobs.failures import Invalid, Transient
+from domain.jobs.job import JsonObject
+from domain.mail.correspondence import DRAFT_OUT, SETTLED, EmailEvent, EmailState, LabelRole
+from domain.mail.parsing.parsed_message import Address
+from domain.mail.replies.draft_fingerprint import of_made
+from domain.mail.replies.drafting import DraftText, accept_draft
+from domain.mail.replies.replies import Envelope, Original, reply_message
+from domain.mail.thread_plan import DraftStanding, plan_event
+from engine.context import JobContext
+from engine.effects import EffectGuard
+from storage.accounts.accounts import Account
+from storage.mail import emails
+from storage.mail.emails import Email, MadeDraft
+from storage.mail.messages import Message
+from tasks.mail import draft_effect, lost_drafts, machine_drafts
+from tasks.mail.draft_case import Case, original_of, read_case
+from tasks.mail.thread_handle import ThreadHandle, open_thread
+
+MADE = "A draft was saved in the thread. Its owner will read it before it is sent."
+SENT_ALREADY = "The draft was saved, and its owner has sent it already."
+HAS_DRAFT = "has a draft already, and a second one would confuse its owner"
+PERSONS_DRAFT = "has a draft that its owner worked on"
+IN_DOUBT = "may have a draft that is being looked for"
+DISCARDED = "The draft was saved, and its owner has thrown it away. There will be no other."
+MOVED = "was settled while the draft was made; the draft was taken back, unless its owner has worked on it"
+NEWER = "has changed since this run began"
+
+
+@dataclass(frozen=True, slots=True)
+class DraftOrder:
+    """What a draft is made from: the message to answer, its thread, oldest first, and the call that asks for it."""
+
+    account: Account
+    asked: Message
+    thread: tuple[Message, ...]
+    call_id: str
+    body: str
+    secret: str
+    """The run's own random word, which nobody is shown; the same in each attempt."""
+
+    @property
+    def newest(self) -> str:
+        """The id of the message that was the thread's last when the run read it."""
+        return self.thread[-1].message_id
+
+    @property
+    def original(self) -> Original:
+        """What a reply needs to know; raises `Invalid` when a person has to choose whom to answer."""
+        return original_of(self.account, self.asked, self.thread)
+
+    @property
+    def token(self) -> str:
+        """The draft's token: the same for a call in each attempt, and nobody can guess it."""
+        return hashlib.sha256(f"{self.secret}:{self.call_id}".encode()).hexdigest()[:32]
+
+
+def save_draft(ctx: JobContext, order: DraftOrder, label_ids: Mapping[LabelRole, str]) -> str:
+    """Save a draft in the thread; returns what the model is told, or raises `Invalid` with why there is none."""
+    body = accept_draft(DraftText(body=order.body, confidence=1.0).model_dump()).body
+    original, sender = order.original, Address("", order.account.email)
+    with open_thread(ctx, order.account, order.asked.thread_id, label_ids, purpose=order.call_id) as thread:
+        case = _case_to_fill(ctx, thread, order)
+        thread.prepare(plan_event(case.email.before, EmailEvent.DRAFT_WRITTEN, MADE).labels)
+        if case.email.state is EmailState.DRAFTED:
+            # An earlier attempt recorded this very draft, and ended before it set the labels.
+            return _show(ctx, thread)
+        raw = reply_message(original, sender, body, token=order.token, date=ctx.now())
+        effect, made = _make(ctx, thread, order, case, raw)
+        if "sent" in made:
+            effect.record_with(ctx.tx, draft_effect.after_sent(ctx, thread, case, made))
+            return SENT_ALREADY
+        if "discarded" in made:
+            effect.record_with(ctx.tx, draft_effect.after_discarded(ctx, thread, case))
+            return DISCARDED
+        draft = draft_effect.draft_of(made, of_made(body, Envelope.of_reply(original, sender)))
+        if not effect.record_with(ctx.tx, partial(draft_effect.store, thread, case.email, draft)):
+            _take_back(ctx, thread, case.email, draft)
+            raise Invalid("thread", MOVED)
+        thread.apply()
+        with ctx.tx() as tx:
+            thread.finish(tx)
+        return MADE
+
+
+def _make(
+    ctx: JobContext, thread: ThreadHandle, order: DraftOrder, case: Case, raw: bytes
+) -> tuple[EffectGuard, JsonObject]:
+    """Make the draft once; its result is still to be recorded.
+
+    Where the record waits for no draft any more, an earlier attempt's draft is looked for and none is made.
+    """
+    email, token, since = case.email, order.token, thread.history_id
+    here, thread_id = email.account_id, email.thread_id
+    with ctx.tx() as tx:
+        planned = emails.plan_draft(tx, here, thread_id, token=token, newest=order.newest, since=since)
+        if token not in {planned, email.draft_token}:
+            raise Invalid("thread", NEWER)
+        effect = ctx.begin_effect(tx, draft_effect.effect_key(email, token))
+    lost = draft_effect.sought(case, token, since)
+    if planned == token:
+        return effect, draft_effect.make(thread, effect, lost, raw)
+    left = effect.look(lambda: lost_drafts.find(thread.mailbox, lost))
+    if left is None:
+        with ctx.tx() as tx:
+            effect.drop(tx)
+            emails.forget_draft(tx, here, thread_id)
+        raise Invalid("thread", NEWER)
+    return effect, left
+
+
+def _case_to_fill(ctx: JobContext, thread: ThreadHandle, order: DraftOrder) -> Case:
+    """The thread's case, whose record waits for a draft: opened, or opened again.
+
+    Raises `Invalid` where no draft may be made.
+    """
+    here, thread_id, message_id = order.account.account_id, order.asked.thread_id, order.asked.message_id
+    with ctx.tx() as tx:
+        if emails.get(tx, here, thread_id) is None:
+            emails.open_email(tx, here, thread_id=thread_id, message_id=message_id)
+        case = read_case(tx, here, thread_id)
+    if case is None:
+        raise Invalid("thread", "is gone")
+    email = case.email
+    if email.draft_token == order.token:
+        return case
+    if email.state in DRAFT_OUT:
+        raise Invalid("thread", HAS_DRAFT)
+    if email.in_doubt or email.has_late_draft:
+        raise Invalid("thread", IN_DOUBT)
+    return _reopened(ctx, thread, order, email) if email.state in SETTLED else case
+
+
+def _reopened(ctx: JobContext, thread: ThreadHandle, order: DraftOrder, email: Email) -> Case:
+    """The case with a finished record opened again; its old draft goes first, unless a person has worked on it."""
+    if email.draft is not None and email.state is not EmailState.SENT:
+        standing = machine_drafts.standing(thread.mailbox, email.draft)
+        if standing is DraftStanding.EDITED:
+            raise Invalid("thread", PERSONS_DRAFT)
+        if standing is DraftStanding.UNTOUCHED:
+            discard = partial(machine_drafts.discard, thread.mailbox, email.draft.draft_id)
+            ctx.effect(f"discard:{email.draft.draft_id}", discard, strategy=Strategy.IDEMPOTENT)
+    here, thread_id = email.account_id, email.thread_id
+    with ctx.tx() as tx:
+        emails.reopen(tx, here, thread_id, expected=email.state, message_id=order.asked.message_id)
+        again = read_case(tx, here, thread_id)
+    if again is None or again.email.state is not EmailState.PENDING:
+        raise Transient("the thread's record has changed since it was read", code="thread.changed")
+    return again
+
+
+def _show(ctx: JobContext, thread: ThreadHandle) -> str:
+    with ctx.tx() as tx:
+        thread.begin(tx)
+    thread.apply()
+    with ctx.tx() as tx:
+        thread.finish(tx)
+    return MADE
+
+
+def _take_back(ctx: JobContext, thread: ThreadHandle, email: Email, draft: MadeDraft) -> None:
+    writes = draft_effect.take_back(ctx, thread, email, draft)
+    if writes is not None:
+        with ctx.tx() as tx:
+            writes(tx)
