@@ -11,7 +11,7 @@ from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
 from domain.mail.correspondence import DRAFT_OUT, SETTLED, EmailEvent
 from domain.mail.mailbox import SENT, MessageFacts
-from domain.mail.replies.lost_draft import shows_other_token, shows_token
+from domain.mail.replies.lost_draft import shows_token, token_named
 from domain.mail.thread_plan import DraftStanding, ThreadBefore, ThreadPlan, plan_event
 from domain.payloads.threads import CleanupPayload
 from engine.catalogue import job
@@ -20,6 +20,7 @@ from providers.ports import Mailbox
 from storage.accounts import accounts, labels
 from storage.mail import emails
 from storage.mail.emails import Email, MadeDraft
+from storage.outgoing import outgoing_mails
 from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts
 from tasks.mail.mailbox_session import MAILBOX_AUDITS
@@ -99,7 +100,7 @@ def _check_sent(ctx: JobContext, thread: ThreadHandle, payload: CleanupPayload, 
             writes=lambda tx: emails.replace_draft_message(tx, payload.account_id, **seen),
         )
     places = dict.fromkeys((email.thread_id, payload.draft_thread_id or email.thread_id))
-    sent = next(filter(None, (_sent_since(thread.mailbox, email, place) for place in places)), None)
+    sent = next(filter(None, (_sent_since(ctx, thread.mailbox, email, place) for place in places)), None)
     if sent is None and ctx.now() - ctx.job.created_at < SETTLES_WITHIN:
         return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "a sent message may not be visible yet")
     event, reason = (EmailEvent.SKIPPED, "discarded") if sent is None else (EmailEvent.DRAFT_SENT, "sent")
@@ -118,11 +119,11 @@ def _show(
         ctx.log.info("thread_gone", thread_id=thread_id)
 
 
-def _sent_since(mailbox: Mailbox, email: Email, thread_id: str) -> MessageFacts | None:
+def _sent_since(ctx: JobContext, mailbox: Mailbox, email: Email, thread_id: str) -> MessageFacts | None:
     """The message that the person sent in a thread after the draft was made, by id and never by search.
 
-    The one that carries the draft's token if there is one; a mailer may have lost the token. A mail that we sent for an
-    action carries another token: it says nothing about the draft.
+    The one that carries the draft's token if there is one; a mailer may have lost the token, and a rework may have
+    planned another. A mail that we sent for an action says nothing about the draft.
     """
     try:
         thread = mailbox.thread(thread_id)
@@ -131,8 +132,17 @@ def _sent_since(mailbox: Mailbox, email: Email, thread_id: str) -> MessageFacts 
     since = email.drafted_at
     sent = [one for one in thread.messages if SENT in one.label_ids and (since is None or one.received_at >= since)]
     ours = [one for one in sent if email.draft_token and shows_token(one, email.draft_token)]
-    found = ours or [one for one in sent if not shows_other_token(one, email.draft_token)]
+    found = ours or _without_mails_of_actions(ctx, email.account_id, sent)
     return found[-1] if found else None
+
+
+def _without_mails_of_actions(ctx: JobContext, account_id: UUID, sent: list[MessageFacts]) -> list[MessageFacts]:
+    tokens = {token for one in sent if (token := token_named(one))}
+    if not tokens:
+        return sent
+    with ctx.tx() as tx:
+        of_actions = outgoing_mails.tokens_among(tx, account_id, tokens)
+    return [one for one in sent if token_named(one) not in of_actions]
 
 
 def _concluded(thread: ThreadHandle, email: Email, plan: ThreadPlan, sent: MessageFacts | None) -> Outcome:

@@ -126,3 +126,9 @@ def paused_until(tx: Transaction, account_id: UUID) -> datetime | None:
 def _found(rows: object, action_id: UUID) -> None:
     if not rows:
         raise Gone(f"action {action_id} has no outgoing mail")
+
+
+def tokens_among(tx: Transaction, account_id: UUID, tokens: Collection[str]) -> frozenset[str]:
+    """Which of these tokens belong to mails of actions."""
+    rows = tx.run("find_outgoing_tokens", account_id=account_id, tokens=list(tokens))
+    return frozenset(row.token for row in rows)

@@ -59,7 +59,7 @@ def die(env: MailEnvironment, times: int = 1) -> None:
     """Let jobs die of payloads that cannot be read."""
     for _ in range(times):
         spoilt = env.enqueue("gmail.ingest", {"message_id": "m", "thread_id": "t"})
-        env.database.execute("update jobs set payload = payload || '{\"thread_id\": null}' where id = %s", (spoilt,))
+        env.database.execute("update jobs set payload = payload || '{\"message_id\": null}' where id = %s", (spoilt,))
         assert env.run(spoilt) == "dead"
 
 

@@ -6,7 +6,7 @@ from tests.doubles.mail_environment import MailEnvironment
 
 def test_the_ledger_enqueues_the_alert_as_its_payload_class_stores_it(env: MailEnvironment) -> None:
     dead = env.enqueue("gmail.ingest", {"message_id": "m", "thread_id": "t"})
-    env.database.execute("update jobs set payload = payload || '{\"thread_id\": null}' where id = %s", (dead,))
+    env.database.execute("update jobs set payload = payload || '{\"message_id\": null}' where id = %s", (dead,))
     assert env.run(dead) == "dead"
     query = "select id, payload, payload_version from jobs where job_type = 'deadletter.quarantine'"
     ((alert, payload, version),) = env.database.execute(query).fetchall()

@@ -50,13 +50,12 @@ def shows_token(message: MessageFacts, token: str) -> bool:
     return named == token or token_reference(token) in message.headers.get("references", "")
 
 
-def shows_other_token(message: MessageFacts, token: str | None) -> bool:
-    """Whether a message was made by us from another draft, such as a mail of an action (`outbound.send`).
+def token_named(message: MessageFacts) -> str:
+    """The token of the draft of ours that a message was made from; empty for none.
 
     By our header only: References repeat the tokens of every earlier mail of a conversation.
     """
-    named = message.headers.get(TOKEN_HEADER.lower(), "").strip()
-    return bool(named) and named != token
+    return message.headers.get(TOKEN_HEADER.lower(), "").strip()
 
 
 def stands_for(message: MessageFacts, lost: LostDraft) -> bool:

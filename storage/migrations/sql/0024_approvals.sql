@@ -32,7 +32,9 @@ create table approval_notices (
 );
 call postroom.fence_table('approval_notices');
 grant select, insert, update, delete on approval_notices to postroom_ledger;
-grant select, insert, update on approval_notices to postroom_tenant;
+grant select, insert on approval_notices to postroom_tenant;
+-- By column: the right to update a whole table is the right to lock it.
+grant update (channel_id, message_id, posted_at) on approval_notices to postroom_tenant;
 
 alter table actions add column approval_reminded_at timestamptz;
 -- What the housekeeping looks at: actions that wait, those first whose time is over first.
