@@ -142,7 +142,7 @@ def test_another_push_client_is_stopped_first(env: MailEnvironment) -> None:
     refusal = "Only one user push notification client allowed per developer (call /stop then try again)"
     env.fail("watch", status=400, reason="failedPrecondition", message=refusal)
     assert env.run(env.enqueue("gmail.renew_watch")) == "succeeded"
-    assert [call.operation for call in env.gmail.journal()] == ["watch", "stop", "watch", "settings.sendAs.list"]
+    assert [call.operation for call in env.gmail.journal()] == ["watch", "stop", "watch", "sendAs.list"]
 
 
 def test_finished_jobs_go_after_a_week_and_their_audit_log_stays(env: MailEnvironment) -> None:
