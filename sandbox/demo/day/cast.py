@@ -12,6 +12,8 @@ class Person:
     name: str
     org: str
     seed: int
+    token: str = ""
+    """An access token, where it is not made of the name; valid at the emulator only."""
     approves: bool = False
     """Whether they are asked on Discord about their org's actions; one Discord id and channel are for one org."""
 
@@ -22,12 +24,12 @@ class Person:
 
     @property
     def access_token(self) -> str:
-        """Valid at the emulator only."""
-        return f"local-access-{self.name}"
+        """The one of the first consent."""
+        return self.token or f"local-access-{self.name}"
 
     @property
     def refresh_token(self) -> str:
-        """As above."""
+        """Valid at the emulator only."""
         return f"local-refresh-{self.name}"
 
 

@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from domain.access.api_keys import NOISE, Role, make_key
 from domain.agents.profile import parse_profile
 from domain.approvals.approvers import UserRole
+from domain.jobs.gate_causes import Cause
 from domain.jobs.job import Origin
 from sandbox.anthropic.anthropic import anthropic_emulator
 from sandbox.demo.doors import HttpDoor
@@ -32,6 +33,7 @@ from storage.access.users import UserChanges
 from storage.accounts import accounts
 from storage.agents import profiles
 from storage.approvals import channels
+from storage.ledger import gates
 from tests.doubles.mail_environment import Addresses, MailEnvironment, connect, environment_at
 from tests.gateway.serving import serve
 
@@ -61,9 +63,15 @@ class StoryEnvironment:
             self.wait,
             lambda: self.wait(lambda _ledger: ""),
             self.receive,
-            lambda access, refresh: connect(self.env.process, self.env.mailbox.email, access, refresh),
+            self.connect,
             self.places,
         )
+
+    def connect(self, access: str, refresh: str) -> None:
+        """Consent again, as `accounts add` does it: the gate of the lost consent opens."""
+        account = connect(self.env.process, self.env.mailbox.email, access, refresh)
+        with self.env.process.database.ledger() as tx:
+            gates.open_gate(tx, "account", str(account.account_id), Cause.CONSENT)
 
     def receive(self, name: str, raw: bytes) -> MessagePlace:
         """Let a message arrive."""
