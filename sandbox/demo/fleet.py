@@ -77,9 +77,7 @@ class Fleet:
         for member in self.members:
             member.check()
 
-    def celery(  # any JSON value
-        self, *words: str, secrets: dict[str, str] | None = None, secret_answer: bool = False
-    ) -> Any:  # noqa: ANN401
+    def celery(self, *words: str, secrets: dict[str, str] | None = None, secret_answer: bool = False) -> Any:  # noqa: ANN401  # any JSON value
         """Run `celery -A tasks …` and return the JSON that it prints; `secrets` are passed in its environment.
 
         The log has the answer, unless that is secret.

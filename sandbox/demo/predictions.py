@@ -1,12 +1,12 @@
 """Which state the record of each message's thread ends in, by the script; and what the database says."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from sandbox.demo.evidence import Ledger, Outside
 from sandbox.demo.letters import Letter
 from sandbox.demo.mailbox_story import StoryMessage
+from sandbox.demo.report import Outcome
 from sandbox.demo.steps.step import Mark, Proof, Step
 from sandbox.emulator.control import MessagePlace
 
@@ -17,25 +17,6 @@ class Played:
 
     step: Step
     mark: Mark
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """Something predicted beside what was found; `about` names the messages."""
-
-    what: str
-    about: str
-    expected: str
-    found: str
-
-    @property
-    def holds(self) -> bool:
-        """Whether the prediction came true."""
-        return self.expected == self.found
-
-    def as_json(self) -> dict[str, Any]:
-        """All of it, and whether it holds."""
-        return asdict(self) | {"holds": self.holds}
 
 
 def predict(messages: Sequence[StoryMessage], letters: Sequence[Letter], steps: Sequence[Step]) -> dict[str, str]:

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
 from sandbox.demo.evidence import Effect, JobRow, Ledger, ModelCall, Outside
-from sandbox.demo.predictions import Outcome
 from sandbox.emulator.control import JournalledCall
 
 FINAL = frozenset({"succeeded", "failed", "dead", "canceled"})
@@ -20,6 +20,25 @@ TOKEN_HEADER = "x-postroom-token:"  # noqa: S105  # the name of a header, no sec
 
 Findings = dict[str, list[str]]
 """Problems by kind; a kind without problems has an empty list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Something predicted beside what was found; `about` names the messages."""
+
+    what: str
+    about: str
+    expected: str
+    found: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether the prediction came true."""
+        return self.expected == self.found
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, and whether it holds."""
+        return asdict(self) | {"holds": self.holds}
 
 
 def make_report(ledger: Ledger, outside: Outside) -> dict[str, Any]:
@@ -56,7 +75,7 @@ def find_lost(ledger: Ledger, outside: Outside) -> Findings:
     """
     decided = {message.message_id for message in ledger.messages if message.classification is not None}
     recorded = {email.thread_id for email in ledger.emails}
-    known_sent = {one.sent_message_id for one in (*ledger.emails, *ledger.actions)}
+    known_sent = {one.sent_message_id for one in ledger.emails} | {one.sent_message_id for one in ledger.actions}
     delivered = [one for one in outside.mailbox.messages if not {"SENT", "DRAFT"} & set(one["label_ids"])]
     sent = [one for one in outside.mailbox.messages if "SENT" in one["label_ids"]]
     unfinished = [job for job in ledger.jobs if job.state not in FINAL and not job.scheduled]

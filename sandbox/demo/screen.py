@@ -11,8 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from sandbox.demo.evidence import EmailRecord, Ledger, StoredMessage
-from sandbox.demo.predictions import Outcome
-from sandbox.demo.report import recorded_drafts
+from sandbox.demo.report import Outcome, recorded_drafts
 
 PIPE_WIDTH = 132
 """Columns when the output is no terminal."""

@@ -9,7 +9,8 @@ from sandbox.demo.evidence import Ledger, Outside, read_outside
 from sandbox.demo.fleet import Fleet
 from sandbox.demo.letters import SECRET
 from sandbox.demo.mailbox_story import OWNER
-from sandbox.demo.predictions import Outcome, Played, find_endings, find_steps
+from sandbox.demo.predictions import Played, find_endings, find_steps
+from sandbox.demo.report import Outcome
 from sandbox.demo.screen import Screen
 from sandbox.demo.steps.agent import LABEL
 from sandbox.demo.steps.step import Stage

@@ -12,7 +12,8 @@ from sandbox.demo.day.hours import Hour, hours, morning, predicted_endings
 from sandbox.demo.doors import HttpDoor
 from sandbox.demo.evidence import Ledger, Outside, read_outside
 from sandbox.demo.fleet import Fleet
-from sandbox.demo.predictions import Outcome, Played, find_endings, find_steps
+from sandbox.demo.predictions import Played, find_endings, find_steps
+from sandbox.demo.report import Outcome
 from sandbox.demo.screen import Screen
 from sandbox.demo.steps.step import Stage
 from sandbox.demo.story import deliver

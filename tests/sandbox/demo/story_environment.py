@@ -16,7 +16,8 @@ from domain.jobs.job import Origin
 from sandbox.anthropic.anthropic import anthropic_emulator
 from sandbox.demo.doors import HttpDoor
 from sandbox.demo.evidence import Ledger, Outside, read_ledger, read_outside
-from sandbox.demo.predictions import Outcome, Played, find_endings, find_steps
+from sandbox.demo.predictions import Played, find_endings, find_steps
+from sandbox.demo.report import Outcome
 from sandbox.demo.set_up import AGENT, PROFILE, RULES
 from sandbox.demo.steps.agent import LABEL
 from sandbox.demo.steps.approval import APPROVER, CHANNEL

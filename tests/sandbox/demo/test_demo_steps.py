@@ -10,8 +10,8 @@ import pytest
 
 from sandbox.demo.evidence import ActionRow, AgentRun, EmailRecord, Ledger, Outside, StoredMessage
 from sandbox.demo.letters import ATTACKS, CANARY, EVE, INVOICE
-from sandbox.demo.predictions import Outcome, Played, find_endings, find_steps
-from sandbox.demo.report import find_deviations, find_outcomes
+from sandbox.demo.predictions import Played, find_endings, find_steps
+from sandbox.demo.report import Outcome, find_deviations, find_outcomes
 from sandbox.demo.steps.actions import SNOOZED, ArchiveAndUndo, ForwardUnapproved, SnoozeAndWake
 from sandbox.demo.steps.agent import LABEL, AgentAtWork
 from sandbox.demo.steps.approval import ForwardApproved
