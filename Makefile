@@ -32,8 +32,8 @@ $(INSTALLED): $(LOCKED) pyproject.toml
 	@$(PIP) install --no-deps --no-build-isolation --no-index -e .
 	@touch $@
 
-demo: $(INSTALLED)  ## run the whole fleet on a mailbox of real mail, in about a minute
-	@$(RUN) -m sandbox.demo.demo
+demo: $(INSTALLED)  ## play the whole story on a mailbox of real mail, in about two minutes; DAY=1: a day of three people
+	@$(RUN) -m sandbox.demo.demo $(if $(DAY),--day)
 
 up: $(INSTALLED)  ## start the local stack with the whole fleet and leave it running
 	@$(RUN) -m sandbox.up

@@ -19,8 +19,8 @@ from sandbox.demo.fleet import Fleet
 from sandbox.demo.mailbox_story import OWNER
 from sandbox.demo.processes import ROOT
 from sandbox.demo.screen import Screen, relative
-from sandbox.demo.show import connect
-from sandbox.demo.story import deliver, make_mailbox, whole_story
+from sandbox.demo.set_up import connect
+from sandbox.demo.story import ACCESS_TOKEN, ORG, REFRESH_TOKEN, deliver, make_mailbox, whole_story
 from sandbox.servers.waiting import wait_until
 
 FOLDER = ROOT / "build" / "up"
@@ -126,7 +126,7 @@ def keep(folder: Path, screen: Screen) -> int:
         with stopped_by_signals(), alone_in(folder), Fleet(folder, screen.tell) as fleet:
             mail = whole_story()
             deliver(make_mailbox(fleet.gmail), mail)
-            connect(fleet)
+            connect(fleet, org=ORG, email=OWNER, access_token=ACCESS_TOKEN, refresh_token=REFRESH_TOKEN)
             screen.tell(f"{OWNER} is connected, with {len(mail)} messages")
             _write_state(folder, fleet)
             while True:

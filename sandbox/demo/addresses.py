@@ -4,6 +4,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Self
 
+from sandbox.discord.presses import PUBLIC_KEY
 from sandbox.servers.free_port import LOOPBACK, find_free_port
 
 PUSHER = "push@postroom-local.iam.gserviceaccount.com"
@@ -18,6 +19,7 @@ class Addresses:
     broker: str
     gmail: str
     anthropic: str
+    discord: str
     gateway: str
     flower: str
     sealing_key: str
@@ -25,8 +27,8 @@ class Addresses:
     @classmethod
     def choose(cls, *, database: str, broker: str) -> Self:
         """Find free ports beside the two servers, which are running."""
-        gmail, anthropic, gateway, flower = (f"http://{LOOPBACK}:{port}" for port in _free_ports(4))
-        return cls(database, broker, gmail, anthropic, gateway, flower, secrets.token_urlsafe(32))
+        gmail, anthropic, discord, gateway, flower = (f"http://{LOOPBACK}:{port}" for port in _free_ports(5))
+        return cls(database, broker, gmail, anthropic, discord, gateway, flower, secrets.token_urlsafe(32))
 
     @property
     def webhook(self) -> str:
@@ -48,6 +50,9 @@ class Addresses:
             "POSTROOM_PUBSUB_SERVICE_ACCOUNT": PUSHER,
             "POSTROOM_ANTHROPIC_BASE_URL": self.anthropic,
             "POSTROOM_ANTHROPIC_API_KEY": "local",
+            "POSTROOM_DISCORD_API_URL": f"{self.discord}/api/v10",
+            "POSTROOM_DISCORD_BOT_TOKEN": "bot-token",
+            "POSTROOM_DISCORD_PUBLIC_KEY": PUBLIC_KEY,
         }
 
 

@@ -1,4 +1,4 @@
-"""`make demo`: a mailbox of real mail on the whole fleet, from the first sync to the person who sends the drafts."""
+"""`make demo`: a mailbox of real mail on the whole fleet, from the first sync to an attack that achieves nothing."""
 
 import argparse
 import json
@@ -10,33 +10,40 @@ from typing import Any
 
 import psycopg
 
+from sandbox.demo.day.run import DayRun
+from sandbox.demo.doors import DoorRefused
 from sandbox.demo.endings import Busy, Stopped, alone_in, forget_settings, stopped_by_signals
 from sandbox.demo.fleet import CommandRefused, Fleet
 from sandbox.demo.processes import ROOT, Died
-from sandbox.demo.report import find_problems, make_report
+from sandbox.demo.report import find_deviations, find_outcomes, find_problems, make_report
 from sandbox.demo.screen import Screen, relative
-from sandbox.demo.show import DemoRun, Late
+from sandbox.demo.show import DemoRun
+from sandbox.demo.watching import Late
 from sandbox.emulator.control import ControlRefused
 
 FOLDER = ROOT / "build" / "demo"
 WITHIN_S = 110.0
 """Below two minutes, with time for stopping everything."""
+DAY_WITHIN_S = 900.0
+"""A day has three times as much mail, and waits for refused calls and lost answers."""
 MOST_PROBLEMS = 20
 EXPECTED_ERRORS = (
-    Busy, CommandRefused, ControlRefused, Died, Late, OSError, RuntimeError, TimeoutError, psycopg.Error,
-    subprocess.TimeoutExpired,
+    Busy, CommandRefused, ControlRefused, Died, DoorRefused, Late, LookupError, OSError, RuntimeError, TimeoutError,
+    psycopg.Error, subprocess.TimeoutExpired,
 )  # fmt: skip
 """Errors of the environment, reported in a line without a traceback."""
 
 
 def main() -> int:
-    """Run the demo; the exit status is 0 only when every message was handled to its end, exactly once."""
+    """Run the demo; the exit status is 0 only when every step and message ended as predicted, exactly once."""
     options = _options()
     forget_settings()
     screen = Screen()
     try:
         with stopped_by_signals(), alone_in(options.folder):
-            return show(options.folder, screen, within_s=options.within)
+            kind = DayRun if options.day else DemoRun
+            within_s = options.within or (DAY_WITHIN_S if options.day else WITHIN_S)
+            return show(options.folder, screen, kind, within_s=within_s)
     except Stopped as stopped:
         screen.complain(f"stopped by {stopped}; everything is cleaned up")
         return stopped.exit_status
@@ -46,22 +53,24 @@ def main() -> int:
         return 1
 
 
-def show(folder: Path, screen: Screen, *, within_s: float) -> int:
+def show(folder: Path, screen: Screen, kind: type[DemoRun | DayRun], *, within_s: float) -> int:
     """Start the local stack, play the scenario, count, and print the result."""
     deadline = time.monotonic() + within_s
     with Fleet(folder, screen.tell) as fleet, psycopg.connect(fleet.addresses.database, autocommit=True) as connection:
-        run = DemoRun(fleet, screen, connection, deadline=deadline)
+        run = kind(fleet, screen, connection, deadline=deadline)
         late = None
         try:
             run.run()
         except Late as error:
             late = str(error)
         ledger, outside = run.evidence()
-        report = make_report(ledger, outside) | {"seconds": round(screen.seconds(), 1)}
+        steps, endings = run.outcomes((ledger, outside))
+        report = make_report(ledger, outside) | find_outcomes(steps, endings) | {"seconds": round(screen.seconds(), 1)}
         problems = [late] if late else []
-        problems += find_problems(report, ledger)
+        problems += find_problems(report, ledger) + find_deviations(steps, endings)
         _write(folder / "report.json", report | {"problems": problems})
-        screen.show_messages(ledger)
+        screen.show_messages(ledger, endings)
+    screen.show_steps(steps)
     screen.show_sums(report, [("report", relative(folder / "report.json")), ("logs", relative(folder / "logs"))])
     for problem in problems[:MOST_PROBLEMS]:
         screen.complain(problem)
@@ -74,7 +83,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--folder", type=Path, default=FOLDER, help="where databases, logs and report go; emptied first"
     )
-    parser.add_argument("--within", type=float, default=WITHIN_S, help="seconds that the scenario may take")
+    parser.add_argument("--day", action="store_true", help="play a day of three people instead of the story of one")
+    parser.add_argument("--within", type=float, help="seconds that the scenario may take")
     return parser.parse_args()
 
 

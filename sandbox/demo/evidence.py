@@ -1,6 +1,6 @@
 """What the report is counted from: rows of the database, the emulated mailbox, the emulators' journals."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, TypeVar
@@ -77,6 +77,41 @@ class ModelCall:
 
 
 @dataclass(frozen=True, slots=True)
+class ActionRow:
+    """An action on a message; `undo_of` is the action that it takes back."""
+
+    action_id: UUID
+    kind: str
+    state: str
+    message_id: str
+    job_id: UUID | None = None
+    undo_of: UUID | None = None
+    sent_message_id: str | None = None
+    approver: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRun:
+    """A run of an agent: how it ended, its turns, and how many of its model's calls were refused."""
+
+    job_id: UUID
+    thread_id: str
+    message_id: str
+    status: str
+    turns: int
+    refused_calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class AccountRow:
+    """A connected mailbox, its status, and how often its owner's consent was found to be gone."""
+
+    email: str
+    status: str
+    consents_lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
     """Everything of the database that the report counts."""
 
@@ -85,6 +120,9 @@ class Ledger:
     jobs: Sequence[JobRow] = ()
     effects: Sequence[Effect] = ()
     model_calls: Sequence[ModelCall] = ()
+    actions: Sequence[ActionRow] = ()
+    agent_runs: Sequence[AgentRun] = ()
+    accounts: Sequence[AccountRow] = ()
     audit_events: int = 0
 
 
@@ -95,6 +133,8 @@ class Outside:
     mailbox: MailboxState
     gmail_calls: Sequence[JournalledCall] = ()
     model_answers: Sequence[JournalledCall] = ()
+    questions: Sequence[Mapping[str, Any]] = ()
+    """The messages in all channels of Discord."""
 
 
 MESSAGES = """
@@ -124,6 +164,22 @@ select key, status, result_ref ->> 'draft_id' as draft_id, result_ref ->> 'threa
 from idempotency_keys where kind = 'effect' order by first_seen_at, key
 """
 MODEL_CALLS = "select job_id, purpose, cost_microcents from llm_calls order by at, id"
+ACTIONS = """
+select a.id as action_id, a.kind, a.state, a.gmail_message_id as message_id, a.job_id,
+       l.effect_id as undo_of, a.sent_message_id, a.approver
+from actions a left join action_links l on l.cause_id = a.id and l.relation = 'undo_of'
+order by a.created_at, a.id
+"""
+AGENT_RUNS = """
+select job_id, gmail_thread_id as thread_id, gmail_message_id as message_id, status, turns, refused_calls
+from agent_runs order by started_at, id
+"""
+ACCOUNTS = """
+select c.email, c.status, (
+  select count(*) from audit_log a
+  where a.event = 'account.needs_reconsent' and a.data ->> 'account_id' = c.id::text) as consents_lost
+from accounts c order by c.email
+"""
 AUDIT_EVENTS = "select count(*) as audit_events from audit_log"
 
 
@@ -138,13 +194,20 @@ def read_ledger(connection: psycopg.Connection[Any]) -> Ledger:
             jobs=_read(cursor, JOBS, JobRow),
             effects=_read(cursor, EFFECTS, Effect),
             model_calls=_read(cursor, MODEL_CALLS, ModelCall),
+            actions=_read(cursor, ACTIONS, ActionRow),
+            agent_runs=_read(cursor, AGENT_RUNS, AgentRun),
+            accounts=_read(cursor, ACCOUNTS, AccountRow),
             audit_events=int(counted["audit_events"]),
         )
 
 
-def read_outside(mailbox: GmailAccount, gmail: EmulatorControl, anthropic: EmulatorControl) -> Outside:
-    """Read the mailbox and both emulators' journals."""
-    return Outside(mailbox.state(), gmail.journal(), anthropic.journal("messages.create"))
+def read_outside(
+    mailbox: GmailAccount, gmail: EmulatorControl, anthropic: EmulatorControl, discord: EmulatorControl
+) -> Outside:
+    """Read the mailbox, the journals of Gmail and the model, and Discord's channels."""
+    channels = discord.get("/_control/channels")["channels"]
+    questions = [message for messages in channels.values() for message in messages]
+    return Outside(mailbox.state(), gmail.journal(), anthropic.journal("messages.create"), questions)
 
 
 def _read(cursor: psycopg.Cursor[dict[str, Any]], query: str, kind: type[Row]) -> tuple[Row, ...]:

@@ -1,4 +1,4 @@
-"""The local stack: two servers, two emulators and the fleet, as processes that end with their starter."""
+"""The local stack: two servers, three emulators and the fleet, as processes that end with their starter."""
 
 import json
 import os
@@ -44,6 +44,7 @@ class Fleet:
     addresses: Addresses
     gmail: GmailControl
     anthropic: EmulatorControl
+    discord: EmulatorControl
 
     def __init__(self, folder: Path, tell: Tell) -> None:
         """`tell` gets a short line about each step of the start."""
@@ -76,8 +77,11 @@ class Fleet:
         for member in self.members:
             member.check()
 
-    def celery(self, *words: str, secrets: dict[str, str] | None = None) -> Any:  # noqa: ANN401  # any JSON value
-        """Run `celery -A tasks …` and return the JSON that it prints; `secrets` are passed in its environment."""
+    def celery(self, *words: str, secrets: dict[str, str] | None = None, secret_answer: bool = False) -> Any:  # noqa: ANN401  # any JSON value
+        """Run `celery -A tasks …` and return the JSON that it prints; `secrets` are passed in its environment.
+
+        The log has the answer, unless that is secret.
+        """
         done = subprocess.run(  # noqa: S603  # our own command line
             [sys.executable, "-m", "celery", "-A", "tasks", *words, "--json"],
             cwd=ROOT,
@@ -88,7 +92,8 @@ class Fleet:
             check=False,
         )
         with (self.logs / "commands.log").open("a") as log:
-            log.write(f"$ celery -A tasks {' '.join(words)}\n{done.stdout}{done.stderr}")
+            answer = "" if secret_answer else done.stdout
+            log.write(f"$ celery -A tasks {' '.join(words)}\n{answer}{done.stderr}")
         if done.returncode != 0:
             said = (done.stderr.strip() or done.stdout.strip()).splitlines()
             raise CommandRefused(f"celery -A tasks {words[0]} {words[1]}: {said[-1] if said else 'said nothing'}")
@@ -109,6 +114,7 @@ class Fleet:
         for member in self.members:
             wait_until(member.ready, within=READY_WITHIN_S, describe=f"{member.name} to be ready")
         self.gmail, self.anthropic = GmailControl(self.addresses.gmail), EmulatorControl(self.addresses.anthropic)
+        self.discord = EmulatorControl(self.addresses.discord)
         self.gmail.configure_push(self.addresses.webhook, self.addresses.webhook, service_account=PUSHER)
         self._tell(f"Emulators, gateway, {len(WORKERS)} workers, beat and Flower are ready")
 

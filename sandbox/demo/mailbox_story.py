@@ -33,6 +33,8 @@ class StoryMessage:
     minutes_ago: int
     thread: str | None
     wants_answer: bool
+    ends: Literal["drafted", "skipped"]
+    """The predicted state of its thread's record, when nobody does anything with it."""
     labels: tuple[str, ...]
 
 

@@ -62,7 +62,7 @@ class Member:
 
 
 def emulators(addresses: Addresses, folder: Path) -> list[Member]:
-    """Gmail (with Google's token endpoint, certificates and Pub/Sub) and Anthropic."""
+    """Gmail (with Google's token endpoint, certificates and Pub/Sub), Anthropic and Discord."""
     make = _Maker(folder, {})
     return [
         make(
@@ -74,6 +74,11 @@ def emulators(addresses: Addresses, folder: Path) -> list[Member]:
             "anthropic",
             ["sandbox.anthropic.anthropic", "--port", port_of(addresses.anthropic)],
             answers(f"{addresses.anthropic}/_control/faults"),
+        ),
+        make(
+            "discord",
+            ["sandbox.discord.discord", "--port", port_of(addresses.discord)],
+            answers(f"{addresses.discord}/_control/faults"),
         ),
     ]
 

@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
+from uuid import UUID
 
-from sandbox.demo.evidence import Effect, JobRow, Ledger, Outside
+from sandbox.demo.evidence import Effect, JobRow, Ledger, ModelCall, Outside
 from sandbox.emulator.control import JournalledCall
 
 FINAL = frozenset({"succeeded", "failed", "dead", "canceled"})
@@ -12,10 +14,31 @@ MICROCENTS = 1_000_000
 """One cent."""
 DRAFT_EFFECT = "draft:"
 """How the key of a draft's effect begins (tasks/drafts.py)."""
+AGENT_TURN = "agent_turn"
+"""The purpose of an agent's calls of the model; a run makes one a turn."""
 TOKEN_HEADER = "x-postroom-token:"  # noqa: S105  # the name of a header, no secret
 
 Findings = dict[str, list[str]]
 """Problems by kind; a kind without problems has an empty list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Something predicted beside what was found; `about` names the messages."""
+
+    what: str
+    about: str
+    expected: str
+    found: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether the prediction came true."""
+        return self.expected == self.found
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, and whether it holds."""
+        return asdict(self) | {"holds": self.holds}
 
 
 def make_report(ledger: Ledger, outside: Outside) -> dict[str, Any]:
@@ -46,13 +69,13 @@ def find_lost(ledger: Ledger, outside: Outside) -> Findings:
     |---|---|
     | `undecided` | messages in the emulator's inbox that are not stored with a decision |
     | `unrecorded` | messages delivered to the mailbox whose thread has no record |
-    | `unseen` | messages that the person sent and that no record names |
+    | `unseen` | messages that were sent and that neither a record nor an action names |
     | `unfinished` | jobs in no final state, except those scheduled for later and not claimed yet |
     | `undrafted` | threads with an ordered draft that was not made, without a reason in the job's output |
     """
     decided = {message.message_id for message in ledger.messages if message.classification is not None}
     recorded = {email.thread_id for email in ledger.emails}
-    known_sent = {email.sent_message_id for email in ledger.emails}
+    known_sent = {one.sent_message_id for one in ledger.emails} | {one.sent_message_id for one in ledger.actions}
     delivered = [one for one in outside.mailbox.messages if not {"SENT", "DRAFT"} & set(one["label_ids"])]
     sent = [one for one in outside.mailbox.messages if "SENT" in one["label_ids"]]
     unfinished = [job for job in ledger.jobs if job.state not in FINAL and not job.scheduled]
@@ -82,7 +105,7 @@ def find_duplicates(ledger: Ledger, outside: Outside) -> Findings:
     """
     drafts, calls = outside.mailbox.drafts, outside.gmail_calls
     sent = [one for one in outside.mailbox.messages if "SENT" in one["label_ids"]]
-    recorded = {effect.draft_id for effect in recorded_drafts(ledger)}
+    recorded = {effect.draft_id for effect in ledger.effects if effect.status == "succeeded"}
     made = [str(call.summary["draft_id"]) for call in calls if _was_executed(call, "drafts.create")]
     answered = sum(call.status == 200 for call in outside.model_answers)  # noqa: PLR2004  # an HTTP status
     return {
@@ -91,7 +114,7 @@ def find_duplicates(ledger: Ledger, outside: Outside) -> Findings:
         "sent_in_thread": repeated(one["thread_id"] for one in sent),
         "sends_of_draft": repeated(call.summary["draft_id"] for call in calls if _was_executed(call, "drafts.send")),
         "effects_twice": repeated(token for one in drafts for token in tokens_in(str(one["raw"]))),
-        "model_calls_twice": repeated((str(call.job_id), call.purpose) for call in ledger.model_calls),
+        "model_calls_twice": find_double_calls(ledger),
         "model_calls_unrecorded": ["a call"] * max(0, answered - len(ledger.model_calls)),
     }
 
@@ -104,6 +127,36 @@ def find_problems(report: dict[str, Any], ledger: Ledger) -> list[str]:
     problems += [f"{job.job_type} {job.job_id} is {job.state}: {job.reason}" for job in bad]
     doubtful = [effect for effect in ledger.effects if effect.status != "succeeded"]
     return problems + [f"the effect {effect.key} is {effect.status}" for effect in doubtful]
+
+
+def find_outcomes(steps: Sequence[Outcome], endings: Sequence[Outcome]) -> dict[str, Any]:
+    """The part of the report about what was predicted: each step and each message, and the sums."""
+    return {
+        "steps": [one.as_json() for one in steps],
+        "endings": [one.as_json() for one in endings],
+        "predicted": {
+            "steps": f"{sum(one.holds for one in steps)} of {len(steps)}",
+            "endings": f"{sum(one.holds for one in endings)} of {len(endings)}",
+        },
+    }
+
+
+def find_deviations(steps: Sequence[Outcome], endings: Sequence[Outcome]) -> list[str]:
+    """What did not come as predicted, a sentence each."""
+    said = [f"{one.what} ({one.about}): predicted {one.expected}; found {one.found}" for one in steps if not one.holds]
+    return said + [f"{one.about} ends as {one.found}, predicted {one.expected}" for one in endings if not one.holds]
+
+
+def find_double_calls(ledger: Ledger) -> list[str]:
+    """Calls billed beyond one for a job and purpose, or beyond one for a turn of an agent's run."""
+    once = [call for call in ledger.model_calls if call.purpose != AGENT_TURN]
+    turns: dict[UUID | None, int] = {run.job_id: run.turns for run in ledger.agent_runs}
+    by_run: dict[UUID | None, list[ModelCall]] = {}
+    for call in ledger.model_calls:
+        if call.purpose == AGENT_TURN:
+            by_run.setdefault(call.job_id, []).append(call)
+    more = [f"({job_id}, {AGENT_TURN})" for job_id, calls in by_run.items() for _ in calls[turns.get(job_id, 0) :]]
+    return repeated((str(call.job_id), call.purpose) for call in once) + more
 
 
 def find_undrafted(ledger: Ledger) -> list[str]:

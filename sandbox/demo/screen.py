@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from sandbox.demo.evidence import EmailRecord, Ledger, StoredMessage
-from sandbox.demo.report import recorded_drafts
+from sandbox.demo.report import Outcome, recorded_drafts
 
 PIPE_WIDTH = 132
 """Columns when the output is no terminal."""
@@ -65,23 +65,24 @@ class Screen:
             if name in self._bars:
                 self._progress.update(self._bars[name], completed=done, total=total)
 
-    def show_messages(self, ledger: Ledger) -> None:
+    def show_messages(self, ledger: Ledger, endings: Sequence[Outcome]) -> None:
         """Every incoming message, a line each: who wrote, what it is, who decided, draft and state."""
         records = {email.thread_id: email for email in ledger.emails}
         drafted = {effect.thread_id for effect in recorded_drafts(ledger)}
-        table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-        for name, width in (
-            ("from", 24),
-            ("subject", 40),
-            ("class", 15),
-            ("decided by", 10),
-            ("draft", 9),
-            ("state", 8),
-        ):
-            table.add_column(name, max_width=width, no_wrap=True, overflow="ellipsis")
+        table = _table(("from", 24), ("subject", 40), ("class", 15), ("decided by", 10), ("draft", 9), ("state", 8))
         for message in ledger.messages:
             if message.direction == "incoming":
                 self._add(table, message, records.get(message.thread_id), drafted)
+        self.console.print(table)
+        wrong = [one for one in endings if not one.holds]
+        self.console.print(f"{len(endings) - len(wrong)} of {len(endings)} messages ended as the story predicts")
+
+    def show_steps(self, steps: Sequence[Outcome]) -> None:
+        """Every step of the story, a line each: what, whether it ended as predicted, and the end that was found."""
+        table = _table(("step", 28), ("", 2), ("found", 92))
+        for one in steps:
+            mark = "[green]✓[/]" if one.holds else "[bold red]✗[/]"
+            table.add_row(escape(one.what), mark, escape(one.found))
         self.console.print(table)
 
     def show_sums(self, report: Mapping[str, object], places: Sequence[tuple[str, str]]) -> None:
@@ -105,6 +106,14 @@ class Screen:
             draft,
         )
         table.add_row(*map(escape, cells), f"[{STYLES.get(state, 'dim')}]{state}[/]")
+
+
+def _table(*columns: tuple[str, int]) -> Table:
+    """A table without a frame; columns with their greatest width."""
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for name, width in columns:
+        table.add_column(name, max_width=width, no_wrap=True, overflow="ellipsis")
+    return table
 
 
 def relative(path: Path) -> str:

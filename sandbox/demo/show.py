@@ -1,126 +1,116 @@
-"""One run of the demo: connect a mailbox, deliver mail in groups, work with the drafts, count."""
+"""One run of the demo: connect a mailbox, deliver mail in groups, play the acts, count."""
 
-import threading
-import time
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import psycopg
 
-from sandbox.demo.evidence import Ledger, Outside, read_ledger, read_outside
+from sandbox.demo import set_up
+from sandbox.demo.evidence import Ledger, Outside, read_outside
 from sandbox.demo.fleet import Fleet
-from sandbox.demo.mailbox_story import OWNER, Delivery
-from sandbox.demo.report import FINAL
+from sandbox.demo.letters import SECRET
+from sandbox.demo.mailbox_story import OWNER
+from sandbox.demo.predictions import Played, find_endings, find_steps
+from sandbox.demo.report import Outcome
 from sandbox.demo.screen import Screen
+from sandbox.demo.steps.agent import LABEL
+from sandbox.demo.steps.step import Stage
 from sandbox.demo.story import (
     ACCESS_TOKEN,
+    ACTS,
     ORG,
     REFRESH_TOKEN,
-    PersonAction,
+    STEPS,
+    Act,
     deliver,
     make_mailbox,
+    predicted_endings,
     split_story,
-    unseen,
-    work_through_drafts,
 )
-from sandbox.emulator.control import GmailAccount
-
-POLL_S = 0.25
-
-Missing = Callable[[Ledger], str]
-"""Says what is still missing, to complete "still missing: …"; an empty text when nothing is."""
-
-
-class Late(Exception):
-    """The time is up; the message says what is missing."""
+from sandbox.demo.watching import Watching
+from sandbox.emulator.control import MessagePlace
 
 
 class DemoRun:
-    """One run of the scenario; all its waits have the same deadline."""
+    """One run of the scenario."""
 
     def __init__(self, fleet: Fleet, screen: Screen, connection: psycopg.Connection[Any], *, deadline: float) -> None:
         """`deadline` is a time of the monotonic clock, in seconds."""
         self._fleet = fleet
         self._screen = screen
-        self._connection = connection
-        self._deadline = deadline
-        self._mailbox: GmailAccount = make_mailbox(fleet.gmail)
-        self._delivered = 0
+        self._mailbox = make_mailbox(fleet.gmail)
+        self._places: dict[str, MessagePlace] = {}
+        self._played: list[Played] = []
+        self._watching = Watching(fleet, screen, connection, self._places, deadline=deadline)
 
     def run(self) -> None:
         """Play the whole scenario; raises `Late` when the deadline passes first."""
         there, waves = split_story()
-        self._deliver(there)
-        connect(self._fleet)
-        self._screen.tell(f"{OWNER} is connected; {len(there)} messages are in the mailbox")
+        self._places.update(deliver(self._mailbox, there))
+        stage = self._set_up()
+        self._screen.tell(f"{OWNER} is connected, with an agent and two rules; {len(there)} messages lie there")
         with self._screen.bars("stored", "decided", "drafted"):
-            self._wait(self._not_watched)
+            self._watching.wait(self._not_watched)
             for wave in waves:
-                self._wait(self._not_stored)
-                self._deliver(wave)
-                self._screen.tell(f"{len(wave)} messages arrive, each with a signed push; {self._delivered} in all")
-            ledger = self._wait(self._not_at_rest)
-        self._screen.tell(f"{self._delivered} messages are synced, stored, classified and, where it fits, drafted")
-        self._act(ledger)
+                self._watching.wait(self._watching.not_stored)
+                self._places.update(deliver(self._mailbox, wave))
+                self._screen.tell(f"{len(wave)} messages arrive, each with a signed push; {len(self._places)} in all")
+            stage.deliver(SECRET.name, SECRET.raw(OWNER))
+            self._watching.rest()
+            self._screen.tell(f"{len(self._places)} messages are stored, classified and, where it fits, drafted")
+            for act in ACTS:
+                self._play(act, stage)
+        self._screen.tell("The fleet has seen all of it, and is at rest")
 
     def evidence(self) -> tuple[Ledger, Outside]:
         """What the report is counted from, read now."""
-        return self._look(), read_outside(self._mailbox, self._fleet.gmail, self._fleet.anthropic)
+        return self._watching.look(), self._outside()
 
-    def _act(self, ledger: Ledger) -> None:
-        actions = work_through_drafts(self._mailbox, ledger)
-        done = [
-            f"{sum(action.what == what for action in actions)} {what}"
-            for what in dict.fromkeys(d.what for d in actions)
-        ]
-        self._screen.tell(f"The person works at the mailbox: {', '.join(done)}")
-        self._wait(lambda now: self._not_seen(actions, now) or self._not_at_rest(now))
-        self._screen.tell("The fleet has seen all of it, and is at rest")
+    def outcomes(self, evidence: tuple[Ledger, Outside]) -> tuple[list[Outcome], list[Outcome]]:
+        """The end of each step and of each message beside the predicted one."""
+        steps = find_steps(self._played, STEPS[len(self._played) :], self._places, evidence)
+        return steps, find_endings(predicted_endings(), self._places, evidence[0])
 
-    def _deliver(self, deliveries: Sequence[Delivery]) -> None:
-        deliver(self._mailbox, deliveries)
-        self._delivered += len(deliveries)
+    def _set_up(self) -> Stage:
+        tokens = {"access_token": ACCESS_TOKEN, "refresh_token": REFRESH_TOKEN}
+        set_up.make_label(self._fleet.addresses.gmail, ACCESS_TOKEN, LABEL)
+        account_id = set_up.connect(self._fleet, org=ORG, email=OWNER, **tokens)
+        door = set_up.open_door(self._fleet, org=ORG)
+        set_up.ask_on_discord(self._fleet, org=ORG, owner=OWNER)
+        set_up.employ_agent(self._fleet, door, org=ORG, email=OWNER, account_id=account_id)
+        return Stage(
+            self._mailbox,
+            self._fleet.gmail,
+            self._fleet.anthropic,
+            self._fleet.discord,
+            door,
+            account_id,
+            self._watching.wait,
+            self._watching.rest,
+            self._receive,
+            lambda access, refresh: set_up.connect(
+                self._fleet, org=ORG, email=OWNER, access_token=access, refresh_token=refresh
+            ),
+            self._places,
+        )
 
-    def _wait(self, missing: Missing) -> Ledger:
-        never = threading.Event()
-        while missing_now := missing(ledger := self._look()):
-            self._fleet.check()
-            if time.monotonic() >= self._deadline:
-                raise Late(f"the time is up; still missing: {missing_now}")
-            self._screen.move_bars(ledger, self._delivered)
-            never.wait(POLL_S)
-        self._screen.move_bars(ledger, self._delivered)
-        return ledger
+    def _play(self, act: Act, stage: Stage) -> None:
+        self._screen.tell(act.says)
+        now: list[Played] = []
+        for step in act.steps:
+            now.append(Played(step, step.play(stage)))
+            self._played.append(now[-1])
+        self._watching.wait(lambda ledger: self._watching.not_at_rest(ledger) or self._not_ended(now, ledger))
 
-    def _look(self) -> Ledger:
-        return read_ledger(self._connection)
+    def _receive(self, name: str, raw: bytes) -> MessagePlace:
+        self._places[name] = self._mailbox.deliver(raw)
+        return self._places[name]
+
+    def _outside(self) -> Outside:
+        return read_outside(self._mailbox, self._fleet.gmail, self._fleet.anthropic, self._fleet.discord)
 
     def _not_watched(self, _ledger: Ledger) -> str:
         return "" if self._fleet.gmail.journal("watch") else "the mailbox's push watch"
 
-    def _not_stored(self, ledger: Ledger) -> str:
-        return _fewer("stored messages", sum(one.direction == "incoming" for one in ledger.messages), self._delivered)
-
-    def _not_at_rest(self, ledger: Ledger) -> str:
-        decided = sum(one.classification is not None for one in ledger.messages)
-        working = [job for job in ledger.jobs if job.state not in FINAL and not job.scheduled]
-        pushes = int(self._fleet.gmail.push_state()["pending"])
-        return (
-            _fewer("decided messages", decided, self._delivered)
-            or (f"the end of {len(working)} jobs, among them {working[0].job_type}" if working else "")
-            or (f"the delivery of {pushes} pushes" if pushes else "")
-        )
-
-    def _not_seen(self, actions: Sequence[PersonAction], ledger: Ledger) -> str:
-        left = unseen(actions, ledger, self._mailbox.state())
-        return ", ".join(f"the fleet's notice of the thread {action.thread_id} being {action.what}" for action in left)
-
-
-def connect(fleet: Fleet) -> None:
-    """Connect the mailbox as an operator does; the tokens are in the environment, not visible in the process list."""
-    tokens = {"POSTROOM_ACCOUNT_ACCESS_TOKEN": ACCESS_TOKEN, "POSTROOM_ACCOUNT_REFRESH_TOKEN": REFRESH_TOKEN}
-    fleet.celery("accounts", "add", "--org", ORG, "--email", OWNER, secrets=tokens)
-
-
-def _fewer(what: str, found: int, wanted: int) -> str:
-    return f"{wanted - found} of {wanted} {what}" if found < wanted else ""
+    def _not_ended(self, played: list[Played], ledger: Ledger) -> str:
+        ends = find_steps(played, (), self._places, (ledger, self._outside()))
+        return "; ".join(f"{one.what} ({one.about}): {one.found}" for one in ends if not one.holds)

@@ -1,13 +1,20 @@
-"""The demo's scenario: mail before the first sync, mail that arrives later, and a person who works with the drafts."""
+"""The demo's story as data: mail before the first sync, mail that arrives later, and acts of steps."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
 
-from sandbox.demo.evidence import EmailRecord, Ledger
-from sandbox.demo.mailbox_story import OWNER, Delivery, tell_story
-from sandbox.emulator.control import GmailAccount, GmailControl, MailboxState
+from sandbox.demo.letters import ATTACKS, INVOICE, LETTERS
+from sandbox.demo.mailbox_story import OWNER, Delivery, read_story, tell_story
+from sandbox.demo.predictions import predict
+from sandbox.demo.steps.actions import ArchiveAndUndo, ForwardUnapproved, SnoozeAndWake
+from sandbox.demo.steps.agent import AgentAtWork
+from sandbox.demo.steps.approval import ForwardApproved
+from sandbox.demo.steps.attack import Attack
+from sandbox.demo.steps.drafts import Discard, Edit, Rework, Send
+from sandbox.demo.steps.labels import MarkDone
+from sandbox.demo.steps.step import Step
+from sandbox.emulator.control import GmailAccount, GmailControl, MessagePlace
 
 ORG = "The Example Org"
 ACCESS_TOKEN = "local-access-token"  # noqa: S105  # valid at the emulator only
@@ -16,20 +23,48 @@ FIRST_SYNC = 36
 """How many of the 60 messages are in the mailbox before it is connected."""
 WAVE = 6
 """How many of the others arrive at once."""
-DONE = "Postroom/Done"
-SENDS = 4
-EDITED_TEXT = "Hello,\r\n\r\nthank you. I have rewritten this draft myself and will send it tomorrow.\r\n"
-
-What = Literal["sent", "edited", "discarded", "done"]
 
 
 @dataclass(frozen=True, slots=True)
-class PersonAction:
-    """What the person did with a thread; `message_id` is the message that this made."""
+class Act:
+    """Steps that are played one after another; then the fleet comes to rest, and each step has its predicted end."""
 
-    what: What
-    thread_id: str
-    message_id: str | None = None
+    says: str
+    steps: tuple[Step, ...]
+
+
+ACTS: tuple[Act, ...] = (
+    Act(
+        "The person works at the mailbox: discards, edits, reworks and sends drafts, and puts Done on a thread",
+        (
+            Discard("easy-ham-1-01736.eml"),
+            Edit("easy-ham-1-00276.eml"),
+            Rework("easy-ham-1-01310.eml"),
+            Send("easy-ham-1-00307.eml"),
+            Send("easy-ham-1-00889.eml"),
+            Send("easy-ham-1-01029.eml"),
+            Send("easy-ham-1-01199.eml"),
+            MarkDone("easy-ham-1-01678.eml"),
+        ),
+    ),
+    Act(
+        "A service asks for actions: a snooze, an archiving that it takes back, two forwards; an agent gets an invoice",
+        (
+            SnoozeAndWake("hard-ham-1-00184.eml"),
+            ForwardApproved("easy-ham-1-01426.eml"),
+            ForwardUnapproved("easy-ham-2-00451.eml"),
+            AgentAtWork(INVOICE),
+            ArchiveAndUndo("easy-ham-2-01329.eml"),
+        ),
+    ),
+    Act("Attacks arrive, and the model obeys every order that it reads", (Attack(ATTACKS),)),
+)
+STEPS: tuple[Step, ...] = tuple(step for act in ACTS for step in act.steps)
+
+
+def predicted_endings() -> dict[str, str]:
+    """The predicted state of every message's record, by the message's name."""
+    return predict(read_story(), LETTERS, STEPS)
 
 
 def make_mailbox(gmail: GmailControl) -> GmailAccount:
@@ -37,11 +72,13 @@ def make_mailbox(gmail: GmailControl) -> GmailAccount:
     return gmail.create_account(OWNER, ACCESS_TOKEN, REFRESH_TOKEN)
 
 
-def deliver(mailbox: GmailAccount, deliveries: Sequence[Delivery]) -> None:
-    """Let messages arrive, each at the time it says."""
+def deliver(mailbox: GmailAccount, deliveries: Sequence[Delivery]) -> dict[str, MessagePlace]:
+    """Let messages arrive, each at the time it says; returns where each lies, by its file."""
+    places: dict[str, MessagePlace] = {}
     for one in deliveries:
         at = int(one.at.timestamp() * 1000)
-        mailbox.deliver(one.raw, label_ids=list(one.story.labels), internal_date=at)
+        places[one.story.file] = mailbox.deliver(one.raw, label_ids=list(one.story.labels), internal_date=at)
+    return places
 
 
 def whole_story() -> Sequence[Delivery]:
@@ -54,46 +91,3 @@ def split_story() -> tuple[Sequence[Delivery], Iterator[Sequence[Delivery]]]:
     told = whole_story()
     waves = (told[start : start + WAVE] for start in range(FIRST_SYNC, len(told), WAVE))
     return told[:FIRST_SYNC], waves
-
-
-def work_through_drafts(mailbox: GmailAccount, ledger: Ledger) -> list[PersonAction]:
-    """Discard one draft, edit another, send the next ones, and put Done on a thread without a draft.
-
-    The person works from the mailbox's drafts; the ledger only names a thread that needs none.
-    """
-    drafts = mailbox.state().drafts
-    actions: list[PersonAction] = []
-    for place, draft in enumerate(drafts[: SENDS + 2]):
-        draft_id, thread_id = draft["draft_id"], draft["thread_id"]
-        if place == 0:
-            mailbox.discard_draft(draft_id)
-            actions.append(PersonAction("discarded", thread_id))
-        elif place == 1:
-            edited = mailbox.edit_draft(draft_id, text=EDITED_TEXT)
-            actions.append(PersonAction("edited", thread_id, edited.message_id))
-        else:
-            actions.append(PersonAction("sent", thread_id, mailbox.send_draft(draft_id).message_id))
-    read = next(email for email in ledger.emails if email.state == "skipped" and email.draft_id is None)
-    mailbox.label_thread(read.thread_id, add=(DONE,))
-    return [*actions, PersonAction("done", read.thread_id)]
-
-
-def unseen(actions: Sequence[PersonAction], ledger: Ledger, state: MailboxState) -> list[PersonAction]:
-    """The actions that the fleet's records and the mailbox do not show yet."""
-    records = {email.thread_id: email for email in ledger.emails}
-    return [action for action in actions if not _is_seen(action, records.get(action.thread_id), state)]
-
-
-def _is_seen(action: PersonAction, record: EmailRecord | None, state: MailboxState) -> bool:
-    if record is None:
-        return False
-    match action.what:
-        case "sent":
-            return record.state == "sent" and record.sent_message_id == action.message_id
-        case "edited":
-            return record.state == "drafted" and record.draft_message_id == action.message_id
-        case "discarded":
-            return record.state == "skipped"
-        case "done":
-            lying = [one for one in state.labelled("INBOX") if one["thread_id"] == action.thread_id]
-            return record.state == "archived" and not lying

@@ -1,45 +1,13 @@
-"""When an action of the person counts as seen by the fleet."""
+"""The story as data: its messages exist, and each has a predicted end."""
 
-from dataclasses import replace
+from collections import Counter
 
-import pytest
-
-from sandbox.demo.evidence import EmailRecord, Ledger
-from sandbox.demo.story import FIRST_SYNC, WAVE, PersonAction, What, split_story, unseen, whole_story
-from sandbox.emulator.control import MailboxState
-
-MAILBOX = MailboxState("owner@postroom.example", 9, 1, messages=[], drafts=[], labels=[], threads={})
-RECORD = EmailRecord("t1", "m1", "drafted", "d1", "m2")
-IN_INBOX = {"message_id": "m1", "thread_id": "t1", "label_ids": ["INBOX"]}
-
-
-@pytest.mark.parametrize(
-    ("what", "message_id", "record"),
-    [
-        ("sent", "m9", replace(RECORD, state="sent", sent_message_id="m9")),
-        ("edited", "m3", replace(RECORD, draft_message_id="m3")),
-        ("discarded", None, replace(RECORD, state="skipped")),
-        ("done", None, replace(RECORD, state="archived")),
-    ],
-)
-def test_a_call_is_seen_when_its_record_says_so(what: What, message_id: str | None, record: EmailRecord) -> None:
-    actions = [PersonAction(what, "t1", message_id)]
-    assert unseen(actions, Ledger(emails=(record,)), MAILBOX) == []
-    assert unseen(actions, Ledger(emails=(RECORD,)), MAILBOX) == actions
-    assert unseen(actions, Ledger(), MAILBOX) == actions
-
-
-def test_a_sent_draft_is_not_seen_by_another_message() -> None:
-    record = replace(RECORD, state="sent", sent_message_id="m8")
-    actions = [PersonAction("sent", "t1", "m9")]
-    assert unseen(actions, Ledger(emails=(record,)), MAILBOX) == actions
-
-
-def test_done_is_seen_only_when_the_thread_has_left_the_inbox() -> None:
-    ledger = Ledger(emails=(replace(RECORD, state="archived"),))
-    actions = [PersonAction("done", "t1")]
-    assert unseen(actions, ledger, replace(MAILBOX, messages=[IN_INBOX])) == actions
-    assert unseen(actions, ledger, replace(MAILBOX, messages=[IN_INBOX | {"thread_id": "t2"}])) == []
+from sandbox.demo.letters import LETTERS
+from sandbox.demo.mailbox_story import OWNER, read_story
+from sandbox.demo.predictions import predict
+from sandbox.demo.steps.drafts import Send
+from sandbox.demo.steps.labels import MarkDone
+from sandbox.demo.story import FIRST_SYNC, STEPS, WAVE, predicted_endings, split_story, whole_story
 
 
 def test_the_story_is_told_whole_and_in_order() -> None:
@@ -49,3 +17,37 @@ def test_the_story_is_told_whole_and_in_order() -> None:
     assert {len(wave) for wave in rest} == {WAVE}
     files = [one.story.file for one in first] + [one.story.file for wave in rest for one in wave]
     assert files == [one.story.file for one in whole_story()]
+
+
+def test_every_step_is_about_messages_of_the_story_and_no_two_about_one() -> None:
+    names = [name for step in STEPS for name in step.targets]
+    assert set(names) <= {one.file for one in read_story()} | {one.name for one in LETTERS}
+    assert {name: times for name, times in Counter(names).items() if times > 1} == {}
+
+
+def test_every_kind_of_step_that_the_issue_names_is_in_the_story() -> None:
+    assert {
+        "a draft is sent", "a draft is reworked", "a snooze comes back", "an action is undone", "an agent at work",
+        "attacks on an obedient model", "a forward waits for approval", "a forward is approved on Discord",
+    } <= {step.title for step in STEPS}  # fmt: skip
+
+
+def test_every_message_has_a_predicted_end() -> None:
+    predicted = predicted_endings()
+    assert set(predicted) == {one.file for one in read_story()} | {one.name for one in LETTERS}
+    assert set(predicted.values()) == {"drafted", "skipped", "sent", "archived"}
+
+
+def test_a_step_decides_the_end_of_its_whole_thread() -> None:
+    thread = [one for one in read_story() if one.thread == "sorting"]
+    alone = next(one for one in read_story() if one.thread is None)
+    predicted = predict([*thread, alone], LETTERS[:1], [Send(thread[0].file), MarkDone(LETTERS[0].name)])
+    assert {predicted[one.file] for one in thread} == {"sent"}
+    assert (predicted[alone.file], predicted[LETTERS[0].name]) == (alone.ends, "archived")
+
+
+def test_a_letter_is_addressed_to_the_owner_with_an_id_of_its_own() -> None:
+    raws = [letter.raw(OWNER) for letter in LETTERS]
+    assert all(f"To: {OWNER}".encode() in raw for raw in raws)
+    ids = {line for raw in raws for line in raw.splitlines() if line.startswith(b"Message-ID: ")}
+    assert len(ids) == len(LETTERS)

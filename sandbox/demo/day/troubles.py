@@ -1,0 +1,195 @@
+"""What goes wrong on a day, each as a step: mail arrives in the middle of it, and nothing of it is lost."""
+
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from sandbox.demo.day.cast import Person
+from sandbox.demo.evidence import Ledger
+from sandbox.demo.letters import Letter
+from sandbox.demo.steps.step import Mark, Proof, Stage, Step
+from sandbox.emulator.control import FaultOrder, JournalledCall
+
+TIMEOUT_S = 30
+
+
+class Mail(Protocol):
+    """A message that can arrive."""
+
+    @property
+    def name(self) -> str:
+        """What the story calls it."""
+        ...
+
+    def raw(self, owner: str) -> bytes:
+        """Its bytes, addressed to the owner."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WatchLapses(Step):
+    """Gmail stops pushing; mail arrives; the periodic sync finds it, and the watch is set anew."""
+
+    person: Person
+    mails: Sequence[Mail]
+    title: ClassVar[str] = "a watch lapses"
+    expected: ClassVar[str] = "no push, all decided, watch set anew"
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The mail that no push tells of."""
+        return tuple(mail.name for mail in self.mails)
+
+    def play(self, stage: Stage) -> Mark:
+        """Stop the watch, let mail arrive, and do what beat does every 15 minutes and every day."""
+        since = last_call(stage)
+        _stop_watch(stage.gmail.url, self.person.access_token)
+        for mail in self.mails:
+            stage.deliver(mail.name, mail.raw(self.person.email))
+        self._order(stage, "gmail.sync", reason="fallback")
+        stage.rest()
+        pushes = [one for one in stage.gmail.journal("push.deliver", self.person.email) if one.sequence > since]
+        self._order(stage, "gmail.renew_watch")
+        return {"since": since, "pushes": len(pushes)}
+
+    def found(self, proof: Proof) -> str:
+        """Pushes by the journal, decisions by the database, the new watch by the journal."""
+        renewed = [
+            call
+            for call in since_of(proof)
+            if call.operation == "watch" and call.account == self.person.email and call.status is not None
+        ]
+        pushes = proof.mark["pushes"]
+        watch = "watch set anew" if renewed else "no new watch"
+        return f"{'no push' if not pushes else f'{pushes} pushes'}, {decided(proof, self.targets)}, {watch}"
+
+    @staticmethod
+    def _order(stage: Stage, job_type: str, **fields: str) -> None:
+        stage.door.post("/v1/jobs", {"job_type": job_type, "payload": {"account_id": stage.account_id, **fields}})
+
+
+@dataclass(frozen=True, slots=True)
+class ConsentRevoked(Step):
+    """The owner withdraws the consent; mail arrives; the owner consents again."""
+
+    person: Person
+    mails: Sequence[Mail]
+    title: ClassVar[str] = "a consent is revoked"
+    expected: ClassVar[str] = "noticed once, account active, all decided"
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The mail that nobody may read meanwhile."""
+        return tuple(mail.name for mail in self.mails)
+
+    def play(self, stage: Stage) -> Mark:
+        """Revoke, let mail arrive, wait until the account is parked, consent again."""
+        stage.mailbox.revoke()
+        for mail in self.mails:
+            stage.deliver(mail.name, mail.raw(self.person.email))
+        stage.wait(self._not_parked)
+        access, refresh = f"{self.person.access_token}-2", f"{self.person.refresh_token}-2"
+        stage.mailbox.consent(access, refresh)
+        stage.connect(access, refresh)
+        return {}
+
+    def found(self, proof: Proof) -> str:
+        """The account's row, and the audit log."""
+        row = next(one for one in proof.ledger.accounts if one.email == self.person.email)
+        times = {0: "never noticed", 1: "noticed once"}.get(row.consents_lost, f"noticed {row.consents_lost} times")
+        return f"{times}, account {row.status}, {decided(proof, self.targets)}"
+
+    def _not_parked(self, ledger: Ledger) -> str:
+        status = next(one.status for one in ledger.accounts if one.email == self.person.email)
+        return "" if status == "needs_reconsent" else f"the fleet's notice that {self.person.name}'s consent is gone"
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaErrors(Step):
+    """Gmail refuses calls because there are too many of them."""
+
+    person: Person
+    mails: Sequence[Mail]
+    times: int = 2
+    """Each closes the account's gate for about a minute."""
+    title: ClassVar[str] = "quota errors"
+    expected: ClassVar[str] = "every refusal met, all decided"
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The mail that arrives meanwhile."""
+        return tuple(mail.name for mail in self.mails)
+
+    def play(self, stage: Stage) -> Mark:
+        """Order the refusals, and let mail arrive."""
+        since = last_call(stage)
+        refusal = {"status": 403, "reason": "rateLimitExceeded", "message": "User-rate limit exceeded."}
+        stage.gmail.order(
+            FaultOrder(operation="messages.get", account=self.person.email, times=self.times, **refusal)  # type: ignore[arg-type] # fields of an order
+        )
+        for mail in self.mails:
+            stage.deliver(mail.name, mail.raw(self.person.email))
+        return {"since": since}
+
+    def found(self, proof: Proof) -> str:
+        """The refused calls by the journal."""
+        met = sum(call.fault is not None and call.account == self.person.email for call in since_of(proof))
+        return f"{'every refusal met' if met >= self.times else f'{met} refusals met'}, {decided(proof, self.targets)}"
+
+
+@dataclass(frozen=True, slots=True)
+class LostAnswers(Step):
+    """Gmail makes the drafts, and the answers never arrive."""
+
+    person: Person
+    letters: Sequence[Letter]
+    title: ClassVar[str] = "answers are lost"
+    expected: ClassVar[str] = "each answer lost, all decided, 1 draft in each thread"
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Letters that want an answer."""
+        return tuple(letter.name for letter in self.letters)
+
+    def play(self, stage: Stage) -> Mark:
+        """Order that the connection breaks after the call was executed, and let the letters arrive."""
+        since = last_call(stage)
+        stage.gmail.order(
+            FaultOrder(operation="drafts.create", account=self.person.email, drop="after", times=len(self.letters))
+        )
+        for letter in self.letters:
+            stage.deliver(letter.name, letter.raw(self.person.email))
+        return {"since": since, "threads": [stage.places[letter.name].thread_id for letter in self.letters]}
+
+    def found(self, proof: Proof) -> str:
+        """Lost answers by the journal, drafts by the mailbox."""
+        calls = [call for call in since_of(proof) if call.operation == "drafts.create" and call.fault is not None]
+        drafts = {len(proof.drafts(thread_id)) for thread_id in proof.mark["threads"]}
+        lost = "each answer lost" if len(calls) == len(self.letters) else f"{len(calls)} answers lost"
+        each = "1 draft in each thread" if drafts == {1} else f"drafts in a thread: {sorted(drafts)}"
+        return f"{lost}, {decided(proof, self.targets)}, {each}"
+
+
+def decided(proof: Proof, names: Sequence[str]) -> str:
+    """`all decided`, or how many of the named messages have a decision."""
+    wanted = {proof.places[name].message_id for name in names}
+    done = {one.message_id for one in proof.ledger.messages if one.classification is not None} & wanted
+    return "all decided" if done == wanted else f"{len(done)} of {len(wanted)} decided"
+
+
+def last_call(stage: Stage) -> int:
+    """The number of the newest call in Gmail's journal."""
+    return max((call.sequence for call in stage.gmail.journal()), default=0)
+
+
+def since_of(proof: Proof) -> list[JournalledCall]:
+    """Gmail's calls since the step began."""
+    return [call for call in proof.outside.gmail_calls if call.sequence > proof.mark["since"]]
+
+
+def _stop_watch(gmail_url: str, access_token: str) -> None:
+    headers = {"Authorization": f"Bearer {access_token}"}
+    request = urllib.request.Request(f"{gmail_url}/gmail/v1/users/me/stop", b"", headers)  # noqa: S310  # the emulator
+    with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:  # noqa: S310  # as above
+        answer.read()
