@@ -11,6 +11,8 @@ from uuid import UUID
 import pytest
 import redis
 import structlog
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 from kombu import pools
 from kombu.resource import Resource
 from psycopg import Connection, connect
@@ -37,6 +39,10 @@ from tests.servers.servers import (
     run_session_servers,
     temporary_database,
 )
+
+# Nothing here may depend on how busy the machine is, and Hypothesis measures how fast it makes its inputs.
+hypothesis_settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.load_profile("suite")
 
 SERVERS_FOR_WORKERS = pytest.StashKey[ExitStack]()
 HANDED_OVER = "postroom_servers"
