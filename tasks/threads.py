@@ -80,7 +80,9 @@ def _archive(ctx: JobContext, thread: ThreadHandle, where: Where, email: Email |
             moved = emails.move(tx, *where, expected=email.state, to=plan.record)
             # A settled record that was opened since has a question that its person was not done with.
             changed = not moved and email.state not in SETTLED
-        if plan.discard_draft and not changed:
+        # An earlier attempt may have discarded the draft without a record of it.
+        is_gone = draft is not None and before.draft is DraftStanding.NONE
+        if (plan.discard_draft or is_gone) and not changed:
             emails.forget_draft(tx, *where)
         if changed:
             raise Transient("the thread's record has changed since it was read", code="thread.changed")

@@ -1,6 +1,7 @@
 """Stores a fetched message with its direction and the signs of automation."""
 
 import re
+from dataclasses import replace
 
 from domain.mail.mailbox import DRAFT, SENT, SPAM, TRASH, RawMessage
 from domain.mail.parsing.mime import parse_message
@@ -37,13 +38,19 @@ def store(tx: Transaction, account: Account, raw: RawMessage, parsed: ParsedMess
 
 
 def store_thread(ctx: JobContext, mailbox: Mailbox, account: Account, thread_id: str) -> None:
-    """Fetch and store the latest mail of a thread that was never taken in; raises `Gone` when the thread is gone."""
+    """Fetch the latest mail of a thread that was never taken in, and store it; raises `Gone` when the thread is gone.
+
+    All of it is stored at once: a part would be taken for the whole conversation.
+    """
     shown = [one for one in mailbox.thread(thread_id).messages if not one.label_ids & {DRAFT, SPAM, TRASH}]
+    taken = []
     for facts in shown[-MOST_OF_THREAD:]:
         raw = mailbox.message(facts.message_id)
-        with ctx.tx() as tx:
-            store(tx, account, raw, parse_message(raw.raw))
+        taken.append((replace(raw, raw=b""), parse_message(raw.raw)))
         ctx.check()
+    with ctx.tx() as tx:
+        for raw, parsed in taken:
+            store(tx, account, raw, parsed)
 
 
 def _owner(tx: Transaction, account: Account, parsed: ParsedMessage, raw: RawMessage) -> Owner:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment
 from tests.sweep.prepared.drafts import given_up
 from tests.sweep.prepared.places import QUESTION, asked, drafted, queued
@@ -52,7 +53,7 @@ def older_mail(env: MailEnvironment) -> UUID:
     at = int((datetime.now(UTC) - timedelta(days=100)).timestamp() * 1000)
     for number in range(3):
         env.deliver(f"Letter {number}", QUESTION, internal_date=at + number)
-    return env.enqueue("gmail.backfill", {"classify": True})
+    return env.enqueue("gmail.backfill", {"classify": False})
 
 
 def last_page(env: MailEnvironment) -> UUID:
@@ -60,6 +61,7 @@ def last_page(env: MailEnvironment) -> UUID:
     job_id = older_mail(env)
     env.run(job_id)
     env.drain(only="gmail.backfill_messages")
+    pass_time(env.database, timedelta(minutes=30))
     return job_id
 
 
