@@ -6,8 +6,6 @@ One test, for it takes most of a minute, in which nothing but time passes.
 import time
 from contextlib import ExitStack
 
-import pytest
-
 from domain.jobs.liveness import STOP_MARGIN_S, TURN_LIMIT_S
 from engine.worker.watchdog import LOOKS_BEFORE_END
 from tests.cluster.nodes import WorkerNode
@@ -48,17 +46,3 @@ def test_a_frozen_valkey_and_a_frozen_postgresql_end_no_worker(fleet: Fleet) -> 
         assert any(word in apart.logs() for word in ("lease_not_renewed", "relay_interrupted", "ledger_unavailable"))
         assert all(worker.alive for worker in (*workers, apart))
         fleet.check()
-
-
-@pytest.mark.parametrize("pools", [("threads", "prefork")], ids="+".join)
-def test_a_frozen_rabbitmq_ends_no_worker(fleet_on_rabbitmq: Fleet, pools: tuple[str, ...]) -> None:
-    with ExitStack() as stack:
-        network = put_between(fleet_on_rabbitmq, stack)
-        workers = network.workers(*pools)
-        doomed = fleet_on_rabbitmq.worker("doomed", settings=network.environment)
-        doomed.ready()
-        network.broker.stall()
-        freeze(workers, doomed)
-        network.broker.resume()
-        network.work(*[Visit(then="transaction") for _ in range(8)])
-        assert all(worker.alive for worker in workers)
