@@ -43,7 +43,7 @@ down: $(INSTALLED)  ## stop the local stack
 
 # The tests start a hundred processes. Where PYTHONDONTWRITEBYTECODE is set, each would compile every module anew.
 test: $(INSTALLED)  ## the whole suite, on embedded servers
-	@PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(TEST_WORKERS) --dist loadscope
+	@PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal
 
 sweep: $(INSTALLED)  ## crash every job type at every boundary: build/sweep/report.json; SWEEP=--help
 	@$(RUN) -m tests.sweep $(SWEEP)
