@@ -62,9 +62,9 @@ def list_actions(  # noqa: PLR0913, PLR0917 - one parameter per filter
     place = ActionPlace(after.created_at, after.job_id) if after else None
     with resources_of(request).database.tenant(caller.org_id) as tx:
         found = actions.listed(tx, caller.org_id, wanted, after=place, limit=limit + 1)
-    shown = [shown(one) for one in found[:limit]]
-    last = shown[-1] if len(found) > limit else None
-    return ActionPage(actions=shown, next_cursor=write_cursor(Place(last.created_at, last.action_id)) if last else None)
+    views = [shown(one) for one in found[:limit]]
+    last = views[-1] if len(found) > limit else None
+    return ActionPage(actions=views, next_cursor=write_cursor(Place(last.created_at, last.action_id)) if last else None)
 
 
 @router.get("/actions/{action_id}", responses=problems(401, 403, 404, 422, 429, 503), operation_id="read_action")

@@ -15,6 +15,9 @@ from tests.gateway.api.conftest import Client
 from tests.gateway.serving import ask
 
 ROUTES = {
+    ("/v1/approvals", "get"),
+    ("/v1/approvals/{action_id}/approve", "post"),
+    ("/v1/approvals/{action_id}/deny", "post"),
     ("/v1/actions", "get"),
     ("/v1/actions", "post"),
     ("/v1/actions/{action_id}", "get"),
