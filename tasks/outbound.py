@@ -46,6 +46,7 @@ LOOK_AGAIN_AFTER = timedelta(seconds=3)
     providers=("gmail",),
     on_end="action_job_ended",
     audits=MAILBOX_AUDITS,
+    finds=dict.fromkeys((outgoing_drafts.DRAFT_KEY, outgoing_drafts.SEND_KEY), outgoing_drafts.find_outgoing),
 )
 def send(ctx: JobContext, payload: SendPayload) -> Outcome:
     """Send one mail of an action, once: a reply, a forward or a new mail."""
@@ -142,7 +143,7 @@ def _begin_draft(ctx: JobContext, tx: Transaction, case: Case, prepared: Prepare
                 f"no automatic answer: {len(lately)} of its recipients got one in the last {days} days",
                 code="outbound.answered_lately",
             )
-    return ctx.begin_effect(tx, f"outbound.draft:{action_id}")
+    return ctx.begin_effect(tx, f"{outgoing_drafts.DRAFT_KEY}:{action_id}")
 
 
 def _begin_sending(ctx: JobContext, case: Case, draft: Draft, tx: Transaction) -> EffectGuard:
@@ -224,4 +225,4 @@ def _wait_for_limit(ctx: JobContext, case: Case, limit: Throttled) -> Outcome:
 
 
 def _send_key(case: Case) -> str:
-    return f"outbound.send:{case.order.action_id}"
+    return f"{outgoing_drafts.SEND_KEY}:{case.order.action_id}"

@@ -7,9 +7,17 @@ from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
 from domain.mail.mailbox import DRAFT, SENT, Change, Draft, MessageFacts
 from domain.mail.replies.lost_draft import shows_token
+from domain.payloads.outbound import SendPayload
+from engine.context import JobContext
 from providers.ports import Mailbox
+from storage.accounts import accounts
+from storage.outgoing import outgoing_mails
 from storage.outgoing.outgoing_mails import MailRecord
 from tasks.mail.lost_drafts import all_drafts, changes_since, described, messages_of
+from tasks.mail.mailbox_session import open_mailbox
+
+DRAFT_KEY, SEND_KEY = "outbound.draft", "outbound.send"
+"""The first words of the keys of a mail's two effects; its action's id follows."""
 
 MOST_DRAFTS = 100
 """So many drafts are read one by one where history cannot be; each costs twenty units of six thousand per minute."""
@@ -18,6 +26,22 @@ MOST_DRAFTS = 100
 def sent(message_id: str, thread_id: str) -> JsonObject:
     """The ids of a sent mail, as an effect's result keeps them."""
     return {"sent": message_id, "thread_id": thread_id}
+
+
+def find_outgoing(ctx: JobContext, order: SendPayload, key: str) -> Finding:
+    """Ask the mailbox what became of a mail whose job has ended; `key` is that of its draft or of its sending."""
+    here = order.account_id
+    with ctx.tx() as tx:
+        account = accounts.get(tx, here)
+        mail = outgoing_mails.get(tx, here, order.action_id)
+    if mail is None:
+        return CannotTell("nothing is written down of the mail")
+    with open_mailbox(ctx, account) as mailbox:
+        if key.startswith(f"{DRAFT_KEY}:"):
+            return find_draft(mailbox, mail, order.thread_id if order.message_type == "reply" else None)
+        if mail.draft is None:
+            return CannotTell("the mail's draft is not written down")
+        return find_sent(mailbox, mail, mail.draft)
 
 
 def find_draft(mailbox: Mailbox, mail: MailRecord, thread_id: str | None) -> Finding:

@@ -13,8 +13,10 @@ from storage.doubts import doubts, rulings
 from storage.ledger import effects, ledger
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, pass_time
 from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.outgoing_orders import times_sent
 from tests.tasks.agents.test_lost_drafts import unsettled
 from tests.tasks.drafts.test_drafts import ask, made
+from tests.tasks.outbound.test_outbound_failures import ordered, send_job
 
 LATER = timedelta(hours=1)
 
@@ -97,6 +99,23 @@ def test_an_agents_draft_is_asked_about_as_any_other(env: MailEnvironment) -> No
     (draft,) = env.mailbox.state().drafts
     found, result = status(env, job_id)
     assert (found, result) == ("succeeded", {name: draft[name] for name in ("draft_id", "message_id", "thread_id")})
+
+
+@pytest.mark.parametrize("operation", ["drafts.create", "drafts.send"])
+@pytest.mark.parametrize(("drop", "ending"), [("after", "succeeded"), ("before", "failed")])
+def test_a_mail_of_an_action_is_asked_about(env: MailEnvironment, operation: str, drop: str, ending: str) -> None:
+    ordered(env)
+    env.fail(operation, drop=drop)
+    job_id = send_job(env)
+    assert env.run(job_id) == "queued"
+    with env.process.database.ledger() as tx:
+        ledger.cancel(tx, [job_id], "no longer needed", by=Origin())
+    assert reconcile(env) == {"asked": 1, "told": 0}
+    query = (
+        "select status from idempotency_keys where job_id = %s and kind = 'effect' order by first_seen_at desc limit 1"
+    )
+    assert env.database.execute(query, (job_id,)).fetchall() == [(ending,)]
+    assert times_sent(env) == (operation == "drafts.send" and drop == "after"), "nothing was repeated"
 
 
 def test_a_person_is_told_once_of_what_nobody_can_ask_about(env: MailEnvironment) -> None:
