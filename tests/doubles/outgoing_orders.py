@@ -54,6 +54,7 @@ def approved(env: MailEnvironment, message_id: str, action: Action = ANSWER) -> 
     with env.process.database.tenant(env.account.org_id) as tx:
         checked = CheckedAction(action, ActionStatus.APPROVED_PENDING, action.danger, ("it is dangerous",))  # type: ignore[arg-type]  # one of the requested ones
         action_id = actions.request(tx, env.account.account_id, message_id, checked, requested_by="user: anna")
+    with env.process.database.ledger() as tx:
         assert actions.decide(tx, action_id, ActionStatus.APPROVED, approver="user: anna")
     return action_id
 

@@ -72,7 +72,8 @@ insert into action_links (org_id, account_id, cause_id, effect_id, relation)
 select org_id, account_id, id, undo_of, 'undo_of' from actions where undo_of is not null;
 alter table actions drop column undo_of;
 
-grant update (approver, decided_at, approval_expires_at, approval_reason, sent_message_id) on actions to postroom_tenant;
+-- Not who decided and why: a decision is written by the doors, and never by a handler.
+grant update (approval_expires_at, sent_message_id) on actions to postroom_tenant;
 
 -- Refuses every move that the domain does not allow (MOVES in domain/mail/actions/status.py), whoever writes.
 create function postroom.check_action_move() returns trigger
