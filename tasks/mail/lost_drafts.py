@@ -19,6 +19,14 @@ MOST_PAGES = 100
 which more has happened is judged as one whose history has expired, so that no slot turns pages without end."""
 
 
+MOST_DRAFT_PAGES = 20
+"""Pages of up to 500 drafts each: a part of the list would prove nothing, so that a person looks in a larger one."""
+
+
+class TooManyDrafts(Exception):
+    """A mailbox has more drafts than are looked through."""
+
+
 def find(mailbox: Mailbox, lost: LostDraft) -> Finding:
     """Find the draft with this token, the message sent from it, or the proof that its person has thrown it away.
 
@@ -30,7 +38,10 @@ def find(mailbox: Mailbox, lost: LostDraft) -> Finding:
     if sent is not None:
         return _sent(sent)
     # Before history: whatever is listed now and was made since is named there.
-    drafts = tuple(all_drafts(mailbox))
+    try:
+        drafts = tuple(all_drafts(mailbox))
+    except TooManyDrafts as many:
+        return CannotTell(str(many))
     wanted = {one.message_id for one in shown}
     listed = next((one for one in drafts if one.message_id in wanted), None)
     if listed is not None:
@@ -100,13 +111,14 @@ def messages_of(mailbox: Mailbox, thread_id: str) -> Sequence[MessageFacts]:
 
 
 def all_drafts(mailbox: Mailbox) -> Iterator[Draft]:
-    """Every draft of a mailbox, page by page, with its ids only."""
+    """Every draft of a mailbox, page by page, with its ids only; raises `TooManyDrafts` past `MOST_DRAFT_PAGES`."""
     page_token = None
-    while True:
+    for _ in range(MOST_DRAFT_PAGES):
         drafts, page_token = mailbox.drafts(page_token)
         yield from drafts
         if page_token is None:
             return
+    raise TooManyDrafts(f"the mailbox has more than {MOST_DRAFT_PAGES} pages of drafts")
 
 
 def changes_since(mailbox: Mailbox, since: int) -> Iterator[Change]:

@@ -13,7 +13,7 @@ from providers.ports import Mailbox
 from storage.accounts import accounts
 from storage.outgoing import outgoing_mails
 from storage.outgoing.outgoing_mails import MailRecord
-from tasks.mail.lost_drafts import all_drafts, changes_since, described, messages_of
+from tasks.mail.lost_drafts import TooManyDrafts, all_drafts, changes_since, described, messages_of
 from tasks.mail.mailbox_session import open_mailbox
 
 DRAFT_KEY, SEND_KEY = "outbound.draft", "outbound.send"
@@ -55,7 +55,10 @@ def find_draft(mailbox: Mailbox, mail: MailRecord, thread_id: str | None) -> Fin
         shown = list(_with_token(mailbox, mail, thread_id))
     except Gone:
         return _among_all(mailbox, mail.token)
-    return _finding(mailbox, shown)
+    try:
+        return _finding(mailbox, shown)
+    except TooManyDrafts as many:
+        return CannotTell(str(many))
 
 
 def find_sent(mailbox: Mailbox, mail: MailRecord, draft: Draft) -> Finding:

@@ -1,4 +1,4 @@
-"""History is read to its end, and no further than a stated number of pages."""
+"""History and the list of drafts are read to their ends, and no further than a stated number of pages."""
 
 from typing import cast
 
@@ -39,3 +39,17 @@ def test_a_history_without_end_is_left() -> None:
 def test_a_lost_draft_in_it_is_a_persons_to_look_for() -> None:
     lost = LostDraft("t1", "token-12345", 7)
     assert isinstance(lost_drafts.find(cast("Mailbox", EndlessHistory()), lost), CannotTell)
+
+
+class EndlessDrafts(EndlessHistory):
+    """A mailbox whose list of drafts always has one page more."""
+
+    def drafts(self, _page_token: str | None = None) -> tuple[tuple[Draft, ...], str | None]:
+        self.pages += 1
+        return (), f"page {self.pages}"
+
+
+def test_a_list_of_drafts_without_end_is_a_persons_to_look_through() -> None:
+    endless = EndlessDrafts()
+    assert isinstance(lost_drafts.find(cast("Mailbox", endless), LostDraft("t1", "token-12345", 7)), CannotTell)
+    assert endless.pages == lost_drafts.MOST_DRAFT_PAGES
