@@ -3,12 +3,13 @@
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any
-from uuid import UUID
+from uuid import UUID, uuid5
 
-from fastapi import APIRouter, Query, Request, Response, status
+from fastapi import APIRouter, Header, Query, Request, Response, status
 
 from domain.jobs.failures import Gone, Invalid
 from domain.jobs.job import ActorType, Enqueued, Origin
+from domain.jobs.job_request import KEY_FIELD
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.requested_action import RequestedAction, parse_action
 from domain.mail.actions.snooze import Snooze
@@ -39,6 +40,16 @@ from storage.postgres.database import Transaction
 from storage.rules import safety
 
 router = APIRouter(prefix="/v1", tags=["actions"])
+
+ActionKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=400,
+        description="The same request with the same key is answered with the first action; another request is refused.",
+    ),
+]
+"""An action that is asked for under a key has an id made of it, so that there is one of each."""
 
 MAY_CARRY_SECRETS = ("parameters", "undo_hint", "error", "approval_reason")
 
@@ -77,10 +88,15 @@ def read_action(request: Request, caller: Reader, action_id: UUID) -> ActionView
 @router.post(
     "/actions",
     status_code=status.HTTP_201_CREATED,
-    responses=problems(401, 403, 404, 408, 413, 415, 422, 429, 503),
+    responses={
+        200: {"model": ActionView, "description": "The same request was made before."},
+        **problems(401, 403, 404, 408, 413, 415, 422, 429, 503),
+    },
     operation_id="request_action",
 )
-def request_action(request: Request, response: Response, caller: Writer, document: JsonBody) -> ActionView:
+def request_action(
+    request: Request, response: Response, caller: Writer, document: JsonBody, idempotency_key: ActionKey = None
+) -> ActionView:
     """Ask for an action on a message. What is dangerous waits for a person's approval, as `approved_pending`."""
     asked = read_body(ActionRequest, document)
     action = _understood(asked.action)
@@ -90,9 +106,16 @@ def request_action(request: Request, response: Response, caller: Writer, documen
         accounts.get(tx, asked.account_id)
         checked = SafetyEnforcer(safety.of_account(tx, asked.account_id)).check_request(action)
         _check_time(action, ledger.read_time(tx))
-        made = actions.request(
-            tx, asked.account_id, asked.message_id, checked, requested_by=f"{origin.actor_type}:{origin.actor_id}"
-        )
+        wish = (tx, asked.account_id, asked.message_id, checked)
+        by = f"{origin.actor_type}:{origin.actor_id}"
+        if idempotency_key is None:
+            made = actions.request(*wish, requested_by=by)
+        else:
+            made = uuid5(caller.org_id, f"action:{idempotency_key}")
+            if not actions.request_once(*wish, requested_by=by, action_id=made):
+                response.status_code = status.HTTP_200_OK
+                response.headers["Idempotent-Replayed"] = "true"
+                return shown(_same(_found(tx, made), asked, action))
         if checked.status is ActionStatus.QUEUED:
             actions.release(tx, asked.account_id, [made], partial(_enqueue, resources, caller, origin))
         else:
@@ -119,6 +142,14 @@ def undo_action(request: Request, caller: Writer, action_id: UUID) -> UndoReques
         payload = UndoPayload(account_id=found.account_id, original_action_id=action_id)
         (made,) = _enqueue(resources, caller, origin, tx, payload)
     return UndoRequested(action_id=action_id, job_id=made.job_id, created=made.created)
+
+
+def _same(earlier: StoredAction, asked: ActionRequest, action: RequestedAction) -> StoredAction:
+    """The action that the same request made before; raises `Invalid` when its key belongs to another request."""
+    wanted = (asked.account_id, asked.message_id, action.kind, action.parameters)
+    if (earlier.account_id, earlier.message_id, earlier.kind, earlier.parameters) != wanted:
+        raise Invalid(KEY_FIELD, "belongs to another request, which asked for something else")
+    return earlier
 
 
 def _understood(document: object) -> RequestedAction:

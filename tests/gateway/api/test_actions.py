@@ -120,6 +120,27 @@ def test_an_unknown_message_or_account_is_not_found(owner: Client, account: Acco
         assert answer.status == 404, answer.json
 
 
+def test_the_same_request_under_a_key_is_one_action(owner: Client, account: Account, database: Connection) -> None:
+    key = {"Idempotency-Key": "order 7"}
+    first, again = (owner.post("/v1/actions", body(account, ARCHIVE), key) for _ in range(2))
+    assert (first.status, again.status) == (201, 200)
+    assert again.json["action_id"] == first.json["action_id"]
+    assert database.execute("select count(*) from actions").fetchone() == (1,)
+    assert database.execute("select count(*) from jobs where job_type = 'actions.execute'").fetchone() == (1,)
+    other = owner.post("/v1/actions", body(account, {"kind": "star"}), key)
+    assert (other.status, other.json["field"]) == (422, "idempotency_key")
+
+
+def test_a_key_of_one_org_is_another_orgs_too(store: Database, door: str, owner: Client, account: Account) -> None:
+    stranger = make_account(store, org="another org")
+    store_message(store, stranger)
+    key = {"Idempotency-Key": "order 7"}
+    mine = owner.post("/v1/actions", body(account, ARCHIVE), key)
+    theirs = client_of(store, door, stranger.org_id, Role.WRITER).post("/v1/actions", body(stranger, ARCHIVE), key)
+    assert (mine.status, theirs.status) == (201, 201)
+    assert mine.json["action_id"] != theirs.json["action_id"]
+
+
 def test_actions_are_listed_and_looked_at(owner: Client, account: Account, store: Database) -> None:
     made = [asked(owner, account, ARCHIVE)["action_id"] for _ in range(3)]
     finish(store, account, made[0])
@@ -149,7 +170,7 @@ def test_an_undo_is_a_job_and_what_cannot_be_undone_is_refused(
     assert row is not None
     assert (row[0], row[1]["original_action_id"]) == ("actions.undo", made)
     gone = asked(owner, account, {"kind": "delete"})["action_id"]
-    with store.tenant(account.org_id) as tx:
+    with store.ledger() as tx:
         tx.raw("update actions set state = 'approved', approver = 'ada', decided_at = now() where danger = 'dangerous'")
     finish(store, account, gone, "delete")
     refused = owner.post(f"/v1/actions/{gone}/undo")
