@@ -1,7 +1,7 @@
 """What the workers' catalogue says of each job type, kept where every producer can read it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
 
 from psycopg.types.json import Jsonb
@@ -40,24 +40,18 @@ def publish(tx: Transaction, job_types: Sequence[JobType]) -> None:
 
     Raises `Invalid` for an `on_end` that names no end-of-job hook of a migration.
     """
-    for kind in sorted(job_types, key=lambda k: k.name):
-        tx.run(
-            "publish_job_type",
-            name=kind.name,
-            aliases=list(kind.aliases),
-            queue=kind.queue,
-            payload_version=kind.payload_version,
-            payload_schema=Jsonb(kind.payload_schema),
-            payload_shapes=Jsonb({str(kind.payload_version): shape_of(kind.payload_schema)}),
-            max_attempts=kind.max_attempts,
-            deadline=kind.deadline,
-            unique_mode=kind.unique_mode,
-            unique_fields=None if kind.unique_fields is None else list(kind.unique_fields),
-            keep_key_for=kind.keep_key_for,
-            serial_field=kind.serial_field,
-            serial_limit=kind.serial_limit,
-            light=kind.light,
-            providers=list(kind.providers),
-            on_end=kind.on_end,
-            audits=list(kind.audits),
-        )
+    tx.run("publish_job_types", lines=Jsonb([_line(kind) for kind in job_types]))
+
+
+def _line(kind: JobType) -> JsonObject:
+    """A job type as `publish_job_types` takes it: plain values of JSON."""
+    return {one.name: getattr(kind, one.name) for one in fields(kind)} | {
+        "deadline": _interval(kind.deadline),
+        "keep_key_for": _interval(kind.keep_key_for),
+        "payload_shapes": {str(kind.payload_version): shape_of(kind.payload_schema)},
+    }
+
+
+def _interval(span: timedelta) -> str:
+    """A span as PostgreSQL reads it; days stay days, for an `interval` of 24 hours is another value."""
+    return f"{span.days} days {span.seconds} seconds {span.microseconds} microseconds"

@@ -5,6 +5,7 @@ once. In the folders below each test is a unit, because each takes long and shar
 """
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import PurePath
 from typing import Any
 
@@ -39,6 +40,7 @@ def stands_in(place: str, folders: Iterable[str]) -> bool:
     return any(path.is_relative_to(folder) for folder in folders)
 
 
+@cache  # thousands of tests stand in a few hundred files
 def rank(place: str) -> int:
     """Where in the order the tests of a file stand."""
     return next((at for at, first in enumerate(LONG_FIRST) if stands_in(place, [first])), len(LONG_FIRST))

@@ -1,11 +1,15 @@
--- Writes one line of the catalogue; an older worker beside a newer one adds the shape of its payload, and turns nothing back. Refuses an
+-- Writes lines of the catalogue; an older worker beside a newer one adds the shape of its payload, and turns nothing back. Refuses an
 -- end-of-job hook that no migration has made. Who names no hook or no audit event removes none: in a rolling deploy that is an older worker. A migration
 -- removes a hook, by setting on_end to NULL.
 insert into job_types as t (name, aliases, queue, payload_version, payload_schema, max_attempts, deadline, unique_mode,
                             unique_fields, keep_key_for, serial_field, serial_limit, light, providers, on_end, audits, payload_shapes)
-values (%(name)s, %(aliases)s, %(queue)s, %(payload_version)s, %(payload_schema)s, %(max_attempts)s, %(deadline)s,
-        %(unique_mode)s, %(unique_fields)s, %(keep_key_for)s, %(serial_field)s, %(serial_limit)s, %(light)s, %(providers)s,
-        postroom.checked_end_hook(%(on_end)s), %(audits)s, %(payload_shapes)s)
+select name, aliases, queue, payload_version, payload_schema, max_attempts, deadline, unique_mode, unique_fields, keep_key_for,
+       serial_field, serial_limit, light, providers, postroom.checked_end_hook(on_end), audits, payload_shapes
+from jsonb_to_recordset(%(lines)s) as line(
+  name text, aliases text[], queue text, payload_version int, payload_schema jsonb, max_attempts int, deadline interval,
+  unique_mode text, unique_fields text[], keep_key_for interval, serial_field text, serial_limit int, light boolean,
+  providers text[], on_end text, audits text[], payload_shapes jsonb)
+order by name  -- in one order, so that two workers that begin at once wait for each other and do not deadlock
 on conflict (name) do update set
   -- A shape that nobody published yet is added by whoever knows it; one's own replaces the last of the same version.
   payload_shapes = t.payload_shapes || excluded.payload_shapes,
