@@ -52,12 +52,12 @@ def hours() -> tuple[Hour, ...]:
             ),
         ),
         Hour(
-            "Gmail refuses Ben's calls; the watches of Anna and Ben lapse",
+            "Gmail refuses Ben's calls; the watches of Anna and Cleo lapse",
             parts[2],
             (
                 (BEN, QuotaErrors(BEN, refused)),
                 (ANNA, WatchLapses(ANNA, lapsed)),
-                (BEN, WatchLapses(BEN, lapsed_too)),
+                (CLEO, WatchLapses(CLEO, lapsed_too)),
             ),
         ),
         Hour("Cleo withdraws her consent, and gives it again", (), ((CLEO, ConsentRevoked(CLEO, revoked)),)),

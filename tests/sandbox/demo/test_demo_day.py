@@ -10,7 +10,7 @@ import pytest
 from sandbox.demo.day.cast import ANNA, BEN, CAST, CLEO, QUESTIONS
 from sandbox.demo.day.hours import hours, morning, predicted_endings
 from sandbox.demo.day.mail import bulk_mail
-from sandbox.demo.day.troubles import ConsentRevoked, LostAnswers, QuotaErrors, WatchLapses
+from sandbox.demo.day.troubles import QUOTA_STATUSES, ConsentRevoked, LostAnswers, QuotaErrors, WatchLapses
 from sandbox.demo.evidence import AccountRow, Ledger, Outside, StoredMessage
 from sandbox.demo.steps.step import Proof
 from sandbox.emulator.control import JournalledCall, MailboxState, MessagePlace
@@ -21,8 +21,10 @@ PLACES = {name: MessagePlace(f"m{at}", f"t{at}", 1, 1) for at, name in enumerate
 DRAFTS = [{"draft_id": f"d{at}", "message_id": f"x{at}", "thread_id": f"t{at}", "raw": ""} for at in range(len(NAMES))]
 
 
-def call(operation: str, fault: dict[str, Any] | None = None, account: str = BEN.email) -> JournalledCall:
-    return JournalledCall(operation, "POST", "/", None if fault else 200, account, {}, {}, fault, 5, 0.0)
+def call(
+    operation: str, fault: dict[str, Any] | None = None, account: str = BEN.email, status: int | None = 200
+) -> JournalledCall:
+    return JournalledCall(operation, "POST", "/", status, account, {}, {}, fault, 5, 0.0)
 
 
 def proof(*calls: JournalledCall, status: str = "active", lost: int = 0, **mark: object) -> Proof:
@@ -35,10 +37,10 @@ def proof(*calls: JournalledCall, status: str = "active", lost: int = 0, **mark:
     return Proof(ledger, Outside(box, calls), PLACES[NAMES[0]], {"since": 3} | mark, PLACES)
 
 
-BROKEN = call("drafts.create", {"drop": "after"})
-REFUSED = call("messages.get", {"status": 403})
+BROKEN = call("drafts.create", {"drop": "after"}, status=None)
+REFUSED = [call("messages.get", {"status": status}, status=status) for status in QUOTA_STATUSES]
 LOST = LostAnswers(BEN, QUESTIONS)
-QUOTA = QuotaErrors(BEN, QUESTIONS, times=2)
+QUOTA = QuotaErrors(BEN, QUESTIONS)
 LAPSED = WatchLapses(BEN, QUESTIONS)
 REVOKED = ConsentRevoked(BEN, QUESTIONS)
 
@@ -76,9 +78,9 @@ def test_a_person_works_only_with_their_own_mail() -> None:
     ("step", "good"),
     [
         (LOST, proof(BROKEN, BROKEN, threads=["t0", "t1"])),
-        (QUOTA, proof(REFUSED, REFUSED)),
+        (QUOTA, proof(*REFUSED)),
         (LAPSED, proof(call("watch"), pushes=0)),
-        (REVOKED, proof(lost=1)),
+        (REVOKED, proof(lost=1, read=0)),
     ],
 )
 def test_a_trouble_that_was_weathered_is_found_so(step: Any, good: Proof) -> None:  # noqa: ANN401  # any of the four
@@ -92,12 +94,16 @@ def test_a_trouble_that_was_weathered_is_found_so(step: Any, good: Proof) -> Non
     [
         (LOST, proof(BROKEN, threads=["t0", "t1"]), "1 answers lost"),
         (LOST, proof(BROKEN, BROKEN, threads=["t0", "t9"]), "drafts in a thread: [0, 1]"),
-        (QUOTA, proof(REFUSED, call("messages.get", {"status": 403}, CLEO.email)), "1 refusals met"),
+        (LOST, proof(BROKEN, call("drafts.create", {"status": 500}, status=500), threads=["t0", "t1"]), "1 answers"),
+        (QUOTA, proof(REFUSED[0], call("messages.get", {"status": 403}, CLEO.email, 403)), "refused with 429, "),
+        (QUOTA, proof(), "refused with nothing"),
         (LAPSED, proof(call("watch"), pushes=2), "2 pushes"),
         (LAPSED, proof(call("watch", account=CLEO.email), pushes=0), "no new watch"),
-        (REVOKED, proof(), "never noticed"),
-        (REVOKED, proof(lost=2), "noticed 2 times"),
-        (REVOKED, proof(lost=1, status="needs_reconsent"), "account needs_reconsent"),
+        (LAPSED, proof(call("watch", status=403), pushes=0), "no new watch"),
+        (REVOKED, proof(read=0), "never noticed"),
+        (REVOKED, proof(lost=2, read=0), "noticed 2 times"),
+        (REVOKED, proof(lost=1, read=3), "3 messages read meanwhile"),
+        (REVOKED, proof(lost=1, read=0, status="needs_reconsent"), "account needs_reconsent"),
     ],
 )
 def test_a_trouble_that_left_a_trace_says_which(step: Any, bad: Proof, words: str) -> None:  # noqa: ANN401  # as above
