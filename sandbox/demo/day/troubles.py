@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol
 from sandbox.demo.day.cast import Person
 from sandbox.demo.evidence import Ledger
 from sandbox.demo.letters import Letter
+from sandbox.demo.steps.approval import ForwardApproved
 from sandbox.demo.steps.step import Mark, Proof, Stage, Step
 from sandbox.emulator.control import FaultOrder, JournalledCall, MessagePlace
 
@@ -178,6 +179,27 @@ class LostAnswers(Step):
         lost = "each answer lost" if len(calls) == len(self.letters) else f"{len(calls)} answers lost"
         each = "1 draft in each thread" if drafts == {1} else f"drafts in a thread: {sorted(drafts)}"
         return f"{lost}, {decided(proof, self.targets)}, {each}"
+
+
+@dataclass(frozen=True, slots=True)
+class LostForward(ForwardApproved):
+    """Gmail sends the forward that was approved, and the answer never arrives."""
+
+    title: ClassVar[str] = "the answer to a send is lost"
+    expected: ClassVar[str] = f"answer lost, {ForwardApproved.expected}"
+
+    def play(self, stage: Stage) -> Mark:
+        """Order that the connection breaks after the send, and have the forward approved."""
+        since = last_call(stage)
+        stage.gmail.order(FaultOrder(operation="drafts.send", account=stage.mailbox.email, drop="after"))
+        return {"since": since, **ForwardApproved.play(self, stage)}
+
+    def found(self, proof: Proof) -> str:
+        """The lost answer by the journal; the rest as where it is not lost."""
+        here = [call for call in since_of(proof) if call.account == proof.outside.mailbox.email]
+        lost = sum(call.operation == "drafts.send" and _was_lost(call) for call in here)
+        said = {0: "no answer lost", 1: "answer lost"}.get(lost, f"{lost} answers lost")
+        return f"{said}, {ForwardApproved.found(self, proof)}"
 
 
 def decided(proof: Proof, names: Sequence[str]) -> str:

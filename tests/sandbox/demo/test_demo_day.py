@@ -4,14 +4,16 @@ from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from sandbox.demo.day.cast import ANNA, BEN, CAST, CLEO, QUESTIONS
 from sandbox.demo.day.hours import hours, morning, predicted_endings
 from sandbox.demo.day.mail import bulk_mail
-from sandbox.demo.day.troubles import QUOTA_STATUSES, ConsentRevoked, LostAnswers, QuotaErrors, WatchLapses
-from sandbox.demo.evidence import AccountRow, Ledger, Outside, StoredMessage
+from sandbox.demo.day.troubles import QUOTA_STATUSES, ConsentRevoked, LostAnswers, LostForward, QuotaErrors, WatchLapses
+from sandbox.demo.evidence import AccountRow, ActionRow, Ledger, Outside, StoredMessage
+from sandbox.demo.steps.actions import FORWARD_TO
 from sandbox.demo.steps.step import Proof
 from sandbox.emulator.control import JournalledCall, MailboxState, MessagePlace
 
@@ -63,7 +65,7 @@ def test_everything_that_the_issue_names_goes_wrong_and_everybody_works() -> Non
     assert (titles["a watch lapses"], titles["a consent is revoked"]) == (2, 1)
     assert {
         "quota errors", "answers are lost", "a draft is edited", "a draft is sent", "a draft is reworked",
-        "a thread is done", "a snooze comes back", "an action is undone", "a forward is approved on Discord",
+        "a thread is done", "a snooze comes back", "an action is undone", "the answer to a send is lost",
     } <= set(titles)  # fmt: skip
 
 
@@ -109,3 +111,32 @@ def test_a_trouble_that_was_weathered_is_found_so(step: Any, good: Proof) -> Non
 def test_a_trouble_that_left_a_trace_says_which(step: Any, bad: Proof, words: str) -> None:  # noqa: ANN401  # as above
     assert step.found(bad) != step.expected
     assert words in step.found(bad)
+
+
+LOST_SEND = call("drafts.send", {"drop": "after"}, status=None)
+
+
+@pytest.mark.parametrize(
+    ("calls", "sent", "words"),
+    [
+        ([LOST_SEND], 1, LostForward.expected),
+        ([LOST_SEND], 2, "2 messages sent"),
+        ([call("drafts.send")], 1, "no answer lost"),
+        ([LOST_SEND, LOST_SEND], 1, "2 answers lost"),
+        ([replace(LOST_SEND, account=CLEO.email)], 1, "no answer lost"),
+    ],
+)
+def test_a_forward_whose_answer_was_lost_was_sent_once(calls: list[JournalledCall], sent: int, words: str) -> None:
+    action = ActionRow(UUID(int=1), "forward", "done", "m0", approver=BEN.email)
+    mark = {"action_id": str(action.action_id), "refused": True}
+    evidence = proof(*calls, **mark)
+    message = {"message_id": "m9", "thread_id": "t0", "label_ids": ["SENT"], "recipients": FORWARD_TO}
+    box = replace(evidence.outside.mailbox, messages=[message] * sent)
+    here = replace(
+        evidence,
+        ledger=replace(evidence.ledger, actions=(action,)),
+        outside=replace(evidence.outside, mailbox=box),
+    )
+    found = LostForward(NAMES[0]).found(here)
+    assert words in found
+    assert (found == LostForward.expected) is (words == LostForward.expected)
