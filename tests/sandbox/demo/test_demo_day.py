@@ -128,8 +128,7 @@ LOST_SEND = call("drafts.send", {"drop": "after"}, status=None)
 )
 def test_a_forward_whose_answer_was_lost_was_sent_once(calls: list[JournalledCall], sent: int, words: str) -> None:
     action = ActionRow(UUID(int=1), "forward", "done", "m0", approver=BEN.email)
-    mark = {"action_id": str(action.action_id), "refused": True}
-    evidence = proof(*calls, **mark)
+    evidence = proof(*calls, action_id=str(action.action_id), refused=True)
     message = {"message_id": "m9", "thread_id": "t0", "label_ids": ["SENT"], "recipients": FORWARD_TO}
     box = replace(evidence.outside.mailbox, messages=[message] * sent)
     here = replace(
