@@ -69,8 +69,9 @@ chaos: $(INSTALLED)  ## three minutes of load with faults injected: make chaos C
 soak: $(INSTALLED)  ## a steady load while old jobs leave: make soak SOAK='--minutes 20 --rate 2000 --retention 120'
 	@$(RUN) -m bench.soak $(SOAK)
 
+# The allocator is set as in deploy/Dockerfile.
 hostile: $(INSTALLED)  ## what hostile mail costs: all mutants and bombs, build/hostile_mail.json; H='--every 10'
-	@$(RUN) -m bench.hostile_mail $(H)
+	@MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072 $(RUN) -m bench.hostile_mail $(H)
 
 new-job: $(INSTALLED)  ## begin a job type: make new-job F=family J=name
 	@$(RUN) -m tools.new_job "$(F)" "$(J)"

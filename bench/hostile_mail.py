@@ -193,7 +193,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--every", type=int, default=1, help="mutants of every n-th real message")
     parser.add_argument("--size", type=int, default=LARGEST_MIB, help="MiB of the largest messages")
-    parser.add_argument("--threads", type=int, default=1, help="messages at a time")
+    parser.add_argument("--threads", type=int, default=8, help="messages at a time, as in a worker")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, PostgresServer(Path(folder) / "data", durable=False) as server:
         settings = Settings(
