@@ -22,8 +22,8 @@ from sandbox.demo.watching import Late
 from sandbox.emulator.control import ControlRefused
 
 FOLDER = ROOT / "build" / "demo"
-WITHIN_S = 110.0
-"""Below two minutes, with time for stopping everything."""
+WITHIN_S = 400.0
+"""It takes about a minute and a half on two idle cores; a machine with ten other busy processes is no reason to fail."""
 DAY_WITHIN_S = 900.0
 """A day has three times as much mail, and waits for refused calls and lost answers."""
 MOST_PROBLEMS = 20
