@@ -23,7 +23,7 @@ from sandbox.emulator.control import ControlRefused
 
 FOLDER = ROOT / "build" / "demo"
 WITHIN_S = 400.0
-"""It takes about a minute and a half on two idle cores; a machine with ten other busy processes is no reason to fail."""
+"""Against hanging only: on two cores with ten other busy processes setting up alone has taken two minutes."""
 DAY_WITHIN_S = 900.0
 """A day has three times as much mail, and waits for refused calls and lost answers."""
 MOST_PROBLEMS = 20
