@@ -1,7 +1,7 @@
-"""What hostile mail costs a worker: `python -m bench.hostile_mail [--every N] [--size MIB]` (`make hostile`).
+"""What hostile mail costs a worker: `python -m bench.hostile_mail [--every N] [--size MIB] [--threads N]`.
 
 Every mutant of the real messages, and every kind of bomb, is parsed, searched for signs of automation, and stored in a
-database of its own. The figures: CPU time of each message in this process, and the process's memory before and after.
+database of its own (`make hostile`). The figures: CPU time of each message, and the process's memory before and after.
 """
 
 import argparse
@@ -10,12 +10,16 @@ import gc
 import json
 import os
 import random
+import resource
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import count, islice
 from pathlib import Path
 
 import psutil
@@ -41,8 +45,18 @@ CORPUS = ROOT / "tests" / "mail"
 MIB = 2**20
 MOST_CPU_S = 2.0
 MOST_GROWTH = 1.1
+ALLOCATOR = frozenset({"MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"})
 LARGEST_MIB = 25
 """Gmail takes no more from outside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one message has cost, and what became of it."""
+
+    stored: bool
+    cut: bool
+    cpu_s: float
 
 
 @dataclass
@@ -55,14 +69,27 @@ class Kind:
     most_cpu_s: float = 0.0
     all_cpu_s: float = 0.0
 
+    def add(self, cost: Cost) -> None:
+        """One message more."""
+        self.messages += 1
+        self.stored += cost.stored
+        self.cut += cost.cut
+        self.most_cpu_s = max(self.most_cpu_s, cost.cpu_s)
+        self.all_cpu_s += cost.cpu_s
+
 
 @dataclass
 class Report:
     """All kinds, and the memory of the process that took them in."""
 
+    threads: int = 1
     kinds: dict[str, Kind] = field(default_factory=dict)
     before_mib: float = 0.0
     after_mib: float = 0.0
+    peak_mib: float = 0.0
+    """The most that the process has held; the messages are made in it."""
+    malloc: dict[str, str] = field(default_factory=lambda: {n: v for n, v in os.environ.items() if n in ALLOCATOR})
+    """How the C library's allocator was set."""
 
     @property
     def kept(self) -> bool:
@@ -84,31 +111,47 @@ def hostile_mail(every: int, size: int) -> Iterator[tuple[str, bytes]]:
             yield f"bomb: {name}", bomb(bytes_of_it)
 
 
-def measure(store: Database, account: Account, every: int, size: int) -> Report:
-    """Take in all of it, one after the other."""
-    report, process = Report(), psutil.Process()
-    for path in sorted(CORPUS.glob("*/*.eml")):
-        _take_in(store, account, Kind(), path.read_bytes(), path.stem)
-    report.before_mib = _resident(process)
-    for number, (name, raw) in enumerate(hostile_mail(every, size)):
-        _take_in(store, account, report.kinds.setdefault(name, Kind()), raw, f"h{number}")
-    report.after_mib = _resident(process)
+def ordinary_mail() -> Iterator[tuple[str, bytes]]:
+    """The real messages as they are."""
+    return (("as they are", path.read_bytes()) for path in sorted(CORPUS.glob("*/*.eml")))
+
+
+def measure(store: Database, account: Account, every: int, size: int, threads: int) -> Report:
+    """Take in all of it, as many messages at a time as there are threads; ordinary mail comes before and afterwards."""
+    report, process = Report(threads), psutil.Process()
+    with ThreadPoolExecutor(threads) as pool:
+        take_in = partial(_take_in_all, pool, store, account)
+        take_in(Report(threads), ordinary_mail())
+        report.before_mib = _resident(process)
+        take_in(report, hostile_mail(every, size))
+        take_in(Report(threads), ordinary_mail())
+        report.after_mib = _resident(process)
+    report.peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return report
 
 
-def _take_in(store: Database, account: Account, kind: Kind, raw: bytes, message_id: str) -> None:
-    began = time.process_time()
+def _take_in_all(
+    pool: ThreadPoolExecutor, store: Database, account: Account, report: Report, mail: Iterator[tuple[str, bytes]]
+) -> None:
+    """A function of its own, so that nobody holds the last messages, of 25 MiB, when memory is measured."""
+    numbers = count()
+    while some := list(islice(mail, report.threads)):
+        ids = [f"{name}-{next(numbers)}" for name, _ in some]
+        costs = pool.map(partial(_take_in, store, account), (raw for _, raw in some), ids)
+        for (name, _), cost in zip(some, costs, strict=True):
+            report.kinds.setdefault(name, Kind()).add(cost)
+
+
+def _take_in(store: Database, account: Account, raw: bytes, message_id: str) -> Cost:
+    """What a worker's thread does with one message."""
+    began = time.thread_time()
     parsed = parse_message(raw)
     automation = detect_automation(parsed)
     visible_text(parsed.text)
-    kind.messages += 1
-    kind.stored += _store(
+    stored = _store(
         store, account, Message(message_id, "t", "incoming", datetime.now(UTC), frozenset(), parsed, automation)
     )
-    took = time.process_time() - began
-    kind.cut += bool(parsed.defects)
-    kind.most_cpu_s = max(kind.most_cpu_s, took)
-    kind.all_cpu_s += took
+    return Cost(stored, bool(parsed.defects), time.thread_time() - began)
 
 
 def _store(store: Database, account: Account, message: Message) -> bool:
@@ -140,7 +183,8 @@ def show(report: Report) -> str:
         for name, one in report.kinds.items()
     ]
     grown = report.after_mib / report.before_mib
-    lines.append(f"memory: {report.before_mib:.0f} MiB before, {report.after_mib:.0f} MiB after ({grown:.2f})")
+    memory = f"{report.before_mib:.0f} MiB before, {report.after_mib:.0f} MiB after ({grown:.2f})"
+    lines.append(f"memory: {memory}, {report.peak_mib:.0f} MiB at most")
     return "\n".join(lines)
 
 
@@ -149,6 +193,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--every", type=int, default=1, help="mutants of every n-th real message")
     parser.add_argument("--size", type=int, default=LARGEST_MIB, help="MiB of the largest messages")
+    parser.add_argument("--threads", type=int, default=8, help="messages at a time, as in a worker")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, PostgresServer(Path(folder) / "data", durable=False) as server:
         settings = Settings(
@@ -156,7 +201,9 @@ def main() -> int:
         )
         upgrade(settings)
         store = Database(settings)
-        report = measure(store, _account(store, Sealer.of(settings)), options.every, options.size * MIB)
+        report = measure(
+            store, _account(store, Sealer.of(settings)), options.every, options.size * MIB, options.threads
+        )
         store.dispose()
     sys.stdout.write(show(report) + "\n")
     target = ROOT / "build" / "hostile_mail.json"

@@ -168,6 +168,12 @@ def test_nothing_runs_as_root() -> None:
     assert any("--require-hashes" in line for line in lines)
 
 
+def test_the_allocator_is_set_alike_wherever_mail_is_taken_in() -> None:
+    places = [DEPLOY / "Dockerfile", DEPLOY / "systemd" / "postroom-worker@.service", ROOT / "Makefile"]
+    found = [set(re.findall(r"\bMALLOC_\w+=\d+", path.read_text())) for path in places]
+    assert found == [{"MALLOC_MMAP_THRESHOLD_=131072", "MALLOC_TRIM_THRESHOLD_=131072"}] * len(places)
+
+
 def test_what_the_image_is_made_of_is_there() -> None:
     copied = re.findall(r"^COPY (.+) \S+$", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE)
     missing = [name for line in copied for name in line.split() if not (ROOT / name).exists()]

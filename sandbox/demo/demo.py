@@ -22,8 +22,8 @@ from sandbox.demo.watching import Late
 from sandbox.emulator.control import ControlRefused
 
 FOLDER = ROOT / "build" / "demo"
-WITHIN_S = 110.0
-"""Below two minutes, with time for stopping everything."""
+WITHIN_S = 400.0
+"""Against hanging only: on two cores with ten other busy processes setting up alone has taken two minutes."""
 DAY_WITHIN_S = 900.0
 """A day has three times as much mail, and waits for refused calls and lost answers."""
 MOST_PROBLEMS = 20

@@ -69,11 +69,13 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """A model call that was billed."""
+    """A model call that was billed; `tokens` are all of it, of the prompt, the cache and the answer."""
 
     job_id: UUID | None
     purpose: str
     cost_microcents: int
+    org: str = ""
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,11 @@ EFFECTS = """
 select key, status, result_ref ->> 'draft_id' as draft_id, result_ref ->> 'thread_id' as thread_id
 from idempotency_keys where kind = 'effect' order by first_seen_at, key
 """
-MODEL_CALLS = "select job_id, purpose, cost_microcents from llm_calls order by at, id"
+MODEL_CALLS = """
+select c.job_id, c.purpose, c.cost_microcents, o.name as org, c.input_tokens + c.output_tokens
+  + c.cache_creation_5m_tokens + c.cache_creation_1h_tokens + c.cache_read_tokens as tokens
+from llm_calls c join orgs o on o.id = c.org_id order by c.at, c.id
+"""
 ACTIONS = """
 select a.id as action_id, a.kind, a.state, a.gmail_message_id as message_id, a.job_id,
        l.effect_id as undo_of, a.sent_message_id, a.approver

@@ -1,5 +1,6 @@
 """Which state the record of each message's thread ends in, by the script; and what the database says."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ from sandbox.demo.evidence import Ledger, Outside
 from sandbox.demo.letters import Letter
 from sandbox.demo.mailbox_story import StoryMessage
 from sandbox.demo.report import Outcome
-from sandbox.demo.steps.step import Mark, Proof, Step
+from sandbox.demo.steps.step import Mark, Proof, Step, number
 from sandbox.emulator.control import MessagePlace
 
 
@@ -30,14 +31,21 @@ def predict(messages: Sequence[StoryMessage], letters: Sequence[Letter], steps: 
     return predicted | {one.name: left.get(one.name, one.ends) for one in letters}
 
 
-def find_endings(predicted: Mapping[str, str], places: Mapping[str, MessagePlace], ledger: Ledger) -> list[Outcome]:
-    """The state of each message's record beside the predicted one."""
+def find_endings(
+    predicted: Mapping[str, str], places: Mapping[str, MessagePlace], evidence: tuple[Ledger, Outside]
+) -> list[Outcome]:
+    """The state of each message's record beside the predicted one; the mailbox has to bear the record out."""
+    ledger, outside = evidence
     records = {one.thread_id: one.state for one in ledger.emails}
+    drafts = Counter(one["thread_id"] for one in outside.mailbox.drafts)
     subjects = {one.message_id: " ".join(one.subject.split()) for one in ledger.messages}
     found: list[Outcome] = []
     for name, expected in predicted.items():
         place = places.get(name)
         state = "never arrived" if place is None else records.get(place.thread_id, "no record")
+        lying = drafts[place.thread_id] if place else 0
+        if place is not None and lying != (state == "drafted"):
+            state = f"{state} with {number(lying, 'draft')}"
         subject = subjects.get(place.message_id, "") if place else ""
         found.append(Outcome(subject, name, expected, state))
     return found

@@ -16,6 +16,8 @@ DRAFT_EFFECT = "draft:"
 """How the key of a draft's effect begins (tasks/drafts.py)."""
 AGENT_TURN = "agent_turn"
 """The purpose of an agent's calls of the model; a run makes one a turn."""
+OK = 200
+KINDS_OF_TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 TOKEN_HEADER = "x-postroom-token:"  # noqa: S105  # the name of a header, no secret
 
 Findings = dict[str, list[str]]
@@ -52,7 +54,9 @@ def make_report(ledger: Ledger, outside: Outside) -> dict[str, Any]:
         "jobs": count_jobs(ledger.jobs),
         "effects": dict(sorted(Counter(effect.status for effect in ledger.effects).items())),
         "audit_events": ledger.audit_events,
-        "llm_cost_cents": round(sum(call.cost_microcents for call in ledger.model_calls) / MICROCENTS, 4),
+        "llm_cost_cents": cents(ledger.model_calls),
+        "llm_cost_cents_by_org": cost_by_org(ledger.model_calls),
+        "llm_tokens": {"billed": sum(call.tokens for call in ledger.model_calls), "used": count_tokens(outside)},
         "lost": count(lost),
         "duplicates": count(duplicates),
         "lost_by_kind": lost,
@@ -107,7 +111,7 @@ def find_duplicates(ledger: Ledger, outside: Outside) -> Findings:
     sent = [one for one in outside.mailbox.messages if "SENT" in one["label_ids"]]
     recorded = {effect.draft_id for effect in ledger.effects if effect.status == "succeeded"}
     made = [str(call.summary["draft_id"]) for call in calls if _was_executed(call, "drafts.create")]
-    answered = sum(call.status == 200 for call in outside.model_answers)  # noqa: PLR2004  # an HTTP status
+    answered = sum(call.status == OK for call in outside.model_answers)
     return {
         "drafts_in_thread": repeated(one["thread_id"] for one in drafts),
         "drafts_unrecorded": [draft_id for draft_id in made if draft_id not in recorded],
@@ -125,6 +129,9 @@ def find_problems(report: dict[str, Any], ledger: Ledger) -> list[str]:
     problems += [f"double, {kind}: {one}" for kind, found in report["duplicates_by_kind"].items() for one in found]
     bad = [job for job in ledger.jobs if job.state in {"failed", "dead"}]
     problems += [f"{job.job_type} {job.job_id} is {job.state}: {job.reason}" for job in bad]
+    tokens = report["llm_tokens"]
+    if tokens["billed"] != tokens["used"]:
+        problems.append(f"{tokens['billed']} tokens are billed, and the model has counted {tokens['used']}")
     doubtful = [effect for effect in ledger.effects if effect.status != "succeeded"]
     return problems + [f"the effect {effect.key} is {effect.status}" for effect in doubtful]
 
@@ -145,6 +152,22 @@ def find_deviations(steps: Sequence[Outcome], endings: Sequence[Outcome]) -> lis
     """What did not come as predicted, a sentence each."""
     said = [f"{one.what} ({one.about}): predicted {one.expected}; found {one.found}" for one in steps if not one.holds]
     return said + [f"{one.about} ends as {one.found}, predicted {one.expected}" for one in endings if not one.holds]
+
+
+def cents(calls: Iterable[ModelCall]) -> float:
+    """What calls have cost."""
+    return round(sum(call.cost_microcents for call in calls) / MICROCENTS, 4)
+
+
+def cost_by_org(calls: Sequence[ModelCall]) -> dict[str, float]:
+    """What each org's calls have cost, in cents."""
+    return {org: cents(call for call in calls if call.org == org) for org in sorted({call.org for call in calls})}
+
+
+def count_tokens(outside: Outside) -> int:
+    """The tokens of every answer, as the model itself has counted them."""
+    used = (call.summary["usage"] for call in outside.model_answers if call.status == OK and "usage" in call.summary)
+    return sum(int(usage[kind]) for usage in used for kind in KINDS_OF_TOKENS)
 
 
 def find_double_calls(ledger: Ledger) -> list[str]:

@@ -68,7 +68,7 @@ class DemoRun:
     def outcomes(self, evidence: tuple[Ledger, Outside]) -> tuple[list[Outcome], list[Outcome]]:
         """The end of each step and of each message beside the predicted one."""
         steps = find_steps(self._played, STEPS[len(self._played) :], self._places, evidence)
-        return steps, find_endings(predicted_endings(), self._places, evidence[0])
+        return steps, find_endings(predicted_endings(), self._places, evidence)
 
     def _set_up(self) -> Stage:
         tokens = {"access_token": ACCESS_TOKEN, "refresh_token": REFRESH_TOKEN}

@@ -181,6 +181,10 @@ class GmailAccount:
         """Consent again with other tokens."""
         self._order("/tokens", {"consent": {"access_token": access_token, "refresh_token": refresh_token}})
 
+    def lapse_watch(self) -> int:
+        """Let the week of its watch be over; returns the history id of the last change that a push may tell of."""
+        return int(self._order("/watch/lapse", {})["history_id"])
+
     def grant(self, scope: str) -> None:
         """Let the consent cover this scope and no other."""
         self._order("/tokens", {"scope": scope})

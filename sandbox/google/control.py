@@ -37,6 +37,7 @@ def control_routes(service: GmailService) -> tuple[Route, ...]:
         ("POST", "/knobs", _turn_knobs),
         ("POST", "/history", _order_history),
         ("POST", "/tokens", control.order_tokens),
+        ("POST", "/watch/lapse", control.lapse_watch),
     )
     general = (
         Route("GET", "/_control/accounts", "control.accounts", control.list),
@@ -80,6 +81,11 @@ class _AccountControl:
 
     def advance_clock(self, call: Call) -> Answer:
         return Answer(body={"now": self._service.clock.advance(float(call.json().get("advance_s", 0)))})
+
+    def lapse_watch(self, mailbox: Mailbox, _call: Call) -> Answer:
+        """The mailbox's history id at this moment: no push tells of a later one."""
+        self._service.watches.lapse(mailbox)
+        return Answer(body={"history_id": mailbox.history.current})
 
     def order_tokens(self, mailbox: Mailbox, call: Call) -> Answer:
         """`consent`, then `expires_in_s`, `rotate` and `scope`, then `revoke` or `expire_access`."""

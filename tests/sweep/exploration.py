@@ -122,7 +122,7 @@ def sweep_scenario(environment: Environment, scenario: Scenario, choose: Choose)
     """Sweep one way to run a job type; raises `Unworkable`."""
     with prepared(environment.servers, environment.outside, environment.broker_url, scenario) as fixture:
         found = Swept(str(scenario), scenario.job_type)
-        recorded = _record(fixture, found)
+        recorded = _record(fixture, scenario, found)
         points = [point for point in points_of(recorded.crossed) if possible(point)]
         found.boundaries = len(recorded.crossed)
         found.providers = {one.label.split()[0] for one in recorded.crossed if one.kind is Kind.CALL}
@@ -150,14 +150,15 @@ def run_trials(trials: Iterable[TrialAt]) -> list[TrialAt]:
     return postponed
 
 
-def _record(fixture: Fixture, found: Swept) -> Recorded:
+def _record(fixture: Fixture, scenario: Scenario, found: Swept) -> Recorded:
     """Run the job undisturbed, its children too; that is what every recovery is compared with."""
     with fixture.trial() as trial:
         watch = trial.run()
         end = trial.end
         trial.recover()
-        if end != "succeeded" or trial.open_jobs():
-            problem = f"it ends {end}, and {trial.open_jobs()} jobs stay unfinished"
+        state, unfinished = trial.state(), trial.open_jobs()
+        if (end, state) != (scenario.attempt_ends, "succeeded") or unfinished:
+            problem = f"its attempt ends {end}, the job {state}, and {unfinished} jobs stay unfinished"
             raise Unworkable(f"{found.scenario} does not show its type at work ({problem}): {NOT_ENOUGH}")
         ending = ending_of(trial)
         wrong = violations(trial, ending, ending, None, watch.crossed)

@@ -155,6 +155,12 @@ class Trial:
         assert row is not None
         return int(row[0])
 
+    def state(self) -> str:
+        """The state of the trial's own job."""
+        row = self.database.execute("select state from jobs where id = %s", (self.job_id,)).fetchone()
+        assert row is not None
+        return str(row[0])
+
     def _check_that_nothing_is_held(self, process: Runtime) -> None:
         row = self.database.execute(
             "select state from jobs where id = %s and worker_id = %s", (self.job_id, process.worker.worker_id)

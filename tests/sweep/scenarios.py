@@ -53,9 +53,12 @@ from tests.sweep.prepared.drafts import (
 )
 from tests.sweep.prepared.gmail import (
     batch_of_older_mail,
+    forgotten_page,
     history_with_news,
     last_page,
     no_labels,
+    older_mail,
+    page_between,
     reopened,
     stale_token,
     unclassified,
@@ -84,6 +87,8 @@ class Scenario:
     job_type: str
     variant: str
     prepare: Prepare
+    attempt_ends: str = "succeeded"
+    """How the attempt ends to which things happen; a job that is snoozed then succeeds in a later one."""
 
     def __str__(self) -> str:
         """As the report and the tests name it."""
@@ -99,7 +104,9 @@ def scenarios_of(job_type: Job[Any]) -> Iterator[Scenario]:
     """The named ones of a type, or the one that its golden payload makes."""
     named = SCENARIOS.get(job_type.name, {})
     for variant, prepare in named.items():
-        yield Scenario(job_type.name, variant, prepare)
+        yield Scenario(
+            job_type.name, variant, prepare, "queued" if (job_type.name, variant) in SNOOZED else "succeeded"
+        )
     if not named:
         yield Scenario(job_type.name, "golden", by_golden_payload(job_type))
 
@@ -150,8 +157,12 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
         "no_draft": nothing_to_rework,
     },
     "drafts.write": {"unanswered": unanswered},
-    # A page that is not the last ends the attempt without ending the job; the next looks at the last page.
-    "gmail.backfill": {"last_page": last_page},
+    "gmail.backfill": {
+        "first_page": older_mail,
+        "page_between": page_between,
+        "last_page": last_page,
+        "forgotten_page": forgotten_page,
+    },
     "gmail.backfill_messages": {"batch": batch_of_older_mail},
     "drafts.write_manual": {"asked": asked_by_hand, "unread": unread_by_hand, "finished": finished_by_hand},
     "gmail.ingest": {"unseen_letter": unseen_letter},
@@ -175,3 +186,6 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
     "threads.cleanup": {"done": finished_thread, "sent": sent_draft, "discarded": discarded_draft},
     "triage.classify": {"unclassified": unclassified, "reopened": reopened},
 }
+
+SNOOZED = frozenset({("gmail.backfill", "first_page"), ("gmail.backfill", "page_between")})
+"""Scenarios of an attempt that ends before its job: after a page that orders messages the job waits for them."""

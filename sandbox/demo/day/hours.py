@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 from sandbox.demo.day.cast import ANNA, BEN, CAST, CLEO, QUESTIONS, Person
 from sandbox.demo.day.mail import bulk_mail, personal_share
-from sandbox.demo.day.troubles import ConsentRevoked, LostAnswers, Mail, QuotaErrors, WatchLapses
+from sandbox.demo.day.troubles import ConsentRevoked, LostAnswers, LostForward, Mail, QuotaErrors, WatchLapses
 from sandbox.demo.letters import Letter
 from sandbox.demo.mailbox_story import Delivery, read_story
 from sandbox.demo.predictions import predict
 from sandbox.demo.steps.actions import ArchiveAndUndo, ForwardUnapproved, SnoozeAndWake
-from sandbox.demo.steps.approval import ForwardApproved
 from sandbox.demo.steps.drafts import Discard, Edit, Rework, Send
 from sandbox.demo.steps.labels import MarkDone
 from sandbox.demo.steps.step import Step
@@ -52,12 +51,12 @@ def hours() -> tuple[Hour, ...]:
             ),
         ),
         Hour(
-            "Gmail refuses Ben's calls; the watches of Anna and Ben lapse",
+            "Gmail refuses Ben's calls; the watches of Anna and Cleo lapse",
             parts[2],
             (
                 (BEN, QuotaErrors(BEN, refused)),
                 (ANNA, WatchLapses(ANNA, lapsed)),
-                (BEN, WatchLapses(BEN, lapsed_too)),
+                (CLEO, WatchLapses(CLEO, lapsed_too)),
             ),
         ),
         Hour("Cleo withdraws her consent, and gives it again", (), ((CLEO, ConsentRevoked(CLEO, revoked)),)),
@@ -70,7 +69,7 @@ def hours() -> tuple[Hour, ...]:
                 (CLEO, Send("easy-ham-1-00276.eml")),
                 (ANNA, SnoozeAndWake("easy-ham-1-01426.eml")),
                 (BEN, ForwardUnapproved("easy-ham-1-01199.eml")),
-                (CLEO, ForwardApproved("easy-ham-2-00476.eml")),
+                (CLEO, LostForward("easy-ham-2-00476.eml")),
                 (CLEO, ArchiveAndUndo("easy-ham-1-01737.eml")),
             ),
         ),

@@ -1,11 +1,11 @@
 """The mail of the day: 200 real messages, 60 of the demo's story and 140 of lists and newsletters, for three people."""
 
-import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
 
+from sandbox.demo.expected_draft import expects_draft
 from sandbox.demo.mail_headers import RawMessage
 from sandbox.demo.mailbox_story import Delivery, StoryMessage, tell_story
 from sandbox.demo.processes import ROOT
@@ -14,22 +14,24 @@ CORPUS = ROOT / "tests" / "mail"
 """The larger sample that the tests read."""
 FOLDERS = ("easy-ham-1", "easy-ham-2", "hard-ham-1")
 BULK = 140
-DRAFTED = Path(__file__).with_name("drafted.json")
-"""The posts in which the scripted model reads a question to the reader. A run of one process has shown them."""
 MARKS_OF_A_LIST = ("List-Id", "List-Post", "List-Unsubscribe", "Mailing-List", "Precedence", "X-Mailman-Version")
 
 
 @dataclass(frozen=True, slots=True)
 class BulkMail:
-    """Mail of a list or a newsletter, and the predicted state of its thread's record."""
+    """Mail of a list or a newsletter."""
 
     path: Path
-    ends: str
 
     @property
     def name(self) -> str:
         """Folder and file, as the story's messages are named."""
         return name_of(self.path)
+
+    @property
+    def ends(self) -> str:
+        """The predicted state of its thread's record, by its own words and headers."""
+        return "drafted" if expects_draft(self.path.read_bytes()) else "skipped"
 
     def raw(self, owner: str) -> bytes:
         """The message as it arrives now: its date and id are new, so that it is a thread of its own."""
@@ -42,11 +44,10 @@ class BulkMail:
 def bulk_mail() -> list[BulkMail]:
     """140 messages with the marks of a list that are not in the story, in the order of their names."""
     told = {one.story.file for one in tell_story(datetime.now(UTC))}
-    drafted = frozenset(json.loads(DRAFTED.read_text()))
     found: list[BulkMail] = []
     for folder in FOLDERS:
         for path in sorted((CORPUS / folder).glob("*.eml")):
-            mail = BulkMail(path, "drafted" if name_of(path) in drafted else "skipped")
+            mail = BulkMail(path)
             if mail.name not in told and _is_of_a_list(path):
                 found.append(mail)
     return found[:BULK]

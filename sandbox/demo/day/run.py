@@ -64,10 +64,11 @@ class DayRun:
 
     def outcomes(self, evidence: tuple[Ledger, Outside]) -> tuple[list[Outcome], list[Outcome]]:
         """The end of each step and of each message beside the predicted one."""
-        ledger = evidence[0]
         steps = [step for hour in self._day for _, step in hour.steps]
-        ends = self._ends(self._played, ledger) + find_steps([], steps[len(self._played) :], self._places, evidence)
-        return ends, find_endings(predicted_endings(self._day), self._places, ledger)
+        ends = self._ends(self._played, evidence[0]) + find_steps(
+            [], steps[len(self._played) :], self._places, evidence
+        )
+        return ends, find_endings(predicted_endings(self._day), self._places, evidence)
 
     def _set_up(self) -> dict[Person, Stage]:
         stages: dict[Person, Stage] = {}

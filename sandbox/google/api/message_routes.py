@@ -17,12 +17,11 @@ MOST_IDS = 1_000
 
 def list_messages(mailbox: Mailbox, call: Call) -> Answer:
     """`users.messages.list`: ids only, newest first."""
-    if call.first("pageToken") and mailbox.knobs.forgotten_pages > 0:
-        mailbox.knobs.forgotten_pages -= 1
-        raise ApiFailure(400, "invalidArgument", "Invalid pageToken")
+    mailbox.remember_page(call.first("pageToken"))
+    mailbox.searches += 1
     found = search_for(mailbox, call)
     items = [{"id": message.message_id, "threadId": message.thread_id} for message in found]
-    body = page_of(items, call, "messages", mailbox.knobs.largest_page)
+    body = page_of(items, call, "messages", mailbox.knobs.largest_page, mailbox.searches)
     return Answer(body=body, summary={"q": call.first("q"), "found": len(items)})
 
 

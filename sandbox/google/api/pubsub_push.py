@@ -1,5 +1,6 @@
 """Pub/Sub's push delivery: sign, post, and post again until the endpoint accepts the notification."""
 
+import base64
 import heapq
 import json
 import time
@@ -174,5 +175,15 @@ class PushService:
             "outcome": outcome,
             "attempt": attempt,
             "pubsub_message_id": envelope.get("message", {}).get("messageId"),
+            "history_id": _history_id(envelope),
         }
         self._journal.append(JournalEntry("push.deliver", "POST", self.config.url, status, account, summary))
+
+
+def _history_id(envelope: Json) -> int | None:
+    """The history id that a push tells of; None where its data is no notification of Gmail's."""
+    try:
+        told = json.loads(base64.b64decode(envelope["message"]["data"]))
+        return int(told["historyId"])
+    except (KeyError, TypeError, ValueError):
+        return None

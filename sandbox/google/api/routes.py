@@ -13,15 +13,18 @@ MailboxHandler = Callable[[Mailbox, Call], Answer]
 LARGEST_PAGE = 500
 
 
-def page_of(items: list[Json], call: Call, key: str, most: int = LARGEST_PAGE) -> Json:
-    """A page of a list by offset, in Gmail's shape: without the key when the list is empty."""
+def page_of(items: list[Json], call: Call, key: str, most: int = LARGEST_PAGE, listing: int = 0) -> Json:
+    """A page of a list by offset, in Gmail's shape: without the key when the list is empty.
+
+    The tokens of listings with different numbers differ.
+    """
     size = max(1, min(call.number("maxResults", 100), LARGEST_PAGE, most))
     offset = read_page_token(call.first("pageToken")) if call.first("pageToken") else 0
     page: Json = {"resultSizeEstimate": len(items)}
     if items[offset : offset + size]:
         page[key] = items[offset : offset + size]
     if len(items) > offset + size:
-        page["nextPageToken"] = page_token(offset + size)
+        page["nextPageToken"] = page_token(offset + size, listing)
     return page
 
 

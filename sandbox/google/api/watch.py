@@ -3,7 +3,7 @@
 import base64
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from sandbox.emulator.exchange import Answer, ApiFailure, Call, Json
@@ -57,6 +57,12 @@ class Watches:
         """`users.stop`: no more pushes; stopping twice is fine."""
         self._active.pop(mailbox.email, None)
         return Answer(204)
+
+    def lapse(self, mailbox: Mailbox) -> None:
+        """The week of a mailbox's watch is over; Gmail tells nobody."""
+        watch = self._active.get(mailbox.email)
+        if watch:
+            self._active[mailbox.email] = replace(watch, expires_at=mailbox.clock.now())
 
     def of(self, mailbox: Mailbox) -> ActiveWatch | None:
         """The watch of a mailbox that has not lapsed."""

@@ -103,9 +103,9 @@ def _is_wanted(record: HistoryRecord, kinds: Collection[ChangeKind], label_id: s
     return (not kinds or record.kind in kinds) and (not label_id or record.concerns(label_id))
 
 
-def page_token(position: int) -> str:
-    """An opaque token that names a position."""
-    return base64.urlsafe_b64encode(json.dumps({"after": position}).encode()).decode()
+def page_token(position: int, listing: int = 0) -> str:
+    """An opaque token that names a position, and may be unlike that of another listing."""
+    return base64.urlsafe_b64encode(json.dumps({"after": position, "listing": listing}).encode()).decode()
 
 
 def read_page_token(token: str) -> int:

@@ -76,7 +76,7 @@ class Knobs:
     largest_page: int = 500
     """Of a search; Gmail may give fewer than it is asked for."""
     forgotten_pages: int = 0
-    """So many requests for a later page of a search are refused, as Gmail does with a token that has grown old."""
+    """So many tokens of later pages of searches are refused from their next use on, as Gmail does with old ones."""
 
 
 @dataclass(slots=True)
@@ -111,6 +111,8 @@ class Mailbox:
     """Called after each change with the history id and the labels concerned."""
     lock: RLock = field(default_factory=RLock)
     sequence: int = 0
+    searches: int = 0
+    forgotten_tokens: set[str] = field(default_factory=set)
 
     def new_id(self) -> str:
         """A message id: 16 hexadecimal digits."""
@@ -130,6 +132,14 @@ class Mailbox:
             message.hidden_gets -= 1
             raise ApiFailure(404, "notFound", "Requested entity was not found.")
         return message
+
+    def remember_page(self, token: str) -> None:
+        """Refuse the token of a later page of a search with 400 when it is forgotten, or is to be from now on."""
+        if token and self.knobs.forgotten_pages > 0 and token not in self.forgotten_tokens:
+            self.knobs.forgotten_pages -= 1
+            self.forgotten_tokens.add(token)
+        if token in self.forgotten_tokens:
+            raise ApiFailure(400, "invalidArgument", "Invalid pageToken")
 
     def thread(self, thread_id: str) -> list[MailMessage]:
         """The messages of a thread, oldest first."""

@@ -104,7 +104,7 @@ class StoryEnvironment:
 
     def endings(self, predicted: dict[str, str]) -> list[Outcome]:
         """The ends of the messages so far."""
-        return find_endings({name: predicted[name] for name in self.places}, self.places, self.evidence()[0])
+        return find_endings({name: predicted[name] for name in self.places}, self.places, self.evidence())
 
     def evidence(self) -> tuple[Ledger, Outside]:
         """All that is counted from."""

@@ -4,14 +4,16 @@ from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from sandbox.demo.day.cast import ANNA, BEN, CAST, CLEO, QUESTIONS
 from sandbox.demo.day.hours import hours, morning, predicted_endings
 from sandbox.demo.day.mail import bulk_mail
-from sandbox.demo.day.troubles import ConsentRevoked, LostAnswers, QuotaErrors, WatchLapses
-from sandbox.demo.evidence import AccountRow, Ledger, Outside, StoredMessage
+from sandbox.demo.day.troubles import QUOTA_STATUSES, ConsentRevoked, LostAnswers, LostForward, QuotaErrors, WatchLapses
+from sandbox.demo.evidence import AccountRow, ActionRow, Ledger, Outside, StoredMessage
+from sandbox.demo.steps.actions import FORWARD_TO
 from sandbox.demo.steps.step import Proof
 from sandbox.emulator.control import JournalledCall, MailboxState, MessagePlace
 
@@ -21,8 +23,10 @@ PLACES = {name: MessagePlace(f"m{at}", f"t{at}", 1, 1) for at, name in enumerate
 DRAFTS = [{"draft_id": f"d{at}", "message_id": f"x{at}", "thread_id": f"t{at}", "raw": ""} for at in range(len(NAMES))]
 
 
-def call(operation: str, fault: dict[str, Any] | None = None, account: str = BEN.email) -> JournalledCall:
-    return JournalledCall(operation, "POST", "/", None if fault else 200, account, {}, {}, fault, 5, 0.0)
+def call(
+    operation: str, fault: dict[str, Any] | None = None, account: str = BEN.email, status: int | None = 200
+) -> JournalledCall:
+    return JournalledCall(operation, "POST", "/", status, account, {}, {}, fault, 5, 0.0)
 
 
 def proof(*calls: JournalledCall, status: str = "active", lost: int = 0, **mark: object) -> Proof:
@@ -35,10 +39,10 @@ def proof(*calls: JournalledCall, status: str = "active", lost: int = 0, **mark:
     return Proof(ledger, Outside(box, calls), PLACES[NAMES[0]], {"since": 3} | mark, PLACES)
 
 
-BROKEN = call("drafts.create", {"drop": "after"})
-REFUSED = call("messages.get", {"status": 403})
+BROKEN = call("drafts.create", {"drop": "after"}, status=None)
+REFUSED = [call("messages.get", {"status": status}, status=status) for status in QUOTA_STATUSES]
 LOST = LostAnswers(BEN, QUESTIONS)
-QUOTA = QuotaErrors(BEN, QUESTIONS, times=2)
+QUOTA = QuotaErrors(BEN, QUESTIONS)
 LAPSED = WatchLapses(BEN, QUESTIONS)
 REVOKED = ConsentRevoked(BEN, QUESTIONS)
 
@@ -61,7 +65,7 @@ def test_everything_that_the_issue_names_goes_wrong_and_everybody_works() -> Non
     assert (titles["a watch lapses"], titles["a consent is revoked"]) == (2, 1)
     assert {
         "quota errors", "answers are lost", "a draft is edited", "a draft is sent", "a draft is reworked",
-        "a thread is done", "a snooze comes back", "an action is undone", "a forward is approved on Discord",
+        "a thread is done", "a snooze comes back", "an action is undone", "the answer to a send is lost",
     } <= set(titles)  # fmt: skip
 
 
@@ -76,9 +80,9 @@ def test_a_person_works_only_with_their_own_mail() -> None:
     ("step", "good"),
     [
         (LOST, proof(BROKEN, BROKEN, threads=["t0", "t1"])),
-        (QUOTA, proof(REFUSED, REFUSED)),
+        (QUOTA, proof(*REFUSED)),
         (LAPSED, proof(call("watch"), pushes=0)),
-        (REVOKED, proof(lost=1)),
+        (REVOKED, proof(lost=1, read=0)),
     ],
 )
 def test_a_trouble_that_was_weathered_is_found_so(step: Any, good: Proof) -> None:  # noqa: ANN401  # any of the four
@@ -92,14 +96,46 @@ def test_a_trouble_that_was_weathered_is_found_so(step: Any, good: Proof) -> Non
     [
         (LOST, proof(BROKEN, threads=["t0", "t1"]), "1 answers lost"),
         (LOST, proof(BROKEN, BROKEN, threads=["t0", "t9"]), "drafts in a thread: [0, 1]"),
-        (QUOTA, proof(REFUSED, call("messages.get", {"status": 403}, CLEO.email)), "1 refusals met"),
+        (LOST, proof(BROKEN, call("drafts.create", {"status": 500}, status=500), threads=["t0", "t1"]), "1 answers"),
+        (QUOTA, proof(REFUSED[0], call("messages.get", {"status": 403}, CLEO.email, 403)), "refused with 429, "),
+        (QUOTA, proof(), "refused with nothing"),
         (LAPSED, proof(call("watch"), pushes=2), "2 pushes"),
         (LAPSED, proof(call("watch", account=CLEO.email), pushes=0), "no new watch"),
-        (REVOKED, proof(), "never noticed"),
-        (REVOKED, proof(lost=2), "noticed 2 times"),
-        (REVOKED, proof(lost=1, status="needs_reconsent"), "account needs_reconsent"),
+        (LAPSED, proof(call("watch", status=403), pushes=0), "no new watch"),
+        (REVOKED, proof(read=0), "never noticed"),
+        (REVOKED, proof(lost=2, read=0), "noticed 2 times"),
+        (REVOKED, proof(lost=1, read=3), "3 messages read meanwhile"),
+        (REVOKED, proof(lost=1, read=0, status="needs_reconsent"), "account needs_reconsent"),
     ],
 )
 def test_a_trouble_that_left_a_trace_says_which(step: Any, bad: Proof, words: str) -> None:  # noqa: ANN401  # as above
     assert step.found(bad) != step.expected
     assert words in step.found(bad)
+
+
+LOST_SEND = call("drafts.send", {"drop": "after"}, status=None)
+
+
+@pytest.mark.parametrize(
+    ("calls", "sent", "words"),
+    [
+        ([LOST_SEND], 1, LostForward.expected),
+        ([LOST_SEND], 2, "2 messages sent"),
+        ([call("drafts.send")], 1, "no answer lost"),
+        ([LOST_SEND, LOST_SEND], 1, "2 answers lost"),
+        ([replace(LOST_SEND, account=CLEO.email)], 1, "no answer lost"),
+    ],
+)
+def test_a_forward_whose_answer_was_lost_was_sent_once(calls: list[JournalledCall], sent: int, words: str) -> None:
+    action = ActionRow(UUID(int=1), "forward", "done", "m0", approver=BEN.email)
+    evidence = proof(*calls, action_id=str(action.action_id), refused=True)
+    message = {"message_id": "m9", "thread_id": "t0", "label_ids": ["SENT"], "recipients": FORWARD_TO}
+    box = replace(evidence.outside.mailbox, messages=[message] * sent)
+    here = replace(
+        evidence,
+        ledger=replace(evidence.ledger, actions=(action,)),
+        outside=replace(evidence.outside, mailbox=box),
+    )
+    found = LostForward(NAMES[0]).found(here)
+    assert words in found
+    assert (found == LostForward.expected) is (words == LostForward.expected)

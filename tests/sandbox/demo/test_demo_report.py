@@ -31,8 +31,13 @@ def lying(message_id: str, thread_id: str, *label_ids: str) -> dict[str, Any]:
     return {"message_id": message_id, "thread_id": thread_id, "label_ids": list(label_ids)}
 
 
-def call(operation: str, status: int | None = 200, **summary: str) -> JournalledCall:
+def call(operation: str, status: int | None = 200, **summary: Any) -> JournalledCall:  # noqa: ANN401  # any JSON
     return JournalledCall(operation, "POST", "/", status, None, summary, {}, None, 1, 0.0)
+
+
+def answer(tokens: int, status: int = 200) -> JournalledCall:
+    usage = {"input_tokens": tokens - 3, "output_tokens": 2, "cache_read_input_tokens": 1}
+    return call("messages.create", status, usage={"cache_creation_input_tokens": 0} | usage)
 
 
 def stored(message_id: str, thread_id: str, direction: str = "incoming", source: str | None = "llm") -> StoredMessage:
@@ -57,7 +62,7 @@ LEDGER = Ledger(
         Effect("draft:e2:token", "succeeded", "d2", "t2"),
         Effect("labels:1", "succeeded"),
     ),
-    model_calls=(ModelCall(JOB, "classify", 1_250_000), ModelCall(JOB, "draft", 2_000_000)),
+    model_calls=(ModelCall(JOB, "classify", 1_250_000, "North", 40), ModelCall(JOB, "draft", 2_000_000, "South", 60)),
     audit_events=12,
 )
 MAILBOX = MailboxState(
@@ -77,7 +82,7 @@ MAILBOX = MailboxState(
 OUTSIDE = Outside(
     MAILBOX,
     (call("drafts.create", draft_id="d1"), draft_call(), call("push.deliver", 204), call("push.deliver", None)),
-    (call("messages.create"), call("messages.create"), call("messages.create", 529)),
+    (answer(40), answer(60), answer(0, 529)),
 )
 
 
@@ -103,6 +108,8 @@ def test_a_good_run_has_nothing_lost_and_nothing_double() -> None:
         "effects": {"succeeded": 3},
         "audit_events": 12,
         "llm_cost_cents": 3.25,
+        "llm_cost_cents_by_org": {"North": 1.25, "South": 2.0},
+        "llm_tokens": {"billed": 100, "used": 100},
         "lost": 0,
         "duplicates": 0,
         "lost_by_kind": {"undecided": [], "unrecorded": [], "unseen": [], "unfinished": [], "undrafted": []},
@@ -181,6 +188,11 @@ def test_what_failed_is_a_problem_though_nothing_is_lost() -> None:
         f"gmail.sync {UUID(int=4)} is failed: None",
         "the effect draft:e3:token is unknown",
     ]
+
+
+def test_tokens_that_the_model_counted_otherwise_are_a_problem() -> None:
+    report = make_report(LEDGER, replace(OUTSIDE, model_answers=(answer(40), answer(61))))
+    assert find_problems(report, LEDGER) == ["100 tokens are billed, and the model has counted 101"]
 
 
 def test_a_sent_record_whose_message_is_not_in_the_mailbox_does_not_count() -> None:

@@ -192,11 +192,27 @@ def test_a_step_that_was_never_played_is_a_deviation() -> None:
 def test_an_ending_is_the_state_of_the_threads_record() -> None:
     places = {"a": PLACE, "b": replace(PLACE, thread_id="t9")}
     predicted = {"a": "skipped", "b": "skipped", "c": "sent"}
-    endings = find_endings(predicted, places, GOOD[Discard].ledger)
+    endings = find_endings(predicted, places, (GOOD[Discard].ledger, GOOD[Discard].outside))
     assert [(one.about, one.found, one.holds) for one in endings] == [
         ("a", "skipped", True), ("b", "no record", False), ("c", "never arrived", False),
     ]  # fmt: skip
     assert find_deviations([], endings)[1] == "c ends as never arrived, predicted sent"
+
+
+@pytest.mark.parametrize(
+    ("state", "drafts", "found"),
+    [
+        ("drafted", 1, "drafted"),
+        ("drafted", 0, "drafted with no draft"),
+        ("drafted", 2, "drafted with 2 drafts"),
+        ("sent", 0, "sent"),
+        ("skipped", 1, "skipped with 1 draft"),
+    ],
+)
+def test_the_mailbox_bears_an_ending_out(state: str, drafts: int, found: str) -> None:
+    evidence = proof(state, mailbox(drafts=(draft("Hello"),) * drafts))
+    (ending,) = find_endings({"a": state}, {"a": PLACE}, (evidence.ledger, evidence.outside))
+    assert (ending.found, ending.holds) == (found, found == state)
 
 
 def test_the_report_has_each_prediction_and_the_sums() -> None:

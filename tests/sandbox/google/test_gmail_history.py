@@ -195,6 +195,22 @@ def test_labels_are_renamed_recoloured_counted_and_deleted(users: GmailUsers, ac
     assert fixed.value.status_code == 400
 
 
+def test_a_forgotten_page_stays_forgotten_and_the_same_search_gives_another_token(
+    users: GmailUsers, account: GmailAccount
+) -> None:
+    for number in range(2):
+        account.deliver(letter(f"number {number}", message_id=f"<{number}@example.org>"))
+    query = {"userId": "me", "q": "subject:number", "maxResults": 1}
+    token = users.messages().list(**query).execute()["nextPageToken"]
+    account.turn(forgotten_pages=1)
+    for _ in range(2):
+        with pytest.raises(HttpError) as forgotten:
+            users.messages().list(**query, pageToken=token).execute()
+        assert forgotten.value.status_code == 400
+    other = users.messages().list(**query).execute()["nextPageToken"]
+    assert len(users.messages().list(**query, pageToken=other).execute()["messages"]) == 1
+
+
 def test_messages_are_listed_newest_first_in_pages_and_by_query(
     control: GmailControl, users: GmailUsers, account: GmailAccount
 ) -> None:

@@ -124,6 +124,21 @@ def test_a_filtered_watch_is_deaf_to_other_labels_and_a_lapsed_one_to_all(
     assert endpoint.received.empty()
 
 
+@pytest.mark.usefixtures("endpoint")
+def test_a_watch_whose_week_is_over_tells_nobody_and_says_up_to_where_it_told(
+    control: GmailControl, users: GmailUsers, account: GmailAccount
+) -> None:
+    users.watch(userId="me", body=TOPIC).execute()
+    told = account.deliver(letter())
+    lapsed_at = account.lapse_watch()
+    later = account.deliver(letter(message_id="<2@example.org>"))
+    assert told.history_id <= lapsed_at < later.history_id
+    first, second = control.wait_for("push.deliver", 2)
+    assert first.summary["history_id"] < second.summary["history_id"] == told.history_id
+    users.watch(userId="me", body=TOPIC).execute()
+    assert control.wait_for("push.deliver", 3)[2].summary["history_id"] == account.state().history_id
+
+
 def test_what_is_not_acknowledged_comes_again_with_the_same_id(
     control: GmailControl, users: GmailUsers, endpoint: Endpoint
 ) -> None:

@@ -46,18 +46,18 @@ def no_labels(env: MailEnvironment) -> UUID:
     return env.enqueue("gmail.sync_labels")
 
 
-def older_mail(env: MailEnvironment) -> UUID:
-    """Letters of long ago, in a mailbox whose searches have small pages."""
+def older_mail(env: MailEnvironment, letters: int = 5) -> UUID:
+    """Letters of long ago, in a mailbox whose searches have pages of two; the first page is to be read."""
     env.sync()
     env.mailbox.turn(largest_page=2)
     at = int((datetime.now(UTC) - timedelta(days=100)).timestamp() * 1000)
-    for number in range(3):
+    for number in range(letters):
         env.deliver(f"Letter {number}", QUESTION, internal_date=at + number)
     return env.enqueue("gmail.backfill", {"classify": False})
 
 
-def last_page(env: MailEnvironment) -> UUID:
-    """A backfill whose last page is to be read."""
+def page_between(env: MailEnvironment) -> UUID:
+    """A backfill that has read its first page, and has two to read."""
     job_id = older_mail(env)
     env.run(job_id)
     env.drain(only="gmail.backfill_messages")
@@ -65,9 +65,28 @@ def last_page(env: MailEnvironment) -> UUID:
     return job_id
 
 
+def last_page(env: MailEnvironment) -> UUID:
+    """A backfill whose last page is to be read."""
+    job_id = page_between(env)
+    env.run(job_id)
+    env.drain(only="gmail.backfill_messages")
+    pass_time(env.database, timedelta(minutes=30))
+    return job_id
+
+
+def forgotten_page(env: MailEnvironment) -> UUID:
+    """A backfill whose page token Gmail has forgotten: the search begins anew, and one attempt reads all pages.
+
+    The first two name what is stored by now, so nothing has to be waited for before the last.
+    """
+    job_id = last_page(env)
+    env.mailbox.turn(forgotten_pages=1)
+    return job_id
+
+
 def batch_of_older_mail(env: MailEnvironment) -> UUID:
     """Two letters of long ago that are to be fetched."""
-    env.run(older_mail(env))
+    env.run(older_mail(env, letters=3))
     return queued(env, "gmail.backfill_messages")
 
 
