@@ -34,7 +34,7 @@ from storage.mail import messages
 from storage.mail.messages import Message
 from storage.postgres.database import Transaction
 from tasks.mail import snoozing
-from tasks.mail.mailbox_session import DISCONNECTED, MAILBOX_AUDITS, open_mailbox
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, Disconnected, open_mailbox
 from tasks.mail.message_change import DELETED, Change, MessageHandle, Move
 
 MOVES = {Inverse.TRASH: Move.TRASH, Inverse.RESTORE: Move.RESTORE}
@@ -334,8 +334,8 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
             changed = message.carry_out(Change(labels=wish), now, key=f"unsnooze:{ctx.job.job_id}")
     except Gone:
         return Done({"restored": False, "why": "the message was deleted"})
-    except Permanent as refusal:
-        if refusal.code != DISCONNECTED or snoozing.is_given_up(snoozed, ctx.now()):
+    except Disconnected:
+        if snoozing.is_given_up(snoozed, ctx.now()):
             raise
         return Snooze(ctx.now() + CONNECTED_AGAIN_AFTER, "the account is disconnected")
     return Done({"restored": True}, writes=changed.finish)

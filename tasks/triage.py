@@ -42,7 +42,7 @@ from storage.rules.rules import StoredRules
 from tasks.mail import action_orders, machine_drafts
 from tasks.mail.agents.standing import standing_of
 from tasks.mail.language_model import ask, boundary
-from tasks.mail.mailbox_session import MAILBOX_AUDITS
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 CHANGED = "the thread has changed since it was planned on"
@@ -142,8 +142,7 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> Case | Done:
             message = messages.get(tx, here, payload.message_id)
         except Gone:
             return Done({"gone": True})
-        if account.status == "disconnected":
-            return Done({"skipped": "the account was disconnected"})
+        check_connected(account)
         if message.direction == "outgoing":
             return Done({"skipped": "the account's own mail asks nothing of it"})
         decided = decisions.of_message(tx, here, payload.message_id, limit=1)
