@@ -92,13 +92,20 @@ def _parameters(parameters: Mapping[str, Any]) -> list[Fact]:
         value = parameters[name]
         words = one_line(name.replace("_", " "), 40).capitalize()
         if isinstance(value, list | tuple):
-            named = ", ".join(one_line(str(one), 60) for one in value[:MOST_SHOWN])
+            named = ", ".join(one_line(_entry(one), 60) for one in value[:MOST_SHOWN])
             more = len(value) - MOST_SHOWN
             facts.append(Fact(f"{words} ({len(value)})" if more > 0 else words, named))
         else:
             text = str(value)
             facts.append(Fact(words if len(text) <= LONGEST_VALUE else f"{words} ({len(text)} characters)", text))
     return facts
+
+
+def _entry(value: object) -> str:
+    """One entry of a list; of a file its name and size, which is what a person can judge."""
+    if isinstance(value, Mapping) and "filename" in value:
+        return f"{value['filename']} ({value.get('size')} bytes)"
+    return str(value)
 
 
 OUTCOMES: Mapping[str, str] = {
