@@ -6,7 +6,7 @@ from uuid import UUID
 
 from domain.agents.routing import Routed, route_message
 from domain.jobs.failures import Gone, Invalid, Transient
-from domain.jobs.job import Done, Outcome
+from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.mail.correspondence import SETTLED, EmailState
 from domain.mail.mailbox import INBOX
@@ -81,12 +81,22 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
     )
     here, message = case.account.account_id, case.message
 
+    output: JsonObject = {
+        "classification": str(decision.classification),
+        "source": str(decision.source),
+        "draft": plan.reason,
+    }
+
     def write(tx: Transaction) -> None:
         thread.finish(tx)
-        action_orders.record(ctx, tx, here, message.message_id, decision, checked=plan.actions, origins=origins)
+        left_out = action_orders.record(
+            ctx, tx, here, message.message_id, decision,
+            checked=plan.actions, origins=origins, is_newer=case.was_decided,
+        )  # fmt: skip
+        if left_out:
+            output["left_out"] = [one._asdict() for one in left_out]
         _put_record(tx, case, planned)
 
-    output = {"classification": str(decision.classification), "source": str(decision.source), "draft": plan.reason}
     if match and match.route:
         output["route"] = match.route
     if routed is not None:
@@ -112,6 +122,8 @@ class Case:
     """The record of the message's thread."""
     forced: bool
     """Whether the message is decided again by request, wherever it lies."""
+    was_decided: bool
+    """Whether there is a decision about it already."""
 
     @property
     def wanted(self) -> bool:
@@ -161,6 +173,7 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> Case | Done:
             safety=SafetyEnforcer(safety.of_account(tx, here)),
             email=emails.get(tx, here, message.thread_id),
             forced=payload.force,
+            was_decided=bool(decided),
         )
 
 

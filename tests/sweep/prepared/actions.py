@@ -8,9 +8,18 @@ from domain.mail.actions.snooze import Snooze
 from tests.doubles import mail_actions
 from tests.doubles.agents import give_agent, order_run, take_in
 from tests.doubles.factories import pass_time
-from tests.doubles.mail_actions import stored_letter
+from tests.doubles.mail_actions import actions_of, decided_by_rule, stored_letter
 from tests.doubles.mail_environment import MailEnvironment
-from tests.doubles.outgoing_orders import FORWARD, approved, automatic, letter_with_files, order, taken_in
+from tests.doubles.outgoing_orders import (
+    ANSWER,
+    FILE,
+    FORWARD,
+    approved,
+    automatic,
+    letter_with_files,
+    order,
+    taken_in,
+)
 from tests.sweep.prepared.places import QUESTION, Prepare, queued
 
 
@@ -18,6 +27,12 @@ def reply_to_send(env: MailEnvironment) -> UUID:
     """An answer that a person has approved."""
     place = taken_in(env)
     return order(env, place, approved(env, place.message_id))
+
+
+def answer_with_a_file_to_send(env: MailEnvironment) -> UUID:
+    """An answer that a person has approved with the file that goes with it."""
+    place = taken_in(env)
+    return order(env, place, approved(env, place.message_id, ANSWER, FILE))
 
 
 def forward_to_send(env: MailEnvironment) -> UUID:
@@ -78,6 +93,23 @@ def to_be_undone(action: Action) -> Prepare:
         return env.enqueue("actions.undo", {"original_action_id": str(done.action_id)})
 
     return prepare
+
+
+def earlier_snooze_to_be_undone(env: MailEnvironment) -> UUID:
+    """Two snoozes of a letter, and the undo of the first."""
+    place = stored_letter(env)
+    first = mail_actions.do(env, place, Snooze(amount=2, units="hours"))
+    mail_actions.do(env, place, Snooze(amount=5, units="hours"))
+    return env.enqueue("actions.undo", {"original_action_id": str(first.action_id)})
+
+
+def to_be_decided_again(env: MailEnvironment) -> UUID:
+    """A letter about which a rule has decided: one action was taken back, and about one a person is still asked."""
+    place = decided_by_rule(env, {"kind": "star"}, {"kind": "delete"})
+    starred = actions_of(env, place)[0]
+    mail_actions.undo(env, starred.action_id)
+    env.database.execute("delete from jobs where state = 'queued'")
+    return env.enqueue("triage.classify", {"message_id": place.message_id, "force": True})
 
 
 def due_to_wake(env: MailEnvironment) -> UUID:
