@@ -18,6 +18,7 @@ LONGEST_VALUE = 160
 """Characters of one value: a subject is known by its beginning, and eight of them fit into a message of Discord's."""
 MOST_SHOWN = 4
 """Recipients that are named; the others are counted, for whoever approves to look at them first."""
+LONGEST_FILE_NAME = 40
 READ_AT_MOST = 2_000
 """Characters of a value that are looked at: the cost of a question does not depend on a sender."""
 
@@ -104,7 +105,10 @@ def _parameters(parameters: Mapping[str, Any]) -> list[Fact]:
 def _entry(value: object) -> str:
     """One entry of a list; of a file its name and size, which is what a person can judge."""
     if isinstance(value, Mapping) and "filename" in value:
-        return f"{value['filename']} ({value.get('size')} bytes)"
+        name = str(value["filename"])
+        # Of a long name the end: it says what kind of file a reader will open.
+        shown = name if len(name) <= LONGEST_FILE_NAME else f"…{name[-LONGEST_FILE_NAME + 1 :]}"
+        return f"{shown} ({value.get('size')} bytes)"
     return str(value)
 
 
