@@ -263,15 +263,15 @@ def _mail(case: Case, action: Forward | AutoReply) -> SendPayload:
 def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
     """Take a done action back: restore the labels from before it."""
     undoing = _begin_undo(ctx, payload)
-    original, hint = undoing.original, undoing.hint
+    original, hint, began_at = undoing.original, undoing.hint, ctx.now()
     with open_mailbox(ctx, undoing.account) as mailbox:
         message = MessageHandle(ctx, mailbox, undoing.account, original.message_id)
         now = message.labels()
-        plan = undoing.plan(now, ctx.now())
+        plan = undoing.plan(now, began_at)
         change = Change(MOVES.get(plan.move) if plan.move else None, undoing.live(plan.labels))
         changed = message.carry_out(change, now, key=f"undo:{undoing.undo_id}")
     output: JsonObject = {"undone": str(hint.action), "undo_action_id": str(undoing.undo_id)}
-    held = undoing.held_until(ctx.now())
+    held = undoing.held_until(began_at)
     if held is not None:
         output |= {"changed": False, "why": f"a later snooze keeps the message until {held.isoformat()}"}
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from domain.jobs.failures import Invalid
 from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.classification import Decision
-from domain.mail.triage.decided_again import EarlierAction, LeftOut, StillWanted, still_wanted
+from domain.mail.triage.decided_again import PastAction, RefusedAction, WantedActions, still_wanted
 from domain.mail.triage.safety import CheckedAction
 from engine.context import JobContext
 from storage.actions import actions
@@ -39,13 +39,13 @@ def record(  # noqa: PLR0913 - a decision, where it belongs, and where it comes 
     checked: Sequence[CheckedAction],
     origins: Origins,
     is_newer: bool = False,
-) -> tuple[LeftOut, ...]:
+) -> tuple[RefusedAction, ...]:
     """Record a decision with its checked actions, and set them going.
 
     With `is_newer` the message was decided before: what still waits for a person is asked anew or not at all. Returns
     the actions that are left out, because a person did not want them or an earlier job is at them.
     """
-    wanted, left_out = StillWanted(tuple(checked), ())
+    wanted, left_out = WantedActions(tuple(checked), ())
     if is_newer:
         # First, so that a decision of a person that comes between is seen below.
         approvals.supersede(tx, account_id, message_id, ctx.enqueue)
@@ -56,9 +56,9 @@ def record(  # noqa: PLR0913 - a decision, where it belongs, and where it comes 
     return left_out
 
 
-def _earlier(stored: StoredAction) -> EarlierAction:
+def _earlier(stored: StoredAction) -> PastAction:
     try:
         action = stored.action
     except Invalid:
         action = None
-    return EarlierAction(action, stored.state, stored.created_at)
+    return PastAction(action, stored.state, stored.created_at)

@@ -10,7 +10,7 @@ from domain.mail.actions.requested_action import AutoReply, Forward, files_of
 from domain.mail.outgoing.send_orders import ActionContext, check_people, check_words, send_order
 from domain.mail.outgoing.send_permission import (
     NO_ACTION,
-    OrderedAction,
+    ActionFacts,
     Original,
     check_action,
     check_automatic,
@@ -98,8 +98,8 @@ def _checked(tx: Transaction, order: SendPayload) -> Case:
     return Case(order, account, found, original, mail, automatic)
 
 
-def _ordered(action: StoredAction) -> OrderedAction:
-    return OrderedAction(
+def _ordered(action: StoredAction) -> ActionFacts:
+    return ActionFacts(
         account_id=action.account_id,
         kind=action.kind,
         message_id=action.message_id,

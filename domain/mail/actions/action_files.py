@@ -19,7 +19,7 @@ from domain.payloads.outbound import MOST_ATTACHMENTS, AttachmentField
 FIELD = "attachments"
 
 
-class NamedFile(BaseModel):
+class AttachmentFacts(BaseModel):
     """A file as an action names it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -31,15 +31,15 @@ class NamedFile(BaseModel):
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
-def _fit_together(files: tuple[NamedFile, ...]) -> tuple[NamedFile, ...]:
+def _fit_together(files: tuple[AttachmentFacts, ...]) -> tuple[AttachmentFacts, ...]:
     size = sum(one.size for one in files)
     if size > LARGEST_ATTACHMENT:
         raise ValueError(f"have {size} bytes together; an action has at most {LARGEST_ATTACHMENT}")
     return files
 
 
-NamedFiles = Annotated[
-    tuple[NamedFile, ...], Field(min_length=1, max_length=MOST_ATTACHMENTS), AfterValidator(_fit_together)
+Attachments = Annotated[
+    tuple[AttachmentFacts, ...], Field(min_length=1, max_length=MOST_ATTACHMENTS), AfterValidator(_fit_together)
 ]
 
 _GIVEN: TypeAdapter[tuple[AttachmentField, ...]] = TypeAdapter(
@@ -59,10 +59,10 @@ def read_files(document: object) -> tuple[AttachmentField, ...]:
         raise Invalid(field, refusal.reason.partition(": ")[2]) from error
 
 
-def named(file: AttachmentField) -> NamedFile:
+def named(file: AttachmentField) -> AttachmentFacts:
     """How an action names a file."""
     data = base64.b64decode(file.data)
-    return NamedFile(
+    return AttachmentFacts(
         filename=file.filename,
         content_type=file.content_type,
         size=len(data),
@@ -70,7 +70,7 @@ def named(file: AttachmentField) -> NamedFile:
     )
 
 
-def check_files(given: Sequence[AttachmentField], approved: Sequence[NamedFile]) -> None:
+def check_files(given: Sequence[AttachmentField], approved: Sequence[AttachmentFacts]) -> None:
     """Refuse an order to send whose files are not exactly the action's; raises `Invalid` with the field."""
     missing = list(approved)
     for place, one in enumerate(given):

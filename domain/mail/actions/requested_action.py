@@ -21,7 +21,7 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.mail.actions.action import Action
 from domain.mail.actions.action_files import FIELD as FILES
-from domain.mail.actions.action_files import NamedFile, NamedFiles
+from domain.mail.actions.action_files import AttachmentFacts, Attachments
 from domain.mail.actions.kinds import ActionKind, Danger, Inverse
 from domain.mail.actions.label_actions import (
     ApplyLabel,
@@ -102,16 +102,16 @@ class AutoReply(Action):
     text: Text
 
 
-class ForwardWithFiles(Forward):
+class ForwardWithAttachments(Forward):
     """A forward with files besides the original's. Only a caller that gives their content may ask for it."""
 
-    attachments: NamedFiles
+    attachments: Attachments
 
 
-class AutoReplyWithFiles(AutoReply):
+class AutoReplyWithAttachments(AutoReply):
     """An answer with files. Only a caller that gives their content may ask for it."""
 
-    attachments: NamedFiles
+    attachments: Attachments
 
 
 class Undo(Action):
@@ -141,14 +141,14 @@ CLASSES: Mapping[ActionKind, type[Action]] = {
 }
 
 WITH_FILES: Mapping[ActionKind, type[Action]] = {
-    ActionKind.FORWARD: ForwardWithFiles,
-    ActionKind.AUTO_REPLY: AutoReplyWithFiles,
+    ActionKind.FORWARD: ForwardWithAttachments,
+    ActionKind.AUTO_REPLY: AutoReplyWithAttachments,
 }
 
 
-def files_of(action: Action) -> tuple[NamedFile, ...]:
+def files_of(action: Action) -> tuple[AttachmentFacts, ...]:
     """The files that an action names."""
-    return action.attachments if isinstance(action, ForwardWithFiles | AutoReplyWithFiles) else ()
+    return action.attachments if isinstance(action, ForwardWithAttachments | AutoReplyWithAttachments) else ()
 
 
 def version_of(action: Action) -> int:
@@ -226,13 +226,13 @@ def parse_action(document: object) -> RequestedAction:
         raise _without_kind(invalid_from(error, "kind")) from error
 
 
-def with_files(action: RequestedAction, files: Sequence[NamedFile]) -> RequestedAction:
+def with_files(action: RequestedAction, files: Sequence[AttachmentFacts]) -> RequestedAction:
     """The action with files; raises `Invalid(field, reason)` for one that sends no mail, and for too many bytes."""
     if not files:
         return action
     if not isinstance(action, Forward | AutoReply):
         raise Invalid(FILES, f"go with no action of the kind {action.kind}")
-    wider = ForwardWithFiles if isinstance(action, Forward) else AutoReplyWithFiles
+    wider = ForwardWithAttachments if isinstance(action, Forward) else AutoReplyWithAttachments
     try:
         return wider.model_validate(action.model_dump() | {FILES: tuple(files)})
     except ValidationError as error:

@@ -28,7 +28,7 @@ OVER = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class OrderedAction:
+class ActionFacts:
     """What the rules must know of the action that an order names."""
 
     account_id: UUID
@@ -48,7 +48,7 @@ class Original:
     automation: Automation | None
 
 
-def check_action(order: SendPayload, action: OrderedAction) -> None:
+def check_action(order: SendPayload, action: ActionFacts) -> None:
     """Raise `Invalid` with the field for an action of another account, or one that sends no such mail."""
     if action.account_id != order.account_id:
         raise Invalid("payload.action_id", NO_ACTION)
@@ -67,7 +67,7 @@ def check_original(order: SendPayload, original: Original) -> None:
     subject_of(order, original.parsed)
 
 
-def is_automatic(action: OrderedAction) -> bool:
+def is_automatic(action: ActionFacts) -> bool:
     """Whether neither a person has approved the action, nor a caller outside the fleet has asked for it."""
     asked_by_somebody = action.requested_by is not None and action.requested_by.startswith(CALLERS)
     return action.approver is None and not asked_by_somebody

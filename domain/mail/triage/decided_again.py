@@ -20,7 +20,7 @@ UNDER_WAY = frozenset({ActionStatus.QUEUED, ActionStatus.APPROVED, ActionStatus.
 
 
 @dataclass(frozen=True, slots=True)
-class EarlierAction:
+class PastAction:
     """An action on the message; None for one that this release cannot read."""
 
     action: Action | None
@@ -28,21 +28,21 @@ class EarlierAction:
     asked_at: datetime
 
 
-class LeftOut(NamedTuple):
+class RefusedAction(NamedTuple):
     """An action that is not asked for again, and why."""
 
     kind: str
     why: str
 
 
-class StillWanted(NamedTuple):
+class WantedActions(NamedTuple):
     """What is recorded of a newer decision's actions."""
 
     actions: tuple[CheckedAction, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[RefusedAction, ...]
 
 
-def still_wanted(checked: Iterable[CheckedAction], earlier: Sequence[EarlierAction]) -> StillWanted:
+def still_wanted(checked: Iterable[CheckedAction], earlier: Sequence[PastAction]) -> WantedActions:
     """Leave out what a person undid or denied, and what is under way; of equal earlier actions the last one counts."""
     wanted, left_out = [], []
     for one in checked:
@@ -51,8 +51,8 @@ def still_wanted(checked: Iterable[CheckedAction], earlier: Sequence[EarlierActi
         if why is None:
             wanted.append(one)
         else:
-            left_out.append(LeftOut(str(one.action.kind), why))
-    return StillWanted(tuple(wanted), tuple(left_out))
+            left_out.append(RefusedAction(str(one.action.kind), why))
+    return WantedActions(tuple(wanted), tuple(left_out))
 
 
 def _why_not(last: ActionStatus) -> str | None:

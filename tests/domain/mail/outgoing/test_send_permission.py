@@ -14,7 +14,7 @@ from domain.mail.actions.kinds import SENDING, ActionKind
 from domain.mail.actions.status import MAY_BEGIN, ActionStatus
 from domain.mail.outgoing.send_permission import (
     MESSAGE_TYPES,
-    OrderedAction,
+    ActionFacts,
     check_action,
     check_automatic,
     is_automatic,
@@ -26,7 +26,7 @@ from tests.domain.mail.actions.any_action import NOON
 HERE, ACTION = UUID(int=1), UUID(int=2)
 
 
-def action(**changed: Any) -> OrderedAction:  # noqa: ANN401 - fields of an action
+def action(**changed: Any) -> ActionFacts:  # noqa: ANN401 - fields of an action
     facts: dict[str, Any] = {
         "account_id": HERE,
         "kind": ActionKind.AUTO_REPLY,
@@ -35,7 +35,7 @@ def action(**changed: Any) -> OrderedAction:  # noqa: ANN401 - fields of an acti
         "approver": None,
         "requested_by": None,
     }
-    return OrderedAction(**(facts | changed))
+    return ActionFacts(**(facts | changed))
 
 
 def order(message_type: str = "reply", **changed: Any) -> SendPayload:  # noqa: ANN401 - fields of an order

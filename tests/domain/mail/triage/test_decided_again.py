@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from domain.mail.actions.label_actions import Archive, Star
 from domain.mail.actions.requested_action import Forward, RequestedAction
 from domain.mail.actions.status import ActionStatus
-from domain.mail.triage.decided_again import REFUSED_BY_PERSON, UNDER_WAY, EarlierAction, still_wanted
+from domain.mail.triage.decided_again import REFUSED_BY_PERSON, UNDER_WAY, PastAction, still_wanted
 from domain.mail.triage.safety import CheckedAction
 from tests.domain.mail.actions.any_action import NOON
 
@@ -17,7 +17,7 @@ SOME: list[RequestedAction] = [
 ]  # fmt: skip
 EARLIER = st.lists(
     st.builds(
-        EarlierAction,
+        PastAction,
         action=st.sampled_from([*SOME, None]),
         status=st.sampled_from(ActionStatus),
         asked_at=st.integers(0, 9).map(lambda hours: NOON + timedelta(hours=hours)),
@@ -32,7 +32,7 @@ CHECKED = st.lists(st.sampled_from(SOME), max_size=4, unique_by=repr).map(
 
 @given(CHECKED, EARLIER)
 def test_the_last_equal_action_says_whether_it_is_asked_for_again(
-    checked: list[CheckedAction], earlier: list[EarlierAction]
+    checked: list[CheckedAction], earlier: list[PastAction]
 ) -> None:
     found = still_wanted(checked, earlier)
     assert len(found.actions) + len(found.left_out) == len(checked)
@@ -50,6 +50,6 @@ def test_a_first_decision_loses_nothing(checked: list[CheckedAction]) -> None:
 def test_every_way_to_be_left_out_is_said() -> None:
     one = CheckedAction(Archive(), ActionStatus.QUEUED, Archive().danger)
     for status in UNDER_WAY | REFUSED_BY_PERSON.keys():
-        (left,) = still_wanted([one], [EarlierAction(Archive(), status, NOON)]).left_out
+        (left,) = still_wanted([one], [PastAction(Archive(), status, NOON)]).left_out
         assert left.kind == "archive"
         assert left.why
