@@ -123,7 +123,7 @@ class Case:
     forced: bool
     """Whether the message is decided again by request, wherever it lies."""
     was_decided: bool
-    """Whether there is a decision about it already."""
+    """Whether another job has decided about it."""
 
     @property
     def wanted(self) -> bool:
@@ -173,7 +173,7 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> Case | Done:
             safety=SafetyEnforcer(safety.of_account(tx, here)),
             email=emails.get(tx, here, message.thread_id),
             forced=payload.force,
-            was_decided=bool(decided),
+            was_decided=bool(decided) and decided[0].job_id != ctx.job.job_id,
         )
 
 

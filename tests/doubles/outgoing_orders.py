@@ -23,8 +23,6 @@ from tests.doubles.mail_factories import WANTS_ANSWER
 
 ANSWER = AutoReply(text="I am away until Monday.")
 FORWARD = Forward(to=("boss@example.net",), note="For you.")
-FILE = {"filename": "offer.pdf", "content_type": "application/pdf", "data": "JVBERg=="}
-"""A file that goes with a mail, as a caller gives it."""
 FILES = (("Übersicht.pdf", "application/pdf", b"%PDF-1.4 \x00\xff"), ("note.txt", "text/plain", b"two words\n"))
 
 

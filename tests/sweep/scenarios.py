@@ -21,9 +21,7 @@ from tests.doubles.mail_environment import MailEnvironment
 from tests.house import ROOT
 from tests.sweep.prepared.actions import (
     answer_to_send,
-    answer_with_a_file_to_send,
     due_to_wake,
-    earlier_snooze_to_be_undone,
     filed_by_agent,
     forward_to_send,
     handed_over,
@@ -137,7 +135,6 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
         "archive": to_be_undone(Archive()),
         "trash": to_be_undone(Trash()),
         "snooze": to_be_undone(Snooze(amount=2, units="hours")),
-        "earlier_snooze": earlier_snooze_to_be_undone,
     },
     "actions.unsnooze": {"due": due_to_wake},
     "agents.process": {"drafted": looked_after, "filed": filed_by_agent, "handed_over": handed_over},
@@ -172,7 +169,6 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
     "maintenance.purge_expired_keys": {"old_keys": long_finished("maintenance.purge_expired_keys", timedelta(days=31))},
     "outbound.send": {
         "reply": reply_to_send,
-        "file": answer_with_a_file_to_send,
         "forward": forward_to_send,
         "new": new_mail_to_send,
         "automatic": answer_to_send,

@@ -11,8 +11,6 @@ from tests.doubles.factories import pass_time
 from tests.doubles.mail_actions import actions_of, decided_by_rule, stored_letter
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.outgoing_orders import (
-    ANSWER,
-    FILE,
     FORWARD,
     approved,
     automatic,
@@ -27,12 +25,6 @@ def reply_to_send(env: MailEnvironment) -> UUID:
     """An answer that a person has approved."""
     place = taken_in(env)
     return order(env, place, approved(env, place.message_id))
-
-
-def answer_with_a_file_to_send(env: MailEnvironment) -> UUID:
-    """An answer that a person has approved with the file that goes with it."""
-    place = taken_in(env)
-    return order(env, place, approved(env, place.message_id, ANSWER, FILE))
 
 
 def forward_to_send(env: MailEnvironment) -> UUID:
@@ -93,14 +85,6 @@ def to_be_undone(action: Action) -> Prepare:
         return env.enqueue("actions.undo", {"original_action_id": str(done.action_id)})
 
     return prepare
-
-
-def earlier_snooze_to_be_undone(env: MailEnvironment) -> UUID:
-    """Two snoozes of a letter, and the undo of the first."""
-    place = stored_letter(env)
-    first = mail_actions.do(env, place, Snooze(amount=2, units="hours"))
-    mail_actions.do(env, place, Snooze(amount=5, units="hours"))
-    return env.enqueue("actions.undo", {"original_action_id": str(first.action_id)})
 
 
 def to_be_decided_again(env: MailEnvironment) -> UUID:
