@@ -18,7 +18,7 @@ from domain.jobs.effects import (
     may_call_again,
     status_after,
 )
-from domain.jobs.failures import ClaimLost, Failure, InFlight, Invalid, Transient, Uncertain
+from domain.jobs.failures import ClaimLost, Failure, InFlight, Transient, Uncertain
 from domain.jobs.job import ClaimedJob, JsonObject
 from domain.jobs.lifecycle import describe
 from engine.process.database_away import retry_while_away
@@ -92,8 +92,6 @@ class EffectGuard:
                 raise Transient(f"another job is at effect {self._key}", code="effect.busy")
             case Standing.UNKNOWN:
                 raise Uncertain(f"nobody knows whether {self._key} happened")
-            case Standing.TAKEN:
-                raise Invalid("effect", f"{self._key} is the key of a job")
 
     def carry_out(self, call: Call, find: Find | None = None) -> JsonObject:
         """Make the call, or return the result of an earlier attempt; the result is still to be recorded."""

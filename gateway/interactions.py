@@ -3,6 +3,7 @@
 (docs: approvals.md#presses)
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,7 @@ from fastapi import APIRouter, Request
 
 from domain.approvals.decision import Refusal, Standing, refusal_of
 from domain.approvals.question import outcome_of
-from domain.jobs.failures import Conflict
+from domain.jobs.failures import Conflict, Transient
 from domain.jobs.job import SYSTEM_ORG, ActorType, JsonObject, Origin
 from gateway.approving import enqueue
 from gateway.callers import DiscordCaller
@@ -42,19 +43,55 @@ WORDS: Mapping[Refusal, str] = {
 """What the presser alone reads."""
 
 
+LATE = (
+    "This takes longer than usual. If the question shows no decision within a minute, yours was not written:"
+    " press the button again."
+)
+"""What the presser reads when there is no answer in time; a decision that is written later edits the question."""
+
+DECIDED_WITHIN_S = 1.5
+"""Discord waits 3 s for the answer, of which the body may take `callers.INTERACTION_WITHIN_S`."""
+
+
 @router.post("/webhooks/discord/interactions", include_in_schema=False)
-def discord(request: Request, body: DiscordCaller) -> dict[str, Any]:
-    """A ping, or a press on a button: decides, edits the message, or says to the presser why not."""
+async def discord(request: Request, body: DiscordCaller) -> dict[str, Any]:
+    """A ping, or a press on a button: decides, edits the message, or says to the presser why not.
+
+    Threads and connections may all be taken: the decision has a thread of its own, and who pressed reads in time that
+    it is late.
+    """
     interaction = parse(body)
     if interaction.kind is Kind.PING:
         return pong()
     if interaction.press is None or not interaction.actor_id:
         return whispered(WORDS[Refusal.NOT_HERE])
     origin = origin_of(request, f"discord:{interaction.actor_id}", ActorType.USER)
-    with resources_of(request).database.ledger() as tx:
-        approvals.hurry(tx)
-        answer = _decide(tx, resources_of(request), interaction, interaction.press, origin)
-    log.info("approval_pressed", action_id=str(interaction.press.action_id), answered=answer["type"])
+    deciding = asyncio.create_task(
+        asyncio.to_thread(_carry_out, resources_of(request), interaction, interaction.press, origin)
+    )
+    done, _ = await asyncio.wait({deciding}, timeout=DECIDED_WITHIN_S)
+    if done:
+        return deciding.result()
+    log.warning("approval_press_late", action_id=str(interaction.press.action_id))
+    _LATE_DECISIONS.add(deciding)
+    deciding.add_done_callback(_LATE_DECISIONS.discard)
+    return whispered(LATE)
+
+
+_LATE_DECISIONS: set[asyncio.Task[dict[str, Any]]] = set()
+"""A task that nobody holds could be collected before it ends."""
+
+
+def _carry_out(resources: Resources, interaction: Interaction, press: Press, origin: Origin) -> dict[str, Any]:
+    """Decide in one transaction; a database that does not answer is said to the presser, too."""
+    try:
+        with resources.database.ledger() as tx:
+            approvals.hurry(tx)
+            answer = _decide(tx, resources, interaction, press, origin)
+    except Transient as failure:
+        log.warning("approval_press_undecided", action_id=str(press.action_id), reason=failure.reason)
+        return whispered(LATE)
+    log.info("approval_pressed", action_id=str(press.action_id), answered=answer["type"])
     return answer
 
 

@@ -5,24 +5,41 @@ ends otherwise: no action stays executing (docs: actions.md#statuses).
 """
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from domain.jobs.failures import Conflict, Gone, Invalid, Permanent
 from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.mail.actions.action import Action, LabelWish
-from domain.mail.actions.kinds import ActionKind, Inverse
+from domain.mail.actions.kinds import SENDING, ActionKind, Inverse
 from domain.mail.actions.label_actions import LabelAction
 from domain.mail.actions.requested_action import AutoReply, Delete, Forward, Restore, Trash
 from domain.mail.actions.snooze import Snooze as SnoozeAction
+from domain.mail.actions.snoozing import (
+    PastSnooze,
+    check_wake,
+    held_until,
+    is_given_up,
+    plan_unsnooze,
+    why_not_wake,
+)
 from domain.mail.actions.status import ActionStatus
-from domain.mail.actions.undo_hint import UndoHint, applied, change_of, check_undoable, hint_for, plan_undo, read_hint
+from domain.mail.actions.undo_hint import (
+    UndoHint,
+    UndoPlan,
+    applied,
+    change_of,
+    check_undoable,
+    hint_for,
+    plan_undo,
+    read_hint,
+)
 from domain.mail.mailbox import INBOX
 from domain.mail.outgoing.send_orders import ActionContext, send_order
 from domain.mail.triage.automation import replies_allowed
 from domain.payloads.actions import ExecutePayload, UndoPayload, UnsnoozePayload
-from domain.payloads.outbound import SendPayload
+from domain.payloads.outbound import AttachmentField, SendPayload
 from engine.catalogue import job
 from engine.context import JobContext
 from providers.ports import Mailbox
@@ -34,7 +51,7 @@ from storage.mail import messages
 from storage.mail.messages import Message
 from storage.postgres.database import Transaction
 from tasks.mail import snoozing
-from tasks.mail.mailbox_session import DISCONNECTED, MAILBOX_AUDITS, open_mailbox
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, Disconnected, open_mailbox
 from tasks.mail.message_change import DELETED, Change, MessageHandle, Move
 
 MOVES = {Inverse.TRASH: Move.TRASH, Inverse.RESTORE: Move.RESTORE}
@@ -54,6 +71,8 @@ CONNECTED_AGAIN_AFTER = timedelta(hours=1)
 def execute(ctx: JobContext, payload: ExecutePayload) -> Outcome:
     """Execute an action that goes ahead, and keep how it is taken back."""
     case = _take_up(ctx, payload)
+    if isinstance(case, Done):
+        return case
     action = _understood(case.stored)
     if isinstance(action, Forward | AutoReply):
         return _hand_to_outbound(ctx, case, action)
@@ -74,6 +93,8 @@ class Case:
     """The labels from before the first attempt that came to the mailbox."""
     renamed: dict[str, str | None]
     """For labels that the action names: the id that stands for it now, None for one that was deleted."""
+    files: tuple[AttachmentField, ...]
+    """The files that the action names, with their content."""
 
     @property
     def key(self) -> str:
@@ -86,7 +107,8 @@ class Case:
         return now if kept is None else frozenset(kept)
 
 
-def _take_up(ctx: JobContext, payload: ExecutePayload) -> Case:
+def _take_up(ctx: JobContext, payload: ExecutePayload) -> Case | Done:
+    """Read the action and begin it; `Done` for a mail that its caller has ordered before this job came to it."""
     here = payload.account_id
     with ctx.tx() as tx:
         account = accounts.get(tx, here)
@@ -94,14 +116,17 @@ def _take_up(ctx: JobContext, payload: ExecutePayload) -> Case:
         if stored.kind is ActionKind.UNDO:
             raise Conflict("action_id: an undo is executed by actions.undo", code="action.not_ready")
         if not actions.begin(tx, stored.action_id, ctx.job.job_id):
+            if stored.kind in SENDING and stored.state in {ActionStatus.EXECUTING, ActionStatus.DONE}:
+                return Done({"action": str(stored.kind), "sent_by": str(stored.job_id)})
             raise Conflict(f"action_id: the action is {stored.state} and cannot be executed", code="action.not_ready")
         named = [one for one in (stored.parameters.get("label_id"),) if isinstance(one, str)]
         renamed = labels.translate(tx, here, named)
         message = _message(tx, here, stored.message_id)
+        files = actions.files(tx, here, stored.action_id) if stored.kind in SENDING else ()
     if message is None:
         raise Gone(DELETED, code="action.message_gone")
     kept = None if stored.undo_hint is None else read_hint(stored.undo_hint)
-    return Case(account, stored, message, kept, renamed)
+    return Case(account, stored, message, kept, renamed, files)
 
 
 def _message(tx: Transaction, account_id: UUID, message_id: str) -> Message | None:
@@ -209,9 +234,9 @@ def _hand_to_outbound(ctx: JobContext, case: Case, action: Forward | AutoReply) 
     def write(tx: Transaction) -> None:
         (made,) = ctx.enqueue(tx, mail)
         if not made.created:
-            raise Permanent(
-                f"job {made.job_id} has the mail of this action already: retry that one", code="action.sent_before"
-            )
+            # A client has ordered the mail before: that order is refused by now, or will be, for the action is this
+            # job's. What has left of the mail is found by the action, whichever job sends it.
+            (made,) = ctx.enqueue(tx, mail, idempotency_key=f"{case.key}:{ctx.job.job_id}")
         actions.hand_over(tx, case.stored.action_id, ctx.job.job_id, to_job=made.job_id)
 
     return Done({"action": str(action.kind), "handed_to": SendPayload.declaration.job_type}, writes=write)
@@ -225,7 +250,7 @@ def _mail(case: Case, action: Forward | AutoReply) -> SendPayload:
     about = ActionContext(
         case.account.account_id, case.stored.action_id, message.message_id, message.thread_id, message.parsed
     )
-    return send_order(action, about, case.account.addresses)
+    return send_order(action, about, case.account.addresses, case.files)
 
 
 @job(
@@ -238,17 +263,17 @@ def _mail(case: Case, action: Forward | AutoReply) -> SendPayload:
 def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
     """Take a done action back: restore the labels from before it."""
     undoing = _begin_undo(ctx, payload)
-    original, hint = undoing.original, undoing.hint
+    original, hint, began_at = undoing.original, undoing.hint, ctx.now()
     with open_mailbox(ctx, undoing.account) as mailbox:
         message = MessageHandle(ctx, mailbox, undoing.account, original.message_id)
         now = message.labels()
-        plan = plan_undo(hint, now)
-        wish = plan.labels
-        if undoing.brings_back and hint.snooze_label_id:
-            wish = LabelWish(wish.add | {INBOX}, wish.remove | {hint.snooze_label_id})
-        change = Change(MOVES.get(plan.move) if plan.move else None, undoing.live(wish))
+        plan = undoing.plan(now, began_at)
+        change = Change(MOVES.get(plan.move) if plan.move else None, undoing.live(plan.labels))
         changed = message.carry_out(change, now, key=f"undo:{undoing.undo_id}")
     output: JsonObject = {"undone": str(hint.action), "undo_action_id": str(undoing.undo_id)}
+    held = undoing.held_until(began_at)
+    if held is not None:
+        output |= {"changed": False, "why": f"a later snooze keeps the message until {held.isoformat()}"}
 
     def write(tx: Transaction) -> None:
         wake = hint.inverse_parameters.cancel_unsnooze_job_id
@@ -270,8 +295,22 @@ class Undoing:
     hint: UndoHint
     undo_id: UUID
     renamed: dict[str, str | None]
-    brings_back: bool
-    """Whether the message is due by an earlier snooze, whose job has left it to this one."""
+    snoozes: tuple[PastSnooze, ...]
+    """The message's snoozes, this one too when it is one."""
+
+    @property
+    def _snooze(self) -> PastSnooze | None:
+        return next((one for one in self.snoozes if one.action_id == self.original.action_id), None)
+
+    def plan(self, carried: frozenset[str], now: datetime) -> UndoPlan:
+        """What is to be changed on the message, which carries these labels."""
+        if self._snooze is None:
+            return plan_undo(self.hint, carried)
+        return plan_unsnooze(self._snooze, self.hint, self.snoozes, now, carried)
+
+    def held_until(self, now: datetime) -> datetime | None:
+        """Until when a later snooze keeps the message, so that nothing is changed."""
+        return held_until(self._snooze, self.snoozes, now) if self._snooze else None
 
     def live(self, wish: LabelWish) -> LabelWish:
         """The wish with the ids that the labels have now; a deleted label need not be taken off."""
@@ -298,7 +337,7 @@ def _begin_undo(ctx: JobContext, payload: UndoPayload) -> Undoing:
         named |= {hint.snooze_label_id} if hint.snooze_label_id else set()
         renamed = labels.translate(tx, here, sorted(named))
         others = actions.of_message(tx, here, original.message_id)
-        return Undoing(account, original, hint, begun.undo_id, renamed, snoozing.is_overdue(hint, others, ctx.now()))
+        return Undoing(account, original, hint, begun.undo_id, renamed, snoozing.snoozes_among(others))
 
 
 @job(
@@ -313,13 +352,15 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
     with ctx.tx() as tx:
         account = accounts.get(tx, here)
         snoozed = actions.get(tx, here, payload.action_id)
-        snoozing.check_wake(payload, snoozed)
+        hint = snoozing.hint_of(snoozed)
+        check_wake(payload, snoozed.kind, snoozed.message_id, hint)
         others = actions.of_message(tx, here, payload.message_id)
         label_id = payload.snooze_label_id or snoozing.known_label(tx, account)
         renamed = labels.translate(tx, here, [label_id] if label_id else [])
     if snoozed.state is ActionStatus.EXECUTING:
         return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "the snooze is still being carried out")
-    reason = snoozing.why_not_wake(snoozed, others, ctx.now())
+    past = snoozing.as_past(snoozed, hint)
+    reason = why_not_wake(past, snoozing.snoozes_among(others))
     if reason is not None:
         return Done({"restored": False, "why": reason})
     live = renamed.get(label_id, label_id) if label_id else None
@@ -334,8 +375,8 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
             changed = message.carry_out(Change(labels=wish), now, key=f"unsnooze:{ctx.job.job_id}")
     except Gone:
         return Done({"restored": False, "why": "the message was deleted"})
-    except Permanent as refusal:
-        if refusal.code != DISCONNECTED or snoozing.is_given_up(snoozed, ctx.now()):
+    except Disconnected:
+        if is_given_up(past, ctx.now()):
             raise
         return Snooze(ctx.now() + CONNECTED_AGAIN_AFTER, "the account is disconnected")
     return Done({"restored": True}, writes=changed.finish)

@@ -42,7 +42,7 @@ from tasks.mail.agents.standing import standing_of
 from tasks.mail.agents.tools import Toolbox, Workplace
 from tasks.mail.draft_effect import find_made
 from tasks.mail.language_model import boundary
-from tasks.mail.mailbox_session import MAILBOX_AUDITS
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected
 from tasks.mail.thread_handle import open_thread
 
 
@@ -102,6 +102,7 @@ def _read(ctx: JobContext, payload: ProcessPayload) -> Case | Done:
         if decided and decided[0].job_id != ctx.job.job_id:
             return Done({"decided_before": str(decided[0].decision_id)})
         account = accounts.get(tx, here)
+        check_connected(account)
         stored, standing = standing_of(tx, account, payload.message_id, payload.profile, but_job=ctx.job.job_id)
         routed = route_message(payload.profile, standing)
         if routed.is_taken:

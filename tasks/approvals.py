@@ -102,7 +102,8 @@ def show_outcome(ctx: JobContext, payload: ShowOutcomePayload) -> Outcome:
         return Done({"shown": 0, "why": "nobody has decided"})
     if not ctx.settings.discord_bot_token.get_secret_value():
         return Done({"shown": 0, "why": "the installation has no bot"})
-    words = outcome_of(str(stored.state), stored.approver, stored.approval_reason)
+    canceled = stored.error or {} if stored.state is ActionStatus.CANCELED else {}
+    words = outcome_of(str(stored.state), stored.approver, stored.approval_reason or canceled.get("reason"))
     return Done({"shown": sum(_show(ctx, notice, question, words) for notice, question in asked)})
 
 

@@ -19,7 +19,7 @@ from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts, message_intake
 from tasks.mail.draft_case import Case, read_case
 from tasks.mail.draft_effect import find_made
-from tasks.mail.draft_rework import rework_draft
+from tasks.mail.draft_rework import REWORK_KEY, find_reworked, rework_draft
 from tasks.mail.first_draft import WORDS, write_draft
 from tasks.mail.mailbox_session import MAILBOX_AUDITS
 from tasks.mail.thread_handle import ThreadHandle, open_thread
@@ -97,6 +97,7 @@ def write_manual(ctx: JobContext, payload: WriteManualPayload) -> Outcome:
     deadline=timedelta(minutes=5),
     providers=("gmail", "anthropic"),
     audits=MAILBOX_AUDITS,
+    finds={REWORK_KEY: find_reworked},
 )
 def rework(ctx: JobContext, payload: ReworkPayload) -> Outcome:
     """Write the draft anew as its person asks in it; at most three times, and never over their own text."""

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from domain.jobs.failures import Conflict, Gone, Throttled
-from domain.jobs.job import Cancel, Done, JsonObject, Outcome, Snooze
+from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
 from domain.mail.backfill import SHARE, check_wish
@@ -28,7 +28,7 @@ from storage.backfills.backfills import Wanted
 from storage.mail import messages
 from storage.postgres.database import Transaction
 from tasks.mail import mailbox_backfill, mailbox_labels, mailbox_sync, message_intake
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, open_mailbox
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, open_mailbox
 
 NOT_YET_VISIBLE_FOR = timedelta(seconds=30)
 """A message that history has just named can be missing for some seconds (docs: gmail.md#history); later it is gone."""
@@ -47,8 +47,7 @@ def sync(ctx: JobContext, payload: SyncPayload) -> Outcome:
     """Bring one mailbox up to date by Gmail's history, or by a full sync where the history has expired."""
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
-    if account.status == "disconnected":
-        return Cancel("the account was disconnected")
+    check_connected(account)
     # Read history even if the push's id is old: a later push may have been merged into this job while it was queued.
     run = mailbox_sync.Run(ctx, account)
     with open_mailbox(ctx, account) as mailbox:
@@ -165,8 +164,7 @@ def backfill(ctx: JobContext, payload: BackfillPayload) -> Outcome:
     wanted = Wanted(payload.query, payload.since, payload.until, payload.classify, payload.most)
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
-        if account.status == "disconnected":
-            return Cancel("the account was disconnected")
+        check_connected(account)
         opened = backfills.open_backfill(tx, payload.account_id, wanted, job_id=ctx.job.job_id, now=now)
     if opened.state != "listing":
         return Done(mailbox_backfill.report_of(opened))
@@ -189,8 +187,7 @@ def backfill_messages(ctx: JobContext, payload: BackfillMessagesPayload) -> Outc
     """Fetch and store a few messages of a backfill; those that are stored by now are passed over."""
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
-        if account.status == "disconnected":
-            return Cancel("the account was disconnected")
+        check_connected(account)
         asked = backfills.get(tx, payload.backfill_id)
         unknown = messages.unknown_of(tx, payload.account_id, payload.message_ids)
     try:

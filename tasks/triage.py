@@ -6,7 +6,7 @@ from uuid import UUID
 
 from domain.agents.routing import Routed, route_message
 from domain.jobs.failures import Gone, Invalid, Transient
-from domain.jobs.job import Done, Outcome
+from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.mail.correspondence import SETTLED, EmailState
 from domain.mail.mailbox import INBOX
@@ -42,7 +42,7 @@ from storage.rules.rules import StoredRules
 from tasks.mail import action_orders, machine_drafts
 from tasks.mail.agents.standing import standing_of
 from tasks.mail.language_model import ask, boundary
-from tasks.mail.mailbox_session import MAILBOX_AUDITS
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 CHANGED = "the thread has changed since it was planned on"
@@ -81,12 +81,22 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
     )
     here, message = case.account.account_id, case.message
 
+    output: JsonObject = {
+        "classification": str(decision.classification),
+        "source": str(decision.source),
+        "draft": plan.reason,
+    }
+
     def write(tx: Transaction) -> None:
         thread.finish(tx)
-        action_orders.record(ctx, tx, here, message.message_id, decision, checked=plan.actions, origins=origins)
+        left_out = action_orders.record(
+            ctx, tx, here, message.message_id, decision,
+            checked=plan.actions, origins=origins, is_newer=case.was_decided,
+        )  # fmt: skip
+        if left_out:
+            output["left_out"] = [one._asdict() for one in left_out]
         _put_record(tx, case, planned)
 
-    output = {"classification": str(decision.classification), "source": str(decision.source), "draft": plan.reason}
     if match and match.route:
         output["route"] = match.route
     if routed is not None:
@@ -112,6 +122,8 @@ class Case:
     """The record of the message's thread."""
     forced: bool
     """Whether the message is decided again by request, wherever it lies."""
+    was_decided: bool
+    """Whether another job has decided about it."""
 
     @property
     def wanted(self) -> bool:
@@ -142,8 +154,7 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> Case | Done:
             message = messages.get(tx, here, payload.message_id)
         except Gone:
             return Done({"gone": True})
-        if account.status == "disconnected":
-            return Done({"skipped": "the account was disconnected"})
+        check_connected(account)
         if message.direction == "outgoing":
             return Done({"skipped": "the account's own mail asks nothing of it"})
         decided = decisions.of_message(tx, here, payload.message_id, limit=1)
@@ -162,6 +173,7 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> Case | Done:
             safety=SafetyEnforcer(safety.of_account(tx, here)),
             email=emails.get(tx, here, message.thread_id),
             forced=payload.force,
+            was_decided=bool(decided) and decided[0].job_id != ctx.job.job_id,
         )
 
 

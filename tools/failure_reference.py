@@ -27,6 +27,7 @@ from engine.interrupts import Canceled, Interrupted
 from engine.worker.runner import Bug
 from storage.postgres.execution import ConnectionLost, DatabaseUnavailable, StatementAborted
 from storage.secrets.sealing import SealBroken
+from tasks.mail.mailbox_session import Disconnected
 from tools.reference_text import page, phrase, table
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -54,7 +55,11 @@ RAISED: tuple[Failure, ...] = (
 )
 """One of each kind that `domain.jobs.lifecycle.settlement_of` decides about."""
 
-BY_THE_RUNNER = ((Canceled("-"), "`canceled`"), (Interrupted("-"), "`queued`, the attempt given back"))
+BY_THE_RUNNER = (
+    (Canceled("-"), "`canceled`"),
+    (Disconnected("-"), "`canceled`"),
+    (Interrupted("-"), "`queued`, the attempt given back"),
+)
 """Those that the runner answers itself, before the rule is asked."""
 
 

@@ -18,6 +18,7 @@ LONGEST_VALUE = 160
 """Characters of one value: a subject is known by its beginning, and eight of them fit into a message of Discord's."""
 MOST_SHOWN = 4
 """Recipients that are named; the others are counted, for whoever approves to look at them first."""
+LONGEST_FILE_NAME = 40
 READ_AT_MOST = 2_000
 """Characters of a value that are looked at: the cost of a question does not depend on a sender."""
 
@@ -92,13 +93,23 @@ def _parameters(parameters: Mapping[str, Any]) -> list[Fact]:
         value = parameters[name]
         words = one_line(name.replace("_", " "), 40).capitalize()
         if isinstance(value, list | tuple):
-            named = ", ".join(one_line(str(one), 60) for one in value[:MOST_SHOWN])
+            named = ", ".join(one_line(_entry(one), 60) for one in value[:MOST_SHOWN])
             more = len(value) - MOST_SHOWN
             facts.append(Fact(f"{words} ({len(value)})" if more > 0 else words, named))
         else:
             text = str(value)
             facts.append(Fact(words if len(text) <= LONGEST_VALUE else f"{words} ({len(text)} characters)", text))
     return facts
+
+
+def _entry(value: object) -> str:
+    """One entry of a list; of a file its name and size, which is what a person can judge."""
+    if isinstance(value, Mapping) and "filename" in value:
+        name = str(value["filename"])
+        # Of a long name the end: it says what kind of file a reader will open.
+        shown = name if len(name) <= LONGEST_FILE_NAME else f"…{name[-LONGEST_FILE_NAME + 1 :]}"
+        return f"{shown} ({value.get('size')} bytes)"
+    return str(value)
 
 
 OUTCOMES: Mapping[str, str] = {

@@ -35,7 +35,6 @@ class Standing(StrEnum):
     FIND_OUT = "find_out"
     BUSY = "busy"
     UNKNOWN = "unknown"
-    TAKEN = "taken"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ class ActionRequest(BaseModel):
     message_id: GmailId = Field(description="Gmail's id of a message that is stored.")
     action: dict[str, Any] = Field(
         description='`kind`, and beside it the parameters of that kind: `{"kind": "snooze", "amount": 2, "units":'
-        ' "hours"}`. See docs/explanation/actions.md.'
+        ' "hours"}`. A forward and an answer take files as `attachments`, each with `filename`, `content_type` and'
+        " `data` (base64). See docs/explanation/actions.md."
     )
 
 

@@ -1,5 +1,6 @@
 """`/v1/actions`: list, look at, ask for and undo actions on messages of the key's org."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any
@@ -10,14 +11,17 @@ from fastapi import APIRouter, Header, Query, Request, Response, status
 from domain.jobs.failures import Gone, Invalid
 from domain.jobs.job import ActorType, Enqueued, Origin
 from domain.jobs.job_request import KEY_FIELD
+from domain.mail.actions.action_files import FIELD as FILES
+from domain.mail.actions.action_files import named, read_files
 from domain.mail.actions.kinds import ActionKind
-from domain.mail.actions.requested_action import RequestedAction, parse_action
+from domain.mail.actions.requested_action import RequestedAction, parse_action, with_files
 from domain.mail.actions.snooze import Snooze
 from domain.mail.actions.status import ActionStatus
 from domain.mail.actions.undo_hint import check_undoable
 from domain.mail.triage.safety import SafetyEnforcer
 from domain.payloads.actions import UndoPayload
 from domain.payloads.mail_fields import GmailId
+from domain.payloads.outbound import AttachmentField
 from domain.payloads.payload import Payload, jobs_of
 from domain.text.redaction import redact
 from gateway.api.action_models import ActionPage, ActionRequest, ActionView, UndoRequested
@@ -99,7 +103,7 @@ def request_action(
 ) -> ActionView:
     """Ask for an action on a message. What is dangerous waits for a person's approval, as `approved_pending`."""
     asked = read_body(ActionRequest, document)
-    action = _understood(asked.action)
+    action, files = _understood(asked.action)
     resources = resources_of(request)
     origin = origin_of(request, str(caller.key_id), ActorType.API_KEY)
     with resources.database.tenant(caller.org_id) as tx:
@@ -109,10 +113,10 @@ def request_action(
         wish = (tx, asked.account_id, asked.message_id, checked)
         by = f"{origin.actor_type}:{origin.actor_id}"
         if idempotency_key is None:
-            made = actions.request(*wish, requested_by=by)
+            made = actions.request(*wish, requested_by=by, files=files)
         else:
             made = uuid5(caller.org_id, f"action:{idempotency_key}")
-            if not actions.request_once(*wish, requested_by=by, action_id=made):
+            if not actions.request_once(*wish, requested_by=by, action_id=made, files=files):
                 response.status_code = status.HTTP_200_OK
                 response.headers["Idempotent-Replayed"] = "true"
                 return shown(_same(_found(tx, made), asked, action))
@@ -152,10 +156,12 @@ def _same(earlier: StoredAction, asked: ActionRequest, action: RequestedAction) 
     return earlier
 
 
-def _understood(document: object) -> RequestedAction:
-    """The action of a request; raises `Invalid` with the field as the request has it."""
+def _understood(document: Mapping[str, Any]) -> tuple[RequestedAction, tuple[AttachmentField, ...]]:
+    """The action of a request, and the files that go with it; raises `Invalid` with the field as the request has it."""
     try:
-        return parse_action(document)
+        files = read_files(document.get(FILES, []))
+        action = parse_action({name: value for name, value in document.items() if name != FILES})
+        return with_files(action, [named(one) for one in files]), files
     except Invalid as refusal:
         raise _inside(refusal) from None
 

@@ -12,11 +12,12 @@ from domain.jobs.failures import Conflict, Forbidden, Gone
 from domain.jobs.job import Enqueued, JsonObject
 from domain.mail.actions.action import Action
 from domain.mail.actions.kinds import ActionKind, Danger, Inverse
-from domain.mail.actions.requested_action import CLASSES, VERSION, read_action
+from domain.mail.actions.requested_action import CLASSES, read_action, version_of
 from domain.mail.actions.status import MAY_BEGIN, ActionStatus
 from domain.mail.actions.undo_hint import UndoHint
 from domain.mail.triage.safety import CheckedAction
 from domain.payloads.actions import ExecutePayload
+from domain.payloads.outbound import AttachmentField
 from domain.payloads.payload import Payload
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -137,22 +138,41 @@ def listed(
     return tuple(_action(row) for row in rows)
 
 
-def request(tx: Transaction, account_id: UUID, message_id: str, checked: CheckedAction, *, requested_by: str) -> UUID:
-    """Keep an action that somebody asked for; raises `Gone` when the message is not stored."""
-    made = _request(tx, account_id, message_id, checked, {"requested_by": requested_by[:200], "action_id": None})
+def request(
+    tx: Transaction,
+    account_id: UUID,
+    message_id: str,
+    checked: CheckedAction,
+    *,
+    requested_by: str,
+    files: Sequence[AttachmentField] = (),
+) -> UUID:
+    """Keep an action that somebody asked for, with the files that it names.
+
+    Raises `Gone` when the message is not stored.
+    """
+    asked = {"requested_by": requested_by[:200], "action_id": None, "files": _file_documents(files)}
+    made = _request(tx, account_id, message_id, checked, asked)
     if made is None:
         raise _not_stored(message_id)
     return made
 
 
-def request_once(
-    tx: Transaction, account_id: UUID, message_id: str, checked: CheckedAction, *, requested_by: str, action_id: UUID
+def request_once(  # noqa: PLR0913 - as `request`, and the id
+    tx: Transaction,
+    account_id: UUID,
+    message_id: str,
+    checked: CheckedAction,
+    *,
+    requested_by: str,
+    action_id: UUID,
+    files: Sequence[AttachmentField] = (),
 ) -> bool:
     """Keep an action under the caller's id; false when there is one, for which a transaction under way is waited.
 
     Raises `Gone` when the message is not stored.
     """
-    asked = {"requested_by": requested_by[:200], "action_id": action_id}
+    asked = {"requested_by": requested_by[:200], "action_id": action_id, "files": _file_documents(files)}
     if _request(tx, account_id, message_id, checked, asked) is not None:
         return True
     if find(tx, action_id) is None:
@@ -169,13 +189,24 @@ def _request(
         message_id=message_id,
         kind=str(checked.action.kind),
         parameters=Jsonb(checked.action.parameters),
-        version=VERSION,
+        version=version_of(checked.action),
         danger=str(checked.danger),
         reasons=list(checked.reasons),
         state=str(checked.status),
         **asked,
     )
     return UUID(str(rows[0].action_id)) if rows else None
+
+
+def files(tx: Transaction, account_id: UUID, action_id: UUID) -> tuple[AttachmentField, ...]:
+    """The files of an action with their content, in the order in which it names them."""
+    rows = tx.run("get_action_files", account_id=account_id, action_id=action_id)
+    stored = rows[0].files if rows and rows[0].files else []
+    return tuple(AttachmentField.model_validate(one) for one in stored)
+
+
+def _file_documents(files: Sequence[AttachmentField]) -> Jsonb | None:
+    return Jsonb([one.model_dump(mode="json") for one in files]) if files else None
 
 
 def _not_stored(message_id: str) -> Gone:

@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 from domain.jobs.failures import Conflict, Transient
 from domain.jobs.job import ClaimedJob
 from domain.mail.actions.kinds import ActionKind
-from domain.mail.actions.requested_action import VERSION, Undo
+from domain.mail.actions.requested_action import Undo, version_of
 from domain.mail.actions.undo_hint import irreversible
 from storage.actions import actions
 from storage.postgres.database import Transaction
@@ -39,13 +39,14 @@ def begin(tx: Transaction, account_id: UUID, original_id: UUID, job_id: UUID, *,
 
     A new one is executing, for this job. Raises `Transient` when another transaction made one in the same moment.
     """
+    undo = Undo(original_action_id=original_id)
     rows = tx.run(
         "begin_undo",
         account_id=account_id,
         original_id=original_id,
         job_id=job_id,
-        parameters=Jsonb(Undo(original_action_id=original_id).parameters),
-        version=VERSION,
+        parameters=Jsonb(undo.parameters),
+        version=version_of(undo),
         requested_by=requested_by[:200],
     )
     if not rows:

@@ -65,6 +65,12 @@ def find(tx: Transaction, account_id: UUID, name: str) -> StoredProfile | None:
     return _stored(rows[0]) if rows else None
 
 
+def of_run(tx: Transaction, account_id: UUID, job_id: UUID) -> StoredProfile | None:
+    """The version that the run of a job began with; None when the job has begun no run."""
+    rows = tx.run("find_run_profile", account_id=account_id, job_id=job_id)
+    return _stored(rows[0]) if rows else None
+
+
 def listed(tx: Transaction, org_id: UUID | None = None, *, name: str | None = None) -> Sequence[StoredProfile]:
     """The newest version of each profile that this transaction may see; with a name, all versions of it."""
     return [_stored(row) for row in tx.run("list_agent_profiles", org_id=org_id, name=name)]

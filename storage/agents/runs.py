@@ -81,6 +81,7 @@ def begin(tx: Transaction, job_id: UUID, message: Message, profile: StoredProfil
         message_id=message.message_id,
         profile=profile.name,
         profile_version=profile.version,
+        profile_id=profile.profile_id,
         model=profile.profile.model,
     )
     if not rows:

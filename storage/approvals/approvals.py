@@ -84,6 +84,14 @@ def expire(tx: Transaction, *, limit: int) -> tuple[WaitingAction, ...]:
     return tuple(WaitingAction(*row) for row in tx.run("expire_approvals", limit=limit))
 
 
+def supersede(tx: Transaction, account_id: UUID, message_id: str, enqueue: Enqueue) -> tuple[UUID, ...]:
+    """Cancel what earlier decisions about a message still ask a person; each question shows so. Returns the actions."""
+    ended = [WaitingAction(*row) for row in tx.run("supersede_approvals", account_id=account_id, message_id=message_id)]
+    if ended:
+        enqueue(tx, *(ShowOutcomePayload(account_id=account_id, action_id=one.action_id) for one in ended))
+    return tuple(one.action_id for one in ended)
+
+
 def due_reminders(tx: Transaction, *, limit: int) -> tuple[WaitingAction, ...]:
     """Actions whose one reminder is due, marked as reminded of; as `expire`."""
     return tuple(WaitingAction(*row) for row in tx.run("mark_reminders", limit=limit, share=REMIND_AFTER_SHARE))

@@ -18,7 +18,7 @@ def run_files(*names: str) -> None:
         raw.execute((FOLDER / f"{name}.sql").read_text(encoding="utf-8"))
 
 
-def build_index(name: str, definition: str) -> None:
+def build_index(name: str, definition: str, *, unique: bool = False) -> None:
     """Build an index without keeping writers out, as `create index <name> <definition>`.
 
     PostgreSQL cannot do that in a transaction: what the migration did before is committed. A build that was broken off
@@ -29,4 +29,5 @@ def build_index(name: str, definition: str) -> None:
         broken = "select from pg_index where indexrelid = to_regclass(:name) and not indisvalid"
         if connection.execute(text(broken), {"name": name}).first() is not None:
             connection.execute(text(f"drop index concurrently {name}"))
-        connection.execute(text(f"create index concurrently if not exists {name} {definition}"))
+        kind = "unique index" if unique else "index"
+        connection.execute(text(f"create {kind} concurrently if not exists {name} {definition}"))

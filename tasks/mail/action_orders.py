@@ -4,11 +4,14 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from uuid import UUID
 
+from domain.jobs.failures import Invalid
 from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.classification import Decision
+from domain.mail.triage.decided_again import PastAction, RefusedAction, WantedActions, still_wanted
 from domain.mail.triage.safety import CheckedAction
 from engine.context import JobContext
 from storage.actions import actions
+from storage.actions.actions import StoredAction
 from storage.approvals import approvals
 from storage.mail import decisions
 from storage.mail.decisions import Origins
@@ -35,7 +38,27 @@ def record(  # noqa: PLR0913 - a decision, where it belongs, and where it comes 
     *,
     checked: Sequence[CheckedAction],
     origins: Origins,
-) -> None:
-    """Record a decision with its checked actions, and set them going."""
-    made = decisions.record(tx, account_id, message_id, decision, actions=checked, origins=origins)
-    order(ctx, tx, account_id, dict(zip(made.action_ids, (one.status for one in checked), strict=True)))
+    is_newer: bool = False,
+) -> tuple[RefusedAction, ...]:
+    """Record a decision with its checked actions, and set them going.
+
+    With `is_newer` the message was decided before: what still waits for a person is asked anew or not at all. Returns
+    the actions that are left out, because a person did not want them or an earlier job is at them.
+    """
+    wanted, left_out = WantedActions(tuple(checked), ())
+    if is_newer:
+        # First, so that a decision of a person that comes between is seen below.
+        approvals.supersede(tx, account_id, message_id, ctx.enqueue)
+        earlier = [_earlier(one) for one in actions.of_message(tx, account_id, message_id)]
+        wanted, left_out = still_wanted(checked, earlier)
+    made = decisions.record(tx, account_id, message_id, decision, actions=wanted, origins=origins)
+    order(ctx, tx, account_id, dict(zip(made.action_ids, (one.status for one in wanted), strict=True)))
+    return left_out
+
+
+def _earlier(stored: StoredAction) -> PastAction:
+    try:
+        action = stored.action
+    except Invalid:
+        action = None
+    return PastAction(action, stored.state, stored.created_at)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 
-from domain.jobs.effects import Finding, Found
+from domain.jobs.effects import CannotTell, Finding, Found
 from domain.jobs.failures import Invalid
 from domain.jobs.job import Done, JsonObject, NewJob, Outcome, Snooze
 from domain.mail.correspondence import EmailEvent, EmailState, LabelRole
@@ -23,6 +23,7 @@ from domain.payloads.drafts import ReworkPayload, WriteManualPayload
 from domain.payloads.threads import CleanupPayload
 from engine.context import JobContext
 from engine.effects import EffectGuard
+from storage.accounts import accounts
 from storage.mail import emails
 from storage.mail.emails import MadeDraft
 from storage.postgres.database import Transaction
@@ -30,10 +31,13 @@ from tasks.mail import machine_drafts
 from tasks.mail.draft_case import Case
 from tasks.mail.language_model import ask, boundary
 from tasks.mail.machine_drafts import Request
+from tasks.mail.mailbox_session import open_mailbox
 from tasks.mail.thread_handle import ThreadHandle
 
 WORDS = "rework"
 """The purpose of the model's call, and the step that keeps its answer."""
+REWORK_KEY = "rework"
+"""The first word of the effect's key; the e-mail's id and the token follow."""
 LEFT = "left_to_person"
 """The step that keeps that the label is being taken off, for an attempt that no longer finds it."""
 NOT_ASKED = "the thread carries no Rework label"
@@ -45,6 +49,26 @@ LOOK_AGAIN_AFTER = timedelta(seconds=30)
 """A person who still writes in the draft is given this time, so that not every pause is paid for."""
 ANOTHER_MAY_TAKE = timedelta(minutes=15)
 """Longer than all attempts of a job that is not parked; a rework that was begun earlier has been given up."""
+
+
+def find_reworked(ctx: JobContext, payload: ReworkPayload, key: str) -> Finding:
+    """Ask the mailbox whether a job that has ended replaced the draft (`_effect_key`).
+
+    Once the record has moved on, the message that was to be replaced is known no more. Then only the token, or a draft
+    that is gone, proves anything.
+    """
+    token = key.rpartition(":")[2]
+    with ctx.tx() as tx:
+        account = accounts.get(tx, payload.account_id)
+        email = emails.get(tx, payload.account_id, payload.thread_id)
+    if email is None or email.draft_id is None:
+        return CannotTell("the thread's record names no draft any more")
+    with open_mailbox(ctx, account) as mailbox:
+        found = machine_drafts.find_rewritten(mailbox, email.draft_id, token, email.draft_message_id)
+    stands = email.draft_token == token and email.state is EmailState.REWORK_REQUESTED
+    if stands or (isinstance(found, Found) and "composed" not in found.result):
+        return found
+    return CannotTell("the thread's record has moved on, and its draft does not carry the rework's token")
 
 
 def rework_draft(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
@@ -232,7 +256,7 @@ def _token(ctx: JobContext) -> str:
 
 
 def _effect_key(ctx: JobContext, case: Case) -> str:
-    return f"rework:{case.email.email_id}:{_token(ctx)}"
+    return f"{REWORK_KEY}:{case.email.email_id}:{_token(ctx)}"
 
 
 def _again(ctx: JobContext, case: Case) -> NewJob:

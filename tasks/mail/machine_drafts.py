@@ -56,13 +56,13 @@ def find_rewritten(mailbox: Mailbox, draft_id: str, token: str, old_message_id: 
     draft = _living(mailbox, draft_id)
     if draft is None:
         return Found({"gone": True})
-    if draft.message_id == old_message_id:
-        return NotFound()
     try:
         ours = shows_token(mailbox.message_facts(draft.message_id), token)
     except Gone:
         raise Transient("a draft changed while it was looked at", code="draft.changed") from None
-    return Found(described(draft) if ours else described(draft) | {"composed": True})
+    if ours:
+        return Found(described(draft))
+    return NotFound() if draft.message_id == old_message_id else Found(described(draft) | {"composed": True})
 
 
 def rewrite(mailbox: Mailbox, draft: Draft, raw: bytes) -> JsonObject:

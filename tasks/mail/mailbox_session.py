@@ -8,9 +8,9 @@ from uuid import UUID
 from pydantic import SecretStr
 
 from domain.alerts.alert import Alert, AlertKind, payload_of
-from domain.jobs.failures import Failure, Permanent, Scope, Throttled, Unauthorised
+from domain.jobs.failures import Failure, Scope, Throttled, Unauthorised
 from engine.context import JobContext
-from engine.interrupts import Interrupted
+from engine.interrupts import Canceled, Interrupted
 from providers.on_demand import on_demand
 from providers.ports import Mailbox, Meter
 from storage.accounts import accounts, tokens
@@ -21,8 +21,24 @@ from storage.ledger import audit
 REFRESH_EARLY = timedelta(minutes=5)
 """Early enough that jobs without the lease can still use the old token."""
 
-DISCONNECTED = "account.disconnected"
-"""The code of the failure of a job whose account its owner has taken away."""
+
+class Disconnected(Canceled):
+    """The job's account was taken away by its owner. That is no failure: the job is canceled, and says why."""
+
+    code = "account.disconnected"
+
+
+def check_connected(account: Account) -> None:
+    """Raise before anything is done or paid for an account whose mailbox cannot be opened (docs: mail.md#accounts).
+
+    `Disconnected`, which ends the job, for one that its owner has taken away; `Unauthorised`, which parks the job until
+    it is connected again, for one whose consent is gone.
+    """
+    if account.status == "disconnected":
+        raise Disconnected("the account was disconnected")
+    if account.status == "needs_reconsent":
+        raise Unauthorised("the account must be connected again", account=str(account.account_id))
+
 
 MAILBOX_AUDITS = ("account.needs_reconsent", "rule.disabled")
 """What any job that opens a mailbox may append to the audit log."""
@@ -37,10 +53,11 @@ def open_mailbox(ctx: JobContext, account: Account, *, share: str | None = None)
 
     With `share`, calls are counted under that name of `domain/scheduling/limits.py`, too.
 
-    Raises `Interrupted` when the job should simply be tried again with a newer token, `Throttled` for a moment while
-    another process refreshes a dead one, `Unauthorised` when the account must be connected again, and whatever the
-    calls inside raise.
+    Raises `Disconnected` for an account that its owner has taken away, `Interrupted` when the job should simply be
+    tried again with a newer token, `Throttled` for a moment while another process refreshes a dead one, `Unauthorised`
+    when the account must be connected again, and whatever the calls inside raise.
     """
+    check_connected(account)
     account_id = account.account_id
     held = _fresh_tokens(ctx, tokens.opened(ctx.sealer, account))
     if held.access_token is None:
@@ -75,11 +92,6 @@ def _meter(ctx: JobContext, account: str, share: str | None) -> Meter:
 
 
 def _fresh_tokens(ctx: JobContext, held: Tokens) -> Tokens:
-    account_id = held.account_id
-    if held.status == "disconnected":
-        raise Permanent("the account was disconnected", code=DISCONNECTED)
-    if held.status == "needs_reconsent":
-        raise Unauthorised("the account must be connected again", account=str(account_id))
     if held.access_expires_at is None or held.access_expires_at - ctx.now() < REFRESH_EARLY:
         return _refresh(ctx, held)
     return held

@@ -1,7 +1,7 @@
-"""What snoozing and waking share: the label of snoozed messages, the time, and whether a message is to be woken."""
+"""What snoozing and waking share: the label of snoozed messages, the time, and the stored snoozes as values."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from uuid import UUID
 
@@ -10,11 +10,10 @@ from domain.jobs.failures import Conflict, Invalid, Permanent
 from domain.jobs.job import JsonObject
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.snooze import Snooze
-from domain.mail.actions.status import ActionStatus
+from domain.mail.actions.snoozing import PastSnooze
 from domain.mail.actions.undo_hint import UndoHint
 from domain.mail.correspondence import LabelRole, label_key, label_name
-from domain.mail.mailbox import INBOX, MailboxLabel
-from domain.payloads.actions import UnsnoozePayload
+from domain.mail.mailbox import MailboxLabel
 from engine.context import JobContext
 from providers.ports import Mailbox
 from storage.accounts import labels
@@ -22,9 +21,6 @@ from storage.accounts.accounts import Account
 from storage.actions.actions import StoredAction
 from storage.postgres.database import Transaction
 from tasks.mail import mailbox_labels
-
-RECONNECTED_WITHIN = timedelta(days=30)
-"""After a month a person who comes back looks through the label of snoozed messages anyway."""
 
 
 def wakes_at(action: Snooze, kept: UndoHint | None, now: datetime) -> datetime:
@@ -64,52 +60,19 @@ def label(ctx: JobContext, mailbox: Mailbox, account: Account) -> MailboxLabel:
     return _create(ctx, mailbox, account, name)
 
 
-def check_wake(payload: UnsnoozePayload, snoozed: StoredAction) -> None:
-    """Raise `Invalid` for an order to wake another message than was snoozed, or to take another label off."""
-    if snoozed.kind is not ActionKind.SNOOZE:
-        raise Invalid("action_id", f"is an action of the kind {snoozed.kind}, and no snooze")
-    if payload.message_id != snoozed.message_id:
-        raise Invalid("message_id", "is another message than was snoozed")
-    kept = UndoHint.model_validate(snoozed.undo_hint).snooze_label_id if snoozed.undo_hint else None
-    if kept is not None and payload.snooze_label_id not in {None, kept}:
-        raise Invalid("snooze_label_id", "is another label than the snooze put on")
+def hint_of(stored: StoredAction) -> UndoHint | None:
+    """What is known of the undo of an action; None before it has come so far."""
+    return UndoHint.model_validate(stored.undo_hint) if stored.undo_hint else None
 
 
-def why_not_wake(snoozed: StoredAction, others: Sequence[StoredAction], now: datetime) -> str | None:
-    """Why a message stays where it is, or None: its snooze was undone, or a later one has it now."""
-    if snoozed.state is ActionStatus.UNDONE:
-        return "the snooze was undone"
-    for other in others:
-        if other.kind is not ActionKind.SNOOZE or other.state is not ActionStatus.DONE or not other.undo_hint:
-            continue
-        until = UndoHint.model_validate(other.undo_hint).snooze_until
-        if other.created_at > snoozed.created_at and until is not None and until > now:
-            return f"the message was snoozed again until {until.isoformat()}"
-    return None
+def as_past(snoozed: StoredAction, hint: UndoHint | None) -> PastSnooze:
+    """A snooze as the rules see it."""
+    return PastSnooze(snoozed.action_id, snoozed.state, snoozed.created_at, hint.snooze_until if hint else None)
 
 
-def is_overdue(hint: UndoHint, others: Sequence[StoredAction], now: datetime) -> bool:
-    """Whether a message comes back when the snooze of this hint is undone, although it was away before.
-
-    An earlier snooze had put it there, and its time has passed: its job left the message to the later one.
-    """
-    before = hint.labels_before or ()
-    is_awake = hint.snooze_until is not None and hint.snooze_until <= now
-    if is_awake or hint.snooze_label_id not in before or INBOX in before:
-        return False
-    ends = (
-        UndoHint.model_validate(one.undo_hint).snooze_until
-        for one in others
-        if one.kind is ActionKind.SNOOZE and one.state is ActionStatus.DONE and one.undo_hint
-    )
-    return any(until is not None and until <= now for until in ends)
-
-
-def is_given_up(snoozed: StoredAction, now: datetime) -> bool:
-    """Whether the account of a message that should be awake was disconnected for so long that nobody waits for it."""
-    hint = UndoHint.model_validate(snoozed.undo_hint) if snoozed.undo_hint else None
-    until = hint.snooze_until if hint else None
-    return now - (until or snoozed.created_at) > RECONNECTED_WITHIN
+def snoozes_among(of_message: Sequence[StoredAction]) -> tuple[PastSnooze, ...]:
+    """The snoozes among the actions of a message."""
+    return tuple(as_past(one, hint_of(one)) for one in of_message if one.kind is ActionKind.SNOOZE)
 
 
 def _find(stored: Sequence[labels.StoredLabel], account: Account) -> MailboxLabel | None:

@@ -6,11 +6,13 @@ from uuid import UUID
 
 from domain.mail.actions.action import Action
 from domain.mail.actions.status import ActionStatus
+from domain.mail.triage.rules import parse_rule
 from domain.mail.triage.safety import CheckedAction
 from engine.enqueue import enqueue
 from sandbox.emulator.control import MessagePlace
 from storage.actions import actions
 from storage.actions.actions import StoredAction
+from storage.rules import rules
 from tests.doubles.mail_environment import MailEnvironment
 
 
@@ -72,6 +74,31 @@ def stored_labels(env: MailEnvironment, place: MessagePlace) -> set[str]:
     found = row.fetchone()
     assert found is not None
     return set(found[0])
+
+
+def decided_by_rule(env: MailEnvironment, *wanted: dict[str, object]) -> MessagePlace:
+    """A message that a rule has decided about, with the actions that it asks for done or waiting."""
+    made = parse_rule(
+        {
+            "rule_id": "x",
+            "name": "Anna",
+            "condition": {"kind": "sender", "addresses": ["anna@example.com"]},
+            "decision": {"classification": "fyi", "needs_reply": False, "actions": list(wanted)},
+        }
+    )
+    with env.process.database.ledger() as tx:
+        rules.add(tx, env.account.org_id, made, account_id=env.account.account_id)
+    env.sync()
+    place = env.deliver("News", "Nothing to do.")
+    env.sync()
+    env.drain(only="actions.%")
+    return place
+
+
+def actions_of(env: MailEnvironment, place: MessagePlace) -> tuple[StoredAction, ...]:
+    """The actions on a message, in the order they were asked for."""
+    with env.process.database.tenant(env.account.org_id) as tx:
+        return actions.of_message(tx, env.account.account_id, place.message_id)
 
 
 def job_of(env: MailEnvironment, action_id: UUID) -> dict[str, Any]:

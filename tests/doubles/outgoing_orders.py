@@ -8,7 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from domain.mail.actions.action import Action
-from domain.mail.actions.requested_action import AutoReply, Forward
+from domain.mail.actions.action_files import named, read_files
+from domain.mail.actions.requested_action import AutoReply, Forward, with_files
 from domain.mail.actions.status import ActionStatus
 from domain.mail.outgoing.send_orders import ActionContext, send_order
 from domain.mail.triage.safety import CheckedAction
@@ -49,13 +50,26 @@ def letter_with_files() -> bytes:
     return message.as_bytes()
 
 
-def approved(env: MailEnvironment, message_id: str, action: Action = ANSWER) -> UUID:
-    """An action that a person was asked about and released."""
+def waiting(env: MailEnvironment, message_id: str, action: Action = ANSWER, *files: dict[str, str]) -> UUID:
+    """An action that a person is asked about, with the files that go with its mail."""
+    given = read_files(list(files))
+    asked = with_files(action, [named(one) for one in given])  # type: ignore[arg-type]  # one of the requested ones
+    checked = CheckedAction(asked, ActionStatus.APPROVED_PENDING, asked.danger, ("it is dangerous",))
     with env.process.database.tenant(env.account.org_id) as tx:
-        checked = CheckedAction(action, ActionStatus.APPROVED_PENDING, action.danger, ("it is dangerous",))  # type: ignore[arg-type]  # one of the requested ones
-        action_id = actions.request(tx, env.account.account_id, message_id, checked, requested_by="user: anna")
+        here = env.account.account_id
+        return actions.request(tx, here, message_id, checked, requested_by="user: anna", files=given)
+
+
+def approve(env: MailEnvironment, action_id: UUID) -> None:
+    """A person releases an action."""
     with env.process.database.ledger() as tx:
         assert actions.decide(tx, action_id, ActionStatus.APPROVED, approver="user: anna")
+
+
+def approved(env: MailEnvironment, message_id: str, action: Action = ANSWER, *files: dict[str, str]) -> UUID:
+    """An action that a person was asked about and released."""
+    action_id = waiting(env, message_id, action, *files)
+    approve(env, action_id)
     return action_id
 
 
@@ -74,9 +88,10 @@ def payload_of(env: MailEnvironment, place: MessagePlace, action_id: UUID) -> di
     with env.process.database.tenant(env.account.org_id) as tx:
         stored = messages.get(tx, here, place.message_id)
         action = actions.get(tx, here, action_id).action
+        files = actions.files(tx, here, action_id)
     assert isinstance(action, Forward | AutoReply)
     about = ActionContext(here, action_id, place.message_id, place.thread_id, stored.parsed)
-    document: dict[str, Any] = json.loads(send_order(action, about, env.account.addresses).model_dump_json())
+    document: dict[str, Any] = json.loads(send_order(action, about, env.account.addresses, files).model_dump_json())
     return document
 
 

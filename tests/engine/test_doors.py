@@ -91,7 +91,8 @@ def celery(process: Runtime, org: UUID, given: Given) -> UUID:
         if refused:
             raise Invalid(refused[0].field, refused[0].reason)
         key = asked["idempotency_key"]
-        return UUID(str(tx.raw("select job_id from idempotency_keys where key = %(key)s", {"key": key})[0].job_id))
+        guard = "select job_id from idempotency_keys where key = %(key)s and kind = 'job'"
+        return UUID(str(tx.raw(guard, {"key": key})[0].job_id))
 
 
 def http(process: Runtime, org: UUID, given: Given) -> UUID:

@@ -7,7 +7,7 @@ import pytest
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
-from domain.jobs.effects import Strategy
+from domain.jobs.effects import EffectStatus, Strategy
 from domain.jobs.failures import Invalid
 from domain.jobs.job import NewJob, State
 from engine.enqueue import enqueue_jobs
@@ -84,18 +84,23 @@ def test_two_requests_of_one_batch_under_one_key_must_ask_for_the_same(process: 
 
 
 @AT_EACH_DOOR
-def test_the_key_of_an_effect_is_no_key_of_a_job(process: Runtime, org: UUID, door: Door) -> None:
-    """The job was taken for the effect's own, and never made."""
+def test_a_job_under_the_key_of_an_effect_is_made_and_the_effect_goes_on(
+    process: Runtime, org: UUID, database: Connection, door: Door
+) -> None:
+    """A caller who names a key as we name an effect's neither blocks that effect nor gets its answer."""
     make_job_type(process.database, "probe.run")
     with process.database.ledger() as tx:
         (job_id,) = [made.job_id for made in enqueue_jobs(tx, [NewJob("probe.run", org, {})])]
     job = claim_one(process.database, job_id)
     with process.database.ledger() as tx:
         effects.begin_effect(tx, job, KEY, Strategy.FIND)
-    with pytest.raises(Invalid) as refused:
-        door(process, org, named(GOOD))
-    said = refused.value.reason.removeprefix("idempotency_key: ")
-    assert (refused.value.field, said) == ("idempotency_key", "is the key of an effect")
+    made = door(process, org, named(GOOD))
+    assert made != job_id
+    assert door(process, org, named(GOOD)) == made
+    with process.database.ledger() as tx:
+        assert effects.finish_effect(tx, job, KEY, EffectStatus.SUCCEEDED, result={"id": "d1"})
+    rows = database.execute("select kind, job_id from idempotency_keys where key = %s order by kind", (KEY,)).fetchall()
+    assert rows == [("effect", job_id), ("job", made)]
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["one batch", "one after the other"])

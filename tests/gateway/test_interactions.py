@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from psycopg import Connection
+from psycopg import Connection, connect
 
 from domain.approvals.approvers import UserRole
 from domain.approvals.decision import Choice
@@ -19,7 +19,7 @@ from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.safety import CheckedAction
 from engine.enqueue import enqueue
 from engine.process.runtime import Runtime
-from gateway.interactions import WORDS
+from gateway.interactions import LATE, WORDS
 from providers.discord.interactions import EPHEMERAL, LONGEST_BODY
 from providers.discord.messages import Press, custom_id_of
 from sandbox.discord.presses import PUBLIC_KEY, SignedRequest, badly_signed, ping, press, signed, signed_bytes
@@ -32,6 +32,7 @@ from storage.approvals import approvals, channels
 from storage.postgres.database import Database
 from tests.doubles.mail_factories import make_account, store_message
 from tests.gateway.serving import HttpAnswer, ask, serve
+from tests.waiting import eventually
 
 CHANNEL, ANNA, BOB, STRANGER = "111", "42", "43", "44"
 MESSAGE = {"id": "5", "channel_id": CHANNEL, "content": "?"}
@@ -266,3 +267,27 @@ def test_a_press_that_is_not_ours_decides_nothing(url: str, document: dict[str, 
 
 def test_a_body_that_is_too_large_is_not_read(url: str) -> None:
     assert post(url, signed_bytes(b" " * (LONGEST_BODY + 1))).status == 413
+
+
+def test_every_press_is_answered_in_time_while_the_database_is_held_up(
+    settings: Settings, store: Database, account: Account, database: Connection, database_url: str
+) -> None:
+    """One connection, and a lock that nobody lets go of: the presses wait for both, and Discord for 3 seconds."""
+    made = waiting(store, account)
+    small = settings.model_copy(update={"discord_public_key": PUBLIC_KEY, "database_pool_size": 1})
+    with serve(small) as served, ThreadPoolExecutor(6) as people:
+        url = f"{served}/webhooks/discord/interactions"
+        with connect(database_url) as holder:
+            holder.execute("lock table actions in access exclusive mode")
+
+            began = time.monotonic()
+            answers = list(people.map(lambda _: post(url, pressed(made)), range(6)))
+            took = time.monotonic() - began
+        assert took < 3
+        assert {whispered(answer) for answer in answers} == {LATE}
+        eventually(
+            lambda: "Approved by anna" in str(post(url, pressed(made)).body),
+            within=30,
+            describe="a press after the trouble counts",
+        )
+    assert state(database, made) == "approved"

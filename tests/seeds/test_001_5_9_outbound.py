@@ -16,6 +16,12 @@ ANSWER = AutoReply(text="Plain text body")
 FORWARD = Forward(to=("boss@example.net",), note="Plain text body")
 ASKED = {"Message-ID": "<asked@example.com>", "Reply-To": "anna@example.com, cc@example.com"}
 """Both are answered: an answer reaches nobody else."""
+FILE = {
+    "filename": "document.pdf",
+    "mime_type": "application/pdf",
+    "data": base64.b64encode(b"%PDF").decode(),
+}
+"""The action names it: what nobody approved does not leave."""
 
 
 def the_seed_s_payload(env: MailEnvironment, place: MessagePlace, action_id: UUID, kind: str) -> dict[str, Any]:
@@ -32,13 +38,7 @@ def the_seed_s_payload(env: MailEnvironment, place: MessagePlace, action_id: UUI
         "original_message_id": place.message_id,
         "thread_id": place.thread_id,
         "references": ["<message-id@domain.example>"],
-        "attachments": [
-            {
-                "filename": "document.pdf",
-                "mime_type": "application/pdf",
-                "data": base64.b64encode(b"%PDF").decode(),
-            }
-        ],
+        "attachments": [FILE],
     }
 
 
@@ -46,7 +46,7 @@ def the_seed_s_payload(env: MailEnvironment, place: MessagePlace, action_id: UUI
 def test_the_seed_s_payload_is_sent_and_the_action_is_completed(env: MailEnvironment, kind: str) -> None:
     """Statements 7, 121 to 126, 129 to 137, 139 and 140."""
     place = taken_in(env, headers=ASKED)
-    action_id = approved(env, place.message_id, ANSWER if kind == "reply" else FORWARD)
+    action_id = approved(env, place.message_id, ANSWER if kind == "reply" else FORWARD, FILE)
     env.enqueue("outbound.send", the_seed_s_payload(env, place, action_id, kind))
     assert env.drain() == [("outbound.send", "succeeded")]
     facts, mail = the_sent(env)
@@ -77,7 +77,7 @@ def test_the_seed_s_payload_is_sent_and_the_action_is_completed(env: MailEnviron
 def test_on_failure_the_action_is_failed_with_the_error(env: MailEnvironment) -> None:
     """Statement 138."""
     place = taken_in(env, headers=ASKED)
-    action_id = approved(env, place.message_id, ANSWER)
+    action_id = approved(env, place.message_id, ANSWER, FILE)
     env.fail("drafts.send", status=400, reason="invalidArgument", message="Invalid To header")
     env.enqueue("outbound.send", the_seed_s_payload(env, place, action_id, "reply"))
     assert env.drain() == [("outbound.send", "failed")]
@@ -98,7 +98,7 @@ def test_on_failure_the_action_is_failed_with_the_error(env: MailEnvironment) ->
 def test_what_is_missing_or_another_s_is_fatal(env: MailEnvironment, changed: dict[str, str]) -> None:
     """Statements 127, 128 and 141."""
     place = taken_in(env, headers=ASKED)
-    document = the_seed_s_payload(env, place, approved(env, place.message_id, ANSWER), "reply")
+    document = the_seed_s_payload(env, place, approved(env, place.message_id, ANSWER, FILE), "reply")
     job_id = env.enqueue("outbound.send", document | changed)
     assert env.drain(only="outbound.%") == [("outbound.send", "dead")]
     (field,) = changed
@@ -109,7 +109,7 @@ def test_what_is_missing_or_another_s_is_fatal(env: MailEnvironment, changed: di
 def test_the_key_is_the_account_s_action(env: MailEnvironment) -> None:
     """Statement 142: another payload of the same action is no second job, also when the first has ended."""
     place = taken_in(env, headers=ASKED)
-    document = the_seed_s_payload(env, place, approved(env, place.message_id, ANSWER), "reply")
+    document = the_seed_s_payload(env, place, approved(env, place.message_id, ANSWER, FILE), "reply")
     first = env.enqueue("outbound.send", document)
     assert env.enqueue("outbound.send", document | {"body_plain": "Other words"}) == first
     env.drain()

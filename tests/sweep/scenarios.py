@@ -28,6 +28,7 @@ from tests.sweep.prepared.actions import (
     looked_after,
     new_mail_to_send,
     reply_to_send,
+    to_be_decided_again,
     to_be_executed,
     to_be_undone,
 )
@@ -184,7 +185,7 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
         "automatic": answer_to_send,
     },
     "threads.cleanup": {"done": finished_thread, "sent": sent_draft, "discarded": discarded_draft},
-    "triage.classify": {"unclassified": unclassified, "reopened": reopened},
+    "triage.classify": {"unclassified": unclassified, "reopened": reopened, "again": to_be_decided_again},
 }
 
 SNOOZED = frozenset({("gmail.backfill", "first_page"), ("gmail.backfill", "page_between")})

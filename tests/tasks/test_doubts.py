@@ -1,5 +1,6 @@
 """Effects whose job ended in doubt: the provider is asked, or a person is told; nothing is repeated."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -9,12 +10,15 @@ import pytest
 from domain.jobs.effects import Strategy
 from domain.jobs.failures import Gone
 from domain.jobs.job import SYSTEM_ORG, Origin
+from sandbox.emulator.control import MessagePlace
 from storage.doubts import doubts, rulings
 from storage.ledger import effects, ledger
+from storage.mail import emails
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, pass_time
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.outgoing_orders import times_sent
 from tests.tasks.agents.test_lost_drafts import unsettled
+from tests.tasks.drafts.reworks import SECOND, draft_id, drafted, put_rework, rework_job
 from tests.tasks.drafts.test_drafts import ask, made
 from tests.tasks.outbound.test_outbound_failures import ordered, send_job
 
@@ -194,3 +198,75 @@ def test_a_person_says_what_became_of_an_effect(env: MailEnvironment) -> None:
             rulings.rule(tx, env.account.org_id, "send:1", happened=False, result={}, by=Origin())
     assert status(env, job_id) == ("succeeded", {"id": 7})
     assert env.count("select count(*) from audit_log where event = 'effect.ruled'") == 1
+
+
+def canceled_rework(env: MailEnvironment, drop: str) -> tuple[MessagePlace, UUID]:
+    """A rework whose call's answer was lost, and whose job was canceled before anybody found out."""
+    place = drafted(env)
+    put_rework(env, place)
+    job_id = rework_job(env)
+    env.say(input={"body": SECOND, "confidence": 0.9})
+    env.fail("drafts.update", drop=drop)
+    assert env.run(job_id) == "queued"
+    with env.process.database.ledger() as tx:
+        ledger.cancel(tx, [job_id], "no longer needed", by=Origin())
+    return place, job_id
+
+
+def resolved_rework(env: MailEnvironment, job_id: UUID) -> tuple[str, dict[str, Any] | None]:
+    query = "select status, result_ref from idempotency_keys where job_id = %s and kind = 'effect' and key ~ '^rework:'"
+    ((found, result),) = env.database.execute(query, (job_id,)).fetchall()
+    return str(found), result
+
+
+@pytest.mark.parametrize(("drop", "ending"), [("after", "succeeded"), ("before", "failed")])
+def test_a_rework_is_asked_about(env: MailEnvironment, drop: str, ending: str) -> None:
+    _, job_id = canceled_rework(env, drop)
+    calls = len(env.gmail.journal("drafts.update"))
+    assert reconcile(env) == {"asked": 1, "told": 0}
+    (draft,) = env.mailbox.state().drafts
+    found, result = resolved_rework(env, job_id)
+    shown = {name: draft[name] for name in ("draft_id", "message_id", "thread_id")}
+    assert (found, result) == (ending, shown if ending == "succeeded" else None)
+    assert len(env.gmail.journal("drafts.update")) == calls, "nothing was repeated"
+
+
+def test_a_rework_whose_draft_its_person_has_thrown_away_is_known(env: MailEnvironment) -> None:
+    place, job_id = canceled_rework(env, "before")
+    env.mailbox.discard_draft(draft_id(env, place))
+    assert reconcile(env) == {"asked": 1, "told": 0}
+    assert resolved_rework(env, job_id) == ("succeeded", {"gone": True})
+
+
+def reworked_since(env: MailEnvironment) -> None:
+    """The record is that of another rework."""
+    env.database.execute(
+        "insert into draft_tokens (org_id, account_id, token, gmail_thread_id)"
+        " select org_id, account_id, 'another-token', gmail_thread_id from emails"
+    )
+    env.database.execute("update emails set state = 'drafted', draft_token = 'another-token'")
+
+
+def forgotten(env: MailEnvironment) -> None:
+    """The record names no draft any more."""
+    env.database.execute("update emails set state = 'archived'")
+    with env.process.database.ledger() as tx:
+        (thread_id,) = [row.thread_id for row in tx.raw("select gmail_thread_id as thread_id from emails")]
+        assert emails.forget_draft(tx, env.account.account_id, thread_id)
+
+
+@pytest.mark.parametrize("moved", [reworked_since, forgotten])
+def test_of_a_rework_whose_record_has_moved_on_a_person_is_told(
+    env: MailEnvironment, moved: Callable[[MailEnvironment], None]
+) -> None:
+    _, job_id = canceled_rework(env, "before")
+    moved(env)
+    assert reconcile(env) == {"asked": 1, "told": 0}
+    assert resolved_rework(env, job_id)[0] == "unknown"
+
+
+def test_a_rework_is_known_by_its_token_also_when_the_record_has_moved_on(env: MailEnvironment) -> None:
+    _, job_id = canceled_rework(env, "after")
+    reworked_since(env)
+    assert reconcile(env) == {"asked": 1, "told": 0}
+    assert resolved_rework(env, job_id)[0] == "succeeded"

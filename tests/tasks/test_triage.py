@@ -227,7 +227,7 @@ def test_an_account_that_is_not_there_is_done(env: MailEnvironment) -> None:
     assert env.job(job_id)["output"] == {"gone": True}
 
 
-def test_a_disconnected_account_is_done_and_the_model_is_not_paid(env: MailEnvironment) -> None:
+def test_a_message_of_a_disconnected_account_is_left_and_the_model_is_not_paid(env: MailEnvironment) -> None:
     env.sync()
     env.deliver("Lunch?", "Could you tell me whether noon suits you? Please reply.")
     env.enqueue("gmail.sync")
@@ -236,5 +236,5 @@ def test_a_disconnected_account_is_done_and_the_model_is_not_paid(env: MailEnvir
         "update accounts set status = 'disconnected', access_expires_at = null,"
         " sealed_access_token = null, sealed_refresh_token = null"
     )
-    assert env.drain(only="triage.%") == [("triage.classify", "succeeded")]
+    assert env.drain(only="triage.%") == [("triage.classify", "canceled")]
     assert asked(env) == 0

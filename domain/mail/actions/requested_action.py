@@ -3,7 +3,7 @@
 A stored action keeps the version of its parameters; older versions are read through pure functions (`UPCASTS`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -20,6 +20,8 @@ from pydantic import (
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.mail.actions.action import Action
+from domain.mail.actions.action_files import FIELD as FILES
+from domain.mail.actions.action_files import AttachmentFacts, Attachments
 from domain.mail.actions.kinds import ActionKind, Danger, Inverse
 from domain.mail.actions.label_actions import (
     ApplyLabel,
@@ -34,8 +36,11 @@ from domain.mail.actions.snooze import Snooze
 from domain.mail.invalid_fields import invalid_from
 from domain.text.secrets import secret_in
 
-VERSION = 2
-"""The version of the parameters that the classes write."""
+VERSION = 3
+"""The newest version of the parameters. An action is stored with the oldest one that can say it (`version_of`), so that
+workers of the release before can execute it during a deploy."""
+BEFORE_FILES = 2
+"""The last version in which no action had files."""
 
 MOST_RECIPIENTS = 20
 """Of one forward, `to` and `cc` each: more is a mailing, which no rule and no model may start."""
@@ -97,6 +102,18 @@ class AutoReply(Action):
     text: Text
 
 
+class ForwardWithAttachments(Forward):
+    """A forward with files besides the original's. Only a caller that gives their content may ask for it."""
+
+    attachments: Attachments
+
+
+class AutoReplyWithAttachments(AutoReply):
+    """An answer with files. Only a caller that gives their content may ask for it."""
+
+    attachments: Attachments
+
+
 class Undo(Action):
     """Take another action back."""
 
@@ -123,6 +140,21 @@ CLASSES: Mapping[ActionKind, type[Action]] = {
     ActionKind.UNDO: Undo,
 }
 
+WITH_FILES: Mapping[ActionKind, type[Action]] = {
+    ActionKind.FORWARD: ForwardWithAttachments,
+    ActionKind.AUTO_REPLY: AutoReplyWithAttachments,
+}
+
+
+def files_of(action: Action) -> tuple[AttachmentFacts, ...]:
+    """The files that an action names."""
+    return action.attachments if isinstance(action, ForwardWithAttachments | AutoReplyWithAttachments) else ()
+
+
+def version_of(action: Action) -> int:
+    """The version that an action's parameters are stored with."""
+    return VERSION if files_of(action) else BEFORE_FILES
+
 
 def _from_1(document: JsonObject) -> JsonObject:
     """Version 1 had one parameter per kind: `snooze_minutes`, and one `recipient` of a forward."""
@@ -134,7 +166,12 @@ def _from_1(document: JsonObject) -> JsonObject:
     return renamed
 
 
-UPCASTS: Mapping[int, Callable[[JsonObject], JsonObject]] = {1: _from_1}
+def _from_2(document: JsonObject) -> JsonObject:
+    """Version 2 had no files, and no names for them."""
+    return dict(document)
+
+
+UPCASTS: Mapping[int, Callable[[JsonObject], JsonObject]] = {1: _from_1, BEFORE_FILES: _from_2}
 """By version: the function that leads from it to the next. Each leaves a newer shape as it is."""
 
 
@@ -189,6 +226,19 @@ def parse_action(document: object) -> RequestedAction:
         raise _without_kind(invalid_from(error, "kind")) from error
 
 
+def with_files(action: RequestedAction, files: Sequence[AttachmentFacts]) -> RequestedAction:
+    """The action with files; raises `Invalid(field, reason)` for one that sends no mail, and for too many bytes."""
+    if not files:
+        return action
+    if not isinstance(action, Forward | AutoReply):
+        raise Invalid(FILES, f"go with no action of the kind {action.kind}")
+    wider = ForwardWithAttachments if isinstance(action, Forward) else AutoReplyWithAttachments
+    try:
+        return wider.model_validate(action.model_dump() | {FILES: tuple(files)})
+    except ValidationError as error:
+        raise invalid_from(error, FILES) from error
+
+
 def read_action(kind: ActionKind, parameters: Mapping[str, Any], version: int) -> Action:
     """A stored action of any version; raises `Invalid(field, reason)`."""
     document = dict(parameters)
@@ -196,8 +246,9 @@ def read_action(kind: ActionKind, parameters: Mapping[str, Any], version: int) -
         raise Invalid("version", f"{version} is none that this release can read")
     for older in range(version, VERSION):
         document = UPCASTS[older](document)
+    of_kind = WITH_FILES.get(kind, CLASSES[kind]) if FILES in document else CLASSES[kind]
     try:
-        return CLASSES[kind].model_validate(document)
+        return of_kind.model_validate(document)
     except ValidationError as error:
         raise invalid_from(error, "parameters") from error
 

@@ -1,7 +1,7 @@
 """The order to send that carries out a forward or an automatic reply."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -16,7 +16,7 @@ from domain.mail.outgoing.header_lines import mailbox_text
 from domain.mail.parsing.html_text import html_to_text
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
 from domain.payloads.mail_fields import mailbox_parts
-from domain.payloads.outbound import SendPayload
+from domain.payloads.outbound import AttachmentField, SendPayload
 
 _PLAIN_MARKUP = re.compile(r"(?:[^<]|</?(?:p|br|div|b|i|em|strong) ?/?>)*+", re.IGNORECASE)
 """Markup without attributes: nothing in it can hide words, or lead elsewhere."""
@@ -35,18 +35,23 @@ class ActionContext:
     original: ParsedMessage
 
 
-def send_order(action: Forward | AutoReply, about: ActionContext, own: Collection[str]) -> SendPayload:
+def send_order(
+    action: Forward | AutoReply, about: ActionContext, own: Collection[str], files: Sequence[AttachmentField] = ()
+) -> SendPayload:
     """What `outbound.send` needs to carry the action out; `own` are the account's addresses, which are not answered.
 
-    The text and the files of a forwarded message are fetched when it is sent. Raises `Invalid` with the field for a
-    recipient that mail cannot be sent to, and for a message that nobody sent who could be answered.
+    `files` are those that the action names. The text and the files of a forwarded message are fetched when it is sent.
+    Raises `Invalid` with the field for a recipient that mail cannot be sent to, and for a message that nobody sent who
+    could be answered.
     """
     match action:
         case Forward():
-            return _order(about, message_type="forward", to=action.to, cc=action.cc, body_plain=action.note or "")
+            words: dict[str, Any] = {"to": action.to, "cc": action.cc, "body_plain": action.note or ""}
+            return _order(about, message_type="forward", attachments=tuple(files), **words)
         case AutoReply():
             to = answered(about.original, own)
-            return _order(about, message_type="reply", to=to, body_plain=action.text, thread_id=about.thread_id)
+            words = {"to": to, "body_plain": action.text, "thread_id": about.thread_id}
+            return _order(about, message_type="reply", attachments=tuple(files), **words)
 
 
 def check_people(order: SendPayload, asked: SendPayload) -> None:

@@ -114,7 +114,7 @@ kept as (
 ),
 guards as (
   update idempotency_keys k set status = 'running', last_seen_at = now()
-  from claimed c where c.guarded and k.org_id = c.org_id and k.key = c.idempotency_key and k.job_id = c.id
+  from claimed c where c.guarded and k.org_id = c.org_id and k.key = c.idempotency_key and k.kind = 'job' and k.job_id = c.id
 ),
 audited as (
   insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,

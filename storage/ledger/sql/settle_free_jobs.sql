@@ -13,13 +13,13 @@ rows_to_write as materialized (
   where j.id = any (%(job_ids)s::uuid[]) order by j.id for no key update skip locked
 ),
 guards as materialized (
-  select k.job_id from idempotency_keys k join rows_to_write r on k.org_id = r.org_id and k.key = r.idempotency_key and k.job_id = r.id
+  select k.job_id from idempotency_keys k join rows_to_write r on k.org_id = r.org_id and k.key = r.idempotency_key and k.kind = 'job' and k.job_id = r.id
   where r.guarded order by k.org_id, k.key for no key update of k skip locked
 ),
 busy as materialized (
   select j.id from jobs j where j.id = any (%(job_ids)s::uuid[]) and not exists (select from rows_to_write r where r.id = j.id)
   union all
-  select r.id from rows_to_write r join idempotency_keys k on k.org_id = r.org_id and k.key = r.idempotency_key and k.job_id = r.id
+  select r.id from rows_to_write r join idempotency_keys k on k.org_id = r.org_id and k.key = r.idempotency_key and k.kind = 'job' and k.job_id = r.id
   where r.guarded and not exists (select from guards g where g.job_id = r.id)
 ),
 settled as (

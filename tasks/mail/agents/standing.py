@@ -15,14 +15,17 @@ def standing_of(
 ) -> tuple[StoredProfile | None, Standing]:
     """The profile that an account uses by that name, and what stands in the way of a run on a message.
 
-    A run of the job `but_job` is its own. A profile that cannot be read any more counts as missing.
+    A run of the job `but_job` is its own, and goes on with the version that it began with; whether the profile is
+    enabled, its newest version says. A profile that cannot be read any more counts as missing.
     """
-    stored = profiles.find(tx, account.account_id, agent)
+    newest = profiles.find(tx, account.account_id, agent)
+    begun = None if but_job is None else profiles.of_run(tx, account.account_id, but_job)
+    stored = begun or newest
     listed = runs.listed(tx, account_id=account.account_id, message_id=message_id)
     earlier = next((run.status for run in listed if run.job_id != but_job), None)
     return stored, Standing(
         has_profile=stored is not None and _can_be_read(stored),
-        is_enabled=stored is not None and stored.enabled,
+        is_enabled=newest is not None and newest.enabled,
         account_allows=account.settings.agent_enabled,
         earlier_run=earlier,
     )

@@ -63,6 +63,13 @@ def test_of_many_recipients_some_are_named_and_all_are_counted() -> None:
     assert to.value.count("@") == 4
 
 
+def test_files_are_shown_by_name_and_size_and_a_long_name_by_its_end() -> None:
+    files = [{"filename": "offer.pdf", "size": 4, "sha256": "0" * 64}, {"filename": "x" * 90 + ".pdf.exe", "size": 7}]
+    made = question_of(asked(parameters={"attachments": files}), number=0)
+    (shown,) = (fact.value for fact in made.facts if fact.name == "Attachments")
+    assert shown == "offer.pdf (4 bytes), …" + "x" * 31 + ".pdf.exe (7 bytes)"
+
+
 def test_of_a_long_text_the_beginning_is_shown_and_its_length_said() -> None:
     made = question_of(asked(parameters={"text": "word " * 400}), number=0)
     assert any(one.name == "Text (2000 characters)" and one.value.endswith("…") for one in made.facts)

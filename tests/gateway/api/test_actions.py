@@ -196,3 +196,33 @@ def test_a_reader_may_only_look(door: str, store: Database, owner: Client, accou
     assert reader.get(f"/v1/actions/{made}").status == 200
     assert reader.post("/v1/actions", body(account, ARCHIVE)).status == 403
     assert reader.post(f"/v1/actions/{made}/undo").status == 403
+
+
+FILE = {"filename": "offer.pdf", "content_type": "application/pdf", "data": "JVBERg=="}
+
+
+def test_an_answer_takes_files_whose_names_are_shown_and_whose_content_is_not(
+    owner: Client, account: Account, store: Database
+) -> None:
+    answer = {"kind": "auto_reply", "text": "Here it is.", "attachments": [FILE]}
+    made = asked(owner, account, answer)
+    (shown,) = made["parameters"]["attachments"]
+    assert (shown["filename"], shown["size"], len(shown["sha256"])) == ("offer.pdf", 4, 64)
+    assert "data" not in shown
+    with store.tenant(account.org_id) as tx:
+        (kept,) = actions.files(tx, account.account_id, UUID(made["action_id"]))
+    assert kept.model_dump() == FILE
+
+
+@pytest.mark.parametrize(
+    ("action", "field"),
+    [
+        ({"kind": "archive", "attachments": [FILE]}, "action.attachments"),
+        ({"kind": "auto_reply", "text": "x", "attachments": [FILE | {"data": "%"}]}, "action.attachments.0.data"),
+    ],
+)
+def test_files_that_cannot_go_are_refused_by_their_field(
+    owner: Client, account: Account, action: dict[str, object], field: str
+) -> None:
+    answer = owner.post("/v1/actions", body(account, action))
+    assert (answer.status, answer.json["field"]) == (422, field)

@@ -1,4 +1,4 @@
-"""An effect's intent takes no key of a job, and knows which other claims are alive when it is written."""
+"""Keys of effects and of jobs are two spaces; an intent knows which other claims are alive when it is written."""
 
 import threading
 from uuid import UUID
@@ -7,7 +7,7 @@ import pytest
 from psycopg import Connection, connect
 
 from domain.jobs.effects import EffectStatus, Standing, Strategy
-from domain.jobs.job import Done, NewJob
+from domain.jobs.job import Done, NewJob, Snooze
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from storage.ledger import effects, ledger
@@ -24,7 +24,7 @@ def org(store: Database, database: Connection) -> UUID:
     return make_org(database)
 
 
-def test_an_effect_with_the_key_of_a_job_leaves_that_jobs_guard_alone(
+def test_an_effect_under_the_key_of_a_job_is_begun_and_ends_beside_that_jobs_guard(
     store: Database, database: Connection, org: UUID
 ) -> None:
     make_job_type(store, "probe.unique", unique_mode="while_active", unique_fields=("n",))
@@ -32,13 +32,42 @@ def test_an_effect_with_the_key_of_a_job_leaves_that_jobs_guard_alone(
     first = claim_one(store, enqueue_one(store, org, "probe.unique", payload={"n": 1}, idempotency_key="invoice-42"))
     other = claim_one(store, enqueue_one(store, org))
     with store.statements() as tx:
-        assert effects.begin_effect(tx, other, "invoice-42", Strategy.FIND).standing is Standing.TAKEN
+        assert effects.begin_effect(tx, other, "invoice-42", Strategy.FIND).standing is Standing.ACT
+        assert effects.finish_effect(tx, other, "invoice-42", EffectStatus.SUCCEEDED, result={"n": 1})
     check_ledger(database, open_jobs=2)
     with store.statements() as tx:
         ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0) for job in (first, other)])
     with store.ledger() as tx:
         (again,) = ledger.enqueue(tx, [unique], publisher=True, hint_timeout=HINT_TIMEOUT)
     assert (again.created, again.job_id) == (False, first.job_id), "a named key guards beyond its job's end"
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["settle", "settle_free"])
+def test_a_job_under_the_key_of_its_own_effect_changes_no_effect(
+    store: Database, database: Connection, org: UUID, *, waits: bool
+) -> None:
+    """Neither its claim nor its end may write the state of the guard over that of the effect."""
+    job_id = enqueue_one(store, org, idempotency_key="draft:1")
+    job = claim_one(store, job_id)
+    with store.statements() as tx:
+        assert effects.begin_effect(tx, job, "draft:1", Strategy.FIND).standing is Standing.ACT
+    again = settlement_of(job, Snooze(NOW, "later"), STANDARD, NOW, 0.0)
+    with store.statements() as tx:
+        assert ledger.settle(tx, [again]) is not None
+    database.execute(
+        "update jobs set run_at = now(), next_check_at = null, published_at = now() where id = %s", (job_id,)
+    )
+    job = claim_one(store, job_id)
+    with store.statements() as tx:
+        assert effects.begin_effect(tx, job, "draft:1", Strategy.FIND).standing is Standing.FIND_OUT
+        assert effects.finish_effect(tx, job, "draft:1", EffectStatus.SUCCEEDED, result={"id": "d1"})
+    with store.statements() as tx:
+        ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0)], wait=waits)
+    kinds = database.execute(
+        "select kind, status, result_ref from idempotency_keys where key = 'draft:1' order by kind"
+    )
+    assert kinds.fetchall() == [("effect", "succeeded", {"id": "d1"}), ("job", "succeeded", {"job_id": str(job_id)})]
+    check_ledger(database, open_jobs=0)
 
 
 def test_an_intent_that_waited_for_its_own_claim_sees_who_is_at_the_effect_by_then(

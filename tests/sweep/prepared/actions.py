@@ -8,9 +8,16 @@ from domain.mail.actions.snooze import Snooze
 from tests.doubles import mail_actions
 from tests.doubles.agents import give_agent, order_run, take_in
 from tests.doubles.factories import pass_time
-from tests.doubles.mail_actions import stored_letter
+from tests.doubles.mail_actions import actions_of, decided_by_rule, stored_letter
 from tests.doubles.mail_environment import MailEnvironment
-from tests.doubles.outgoing_orders import FORWARD, approved, automatic, letter_with_files, order, taken_in
+from tests.doubles.outgoing_orders import (
+    FORWARD,
+    approved,
+    automatic,
+    letter_with_files,
+    order,
+    taken_in,
+)
 from tests.sweep.prepared.places import QUESTION, Prepare, queued
 
 
@@ -78,6 +85,15 @@ def to_be_undone(action: Action) -> Prepare:
         return env.enqueue("actions.undo", {"original_action_id": str(done.action_id)})
 
     return prepare
+
+
+def to_be_decided_again(env: MailEnvironment) -> UUID:
+    """A letter about which a rule has decided: one action was taken back, and about one a person is still asked."""
+    place = decided_by_rule(env, {"kind": "star"}, {"kind": "delete"})
+    starred = actions_of(env, place)[0]
+    mail_actions.undo(env, starred.action_id)
+    env.database.execute("delete from jobs where state = 'queued'")
+    return env.enqueue("triage.classify", {"message_id": place.message_id, "force": True})
 
 
 def due_to_wake(env: MailEnvironment) -> UUID:

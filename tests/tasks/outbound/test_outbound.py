@@ -100,7 +100,8 @@ def test_a_large_forward_is_uploaded(env: MailEnvironment) -> None:
 def test_a_new_mail_has_html_copies_and_files_of_its_payload(env: MailEnvironment) -> None:
     place = taken_in(env, "Großer Auftrag")
     action = Forward(to=("boss@example.net",), cc=("grace@example.org",), note="Hello")
-    action_id = approved(env, place.message_id, action)
+    file = {"filename": "a b.txt", "mime_type": "text/plain", "data": "aGk="}
+    action_id = approved(env, place.message_id, action, file)
     order(
         env,
         place,
@@ -113,7 +114,7 @@ def test_a_new_mail_has_html_copies_and_files_of_its_payload(env: MailEnvironmen
         subject="Großer Auftrag",
         body_plain="Hello",
         body_html="<p>Hello</p>",
-        attachments=[{"filename": "a b.txt", "mime_type": "text/plain", "data": "aGk="}],
+        attachments=[file],
     )
     assert env.drain() == [("outbound.send", "succeeded")]
     facts, mail = the_sent(env)

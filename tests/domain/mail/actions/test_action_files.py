@@ -1,0 +1,106 @@
+"""Files of an action's mail: named by name, type, size and digest, and compared with what is ordered."""
+
+import base64
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.jobs.failures import Invalid
+from domain.mail.actions.action_files import check_files, named, read_files
+from domain.mail.actions.kinds import ActionKind
+from domain.mail.actions.label_actions import Archive
+from domain.mail.actions.requested_action import (
+    BEFORE_FILES,
+    VERSION,
+    AutoReply,
+    Forward,
+    RequestedAction,
+    files_of,
+    parse_action,
+    read_action,
+    version_of,
+    with_files,
+)
+from domain.payloads.mail_fields import LARGEST_ATTACHMENT
+
+FORWARD: RequestedAction = Forward(to=("a@example.org",))
+MAILS: list[RequestedAction] = [FORWARD, AutoReply(text="thanks")]
+
+
+def document(name: str = "a.pdf", data: bytes = b"%PDF", content_type: str = "application/pdf") -> dict[str, str]:
+    return {"filename": name, "content_type": content_type, "data": base64.b64encode(data).decode()}
+
+
+SOME = st.lists(st.builds(document, st.sampled_from(["a.pdf", "b.pdf"]), st.binary(max_size=3)), min_size=1, max_size=4)
+
+
+@given(SOME, st.sampled_from(MAILS))
+def test_an_action_with_files_is_read_again_as_it_was(documents: list[dict[str, str]], mail: RequestedAction) -> None:
+    files = tuple(named(one) for one in read_files(documents))
+    action = with_files(mail, files)
+    assert files_of(action) == files
+    assert version_of(action) == VERSION
+    again = read_action(action.kind, action.parameters, VERSION)
+    assert again == action
+    assert (again.danger, again.inverse) == (mail.danger, mail.inverse)
+
+
+@given(SOME, SOME)
+def test_an_order_passes_exactly_with_the_files_that_were_approved(
+    documents: list[dict[str, str]], others: list[dict[str, str]]
+) -> None:
+    approved, given_files = read_files(documents), read_files(others)
+    names = [named(one) for one in approved]
+    check_files(tuple(reversed(approved)), names)
+
+    def sorted_names(documents: list[dict[str, str]]) -> list[tuple[str, ...]]:
+        return sorted(tuple(one.values()) for one in documents)
+
+    if sorted_names(documents) != sorted_names(others):
+        with pytest.raises(Invalid, match=r"payload\.attachments"):
+            check_files(given_files, names)
+
+
+def test_an_action_without_files_is_stored_so_that_the_release_before_can_read_it() -> None:
+    assert with_files(FORWARD, ()) == FORWARD
+    assert version_of(FORWARD) == BEFORE_FILES
+    assert "attachments" not in FORWARD.parameters
+
+
+def test_a_rule_or_a_model_cannot_name_files() -> None:
+    file = named(read_files([document()])[0]).model_dump()
+    with pytest.raises(Invalid, match="attachments"):
+        parse_action({"kind": "forward", "to": ["a@example.org"], "attachments": [file]})
+
+
+def test_only_a_mail_has_files() -> None:
+    with pytest.raises(Invalid, match="attachments: go with no action of the kind archive"):
+        with_files(Archive(), [named(one) for one in read_files([document()])])
+
+
+REFUSED: list[tuple[Any, str]] = [
+    ("a.pdf", "attachments: is a list of files"),
+    ([document("../a")], r"attachments\.0\.filename: is a path"),
+    ([document() | {"data": "no base64!"}], r"attachments\.0\.data: is not base64"),
+    ([document(content_type="message/rfc822")], r"attachments\.0\.content_type: is no type of a file"),
+    ([document()] * 21, "attachments: "),
+    ([{"filename": "a.pdf"}], r"attachments\.0\."),
+]
+
+
+@pytest.mark.parametrize(("given_files", "words"), REFUSED)
+def test_a_file_that_cannot_be_sent_is_refused_by_its_field(given_files: object, words: str) -> None:
+    with pytest.raises(Invalid, match=words):
+        read_files(given_files)
+
+
+def test_files_have_a_size_together() -> None:
+    half = document(data=b"x" * (LARGEST_ATTACHMENT // 2 + 1))
+    with pytest.raises(Invalid, match=f"attachments: have {LARGEST_ATTACHMENT + 2} bytes together"):
+        with_files(FORWARD, [named(one) for one in read_files([half, half])])
+
+
+def test_a_stored_action_with_files_of_an_older_version_keeps_its_kind() -> None:
+    assert read_action(ActionKind.FORWARD, {"to": ["a@example.org"]}, BEFORE_FILES) == FORWARD

@@ -1,0 +1,47 @@
+"""What becomes of the jobs of an account that waits for consent, or that its owner has taken away: one rule for all."""
+
+from typing import Any
+
+import pytest
+
+from engine.catalogue import Job
+from storage.accounts import accounts, tokens
+from tests.doubles.mail_environment import MailEnvironment
+from tests.sweep.scenarios import SCENARIOS, scenarios_of
+from tools.reference import fleet
+
+MAIL_TYPES = [one for one in fleet() if "gmail" in one.providers]
+
+WAIT = {"actions.unsnooze": "nobody else would bring the message back, so it waits for the account for a month"}
+"""Types whose jobs do not end when the account is disconnected, each with the reason."""
+
+
+def test_every_mail_type_is_prepared() -> None:
+    assert {one.name for one in MAIL_TYPES} <= SCENARIOS.keys()
+    assert WAIT.keys() <= {one.name for one in MAIL_TYPES}
+
+
+@pytest.mark.parametrize("job_type", MAIL_TYPES, ids=lambda one: one.name)
+def test_a_lapsed_consent_parks_the_job_and_a_disconnected_account_cancels_it(
+    env: MailEnvironment, job_type: Job[Any]
+) -> None:
+    job_id = next(scenarios_of(job_type)).prepare(env)
+    here = env.account.account_id
+    called, paid = len(env.gmail.journal()), len(env.model.journal())
+    with env.process.database.ledger() as tx:
+        version = tokens.current(tx, env.process.sealer, here).version
+        assert accounts.mark_needs_reconsent(tx, here, version=version, reason="the owner withdrew it")
+    assert env.run(job_id) == "queued", env.job(job_id)["error"]
+    assert env.job(job_id)["attempt"] == 0, "it waits, and spends no attempt"
+    with env.process.database.ledger() as tx:
+        accounts.disconnect(tx, here, "its owner left")
+    env.database.execute("delete from gates")
+    env.database.execute("update jobs set run_at = now(), parked_by = null where id = %s", (job_id,))
+    ending = env.run(job_id)
+    job = env.job(job_id)
+    if job_type.name in WAIT:
+        assert ending == "queued"
+    else:
+        assert (ending, job["cancel_reason"]) == ("canceled", "the account was disconnected")
+    assert len(env.gmail.journal()) == called, "nothing was asked of the mailbox"
+    assert len(env.model.journal()) == paid, "nothing was paid"

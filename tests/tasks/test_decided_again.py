@@ -1,0 +1,79 @@
+"""A message that is classified again by force: what its person refused stays refused, and is asked only once."""
+
+from uuid import UUID
+
+import pytest
+
+from domain.mail.actions.status import ActionStatus
+from sandbox.emulator.control import MessagePlace
+from storage.actions import actions
+from tests.doubles.mail_actions import actions_of, ask, decided_by_rule, labels, undo
+from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.outgoing_orders import FORWARD, approve
+
+FOR_GOOD: dict[str, object] = {"kind": "delete"}
+"""A person is always asked about it."""
+
+
+def classify_again(env: MailEnvironment, place: MessagePlace) -> dict[str, object]:
+    job_id = env.enqueue("triage.classify", {"message_id": place.message_id, "force": True})
+    assert env.run(job_id) == "succeeded", env.job(job_id)
+    env.drain(only="actions.%")
+    output: dict[str, object] = env.job(job_id)["output"]
+    return output
+
+
+def test_what_its_person_took_back_is_not_done_again(env: MailEnvironment) -> None:
+    place = decided_by_rule(env, {"kind": "archive"}, {"kind": "star"})
+    archived, starred = actions_of(env, place)
+    assert "INBOX" not in labels(env, place)
+    undo(env, archived.action_id)
+    output = classify_again(env, place)
+    assert output["left_out"] == [{"kind": "archive", "why": "its person took it back"}]
+    assert labels(env, place) >= {"INBOX", "STARRED"}
+    again = [one for one in actions_of(env, place) if one.action_id not in {archived.action_id, starred.action_id}]
+    assert sorted((str(one.kind), str(one.state)) for one in again) == [("star", "done"), ("undo", "done")]
+
+
+def test_what_its_person_denied_is_not_asked_again(env: MailEnvironment) -> None:
+    place = decided_by_rule(env, FOR_GOOD)
+    (asked,) = actions_of(env, place)
+    with env.process.database.ledger() as tx:
+        assert actions.decide(tx, asked.action_id, ActionStatus.DENIED, approver="user: anna")
+    assert classify_again(env, place)["left_out"] == [{"kind": "delete", "why": "its person has denied it"}]
+    assert len(actions_of(env, place)) == 1
+
+
+def test_an_approval_that_waits_is_superseded_by_the_newer_one(env: MailEnvironment) -> None:
+    place = decided_by_rule(env, FOR_GOOD)
+    (first,) = actions_of(env, place)
+    assert "left_out" not in classify_again(env, place)
+    earlier, newer = actions_of(env, place)
+    assert (earlier.action_id, earlier.state) == (first.action_id, ActionStatus.CANCELED)
+    assert (earlier.error or {})["code"] == "action.superseded"
+    assert newer.state is ActionStatus.APPROVED_PENDING
+    shown = "select payload ->> 'action_id' from jobs where job_type = 'approvals.show_outcome'"
+    assert [row[0] for row in env.database.execute(shown)] == [str(first.action_id)]
+
+
+def test_an_approval_whose_rule_is_gone_is_superseded_by_nothing(env: MailEnvironment) -> None:
+    place = decided_by_rule(env, FOR_GOOD)
+    env.database.execute("delete from rules")
+    classify_again(env, place)
+    assert [one.state for one in actions_of(env, place)] == [ActionStatus.CANCELED]
+
+
+@pytest.mark.parametrize("released", [True, False], ids=["approved", "asked for by name"])
+def test_what_is_under_way_or_another_s_is_left_alone(env: MailEnvironment, *, released: bool) -> None:
+    place = decided_by_rule(env, FOR_GOOD) if released else decided_by_rule(env)
+    if released:
+        (asked,) = actions_of(env, place)
+        approve(env, asked.action_id)
+        output = classify_again(env, place)
+        assert output["left_out"] == [{"kind": "delete", "why": "it is approved by an earlier decision"}]
+        assert [one.state for one in actions_of(env, place)] == [ActionStatus.APPROVED]
+        return
+    named: UUID = ask(env, place, FORWARD, ActionStatus.APPROVED_PENDING)
+    classify_again(env, place)
+    (still,) = (one for one in actions_of(env, place) if one.action_id == named)
+    assert still.state is ActionStatus.APPROVED_PENDING
