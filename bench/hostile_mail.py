@@ -85,18 +85,18 @@ def hostile_mail(every: int, size: int) -> Iterator[tuple[str, bytes]]:
 
 
 def measure(store: Database, account: Account, every: int, size: int) -> Report:
-    """Take in all of it, one after the other."""
+    """Read and store all of it, one after the other."""
     report, process = Report(), psutil.Process()
     for path in sorted(CORPUS.glob("*/*.eml")):
-        _take_in(store, account, Kind(), path.read_bytes(), path.stem)
+        _measure_one(store, account, Kind(), path.read_bytes(), path.stem)
     report.before_mib = _resident(process)
     for number, (name, raw) in enumerate(hostile_mail(every, size)):
-        _take_in(store, account, report.kinds.setdefault(name, Kind()), raw, f"h{number}")
+        _measure_one(store, account, report.kinds.setdefault(name, Kind()), raw, f"h{number}")
     report.after_mib = _resident(process)
     return report
 
 
-def _take_in(store: Database, account: Account, kind: Kind, raw: bytes, message_id: str) -> None:
+def _measure_one(store: Database, account: Account, kind: Kind, raw: bytes, message_id: str) -> None:
     began = time.process_time()
     parsed = parse_message(raw)
     automation = detect_automation(parsed)

@@ -28,7 +28,7 @@ NOT_ALLOWED = "outbound.not_allowed"
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class OutgoingCase:
     """An order whose action, account and original belong together, and what has been done of it."""
 
     order: SendPayload
@@ -52,7 +52,7 @@ class Case:
         return self.original.thread_id if self.original and self.order.message_type == "reply" else None
 
 
-def read(ctx: JobContext, order: SendPayload) -> Case | Outcome:
+def read(ctx: JobContext, order: SendPayload) -> OutgoingCase | Outcome:
     """Read everything in one transaction, and take the action up; an outcome when nothing may be sent now.
 
     Raises `Invalid` with the field of what does not belong together, and `Forbidden` for what may not leave.
@@ -71,7 +71,7 @@ def read(ctx: JobContext, order: SendPayload) -> Case | Outcome:
     return case
 
 
-def _checked(tx: Transaction, order: SendPayload) -> Case:
+def _checked(tx: Transaction, order: SendPayload) -> OutgoingCase:
     try:
         account = accounts.get(tx, order.account_id)
     except Gone:
@@ -88,7 +88,7 @@ def _checked(tx: Transaction, order: SendPayload) -> Case:
     automatic = mail.automatic if mail else _is_automatic(action)
     if mail is None or mail.sent_message_id is None:
         _check_order(tx, order, account, action, automatic=automatic)
-    return Case(order, account, action, original, mail, automatic)
+    return OutgoingCase(order, account, action, original, mail, automatic)
 
 
 def _original(tx: Transaction, order: SendPayload, action: StoredAction) -> Message:
@@ -129,7 +129,7 @@ def _is_automatic(action: StoredAction) -> bool:
     return action.approver is None and not asked_by_somebody
 
 
-def _refuse_automatic(case: Case) -> None:
+def _refuse_automatic(case: OutgoingCase) -> None:
     if not case.automatic:
         return
     if not case.account.settings.send_allowed:
@@ -141,7 +141,7 @@ def _refuse_automatic(case: Case) -> None:
         raise Forbidden(f"not without approval: {reason}", code=NOT_ALLOWED)
 
 
-def _stopped(ctx: JobContext, tx: Transaction, case: Case) -> Outcome | None:
+def _stopped(ctx: JobContext, tx: Transaction, case: OutgoingCase) -> Outcome | None:
     """Why nothing is sent now although everything fits."""
     state = case.action.state
     if state is ActionStatus.APPROVED_PENDING:
