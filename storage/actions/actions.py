@@ -139,30 +139,6 @@ def listed(
 
 def request(tx: Transaction, account_id: UUID, message_id: str, checked: CheckedAction, *, requested_by: str) -> UUID:
     """Keep an action that somebody asked for; raises `Gone` when the message is not stored."""
-    made = _request(tx, account_id, message_id, checked, {"requested_by": requested_by[:200], "action_id": None})
-    if made is None:
-        raise _not_stored(message_id)
-    return made
-
-
-def request_once(
-    tx: Transaction, account_id: UUID, message_id: str, checked: CheckedAction, *, requested_by: str, action_id: UUID
-) -> bool:
-    """Keep an action under the caller's id; false when there is one, for which a transaction under way is waited.
-
-    Raises `Gone` when the message is not stored.
-    """
-    asked = {"requested_by": requested_by[:200], "action_id": action_id}
-    if _request(tx, account_id, message_id, checked, asked) is not None:
-        return True
-    if find(tx, action_id) is None:
-        raise _not_stored(message_id)
-    return False
-
-
-def _request(
-    tx: Transaction, account_id: UUID, message_id: str, checked: CheckedAction, asked: Mapping[str, object]
-) -> UUID | None:
     rows = tx.run(
         "request_action",
         account_id=account_id,
@@ -173,13 +149,11 @@ def _request(
         danger=str(checked.danger),
         reasons=list(checked.reasons),
         state=str(checked.status),
-        **asked,
+        requested_by=requested_by[:200],
     )
-    return UUID(str(rows[0].action_id)) if rows else None
-
-
-def _not_stored(message_id: str) -> Gone:
-    return Gone(f"message_id: message {message_id} is not stored, or was deleted")
+    if not rows:
+        raise Gone(f"message_id: message {message_id} is not stored, or was deleted")
+    return UUID(str(rows[0].action_id))
 
 
 def release(tx: Transaction, account_id: UUID, action_ids: Sequence[UUID], enqueue: Enqueue) -> tuple[UUID, ...]:
