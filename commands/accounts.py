@@ -132,7 +132,13 @@ def list_accounts(org: str | None, as_json: bool) -> None:  # noqa: FBT001 - a f
 @click.option("--since", help="Not before this RFC 3339 time.")
 @click.option("--until", help="Not after this RFC 3339 time; by default now.")
 @click.option("--classify", is_flag=True, help="Have inbox messages classified as if they were new.")
-@click.option("--most", type=click.IntRange(1, MOST_BACKFILLED), default=MOST_BACKFILLED, show_default=True)
+@click.option(
+    "--most",
+    type=click.IntRange(1, MOST_BACKFILLED),
+    default=MOST_BACKFILLED,
+    show_default=True,
+    help="How many messages at most.",
+)
 @operator_option
 @json_option
 def backfill_account(  # noqa: PLR0913, PLR0917 - one parameter per option

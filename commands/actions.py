@@ -5,6 +5,7 @@ from uuid import UUID
 import click
 
 from commands.answers import FleetGroup, console, json_option, operator, operator_option, show_document, show_rows
+from commands.mail.places import account_of, account_option
 from domain.jobs.failures import Gone
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.status import ActionStatus
@@ -27,15 +28,21 @@ def actions() -> None:
 
 @actions.command("list")
 @click.option("--org", required=True, help="The org's id or name.")
-@click.option("--account", "account_id", type=click.UUID, help="Only this account.")
+@account_option
 @click.option("--message", "message_id", help="Only this message, by Gmail's id.")
-@click.option("--state", "states", multiple=True, type=click.Choice([state.value for state in ActionStatus]))
-@click.option("--kind", type=click.Choice([kind.value for kind in ActionKind]))
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice([state.value for state in ActionStatus]),
+    help="Only this state; may be repeated.",
+)
+@click.option("--kind", type=click.Choice([kind.value for kind in ActionKind]), help="Only this kind.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many at most.")
 @json_option
 def list_actions(  # noqa: PLR0913, PLR0917 - one parameter per option
     org: str,
-    account_id: UUID | None,
+    account: str | None,
     message_id: str | None,
     states: tuple[str, ...],
     kind: str | None,
@@ -43,11 +50,13 @@ def list_actions(  # noqa: PLR0913, PLR0917 - one parameter per option
     as_json: bool,  # noqa: FBT001 - a flag of the command line
 ) -> None:
     """List an org's actions, the newest first. `inverse` is `none` for what cannot be undone."""
-    wanted = ActionFilter(
-        account_id, message_id, [ActionStatus(state) for state in states], ActionKind(kind) if kind else None
-    )
     with runtime().database.ledger() as tx:
-        found = stored.listed(tx, orgs.find(tx, org), wanted, limit=limit)
+        org_id = orgs.find(tx, org)
+        account_id = account_of(tx, account, org_id).account_id if account else None
+        wanted = ActionFilter(
+            account_id, message_id, [ActionStatus(state) for state in states], ActionKind(kind) if kind else None
+        )
+        found = stored.listed(tx, org_id, wanted, limit=limit)
     show_rows([_document(one) for one in found], LINE, as_json=as_json)
 
 

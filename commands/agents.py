@@ -5,10 +5,10 @@ from uuid import UUID
 import click
 
 from commands.answers import FleetGroup, json_object, json_option, operator, operator_option, show_document, show_rows
+from commands.mail.places import Place, account_of
 from domain.agents.profile import parse_profile
-from domain.jobs.failures import Gone, Invalid
+from domain.jobs.failures import Gone
 from engine.process.runtime import runtime
-from storage.accounts import accounts
 from storage.agents import profiles, runs
 from storage.ledger import orgs
 from storage.postgres.database import Transaction
@@ -22,7 +22,7 @@ TURNS = ("turn", "stop_reason", "said", "calls", "cost_microcents")
 name_argument = click.argument("name")
 org_option = click.option("--org", required=True, help="The org's id or name.")
 account_option = click.option(
-    "--account", type=click.UUID, help="The id of a mailbox: a profile of its own, which goes before the org's."
+    "--account", help="A mailbox, by its id or address: a profile of its own, which goes before the org's."
 )
 
 
@@ -43,7 +43,7 @@ def agents() -> None:
 def add_profile(
     name: str,
     org: str,
-    account: UUID | None,
+    account: str | None,
     definition: str,
     operator_name: str,
     as_json: bool,  # noqa: FBT001 - a flag of the command line
@@ -51,8 +51,8 @@ def add_profile(
     """Save a profile; one that exists gets a new version, which runs begin with from now on."""
     profile = parse_profile(json_object(definition, "profile") | {"name": name})
     with runtime().database.ledger() as tx:
-        org_id = _owner(tx, org, account)
-        made = profiles.add(tx, org_id, profile, account_id=account, by=operator(operator_name))
+        place = _owner(tx, org, account)
+        made = profiles.add(tx, place.org_id, profile, account_id=place.account_id, by=operator(operator_name))
     show_document("profile", made, as_json=as_json)
 
 
@@ -89,16 +89,17 @@ def show_profile(name: str, org: str, as_json: bool) -> None:  # noqa: FBT001 - 
 def disable_profile(
     name: str,
     org: str,
-    account: UUID | None,
+    account: str | None,
     reason: str,
     operator_name: str,
     as_json: bool,  # noqa: FBT001 - a flag of the command line
 ) -> None:
     """Let no run begin with a profile; its messages are classified instead."""
     with runtime().database.ledger() as tx:
-        org_id = _owner(tx, org, account)
-        by = operator(operator_name)
-        switched = profiles.switch(tx, org_id, name, account_id=account, enabled=False, reason=reason, by=by)
+        place, by = _owner(tx, org, account), operator(operator_name)
+        switched = profiles.switch(
+            tx, place.org_id, name, account_id=place.account_id, enabled=False, reason=reason, by=by
+        )
     show_document("profile", switched, as_json=as_json)
 
 
@@ -111,14 +112,14 @@ def disable_profile(
 def enable_profile(
     name: str,
     org: str,
-    account: UUID | None,
+    account: str | None,
     operator_name: str,
     as_json: bool,  # noqa: FBT001 - a flag of the command line
 ) -> None:
     """Let runs begin with a profile again."""
     with runtime().database.ledger() as tx:
-        org_id = _owner(tx, org, account)
-        switched = profiles.switch(tx, org_id, name, account_id=account, enabled=True, by=operator(operator_name))
+        place, by = _owner(tx, org, account), operator(operator_name)
+        switched = profiles.switch(tx, place.org_id, name, account_id=place.account_id, enabled=True, by=by)
     show_document("profile", switched, as_json=as_json)
 
 
@@ -143,9 +144,7 @@ def list_turns(run_id: UUID, as_json: bool) -> None:  # noqa: FBT001 - a flag of
     show_rows(found, TURNS, as_json=as_json)
 
 
-def _owner(tx: Transaction, org: str, account: UUID | None) -> UUID:
-    """The org's id; raises `Invalid` where the mailbox is not the org's."""
+def _owner(tx: Transaction, org: str, account: str | None) -> Place:
+    """The org, or the mailbox that a profile is for; raises `Gone` where the mailbox is not the org's."""
     org_id = orgs.find(tx, org)
-    if account is not None and account not in {one.account_id for one in accounts.list_all(tx, org_id)}:
-        raise Invalid("account", "is no mailbox of this org")
-    return org_id
+    return Place(org_id, account_of(tx, account, org_id) if account else None)

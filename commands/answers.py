@@ -58,6 +58,12 @@ def failure_line(error: Failure | DatabaseError) -> str | None:
     return f"{error.code}: {error.reason}" if isinstance(error, Failure) else None
 
 
+def trouble_line(failure: Failure) -> str:
+    """Why one of several things was not done: the reason, and for a trouble of the installation its remedy."""
+    trouble = trouble_of(failure)
+    return failure.reason if trouble is None else f"PostgreSQL: {trouble.finding}; {trouble.remedy}"
+
+
 def operator(name: str) -> Origin:
     """A person at the command line, as the cause of what follows."""
     return Origin(ActorType.USER, f"operator:{name}"[:200], request_id=str(uuid4()))

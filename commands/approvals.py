@@ -32,7 +32,7 @@ def approvals() -> None:
 
 @approvals.command("list")
 @click.option("--org", required=True, help="The org's id or name.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many at most.")
 @json_option
 def list_approvals(org: str, limit: int, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """List an org's actions that wait for a person, the newest first."""

@@ -31,7 +31,7 @@ def audit() -> None:
 @click.option("--correlation", help="All events of the jobs that this request caused, in order.")
 @click.option("--org", help="What happened in this org (id or name) besides the moves of its jobs, the newest first.")
 @click.option("--before", type=click.IntRange(1), help="With --org: only events before this number, to read on.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many at most.")
 @json_option
 def list_events(
     correlation: str | None,
@@ -82,7 +82,7 @@ def export_events(folder: Path, before: str | None, wait_s: int, as_json: bool) 
 
 
 @audit.command("exports")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many at most.")
 @json_option
 def list_exports(limit: int, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """List the exports that were written, the newest first, and how many entries of each were deleted since."""

@@ -13,6 +13,7 @@ from commands.answers import (
     operator_option,
     show_document,
     show_rows,
+    trouble_line,
 )
 from domain.jobs.failures import Failure, Gone, Invalid
 from domain.jobs.job import JsonObject, Origin
@@ -35,8 +36,8 @@ def deadletters() -> None:
 
 
 @deadletters.command("list")
-@click.option("--state", type=click.Choice(STATES), default="open", show_default=True)
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@click.option("--state", type=click.Choice(STATES), default="open", show_default=True, help="Only this state.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many at most.")
 @json_option
 def list_letters(state: str, limit: int, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """List dead letters, the newest first."""
@@ -155,7 +156,7 @@ def _one_by_one(
             with runtime().database.ledger() as tx:
                 rows.append({"id": letter_id, **action(tx, letter_id)})
         except Failure as failure:
-            rows.append({"id": letter_id, "state": "unchanged", "trouble": failure.reason})
+            rows.append({"id": letter_id, "state": "unchanged", "trouble": trouble_line(failure)})
     show_rows(rows, ("id", "state", "job_id", "trouble"), as_json=as_json)
     if any("trouble" in row for row in rows):
         ctx.exit(1)

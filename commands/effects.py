@@ -26,7 +26,7 @@ def effects() -> None:
 
 @effects.command("list")
 @click.option("--org", help="Only this org: its id or name.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many at most.")
 @json_option
 def list_effects(org: str | None, limit: int, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """List the effects of which nobody knows whether they happened, the newest first."""

@@ -13,6 +13,7 @@ from commands.answers import (
     operator_option,
     show_document,
     show_rows,
+    trouble_line,
 )
 from domain.jobs.contract import LONGEST_RETRY_S, MOST_ATTEMPTS, parse_time
 from domain.jobs.failures import Failure, Gone, Invalid
@@ -98,11 +99,17 @@ def enqueue_job(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 
 @jobs.command("list")
-@click.option("--state", "states", multiple=True, type=click.Choice([state.value for state in State]))
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice([state.value for state in State]),
+    help="Only this state; may be repeated.",
+)
 @click.option("--type", "job_type", help="Only this job type.")
-@click.option("--queue", type=click.Choice([queue.value for queue in Queue]))
+@click.option("--queue", type=click.Choice([queue.value for queue in Queue]), help="Only this queue.")
 @click.option("--org", help="Only this org: its id or name.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many at most.")
 @json_option
 def list_jobs(
     states: tuple[str, ...],
@@ -142,7 +149,7 @@ def show_job(job_id: UUID, as_json: bool) -> None:  # noqa: FBT001 - a flag of t
 
 
 @jobs.command("refused")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many at most.")
 @json_option
 def list_refused(limit: int, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """List the messages of foreign clients that were refused, the newest first: which field, and why."""
@@ -204,7 +211,7 @@ def retry_jobs(
                 again = retries.retry(tx, job_id, by=by, reason=reason)
             rows.append({"job_id": job_id, "state": "retried", "new_job_id": again})
         except Failure as failure:
-            rows.append({"job_id": job_id, "state": "unchanged", "trouble": failure.reason})
+            rows.append({"job_id": job_id, "state": "unchanged", "trouble": trouble_line(failure)})
     show_rows(rows, ("job_id", "state", "new_job_id", "trouble"), as_json=as_json)
     if any("trouble" in row for row in rows):
         ctx.exit(1)

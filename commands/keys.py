@@ -52,7 +52,7 @@ def create_key(
 
 @keys.command("list")
 @click.option("--org", help="Only this org: its id or name.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many at most.")
 @json_option
 def list_keys(org: str | None, limit: int, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """List keys, the newest first. `last_used_at` is a few minutes late at the most."""

@@ -37,7 +37,7 @@ def set_secret(name: str, org: str, operator_name: str, as_json: bool) -> None: 
 
 @secrets.command("list")
 @click.option("--org", help="Only this org: its id or name.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many at most.")
 @json_option
 def list_secrets(org: str | None, limit: int, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """List which secrets there are."""

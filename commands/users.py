@@ -52,7 +52,7 @@ def add_user(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 @users.command("list")
 @org_option
-@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many at most.")
 @json_option
 def list_users(org: str, limit: int, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """List the people of an org, by address."""

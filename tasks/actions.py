@@ -83,7 +83,7 @@ def execute(ctx: JobContext, payload: ExecutePayload) -> Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ActionCase:
     """An action that this job has taken up, its message, and what an earlier attempt kept."""
 
     account: Account
@@ -107,7 +107,7 @@ class Case:
         return now if kept is None else frozenset(kept)
 
 
-def _take_up(ctx: JobContext, payload: ExecutePayload) -> Case | Done:
+def _take_up(ctx: JobContext, payload: ExecutePayload) -> ActionCase | Done:
     """Read the action and begin it; `Done` for a mail that its caller has ordered before this job came to it."""
     here = payload.account_id
     with ctx.tx() as tx:
@@ -126,7 +126,7 @@ def _take_up(ctx: JobContext, payload: ExecutePayload) -> Case | Done:
     if message is None:
         raise Gone(DELETED, code="action.message_gone")
     kept = None if stored.undo_hint is None else read_hint(stored.undo_hint)
-    return Case(account, stored, message, kept, renamed, files)
+    return ActionCase(account, stored, message, kept, renamed, files)
 
 
 def _message(tx: Transaction, account_id: UUID, message_id: str) -> Message | None:
@@ -144,7 +144,7 @@ def _understood(stored: StoredAction) -> Action:
         raise Permanent(f"parameters.{refusal.reason}", code="action.invalid") from None
 
 
-def _change(ctx: JobContext, mailbox: Mailbox, case: Case, action: Action) -> Outcome:
+def _change(ctx: JobContext, mailbox: Mailbox, case: ActionCase, action: Action) -> Outcome:
     change = _planned(case, action)
     message = MessageHandle(ctx, mailbox, case.account, case.message.message_id)
     # An earlier attempt may have deleted the message: then there are no labels to look at.
@@ -166,7 +166,7 @@ def _change(ctx: JobContext, mailbox: Mailbox, case: Case, action: Action) -> Ou
     return Done({"action": str(action.kind), "inverse": str(hint.inverse_action)}, writes=write)
 
 
-def _planned(case: Case, action: Action) -> Change:
+def _planned(case: ActionCase, action: Action) -> Change:
     match action:
         case Trash():
             return Change(Move.TRASH)
@@ -191,7 +191,7 @@ def _live(wish: LabelWish, renamed: dict[str, str | None]) -> LabelWish:
     return LabelWish(frozenset(map(live, wish.add)), frozenset(map(live, wish.remove)))
 
 
-def _snooze(ctx: JobContext, mailbox: Mailbox, case: Case, action: SnoozeAction) -> Outcome:
+def _snooze(ctx: JobContext, mailbox: Mailbox, case: ActionCase, action: SnoozeAction) -> Outcome:
     """Take the message out of the inbox; the job that brings it back is enqueued before.
 
     Whatever becomes of this job, the message comes back: also when a job that led to it is canceled with all below it.
@@ -227,7 +227,7 @@ def _snooze(ctx: JobContext, mailbox: Mailbox, case: Case, action: SnoozeAction)
     return Done({"action": str(action.kind), "until": until.isoformat()}, writes=write)
 
 
-def _hand_to_outbound(ctx: JobContext, case: Case, action: Forward | AutoReply) -> Outcome:
+def _hand_to_outbound(ctx: JobContext, case: ActionCase, action: Forward | AutoReply) -> Outcome:
     """Leave the sending, and the action with it, to `outbound.send`."""
     mail = _mail(case, action)
 
@@ -242,7 +242,7 @@ def _hand_to_outbound(ctx: JobContext, case: Case, action: Forward | AutoReply) 
     return Done({"action": str(action.kind), "handed_to": SendPayload.declaration.job_type}, writes=write)
 
 
-def _mail(case: Case, action: Forward | AutoReply) -> SendPayload:
+def _mail(case: ActionCase, action: Forward | AutoReply) -> SendPayload:
     message = case.message
     automation = message.automation
     if isinstance(action, AutoReply) and automation is not None and not replies_allowed(automation):

@@ -66,7 +66,7 @@ def process(ctx: JobContext, payload: ProcessPayload) -> Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class AgentCase:
     """All that is known of a message that an agent is to look after, and the run that looks after it."""
 
     account: Account
@@ -86,7 +86,7 @@ class Case:
         return labels.by_role(self.labels)
 
 
-def _read(ctx: JobContext, payload: ProcessPayload) -> Case | Done:
+def _read(ctx: JobContext, payload: ProcessPayload) -> AgentCase | Done:
     """Read everything and begin the run in one transaction; `Done` when there is nothing to look after."""
     here = payload.account_id
     with ctx.tx() as tx:
@@ -109,7 +109,7 @@ def _read(ctx: JobContext, payload: ProcessPayload) -> Case | Done:
             return Done({"skipped": routed.reason})
         if stored is None or not routed.to_agent:
             return _classify_instead(ctx, payload, routed.reason)
-        return Case(
+        return AgentCase(
             account=account,
             message=message,
             thread=messages.of_thread(tx, here, message.thread_id),
@@ -138,7 +138,7 @@ def _sender(tx: Transaction, here: UUID, message: Message) -> Sender:
     )
 
 
-def _set_up(ctx: JobContext, case: Case) -> tuple[Workplace, Script]:
+def _set_up(ctx: JobContext, case: AgentCase) -> tuple[Workplace, Script]:
     """What the conversation is held with. It is kept: an attempt after a crash goes on with the same words."""
     profile = case.stored.profile
     made = ctx.step("agent_opening", lambda: _opening(case, boundary(), secret=boundary()))
@@ -157,7 +157,7 @@ def _set_up(ctx: JobContext, case: Case) -> tuple[Workplace, Script]:
     return place, script
 
 
-def _opening(case: Case, word: str, *, secret: str) -> JsonObject:
+def _opening(case: AgentCase, word: str, *, secret: str) -> JsonObject:
     begun = opening(
         case.stored.profile,
         [one.parsed for one in case.thread],
@@ -168,7 +168,7 @@ def _opening(case: Case, word: str, *, secret: str) -> JsonObject:
     return {"system": begun.system, "text": begun.text, "boundary": word, "mark": secret}
 
 
-def _offer(case: Case) -> Offer:
+def _offer(case: AgentCase) -> Offer:
     return offer_of(
         case.stored.profile,
         {one.label.name: one.label.label_id for one in case.labels if one.label.kind == "user" and one.role is None},
@@ -177,7 +177,7 @@ def _offer(case: Case) -> Offer:
     )
 
 
-def _end(ctx: JobContext, case: Case, turns: tuple[Turn, ...], finish: Finish) -> Outcome:
+def _end(ctx: JobContext, case: AgentCase, turns: tuple[Turn, ...], finish: Finish) -> Outcome:
     """Show a person what is theirs now, and write all that the run came to together with its settlement."""
     here, message = case.account.account_id, case.message
     with ctx.tx() as tx:
@@ -209,7 +209,7 @@ def _end(ctx: JobContext, case: Case, turns: tuple[Turn, ...], finish: Finish) -
         return Done(_output(ending, turns), writes=write)
 
 
-def _put_record(tx: Transaction, case: Case, email: Email | None, ending: Ending) -> None:
+def _put_record(tx: Transaction, case: AgentCase, email: Email | None, ending: Ending) -> None:
     """Give the thread its record, or settle the one that waits; tried again when it has moved meanwhile."""
     record, here, message = ending.plan.record, case.account.account_id, case.message
     if record is None:

@@ -17,7 +17,7 @@ from storage.mail import emails, messages
 from storage.mail.emails import Email
 from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts, message_intake
-from tasks.mail.draft_case import Case, read_case
+from tasks.mail.draft_case import DraftCase, read_case
 from tasks.mail.draft_effect import find_made
 from tasks.mail.draft_rework import REWORK_KEY, find_reworked, rework_draft
 from tasks.mail.first_draft import WORDS, write_draft
@@ -141,7 +141,7 @@ def _finished(ctx: JobContext, thread: ThreadHandle, payload: WriteManualPayload
 
 def _opened(
     tx: Transaction, payload: WriteManualPayload, thread_id: str, email: Email | None, asked_at: datetime
-) -> Case | None:
+) -> DraftCase | None:
     """Begin the thread's record or open a finished one again, and read the case.
 
     Raises `Transient` when the record has changed since it was read; the job plans again.

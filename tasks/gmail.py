@@ -192,7 +192,7 @@ def backfill_messages(ctx: JobContext, payload: BackfillMessagesPayload) -> Outc
         unknown = messages.unknown_of(tx, payload.account_id, payload.message_ids)
     try:
         with open_mailbox(ctx, account, share=SHARE) as mailbox:
-            mailbox_backfill.take_in(ctx, mailbox, account, asked, unknown)
+            mailbox_backfill.store_all(ctx, mailbox, account, asked, unknown)
     except Throttled as refusal:
         return mailbox_backfill.when_share_is_free(ctx, refusal)
     handled = len(payload.message_ids)

@@ -31,7 +31,7 @@ from storage.outgoing.outgoing_mails import MailRecord, Plan
 from storage.postgres.database import Transaction
 from tasks.mail import lost_drafts, machine_drafts, outgoing_case, outgoing_drafts, outgoing_files
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, open_mailbox
-from tasks.mail.outgoing_case import Case
+from tasks.mail.outgoing_case import OutgoingCase
 
 SENDING_LIMIT = "gmail.sendingLimit"
 READ_BACK_FOR = timedelta(minutes=2)
@@ -51,7 +51,7 @@ LOOK_AGAIN_AFTER = timedelta(seconds=3)
 def send(ctx: JobContext, payload: SendPayload) -> Outcome:
     """Send one mail of an action, once: a reply, a forward or a new mail."""
     case = outgoing_case.read(ctx, payload)
-    if not isinstance(case, Case):
+    if not isinstance(case, OutgoingCase):
         return case
     with open_mailbox(ctx, case.account) as mailbox:
         if case.mail is not None and case.mail.sent_message_id is not None:
@@ -73,7 +73,7 @@ class Prepared:
     own_addresses: tuple[str, ...]
 
 
-def _leave(ctx: JobContext, mailbox: Mailbox, case: Case) -> str:
+def _leave(ctx: JobContext, mailbox: Mailbox, case: OutgoingCase) -> str:
     """Make the draft and send it; returns the id of the sent mail, from this or an earlier attempt."""
     if case.mail is not None and case.mail.draft is not None:
         with ctx.tx() as tx:
@@ -102,7 +102,7 @@ def _leave(ctx: JobContext, mailbox: Mailbox, case: Case) -> str:
     return _send(ctx, mailbox, case, mail, draft, sending)
 
 
-def _prepare(ctx: JobContext, mailbox: Mailbox, case: Case) -> Prepared:
+def _prepare(ctx: JobContext, mailbox: Mailbox, case: OutgoingCase) -> Prepared:
     """Fetch what goes with the mail, and write it; the same token as an earlier attempt's, whose draft may be there."""
     own = mailbox.send_as()
     original = None if case.original is None else case.original.parsed
@@ -128,7 +128,7 @@ def _prepare(ctx: JobContext, mailbox: Mailbox, case: Case) -> Prepared:
     return Prepared(message_bytes(mail), plan, addresses)
 
 
-def _begin_draft(ctx: JobContext, tx: Transaction, case: Case, prepared: Prepared) -> EffectGuard:
+def _begin_draft(ctx: JobContext, tx: Transaction, case: OutgoingCase, prepared: Prepared) -> EffectGuard:
     """Write down the mail, its automatic answers and the intent of its draft, together."""
     here, action_id = case.here, case.order.action_id
     if outgoing_mails.plan(tx, here, action_id, prepared.plan) != prepared.plan.token:
@@ -146,12 +146,14 @@ def _begin_draft(ctx: JobContext, tx: Transaction, case: Case, prepared: Prepare
     return ctx.begin_effect(tx, f"{outgoing_drafts.DRAFT_KEY}:{action_id}")
 
 
-def _begin_sending(ctx: JobContext, case: Case, draft: Draft, tx: Transaction) -> EffectGuard:
+def _begin_sending(ctx: JobContext, case: OutgoingCase, draft: Draft, tx: Transaction) -> EffectGuard:
     outgoing_mails.record_draft(tx, case.here, case.order.action_id, draft)
     return ctx.begin_effect(tx, _send_key(case))
 
 
-def _send(ctx: JobContext, mailbox: Mailbox, case: Case, mail: MailRecord, draft: Draft, sending: EffectGuard) -> str:
+def _send(
+    ctx: JobContext, mailbox: Mailbox, case: OutgoingCase, mail: MailRecord, draft: Draft, sending: EffectGuard
+) -> str:
     try:
         left = sending.carry_out(_sent_by(mailbox, draft), find=lambda: outgoing_drafts.find_sent(mailbox, mail, draft))
     except Gone as gone:
@@ -183,7 +185,7 @@ def _discard(ctx: JobContext, mailbox: Mailbox, draft: Draft) -> None:
         ctx.effect(f"discard:{draft.draft_id}", discard, strategy=Strategy.IDEMPOTENT)
 
 
-def _store_sent(ctx: JobContext, case: Case, left: JsonObject, tx: Transaction) -> None:
+def _store_sent(ctx: JobContext, case: OutgoingCase, left: JsonObject, tx: Transaction) -> None:
     """The mail has left: so it stands in the ledger from here on, however the job ends."""
     here, action_id = case.here, case.order.action_id
     outgoing_mails.record_sent(tx, here, action_id, message_id=left["sent"], thread_id=left["thread_id"])
@@ -195,7 +197,7 @@ def _store_sent(ctx: JobContext, case: Case, left: JsonObject, tx: Transaction) 
         ctx.log.warning("sent_for_another", action_id=str(action_id), sent_message_id=left["sent"])
 
 
-def _finish(ctx: JobContext, mailbox: Mailbox, case: Case, sent_message_id: str) -> Outcome:
+def _finish(ctx: JobContext, mailbox: Mailbox, case: OutgoingCase, sent_message_id: str) -> Outcome:
     """Read back the Message-ID that Gmail gave the mail, which the next reply names (docs: gmail.md#message-id)."""
     output: JsonObject = {"sent_message_id": sent_message_id, "automatic": case.automatic}
     try:
@@ -215,7 +217,7 @@ def _finish(ctx: JobContext, mailbox: Mailbox, case: Case, sent_message_id: str)
     return Done(output | {"rfc_message_id": given}, writes=write)
 
 
-def _wait_for_limit(ctx: JobContext, case: Case, limit: Throttled) -> Outcome:
+def _wait_for_limit(ctx: JobContext, case: OutgoingCase, limit: Throttled) -> Outcome:
     """Let the account send nothing until the time that Gmail gave; it is read on meanwhile."""
     until = ctx.now() + limit.retry_after
     with ctx.tx() as tx:
@@ -224,5 +226,5 @@ def _wait_for_limit(ctx: JobContext, case: Case, limit: Throttled) -> Outcome:
     return Snooze(until, "the mailbox has sent as much as Gmail allows for now")
 
 
-def _send_key(case: Case) -> str:
+def _send_key(case: OutgoingCase) -> str:
     return f"{outgoing_drafts.SEND_KEY}:{case.order.action_id}"

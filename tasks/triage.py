@@ -107,7 +107,7 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class TriageCase:
     """All that the ledger knows of a message that is to be classified."""
 
     account: Account
@@ -145,7 +145,7 @@ class Planned:
     plan: ThreadPlan
 
 
-def _read(ctx: JobContext, payload: ClassifyPayload) -> Case | Done:
+def _read(ctx: JobContext, payload: ClassifyPayload) -> TriageCase | Done:
     """Read everything in one transaction; `Done` when there is nothing to decide."""
     here = payload.account_id
     with ctx.tx() as tx:
@@ -162,7 +162,7 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> Case | Done:
             return Done({"decided_before": str(decided[0].decision_id)})
         automation = message.automation or HUMAN
         certain = decide_by_automation(automation) is not None
-        return Case(
+        return TriageCase(
             account=account,
             message=message,
             automation=automation,
@@ -198,7 +198,7 @@ def _facts(tx: Transaction, ctx: JobContext, here: UUID, message: Message) -> Ma
     )
 
 
-def _match(ctx: JobContext, case: Case) -> RuleMatch | None:
+def _match(ctx: JobContext, case: TriageCase) -> RuleMatch | None:
     """What the account's rules say."""
     for rule_id, reason in case.rules.broken:
         ctx.log.warning("rule_unreadable", rule_id=str(rule_id), reason=reason)
@@ -208,7 +208,7 @@ def _match(ctx: JobContext, case: Case) -> RuleMatch | None:
     return evaluation.match
 
 
-def _route(ctx: JobContext, case: Case, match: RuleMatch | None) -> Routed | None:
+def _route(ctx: JobContext, case: TriageCase, match: RuleMatch | None) -> Routed | None:
     """Where a rule sends the message; None where no rule names an agent.
 
     A message that is classified by request stays here, and so does the account's own mail.
@@ -224,7 +224,7 @@ def _route(ctx: JobContext, case: Case, match: RuleMatch | None) -> Routed | Non
     return routed
 
 
-def _to_agent(ctx: JobContext, case: Case, match: RuleMatch | None, routed: Routed) -> Done:
+def _to_agent(ctx: JobContext, case: TriageCase, match: RuleMatch | None, routed: Routed) -> Done:
     """Hand the message to the agent that a rule names, unless an agent is at it."""
     agent = (match.agent if match else None) or ""
     if routed.is_taken:
@@ -234,13 +234,13 @@ def _to_agent(ctx: JobContext, case: Case, match: RuleMatch | None, routed: Rout
     return Done({"agent": agent}, children=(order.job(org_id=ctx.org_id),))
 
 
-def _decide(ctx: JobContext, case: Case, match: RuleMatch | None) -> Decision:
+def _decide(ctx: JobContext, case: TriageCase, match: RuleMatch | None) -> Decision:
     """Ask the tiers in order, the most expensive last; no path replies where automation forbids it."""
     decision = decide_without_model(case.automation, match) or _ask_model(ctx, case)
     return complete(decision, match, case.automation)
 
 
-def _ask_model(ctx: JobContext, case: Case) -> Decision:
+def _ask_model(ctx: JobContext, case: TriageCase) -> Decision:
     # System labels have actions of their own, each with its own danger.
     named = [one for one in case.labels if one.for_classifier and one.label.kind == "user"]
     choices = [LabelChoice(one.label.name, one.description) for one in named]
@@ -261,7 +261,7 @@ def _before(email: Email | None, *, in_inbox: bool) -> ThreadBefore:
     return replace(email.before if email else ThreadBefore(), in_inbox=in_inbox)
 
 
-def _plan(thread: ThreadHandle, case: Case, decision: Decision) -> Planned:
+def _plan(thread: ThreadHandle, case: TriageCase, decision: Decision) -> Planned:
     """The plan; the old draft is read first where the plan depends on it."""
     before = _before(case.email, in_inbox=case.wanted)
     if case.draft and depends_on_draft(before, decision, case.automation):
@@ -269,7 +269,7 @@ def _plan(thread: ThreadHandle, case: Case, decision: Decision) -> Planned:
     return Planned(before, decision, plan_thread(before, decision, case.automation, case.safety))
 
 
-def _put_record(tx: Transaction, case: Case, planned: Planned) -> None:
+def _put_record(tx: Transaction, case: TriageCase, planned: Planned) -> None:
     """Begin the thread's record, put the newer decision on a pending one, or open a finished one again.
 
     The record may have moved and the message may have left the inbox since the plan was made. What matters is whether

@@ -21,6 +21,8 @@ _ADDED = re.compile(
     r"alter table (?P<table>\w+) add column (?P<name>\w+) (?P<kind>[a-z]+(?:\(\d+\))?(?:\[\])?)(?P<rest>[^;]*)"
 )
 _DROPPED = re.compile(r"^alter table (?P<table>\w+) drop column (?P<name>\w+);", re.MULTILINE)
+_COMMENT = re.compile(r"^comment on table (?P<table>\w+) is\s+'(?P<purpose>[^']*)';", re.MULTILINE)
+"""A later migration says anew what a table is for, since the one that made it is closed."""
 _FENCE = re.compile(r"call postroom\.fence_table\('(?P<table>\w+)'")
 _CONSTRAINTS = frozenset({"constraint", "primary", "foreign", "unique", "check", "exclude"})
 
@@ -108,7 +110,8 @@ def _table(found: re.Match[str], text: str, fenced: bool) -> Table:  # noqa: FBT
     added = [_column(one) for one in _ADDED.finditer(text) if one["table"] == name]
     dropped = {one["name"] for one in _DROPPED.finditer(text) if one["table"] == name}
     columns = tuple(one for one in (*_columns(found["body"]), *added) if one.name not in dropped)
-    return Table(name, _sentence(found["note"]), columns, fenced)
+    purposes = [one["purpose"] for one in _COMMENT.finditer(text) if one["table"] == name]
+    return Table(name, purposes[-1] if purposes else _sentence(found["note"]), columns, fenced)
 
 
 def _columns(body: str) -> Iterator[Column]:

@@ -16,7 +16,6 @@ from storage.operators import operator_actions
 from storage.rules import corrections as kept
 from storage.rules import owner_settings, safety
 
-LONGEST_REASON = 500
 NONE = "none"
 CORRECTION = ("at", "label", "moved_to", "classification", "sender", "message_id")
 account_argument = click.argument("account")
@@ -119,7 +118,7 @@ def safety_policy(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 @click.command("corrections")
 @account_argument
-@click.option("--limit", type=click.IntRange(1, 1_000), default=100, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 1_000), default=100, show_default=True, help="How many at most.")
 @json_option
 def list_corrections(account: str, limit: int, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """List the labels of ours that the owner took off in the last 90 days; the model is told of them."""
@@ -141,8 +140,6 @@ def disconnect(account: str, reason: str, operator_name: str, as_json: bool) -> 
 
     `accounts add` connects it again. Google keeps the consent until its owner withdraws it there.
     """
-    if not reason.strip() or len(reason) > LONGEST_REASON:
-        raise Invalid("reason", f"must have 1 to {LONGEST_REASON} characters")
     with runtime().database.ledger() as tx:
         found = account_of(tx, account)
         if not stored.disconnect(tx, found.account_id, reason):

@@ -1,5 +1,6 @@
 """Which mailbox, and which org, an operator means."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -38,14 +39,25 @@ def place_of(tx: Transaction, account: str | None, org: str | None) -> Place:
     return Place(found.org_id, found)
 
 
-def account_of(tx: Transaction, text: str) -> Account:
-    """The mailbox of that id or address; raises `Gone`, or `Invalid` where two orgs have connected the address."""
-    try:
-        return accounts.get(tx, UUID(text))
-    except ValueError:
-        found = accounts.by_email(tx, text.lower())
+def account_of(tx: Transaction, text: str, org_id: UUID | None = None) -> Account:
+    """The mailbox of that id or address, of the org if one is named: every command reads a mailbox by this.
+
+    Raises `Gone`, or `Invalid` where two orgs have connected the address.
+    """
+    found = [one for one in _by_id_or_address(tx, text) if org_id in {None, one.org_id}]
     if not found:
-        raise Gone(f"there is no account {text}")
+        raise Gone(f"there is no account {text}" if org_id is None else f"there is no account {text} in the org")
     if len(found) > 1:
         raise Invalid("account", f"several orgs have connected {text}; give the id")
     return found[0]
+
+
+def _by_id_or_address(tx: Transaction, text: str) -> Sequence[Account]:
+    try:
+        account_id = UUID(text)
+    except ValueError:
+        return accounts.by_email(tx, text)
+    try:
+        return (accounts.get(tx, account_id),)
+    except Gone:
+        return ()

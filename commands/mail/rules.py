@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import IO, Any
 from uuid import UUID
 
@@ -21,19 +22,18 @@ from commands.answers import (
 from commands.mail.places import Place, account_of, account_option, org_option, place_of
 from domain.jobs.failures import Invalid
 from domain.mail.rule_language.defects import RefusedRules
-from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
 from domain.mail.rule_language.rule_file import read_rule_file, write_rule_file
 from domain.mail.rule_language.rule_words import WrittenRule
+from domain.mail.rule_language.trial import RuleTrial
 from domain.mail.rule_language.yaml_source import LONGEST_SOURCE
 from domain.mail.triage.rules import Rule
 from domain.text.redaction import redact
 from engine.process.runtime import runtime
-from storage.accounts import labels
 from storage.operators import operator_actions
 from storage.postgres.database import Transaction
 from storage.rules import kept_rules, trials
-from storage.rules.kept_rules import LONGEST_REASON, KeptRule
-from storage.rules.trials import RuleTrial
+from storage.rules.kept_rules import KeptRule
+from storage.rules.rule_contexts import read_checked
 
 LINE = ("rule_id", "kind", "account_id", "name", "priority", "enabled", "why_off")
 STANDARD_INPUT = "<stdin>"
@@ -136,8 +136,6 @@ def enable_rule(rule_id: UUID, operator_name: str, as_json: bool) -> None:  # no
 @json_option
 def disable_rule(rule_id: UUID, reason: str, operator_name: str, as_json: bool) -> None:  # noqa: FBT001 - a flag
     """Turn a rule off."""
-    if not reason.strip() or len(reason) > LONGEST_REASON:
-        raise Invalid("reason", f"must have 1 to {LONGEST_REASON} characters")
     _turn(rule_id, operator_name, on=False, reason=reason, as_json=as_json)
 
 
@@ -242,9 +240,9 @@ def _turn(rule_id: UUID, operator_name: str, *, on: bool, reason: str | None, as
 
 def _read(tx: Transaction, file: IO[bytes], place: Place) -> tuple[WrittenRule, ...]:
     """The rules of a file, of which no more is read than may be taken."""
-    names = LabelNames.of(one.label for one in labels.list_all(tx, place.account_id)) if place.account_id else AS_GIVEN
+    read = partial(read_rule_file, file.read(LONGEST_SOURCE + 1), getattr(file, "name", STANDARD_INPUT))
     with _mistakes_by_line():
-        return read_rule_file(file.read(LONGEST_SOURCE + 1), getattr(file, "name", STANDARD_INPUT), names)
+        return read_checked(tx, place.org_id, place.account_id, read)
 
 
 def _place_of_rule(tx: Transaction, org_id: UUID, rule_id: UUID) -> Place:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from domain.agents.loop import Finish, RunStatus
 from domain.mail.actions.requested_action import RequestedAction
+from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import DRAFT_OUT, EmailState, LabelPlan, LabelRole
 from domain.mail.thread_plan import DEFAULT_SAFETY, ThreadBefore, ThreadPlan
 from domain.mail.triage.classification import LONGEST_RATIONALE, Classification, Decision, DecisionSource
@@ -60,6 +61,13 @@ def end_run(
     )
     actions = safety.check(decision)
     return Ending(finish, clean_text(said)[:LONGEST_PREVIEW], decision, actions, _plan(finish, before, actions))
+
+
+def waits_for_person(action: RequestedAction, safety: SafetyEnforcer) -> bool:
+    """Whether a person is asked before an action that an agent would do at once; without one, it is done in the run."""
+    decision = Decision(DecisionSource.LLM, Classification.FYI, CONFIDENCE, "an agent's call", actions=(action,))
+    (checked,) = safety.check(decision)
+    return checked.status is ActionStatus.APPROVED_PENDING
 
 
 def _plan(finish: Finish, before: ThreadBefore, actions: tuple[CheckedAction, ...]) -> ThreadPlan:

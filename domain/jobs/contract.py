@@ -22,6 +22,8 @@ LARGEST_PAYLOAD = 262144
 MOST_ATTEMPTS = 100
 """As the table of jobs bounds it: who wants more wants another job."""
 
+LONGEST_REASON = 1_000
+"""Characters of why something was done to a job, an action, a dead letter or a gate."""
 LONGEST_RETRY_S = 86_400
 """A day between two attempts; who wants to wait for longer enqueues another job."""
 
@@ -129,3 +131,12 @@ def parse_time(text: str, field: str) -> datetime:
     if time.tzinfo is None:
         raise Invalid(field, "has no time zone: end it with Z, or an offset such as +01:00")
     return time
+
+
+def check_text(field: str, text: str, most: int = LONGEST_REASON) -> str:
+    """A short text that a person gives, as a reason or a name; raises `Invalid` in the words of the contracts."""
+    if not text.strip():
+        raise Invalid(field, "String should have at least 1 character")
+    if len(text) > most:
+        raise Invalid(field, f"String should have at most {most} characters")
+    return text

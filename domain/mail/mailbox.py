@@ -13,6 +13,11 @@ TRASH = "TRASH"
 SPAM = "SPAM"
 UNREAD = "UNREAD"
 STARRED = "STARRED"
+_CATEGORIES = ("PERSONAL", "SOCIAL", "PROMOTIONS", "UPDATES", "FORUMS")
+SYSTEM_LABELS = frozenset(
+    {INBOX, SENT, DRAFT, TRASH, SPAM, UNREAD, STARRED, "IMPORTANT", "CHAT"} | {f"CATEGORY_{one}" for one in _CATEGORIES}
+)
+"""Labels that every mailbox has (docs: gmail.md#labels)."""
 
 
 @dataclass(frozen=True, slots=True)

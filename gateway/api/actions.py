@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any
-from uuid import UUID, uuid5
+from uuid import UUID
 
-from fastapi import APIRouter, Header, Query, Request, Response, status
+from fastapi import APIRouter, Query, Request, Response, status
 
 from domain.jobs.failures import Gone, Invalid
 from domain.jobs.job import ActorType, Enqueued, Origin
-from domain.jobs.job_request import KEY_FIELD
 from domain.mail.actions.action_files import FIELD as FILES
 from domain.mail.actions.action_files import named, read_files
 from domain.mail.actions.kinds import ActionKind
@@ -28,6 +27,7 @@ from gateway.api.action_models import ActionPage, ActionRequest, ActionView, Und
 from gateway.api.cursors import read_cursor, write_cursor
 from gateway.api.jobs import MOST_SHOWN, SHOWN_BY_DEFAULT
 from gateway.api.reasons import read_body
+from gateway.api.repeated_requests import Keyed, replays, say_replayed
 from gateway.bodies import JsonBody
 from gateway.callers import Reader, Writer
 from gateway.problems import problems
@@ -44,16 +44,6 @@ from storage.postgres.database import Transaction
 from storage.rules import safety
 
 router = APIRouter(prefix="/v1", tags=["actions"])
-
-ActionKey = Annotated[
-    str | None,
-    Header(
-        min_length=1,
-        max_length=400,
-        description="The same request with the same key is answered with the first action; another request is refused.",
-    ),
-]
-"""An action that is asked for under a key has an id made of it, so that there is one of each."""
 
 MAY_CARRY_SECRETS = ("parameters", "undo_hint", "error", "approval_reason")
 
@@ -92,14 +82,11 @@ def read_action(request: Request, caller: Reader, action_id: UUID) -> ActionView
 @router.post(
     "/actions",
     status_code=status.HTTP_201_CREATED,
-    responses={
-        200: {"model": ActionView, "description": "The same request was made before."},
-        **problems(401, 403, 404, 408, 413, 415, 422, 429, 503),
-    },
+    responses={**replays(ActionView), **problems(401, 403, 404, 408, 413, 415, 422, 429, 503)},
     operation_id="request_action",
 )
 def request_action(
-    request: Request, response: Response, caller: Writer, document: JsonBody, idempotency_key: ActionKey = None
+    request: Request, response: Response, caller: Writer, document: JsonBody, keyed: Keyed
 ) -> ActionView:
     """Ask for an action on a message. What is dangerous waits for a person's approval, as `approved_pending`."""
     asked = read_body(ActionRequest, document)
@@ -107,53 +94,50 @@ def request_action(
     resources = resources_of(request)
     origin = origin_of(request, str(caller.key_id), ActorType.API_KEY)
     with resources.database.tenant(caller.org_id) as tx:
+        earlier = keyed.earlier(tx, caller.org_id)
+        if earlier is not None:
+            say_replayed(response)
+            return _located(response, shown(_found(tx, earlier.made[0])))
         accounts.get(tx, asked.account_id)
         checked = SafetyEnforcer(safety.of_account(tx, asked.account_id)).check_request(action)
         _check_time(action, ledger.read_time(tx))
-        wish = (tx, asked.account_id, asked.message_id, checked)
         by = f"{origin.actor_type}:{origin.actor_id}"
-        if idempotency_key is None:
-            made = actions.request(*wish, requested_by=by, files=files)
-        else:
-            made = uuid5(caller.org_id, f"action:{idempotency_key}")
-            if not actions.request_once(*wish, requested_by=by, action_id=made, files=files):
-                response.status_code = status.HTTP_200_OK
-                response.headers["Idempotent-Replayed"] = "true"
-                return shown(_same(_found(tx, made), asked, action))
+        made = actions.request(tx, asked.account_id, asked.message_id, checked, requested_by=by, files=files)
+        keyed.keep(tx, caller.org_id, [made])
         if checked.status is ActionStatus.QUEUED:
             actions.release(tx, asked.account_id, [made], partial(_enqueue, resources, caller, origin))
         else:
             lasts = timedelta(seconds=resources.settings.approval_expires_after_s)
             approvals.request(tx, asked.account_id, [made], partial(_enqueue, resources, caller, origin), lasts=lasts)
-        view = shown(_found(tx, made))
-    response.headers["Location"] = f"/v1/actions/{made}"
-    return view
+        return _located(response, shown(_found(tx, made)))
 
 
 @router.post(
     "/actions/{action_id}/undo",
     status_code=status.HTTP_202_ACCEPTED,
-    responses=problems(401, 403, 404, 409, 422, 429, 503),
+    responses={**replays(UndoRequested), **problems(401, 403, 404, 408, 409, 413, 415, 422, 429, 503)},
     operation_id="undo_action",
 )
-def undo_action(request: Request, caller: Writer, action_id: UUID) -> UndoRequested:
+def undo_action(request: Request, response: Response, caller: Writer, action_id: UUID, keyed: Keyed) -> UndoRequested:
     """Take an action back, by a job. 409 when it cannot be taken back, or has been."""
     resources = resources_of(request)
     origin = origin_of(request, str(caller.key_id), ActorType.API_KEY)
     with resources.database.tenant(caller.org_id) as tx:
         found = _found(tx, action_id)
+        earlier = keyed.earlier(tx, caller.org_id)
+        if earlier is not None:
+            say_replayed(response)
+            return UndoRequested(action_id=action_id, job_id=earlier.made[0], created=False)
         check_undoable(found.kind, found.state, found.undo_hint)
         payload = UndoPayload(account_id=found.account_id, original_action_id=action_id)
         (made,) = _enqueue(resources, caller, origin, tx, payload)
+        keyed.keep(tx, caller.org_id, [made.job_id])
     return UndoRequested(action_id=action_id, job_id=made.job_id, created=made.created)
 
 
-def _same(earlier: StoredAction, asked: ActionRequest, action: RequestedAction) -> StoredAction:
-    """The action that the same request made before; raises `Invalid` when its key belongs to another request."""
-    wanted = (asked.account_id, asked.message_id, action.kind, action.parameters)
-    if (earlier.account_id, earlier.message_id, earlier.kind, earlier.parameters) != wanted:
-        raise Invalid(KEY_FIELD, "belongs to another request, which asked for something else")
-    return earlier
+def _located(response: Response, view: ActionView) -> ActionView:
+    response.headers["Location"] = f"/v1/actions/{view.action_id}"
+    return view
 
 
 def _understood(document: Mapping[str, Any]) -> tuple[RequestedAction, tuple[AttachmentField, ...]]:

@@ -3,13 +3,14 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request, status
+from fastapi import APIRouter, Query, Request, Response, status
 from pydantic import BaseModel, ConfigDict, Field
 
 from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType
 from domain.mail.rule_language.direction import read_direction
 from gateway.api.documents import takes
+from gateway.api.repeated_requests import Keyed, replays, say_replayed
 from gateway.api.rule_models import AddedDirection, DirectionList, DirectionView, Removed
 from gateway.bodies import JsonBody
 from gateway.callers import Reader, Writer
@@ -51,14 +52,16 @@ def list_directions(
 @router.post(
     "/directions",
     status_code=status.HTTP_201_CREATED,
-    responses=problems(401, 403, 404, 408, 413, 415, 422, 429, 503),
+    responses={**replays(AddedDirection), **problems(401, 403, 404, 408, 413, 415, 422, 429, 503)},
     operation_id="add_direction",
     openapi_extra=takes("DirectionDocument"),
 )
 def add_direction(
     request: Request,
+    response: Response,
     caller: Writer,
     document: JsonBody,
+    keyed: Keyed,
     account_id: Annotated[UUID | None, Query(description="The mailbox; without it, all of the org's.")] = None,
 ) -> AddedDirection:
     """Save a direction, for all mail, for a domain's, or for one sender's."""
@@ -71,9 +74,15 @@ def add_direction(
             accounts.get(tx, account_id)
     by = origin_of(request, str(caller.key_id), ActorType.API_KEY)
     with database.ledger() as tx:
-        made = directions.add(tx, caller.org_id, Reach(told.scope, account_id, told.ref), told.content)
-        facts = {"direction_id": str(made), "scope": str(told.scope)}
-        operator_actions.record(tx, "direction.added", facts, by=by, org_id=caller.org_id)
+        earlier = keyed.earlier(tx, caller.org_id)
+        if earlier is not None:
+            say_replayed(response)
+            made = earlier.made[0]
+        else:
+            made = directions.add(tx, caller.org_id, Reach(told.scope, account_id, told.ref), told.content)
+            facts = {"direction_id": str(made), "scope": str(told.scope)}
+            operator_actions.record(tx, "direction.added", facts, by=by, org_id=caller.org_id)
+            keyed.keep(tx, caller.org_id, [made])
     return AddedDirection(direction_id=made, scope=told.scope.value, scope_ref=told.ref)
 
 

@@ -8,8 +8,9 @@ from domain.jobs.job import NewJob, Origin
 from domain.jobs.job_request import KEY_FIELD, JobRequest, fingerprint
 from domain.payloads import payload_types
 from gateway.api.models import EnqueuedJob
+from gateway.api.repeated_requests import KeyedRequest, of_another
 from gateway.resources import Resources
-from storage.access import api_requests, payload_names
+from storage.access import payload_names
 from storage.access.api_keys import Caller
 from storage.access.api_requests import StoredRequest
 from storage.ledger import ledger
@@ -23,7 +24,7 @@ class Asked:
     """A request that is understood: the job it is for, and what tells it from another under the same key."""
 
     job: NewJob
-    fingerprint: bytes
+    keyed: KeyedRequest
 
 
 def understand(document: object, header_key: str | None, caller: Caller, origin: Origin) -> Asked:
@@ -41,7 +42,8 @@ def understand(document: object, header_key: str | None, caller: Caller, origin:
     job = taken.new_job(caller.org_id, origin, is_checked=accepted.is_checked)
     if not isinstance(document, dict):
         raise TypeError("a request that was parsed is an object")
-    return Asked(job, fingerprint(document))
+    # Route and query are not part of it: the key may also stand in the body, and the ledger knows it by itself.
+    return Asked(job, KeyedRequest(job.idempotency_key, fingerprint(document)))
 
 
 def enqueue(resources: Resources, asked: Asked) -> EnqueuedJob:
@@ -51,17 +53,15 @@ def enqueue(resources: Resources, asked: Asked) -> EnqueuedJob:
     """
     with resources.database.tenant(asked.job.org_id) as tx:
         job = _under_own_names(tx, asked.job)
-        if job.idempotency_key is not None:
-            earlier = api_requests.remember(tx, job.org_id, job.idempotency_key, asked.fingerprint)
-            if earlier is not None:
-                return _replayed(earlier, asked)
+        earlier = asked.keyed.earlier(tx, job.org_id)
+        if earlier is not None:
+            return _replayed(earlier, asked)
         # Nobody publishes here: the notification wakes the relay, which does.
         (made,) = ledger.enqueue(tx, [job], publisher=False, hint_timeout=resources.hint_timeout)
-        if job.idempotency_key is not None:
-            if not made.created:
-                _check_same(org_jobs.read(tx, made.job_id), job)
-            api_requests.answer(tx, job.org_id, job.idempotency_key, made.job_id)
-    replayed = not made.created and job.idempotency_key is not None
+        replayed = not made.created and job.idempotency_key is not None
+        if replayed:
+            _check_same(org_jobs.read(tx, made.job_id), job)
+        asked.keyed.keep(tx, job.org_id, [made.job_id])
     return EnqueuedJob(job_id=made.job_id, job_type=made.hint.job_type, created=made.created, replayed=replayed)
 
 
@@ -76,10 +76,8 @@ def _under_own_names(tx: Transaction, job: NewJob) -> NewJob:
 
 
 def _replayed(earlier: StoredRequest, asked: Asked) -> EnqueuedJob:
-    if earlier.fingerprint != asked.fingerprint:
-        raise Invalid(KEY_FIELD, "belongs to another request, which asked for something else")
     return EnqueuedJob(
-        job_id=earlier.job_id, job_type=earlier.job_type or asked.job.job_type, created=False, replayed=True
+        job_id=earlier.made[0], job_type=earlier.job_type or asked.job.job_type, created=False, replayed=True
     )
 
 
@@ -88,4 +86,4 @@ def _check_same(first: Row | None, job: NewJob) -> None:
     if first is None:
         raise Conflict(f"{KEY_FIELD}: belongs to a job that is past its retention")
     if (first.job_type, first.payload) != (job.job_type, job.payload):
-        raise Invalid(KEY_FIELD, "belongs to another request, which asked for something else")
+        raise of_another()

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Header, Query, Request, Response, status
+from fastapi import APIRouter, Query, Request, Response, status
 from pydantic import AwareDatetime
 
 from domain.jobs.failures import Conflict, Gone
@@ -14,6 +14,7 @@ from gateway.api.cursors import read_cursor, write_cursor
 from gateway.api.enqueueing import enqueue, understand
 from gateway.api.models import CanceledJob, EnqueuedJob, JobLine, JobPage, JobView, RetriedJob
 from gateway.api.reasons import Cancellation, Reason, read_body
+from gateway.api.repeated_requests import IdempotencyKey, Keyed, replays, say_replayed
 from gateway.bodies import JsonBody
 from gateway.callers import Operator, Reader, Writer
 from gateway.problems import problems
@@ -48,15 +49,7 @@ def enqueue_job(
     response: Response,
     caller: Writer,
     document: JsonBody,
-    idempotency_key: Annotated[
-        str | None,
-        Header(
-            min_length=1,
-            max_length=400,
-            description="The same request with the same key is answered with the first job, for 30 days. The same key"
-            " with another body is refused.",
-        ),
-    ] = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> EnqueuedJob:
     """Enqueue a job. 201 when it was made, 200 when it was there already."""
     asked = understand(document, idempotency_key, caller, _origin(request, caller))
@@ -64,7 +57,7 @@ def enqueue_job(
     response.status_code = status.HTTP_201_CREATED if made.created else status.HTTP_200_OK
     response.headers["Location"] = f"/v1/jobs/{made.job_id}"
     if made.replayed:
-        response.headers["Idempotent-Replayed"] = "true"
+        say_replayed(response)
     return made
 
 
@@ -135,10 +128,12 @@ def cancel_job(request: Request, caller: Writer, job_id: UUID, document: JsonBod
 @router.post(
     "/jobs/{job_id}/retry",
     status_code=status.HTTP_201_CREATED,
-    responses=problems(401, 403, 404, 408, 409, 413, 415, 422, 429, 503),
+    responses={**replays(RetriedJob), **problems(401, 403, 404, 408, 409, 413, 415, 422, 429, 503)},
     operation_id="retry_job",
 )
-def retry_job(request: Request, response: Response, caller: Operator, job_id: UUID, document: JsonBody) -> RetriedJob:
+def retry_job(
+    request: Request, response: Response, caller: Operator, job_id: UUID, document: JsonBody, keyed: Keyed
+) -> RetriedJob:
     """Do a failed, canceled or dead job again, as a new job that names it. 409 when it cannot be or was retried."""
     reason = read_body(Reason, document).reason or DEFAULT_REASON
     database = resources_of(request).database
@@ -146,7 +141,13 @@ def retry_job(request: Request, response: Response, caller: Operator, job_id: UU
         if org_jobs.state(tx, job_id) is None:
             raise Gone(f"there is no job {job_id}")
     with database.ledger() as tx:
-        made = retries.retry(tx, job_id, by=_origin(request, caller), reason=reason, org_id=caller.org_id)
+        earlier = keyed.earlier(tx, caller.org_id)
+        if earlier is not None:
+            say_replayed(response)
+            made = earlier.made[0]
+        else:
+            made = retries.retry(tx, job_id, by=_origin(request, caller), reason=reason, org_id=caller.org_id)
+            keyed.keep(tx, caller.org_id, [made])
     response.headers["Location"] = f"/v1/jobs/{made}"
     return RetriedJob(job_id=made, replay_of=job_id)
 

@@ -31,7 +31,6 @@ from storage.rules import corrections, owner_settings, safety
 router = APIRouter(prefix="/v1", tags=["mailboxes"])
 
 DEFAULT_REASON = "asked for over HTTP"
-LONGEST_REASON = 500
 
 
 class LabelView(BaseModel):
@@ -210,8 +209,6 @@ def disconnect_account(request: Request, caller: Operator, account_id: UUID, doc
     409 when it is disconnected already. Google keeps the consent until the owner withdraws it there.
     """
     reason = read_body(Reason, document).reason or DEFAULT_REASON
-    if len(reason) > LONGEST_REASON:
-        raise Invalid("reason", f"has more than {LONGEST_REASON} characters")
     with _writing(request, caller, account_id) as tx:
         if not accounts.disconnect(tx, account_id, reason):
             raise Conflict("the account is disconnected already")

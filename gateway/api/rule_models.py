@@ -6,8 +6,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from domain.mail.rule_language.trial import RuleTrial
 from storage.rules.kept_rules import KeptRule
-from storage.rules.trials import RuleTrial
 
 
 class AddedRule(BaseModel):

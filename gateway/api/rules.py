@@ -1,18 +1,20 @@
 """`/v1/rules`: write the rules of the key's org, try them on past mail, turn them on and off."""
 
 import time
+from functools import partial
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request, status
+from fastapi import APIRouter, Query, Request, Response, status
 
 from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, JsonObject, Origin
-from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
 from domain.mail.rule_language.rule_file import read_rule_document
+from domain.mail.rule_language.rule_words import WrittenRule
 from domain.mail.triage.rules import Rule
 from gateway.api.documents import takes
 from gateway.api.reasons import Reason, read_body
+from gateway.api.repeated_requests import Keyed, replays, say_replayed
 from gateway.api.rule_models import (
     AddedRule,
     AddedRules,
@@ -28,11 +30,11 @@ from gateway.problems import problems
 from gateway.request_ids import origin_of
 from gateway.resources import resources_of
 from storage.access.api_keys import Caller
-from storage.accounts import accounts, labels
+from storage.accounts import accounts
 from storage.operators import operator_actions
 from storage.postgres.database import Transaction
 from storage.rules import kept_rules, trials
-from storage.rules.kept_rules import LONGEST_REASON
+from storage.rules.rule_contexts import read_checked
 
 router = APIRouter(prefix="/v1", tags=["rules"])
 
@@ -59,19 +61,32 @@ def list_rules(
 @router.post(
     "/rules",
     status_code=status.HTTP_201_CREATED,
-    responses=problems(401, 403, 404, 408, 413, 415, 422, 429, 503),
+    responses={**replays(AddedRules), **problems(401, 403, 404, 408, 413, 415, 422, 429, 503)},
     operation_id="add_rules",
     openapi_extra=takes("RuleDocuments"),
 )
-def add_rules(request: Request, caller: Writer, document: JsonBody, account_id: OfAccount = None) -> AddedRules:
+def add_rules(
+    request: Request,
+    response: Response,
+    caller: Writer,
+    document: JsonBody,
+    keyed: Keyed,
+    account_id: OfAccount = None,
+) -> AddedRules:
     """Save rules: all of them, or none when one has a mistake. `field` is then the JSON pointer of the mistake."""
     database = resources_of(request).database
-    with database.tenant(caller.org_id) as tx:
-        written = read_rule_document(document, _labels(tx, account_id))
     with database.ledger() as tx:
-        made = kept_rules.add(tx, caller.org_id, account_id, written)
-        facts = {"rules": [str(one) for one in made], "account_id": account_id and str(account_id)}
-        _record(tx, request, caller, "rules.added", facts)
+        earlier = keyed.earlier(tx, caller.org_id)
+        if earlier is not None:
+            say_replayed(response)
+            # A label that has vanished since does not change what was saved, nor what the rules were called.
+            made, written = earlier.made, read_rule_document(document)
+        else:
+            written = _written(tx, caller, account_id, document)
+            made = kept_rules.add(tx, caller.org_id, account_id, written)
+            keyed.keep(tx, caller.org_id, made)
+            facts = {"rules": [str(one) for one in made], "account_id": account_id and str(account_id)}
+            _record(tx, request, caller, "rules.added", facts)
     return AddedRules(rules=[AddedRule(rule_id=one, name=rule.name) for one, rule in zip(made, written, strict=True)])
 
 
@@ -90,7 +105,7 @@ def try_unsaved_rule(
 ) -> RuleTrialView:
     """Show what a rule that is not saved would have done with a mailbox's last 200 messages. Nothing is done."""
     with resources_of(request).database.tenant(caller.org_id) as tx:
-        written = read_rule_document(document, _labels(tx, account_id))
+        written = _written(tx, caller, account_id, document)
     if len(written) != 1:
         raise Invalid("/", "one rule is tried at a time")
     return _try(request, caller, written[0], account_id, show_all=show_all)
@@ -114,7 +129,7 @@ def replace_rule(request: Request, caller: Writer, rule_id: UUID, document: Json
     database = resources_of(request).database
     with database.tenant(caller.org_id) as tx:
         kept = kept_rules.get(tx, caller.org_id, rule_id)
-        written = read_rule_document(document, _labels(tx, kept.account_id))
+        written = _written(tx, caller, kept.account_id, document)
     if len(written) != 1:
         raise Invalid("/", "one rule takes the place of one")
     with database.ledger() as tx:
@@ -153,8 +168,6 @@ def enable_rule(request: Request, caller: Writer, rule_id: UUID) -> RuleView:
 def disable_rule(request: Request, caller: Writer, rule_id: UUID, document: JsonBody) -> RuleView:
     """Turn a rule off; the reason is kept with it."""
     reason = read_body(Reason, document).reason or DEFAULT_REASON
-    if len(reason) > LONGEST_REASON:
-        raise Invalid("reason", f"has more than {LONGEST_REASON} characters")
     with resources_of(request).database.ledger() as tx:
         kept_rules.turn(tx, caller.org_id, rule_id, on=False, reason=reason)
         _record(tx, request, caller, "rule.disabled", {"rule_id": str(rule_id), "reason": reason})
@@ -186,12 +199,9 @@ def _try(request: Request, caller: Caller, rule: object, account_id: UUID, *, sh
     return trial_view(rule.name, tried, show_all=show_all)
 
 
-def _labels(tx: Transaction, account_id: UUID | None) -> LabelNames:
-    """The labels that rules of this mailbox may name; raises `Gone` for a mailbox that the org has not."""
-    if account_id is None:
-        return AS_GIVEN
-    _check_account(tx, account_id)
-    return LabelNames.of(one.label for one in labels.list_all(tx, account_id))
+def _written(tx: Transaction, caller: Caller, account_id: UUID | None, document: object) -> tuple[WrittenRule, ...]:
+    """The rules of a document, for a mailbox or the whole org; raises `Gone` for a mailbox that the org has not."""
+    return read_checked(tx, caller.org_id, account_id, partial(read_rule_document, document))
 
 
 def _check_account(tx: Transaction, account_id: UUID | None) -> None:

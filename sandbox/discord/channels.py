@@ -12,6 +12,9 @@ from sandbox.emulator.exchange import Answer, ApiFailure, Call, Json, Route
 LONGEST_CONTENT = 2000
 LONGEST_NONCE = 25
 LONGEST_CUSTOM_ID = 100
+LONGEST_LABEL = 80
+STYLES = (1, 2, 3, 4)
+"""Of buttons that carry a `custom_id`; each button must name one."""
 MOST_BUTTONS = 5
 MOST_ROWS = 5
 LARGEST_PAGE = 100
@@ -170,6 +173,7 @@ def _checked(request: Json) -> Json:
         for button in buttons:
             name = button.get("custom_id")
             is_well = isinstance(name, str) and 1 <= len(name) <= LONGEST_CUSTOM_ID and name not in seen
+            is_well &= button.get("style") in STYLES and len(str(button.get("label") or "")) <= LONGEST_LABEL
             if button.get("type") != 2 or not is_well:  # noqa: PLR2004 - a button
                 raise ApiFailure(400, "invalidForm", "Invalid Form Body")
             seen.add(name)

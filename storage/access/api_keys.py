@@ -5,10 +5,13 @@ from datetime import datetime
 from uuid import UUID
 
 from domain.access.api_keys import NOTE_USE_EVERY, NewKey, Role, check_org, matches, prefix_of
+from domain.jobs.contract import check_text
 from domain.jobs.failures import Conflict, Gone, Invalid
 from domain.jobs.job import Origin
 from storage.operators import operator_actions
 from storage.postgres.database import Transaction
+
+LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ def create(tx: Transaction, org_id: UUID, key: NewKey, options: KeyOptions, *, b
     rows = tx.run(
         "insert_api_key",
         org_id=org_id,
-        name=options.name,
+        name=check_text("name", options.name, LONGEST_NAME),
         role=options.role.value,
         prefix=key.prefix,
         digest=key.digest,

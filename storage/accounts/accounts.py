@@ -9,6 +9,8 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 from pydantic import SecretStr
 
+from domain.approvals.approvers import check_email
+from domain.jobs.contract import check_text
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
 from domain.mail.account_settings import offered_actions
@@ -21,6 +23,9 @@ from storage.secrets.sealing import Place, Sealer
 
 LONGEST_LABEL = 225
 """Gmail's own bound (docs: gmail.md#labels)."""
+
+LONGEST_STATUS_REASON = 500
+LONGEST_ORG = 200
 
 Status = Literal["active", "needs_reconsent", "disconnected"]
 
@@ -92,8 +97,8 @@ def add(tx: Transaction, sealer: Sealer, *, org: str, email: str, consent: Conse
     `org` is the org's name; `owner` the owner's address, by default the mailbox's. Connecting again is re-consent.
     """
     tx.raw("select pg_advisory_xact_lock(hashtextextended('postroom org: ' || %(name)s, 0))", {"name": org})
-    org_id = tx.run("ensure_org", name=org)[0].id
-    row = tx.run("ensure_account", org_id=org_id, email=email.lower(), owner=(owner or email).lower())[0]
+    org_id = tx.run("ensure_org", name=check_text("org", org, LONGEST_ORG))[0].id
+    row = tx.run("ensure_account", org_id=org_id, email=check_email(email), owner=check_email(owner or email))[0]
     connect(tx, sealer, row.id, consent)
     return Added(get(tx, row.id), row.created)
 
@@ -113,7 +118,8 @@ def connect(tx: Transaction, sealer: Sealer, account_id: UUID, consent: Consent)
 
 def disconnect(tx: Transaction, account_id: UUID, reason: str) -> bool:
     """Forget the tokens and the watch; false when they were forgotten before."""
-    return bool(tx.run("disconnect_account", account_id=account_id, reason=reason))
+    told = check_text("reason", reason, LONGEST_STATUS_REASON)
+    return bool(tx.run("disconnect_account", account_id=account_id, reason=told))
 
 
 def get(tx: Transaction, account_id: UUID) -> Account:

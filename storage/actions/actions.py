@@ -151,38 +151,6 @@ def request(
 
     Raises `Gone` when the message is not stored.
     """
-    asked = {"requested_by": requested_by[:200], "action_id": None, "files": _file_documents(files)}
-    made = _request(tx, account_id, message_id, checked, asked)
-    if made is None:
-        raise _not_stored(message_id)
-    return made
-
-
-def request_once(  # noqa: PLR0913 - as `request`, and the id
-    tx: Transaction,
-    account_id: UUID,
-    message_id: str,
-    checked: CheckedAction,
-    *,
-    requested_by: str,
-    action_id: UUID,
-    files: Sequence[AttachmentField] = (),
-) -> bool:
-    """Keep an action under the caller's id; false when there is one, for which a transaction under way is waited.
-
-    Raises `Gone` when the message is not stored.
-    """
-    asked = {"requested_by": requested_by[:200], "action_id": action_id, "files": _file_documents(files)}
-    if _request(tx, account_id, message_id, checked, asked) is not None:
-        return True
-    if find(tx, action_id) is None:
-        raise _not_stored(message_id)
-    return False
-
-
-def _request(
-    tx: Transaction, account_id: UUID, message_id: str, checked: CheckedAction, asked: Mapping[str, object]
-) -> UUID | None:
     rows = tx.run(
         "request_action",
         account_id=account_id,
@@ -193,9 +161,12 @@ def _request(
         danger=str(checked.danger),
         reasons=list(checked.reasons),
         state=str(checked.status),
-        **asked,
+        requested_by=requested_by[:200],
+        files=Jsonb([one.model_dump(mode="json") for one in files]) if files else None,
     )
-    return UUID(str(rows[0].action_id)) if rows else None
+    if not rows:
+        raise Gone(f"message_id: message {message_id} is not stored, or was deleted")
+    return UUID(str(rows[0].action_id))
 
 
 def files(tx: Transaction, account_id: UUID, action_id: UUID) -> tuple[AttachmentField, ...]:
@@ -203,14 +174,6 @@ def files(tx: Transaction, account_id: UUID, action_id: UUID) -> tuple[Attachmen
     rows = tx.run("get_action_files", account_id=account_id, action_id=action_id)
     stored = rows[0].files if rows and rows[0].files else []
     return tuple(AttachmentField.model_validate(one) for one in stored)
-
-
-def _file_documents(files: Sequence[AttachmentField]) -> Jsonb | None:
-    return Jsonb([one.model_dump(mode="json") for one in files]) if files else None
-
-
-def _not_stored(message_id: str) -> Gone:
-    return Gone(f"message_id: message {message_id} is not stored, or was deleted")
 
 
 def release(tx: Transaction, account_id: UUID, action_ids: Sequence[UUID], enqueue: Enqueue) -> tuple[UUID, ...]:

@@ -9,12 +9,14 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from domain.agents.profile import AgentProfile, parse_profile
-from domain.jobs.failures import Gone, Invalid
+from domain.jobs.contract import check_text
+from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject, Origin
 from storage.operators import operator_actions
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
+LONGEST_REASON = 300
 LOCK = "select pg_advisory_xact_lock(hashtextextended('agent profile: ' || %(of)s, 0))"
 """Two people who add a version at once get two numbers."""
 
@@ -87,9 +89,7 @@ def switch(  # noqa: PLR0913 - what names a profile, and what becomes of it
     by: Origin,
 ) -> StoredProfile:
     """Turn the newest version of a profile on or off; raises `Gone` when there is none of that name."""
-    if reason is not None and not 1 <= len(reason) <= 300:  # noqa: PLR2004 - the column's own bound
-        raise Invalid("reason", "is empty or longer than 300 characters")
-    kept = None if enabled else reason
+    kept = None if enabled or reason is None else check_text("reason", reason, LONGEST_REASON)
     rows = tx.run("switch_agent_profile", org_id=org_id, account_id=account_id, name=name, enabled=enabled, reason=kept)
     switched = _one(rows, f"there is no profile {name}")
     _record(tx, "agent_profile.enabled" if enabled else "agent_profile.disabled", switched, by)

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from domain.approvals.decision import Choice
 from domain.approvals.timing import REMIND_AFTER_SHARE
+from domain.jobs.contract import check_text
 from domain.jobs.failures import Conflict
 from domain.jobs.job import JsonObject, Origin
 from domain.mail.actions.status import ActionStatus
@@ -64,6 +65,8 @@ def decide(tx: Transaction, found: StoredAction, choice: Choice, decider: Decide
         ActionStatus.APPROVED if choice is Choice.APPROVE else ActionStatus.DENIED
     )
     here, action_id = found.account_id, found.action_id
+    if decider.reason is not None:
+        check_text("reason", decider.reason)
     if not actions.decide(tx, action_id, to, approver=decider.name, reason=decider.reason):
         raise Conflict(f"action_id: {_standing(actions.get(tx, here, action_id))}", code="approval.closed")
     data: JsonObject = {"action_id": str(action_id), "kind": str(found.kind), "reason": decider.reason}

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from domain.jobs.contract import check_text
 from domain.jobs.gate_causes import Cause
 from storage.postgres.database import Transaction
 
@@ -30,7 +31,7 @@ def close(tx: Transaction, gate: Gate) -> None:
         scope=gate.scope,
         key=gate.key,
         cause=gate.cause.value,
-        reason=gate.reason,
+        reason=check_text("reason", gate.reason),
         until=gate.until,
         actor=gate.actor,
     )

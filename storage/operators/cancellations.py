@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from domain.jobs.contract import check_text
 from domain.jobs.job import SYSTEM_ORG, Origin
 from storage.ledger import ledger
 from storage.postgres.database import Database
@@ -40,6 +41,7 @@ def cancel(
     Each batch is a transaction of its own, parents first. Whoever was cut off asks again: the descendants of a job that
     is canceled already are looked for once more. A running job may enqueue children until it sees the request.
     """
+    check_text("reason", reason)
     with database.ledger() as tx:
         asked = ledger.cancel(tx, job_ids, reason, by=by, org_id=org_id)
     descendants: dict[UUID, str] = {}

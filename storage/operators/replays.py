@@ -7,6 +7,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from domain.jobs.contract import check_text
 from domain.jobs.failures import Conflict, Gone, Invalid
 from domain.jobs.job import JsonObject, NewJob, Origin
 from domain.jobs.payload_changes import payload_changes
@@ -48,6 +49,7 @@ def replay(
     The relay publishes it. Raises `Gone` without such a letter, `Conflict` when it is closed or another job has the
     key, `Invalid` when a doubtful effect has no ruling or a ruling no doubtful effect.
     """
+    check_text("reason", reason)
     letter = opened(tx, letter_id)
     rule(tx, letter, rulings or {}, by)
     rows = tx.run("release_dead_job", job_id=letter.job_id)
@@ -66,6 +68,7 @@ def replay(
 
 def discard(tx: Transaction, letter_id: UUID, *, by: Origin, reason: str) -> None:
     """Close a letter for good; raises `Gone` or `Conflict`."""
+    check_text("reason", reason)
     _close(tx, opened(tx, letter_id), "discarded", {"reason": reason}, by)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from uuid import UUID
 
+from domain.jobs.contract import check_text
 from domain.jobs.failures import Conflict, Gone
 from domain.jobs.job import NewJob, Origin, State
 from storage.ledger import ledger
@@ -30,6 +31,7 @@ def retry(
     `Conflict` when it has not ended, has succeeded or was retried before, or when another job has its key, and
     `Invalid` for a doubtful effect without a ruling.
     """
+    check_text("reason", reason)
     rows = tx.run("lock_job_to_retry", job_id=job_id, org_id=org_id)
     if not rows:
         raise Gone(f"there is no job {job_id}")

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from domain.jobs.contract import check_text
 from domain.jobs.failures import Conflict, Forbidden, Gone, Invalid
 from domain.mail.rule_language.rule_words import ToldRule, WrittenRule, write_rule
 from domain.mail.triage.prompts import RuleScope
@@ -107,12 +108,13 @@ def mend(tx: Transaction, org_id: UUID, rule_id: UUID, written: WrittenRule) -> 
 
 def turn(tx: Transaction, org_id: UUID, rule_id: UUID, *, on: bool, reason: str | None = None) -> None:
     """Turn a rule on or off; raises `Gone`, and `Conflict` when a label that it names has vanished."""
+    told = None if on or reason is None else check_text("reason", reason, LONGEST_REASON)
     kept = get(tx, org_id, rule_id)
     if on and kept.broken is not None:
         raise Conflict(f"the rule can no longer be read: {kept.broken}; replace it")
     if on:
         _refuse_vanished(tx, org_id, kept)
-    tx.run("turn_rule", org_id=org_id, rule_id=rule_id, enabled=on, reason=None if on else reason)
+    tx.run("turn_rule", org_id=org_id, rule_id=rule_id, enabled=on, reason=told)
 
 
 def remove(tx: Transaction, org_id: UUID, rule_id: UUID) -> None:

@@ -20,7 +20,7 @@ from storage.rules import rules
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class DraftCase:
     """A thread with its record and at least one message, oldest first."""
 
     account: Account
@@ -79,13 +79,13 @@ def original_of(account: Account, asked: Message, thread: Sequence[Message]) -> 
     return Original.of(asked.parsed, [one.parsed for one in thread], own)
 
 
-def read_case(tx: Transaction, here: UUID, thread_id: str, *, by_hand_at: datetime | None = None) -> Case | None:
+def read_case(tx: Transaction, here: UUID, thread_id: str, *, by_hand_at: datetime | None = None) -> DraftCase | None:
     """Read a thread's case; None when the thread has no record, or no message that is stored."""
     email = emails.get(tx, here, thread_id)
     thread = messages.of_thread(tx, here, thread_id)
     if email is None or not thread:
         return None
-    return Case(
+    return DraftCase(
         account=accounts.get(tx, here),
         email=email,
         messages=thread,

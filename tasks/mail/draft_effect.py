@@ -20,7 +20,7 @@ from storage.mail import emails
 from storage.mail.emails import Email, MadeDraft
 from storage.postgres.database import Transaction
 from tasks.mail import lost_drafts, machine_drafts
-from tasks.mail.draft_case import Case, read_case
+from tasks.mail.draft_case import DraftCase, read_case
 from tasks.mail.mailbox_session import open_mailbox
 from tasks.mail.thread_handle import ThreadHandle
 
@@ -34,7 +34,7 @@ def effect_key(email: Email, token: str) -> str:
     return f"draft:{email.email_id}:{token}"
 
 
-def sought(case: Case, token: str, since: int | None) -> LostDraft:
+def sought(case: DraftCase, token: str, since: int | None) -> LostDraft:
     """What is looked for; of a token that an earlier attempt stored, its own history id counts."""
     earlier = case.email.draft_history_id if case.email.draft_token == token else since
     return LostDraft(case.email.thread_id, token, earlier, case.asked.parsed.message_id)
@@ -104,7 +104,7 @@ def take_back(ctx: JobContext, thread: ThreadHandle, email: Email, draft: MadeDr
     return write
 
 
-def after_sent(ctx: JobContext, thread: ThreadHandle, case: Case, made: JsonObject) -> Writes:
+def after_sent(ctx: JobContext, thread: ThreadHandle, case: DraftCase, made: JsonObject) -> Writes:
     """Settle the thread whose draft its person has sent before it was recorded; returns what is to be written.
 
     A question that came after it was sent is still to be answered.
@@ -129,7 +129,7 @@ def after_sent(ctx: JobContext, thread: ThreadHandle, case: Case, made: JsonObje
     return write
 
 
-def after_discarded(ctx: JobContext, thread: ThreadHandle, case: Case) -> Writes:
+def after_discarded(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Writes:
     """Settle the thread whose draft its person has thrown away before it was recorded; returns what is to be written.
 
     The draft stays away. A question that came after it was planned gets a draft of its own.

@@ -28,7 +28,7 @@ from storage.mail import emails
 from storage.mail.emails import MadeDraft
 from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts
-from tasks.mail.draft_case import Case
+from tasks.mail.draft_case import DraftCase
 from tasks.mail.language_model import ask, boundary
 from tasks.mail.machine_drafts import Request
 from tasks.mail.mailbox_session import open_mailbox
@@ -71,7 +71,7 @@ def find_reworked(ctx: JobContext, payload: ReworkPayload, key: str) -> Finding:
     return CannotTell("the thread's record has moved on, and its draft does not carry the rework's token")
 
 
-def rework_draft(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
+def rework_draft(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
     """Rework the draft as its person asks, or finish what an earlier attempt began."""
     email = case.email
     if email.draft_token == _token(ctx):
@@ -83,7 +83,7 @@ def rework_draft(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
     return _begin(ctx, thread, case)
 
 
-def _begin(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
+def _begin(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
     """Read what is asked, plan, and do it."""
     email = case.email
     request = None if email.draft is None else machine_drafts.request(thread.mailbox, email.draft)
@@ -109,7 +109,7 @@ def _begin(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
     return Done(output, writes=write)
 
 
-def _go_on(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
+def _go_on(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
     """Go on from where an earlier attempt of this job ended: it has stored its token in the record."""
     email = case.email
     if email.state is EmailState.DRAFTED:
@@ -124,7 +124,9 @@ def _go_on(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
     return _find_left(ctx, thread, case)
 
 
-def _rewrite(ctx: JobContext, thread: ThreadHandle, case: Case, request: Request, instruction: Instruction) -> Outcome:
+def _rewrite(
+    ctx: JobContext, thread: ThreadHandle, case: DraftCase, request: Request, instruction: Instruction
+) -> Outcome:
     """Have the model write, and replace the draft once; its person may have touched it since it was read."""
     try:
         body = _text(ctx, case, instruction).body
@@ -138,10 +140,10 @@ def _rewrite(ctx: JobContext, thread: ThreadHandle, case: Case, request: Request
     made = effect.carry_out(
         partial(machine_drafts.rewrite, thread.mailbox, request.draft, raw), find=_finder(ctx, thread, case, request)
     )
-    return _take_in(ctx, thread, case, effect, made, body)
+    return _record_made(ctx, thread, case, effect, made, body)
 
 
-def _text(ctx: JobContext, case: Case, instruction: Instruction) -> DraftText:
+def _text(ctx: JobContext, case: DraftCase, instruction: Instruction) -> DraftText:
     prompt = draft_prompt(
         [one.parsed for one in case.messages],
         boundary(),
@@ -152,13 +154,13 @@ def _text(ctx: JobContext, case: Case, instruction: Instruction) -> DraftText:
     return accept_draft(ask(ctx, case.account.account_id, WORDS, ctx.settings.draft_model, prompt))
 
 
-def _message(ctx: JobContext, case: Case, request: Request, body: str) -> bytes:
+def _message(ctx: JobContext, case: DraftCase, request: Request, body: str) -> bytes:
     """The new draft: other words under the envelope of the old one, which its person may have changed."""
     envelope = Envelope.of_draft(request.message, case.sender)
     return threaded_message(envelope, case.original, body, token=_token(ctx), date=ctx.now())
 
 
-def _finder(ctx: JobContext, thread: ThreadHandle, case: Case, request: Request | None) -> Callable[[], Finding]:
+def _finder(ctx: JobContext, thread: ThreadHandle, case: DraftCase, request: Request | None) -> Callable[[], Finding]:
     """How to find out whether the draft was replaced."""
     email = case.email
     if email.draft_id is None:
@@ -167,7 +169,7 @@ def _finder(ctx: JobContext, thread: ThreadHandle, case: Case, request: Request 
     return partial(machine_drafts.find_rewritten, thread.mailbox, email.draft_id, _token(ctx), read)
 
 
-def _find_left(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
+def _find_left(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
     """Find out about an earlier attempt's call, and make none: the draft is not the one that was to be replaced."""
     email = case.email
     with ctx.tx() as tx:
@@ -175,7 +177,7 @@ def _find_left(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
     made = effect.look(_finder(ctx, thread, case, None))
     if made is not None and email.state is EmailState.REWORK_REQUESTED:
         thread.prepare(plan_event(email.before, EmailEvent.DRAFT_WRITTEN, REWORKED).labels)
-        return _take_in(ctx, thread, case, effect, made, _kept_body(ctx))
+        return _record_made(ctx, thread, case, effect, made, _kept_body(ctx))
     later = () if email.state is not EmailState.REWORK_REQUESTED else (_again(ctx, case),)
 
     def write(tx: Transaction) -> None:
@@ -194,8 +196,8 @@ def _kept_body(ctx: JobContext) -> str | None:
     return None if kept is None else accept_draft(kept["arguments"]).body
 
 
-def _take_in(
-    ctx: JobContext, thread: ThreadHandle, case: Case, effect: EffectGuard, made: JsonObject, body: str | None
+def _record_made(
+    ctx: JobContext, thread: ThreadHandle, case: DraftCase, effect: EffectGuard, made: JsonObject, body: str | None
 ) -> Outcome:
     """Record what became of the draft: it was replaced, its person was quicker, or it is gone."""
     if "gone" in made:
@@ -217,7 +219,7 @@ def _take_in(
     return Done({"reworked": not unknown}, writes=thread.finish)
 
 
-def _store(thread: ThreadHandle, case: Case, draft: MadeDraft, tx: Transaction) -> bool:
+def _store(thread: ThreadHandle, case: DraftCase, draft: MadeDraft, tx: Transaction) -> bool:
     """Store the draft in the thread's record and begin the label change; false when the e-mail was moved meanwhile."""
     here, thread_id = case.email.account_id, case.email.thread_id
     if emails.record_draft(tx, here, thread_id, expected=EmailState.REWORK_REQUESTED, draft=draft) is None:
@@ -229,7 +231,7 @@ def _store(thread: ThreadHandle, case: Case, draft: MadeDraft, tx: Transaction) 
     return True
 
 
-def _refused(thread: ThreadHandle, case: Case, why: str) -> Outcome:
+def _refused(thread: ThreadHandle, case: DraftCase, why: str) -> Outcome:
     """Leave the draft as it is, and show its person that it needs them."""
     thread.carry_out(plan_event(case.email.before, EmailEvent.REWORK_REFUSED, why))
 
@@ -240,7 +242,7 @@ def _refused(thread: ThreadHandle, case: Case, why: str) -> Outcome:
     return Done({"reworked": False, "why": why}, writes=write)
 
 
-def _back_to_drafted(tx: Transaction, case: Case, *, message_id: str | None = None) -> None:
+def _back_to_drafted(tx: Transaction, case: DraftCase, *, message_id: str | None = None) -> None:
     """The draft stays as its person has it; `message_id` is its message by now."""
     email = case.email
     moved = emails.move(
@@ -255,18 +257,18 @@ def _token(ctx: JobContext) -> str:
     return hashlib.sha256(f"rework {ctx.job.job_id}".encode()).hexdigest()[:24]
 
 
-def _effect_key(ctx: JobContext, case: Case) -> str:
+def _effect_key(ctx: JobContext, case: DraftCase) -> str:
     return f"{REWORK_KEY}:{case.email.email_id}:{_token(ctx)}"
 
 
-def _again(ctx: JobContext, case: Case) -> NewJob:
+def _again(ctx: JobContext, case: DraftCase) -> NewJob:
     payload = ReworkPayload(account_id=case.email.account_id, thread_id=case.email.thread_id)
     return payload.job(org_id=ctx.org_id, run_at=ctx.now() + LOOK_AGAIN_AFTER)
 
 
-def _first_draft(case: Case) -> WriteManualPayload:
+def _first_draft(case: DraftCase) -> WriteManualPayload:
     return WriteManualPayload(account_id=case.email.account_id, thread_id=case.email.thread_id)
 
 
-def _find_out(case: Case) -> CleanupPayload:
+def _find_out(case: DraftCase) -> CleanupPayload:
     return CleanupPayload(account_id=case.email.account_id, thread_id=case.email.thread_id, action="check_sent")

@@ -21,7 +21,7 @@ from storage.mail import emails
 from storage.mail.emails import Email, MadeDraft
 from storage.postgres.database import Transaction
 from tasks.mail import draft_effect, lost_drafts
-from tasks.mail.draft_case import Case
+from tasks.mail.draft_case import DraftCase
 from tasks.mail.language_model import ask, boundary
 from tasks.mail.thread_handle import ThreadHandle
 
@@ -32,7 +32,7 @@ WORDS = "draft"
 """The purpose of the model's call, and the step that keeps its answer."""
 
 
-def write_draft(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
+def write_draft(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
     """Draft the reply, or finish what an earlier attempt began."""
     try:
         return _find_left(ctx, thread, case) if _may_have_left_draft(ctx, case) else _answer(ctx, thread, case)
@@ -40,7 +40,7 @@ def write_draft(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
         return _skipped(case.email, "the thread is gone")
 
 
-def _may_have_left_draft(ctx: JobContext, case: Case) -> bool:
+def _may_have_left_draft(ctx: JobContext, case: DraftCase) -> bool:
     """Whether an earlier attempt may have left a draft that nobody waits for, or whose words another job had."""
     email = case.email
     if not email.in_doubt:
@@ -48,7 +48,7 @@ def _may_have_left_draft(ctx: JobContext, case: Case) -> bool:
     return case.answered or email.state is not EmailState.PENDING or ctx.kept(WORDS) is None
 
 
-def _answer(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
+def _answer(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
     if case.email.state is EmailState.DRAFTED:
         return _show(ctx, thread, case)
     if case.answered:
@@ -64,10 +64,10 @@ def _answer(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
         return Done({"drafted": False, "why": CHANGED}, children=(case.again.job(org_id=ctx.org_id),))
     effect, made = tried
     fingerprint = draft_fingerprint.of_made(body, Envelope.of_reply(original, case.sender))
-    return _take_in(ctx, thread, case, effect, made, fingerprint)
+    return _record_made(ctx, thread, case, effect, made, fingerprint)
 
 
-def _show(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
+def _show(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
     """Show a draft that is recorded: by an earlier attempt, which ended before it set the labels, or by another job.
 
     Another job's draft may have been asked to be reworked since; that order stays.
@@ -78,14 +78,14 @@ def _show(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
     return Done({"drafted": True}, writes=thread.finish)
 
 
-def _text(ctx: JobContext, case: Case) -> DraftText:
+def _text(ctx: JobContext, case: DraftCase) -> DraftText:
     """The reply's words, from this or an earlier attempt; `Invalid` when the model's answer cannot be used."""
     prompt = draft_prompt([one.parsed for one in case.messages], boundary(), guidance=case.guidance)
     return accept_draft(ask(ctx, case.account.account_id, WORDS, ctx.settings.draft_model, prompt))
 
 
 def _make(
-    ctx: JobContext, thread: ThreadHandle, case: Case, original: Original, body: str
+    ctx: JobContext, thread: ThreadHandle, case: DraftCase, original: Original, body: str
 ) -> tuple[EffectGuard, JsonObject] | None:
     """Make the draft once; its result is still to be recorded. None when the thread is not what it was planned on.
 
@@ -105,7 +105,7 @@ def _make(
     return effect, draft_effect.make(thread, effect, draft_effect.sought(case, token, thread.history_id), raw)
 
 
-def _find_left(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
+def _find_left(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
     """Find out whether an earlier attempt made the draft, and make none.
 
     The draft of a pending record is recorded, also when the person has answered since; that of a settled one is taken
@@ -123,10 +123,10 @@ def _find_left(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
         return _never_made(ctx, thread, case, effect)
     if "draft_id" in made and email.state is EmailState.PENDING:
         thread.prepare(plan_event(email.before, EmailEvent.DRAFT_WRITTEN, "the reply is drafted").labels)
-    return _take_in(ctx, thread, case, effect, made, _kept_fingerprint(ctx, case))
+    return _record_made(ctx, thread, case, effect, made, _kept_fingerprint(ctx, case))
 
 
-def _kept_fingerprint(ctx: JobContext, case: Case) -> str:
+def _kept_fingerprint(ctx: JobContext, case: DraftCase) -> str:
     """The fingerprint of the words that this job has, if it was its attempt that asked for them."""
     kept = ctx.kept(WORDS)
     if kept is None:
@@ -138,8 +138,8 @@ def _kept_fingerprint(ctx: JobContext, case: Case) -> str:
         return UNKNOWN
 
 
-def _take_in(
-    ctx: JobContext, thread: ThreadHandle, case: Case, effect: EffectGuard, made: JsonObject, fingerprint: str
+def _record_made(
+    ctx: JobContext, thread: ThreadHandle, case: DraftCase, effect: EffectGuard, made: JsonObject, fingerprint: str
 ) -> Outcome:
     """Record what became of the draft: it lies in the mailbox, was sent, or was thrown away."""
     if "sent" in made:
@@ -161,7 +161,7 @@ def _recorded(effect: EffectGuard, output: JsonObject, writes: Writes) -> Done:
     return Done(output, writes=write)
 
 
-def _never_made(ctx: JobContext, thread: ThreadHandle, case: Case, effect: EffectGuard) -> Outcome:
+def _never_made(ctx: JobContext, thread: ThreadHandle, case: DraftCase, effect: EffectGuard) -> Outcome:
     """End without a draft, and forget the token that led to none."""
     email = case.email
     if email.state is not EmailState.PENDING:
@@ -194,7 +194,7 @@ def _take_back(ctx: JobContext, thread: ThreadHandle, email: Email, draft: MadeD
     return Done(output, writes=draft_effect.take_back(ctx, thread, email, draft))
 
 
-def _close(ctx: JobContext, thread: ThreadHandle, case: Case, event: EmailEvent, why: str) -> Done:
+def _close(ctx: JobContext, thread: ThreadHandle, case: DraftCase, event: EmailEvent, why: str) -> Done:
     """End without a draft: set the labels of the event, and settle the record.
 
     When the record has moved or a message has come meanwhile, the record stays, and a new job plans again.

@@ -146,8 +146,8 @@ def report_of(backfill: Backfill) -> JsonObject:
     }
 
 
-def take_in(ctx: JobContext, mailbox: Mailbox, account: Account, backfill: Backfill, wanted: Sequence[str]) -> None:
-    """Fetch, parse and store messages, one after the other; the others are taken in although one cannot be.
+def store_all(ctx: JobContext, mailbox: Mailbox, account: Account, backfill: Backfill, wanted: Sequence[str]) -> None:
+    """Fetch, parse and store messages, one after the other; the others are stored although one cannot be.
 
     Raises the first failure at the end, and as soon as `MOST_FAILURES` have failed.
     """
@@ -156,11 +156,11 @@ def take_in(ctx: JobContext, mailbox: Mailbox, account: Account, backfill: Backf
         if place:
             ctx.check()
         try:
-            _take_one(ctx, mailbox, account, backfill, message_id)
+            _store_one(ctx, mailbox, account, backfill, message_id)
         except Gone:
             continue
         except (Permanent, Transient) as failure:
-            ctx.log.warning("message_not_taken_in", message_id=message_id, code=failure.code, reason=failure.reason)
+            ctx.log.warning("message_not_stored", message_id=message_id, code=failure.code, reason=failure.reason)
             failed.append(failure)
             if len(failed) == MOST_FAILURES:
                 break
@@ -168,7 +168,7 @@ def take_in(ctx: JobContext, mailbox: Mailbox, account: Account, backfill: Backf
         raise failed[0]
 
 
-def _take_one(ctx: JobContext, mailbox: Mailbox, account: Account, backfill: Backfill, message_id: str) -> None:
+def _store_one(ctx: JobContext, mailbox: Mailbox, account: Account, backfill: Backfill, message_id: str) -> None:
     """Store one message, and have it classified where the backfill says so; raises `Gone` when there is none."""
     raw = mailbox.message(message_id)
     if raw.label_ids & {DRAFT, SPAM, TRASH} or not is_wanted(raw.received_at, backfill.since, backfill.until_at):

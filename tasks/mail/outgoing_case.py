@@ -32,7 +32,7 @@ from storage.postgres.database import Transaction
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class OutgoingCase:
     """An order whose action, account and original belong together, and what has been done of it."""
 
     order: SendPayload
@@ -56,7 +56,7 @@ class Case:
         return self.original.thread_id if self.original and self.order.message_type == "reply" else None
 
 
-def read(ctx: JobContext, order: SendPayload) -> Case | Outcome:
+def read(ctx: JobContext, order: SendPayload) -> OutgoingCase | Outcome:
     """Read everything in one transaction, and take the action up; an outcome when nothing may be sent now.
 
     Raises `Invalid` with the field of what does not belong together, and `Forbidden` for what may not leave.
@@ -78,7 +78,7 @@ def read(ctx: JobContext, order: SendPayload) -> Case | Outcome:
     return case
 
 
-def _checked(tx: Transaction, order: SendPayload) -> Case:
+def _checked(tx: Transaction, order: SendPayload) -> OutgoingCase:
     try:
         account = accounts.get(tx, order.account_id)
     except Gone:
@@ -95,7 +95,7 @@ def _checked(tx: Transaction, order: SendPayload) -> Case:
     automatic = mail.automatic if mail else is_automatic(ordered)
     if mail is None or mail.sent_message_id is None:
         _check_order(tx, order, account, found, automatic=automatic)
-    return Case(order, account, found, original, mail, automatic)
+    return OutgoingCase(order, account, found, original, mail, automatic)
 
 
 def _ordered(action: StoredAction) -> ActionFacts:

@@ -13,7 +13,7 @@ import pytest
 from engine.worker.lease import renew
 from sandbox.emulator.control import MessagePlace
 from tests.attacks.hostile_mail import ATTACKS, CANARY, EVE, THREAD, Attack
-from tests.doubles.agents import give_agent, order_run, take_in
+from tests.doubles.agents import give_agent, order_run, store_letter
 from tests.doubles.mail_environment import OWNER, MailEnvironment
 
 ALLOWED = {"Receipts", "INBOX", "UNREAD"}
@@ -40,7 +40,7 @@ def target(request: pytest.FixtureRequest, env: MailEnvironment) -> MailEnvironm
 
 
 def hide_secret(env: MailEnvironment) -> MessagePlace:
-    return take_in(env, "The vault", f"The word is {CANARY}.", headers={"From": "Boss <boss@example.com>"})
+    return store_letter(env, "The vault", f"The word is {CANARY}.", headers={"From": "Boss <boss@example.com>"})
 
 
 def raw(attack: Attack, subject: str, text: str) -> bytes:
@@ -62,7 +62,7 @@ def attack_with(env: MailEnvironment, attacks: tuple[Attack, ...], secret: Messa
     for attack in attacks:
         text, subject = (one.replace(THREAD, secret.thread_id) for one in (attack.text, attack.subject))
         env.mailbox.deliver(raw(attack, f"{subject} ({attack.name})", text))
-    take_in(env, "Nothing", "For your information only.")
+    store_letter(env, "Nothing", "For your information only.")
     known = {secret.message_id}
     stored = env.database.execute("select gmail_message_id, gmail_thread_id from messages order by received_at")
     return [MessagePlace(message, thread, 0, 0) for message, thread in stored if message not in known]

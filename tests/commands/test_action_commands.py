@@ -20,6 +20,8 @@ def test_a_done_action_is_listed_shown_and_taken_back(env: MailEnvironment) -> N
     done = do(env, place, Archive())
     waits = ask(env, place, Archive(), ActionStatus.APPROVED_PENDING)
     listed = answer(actions, "list", "--org", ORG, "--account", env.account.account_id)
+    assert answer(actions, "list", "--org", ORG, "--account", env.account.email) == listed
+    assert "there is no account nobody in the org" in refusal(actions, "list", "--org", ORG, "--account", "nobody")
     assert [(one["action_id"], one["state"], one["inverse"], one["why"]) for one in listed] == [
         (str(waits), "approved_pending", "apply_label", "a reason"),
         (str(done.action_id), "done", "apply_label", ""),

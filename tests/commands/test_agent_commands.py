@@ -6,7 +6,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from commands import agents
+from storage.postgres.database import Database
 from tests.commands.calling import answer, call, refusal
+from tests.doubles.mail_factories import make_account
 
 pytestmark = pytest.mark.usefixtures("process")
 PROFILE = json.dumps({"prompt": "Be kind.", "model": "claude-haiku-5-5", "tools": ["read_thread", "draft_reply"]})
@@ -42,8 +44,20 @@ def test_a_profile_that_cannot_be_used_is_refused_by_field(org: UUID, name: str,
     assert answer(agents, "list") == []
 
 
-def test_a_mailbox_of_another_org_and_an_unknown_profile_are_refused(org: UUID) -> None:
-    assert "account: is no mailbox" in refusal(
-        agents, "add", "desk", "--org", org, "--account", uuid4(), "--profile", PROFILE
-    )
+def test_a_mailbox_has_a_profile_of_its_own_by_id_or_address(store: Database) -> None:
+    account = make_account(store)
+    of = ("desk", "--org", account.org_id, "--account")
+    made = [
+        answer(agents, "add", *of, here, "--profile", PROFILE) for here in (account.account_id, account.email.upper())
+    ]
+    assert [(one["account_id"], one["version"]) for one in made] == [(str(account.account_id), n) for n in (1, 2)]
+    assert not answer(agents, "disable", *of, account.email)["enabled"]
+    assert answer(agents, "enable", *of, account.email)["enabled"]
+
+
+def test_a_mailbox_of_another_org_and_an_unknown_profile_are_refused(org: UUID, store: Database) -> None:
+    account = make_account(store, org="another org")
+    for here in (account.account_id, account.email, uuid4(), "nobody"):
+        words = refusal(agents, "add", "desk", "--org", org, "--account", here, "--profile", PROFILE)
+        assert f"there is no account {here} in the org" in words
     assert "no profile desk" in refusal(agents, "disable", "desk", "--org", org)

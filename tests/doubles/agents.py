@@ -44,7 +44,7 @@ def ensure_label(env: MailEnvironment, name: str) -> str:
     return str(made)
 
 
-def take_in(env: MailEnvironment, subject: str = "Lunch?", text: str = QUESTION, **options: Any) -> MessagePlace:  # noqa: ANN401 - as the emulator takes them
+def store_letter(env: MailEnvironment, subject: str = "Lunch?", text: str = QUESTION, **options: Any) -> MessagePlace:  # noqa: ANN401 - as the emulator takes them
     """A message that was stored and that nobody looks after yet; what was queued for it is out of the way."""
     if env.cursor() is None:
         env.sync()

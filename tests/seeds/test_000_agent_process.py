@@ -7,7 +7,7 @@ from domain.mail.correspondence import EmailState
 from domain.mail.triage.rules import parse_rule
 from storage.actions import actions as stored_actions
 from storage.rules import rules
-from tests.doubles.agents import QUESTION, give_agent, order_run, run_agent, run_of, take_in, turns_of
+from tests.doubles.agents import QUESTION, give_agent, order_run, run_agent, run_of, store_letter, turns_of
 from tests.doubles.mail_environment import MailEnvironment
 
 
@@ -36,7 +36,7 @@ def test_a_new_message_goes_to_the_agent_when_a_routing_rule_matches_and_else_to
 def test_the_seeds_name_is_accepted_with_message_thread_and_profile(env: MailEnvironment) -> None:
     """000-33; `user_id` in tests/seeds/test_000_job_types.py."""
     give_agent(env)
-    place = take_in(env)
+    place = store_letter(env)
     where = {"thread_id": place.thread_id, "message_id": place.message_id, "profile": "assistant"}
     job_id = env.enqueue("agent_process", where)
     env.drain(only="agents.%")
@@ -47,7 +47,7 @@ def test_the_seeds_name_is_accepted_with_message_thread_and_profile(env: MailEnv
 def test_the_preprocessor_the_tool_loop_and_the_log_of_its_results(env: MailEnvironment) -> None:
     """000-34."""
     give_agent(env)
-    run = run_agent(env, take_in(env))
+    run = run_agent(env, store_letter(env))
     told = turns_of(env, run)
     assert [[call["tool"] for call in turn.calls] for turn in told] == [["read_thread"], ["draft_reply"], []]
     assert (run.turns, run.output_preview) == (3, told[-1].said)
@@ -76,7 +76,7 @@ def test_the_agent_drafts_asks_to_reply_or_escalates(
 ) -> None:
     """000-35; a reply waits for a person."""
     give_agent(env, send_allowed=True, tools=["draft_reply", "reply"], labels=[], may_reply=True)
-    place = take_in(env)
+    place = store_letter(env)
     env.say(tool=tool, input=arguments)
     env.say(text="Done.")
     run = run_agent(env, place)
@@ -92,7 +92,7 @@ def test_the_agent_drafts_asks_to_reply_or_escalates(
 def test_it_validates_the_message_and_updates_the_run_when_it_fails(env: MailEnvironment) -> None:
     """000-76."""
     give_agent(env)
-    place = take_in(env)
+    place = store_letter(env)
     unknown = env.enqueue("agents.process", {"thread_id": "t", "message_id": "nowhere", "profile": "assistant"})
     assert env.run(unknown) == "succeeded"
     assert env.job(unknown)["output"] == {"gone": True}

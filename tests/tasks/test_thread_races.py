@@ -60,7 +60,7 @@ class ActsOnce(Lease):
         return super().margin()
 
 
-def take_in(env: MailEnvironment, *families: str) -> None:
+def sync_mail(env: MailEnvironment, *families: str) -> None:
     env.enqueue("gmail.sync")
     for family in ("gmail.%", *families):
         env.drain(only=family)
@@ -90,7 +90,7 @@ def test_a_question_is_not_buried_by_news_of_its_own_thread(
     texts = [NEWS, QUESTION] if news_first else [QUESTION, NEWS]
     place = env.deliver("Deployment", texts[1])
     env.deliver("Deployment", texts[0], thread_id=place.thread_id)
-    take_in(env)
+    sync_mail(env)
     outer, inner = queued(env, "triage.classify")
     meanwhile(triage, lambda: env.run(inner))
     assert env.run(outer) == "succeeded"
@@ -108,7 +108,7 @@ def test_a_question_after_a_sent_draft_is_drafted_though_the_record_learns_of_it
     first = env.email(place.thread_id).draft_id or ""
     env.mailbox.send_draft(first)
     later = env.deliver("Re: Lunch?", MORE, thread_id=place.thread_id)
-    take_in(env)
+    sync_mail(env)
     assert env.state(place.thread_id) is EmailState.DRAFTED
     meanwhile(triage, lambda: env.drain(only="threads.%"))
     env.drain(only="triage.%")
@@ -126,11 +126,11 @@ def test_a_draft_discarded_while_a_second_question_is_classified_makes_room_for_
     env.drain()
     first = env.email(place.thread_id).draft_id or ""
     later = env.deliver("Re: Lunch?", MORE, thread_id=place.thread_id)
-    take_in(env)
+    sync_mail(env)
 
     def discard() -> None:
         env.mailbox.discard_draft(first)
-        take_in(env, "threads.%")
+        sync_mail(env, "threads.%")
 
     meanwhile(triage, discard)
     env.drain()
@@ -144,11 +144,11 @@ def test_a_draft_sent_after_a_second_question_has_come_answers_it(env: MailEnvir
     place = ask(env)
     env.drain()
     later = env.deliver("Re: Lunch?", MORE, thread_id=place.thread_id)
-    take_in(env)
+    sync_mail(env)
 
     def send() -> None:
         env.mailbox.send_draft(env.email(place.thread_id).draft_id or "")
-        take_in(env, "threads.%")
+        sync_mail(env, "threads.%")
 
     meanwhile(triage, send)
     env.drain()
@@ -165,13 +165,13 @@ def test_done_while_a_message_is_classified_leaves_the_thread_archived(
     done = env.label("Done")
     place = env.deliver("Lunch?", QUESTION)
     if with_record:
-        take_in(env, "triage.%")
+        sync_mail(env, "triage.%")
         place = env.deliver("Re: Lunch?", MORE, thread_id=place.thread_id)
-    take_in(env)
+    sync_mail(env)
 
     def finish() -> None:
         env.mailbox.label_thread(place.thread_id, add=(done,))
-        take_in(env, "threads.%")
+        sync_mail(env, "threads.%")
 
     meanwhile(triage, finish)
     env.drain(only="triage.%")
@@ -189,10 +189,10 @@ def test_a_record_begun_while_its_thread_is_archived_is_archived_with_it(
     env.sync()
     done = env.label("Done")
     place = env.deliver("Lunch?", QUESTION)
-    take_in(env)
+    sync_mail(env)
     (classification,) = queued(env, "triage.classify")
     env.mailbox.label_thread(place.thread_id, add=(done,))
-    take_in(env)
+    sync_mail(env)
     (cleanup,) = queued(env, "threads.cleanup")
     env.process.lease = ActsOnce(lambda: env.run(classification))
     assert env.run(cleanup) == "queued"
@@ -208,7 +208,7 @@ def test_a_person_who_answers_while_the_draft_is_written_gets_none(env: MailEnvi
 
     def answer() -> None:
         env.deliver("Re: Lunch?", "Noon is fine.", thread_id=place.thread_id, label_ids=("SENT",))
-        take_in(env, "triage.%", "threads.%")
+        sync_mail(env, "triage.%", "threads.%")
 
     meanwhile(first_draft, answer)
     env.drain()
@@ -226,7 +226,7 @@ def test_a_second_question_while_the_draft_is_written_is_answered_by_it(
 
     def ask_more() -> None:
         later.append(env.deliver("Lunch?", MORE, thread_id=place.thread_id))
-        take_in(env, "triage.%")
+        sync_mail(env, "triage.%")
 
     prompts = meanwhile(first_draft, ask_more)
     env.drain()
@@ -243,11 +243,11 @@ def test_a_question_that_comes_while_an_answered_thread_is_closed_is_not_lost(
     """The person has answered, `drafts.write` takes the labels off, and the next question is there before it ends."""
     place = ask(env)
     env.deliver("Re: Lunch?", "Noon is fine.", thread_id=place.thread_id, label_ids=("SENT",))
-    take_in(env)
+    sync_mail(env)
 
     def ask_more() -> None:
         env.deliver("Lunch?", MORE, thread_id=place.thread_id)
-        take_in(env, "triage.%")
+        sync_mail(env, "triage.%")
 
     (job_id,) = queued(env, "drafts.write")
     env.process.lease = ActsOnce(ask_more)

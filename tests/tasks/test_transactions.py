@@ -25,7 +25,7 @@ from domain.mail.actions.snooze import Snooze
 from storage.postgres.execution import numbered
 from storage.postgres.queries import statement, statement_files
 from storage.postgres.sessions import RESET
-from tests.doubles.agents import give_agent, order_run, take_in
+from tests.doubles.agents import give_agent, order_run, store_letter
 from tests.doubles.approvals import waiting as action_waits
 from tests.doubles.factories import pass_time
 from tests.doubles.inline_worker import MAKE_DUE
@@ -172,7 +172,7 @@ def by_agent(env: MailEnvironment) -> UUID:
     """A question that an agent reads and drafts an answer to: three answers of the model, two calls of tools."""
     used_mailbox(env)
     give_agent(env)
-    return order_run(env, take_in(env, "Lunch?", QUESTION))
+    return order_run(env, store_letter(env, "Lunch?", QUESTION))
 
 
 def sent_by_its_person(env: MailEnvironment) -> UUID:

@@ -11,7 +11,7 @@ from domain.mail.actions.label_actions import ApplyLabel, RemoveLabel
 from domain.mail.actions.requested_action import KINDS, AutoReply, Forward, RequestedAction, parse_action
 from domain.mail.actions.snooze import Snooze
 from domain.mail.rule_language.defects import Defects, Path, defect
-from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
+from domain.mail.rule_language.rule_context import UNCHECKED, RuleContext
 from domain.mail.rule_language.values import ADDRESS, label, mapping, one_of, text, texts
 from domain.mail.triage.rules import MOST_ACTIONS
 
@@ -22,14 +22,14 @@ _DELAY = re.compile(r"(?P<amount>[0-9]{1,9})\s*(?P<unit>minute|hour|day|week)s?"
 _A_WEEK = 7
 
 
-def read_actions(value: object, path: Path, labels: LabelNames = AS_GIVEN) -> list[RequestedAction]:
+def read_actions(value: object, path: Path, context: RuleContext = UNCHECKED) -> list[RequestedAction]:
     """A list of actions."""
     if not isinstance(value, list):
         raise defect(path, "must be a list of actions")
     if len(value) > MOST_ACTIONS:
         raise defect(path, f"has more than {MOST_ACTIONS} actions")
     defects = Defects()
-    read = [defects.attempt(partial(_read, one, (*path, place), labels)) for place, one in enumerate(value)]
+    read = [defects.attempt(partial(_read, one, (*path, place), context)) for place, one in enumerate(value)]
     defects.check()
     return [one for one in read if one is not None]
 
@@ -54,7 +54,7 @@ def _parameters_of(action: Action) -> object:
     raise TypeError(f"{type(action).__name__} has no words")
 
 
-def _read(value: object, path: Path, labels: LabelNames) -> RequestedAction:
+def _read(value: object, path: Path, context: RuleContext) -> RequestedAction:
     if isinstance(value, Mapping):
         if len(value) != 1:
             raise defect(path, "must be one action, such as star or {apply_label: Receipts}")
@@ -66,8 +66,8 @@ def _read(value: object, path: Path, labels: LabelNames) -> RequestedAction:
             raise defect(place, "takes no parameter")
         parameters, place = _PARAMETERS[kind](given, place)
         if "label_id" in parameters:
-            parameters["label_id"] = labels.id_of(parameters["label_id"], place)
-        return _made({"kind": kind, **parameters}, place)
+            parameters["label_id"] = context.labels.id_of(parameters["label_id"], place)
+        return _checked(_made({"kind": kind, **parameters}, place), place, context)
     kind = one_of(value, path, KINDS)
     if kind in _PARAMETERS:
         raise defect(path, f"needs its parameter: {{{kind}: …}}")
@@ -80,6 +80,20 @@ def _made(document: dict[str, Any], path: Path) -> RequestedAction:
     except Invalid as refusal:
         reason = refusal.reason.partition(": ")[2] or refusal.reason
         raise defect(path, reason) from None
+
+
+def _checked(action: RequestedAction, path: Path, context: RuleContext) -> RequestedAction:
+    """What its class cannot know: a time in the past, a forward that comes back."""
+    if isinstance(action, Snooze) and context.now is not None:
+        try:
+            action.wakes_at(context.now)
+        except Invalid as refusal:
+            raise defect(path, refusal.reason.partition(": ")[2]) from None
+    if isinstance(action, Forward):
+        own = context.own_among((*action.to, *action.cc))
+        if own is not None:
+            raise defect(path, f"comes back to the rule: {own} is a mailbox whose mail it sees")
+    return action
 
 
 def _label(value: object, path: Path) -> Parameters:

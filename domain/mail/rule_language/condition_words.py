@@ -39,7 +39,7 @@ from domain.mail.triage.conditions import (
     Size,
 )
 from domain.mail.triage.rules import DEEPEST_CONDITION, MOST_CONDITIONS
-from domain.mail.triage.safe_pattern import runs_away
+from domain.mail.triage.safe_pattern import matches_everything, runs_away
 from domain.mail.triage.text_conditions import Body, FrozenCondition, Header, Subject
 
 MOST_RUNAWAYS = 2
@@ -83,6 +83,8 @@ class ConditionReader:
         leaf: Condition = _LEAVES[word](value, path)
         if isinstance(leaf, (Subject, Body, Header)) and leaf.pattern is not None:
             self._refuse_runaway(leaf.pattern, (*path, "matches"))
+            if matches_everything(leaf.pattern, has_lines=isinstance(leaf, Body)):
+                raise defect((*path, "matches"), "matches every text: leave it out")
         return leaf
 
     def _refuse_runaway(self, pattern: str, path: Path) -> None:
@@ -173,7 +175,13 @@ def _between(
     if not given:
         raise defect(path, "needs over, under, or both")
     words = dict(zip(("over", "under"), names, strict=True))
-    return {words[word]: read(one, (*path, word)) for word, one in given.items()}
+    bounds: dict[str, Any] = {word: read(one, (*path, word)) for word, one in given.items()}
+    for word, bound in bounds.items():
+        if bound == 0:
+            raise defect((*path, word), "is nothing: every message is over it, and none is under it")
+    if len(bounds) > 1 and bounds["over"] >= bounds["under"]:
+        raise defect(path, "holds for no message: over must be less than under")
+    return {words[word]: bound for word, bound in bounds.items()}
 
 
 def _size(value: object, path: Path) -> FrozenCondition:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from domain.mail.mailbox import MailboxLabel
+from domain.mail.mailbox import SYSTEM_LABELS, MailboxLabel
 from domain.mail.rule_language.defects import Path, defect
 
 
@@ -15,6 +15,7 @@ class LabelNames:
     by_name: Mapping[str, str]
     any_id: bool = False
     """Take every text for an id."""
+    of_whom: str = "the account"
 
     @classmethod
     def of(cls, labels: Iterable[MailboxLabel]) -> "LabelNames":
@@ -22,13 +23,18 @@ class LabelNames:
         known = list(labels)
         return cls({one.label_id: one.name for one in known}, {one.name.casefold(): one.label_id for one in known})
 
+    @classmethod
+    def of_org(cls, known: Iterable[str]) -> "LabelNames":
+        """For a rule of a whole org: ids only, since each mailbox has names of its own."""
+        return cls({one: one for one in (*SYSTEM_LABELS, *known)}, {}, of_whom="any mailbox of the org, by its id")
+
     def id_of(self, text: str, path: Path) -> str:
         """The id of a label, given by id or name."""
         if self.any_id or text in self.by_id:
             return text
         found = self.by_name.get(text.casefold())
         if found is None:
-            raise defect(path, f"names no label of the account: {text[:60]!r}")
+            raise defect(path, f"names no label of {self.of_whom}: {text[:60]!r}")
         return found
 
 

@@ -17,7 +17,7 @@ from domain.mail.rule_language.defects import (
     as_pointer,
     defect,
 )
-from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
+from domain.mail.rule_language.rule_context import UNCHECKED, RuleContext
 from domain.mail.rule_language.rule_words import WrittenRule, read_rule, write_rule
 from domain.mail.rule_language.yaml_source import UnreadableYaml, read_yaml
 
@@ -27,10 +27,10 @@ _FIRST_LETTER = " "
 Read = TypeVar("Read")
 
 
-def read_rule_file(data: bytes, name: str, labels: LabelNames = AS_GIVEN) -> tuple[WrittenRule, ...]:
+def read_rule_file(data: bytes, name: str, context: RuleContext = UNCHECKED) -> tuple[WrittenRule, ...]:
     """The rules of a YAML file; each mistake names file, line, column, field and reason. Raises `RefusedRules`.
 
-    With an account's `labels`, labels may be given by name, and only those may be named.
+    With an account's labels in the context, labels may be given by name, and only those may be named.
     """
     try:
         source = read_yaml(data)
@@ -43,12 +43,12 @@ def read_rule_file(data: bytes, name: str, labels: LabelNames = AS_GIVEN) -> tup
         mark = source.mark(one.path, key=one.about == "key")
         return as_field(one.path), f"{name}:{mark.line}:{mark.column}"
 
-    return _all_or_nothing(lambda: _read(source.value, labels), line)
+    return _all_or_nothing(lambda: _read(source.value, context), line)
 
 
-def read_rule_document(value: object, labels: LabelNames = AS_GIVEN) -> tuple[WrittenRule, ...]:
+def read_rule_document(value: object, context: RuleContext = UNCHECKED) -> tuple[WrittenRule, ...]:
     """The rules of a JSON document; each mistake names its JSON pointer. Raises `RefusedRules`."""
-    return _all_or_nothing(lambda: _read(value, labels), lambda one: (as_pointer(one.path), ""))
+    return _all_or_nothing(lambda: _read(value, context), lambda one: (as_pointer(one.path), ""))
 
 
 def write_rule_file(rules: Sequence[WrittenRule]) -> str:
@@ -67,7 +67,7 @@ def _all_or_nothing(make: Callable[[], Read], place: Callable[[Defect], tuple[st
     raise RefusedRules(field, f"{where}: {reason}".removeprefix(": "), lines)
 
 
-def _read(value: object, labels: LabelNames) -> tuple[WrittenRule, ...]:
+def _read(value: object, context: RuleContext) -> tuple[WrittenRule, ...]:
     _refuse_controls(value)
     items, path = _items(value)
     if not items:
@@ -76,7 +76,7 @@ def _read(value: object, labels: LabelNames) -> tuple[WrittenRule, ...]:
         raise defect(path, f"holds more than {MOST_RULES_AT_ONCE} rules")
     defects, found = Defects(), []
     for here, one in items:
-        rule = defects.attempt(partial(read_rule, one, here, labels))
+        rule = defects.attempt(partial(read_rule, one, here, context))
         found.append(rule)
         if len(defects.found) >= MOST_SHOWN:
             break

@@ -1,18 +1,23 @@
 """A rule as people write it: `when` and `then`, or `tell` for the model to decide (docs: rule-language.md)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from domain.mail.actions.label_actions import ApplyLabel, RemoveLabel
+from domain.mail.actions.requested_action import Forward
 from domain.mail.mail_fence import one_line
+from domain.mail.mailbox import SYSTEM_LABELS
 from domain.mail.rule_language.action_words import read_actions, write_action
 from domain.mail.rule_language.condition_texts import write_condition
 from domain.mail.rule_language.condition_words import ConditionReader
 from domain.mail.rule_language.defects import Defects, Path, defect
-from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
+from domain.mail.rule_language.label_names import LabelNames
+from domain.mail.rule_language.rule_context import UNCHECKED, RuleContext
 from domain.mail.rule_language.values import ADDRESS, DOMAIN, label, made, mapping, one_of, text, texts, truth, whole
 from domain.mail.triage.classification import MODEL_CLASSES
+from domain.mail.triage.conditions import All, AnyOf, Condition, Label, Not
 from domain.mail.triage.prompts import LONGEST_RULE, RuleScope
 from domain.mail.triage.rules import Rule, RuleDecision
 
@@ -42,10 +47,10 @@ class ToldRule:
 WrittenRule = Rule | ToldRule
 
 
-def read_rule(value: object, path: Path, labels: LabelNames = AS_GIVEN) -> WrittenRule:
+def read_rule(value: object, path: Path, context: RuleContext = UNCHECKED) -> WrittenRule:
     """One rule of either kind; raises `DefectError` with every mistake in it."""
     if isinstance(value, Mapping) and "tell" in value:
-        return _read_told(mapping(value, path, _TOLD), path, labels)
+        return _read_told(mapping(value, path, _TOLD), path, context.labels)
     given = mapping(value, path, _RULE)
     defects = Defects()
     for word in ("name", "when", "then"):
@@ -57,9 +62,10 @@ def read_rule(value: object, path: Path, labels: LabelNames = AS_GIVEN) -> Writt
         if word in given:
             fields[word] = defects.attempt(partial(read, given[word], (*path, word)))
     if "when" in given:
-        fields["condition"] = defects.attempt(lambda: ConditionReader(labels).read(given["when"], (*path, "when")))
+        reader = ConditionReader(context.labels)
+        fields["condition"] = defects.attempt(lambda: reader.read(given["when"], (*path, "when")))
     if "then" in given:
-        fields["decision"] = defects.attempt(lambda: _decision(given["then"], (*path, "then"), labels))
+        fields["decision"] = defects.attempt(lambda: _decision(given["then"], (*path, "then"), context))
     defects.check()
     places = {"condition": (*path, "when"), "decision": (*path, "then")}
     places |= {word: (*path, word) for word in ("name", "priority", "enabled", "stop")}
@@ -87,6 +93,35 @@ def write_rule(rule: WrittenRule) -> dict[str, Any]:
     if not rule.stop:
         document["stop"] = False
     return document
+
+
+def labels_named(rules: Iterable[WrittenRule]) -> frozenset[str]:
+    """The labels that rules name, by id; Gmail's own, which every mailbox has, aside."""
+    found: set[str] = set()
+    for rule in rules:
+        if isinstance(rule, ToldRule):
+            found.update(rule.labels)
+        else:
+            found.update(_labels_in(rule.condition))
+            found.update(one.label_id for one in rule.decision.actions if isinstance(one, (ApplyLabel, RemoveLabel)))
+    return frozenset(one for one in found if one not in SYSTEM_LABELS)
+
+
+def forwarded_to(rules: Iterable[WrittenRule]) -> frozenset[str]:
+    """The addresses to which rules forward mail."""
+    actions = (one for rule in rules if isinstance(rule, Rule) for one in rule.decision.actions)
+    return frozenset(to for one in actions if isinstance(one, Forward) for to in (*one.to, *one.cc))
+
+
+def _labels_in(condition: Condition) -> Iterator[str]:
+    """Bounded by a rule's depth."""
+    if isinstance(condition, Label):
+        yield condition.label_id
+    elif isinstance(condition, Not):
+        yield from _labels_in(condition.condition)
+    elif isinstance(condition, (All, AnyOf)):
+        for one in condition.conditions:
+            yield from _labels_in(one)
 
 
 def _read_told(given: Mapping[str, object], path: Path, known: LabelNames) -> ToldRule:
@@ -139,7 +174,7 @@ def _labels(value: object, path: Path, known: LabelNames) -> tuple[str, ...]:
     return tuple(known.id_of(label(one, place), place) for one, place in zip(value, places, strict=True))
 
 
-def _decision(value: object, path: Path, labels: LabelNames) -> RuleDecision:
+def _decision(value: object, path: Path, context: RuleContext) -> RuleDecision:
     given = mapping(value, path, _THEN)
     defects = Defects()
     fields: dict[str, Any] = {}
@@ -148,7 +183,7 @@ def _decision(value: object, path: Path, labels: LabelNames) -> RuleDecision:
     if "needs_reply" in given:
         fields["needs_reply"] = defects.attempt(lambda: truth(given["needs_reply"], (*path, "needs_reply")))
     if "actions" in given:
-        fields["actions"] = defects.attempt(lambda: read_actions(given["actions"], (*path, "actions"), labels))
+        fields["actions"] = defects.attempt(lambda: read_actions(given["actions"], (*path, "actions"), context))
     if "route" in given:
         fields["route"] = defects.attempt(lambda: text(given["route"], (*path, "route")))
     defects.check()

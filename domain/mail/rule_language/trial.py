@@ -1,9 +1,11 @@
-"""Tries a rule on a past message: whether it would have matched, what it would have done, and why not."""
+"""Tries a rule on past messages: whether it would have matched, what it would have done, and why not."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
+from domain.jobs.job import JsonObject
 from domain.mail.rule_language.condition_texts import write_condition
 from domain.mail.rule_language.defects import Path, as_field
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
@@ -13,6 +15,8 @@ from domain.mail.triage.rules import Rule, RuleMatch, complete, decide_without_m
 from domain.mail.triage.safety import CheckedAction, SafetyEnforcer
 
 LONGEST_REASON = 300
+LONGEST_SUBJECT = 200
+"""Characters of a subject that a line of a trial shows."""
 BY_MODEL = "the model decides the class; where it is less sure than the policy asks, the actions wait"
 
 
@@ -32,6 +36,73 @@ class TriedRule:
     """The rule's own actions, each with the verdict of the safety policy."""
     route: str | None = None
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PastMail:
+    """A stored message as if it had just come; its labels are those that it carries now."""
+
+    message_id: str
+    thread_id: str
+    received_at: datetime
+    facts: MailFacts
+
+
+@dataclass(frozen=True, slots=True)
+class TriedMessage:
+    """A past message, and what the rule would have done with it."""
+
+    past: PastMail
+    tried: TriedRule
+
+    def document(self) -> JsonObject:
+        """The message and the outcome as the doors show them."""
+        past, tried = self.past, self.tried
+        message = past.facts.message
+        return {
+            "message_id": past.message_id,
+            "thread_id": past.thread_id,
+            "received_at": past.received_at,
+            "sender": message.from_.address if message.from_ else "",
+            "subject": message.subject[:LONGEST_SUBJECT],
+            "matched": tried.matched,
+            "acts": tried.acts,
+            "reason": tried.reason,
+            "classification": tried.classification and tried.classification.value,
+            "actions": [
+                {
+                    "kind": one.action.kind.value,
+                    "status": one.status,
+                    "danger": one.danger,
+                    "reasons": list(one.reasons),
+                }
+                for one in tried.actions
+            ],
+            "route": tried.route,
+            "note": tried.note,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTrial:
+    """The messages that were tried, the latest first; `complete` is false when the time was over before the mail."""
+
+    messages: tuple[TriedMessage, ...]
+    complete: bool
+
+    @property
+    def examined(self) -> int:
+        """How many messages were tried."""
+        return len(self.messages)
+
+    @property
+    def matched(self) -> int:
+        """How many of them the rule matches."""
+        return sum(one.tried.matched for one in self.messages)
+
+    def shown(self, *, show_all: bool) -> list[JsonObject]:
+        """The messages that match, or all of them."""
+        return [one.document() for one in self.messages if show_all or one.tried.matched]
 
 
 def try_rule(rule: Rule, others: Sequence[Rule], facts: MailFacts, safety: SafetyEnforcer) -> TriedRule:

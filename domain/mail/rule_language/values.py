@@ -12,8 +12,9 @@ Made = TypeVar("Made", bound=BaseModel)
 
 LONGEST_LABEL = 225
 """Gmail refuses longer names."""
-ADDRESS = re.compile(r"[^@\s<>,;]{1,64}@[^@\s<>,;]{1,255}")
-DOMAIN = re.compile(r"[^@\s<>,;]{1,255}")
+# A * would be taken for a letter that no address has, and the condition would never hold.
+ADDRESS = re.compile(r"[^@\s<>,;*]{1,64}@[^@\s<>,;*]{1,255}")
+DOMAIN = re.compile(r"(?=[^@]*\w)[^@\s<>,;*]{1,255}")
 _NUMBER = r"(?P<number>[0-9]{1,15}(?:\.[0-9]{1,20})?(?:e[-+]?[0-9]{1,3})?)"
 _DURATION = re.compile(_NUMBER + r"\s*(?P<unit>minute|hour|day|week)s?")
 _SIZE = re.compile(_NUMBER + r"\s*(?P<unit>bytes?|KB|MB)", re.IGNORECASE)

@@ -19,6 +19,8 @@ MOST_COPIED = 500_000
 """Letters of a pattern times its counted repeats. The package copies what is repeated when it compiles a pattern, and
 no time bounds that: `(?:a{3000}){3000}` takes four seconds and 2.4 GB."""
 _COUNT = re.compile(r"\{\s*(\d+)")
+_LOOKS_AROUND = re.compile(r"\(\?(?:[=!>]|<[=!])|[\^$]|\\[AbBGKmMZ]")
+"""Assertions about what stands before or after: such a pattern may leave a text out that no probe would be."""
 ODD = "\N{SNOWMAN}"
 """A character that few patterns ask for."""
 
@@ -61,6 +63,33 @@ def runs_away(pattern: str) -> bool:
     ends = (ODD, f"{ODD}{pattern}")
     runs = ((seed * PROBED)[:PROBED] for seed in dict.fromkeys(seeds) if seed)
     return any(_takes_long(pattern, f"{run}{end}") for run in runs for end in ends)
+
+
+def matches_everything(pattern: str, *, has_lines: bool) -> bool:
+    """Whether a pattern is found in every text, as `.*`, `^.+$` or `x?` are: it compares nothing.
+
+    `has_lines`: the text may have several lines, over whose ends a dot does not reach.
+
+    Only a pattern that looks at nothing around it is told to match everything: each letter that it names is tried, so
+    that what leaves one out is found.
+    """
+    inside = pattern.removeprefix("^")
+    begins = inside != pattern
+    ends = inside.endswith("$") and not inside.endswith("\\$")
+    inside = inside.removesuffix("$") if ends else inside
+    if _LOOKS_AROUND.search(inside):
+        return False
+    letters = sorted({*pattern, "a", "0", " ", ".", ODD})
+    whole = begins and ends
+    texts = [*letters, ("\n" if has_lines else "").join(letters)] if whole else letters
+    return all(_found(f"^(?:{inside})$" if whole else f"(?:{inside})", text) for text in texts)
+
+
+def _found(pattern: str, text: str) -> bool:
+    try:
+        return found_in(pattern, text)
+    except (TimeoutError, regex.error):
+        return False
 
 
 def _takes_long(pattern: str, text: str) -> bool:

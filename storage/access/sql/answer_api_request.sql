@@ -1,2 +1,3 @@
--- Keeps which job a request was answered with.
-update api_requests set job_id = %(job_id)s where org_id = %(org_id)s and key = %(key)s
+-- Keeps what a request made. `job_id` is what a gateway of the release before answers with.
+update api_requests set made = %(made)s::uuid[], job_id = (%(made)s::uuid[])[1]
+where org_id = %(org_id)s and key = %(key)s

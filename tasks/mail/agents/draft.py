@@ -9,15 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from domain.agents.agent_draft import Record, is_discarded, plan_record
 from domain.jobs.effects import Strategy
 from domain.jobs.failures import Invalid, Transient
 from domain.jobs.job import JsonObject
-from domain.mail.correspondence import DRAFT_OUT, SETTLED, EmailEvent, EmailState, LabelRole
+from domain.mail.correspondence import EmailEvent, EmailState, LabelRole
 from domain.mail.parsing.parsed_message import Address
 from domain.mail.replies.draft_fingerprint import of_made
 from domain.mail.replies.drafting import DraftText, accept_draft
 from domain.mail.replies.replies import Envelope, Original, reply_message
-from domain.mail.thread_plan import DraftStanding, plan_event
+from domain.mail.thread_plan import plan_event
 from engine.context import JobContext
 from engine.effects import EffectGuard
 from storage.accounts.accounts import Account
@@ -25,14 +26,11 @@ from storage.mail import emails
 from storage.mail.emails import Email, MadeDraft
 from storage.mail.messages import Message
 from tasks.mail import draft_effect, lost_drafts, machine_drafts
-from tasks.mail.draft_case import Case, original_of, read_case
+from tasks.mail.draft_case import DraftCase, original_of, read_case
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 MADE = "A draft was saved in the thread. Its owner will read it before it is sent."
 SENT_ALREADY = "The draft was saved, and its owner has sent it already."
-HAS_DRAFT = "has a draft already, and a second one would confuse its owner"
-PERSONS_DRAFT = "has a draft that its owner worked on"
-IN_DOUBT = "may have a draft that is being looked for"
 DISCARDED = "The draft was saved, and its owner has thrown it away. There will be no other."
 MOVED = "was settled while the draft was made; the draft was taken back, unless its owner has worked on it"
 NEWER = "has changed since this run began"
@@ -95,7 +93,7 @@ def save_draft(ctx: JobContext, order: DraftOrder, label_ids: Mapping[LabelRole,
 
 
 def _make(
-    ctx: JobContext, thread: ThreadHandle, order: DraftOrder, case: Case, raw: bytes
+    ctx: JobContext, thread: ThreadHandle, order: DraftOrder, case: DraftCase, raw: bytes
 ) -> tuple[EffectGuard, JsonObject]:
     """Make the draft once; its result is still to be recorded.
 
@@ -120,7 +118,7 @@ def _make(
     return effect, left
 
 
-def _case_to_fill(ctx: JobContext, thread: ThreadHandle, order: DraftOrder) -> Case:
+def _case_to_fill(ctx: JobContext, thread: ThreadHandle, order: DraftOrder) -> DraftCase:
     """The thread's case, whose record waits for a draft: opened, or opened again.
 
     Raises `Invalid` where no draft may be made.
@@ -133,24 +131,18 @@ def _case_to_fill(ctx: JobContext, thread: ThreadHandle, order: DraftOrder) -> C
     if case is None:
         raise Invalid("thread", "is gone")
     email = case.email
-    if email.draft_token == order.token:
-        return case
-    if email.state in DRAFT_OUT:
-        raise Invalid("thread", HAS_DRAFT)
-    if email.in_doubt or email.has_late_draft:
-        raise Invalid("thread", IN_DOUBT)
-    return _reopened(ctx, thread, order, email) if email.state in SETTLED else case
+    planned = plan_record(
+        email.state, is_own=email.draft_token == order.token, is_in_doubt=email.in_doubt or email.has_late_draft
+    )
+    return _reopened(ctx, thread, order, email) if planned is Record.REOPEN else case
 
 
-def _reopened(ctx: JobContext, thread: ThreadHandle, order: DraftOrder, email: Email) -> Case:
+def _reopened(ctx: JobContext, thread: ThreadHandle, order: DraftOrder, email: Email) -> DraftCase:
     """The case with a finished record opened again; its old draft goes first, unless a person has worked on it."""
-    if email.draft is not None and email.state is not EmailState.SENT:
-        standing = machine_drafts.standing(thread.mailbox, email.draft)
-        if standing is DraftStanding.EDITED:
-            raise Invalid("thread", PERSONS_DRAFT)
-        if standing is DraftStanding.UNTOUCHED:
-            discard = partial(machine_drafts.discard, thread.mailbox, email.draft.draft_id)
-            ctx.effect(f"discard:{email.draft.draft_id}", discard, strategy=Strategy.IDEMPOTENT)
+    old = None if email.state is EmailState.SENT else email.draft
+    if old is not None and is_discarded(machine_drafts.standing(thread.mailbox, old)):
+        discard = partial(machine_drafts.discard, thread.mailbox, old.draft_id)
+        ctx.effect(f"discard:{old.draft_id}", discard, strategy=Strategy.IDEMPOTENT)
     here, thread_id = email.account_id, email.thread_id
     with ctx.tx() as tx:
         emails.reopen(tx, here, thread_id, expected=email.state, message_id=order.asked.message_id)

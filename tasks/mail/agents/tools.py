@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from domain.agents.ending import CONFIDENCE
+from domain.agents.ending import waits_for_person
 from domain.agents.profile import SearchScope
 from domain.agents.prompt import MOST_FOUND, FoundMessage, shown_hits, shown_thread
 from domain.agents.tools import (
@@ -24,11 +24,9 @@ from domain.jobs.failures import Gone, Invalid
 from domain.jobs.job import JsonObject
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.requested_action import RequestedAction, parse_action
-from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import LabelRole
 from domain.mail.mailbox import INBOX
 from domain.mail.parsing.parsed_message import Defect, ParsedMessage
-from domain.mail.triage.classification import Classification, Decision, DecisionSource
 from domain.mail.triage.safety import SafetyEnforcer
 from engine.context import JobContext
 from storage.accounts.accounts import Account
@@ -182,7 +180,7 @@ class Toolbox:
         remove: frozenset[str] = frozenset(),
     ) -> ToolResult:
         """Change the thread's labels at once, or ask for it where the safety rules want a person to be asked."""
-        if self._waits(action):
+        if waits_for_person(action, self._place.safety):
             return ToolResult(call.call_id, WAITS, wanted=_document(action))
         place = self._place
         with open_thread(
@@ -205,12 +203,6 @@ class Toolbox:
         """Ask for a reply; nothing is sent here, and a person is asked before anything is: sending is dangerous."""
         action = parse_action({"kind": ActionKind.AUTO_REPLY, "text": wanted.body})
         return ToolResult(call.call_id, WAITS, wanted=_document(action))
-
-    def _waits(self, action: RequestedAction) -> bool:
-        """Whether the account's safety policy wants a person to be asked before an action of an agent."""
-        decision = Decision(DecisionSource.LLM, Classification.FYI, CONFIDENCE, "an agent's call", actions=(action,))
-        (checked,) = self._place.safety.check(decision)
-        return checked.status is ActionStatus.APPROVED_PENDING
 
     def _escalate(self, call: ToolCall, wanted: Escalate) -> ToolResult:
         return ToolResult(call.call_id, f"The owner is told: {wanted.reason}", ends_run=True)

@@ -3,14 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.agents.ending import LONGEST_PREVIEW, Ending, end_run
+from domain.agents.ending import LONGEST_PREVIEW, Ending, end_run, waits_for_person
 from domain.agents.loop import Finish, RunLimit, RunStatus
+from domain.mail.actions.kinds import ActionKind, Danger
 from domain.mail.actions.label_actions import Star
-from domain.mail.actions.requested_action import AutoReply, RequestedAction
+from domain.mail.actions.requested_action import AutoReply, RequestedAction, Trash
 from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import DRAFT_OUT, EmailState, LabelRole
 from domain.mail.thread_plan import ThreadBefore
 from domain.mail.triage.classification import Classification
+from domain.mail.triage.safety import SafetyEnforcer, SafetyPolicy
 
 REPLY = AutoReply(text="Yes.")
 STAR = Star()
@@ -22,6 +24,12 @@ FINISHES = [
 ]
 finishes = st.sampled_from(FINISHES)
 befores = st.sampled_from([None, *EmailState]).map(ThreadBefore)
+policies = st.builds(
+    SafetyPolicy,
+    confidence_floor=st.floats(0, 1),
+    always_approve=st.frozensets(st.sampled_from(ActionKind)),
+    approve_from=st.sampled_from(Danger),
+)
 wanted = st.lists(st.sampled_from([REPLY, STAR]), max_size=2, unique=True).map(tuple)
 
 
@@ -41,6 +49,16 @@ def test_whatever_ends_a_run(
     if before.state in DRAFT_OUT:
         assert ending.plan.record is None, "a draft that is out stays out"
         assert LabelRole.OUTBOX not in ending.plan.labels.remove
+
+
+@given(action=st.sampled_from([REPLY, STAR, Trash()]), policy=policies)
+def test_a_person_is_asked_in_the_run_where_one_would_be_after_it(
+    action: RequestedAction, policy: SafetyPolicy
+) -> None:
+    safety = SafetyEnforcer(policy)
+    (checked,) = end_run(FINISHES[0], "", before=ThreadBefore(), wanted=(action,), safety=safety).actions
+    assert waits_for_person(action, safety) == (checked.status is ActionStatus.APPROVED_PENDING)
+    assert waits_for_person(action, safety) or action.danger is not Danger.DANGEROUS
 
 
 def ended(finish: Finish, before: ThreadBefore | None = None) -> Ending:

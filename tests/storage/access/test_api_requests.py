@@ -15,16 +15,16 @@ def test_the_first_request_has_the_key(store: Database, org: UUID) -> None:
     job_id = uuid4()
     with store.tenant(org) as tx:
         assert api_requests.remember(tx, org, "k", ONE) is None
-        api_requests.answer(tx, org, "k", job_id)
+        api_requests.answer(tx, org, "k", [job_id])
     with store.tenant(org) as tx:
-        assert api_requests.remember(tx, org, "k", OTHER) == StoredRequest(ONE, job_id, None)
+        assert api_requests.remember(tx, org, "k", OTHER) == StoredRequest(ONE, (job_id,), None)
 
 
 def test_a_request_whose_time_is_over_is_purged(store: Database, org: UUID, database: Connection) -> None:
     with store.tenant(org) as tx:
         for key in ("k", "j"):
             api_requests.remember(tx, org, key, ONE)
-            api_requests.answer(tx, org, key, uuid4())
+            api_requests.answer(tx, org, key, [uuid4()])
     database.execute("update api_requests set expires_at = now() - interval '1 second' where key = 'k'")
     with store.ledger() as tx:
         assert api_requests.purge(tx, batch=10) == 1

@@ -6,7 +6,7 @@ from uuid import UUID
 from domain.mail.actions.action import Action
 from domain.mail.actions.snooze import Snooze
 from tests.doubles import mail_actions
-from tests.doubles.agents import give_agent, order_run, take_in
+from tests.doubles.agents import give_agent, order_run, store_letter
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_actions import actions_of, decided_by_rule, stored_letter
 from tests.doubles.mail_environment import MailEnvironment
@@ -49,19 +49,19 @@ def answer_to_send(env: MailEnvironment) -> UUID:
 def looked_after(env: MailEnvironment) -> UUID:
     """A question that an agent reads and drafts an answer to."""
     give_agent(env)
-    return order_run(env, take_in(env, "Lunch?", QUESTION))
+    return order_run(env, store_letter(env, "Lunch?", QUESTION))
 
 
 def filed_by_agent(env: MailEnvironment) -> UUID:
     """A receipt that an agent labels and archives."""
     give_agent(env)
-    return order_run(env, take_in(env, "Receipt", "Your order number 5, payment received."))
+    return order_run(env, store_letter(env, "Receipt", "Your order number 5, payment received."))
 
 
 def handed_over(env: MailEnvironment) -> UUID:
     """Spam that an agent hands to a person."""
     give_agent(env)
-    return order_run(env, take_in(env, "Winner", "You are a lottery winner, act now!"))
+    return order_run(env, store_letter(env, "Winner", "You are a lottery winner, act now!"))
 
 
 def to_be_executed(action: Action) -> Prepare:

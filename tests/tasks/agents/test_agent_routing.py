@@ -7,7 +7,7 @@ from domain.mail.triage.rules import parse_rule
 from storage.accounts import accounts
 from storage.agents import profiles
 from storage.rules import rules
-from tests.doubles.agents import BY, QUESTION, give_agent, order_run, run_agent, take_in
+from tests.doubles.agents import BY, QUESTION, give_agent, order_run, run_agent, store_letter
 from tests.doubles.mail_environment import MailEnvironment
 
 
@@ -55,7 +55,7 @@ def test_an_agent_that_cannot_run_leaves_the_message_to_the_classifier(env: Mail
 
 def test_a_profile_that_is_disabled_while_its_job_waits_gives_the_message_back(env: MailEnvironment) -> None:
     give_agent(env)
-    place = take_in(env)
+    place = store_letter(env)
     job_id = order_run(env, place)
     with env.process.database.ledger() as tx:
         profiles.switch(tx, env.account.org_id, "assistant", enabled=False, reason="too eager", by=BY)
@@ -66,7 +66,7 @@ def test_a_profile_that_is_disabled_while_its_job_waits_gives_the_message_back(e
 
 def test_mail_that_is_gone_or_decided_or_elsewhere_is_no_work(env: MailEnvironment) -> None:
     give_agent(env)
-    place = take_in(env)
+    place = store_letter(env)
     gone = env.enqueue("agents.process", {"thread_id": "t", "message_id": "m-unknown", "profile": "assistant"})
     wrong = env.enqueue("agent_process", {"thread_id": "t", "message_id": place.message_id, "profile": "assistant"})
     assert env.run(gone) == "succeeded"

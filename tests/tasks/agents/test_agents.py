@@ -20,7 +20,7 @@ from tests.doubles.agents import (
     results_shown,
     run_agent,
     run_of,
-    take_in,
+    store_letter,
     turns_of,
 )
 from tests.doubles.mail_environment import MailEnvironment
@@ -59,7 +59,7 @@ def refusals(env: MailEnvironment, run: Any) -> list[str]:  # noqa: ANN401 - a r
 
 def test_a_question_is_read_and_drafted(env: MailEnvironment) -> None:
     give_agent(env)
-    place = take_in(env)
+    place = store_letter(env)
     run = run_agent(env, place)
     assert run.reason == "the agent is done"
     assert (run.status, run.turns, run.stopped_by) == (RunStatus.SUCCEEDED, 3, None)
@@ -84,7 +84,7 @@ def test_a_question_is_read_and_drafted(env: MailEnvironment) -> None:
 def test_the_prompt_cache_holds_what_does_not_change(env: MailEnvironment) -> None:
     env.model.post("/_control/cache", {"minimum_prefix_tokens": 1})
     give_agent(env)
-    run_agent(env, take_in(env))
+    run_agent(env, store_letter(env))
     usage = [call.summary["usage"] for call in env.model.journal("messages.create")]
     assert usage[0]["cache_read_input_tokens"] == 0
     assert all(later["cache_read_input_tokens"] > usage[0]["cache_creation_input_tokens"] * 0.9 for later in usage[1:])
@@ -92,7 +92,7 @@ def test_the_prompt_cache_holds_what_does_not_change(env: MailEnvironment) -> No
 
 def test_labels_and_archive_are_done_at_once(env: MailEnvironment) -> None:
     give_agent(env)
-    place = take_in(env, "Receipt", "Your order number 5, payment received.")
+    place = store_letter(env, "Receipt", "Your order number 5, payment received.")
     run = run_agent(env, place)
     assert run.status is RunStatus.SUCCEEDED
     assert env.mailbox.state().label_names(place.message_id) == {"Receipts", "UNREAD"}
@@ -101,7 +101,7 @@ def test_labels_and_archive_are_done_at_once(env: MailEnvironment) -> None:
 
 def test_a_thread_is_handed_to_a_person(env: MailEnvironment) -> None:
     give_agent(env)
-    place = take_in(env, "Odd", NEWS)
+    place = store_letter(env, "Odd", NEWS)
     say(env, ("escalate", {"reason": "I was not told about this."}))
     run = run_agent(env, place)
     assert (run.status, run.turns) == (RunStatus.ESCALATED, 1)
@@ -113,7 +113,7 @@ def test_a_thread_is_handed_to_a_person(env: MailEnvironment) -> None:
 
 def test_a_reply_becomes_an_approval_and_is_never_sent(env: MailEnvironment) -> None:
     give_agent(env, send_allowed=True, tools=["reply"], labels=[], may_reply=True)
-    place = take_in(env)
+    place = store_letter(env)
     say(env, ("reply", {"body": "Noon is fine."}))
     end(env)
     run = run_agent(env, place)
@@ -124,7 +124,7 @@ def test_a_reply_becomes_an_approval_and_is_never_sent(env: MailEnvironment) -> 
 
 def test_a_reply_is_not_offered_where_the_account_forbids_it(env: MailEnvironment) -> None:
     give_agent(env, tools=["reply"], labels=[], may_reply=True)
-    place = take_in(env)
+    place = store_letter(env)
     say(env, ("reply", {"body": "Noon is fine."}))
     end(env)
     run = run_agent(env, place)
@@ -134,7 +134,7 @@ def test_a_reply_is_not_offered_where_the_account_forbids_it(env: MailEnvironmen
 
 def test_automated_mail_gets_no_words(env: MailEnvironment) -> None:
     give_agent(env)
-    place = take_in(env, headers={"Auto-Submitted": "auto-generated"})
+    place = store_letter(env, headers={"Auto-Submitted": "auto-generated"})
     say(env, ("draft_reply", {"body": "Hello machine."}))
     end(env)
     assert run_agent(env, place).refused_calls == 1
@@ -143,9 +143,9 @@ def test_automated_mail_gets_no_words(env: MailEnvironment) -> None:
 
 def test_a_search_shows_only_what_the_recipient_has_seen(env: MailEnvironment) -> None:
     give_agent(env)
-    take_in(env, "Vault", "The vault code is 4711.", headers={"From": "Boss <boss@example.com>"})
-    known = take_in(env, "Menu", "The code of the kitchen is soup.")
-    place = take_in(env)
+    store_letter(env, "Vault", "The vault code is 4711.", headers={"From": "Boss <boss@example.com>"})
+    known = store_letter(env, "Menu", "The code of the kitchen is soup.")
+    place = store_letter(env)
     say(env, ("search_mail", {"query": "code"}), ("read_thread", {"thread_id": known.thread_id}))
     end(env)
     run = run_agent(env, place)
@@ -157,8 +157,8 @@ def test_a_search_shows_only_what_the_recipient_has_seen(env: MailEnvironment) -
 
 def test_a_search_of_the_whole_account_ends_all_writing(env: MailEnvironment) -> None:
     give_agent(env, search="account")
-    take_in(env, "Vault", "The vault code is 4711.", headers={"From": "Boss <boss@example.com>"})
-    place = take_in(env)
+    store_letter(env, "Vault", "The vault code is 4711.", headers={"From": "Boss <boss@example.com>"})
+    place = store_letter(env)
     say(env, ("search_mail", {"query": "vault"}), ("draft_reply", {"body": "It is 4711."}))
     end(env)
     run = run_agent(env, place)
@@ -171,8 +171,8 @@ def test_a_search_of_the_whole_account_ends_all_writing(env: MailEnvironment) ->
 
 def test_a_reply_to_address_must_have_seen_the_mail_too(env: MailEnvironment) -> None:
     give_agent(env)
-    take_in(env, "Vault", "The vault code is 4711.")
-    place = take_in(env, headers={"Reply-To": "eve@evil.example"})
+    store_letter(env, "Vault", "The vault code is 4711.")
+    place = store_letter(env, headers={"Reply-To": "eve@evil.example"})
     say(env, ("search_mail", {"query": "vault"}))
     end(env)
     run_agent(env, place)
@@ -193,7 +193,7 @@ def test_what_was_not_offered_is_answered_as_an_error_and_recorded(
     env: MailEnvironment, tool: str, arguments: dict[str, Any], words: str
 ) -> None:
     give_agent(env)
-    place = take_in(env, text=NEWS)
+    place = store_letter(env, text=NEWS)
     say(env, (tool, arguments))
     end(env)
     run = run_agent(env, place)
@@ -213,7 +213,7 @@ def test_a_limit_ends_the_run_and_a_person_sees_it(
     env: MailEnvironment, limits: dict[str, int], stopped_by: str, turns: int
 ) -> None:
     give_agent(env, limits=limits)
-    place = take_in(env)
+    place = store_letter(env)
     say(env, *[("search_mail", {"query": f"word{n}"}) for n in range(3)])
     run = run_agent(env, place)
     assert (run.status, run.stopped_by, run.turns) == (RunStatus.STOPPED, stopped_by, turns)
@@ -224,7 +224,7 @@ def test_a_limit_ends_the_run_and_a_person_sees_it(
 
 def test_time_ends_a_run_that_came_back_too_late(env: MailEnvironment) -> None:
     give_agent(env, limits={"seconds": 10})
-    place = take_in(env)
+    place = store_letter(env)
     overload(env)
     job_id = order_run(env, place)
     assert env.run(job_id) == "queued"
@@ -236,7 +236,7 @@ def test_time_ends_a_run_that_came_back_too_late(env: MailEnvironment) -> None:
 
 def test_money_is_counted_before_a_call_where_the_bound_is_too_high(env: MailEnvironment) -> None:
     give_agent(env, limits={"microcents": 300_000})
-    run = run_agent(env, take_in(env))
+    run = run_agent(env, store_letter(env))
     assert run.status is RunStatus.SUCCEEDED
     assert len(env.model.journal("messages.count_tokens")) > 0
 
@@ -251,7 +251,7 @@ def test_money_is_counted_before_a_call_where_the_bound_is_too_high(env: MailEnv
 )
 def test_an_answer_of_no_use_is_paid_for_and_shown(env: MailEnvironment, answer: dict[str, str], reason: str) -> None:
     give_agent(env)
-    place = take_in(env)
+    place = store_letter(env)
     env.say(**answer)
     run = run_agent(env, place)
     assert (run.status, run.reason, run.turns) == (RunStatus.FAILED, reason, 1)
@@ -266,7 +266,7 @@ def test_an_answer_of_no_use_is_paid_for_and_shown(env: MailEnvironment, answer:
 def test_an_answer_that_was_cut_off_is_gone_on_with(env: MailEnvironment, stop_reason: str) -> None:
     give_agent(env)
     env.say(text="I will", stop_reason=stop_reason)
-    run = run_agent(env, take_in(env))
+    run = run_agent(env, store_letter(env))
     assert (run.status, run.turns) == (RunStatus.SUCCEEDED, 4)
 
 
@@ -274,13 +274,13 @@ def test_arguments_that_are_no_object_are_refused(env: MailEnvironment) -> None:
     give_agent(env)
     env.say(tool="archive", input="everything")
     end(env)
-    run = run_agent(env, take_in(env))
+    run = run_agent(env, store_letter(env))
     assert refusals(env, run) == ["Refused. arguments: are no JSON object"]
 
 
 def test_a_second_machine_draft_is_refused(env: MailEnvironment) -> None:
     give_agent(env)
-    place = take_in(env)
+    place = store_letter(env)
     say(env, ("draft_reply", {"body": "One."}), ("draft_reply", {"body": "Two."}))
     end(env)
     run = run_agent(env, place)
@@ -290,7 +290,7 @@ def test_a_second_machine_draft_is_refused(env: MailEnvironment) -> None:
 
 def test_a_persons_draft_stays_when_the_thread_is_opened_again(env: MailEnvironment) -> None:
     give_agent(env)
-    place = take_in(env)
+    place = store_letter(env)
     run_agent(env, place)
     (draft,) = env.mailbox.state().drafts
     env.mailbox.edit_draft(draft["draft_id"], text="My own words.")
@@ -308,7 +308,7 @@ def test_a_persons_draft_stays_when_the_thread_is_opened_again(env: MailEnvironm
 
 def test_a_message_that_came_meanwhile_makes_the_draft_out_of_date(env: MailEnvironment) -> None:
     give_agent(env)
-    place = take_in(env)
+    place = store_letter(env)
     job_id = order_run(env, place)
     overload(env)
     assert env.run(job_id) == "queued"
@@ -326,7 +326,7 @@ def test_a_message_that_came_meanwhile_makes_the_draft_out_of_date(env: MailEnvi
 @pytest.mark.parametrize("order", [{"drop": "after"}, {"drop": "before"}, {"status": 503, "after_execution": True}])
 def test_a_lost_answer_leads_to_one_draft_and_to_no_second_payment(env: MailEnvironment, order: dict[str, Any]) -> None:
     give_agent(env)
-    place = take_in(env)
+    place = store_letter(env)
     env.fail("drafts.create", **order)
     run = run_agent(env, place)
     assert run.status is RunStatus.SUCCEEDED
@@ -336,7 +336,7 @@ def test_a_lost_answer_leads_to_one_draft_and_to_no_second_payment(env: MailEnvi
 
 def test_a_job_that_dies_ends_its_run(env: MailEnvironment) -> None:
     give_agent(env)
-    place = take_in(env)
+    place = store_letter(env)
     env.fail("drafts.create", status=400, reason="invalidArgument", times=None)
     run = run_agent(env, place)
     assert env.job(run.job_id)["state"] == "failed"
@@ -347,7 +347,7 @@ def test_a_job_that_dies_ends_its_run(env: MailEnvironment) -> None:
 
 def test_a_canceled_job_ends_its_run(env: MailEnvironment) -> None:
     give_agent(env)
-    place = take_in(env)
+    place = store_letter(env)
     job_id = order_run(env, place)
     overload(env)
     assert env.run(job_id) == "queued"
@@ -362,7 +362,7 @@ def test_an_accounts_own_profile_goes_before_its_orgs(env: MailEnvironment) -> N
     own = stored.profile.model_copy(update={"prompt": "Only for this mailbox."})
     with env.process.database.ledger() as tx:
         profiles.add(tx, env.account.org_id, own, account_id=env.account.account_id, by=BY)
-    run_agent(env, take_in(env))
+    run_agent(env, store_letter(env))
     row = env.database.execute("select result ->> 'system' from job_steps where name = 'agent_opening'").fetchone()
     assert row is not None
     assert "Only for this mailbox." in row[0]
@@ -372,7 +372,7 @@ def test_labels_of_our_own_are_never_offered(env: MailEnvironment) -> None:
     env.label("Done")
     ensure_label(env, "Receipts")
     give_agent(env, labels=["Postroom/Done", "Receipts"])
-    place = take_in(env, text=NEWS)
+    place = store_letter(env, text=NEWS)
     say(env, ("apply_label", {"label": "Postroom/Done"}))
     end(env)
     assert run_agent(env, place).refused_calls == 1

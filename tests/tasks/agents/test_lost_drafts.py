@@ -6,7 +6,7 @@ import pytest
 
 from domain.mail.correspondence import EmailState
 from sandbox.emulator.control import MessagePlace
-from tests.doubles.agents import give_agent, order_run, take_in
+from tests.doubles.agents import give_agent, order_run, store_letter
 from tests.doubles.mail_environment import MailEnvironment
 from tests.tasks.drafts.test_lost_answers import Deed, creates, deletes, sends
 
@@ -16,7 +16,7 @@ AGAIN = "Could you also tell me who comes? Please reply."
 def unsettled(env: MailEnvironment) -> tuple[MessagePlace, UUID]:
     """A run whose draft was made and whose answer was lost."""
     give_agent(env)
-    place = take_in(env)
+    place = store_letter(env)
     job_id = order_run(env, place)
     env.fail("drafts.create", drop="after")
     assert env.run(job_id) == "queued"

@@ -21,16 +21,16 @@ Acts = Callable[[MailEnvironment, MessagePlace], None]
 def is_done(env: MailEnvironment, place: MessagePlace) -> None:
     """The person puts Done on the thread, and the ledger takes it in."""
     env.mailbox.label_thread(place.thread_id, add=(env.label("Done"),))
-    take_in(env)
+    sync_mail(env)
 
 
 def answers(env: MailEnvironment, place: MessagePlace) -> None:
     """The person answers without the draft, and the ledger takes it in."""
     env.deliver("Re: Lunch?", "Noon is fine.", thread_id=place.thread_id, label_ids=("SENT",))
-    take_in(env)
+    sync_mail(env)
 
 
-def take_in(env: MailEnvironment) -> None:
+def sync_mail(env: MailEnvironment) -> None:
     env.enqueue("gmail.sync")
     for family in ("gmail.%", "triage.%", "threads.%"):
         env.drain(only=family)

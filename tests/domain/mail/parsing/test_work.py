@@ -20,7 +20,7 @@ LINES_PER_BYTE, LINES_AT_LEAST = 25, 3_000
 HANDED_PER_BYTE, HANDED_AT_LEAST = 60, 20_000
 
 
-def take_in(raw: bytes) -> None:
+def read_whole(raw: bytes) -> None:
     """All that is done with the bytes of a message before it is stored, and what triage reads of it."""
     message = parse_message(raw)
     detect_automation(message)
@@ -28,7 +28,7 @@ def take_in(raw: bytes) -> None:
 
 
 def assert_bounded(raw: bytes) -> Steps:
-    steps = count_steps(lambda: take_in(raw))
+    steps = count_steps(lambda: read_whole(raw))
     assert steps.lines <= LINES_AT_LEAST + LINES_PER_BYTE * len(raw)
     assert steps.handed <= HANDED_AT_LEAST + HANDED_PER_BYTE * len(raw)
     return steps

@@ -17,7 +17,7 @@ LABEL = ANY_TEXT.map(str.strip)
 WORD = st.text("abcdefgh0123456789", min_size=1, max_size=8)
 ADDRESS = st.builds(lambda name, host: f"{name}@{host}.example", WORD, WORD)
 DOMAIN = st.builds(lambda host: f"{host}.example", WORD)
-HOURS = st.floats(0.001, 900_000, allow_nan=False)
+HOURS = st.floats(0.001, 100_000, allow_nan=False)
 
 
 def some(values: st.SearchStrategy[str]) -> st.SearchStrategy[list[str]]:
@@ -42,10 +42,10 @@ LEAVES = st.one_of(
     compared("body"),
     compared("header", name=WORD.map(lambda word: f"X-{word}")),
     leaf("label", label_id=LABEL),
-    leaf("size", {"under": st.integers(1, 10**12)}, over=st.integers(0, 10**12)),
+    leaf("size", {"under": st.integers(10**12, 10**13)}, over=st.integers(1, 10**12 - 1)),
     leaf("attachment", {"content_type": ANY_TEXT, "ending": ANY_TEXT}),
     leaf("automated", kinds=st.lists(st.sampled_from([one.value for one in AutomationKind]), max_size=3)),
-    leaf("age", {"under_hours": HOURS}, over_hours=HOURS),
+    leaf("age", {"under_hours": HOURS.map(lambda hours: hours + 900_000)}, over_hours=HOURS),
     leaf("first_contact"),
     leaf("has_my_reply"),
 )

@@ -1,5 +1,6 @@
 """Each mistake in a rule is told with its line, column, field and reason."""
 
+from datetime import UTC, datetime
 from time import process_time
 
 import pytest
@@ -11,11 +12,14 @@ from domain.mail.mailbox import MailboxLabel
 from domain.mail.rule_language.condition_words import MOST_RUNAWAYS
 from domain.mail.rule_language.defects import MOST_SHOWN, RefusedRules
 from domain.mail.rule_language.label_names import LabelNames
+from domain.mail.rule_language.rule_context import RuleContext
 from domain.mail.rule_language.rule_file import read_rule_document, read_rule_file
+from domain.mail.rule_language.rule_words import forwarded_to, labels_named, write_rule
 from domain.mail.triage.conditions import Label
 from domain.mail.triage.rules import Rule
 
 HEAD = "name: a rule\n"
+WHEN = HEAD + "when: {subject: x}\n"
 THEN = "then: {class: fyi}\n"
 
 
@@ -38,6 +42,17 @@ BAD = [  # text, line:column, field, a part of the reason
     (HEAD + "when:\n  header: {name: 'a b'}\n" + THEN, "3:18", "when.header.name", "should match pattern"),
     (HEAD + "when:\n  size: {over: huge}\n" + THEN, "3:16", "when.size.over", "must be a size"),
     (HEAD + "when:\n  size: {over: -2}\n" + THEN, "3:16", "when.size.over", "greater than or equal to 0"),
+    (HEAD + "when:\n  size: {over: 0}\n" + THEN, "3:16", "when.size.over", "is nothing"),
+    (HEAD + "when:\n  size: {over: 5 MB, under: 5 KB}\n" + THEN, "3:9", "when.size", "holds for no message"),
+    (HEAD + "when:\n  age: {over: 0 days}\n" + THEN, "3:15", "when.age.over", "is nothing"),
+    (HEAD + "when:\n  age: {over: 1 day, under: 24 hours}\n" + THEN, "3:8", "when.age", "holds for no message"),
+    (HEAD + "when:\n  from: '*@b.example'\n" + THEN, "3:9", "when.from", "is no address"),
+    (HEAD + "when:\n  domain: '*.b.example'\n" + THEN, "3:11", "when.domain", "is no domain"),
+    (HEAD + "when:\n  domain: .\n" + THEN, "3:11", "when.domain", "is no domain"),
+    (HEAD + "when:\n  subject: {matches: '.*'}\n" + THEN, "3:22", "when.subject.matches", "matches every text"),
+    (HEAD + "when:\n  body: {matches: .+$}\n" + THEN, "3:19", "when.body.matches", "matches every text"),
+    (HEAD + "when:\n  header: {name: A, matches: x?}\n" + THEN, "3:30", "when.header.matches", "every text"),
+    (HEAD + "when:\n  all: []\n" + THEN, "3:8", "when.all", "must be a list of conditions"),
     (HEAD + "when:\n  size: {}\n" + THEN, "3:9", "when.size", "needs over, under, or both"),
     (HEAD + "when:\n  age: {over: 3}\n" + THEN, "3:15", "when.age.over", "must be a duration"),
     (HEAD + "when:\n  automated: [spam]\n" + THEN, "3:15", "when.automated[0]", "must be one of"),
@@ -54,6 +69,9 @@ BAD = [  # text, line:column, field, a part of the reason
     (HEAD + "when: {subject: x}\nthen: {actions: [{star: 1}]}\n", "3:25", "then.actions[0].star", "takes no parameter"),
     (HEAD + "when: {subject: x}\nthen: {actions: [forward]}\n", "3:18", "then.actions[0]", "needs its parameter"),
     (HEAD + "when: {subject: x}\nthen:\n  actions:\n    - forward: x\n", "5:16", "then.actions[0].forward", "is no"),
+    (HEAD + "when: {subject: x}\nthen:\n  actions:\n    - snooze: 0 days\n", "5:15", "then.actions[0].snooze", ""),
+    (WHEN + "then: {actions: [{apply_label: INBOX}]}\n", "3:32", "then.actions[0].apply_label", "of its own"),
+    (WHEN + "then: {actions: [{remove_label: SENT}]}\n", "3:33", "then.actions[0].remove_label", "Gmail's own"),
     (HEAD + "when: {subject: x}\nthen:\n  actions:\n    - snooze: 30 years\n", "5:15", "then.actions[0].snooze", ""),
     (HEAD + "when: {subject: x}\nthen:\n  actions:\n    - snooze: 900 weeks\n", "5:15", "then.actions[0].snooze", ""),
     (HEAD + "priority: 10001\nwhen: {subject: x}\n" + THEN, "2:11", "priority", "less than or equal to 10000"),
@@ -119,15 +137,72 @@ def test_json_is_refused_by_pointer(document: object, pointer: str) -> None:
 def test_labels_are_named_and_kept_by_id() -> None:
     labels = LabelNames.of([MailboxLabel("Label_7", "Receipts", "user"), MailboxLabel("INBOX", "INBOX", "system")])
     text = HEAD + "when: {any: [{label: receipts}, {label: Label_7}]}\nthen: {actions: [{apply_label: RECEIPTS}]}\n"
-    (rule,) = read_rule_file(text.encode(), "r.yaml", labels)
+    (rule,) = read_rule_file(text.encode(), "r.yaml", RuleContext(labels))
     assert isinstance(rule, Rule)
     assert rule.decision.actions == (ApplyLabel(label_id="Label_7"),)
     assert [one for one in rule.condition.conditions if one != Label(kind="label", label_id="Label_7")] == []  # type: ignore[union-attr]  # known above
-    (told,) = read_rule_file(b"name: x\ntell: x\nlabels: [Receipts]\n", "r.yaml", labels)
+    (told,) = read_rule_file(b"name: x\ntell: x\nlabels: [Receipts]\n", "r.yaml", RuleContext(labels))
     assert told.labels == ("Label_7",)  # type: ignore[union-attr]  # known above
     with pytest.raises(RefusedRules, match="names no label") as refusal:
-        read_rule_file((HEAD + "when:\n  label: Bills\n" + THEN).encode(), "r.yaml", labels)
+        read_rule_file((HEAD + "when:\n  label: Bills\n" + THEN).encode(), "r.yaml", RuleContext(labels))
     assert refusal.value.lines[0].startswith("r.yaml:3:10: when.label: ")
+
+
+NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
+HERE = RuleContext(
+    LabelNames.of([MailboxLabel("INBOX", "INBOX", "system")]), frozenset({"ada@a.example", "a.l@b.example"}), NOW
+)
+ORG = RuleContext(LabelNames.of_org(["Label_7"]), frozenset({"ada@a.example"}), NOW)
+
+
+@pytest.mark.parametrize(
+    ("context", "action", "place", "reason"),
+    [
+        (HERE, "snooze: {until: '2026-11-25T12:00:00Z'}", "5:23", "is in the past"),
+        (HERE, "snooze: {until: '2020-01-01T00:00:00+01:00'}", "5:23", "is in the past"),
+        (HERE, "snooze: {until: '2027-12-01T00:00:00Z'}", "5:23", "is more than a year ahead"),
+        (HERE, "forward: Ada@A.example", "5:16", "comes back to the rule: Ada@A.example is a mailbox"),
+        (HERE, "forward: [x@y.example, ada+tag@a.example]", "5:16", "comes back to the rule: ada+tag@a.example"),
+        (HERE, "forward: {to: x@y.example, cc: a.l@b.example}", "5:16", "comes back to the rule: a.l@b.example"),
+        (HERE, "apply_label: inbox", "5:20", "INBOX has actions of its own: archive"),
+        (ORG, "forward: ada@a.example", "5:16", "comes back to the rule"),
+        (ORG, "apply_label: Label_8", "5:20", "names no label of any mailbox of the org, by its id: 'Label_8'"),
+    ],
+)
+def test_what_only_the_mailbox_and_the_clock_can_tell(
+    context: RuleContext, action: str, place: str, reason: str
+) -> None:
+    text = HEAD + f"when: {{subject: x}}\nthen:\n  actions:\n    - {action}\n"
+    with pytest.raises(RefusedRules) as refusal:
+        read_rule_file(text.encode(), "r.yaml", context)
+    assert refusal.value.lines[0].startswith(f"r.yaml:{place}: then.actions[0].")
+    assert reason in refusal.value.lines[0]
+
+
+@pytest.mark.parametrize("context", [HERE, ORG], ids=["mailbox", "org"])
+@pytest.mark.parametrize(
+    "action", ["snooze: {until: '2026-11-25T12:00:01Z'}", "snooze: 366 days", "forward: ada@b.example"]
+)
+def test_what_is_good_passes(context: RuleContext, action: str) -> None:
+    text = HEAD + f"when: {{label: INBOX}}\nthen:\n  actions:\n    - {action}\n"
+    (rule,) = read_rule_file(text.encode(), "r.yaml", context)
+    assert read_rule_document(write_rule(rule)) == (rule,)
+
+
+@given(local=st.from_regex("[a-z]{1,8}", fullmatch=True), tag=st.from_regex("[a-z+]{0,8}", fullmatch=True))
+def test_a_tag_leads_to_the_same_mailbox(local: str, tag: str) -> None:
+    context = RuleContext(own_addresses=frozenset({f"{local}@a.example"}))
+    assert context.own_among(["x.y@a.example", f"{local}+{tag}@A.example"]) == f"{local}+{tag}@A.example"
+    assert context.own_among([f"{local}.{tag or 'x'}@a.example", f"{local}@b.example"]) is None
+
+
+def test_what_rules_name_is_found() -> None:
+    when = {"any": [{"label": "L1"}, {"not": {"all": [{"label": "L2"}, {"label": "INBOX"}]}}]}
+    then = {"actions": [{"apply_label": "L3"}, {"forward": {"to": "a@b.example", "cc": ["c@d.example"]}}]}
+    told = {"name": "y", "tell": "x", "labels": ["L4"]}
+    rules = read_rule_document([{"name": "x", "when": when, "then": then}, told])
+    assert labels_named(rules) == {"L1", "L2", "L3", "L4"}
+    assert forwarded_to(rules) == {"a@b.example", "c@d.example"}
 
 
 def test_several_words_in_one_condition_must_all_hold() -> None:

@@ -1,11 +1,20 @@
 """Trying a rule says what it would have done with a message, and if nothing, why not."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from domain.mail.rule_language.rule_file import read_rule_document
-from domain.mail.rule_language.trial import BY_MODEL, TriedRule, try_rule
+from domain.mail.rule_language.trial import (
+    BY_MODEL,
+    LONGEST_SUBJECT,
+    PastMail,
+    RuleTrial,
+    TriedMessage,
+    TriedRule,
+    try_rule,
+)
 from domain.mail.triage.automation import detect_automation
 from domain.mail.triage.mail_facts import MailFacts
 from domain.mail.triage.rules import Rule
@@ -23,7 +32,7 @@ def rule(when: dict[str, Any], then: dict[str, Any], **more: Any) -> Rule:  # no
 
 
 def facts(text: str = "please pay", **headers: str) -> MailFacts:
-    message = make_message(text, subject="Invoice 7", **{"from": "ada@example.org"} | headers)
+    message = make_message(text, **{"subject": "Invoice 7", "from": "ada@example.org"} | headers)
     return MailFacts(message, detect_automation(message))
 
 
@@ -105,3 +114,17 @@ def test_a_slow_pattern_is_told() -> None:
     condition = slow.condition.model_copy(update={"pattern": r"(?:a|aa)+(?<=b)c$"})
     found = try_rule(slow.model_copy(update={"condition": condition}), [], facts("a" * 5_000), CAREFUL)
     assert (found.matched, found.reason) == (False, "it is passed over: a pattern ran out of time")
+
+
+def test_a_trial_counts_and_shows_its_messages() -> None:
+    now = datetime(2026, 11, 25, tzinfo=UTC)
+    lines = [
+        TriedMessage(PastMail(f"m{place}", "t", now, facts(subject="x" * 500)), tried({"subject": word}))
+        for place, word in enumerate(("invoice", "receipt"))
+    ]
+    trial = RuleTrial(tuple(lines), complete=True)
+    assert (trial.examined, trial.matched) == (2, 1)
+    (shown,) = trial.shown(show_all=False)
+    assert (shown["message_id"], shown["sender"], shown["matched"]) == ("m0", "ada@example.org", True)
+    assert shown["subject"] == "x" * LONGEST_SUBJECT
+    assert [one["message_id"] for one in trial.shown(show_all=True)] == ["m0", "m1"]

@@ -3,9 +3,11 @@
 from time import process_time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from domain.mail.triage.safe_pattern import Pattern, runs_away
+from domain.mail.triage.safe_pattern import Pattern, found_in, matches_everything, runs_away
 
 RUNAWAY = [
     r"(a+)+$",
@@ -67,3 +69,41 @@ def test_a_pattern_that_would_be_copied_without_end_is_refused_before_it_is_comp
 @pytest.mark.parametrize("pattern", COUNTED)
 def test_ordinary_counts_are_taken(pattern: str) -> None:
     assert TypeAdapter(Pattern).validate_python(pattern) == pattern
+
+
+EVERYTHING = [
+    ".*",
+    ".+",
+    ".",
+    "x?",
+    "a*",
+    "^",
+    "$",
+    ".+$",
+    "^.*",
+    r"\w*",
+    "(?s).*",
+    "(a|b|)",
+    "(?i).*",
+    r"[\s\S]",
+    "|x",
+    "(.*)",
+]
+WHOLE_LINES = ["^.*$", "^.+$", "^(a|.)+$"]
+SOMETHING = [
+    "invoice", "^$", "^a*$", "[^x]", "^[^x]", "^(?!re:)", "(?<!x)y?", r"\w", r"\d+$", ".{3,}", r"(x)?.*\b", "^[^@]+$",
+    ".*invoice.*", r"^\[jira\]", r"a\$", "^(a|b)$", "(?!spam).",
+]  # fmt: skip
+
+
+@given(text=st.text(st.characters(exclude_characters="\n"), min_size=1, max_size=30))
+@pytest.mark.parametrize("pattern", EVERYTHING + WHOLE_LINES)
+def test_a_pattern_that_compares_nothing_is_found_in_every_text(pattern: str, text: str) -> None:
+    assert matches_everything(pattern, has_lines=False)
+    assert matches_everything(pattern, has_lines=True) == (pattern not in WHOLE_LINES)
+    assert found_in(pattern, text)
+
+
+@pytest.mark.parametrize("pattern", SOMETHING)
+def test_a_pattern_that_leaves_something_out_is_not_told_to_match_everything(pattern: str) -> None:
+    assert not matches_everything(pattern, has_lines=False)

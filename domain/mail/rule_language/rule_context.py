@@ -1,0 +1,37 @@
+"""What a rule is checked against beside its own words, when somebody writes it."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from domain.mail.rule_language.label_names import AS_GIVEN, LabelNames
+
+_TAG = "+"
+"""What follows it in front of the @ reaches the same mailbox."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleContext:
+    """The labels that may be named, the addresses whose mail the rule sees, and the time, for times in the past.
+
+    Without one of them nothing is checked against it, as for a rule that is written back.
+    """
+
+    labels: LabelNames = AS_GIVEN
+    own_addresses: frozenset[str] = frozenset()
+    now: datetime | None = None
+
+    def own_among(self, addresses: Collection[str]) -> str | None:
+        """The first address that reaches a mailbox of the rule: a forward to it comes back to the same rule."""
+        own = {mailbox_of(one) for one in self.own_addresses}
+        return next((one for one in addresses if mailbox_of(one) in own), None)
+
+
+UNCHECKED = RuleContext()
+"""Where nothing is known of the mailbox."""
+
+
+def mailbox_of(address: str) -> str:
+    """The mailbox that an address reaches: without its tag, in lower case."""
+    name, _, domain = address.casefold().rpartition("@")
+    return f"{name.partition(_TAG)[0]}@{domain}"

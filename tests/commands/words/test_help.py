@@ -1,0 +1,35 @@
+"""Every command says what it does, and every option what it is for; without a database each says what to do."""
+
+from collections.abc import Iterator
+
+import click
+import pytest
+
+import commands
+from commands.answers import trouble_line
+from domain.jobs.failures import Gone
+from storage.postgres.execution import DatabaseUnavailable
+from tests.commands.calling import call
+
+
+def every_command() -> Iterator[tuple[str, click.Command]]:
+    for name in commands.__all__:
+        group = getattr(commands, name)
+        yield from ((f"{name} {one}", found) for one, found in getattr(group, "commands", {"": group}).items())
+
+
+@pytest.mark.parametrize(
+    ("name", "command"), list(every_command()), ids=lambda one: one if isinstance(one, str) else ""
+)
+def test_a_command_and_its_options_are_explained(name: str, command: click.Command) -> None:
+    assert call(command, "--help").exit_code == 0
+    assert command.help, name
+    silent = [one.opts for one in command.params if isinstance(one, click.Option) and not one.help]
+    assert silent == []
+
+
+def test_a_trouble_of_the_installation_comes_with_its_remedy() -> None:
+    told = trouble_line(DatabaseUnavailable("away"))
+    assert told.startswith("PostgreSQL: ")
+    assert "; " in told
+    assert trouble_line(Gone("there is no job 7")) == "there is no job 7"

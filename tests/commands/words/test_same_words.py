@@ -1,0 +1,97 @@
+"""What an operator gives is refused in the same words at each door: command line, HTTP, Python."""
+
+from collections.abc import Iterator
+from uuid import UUID
+
+import pytest
+
+import commands
+from domain.access.api_keys import Role
+from domain.jobs.contract import check_text
+from domain.jobs.failures import Invalid
+from domain.mail.actions.requested_action import parse_action
+from domain.mail.rule_language.rule_file import read_rule_document
+from domain.mail.triage.safety import SafetyEnforcer
+from engine.process.runtime import Runtime
+from settings import Settings
+from storage.accounts.accounts import Account
+from storage.actions import actions
+from storage.postgres.database import Database
+from storage.rules import kept_rules
+from tests.commands.calling import call
+from tests.doubles import probe_jobs
+from tests.doubles.factories import enqueue_one
+from tests.doubles.mail_factories import make_account, store_message
+from tests.gateway.api.conftest import Client, client_of
+from tests.gateway.serving import serve
+
+Ids = dict[str, object]
+
+TEXTS: dict[str, tuple[str, str, int, str]] = {
+    # What it is: the command, the field, how long it may be, and the route that takes the same.
+    "why a gate is closed": ("gates close fleet --reason", "reason", 1_000, ""),
+    "what a key is for": ("keys create --org {org} --role reader --name", "name", 200, ""),
+    "why a job is canceled": ("jobs cancel {job} --reason", "reason", 1_000, "/v1/jobs/{job}/cancel"),
+    "why a job is retried": ("jobs retry {job} --reason", "reason", 1_000, "/v1/jobs/{job}/retry"),
+    "why a letter is discarded": ("deadletters discard {job} --reason", "reason", 1_000, ""),
+    "why one is approved": ("approvals approve {action} --reason", "reason", 1_000, "/v1/approvals/{action}/approve"),
+    "why one is denied": ("approvals deny {action} --reason", "reason", 1_000, "/v1/approvals/{action}/deny"),
+    "why a rule is off": ("rules disable {rule} --reason", "reason", 300, "/v1/rules/{rule}/disable"),
+    "why an agent stops": ("agents disable desk --org {org} --reason", "reason", 300, ""),
+    "why it goes": ("accounts disconnect {account} --reason", "reason", 500, "/v1/accounts/{account}/disconnect"),
+    "whose it is": ("accounts add --email a@b.example --access-token x --refresh-token y --org", "org", 200, ""),
+}  # fmt: skip
+
+
+@pytest.fixture
+def account(store: Database, process: Runtime) -> Account:
+    """A mailbox with a message."""
+    assert process.database is not None
+    account = make_account(store)
+    store_message(store, account)
+    return account
+
+
+@pytest.fixture
+def ids(store: Database, account: Account) -> Ids:
+    """What the commands and routes name."""
+    rule = read_rule_document({"name": "x", "when": {"subject": "x"}, "then": {"class": "fyi"}})
+    delete = SafetyEnforcer().check_request(parse_action({"kind": "delete"}))
+    with store.ledger() as tx:
+        (rule_id,) = kept_rules.add(tx, account.org_id, account.account_id, rule)
+        action_id = actions.request(tx, account.account_id, "m1", delete, requested_by="a test")
+    job_id = enqueue_one(store, account.org_id, probe_jobs.noop.name)
+    named: dict[str, UUID] = {"org": account.org_id, "account": account.account_id, "job": job_id}
+    return named | {"rule": rule_id, "action": action_id}
+
+
+@pytest.fixture
+def client(store: Database, settings: Settings, account: Account) -> Iterator[Client]:
+    """An operator's key of the mailbox's org."""
+    with serve(settings) as url:
+        yield client_of(store, url, account.org_id, Role.OPERATOR)
+
+
+def words_for(field: str, text: str, most: int) -> str:
+    with pytest.raises(Invalid) as refused:
+        check_text(field, text, most)
+    return refused.value.reason
+
+
+@pytest.mark.parametrize("what", TEXTS)
+def test_a_text_that_is_too_long_or_blank_is_refused_alike(ids: Ids, what: str) -> None:
+    command, field, most, _ = TEXTS[what]
+    group, *words = command.format_map(ids).split()
+    for text in (" ", "x" * (most + 1)):
+        refused = call(getattr(commands, group), *words, text)
+        assert refused.exit_code == 1
+        assert words_for(field, text, most) in refused.output
+        assert "breaks" not in refused.output
+
+
+def test_the_routes_refuse_in_the_words_of_the_commands(ids: Ids, client: Client) -> None:
+    for what, (_, field, most, route) in TEXTS.items():
+        for text in (" ", "x" * (most + 1)) if route else ():
+            answer = client.post(route.format_map(ids), {field: text})
+            told = f"{answer.json['field']}: {answer.json['reason']}"
+            assert (answer.status, told) == (422, words_for(field, text, most)), what

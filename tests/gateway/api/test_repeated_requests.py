@@ -1,0 +1,203 @@
+"""A request that makes something is answered with the first one when it comes again under its key, on every route."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import pytest
+from psycopg import Connection
+
+from domain.access.api_keys import Role
+from domain.jobs.job import Origin
+from domain.mail.actions.label_actions import Archive
+from domain.mail.actions.requested_action import parse_action
+from domain.mail.actions.undo_hint import hint_for
+from domain.mail.triage.safety import SafetyEnforcer, SafetyPolicy
+from storage.accounts.accounts import Account
+from storage.actions import actions
+from storage.ledger import ledger
+from storage.postgres.database import Database
+from tests.doubles import probe_jobs
+from tests.doubles.factories import enqueue_one
+from tests.doubles.mail_factories import make_account, store_message
+from tests.gateway.api.conftest import Client, client_of
+from tests.gateway.serving import ask
+
+KEY = {"Idempotency-Key": "order 7"}
+RULE = {"name": "Lunch", "when": {"from": "ada@example.org"}, "then": {"class": "fyi"}}
+DIRECTION = {"content": "Be brief."}
+
+HARMLESS: Mapping[str, str] = {
+    "/v1/accounts/{account_id}/disconnect": "409 when it is disconnected already",
+    "/v1/approvals/{action_id}/approve": "an action is decided once: 409 afterwards",
+    "/v1/approvals/{action_id}/deny": "an action is decided once: 409 afterwards",
+    "/v1/jobs/{job_id}/cancel": "a canceled job is canceled again",
+    "/v1/rules/test": "makes nothing",
+    "/v1/rules/{rule_id}/disable": "an off rule is off",
+    "/v1/rules/{rule_id}/enable": "a rule that is on is on",
+    "/v1/rules/{rule_id}/test": "makes nothing",
+}
+"""The POST routes without a key, and why a repetition makes nothing twice."""
+
+
+class Making(NamedTuple):
+    """A route that makes something, a request to it, another one, and the table that counts what it makes."""
+
+    path: str
+    body: object
+    other: object
+    counted: str
+
+
+@pytest.fixture
+def account(store: Database) -> Account:
+    """A mailbox with a message."""
+    account = make_account(store)
+    store_message(store, account)
+    return account
+
+
+@pytest.fixture
+def owner(store: Database, door: str, account: Account) -> Client:
+    """An operator's key of the mailbox's org."""
+    return client_of(store, door, account.org_id, Role.OPERATOR)
+
+
+def a_job(_account: Account, _store: Database, _database: Connection) -> Making:
+    job = {"job_type": "probe_jobs.noop", "payload": {}}
+    return Making("/v1/jobs", job, job | {"priority": 1}, "jobs")
+
+
+def a_retry(account: Account, store: Database, _database: Connection) -> Making:
+    ended = enqueue_one(store, account.org_id, probe_jobs.noop.name)
+    with store.ledger() as tx:
+        ledger.cancel(tx, [ended], "not needed", by=Origin())
+    return Making(f"/v1/jobs/{ended}/retry", {"reason": "mended"}, {"reason": "why not"}, "jobs")
+
+
+def an_action(account: Account, _store: Database, _database: Connection) -> Making:
+    asked = {"account_id": str(account.account_id), "message_id": "m1", "action": {"kind": "archive"}}
+    return Making("/v1/actions", asked, asked | {"action": {"kind": "star"}}, "actions")
+
+
+def an_undo(account: Account, store: Database, _database: Connection) -> Making:
+    checked = SafetyEnforcer(SafetyPolicy()).check_request(parse_action({"kind": "archive"}))
+    job_id = uuid4()
+    with store.tenant(account.org_id) as tx:
+        made = actions.request(tx, account.account_id, "m1", checked, requested_by="a test")
+        assert actions.begin(tx, made, job_id)
+        actions.finish(tx, made, job_id, hint_for(Archive(), {"INBOX"}, set()))
+    return Making(f"/v1/actions/{made}/undo", None, {"reason": "x"}, "jobs")
+
+
+def a_rule(account: Account, _store: Database, _database: Connection) -> Making:
+    return Making(f"/v1/rules?account_id={account.account_id}", RULE, RULE | {"name": "Dinner"}, "rules")
+
+
+def a_direction(_account: Account, _store: Database, _database: Connection) -> Making:
+    return Making("/v1/directions", DIRECTION, {"content": "Be long."}, "directions")
+
+
+MAKING: Mapping[str, Callable[[Account, Database, Connection], Making]] = {
+    "/v1/actions": an_action,
+    "/v1/actions/{action_id}/undo": an_undo,
+    "/v1/directions": a_direction,
+    "/v1/jobs": a_job,
+    "/v1/jobs/{job_id}/retry": a_retry,
+    "/v1/rules": a_rule,
+}
+
+
+@pytest.fixture(params=sorted(MAKING))
+def making(request: pytest.FixtureRequest, account: Account, store: Database, database: Connection) -> Making:
+    return MAKING[request.param](account, store, database)
+
+
+def count(database: Connection, table: str) -> int:
+    row = database.execute(f"select count(*) from {table}").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_every_post_route_takes_a_key_or_is_harmless_twice(client: Client) -> None:
+    described: dict[str, Any] = ask(f"{client.url}/v1/openapi.json").json["paths"]
+    posts = {path: item["post"] for path, item in described.items() if "post" in item}
+    keyed = {
+        path
+        for path, post in posts.items()
+        if any(one["name"] == "idempotency-key" for one in post.get("parameters", ()))
+    }
+    assert keyed == set(MAKING)
+    assert set(posts) - keyed == set(HARMLESS)
+    for path in keyed:
+        assert {"200", "422"} <= set(posts[path]["responses"]), path
+
+
+def test_the_same_request_makes_one_thing(owner: Client, making: Making, database: Connection) -> None:
+    before = count(database, making.counted)
+    first, again = (owner.post(making.path, making.body, KEY) for _ in range(2))
+    assert first.status in {201, 202}, first.body
+    assert (again.status, again.headers["idempotent-replayed"]) == (200, "true"), again.body
+    assert "idempotent-replayed" not in first.headers
+    flags = {"created", "replayed"}
+    assert {k: v for k, v in again.json.items() if k not in flags} == {
+        k: v for k, v in first.json.items() if k not in flags
+    }
+    assert again.headers.get("location") == first.headers.get("location")
+    assert count(database, making.counted) == before + 1
+
+
+def test_another_request_with_the_key_is_refused(owner: Client, making: Making, database: Connection) -> None:
+    assert owner.post(making.path, making.body, KEY).status in {201, 202}
+    made = count(database, making.counted)
+    elsewhere = "/v1/jobs" if making.path != "/v1/jobs" else "/v1/directions"
+    body = DIRECTION if elsewhere == "/v1/directions" else {"job_type": "probe_jobs.noop", "payload": {}}
+    for answer in (owner.post(making.path, making.other, KEY), owner.post(elsewhere, body, KEY)):
+        assert (answer.status, answer.json["field"]) == (422, "idempotency_key"), answer.body
+        assert answer.json["reason"] == "belongs to another request, which asked for something else"
+    assert count(database, making.counted) == made
+
+
+def test_a_refused_request_leaves_its_key_free(owner: Client, database: Connection) -> None:
+    path = f"/v1/rules?account_id={uuid4()}"
+    assert owner.post(path, RULE, KEY).status == 404
+    assert owner.post("/v1/rules", RULE | {"when": {}}, KEY).status == 422
+    assert owner.post("/v1/rules", RULE, KEY).status == 201
+    assert count(database, "rules") == 1
+
+
+def test_the_query_is_part_of_the_request(owner: Client, account: Account) -> None:
+    assert owner.post("/v1/rules", RULE, KEY).status == 201
+    narrower = owner.post(f"/v1/rules?account_id={account.account_id}", RULE, KEY)
+    assert (narrower.status, narrower.json["field"]) == (422, "idempotency_key")
+
+
+def test_what_was_accepted_once_is_answered_though_its_label_has_vanished(
+    owner: Client, account: Account, database: Connection
+) -> None:
+    database.execute(
+        "insert into labels (org_id, account_id, gmail_label_id, name, kind)"
+        " values (%s, %s, 'Label_1', 'Food', 'user')",
+        (account.org_id, account.account_id),
+    )
+    path = f"/v1/rules?account_id={account.account_id}"
+    rule = RULE | {"then": {"actions": [{"apply_label": "Food"}]}}
+    first = owner.post(path, rule, KEY)
+    assert first.status == 201, first.body
+    database.execute("delete from labels")
+    again = owner.post(path, rule, KEY)
+    assert (again.status, again.json) == (200, first.json)
+
+
+def test_requests_at_once_make_one_rule(owner: Client, database: Connection) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: owner.post("/v1/rules", RULE, KEY), range(8)))
+    assert sorted(answer.status for answer in answers) == [200] * 7 + [201]
+    assert count(database, "rules") == 1
+
+
+def test_two_orgs_may_use_the_same_key(owner: Client, stranger: Client) -> None:
+    answers = [one.post("/v1/directions", DIRECTION, KEY) for one in (owner, stranger)]
+    assert [one.status for one in answers] == [201, 201]
+    assert answers[0].json["direction_id"] != answers[1].json["direction_id"]
