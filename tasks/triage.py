@@ -1,5 +1,6 @@
 """The triage family: what does a message ask of its reader? Automation signals, the user's rules, then the model."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
@@ -21,6 +22,7 @@ from domain.mail.triage.classification import (
 )
 from domain.mail.triage.corrections import correction_lines
 from domain.mail.triage.mail_facts import MailFacts
+from domain.mail.triage.models_asked import is_final
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, LabelChoice, classification_prompt
 from domain.mail.triage.rules import RuleMatch, complete, decide_without_model, evaluate_all
 from domain.mail.triage.safety import SafetyEnforcer
@@ -41,7 +43,7 @@ from storage.rules import corrections, rules, safety
 from storage.rules.rules import StoredRules
 from tasks.mail import action_orders, machine_drafts
 from tasks.mail.agents.standing import standing_of
-from tasks.mail.language_model import ask, boundary
+from tasks.mail.language_model import ask, boundary, models_asked
 from tasks.mail.mailbox_session import MAILBOX_AUDITS
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
@@ -78,6 +80,7 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
         model=ctx.settings.classify_model if by_model else None,
         # The database lets only a deterministic decision name rules; a model's names them in its rationale.
         rule_ids=match.rule_ids if match and not by_model else (),
+        undecided_by=models_asked(ctx.settings).name if decision.is_undecided else None,
     )
     here, message = case.account.account_id, case.message
 
@@ -112,6 +115,8 @@ class Case:
     """The record of the message's thread."""
     forced: bool
     """Whether the message is decided again by request, wherever it lies."""
+    was_undecided: bool
+    """Whether an earlier job left the message to its person."""
 
     @property
     def wanted(self) -> bool:
@@ -146,9 +151,11 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> Case | Done:
             return Done({"skipped": "the account was disconnected"})
         if message.direction == "outgoing":
             return Done({"skipped": "the account's own mail asks nothing of it"})
-        decided = decisions.of_message(tx, here, payload.message_id, limit=1)
-        if decided and not payload.force and decided[0].job_id != ctx.job.job_id:
-            return Done({"decided_before": str(decided[0].decision_id)})
+        asked = models_asked(ctx.settings)
+        earlier = [one for one in decisions.of_message(tx, here, payload.message_id) if one.job_id != ctx.job.job_id]
+        final = next((one for one in earlier if is_final(one.undecided_by, asked)), None)
+        if final is not None and not payload.force:
+            return Done({"decided_before": str(final.decision_id)})
         automation = message.automation or HUMAN
         certain = decide_by_automation(automation) is not None
         return Case(
@@ -162,6 +169,7 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> Case | Done:
             safety=SafetyEnforcer(safety.of_account(tx, here)),
             email=emails.get(tx, here, message.thread_id),
             forced=payload.force,
+            was_undecided=bool(earlier) and earlier[0].undecided_by is not None,
         )
 
 
@@ -237,21 +245,26 @@ def _ask_model(ctx: JobContext, case: Case) -> Decision:
         case.message.parsed, boundary(), guidance=case.guidance, labels=choices, actions=offered
     )
     model = ctx.settings.classify_model
-    answer = ask(ctx, case.account.account_id, "classify", model, prompt)
+    label_ids = {one.label.name: one.label.label_id for one in named}
+
+    def accept(arguments: Mapping[str, object]) -> Decision:
+        return accept_answer(arguments, label_ids, offered)
+
     try:
-        return accept_answer(answer, {one.label.name: one.label.label_id for one in named}, offered)
+        return ask(ctx, case.account.account_id, "classify", model, prompt, accept)
     except Invalid as refusal:
         ctx.log.warning("model_answer_refused", field=refusal.field, reason=refusal.reason)
         return needs_review(f"the model's answer was refused: {refusal.reason}")
 
 
-def _before(email: Email | None, *, in_inbox: bool) -> ThreadBefore:
-    return replace(email.before if email else ThreadBefore(), in_inbox=in_inbox)
+def _before(case: Case, email: Email | None, *, in_inbox: bool) -> ThreadBefore:
+    before = email.before if email else ThreadBefore()
+    return replace(before, in_inbox=in_inbox, left_to_person=case.was_undecided)
 
 
 def _plan(thread: ThreadHandle, case: Case, decision: Decision) -> Planned:
     """The plan; the old draft is read first where the plan depends on it."""
-    before = _before(case.email, in_inbox=case.wanted)
+    before = _before(case, case.email, in_inbox=case.wanted)
     if case.draft and depends_on_draft(before, decision, case.automation):
         before = replace(before, draft=machine_drafts.standing(thread.mailbox, case.draft))
     return Planned(before, decision, plan_thread(before, decision, case.automation, case.safety))
@@ -273,7 +286,7 @@ def _put_record(tx: Transaction, case: Case, planned: Planned) -> None:
     email, in_inbox = emails.hold(tx, here, **where)
     if plan.order_draft and email is not None and email.state is EmailState.DRAFTED:
         return  # by another message's job: the one that is ordered here shows the draft on this message, too
-    before = _before(email, in_inbox=in_inbox or case.forced)
+    before = _before(case, email, in_inbox=in_inbox or case.forced)
     if email is not None and email.draft == case.draft and before.draft is DraftStanding.UNREAD:
         before = replace(before, draft=planned.before.draft)
     unread = depends_on_draft(before, planned.decision, case.automation)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import httpx2
 from anthropic import APIConnectionError, APIStatusError, APITimeoutError
 
-from domain.jobs.failures import CallState, Failure, Permanent, Scope, Throttled, Transient
+from domain.jobs.failures import CallState, Failure, Permanent, Refused, Scope, Throttled, Transient
 from providers.anthropic.models import PROVIDER
 from providers.retry_after import header_wait
 
@@ -24,6 +24,10 @@ A new key or model comes with new workers; jobs look again by themselves."""
 
 MISCONFIGURED = {"permission_error": "unauthorised", "not_found_error": "no_such_model"}
 """By the error's own type. A firewall before the API also answers 403, and what one mail brought about parks nobody."""
+
+ABOUT_THE_REQUEST = frozenset({400, 413, 422})
+"""The vendor has read the request and will not have it: its content, its size. Other 4xx, as a firewall's or a proxy's,
+say nothing about the request."""
 
 UNAUTHENTICATED = 401
 PAYMENT_REQUIRED = 402
@@ -90,7 +94,8 @@ def _passing(error: APIStatusError, now: datetime) -> Failure | None:
 
 
 def _permanent(error: APIStatusError) -> Failure:
-    return Permanent(_reason(error), code=_code(_word(error)))
+    kind = Refused if error.status_code in ABOUT_THE_REQUEST else Permanent
+    return kind(_reason(error), code=_code(_word(error)))
 
 
 def _lost(error: APIConnectionError) -> Failure:

@@ -179,7 +179,10 @@ class LanguageModel(Protocol):
     """A language model behind a forced tool call."""
 
     def ask(self, request: ModelRequest) -> ModelAnswer:
-        """Make one call, never repeated by a library; raises failures for transport, limits and spend."""
+        """Make one call, never repeated by a library; raises failures for transport, limits and spend.
+
+        Raises `Refused` when the vendor will not take the request; nothing is billed then.
+        """
         ...
 
     def most_microcents(self, request: ModelRequest) -> int:

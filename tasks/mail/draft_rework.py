@@ -125,7 +125,7 @@ def _text(ctx: JobContext, case: Case, instruction: Instruction) -> DraftText:
         instruction=instruction.text,
         old_draft=instruction.words,
     )
-    return accept_draft(ask(ctx, case.account.account_id, WORDS, ctx.settings.draft_model, prompt))
+    return ask(ctx, case.account.account_id, WORDS, ctx.settings.draft_model, prompt, accept_draft)
 
 
 def _message(ctx: JobContext, case: Case, request: Request, body: str) -> bytes:

@@ -21,6 +21,9 @@ LONGEST_RULE = 2_000
 MOST_RULES = 100
 LONGEST_HEADER_LINE = 300
 CLASSIFY_TOOL = "classify_message"
+PROMPT_VERSION = 1
+"""Of the task, the fence's rule and the tool's schema. Raise it with each change: messages that no model could decide
+under the old words are then asked about anew (`models_asked`)."""
 _SHOWN_RECIPIENTS = 10
 
 _FENCE_RULE = (

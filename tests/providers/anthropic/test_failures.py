@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from domain.jobs.failures import CallState, Failure, Permanent, Scope, Throttled, Transient
+from domain.jobs.failures import CallState, Failure, Permanent, Refused, Scope, Throttled, Transient
 from providers.anthropic.failures import month_turn
 from providers.anthropic.language_model import AnthropicModel
 from providers.ports import ModelRequest
@@ -57,14 +57,15 @@ def test_an_unreadable_answer_may_have_been_billed(body: bytes) -> None:
 
 
 REFUSALS = [
-    (refusal(400, "invalid_request_error"), Permanent, "anthropic.invalid_request_error"),
+    (refusal(400, "invalid_request_error"), Refused, "anthropic.invalid_request_error"),
     (refusal(401, "authentication_error"), Throttled, "anthropic.unauthorised"),
     (refusal(403, "permission_error"), Throttled, "anthropic.unauthorised"),
     (refusal(404, "not_found_error"), Throttled, "anthropic.no_such_model"),
     (reply(403, b"<html>a firewall's page</html>"), Permanent, "anthropic.http_403"),
     (reply(404, b"<html>a proxy's page</html>"), Permanent, "anthropic.http_404"),
-    (refusal(413, "invalid_request_error"), Permanent, "anthropic.invalid_request_error"),
-    (refusal(422, "invalid_request_error"), Permanent, "anthropic.invalid_request_error"),
+    (refusal(413, "invalid_request_error"), Refused, "anthropic.invalid_request_error"),
+    (refusal(422, "invalid_request_error"), Refused, "anthropic.invalid_request_error"),
+    (reply(413, b"<html>the page of a proxy that takes no such size</html>"), Refused, "anthropic.http_413"),
     (reply(307, headers={"Location": "http://127.0.0.1:1/"}), Permanent, "anthropic.http_307"),
     (refusal(408, "timeout_error"), Transient, "anthropic.timeout_error"),
     (refusal(409, "conflict_error"), Transient, "anthropic.conflict_error"),
