@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -78,7 +79,12 @@ class ModelBudget:
         have been billed without an answer is charged in full. Raises `ValueError` when the job's type does not name the
         provider: no gate would keep its jobs back, and without money they would be tried again and again.
         """
-        paid = _Paid(provider, step, account_id, model.most_microcents(request))
+
+        def count() -> int:
+            return model.most_microcents(request, model.count_tokens(request))
+
+        most = model.most_microcents(request)
+        paid = _Paid(provider, step, account_id, most, partial(_closer, most, count))
 
         def call() -> tuple[ModelAnswer, JsonObject, str | None]:
             try:
@@ -113,7 +119,11 @@ class ModelBudget:
             refusal = None if answer.content else f"no answer: {answer.stop_reason}"
             return answer, {"content": list(answer.content)}, refusal
 
-        return self._once(_Paid(provider, step, account_id, most_microcents), call)
+        def count() -> int:
+            return model.most_to_converse(request, model.count_prompt(request))
+
+        paid = _Paid(provider, step, account_id, most_microcents, partial(_closer, most_microcents, count))
+        return self._once(paid, call)
 
     def _once(self, paid: "_Paid", call: Callable[[], "tuple[_Answer, JsonObject, str | None]"]) -> JsonObject:
         """Set the money aside, make the call, book what it cost and keep what it said; or return what was kept."""
@@ -121,7 +131,7 @@ class ModelBudget:
             raise ValueError(f"{self._job.job_type} asks the model and does not name {paid.provider} in its providers")
         if self._runtime.stopping.is_set():
             raise Interrupted("the worker is stopping")
-        reserved = self._reserve(paid.provider, paid.step, paid.most)
+        paid, reserved = self._reserve(paid)
         if reserved.reservation_id is None:
             return reserved.kept or {}
         began = time.monotonic()
@@ -134,17 +144,24 @@ class ModelBudget:
         listed = _listed(self._job, paid, answer, refusal)
         return self._keep(reserved.reservation_id, paid, said | _facts(answer), listed, took)
 
-    def _reserve(self, provider: str, purpose: str, most: int) -> Reserved:
-        """Money for the call, or the answer of an earlier attempt; one statement while the org has money."""
+    def _reserve(self, paid: "_Paid") -> "tuple[_Paid, Reserved]":
+        """Money for the call, or the answer of an earlier attempt; one statement while the org has money.
+
+        The bound by the prompt's bytes is some times too high. Only where it is too much, the vendor counts the tokens;
+        the call is returned with the bound that its money was set aside by.
+        """
         default_daily = self._runtime.settings.daily_budget_microcents
         for _ in range(MOST_TRIES):
             with self._runtime.database.statements() as tx:
-                reserved = spending.reserve(tx, self._job, most, default_daily=default_daily, step=purpose)
+                reserved = spending.reserve(tx, self._job, paid.most, default_daily=default_daily, step=paid.step)
             if reserved.cancel_reason is not None:
                 raise Canceled(reserved.cancel_reason)
             if reserved.reservation_id is not None or reserved.kept is not None:
-                return reserved
-            refusal = self._refuse(provider, most, default_daily)
+                return paid, reserved
+            if paid.count is not None:
+                paid = replace(paid, most=paid.count(), count=None)
+                continue
+            refusal = self._refuse(paid.provider, paid.most, default_daily)
             if refusal is not None:
                 raise OverBudget(_reason(refusal))
         raise OverBudget("the org's budget moves too fast")
@@ -210,12 +227,16 @@ class ModelBudget:
 
 @dataclass(frozen=True, slots=True)
 class _Paid:
-    """One call that is to be paid: who is asked, the step that keeps the answer, for whom, and the most it costs."""
+    """One call that is to be paid: who is asked, the step that keeps the answer, for whom, and the most it costs.
+
+    `count` has the vendor count the prompt's tokens and returns a closer bound.
+    """
 
     provider: str
     step: str
     account_id: UUID | None
     most: int
+    count: Callable[[], int] | None = None
 
 
 _Answer = ModelAnswer | ConversationAnswer
@@ -223,6 +244,17 @@ _Answer = ModelAnswer | ConversationAnswer
 
 def _facts(answer: _Answer) -> JsonObject:
     return {"stop_reason": answer.stop_reason, "cost": answer.cost_microcents}
+
+
+def _closer(most: int, count: Callable[[], int]) -> int:
+    """The most that a call costs by the counted tokens of its prompt; `most` where they cannot be counted.
+
+    A failure to count has a limit of its own at the vendor, and must not close the gate for calls that can be paid.
+    """
+    try:
+        return min(most, count())
+    except Failure:
+        return most
 
 
 def _unasked(model: str) -> ModelAnswer:

@@ -22,7 +22,7 @@ from domain.mail.triage.classification import (
 )
 from domain.mail.triage.corrections import correction_lines
 from domain.mail.triage.mail_facts import MailFacts
-from domain.mail.triage.models_asked import is_final
+from domain.mail.triage.models_asked import decide_by_both, is_final, why_ask_again
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, LabelChoice, classification_prompt
 from domain.mail.triage.rules import RuleMatch, complete, decide_without_model, evaluate_all
 from domain.mail.triage.safety import SafetyEnforcer
@@ -65,7 +65,8 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
     routed = _route(ctx, case, match)
     if routed is not None and (routed.to_agent or routed.is_taken):
         return _to_agent(ctx, case, match, routed)
-    decision = _decide(ctx, case, match)
+    decided = _decide(ctx, case, match)
+    decision = decided.decision
     label_ids = labels.by_role(case.labels)
     with open_thread(ctx, case.account, case.message.thread_id, label_ids) as thread:
         planned = _plan(thread, case, decision)
@@ -74,14 +75,7 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
             thread.carry_out(plan, case.draft)
         except Gone:
             return Done({"gone": True})
-    by_model = decision.source == "llm"
-    origins = Origins(
-        job_id=ctx.job.job_id,
-        model=ctx.settings.classify_model if by_model else None,
-        # The database lets only a deterministic decision name rules; a model's names them in its rationale.
-        rule_ids=match.rule_ids if match and not by_model else (),
-        undecided_by=models_asked(ctx.settings).name if decision.is_undecided else None,
-    )
+    origins = _origins(ctx, match, decided)
     here, message = case.account.account_id, case.message
 
     def write(tx: Transaction) -> None:
@@ -90,6 +84,8 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
         _put_record(tx, case, planned)
 
     output = {"classification": str(decision.classification), "source": str(decision.source), "draft": plan.reason}
+    if decided.asked_again:
+        output["asked_again"] = decided.asked_again
     if match and match.route:
         output["route"] = match.route
     if routed is not None:
@@ -127,6 +123,16 @@ class Case:
     def draft(self) -> MadeDraft | None:
         """The draft that the record names."""
         return self.email.draft if self.email else None
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A decision, and the model that made it, if one did."""
+
+    decision: Decision
+    model: str | None = None
+    asked_again: str | None = None
+    """Why the better model was asked after the cheaper one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,13 +236,37 @@ def _to_agent(ctx: JobContext, case: Case, match: RuleMatch | None, routed: Rout
     return Done({"agent": agent}, children=(order.job(org_id=ctx.org_id),))
 
 
-def _decide(ctx: JobContext, case: Case, match: RuleMatch | None) -> Decision:
+def _decide(ctx: JobContext, case: Case, match: RuleMatch | None) -> Decided:
     """Ask the tiers in order, the most expensive last; no path replies where automation forbids it."""
-    decision = decide_without_model(case.automation, match) or _ask_model(ctx, case)
-    return complete(decision, match, case.automation)
+    by_rule = decide_without_model(case.automation, match)
+    decided = _ask_models(ctx, case) if by_rule is None else Decided(by_rule)
+    return replace(decided, decision=complete(decided.decision, match, case.automation))
 
 
-def _ask_model(ctx: JobContext, case: Case) -> Decision:
+def _origins(ctx: JobContext, match: RuleMatch | None, decided: Decided) -> Origins:
+    return Origins(
+        job_id=ctx.job.job_id,
+        model=decided.model,
+        # The database lets only a deterministic decision name rules; a model's names them in its rationale.
+        rule_ids=match.rule_ids if match and decided.model is None else (),
+        undecided_by=models_asked(ctx.settings).name if decided.decision.is_undecided else None,
+    )
+
+
+def _ask_models(ctx: JobContext, case: Case) -> Decided:
+    """The cheaper model's decision where it may stand, else the better one's."""
+    asked = models_asked(ctx.settings)
+    if asked.first is None:
+        return Decided(_ask_model(ctx, case, asked.model), asked.model)
+    first = _ask_model(ctx, case, asked.first)
+    why = why_ask_again(first, ctx.settings.classify_sure_from)
+    if why is None:
+        return Decided(first, asked.first)
+    return Decided(decide_by_both(first, _ask_model(ctx, case, asked.model)), asked.model, why)
+
+
+def _ask_model(ctx: JobContext, case: Case, model: str) -> Decision:
+    """One model's decision; its answer is kept under its name, for a setting may change between two attempts."""
     # System labels have actions of their own, each with its own danger.
     named = [one for one in case.labels if one.for_classifier and one.label.kind == "user"]
     choices = [LabelChoice(one.label.name, one.description) for one in named]
@@ -244,16 +274,15 @@ def _ask_model(ctx: JobContext, case: Case) -> Decision:
     prompt = classification_prompt(
         case.message.parsed, boundary(), guidance=case.guidance, labels=choices, actions=offered
     )
-    model = ctx.settings.classify_model
     label_ids = {one.label.name: one.label.label_id for one in named}
 
     def accept(arguments: Mapping[str, object]) -> Decision:
         return accept_answer(arguments, label_ids, offered)
 
     try:
-        return ask(ctx, case.account.account_id, "classify", model, prompt, accept)
+        return ask(ctx, case.account.account_id, f"classify.{model}", model, prompt, accept)
     except Invalid as refusal:
-        ctx.log.warning("model_answer_refused", field=refusal.field, reason=refusal.reason)
+        ctx.log.warning("model_answer_refused", model=model, field=refusal.field, reason=refusal.reason)
         return needs_review(f"the model's answer was refused: {refusal.reason}")
 
 
@@ -280,7 +309,8 @@ def _put_record(tx: Transaction, case: Case, planned: Planned) -> None:
     here, message, plan = case.account.account_id, case.message, planned.plan
     where = {"thread_id": message.thread_id, "message_id": message.message_id}
     if case.email is None and plan.record is not None:
-        asks_inbox = plan.order_draft and not case.forced
+        # What is shown on the thread was planned for a message in the inbox.
+        asks_inbox = bool(plan.labels.add) and not case.forced
         if emails.open_email(tx, here, **where, decision=planned.decision, state=plan.record, in_inbox=asks_inbox):
             return
     email, in_inbox = emails.hold(tx, here, **where)

@@ -31,7 +31,7 @@ def boundary() -> str:
 
 def models_asked(settings: HandlerSettings) -> ModelsAsked:
     """The models that classify, by the settings."""
-    return ModelsAsked(settings.classify_model)
+    return ModelsAsked(settings.classify_model, settings.classify_first_model or None)
 
 
 def ask(
@@ -55,6 +55,7 @@ def ask(
         tool_description=prompt.tool_description,
         tool_schema=prompt.tool_schema,
         max_tokens=MOST_TOKENS,
+        particular=prompt.particular,
     )
     kept = ask_model(ctx, step, request, account_id=account_id, check=partial(_why_not, accept))
     if kept["arguments"] is None:

@@ -60,6 +60,7 @@ from tests.sweep.prepared.gmail import (
     stale_token,
     unclassified,
     unseen_letter,
+    unsure,
     whole_mailbox,
 )
 from tests.sweep.prepared.housekeeping import (
@@ -173,5 +174,5 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
         "automatic": answer_to_send,
     },
     "threads.cleanup": {"done": finished_thread, "sent": sent_draft, "discarded": discarded_draft},
-    "triage.classify": {"unclassified": unclassified, "reopened": reopened},
+    "triage.classify": {"unclassified": unclassified, "reopened": reopened, "two_models": unsure},
 }

@@ -1,11 +1,11 @@
 """The prompts for classifying mail and for drafting a reply, as plain values.
 
 `system` holds nothing of the mail and is the same bytes while an account's rules are the same, so that the prompt
-cache holds it. `mail` is hostile text behind a fence.
+cache holds it; what concerns only some mail stands in `particular`, after it. `mail` is hostile text behind a fence.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -82,8 +82,19 @@ class Guidance:
             [*told_text, *_list("Labels that the owner took off again; do not repeat it:", self.corrections)]
         )
 
+    def for_all_mail(self) -> str:
+        """What is the same for each message of the account."""
+        wide = tuple(rule for rule in self.rules if rule.scope in _WIDE)
+        return replace(self, rules=wide, corrections=()).text()
+
+    def for_this_mail(self) -> str:
+        """The rest: rules about the sender, and corrections, whose lines say how close their mail is to this."""
+        narrow = tuple(rule for rule in self.rules if rule.scope not in _WIDE)
+        return replace(self, directions=(), rules=narrow).text()
+
 
 NO_GUIDANCE = Guidance()
+_WIDE = frozenset({RuleScope.GLOBAL, RuleScope.ACCOUNT})
 
 
 def _list(title: str, lines: Sequence[str]) -> list[str]:
@@ -108,6 +119,8 @@ class Prompt:
     tool_name: str
     tool_description: str
     tool_schema: dict[str, Any]
+    particular: str = ""
+    """The owner's words about this mail and mail like it; after `system`, and not kept by the prompt cache."""
 
 
 def rules_in_scope(rules: Iterable[LanguageRule], account_id: str, sender: Address | None) -> tuple[LanguageRule, ...]:
@@ -136,7 +149,8 @@ def classification_prompt(
 ) -> Prompt:
     """Ask for a message's class; `boundary` is random, made afresh for each message."""
     return Prompt(
-        system="\n".join((_CLASSIFY_TASK, _FENCE_RULE, guidance.text(), _labels_text(labels))).strip(),
+        system="\n".join((_CLASSIFY_TASK, _FENCE_RULE, guidance.for_all_mail(), _labels_text(labels))).strip(),
+        particular=guidance.for_this_mail().strip(),
         mail=f"Classify this message.\n\n{fence('mail', describe_mail(message), boundary, LONGEST_MAIL)}",
         tool_name=CLASSIFY_TOOL,
         tool_description="Records what one message asks of the mailbox's owner.",
