@@ -148,8 +148,25 @@ class Settings(BaseSettings):
     anthropic_base_url: str | None = Field(None, description="Another address for the Anthropic API, for emulators.")
     anthropic_api_key: SecretStr = Field(SecretStr(""), description="The Anthropic key.")
     anthropic_timeout_s: float = Field(60.0, gt=0, description="Seconds one model call may take in all.")
-    classify_model: str = Field("claude-haiku-5-5", description="The model that classifies mail.")
-    draft_model: str = Field("claude-sonnet-5-5", description="The model that writes drafts.")
+    classify_model: str = Field(
+        "claude-haiku-5-5", min_length=1, max_length=100, description="The model that classifies mail."
+    )
+    classify_first_model: str = Field(
+        "",
+        max_length=100,
+        description="A cheaper model that is asked about each message first. The one of `POSTROOM_CLASSIFY_MODEL` is"
+        " asked only where this one is unsure, asks for caution, or gives no answer to use. Empty: there is none.",
+    )
+    classify_sure_from: float = Field(
+        0.8,
+        ge=0,
+        le=1,
+        description="How sure of itself the first model must be for its answer to be taken. Models differ in how they"
+        " estimate this: compare with what your users correct.",
+    )
+    draft_model: str = Field(
+        "claude-sonnet-5-5", min_length=1, max_length=100, description="The model that writes drafts."
+    )
 
     daily_budget_microcents: int = Field(
         1_000_000_000,
@@ -320,6 +337,8 @@ class HandlerSettings:
     anthropic_api_key: SecretStr
     anthropic_timeout_s: float
     classify_model: str
+    classify_first_model: str
+    classify_sure_from: float
     draft_model: str
     alert_format: Literal["webhook", "discord"]
     alert_url: SecretStr

@@ -1,25 +1,35 @@
 """What a job may spend on a paid model: money is set aside before a call and settled after it, per org and day."""
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
+from functools import partial
+from typing import Any
 from uuid import UUID
 
-from domain.jobs.failures import CallState, ClaimLost, Failure, Invalid, OverBudget
+from domain.jobs.failures import CallState, ClaimLost, Failure, Invalid, OverBudget, Refused
 from domain.jobs.job import ClaimedJob, JsonObject
 from domain.payloads.budgets import AlertPayload
 from domain.payloads.payload import Payload
+from domain.text.clean_text import clean_text
 from engine.interrupts import Canceled, Interrupted
 from engine.process.database_away import retry_while_away
 from engine.process.runtime import Runtime
-from providers.ports import LanguageModel, ModelAnswer, ModelRequest
+from providers.ports import LanguageModel, ModelAnswer, ModelRequest, Usage
 from providers.ports.conversation import Conversation, ConversationAnswer, ConversationRequest
 from storage.ledger import audit, effects
 from storage.money import model_calls, spending
 from storage.money.model_calls import ModelCall
 from storage.money.spending import Refusal, Reserved
 from storage.postgres.database import Transaction
+
+REFUSED = "refused"
+"""In place of the vendor's reason why an answer ended, where it took no request; and where a step keeps its reason."""
+LONGEST_REFUSAL = 1_000
+
+CheckAnswer = Callable[[Mapping[str, Any]], str | None]
+"""Why the arguments of a tool call cannot be used; None when they can."""
 
 MOST_TRIES = 5
 """How often money may turn up between the refusal and the look at the org's day before the job goes round the queue."""
@@ -51,26 +61,40 @@ class ModelBudget:
         self,
         provider: str,
         model: LanguageModel,
-        purpose: str,
+        step: str,
         request: ModelRequest,
         *,
         account_id: UUID | None = None,
+        check: CheckAnswer | None = None,
     ) -> JsonObject:
-        """Make one call per job and purpose that the job's org can pay for; a later attempt gets the kept answer.
+        """Make one call per job and step that the job's org can pay for; a later attempt gets the kept answer.
 
-        Returns `arguments` (those of the tool call, or None), `stop_reason` and `cost` in microcents. The cost is
-        booked whatever becomes of the claim or the answer; with an account the call is listed among its model calls.
+        Returns `arguments` (those of the tool call, or None), `stop_reason` and `cost` in microcents; where the vendor
+        would not take the request, `refused` says why, and the same job does not ask again. The cost is booked
+        whatever becomes of the claim or the answer. With an account the call is listed among its model calls under the
+        part of the step before its dot, and with it why the answer cannot be used, by `check` or because there is none.
 
         Raises `OverBudget` after closing the org's gate at the provider: no attempt is used, the org's other jobs that
         need the provider stay queued, and an alert is raised once a day. Raises what the call raises; one that may
         have been billed without an answer is charged in full. Raises `ValueError` when the job's type does not name the
         provider: no gate would keep its jobs back, and without money they would be tried again and again.
         """
-        paid = _Paid(provider, purpose, account_id, model.most_microcents(request))
 
-        def call() -> tuple[ModelAnswer, JsonObject, bool]:
-            answer = model.ask(request)
-            return answer, {"arguments": answer.arguments}, answer.arguments is not None
+        def count() -> int:
+            return model.most_microcents(request, model.count_tokens(request))
+
+        most = model.most_microcents(request)
+        paid = _Paid(provider, step, account_id, most, partial(_closer, most, count))
+
+        def call() -> tuple[ModelAnswer, JsonObject, str | None]:
+            try:
+                answer = model.ask(request)
+            except Refused as refused:
+                return _unasked(request.model), {"arguments": None, REFUSED: refused.reason}, refused.reason
+            said = answer.arguments
+            if said is None:
+                return answer, {"arguments": None}, f"no answer: {answer.stop_reason}"
+            return answer, {"arguments": said}, check(said) if check else None
 
         return self._once(paid, call)
 
@@ -90,42 +114,54 @@ class ModelBudget:
         answer, `stop_reason` and `cost`. The part of the step before its dot is the purpose in the list of calls.
         """
 
-        def call() -> tuple[ConversationAnswer, JsonObject, bool]:
+        def call() -> tuple[ConversationAnswer, JsonObject, str | None]:
             answer = model.converse(request)
-            return answer, {"content": list(answer.content)}, bool(answer.content)
+            refusal = None if answer.content else f"no answer: {answer.stop_reason}"
+            return answer, {"content": list(answer.content)}, refusal
 
-        return self._once(_Paid(provider, step, account_id, most_microcents), call)
+        def count() -> int:
+            return model.most_to_converse(request, model.count_prompt(request))
 
-    def _once(self, paid: "_Paid", call: Callable[[], "tuple[_Answer, JsonObject, bool]"]) -> JsonObject:
+        paid = _Paid(provider, step, account_id, most_microcents, partial(_closer, most_microcents, count))
+        return self._once(paid, call)
+
+    def _once(self, paid: "_Paid", call: Callable[[], "tuple[_Answer, JsonObject, str | None]"]) -> JsonObject:
         """Set the money aside, make the call, book what it cost and keep what it said; or return what was kept."""
         if paid.provider not in self._providers:
             raise ValueError(f"{self._job.job_type} asks the model and does not name {paid.provider} in its providers")
         if self._runtime.stopping.is_set():
             raise Interrupted("the worker is stopping")
-        reserved = self._reserve(paid.provider, paid.step, paid.most)
+        paid, reserved = self._reserve(paid)
         if reserved.reservation_id is None:
             return reserved.kept or {}
         began = time.monotonic()
         try:
-            answer, said, is_usable = call()
+            answer, said, refusal = call()
         except Failure as failure:
             self._charge(reserved.reservation_id, 0 if failure.call_state is CallState.NOT_DONE else paid.most)
             raise
         took = timedelta(seconds=time.monotonic() - began)
-        listed = _listed(self._job, paid, answer, is_usable=is_usable)
+        listed = _listed(self._job, paid, answer, refusal)
         return self._keep(reserved.reservation_id, paid, said | _facts(answer), listed, took)
 
-    def _reserve(self, provider: str, purpose: str, most: int) -> Reserved:
-        """Money for the call, or the answer of an earlier attempt; one statement while the org has money."""
+    def _reserve(self, paid: "_Paid") -> "tuple[_Paid, Reserved]":
+        """Money for the call, or the answer of an earlier attempt; one statement while the org has money.
+
+        The bound by the prompt's bytes is some times too high. Only where it is too much, the vendor counts the tokens;
+        the call is returned with the bound that its money was set aside by.
+        """
         default_daily = self._runtime.settings.daily_budget_microcents
         for _ in range(MOST_TRIES):
             with self._runtime.database.statements() as tx:
-                reserved = spending.reserve(tx, self._job, most, default_daily=default_daily, step=purpose)
+                reserved = spending.reserve(tx, self._job, paid.most, default_daily=default_daily, step=paid.step)
             if reserved.cancel_reason is not None:
                 raise Canceled(reserved.cancel_reason)
             if reserved.reservation_id is not None or reserved.kept is not None:
-                return reserved
-            refusal = self._refuse(provider, most, default_daily)
+                return paid, reserved
+            if paid.count is not None:
+                paid = replace(paid, most=paid.count(), count=None)
+                continue
+            refusal = self._refuse(paid.provider, paid.most, default_daily)
             if refusal is not None:
                 raise OverBudget(_reason(refusal))
         raise OverBudget("the org's budget moves too fast")
@@ -191,12 +227,16 @@ class ModelBudget:
 
 @dataclass(frozen=True, slots=True)
 class _Paid:
-    """One call that is to be paid: who is asked, the step that keeps the answer, for whom, and the most it costs."""
+    """One call that is to be paid: who is asked, the step that keeps the answer, for whom, and the most it costs.
+
+    `count` has the vendor count the prompt's tokens and returns a closer bound.
+    """
 
     provider: str
     step: str
     account_id: UUID | None
     most: int
+    count: Callable[[], int] | None = None
 
 
 _Answer = ModelAnswer | ConversationAnswer
@@ -206,14 +246,30 @@ def _facts(answer: _Answer) -> JsonObject:
     return {"stop_reason": answer.stop_reason, "cost": answer.cost_microcents}
 
 
-def _listed(job: ClaimedJob, paid: _Paid, answer: _Answer, *, is_usable: bool) -> ModelCall:
+def _closer(most: int, count: Callable[[], int]) -> int:
+    """The most that a call costs by the counted tokens of its prompt; `most` where they cannot be counted.
+
+    A failure to count has a limit of its own at the vendor, and must not close the gate for calls that can be paid.
+    """
+    try:
+        return min(most, count())
+    except Failure:
+        return most
+
+
+def _unasked(model: str) -> ModelAnswer:
+    """What stands in the list for a call that the vendor did not take: nothing was read, nothing is billed."""
+    return ModelAnswer(model, REFUSED, None, Usage(), 0)
+
+
+def _listed(job: ClaimedJob, paid: _Paid, answer: _Answer, refusal: str | None) -> ModelCall:
     return ModelCall(
         purpose=paid.step.partition(".")[0],
         model=answer.model,
         stop_reason=answer.stop_reason,
         cost_microcents=answer.cost_microcents,
         request_id=answer.request_id,
-        refusal=None if is_usable else f"no answer: {answer.stop_reason}",
+        refusal=None if refusal is None else clean_text(refusal)[:LONGEST_REFUSAL],
         job_id=job.job_id,
         **asdict(answer.usage),
     )

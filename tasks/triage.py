@@ -1,5 +1,6 @@
 """The triage family: what does a message ask of its reader? Automation signals, the user's rules, then the model."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
@@ -21,6 +22,7 @@ from domain.mail.triage.classification import (
 )
 from domain.mail.triage.corrections import correction_lines
 from domain.mail.triage.mail_facts import MailFacts
+from domain.mail.triage.models_asked import decide_by_both, is_final, why_ask_again
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, LabelChoice, classification_prompt
 from domain.mail.triage.rules import RuleMatch, complete, decide_without_model, evaluate_all
 from domain.mail.triage.safety import SafetyEnforcer
@@ -41,7 +43,7 @@ from storage.rules import corrections, rules, safety
 from storage.rules.rules import StoredRules
 from tasks.mail import action_orders, machine_drafts
 from tasks.mail.agents.standing import standing_of
-from tasks.mail.language_model import ask, boundary
+from tasks.mail.language_model import ask, boundary, models_asked
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
@@ -63,7 +65,8 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
     routed = _route(ctx, case, match)
     if routed is not None and (routed.to_agent or routed.is_taken):
         return _to_agent(ctx, case, match, routed)
-    decision = _decide(ctx, case, match)
+    decided = _decide(ctx, case, match)
+    decision = decided.decision
     label_ids = labels.by_role(case.labels)
     with open_thread(ctx, case.account, case.message.thread_id, label_ids) as thread:
         planned = _plan(thread, case, decision)
@@ -72,13 +75,7 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
             thread.carry_out(plan, case.draft)
         except Gone:
             return Done({"gone": True})
-    by_model = decision.source == "llm"
-    origins = Origins(
-        job_id=ctx.job.job_id,
-        model=ctx.settings.classify_model if by_model else None,
-        # The database lets only a deterministic decision name rules; a model's names them in its rationale.
-        rule_ids=match.rule_ids if match and not by_model else (),
-    )
+    origins = _origins(ctx, match, decided)
     here, message = case.account.account_id, case.message
 
     output: JsonObject = {
@@ -97,6 +94,8 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
             output["left_out"] = [one._asdict() for one in left_out]
         _put_record(tx, case, planned)
 
+    if decided.asked_again:
+        output["asked_again"] = decided.asked_again
     if match and match.route:
         output["route"] = match.route
     if routed is not None:
@@ -124,6 +123,8 @@ class TriageCase:
     """Whether the message is decided again by request, wherever it lies."""
     was_decided: bool
     """Whether another job has decided about it."""
+    was_undecided: bool
+    """Whether an earlier job left the message to its person."""
 
     @property
     def wanted(self) -> bool:
@@ -134,6 +135,16 @@ class TriageCase:
     def draft(self) -> MadeDraft | None:
         """The draft that the record names."""
         return self.email.draft if self.email else None
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A decision, and the model that made it, if one did."""
+
+    decision: Decision
+    model: str | None = None
+    asked_again: str | None = None
+    """Why the better model was asked after the cheaper one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +168,11 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> TriageCase | Done:
         check_connected(account)
         if message.direction == "outgoing":
             return Done({"skipped": "the account's own mail asks nothing of it"})
-        decided = decisions.of_message(tx, here, payload.message_id, limit=1)
-        if decided and not payload.force and decided[0].job_id != ctx.job.job_id:
-            return Done({"decided_before": str(decided[0].decision_id)})
+        asked = models_asked(ctx.settings)
+        earlier = [one for one in decisions.of_message(tx, here, payload.message_id) if one.job_id != ctx.job.job_id]
+        final = next((one for one in earlier if is_final(one.undecided_by, asked)), None)
+        if final is not None and not payload.force:
+            return Done({"decided_before": str(final.decision_id)})
         automation = message.automation or HUMAN
         certain = decide_by_automation(automation) is not None
         return TriageCase(
@@ -173,7 +186,8 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> TriageCase | Done:
             safety=SafetyEnforcer(safety.of_account(tx, here)),
             email=emails.get(tx, here, message.thread_id),
             forced=payload.force,
-            was_decided=bool(decided) and decided[0].job_id != ctx.job.job_id,
+            was_decided=bool(earlier),
+            was_undecided=bool(earlier) and earlier[0].undecided_by is not None,
         )
 
 
@@ -234,13 +248,37 @@ def _to_agent(ctx: JobContext, case: TriageCase, match: RuleMatch | None, routed
     return Done({"agent": agent}, children=(order.job(org_id=ctx.org_id),))
 
 
-def _decide(ctx: JobContext, case: TriageCase, match: RuleMatch | None) -> Decision:
+def _decide(ctx: JobContext, case: TriageCase, match: RuleMatch | None) -> Decided:
     """Ask the tiers in order, the most expensive last; no path replies where automation forbids it."""
-    decision = decide_without_model(case.automation, match) or _ask_model(ctx, case)
-    return complete(decision, match, case.automation)
+    by_rule = decide_without_model(case.automation, match)
+    decided = _ask_models(ctx, case) if by_rule is None else Decided(by_rule)
+    return replace(decided, decision=complete(decided.decision, match, case.automation))
 
 
-def _ask_model(ctx: JobContext, case: TriageCase) -> Decision:
+def _origins(ctx: JobContext, match: RuleMatch | None, decided: Decided) -> Origins:
+    return Origins(
+        job_id=ctx.job.job_id,
+        model=decided.model,
+        # The database lets only a deterministic decision name rules; a model's names them in its rationale.
+        rule_ids=match.rule_ids if match and decided.model is None else (),
+        undecided_by=models_asked(ctx.settings).name if decided.decision.is_undecided else None,
+    )
+
+
+def _ask_models(ctx: JobContext, case: TriageCase) -> Decided:
+    """The cheaper model's decision where it may stand, else the better one's."""
+    asked = models_asked(ctx.settings)
+    if asked.first is None:
+        return Decided(_ask_model(ctx, case, asked.model), asked.model)
+    first = _ask_model(ctx, case, asked.first)
+    why = why_ask_again(first, ctx.settings.classify_sure_from)
+    if why is None:
+        return Decided(first, asked.first)
+    return Decided(decide_by_both(first, _ask_model(ctx, case, asked.model)), asked.model, why)
+
+
+def _ask_model(ctx: JobContext, case: TriageCase, model: str) -> Decision:
+    """One model's decision; its answer is kept under its name, for a setting may change between two attempts."""
     # System labels have actions of their own, each with its own danger.
     named = [one for one in case.labels if one.for_classifier and one.label.kind == "user"]
     choices = [LabelChoice(one.label.name, one.description) for one in named]
@@ -248,22 +286,26 @@ def _ask_model(ctx: JobContext, case: TriageCase) -> Decision:
     prompt = classification_prompt(
         case.message.parsed, boundary(), guidance=case.guidance, labels=choices, actions=offered
     )
-    model = ctx.settings.classify_model
-    answer = ask(ctx, case.account.account_id, "classify", model, prompt)
+    label_ids = {one.label.name: one.label.label_id for one in named}
+
+    def accept(arguments: Mapping[str, object]) -> Decision:
+        return accept_answer(arguments, label_ids, offered)
+
     try:
-        return accept_answer(answer, {one.label.name: one.label.label_id for one in named}, offered)
+        return ask(ctx, case.account.account_id, f"classify.{model}", model, prompt, accept)
     except Invalid as refusal:
-        ctx.log.warning("model_answer_refused", field=refusal.field, reason=refusal.reason)
+        ctx.log.warning("model_answer_refused", model=model, field=refusal.field, reason=refusal.reason)
         return needs_review(f"the model's answer was refused: {refusal.reason}")
 
 
-def _before(email: Email | None, *, in_inbox: bool) -> ThreadBefore:
-    return replace(email.before if email else ThreadBefore(), in_inbox=in_inbox)
+def _before(case: TriageCase, email: Email | None, *, in_inbox: bool) -> ThreadBefore:
+    before = email.before if email else ThreadBefore()
+    return replace(before, in_inbox=in_inbox, left_to_person=case.was_undecided)
 
 
 def _plan(thread: ThreadHandle, case: TriageCase, decision: Decision) -> Planned:
     """The plan; the old draft is read first where the plan depends on it."""
-    before = _before(case.email, in_inbox=case.wanted)
+    before = _before(case, case.email, in_inbox=case.wanted)
     if case.draft and depends_on_draft(before, decision, case.automation):
         before = replace(before, draft=machine_drafts.standing(thread.mailbox, case.draft))
     return Planned(before, decision, plan_thread(before, decision, case.automation, case.safety))
@@ -279,13 +321,14 @@ def _put_record(tx: Transaction, case: TriageCase, planned: Planned) -> None:
     here, message, plan = case.account.account_id, case.message, planned.plan
     where = {"thread_id": message.thread_id, "message_id": message.message_id}
     if case.email is None and plan.record is not None:
-        asks_inbox = plan.order_draft and not case.forced
+        # What is shown on the thread was planned for a message in the inbox.
+        asks_inbox = bool(plan.labels.add) and not case.forced
         if emails.open_email(tx, here, **where, decision=planned.decision, state=plan.record, in_inbox=asks_inbox):
             return
     email, in_inbox = emails.hold(tx, here, **where)
     if plan.order_draft and email is not None and email.state is EmailState.DRAFTED:
         return  # by another message's job: the one that is ordered here shows the draft on this message, too
-    before = _before(email, in_inbox=in_inbox or case.forced)
+    before = _before(case, email, in_inbox=in_inbox or case.forced)
     if email is not None and email.draft == case.draft and before.draft is DraftStanding.UNREAD:
         before = replace(before, draft=planned.before.draft)
     unread = depends_on_draft(before, planned.decision, case.automation)

@@ -82,6 +82,12 @@ class Conflict(Permanent):
     code = "conflict"
 
 
+class Refused(Permanent):
+    """A provider will not take this very request: another with the same content would be refused as well."""
+
+    code = "refused"
+
+
 class Unauthorised(Failure):
     """The account's consent is gone; its jobs park until its owner connects it again."""
 

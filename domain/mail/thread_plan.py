@@ -26,7 +26,10 @@ NO_LABELS = LabelPlan()
 WITHDRAWN = LabelPlan(remove=label_plan(EmailEvent.CLASSIFIED).add)
 SHOWN = replace(WITHDRAWN, add=frozenset({LabelRole.OUTBOX}))
 """What shows a draft that lies in the thread, whoever made it."""
+FOR_ITS_PERSON = frozenset({LabelRole.ACTION_REQUIRED})
+"""What shows that nobody could say what a message wants."""
 LEFT_INBOX = "the message has left the inbox"
+UNDECIDED = "nobody could say what the e-mail wants: its person has to look"
 PERSONS_DRAFT = "a draft that the person worked on is still there"
 DRAFT_GONE = "the draft is no longer there: it was sent or thrown away"
 DEFAULT_SAFETY = SafetyEnforcer()
@@ -60,6 +63,8 @@ class ThreadBefore:
     draft: DraftStanding = DraftStanding.NONE
     in_inbox: bool = True
     """Whether the message that the plan is about is in the inbox; its person takes it out who is done with it."""
+    left_to_person: bool = False
+    """Whether the message was undecided before, and its thread shows that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +106,18 @@ def plan_thread(
 
     A draft is ordered where the decision wants one, replies are allowed, and no other draft is in the way. The
     untouched draft of a finished thread makes way for the new one; a draft that nobody has read counts as a person's.
+    A message that was not decided is left to its person, and its thread shows it until a later decision.
     """
     actions = safety.check(decision)
     obstacle = _why_no_draft(before, decision, automation)
     if obstacle is not None:
         record = EmailState.SKIPPED if before.state is None else None
-        # An attempt that planned before the message left the inbox may have put the label on.
-        labels = WITHDRAWN if obstacle == LEFT_INBOX else NO_LABELS
+        labels = _labels_without_draft(before, decision, automation, obstacle)
         return ThreadPlan(obstacle, labels=labels, record=record, actions=actions)
+    labels = label_plan(EmailEvent.CLASSIFIED)
     return ThreadPlan(
         "the e-mail needs a reply",
-        labels=label_plan(EmailEvent.CLASSIFIED),
+        labels=replace(labels, remove=FOR_ITS_PERSON) if before.left_to_person else labels,
         record=EmailState.PENDING,
         discard_draft=before.draft is DraftStanding.UNTOUCHED,
         order_draft=True,
@@ -187,6 +193,15 @@ def plan_rework(before: ThreadBefore, reworks_done: int) -> ThreadPlan:
     return replace(asked, rewrite_draft=True)
 
 
+def _labels_without_draft(before: ThreadBefore, decision: Decision, automation: Automation, obstacle: str) -> LabelPlan:
+    is_undecided = decision.needs_review and automation.kind is not AutomationKind.SELF
+    if is_undecided and before.in_inbox:
+        return LabelPlan(add=FOR_ITS_PERSON)
+    # An attempt that planned before the message left the inbox may have put a label on.
+    remove = WITHDRAWN.remove if obstacle == LEFT_INBOX else NO_LABELS.remove
+    return LabelPlan(remove=remove | FOR_ITS_PERSON if is_undecided or before.left_to_person else remove)
+
+
 def _why_no_draft(before: ThreadBefore, decision: Decision, automation: Automation) -> str | None:
     """The first reason against a draft, or None."""
     if automation.kind is AutomationKind.SELF:
@@ -195,6 +210,8 @@ def _why_no_draft(before: ThreadBefore, decision: Decision, automation: Automati
         return f"the mail is automated ({automation.kind}, {automation.weight})"
     if before.state in DRAFT_OUT:
         return "the thread has a machine draft"
+    if decision.needs_review:
+        return UNDECIDED
     if not decision.wants_draft:
         return f"the e-mail needs no reply ({decision.classification})"
     return _what_the_person_did(before)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import httpx2
 from anthropic import APIConnectionError, APIStatusError, APITimeoutError
 
-from domain.jobs.failures import CallState, Failure, Permanent, Scope, Throttled, Transient
+from domain.jobs.failures import CallState, Failure, Permanent, Refused, Scope, Throttled, Transient
 from providers.anthropic.models import PROVIDER
 from providers.retry_after import header_wait
 
@@ -25,6 +25,10 @@ A new key or model comes with new workers; jobs look again by themselves."""
 MISCONFIGURED = {"permission_error": "unauthorised", "not_found_error": "no_such_model"}
 """By the error's own type. A firewall before the API also answers 403, and what one mail brought about parks nobody."""
 
+ABOUT_THE_REQUEST = frozenset({400, 413, 422})
+"""The vendor has read the request and will not have it: its content, its size. Other 4xx, as a firewall's or a proxy's,
+say nothing about the request."""
+
 UNAUTHENTICATED = 401
 PAYMENT_REQUIRED = 402
 TOO_MANY_REQUESTS = 429
@@ -37,14 +41,25 @@ SPEND_LIMITS = frozenset(
 """These last until the month turns, although they look like a rate limit."""
 
 _WORD = re.compile(r"[a-z][a-z_]{0,63}")
+_MODEL = re.compile(r"[\w.:@-]{1,100}")
 
 
-def failure_of(error: APIStatusError | APIConnectionError, now: datetime) -> Failure:
-    """Our failure for an answer that is an error, or for the lack of an answer; pure."""
+def failure_of(
+    error: APIStatusError | APIConnectionError, now: datetime, model: str, *, of_installation: bool
+) -> Failure:
+    """Our failure for an answer that is an error, or for the lack of an answer; pure.
+
+    `of_installation` is whether the settings name the model: one that an agent's profile names may be wrong, and parks
+    nobody else.
+    """
     if isinstance(error, APIConnectionError):
         return _lost(error)
     return (
-        _spent(error, now) or _misconfigured(error) or _limited(error, now) or _passing(error, now) or _permanent(error)
+        _spent(error, now)
+        or _misconfigured(error, model, of_installation=of_installation)
+        or _limited(error, now)
+        or _passing(error, now)
+        or _permanent(error)
     )
 
 
@@ -69,9 +84,15 @@ def _spent(error: APIStatusError, now: datetime) -> Failure | None:
     return None
 
 
-def _misconfigured(error: APIStatusError) -> Failure | None:
-    word = "unauthorised" if error.status_code == UNAUTHENTICATED else MISCONFIGURED.get(error.type or "")
-    return None if word is None else _throttled(error, word, KEY_WAIT)
+def _misconfigured(error: APIStatusError, model: str, *, of_installation: bool) -> Failure | None:
+    if error.status_code == UNAUTHENTICATED:
+        return _throttled(error, "unauthorised", KEY_WAIT)
+    word = MISCONFIGURED.get(error.type or "")
+    if word is None:
+        return None
+    if not of_installation:
+        return Permanent(_reason(error, model), code=_code(word))
+    return _throttled(error, word, KEY_WAIT, model)
 
 
 def _limited(error: APIStatusError, now: datetime) -> Failure | None:
@@ -90,7 +111,8 @@ def _passing(error: APIStatusError, now: datetime) -> Failure | None:
 
 
 def _permanent(error: APIStatusError) -> Failure:
-    return Permanent(_reason(error), code=_code(_word(error)))
+    kind = Refused if error.status_code in ABOUT_THE_REQUEST else Permanent
+    return kind(_reason(error), code=_code(_word(error)))
 
 
 def _lost(error: APIConnectionError) -> Failure:
@@ -100,16 +122,18 @@ def _lost(error: APIConnectionError) -> Failure:
     return Transient(f"messages: {word}", code=_code(word), call_state=call_state)
 
 
-def _throttled(error: APIStatusError, word: str, wait: timedelta) -> Throttled:
-    return Throttled(_reason(error), retry_after=wait, scope=Scope.PROVIDER, provider=PROVIDER, code=_code(word))
+def _throttled(error: APIStatusError, word: str, wait: timedelta, model: str | None = None) -> Throttled:
+    return Throttled(_reason(error, model), retry_after=wait, scope=Scope.PROVIDER, provider=PROVIDER, code=_code(word))
 
 
 def _asked_wait(error: APIStatusError, now: datetime) -> timedelta | None:
     return header_wait(error.response.headers.get("retry-after"), now)
 
 
-def _reason(error: APIStatusError) -> str:
-    return f"messages: status {error.status_code}, {_word(error)}, request {_tidy(error.request_id)}"
+def _reason(error: APIStatusError, model: str | None = None) -> str:
+    """For operators; with the model where it may be the cause."""
+    asked = "" if model is None else f"model {model if _MODEL.fullmatch(model) else 'unknown'}, "
+    return f"messages: status {error.status_code}, {_word(error)}, {asked}request {_tidy(error.request_id)}"
 
 
 def _word(error: APIStatusError) -> str:

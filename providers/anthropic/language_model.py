@@ -1,7 +1,7 @@
 """Anthropic's models behind one tool call, with the cost of every answer, useful or not."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Self, TypeVar
 
@@ -98,22 +98,32 @@ class AnthropicModel:
             request_id=answer.request_id,
         )
 
-    def most_microcents(self, request: ModelRequest) -> int:
-        """The most that a call can cost: a token per byte of the prompt, and all the tokens that the answer may have.
+    def most_microcents(self, request: ModelRequest, prompt_tokens: int | None = None) -> int:
+        """The most that a call can cost: a token per byte unless they were counted, and the longest answer.
 
         The prompt counts as written to the cache, the dearest kind of input, where the request asks for the cache.
         """
-        schema = json.dumps(request.tool_schema)
-        prompt = tokens_at_most(request.system, request.mail, request.tool_name, request.tool_description, schema)
+        prompt = tokens_at_most(*_texts(request)) if prompt_tokens is None else prompt_tokens
         usage = Usage(output_tokens=request.max_tokens, **{DEAREST_INPUT[request.cache]: prompt})
         return cost_microcents(request.model, usage, self._clock().date())
+
+    def count_tokens(self, request: ModelRequest) -> int:
+        """The tokens of a prompt, counted by the vendor."""
+        body = {name: value for name, value in _body(request).items() if name != "max_tokens"}
+        return self._post(COUNT, self._client.messages.with_raw_response.count_tokens, body, _Counted).input_tokens
 
     def converse(self, request: ConversationRequest) -> ConversationAnswer:
         """Make one call of a conversation with tools.
 
         Every 200 is an answer with its usage and cost, whatever it stopped for. Everything else raises as in `ask`.
         """
-        answer = self._post(CREATE, self._client.messages.with_raw_response.create, conversation_body(request), _Said)
+        answer = self._post(
+            CREATE,
+            self._client.messages.with_raw_response.create,
+            conversation_body(request),
+            _Said,
+            of_installation=False,
+        )
         usage = answer.usage.as_usage()
         return ConversationAnswer(
             model=answer.model,
@@ -133,13 +143,24 @@ class AnthropicModel:
     def count_prompt(self, request: ConversationRequest) -> int:
         """The tokens of a prompt, counted by the vendor."""
         count = self._client.messages.with_raw_response.count_tokens
-        return self._post(COUNT, count, prompt_body(request), _Counted).input_tokens
+        return self._post(COUNT, count, prompt_body(request), _Counted, of_installation=False).input_tokens
 
     def _answer(self, request: ModelRequest) -> "_Answer":
         return self._post(CREATE, self._client.messages.with_raw_response.create, _body(request), _Answer)
 
-    def _post(self, method: str, call: Callable[..., Any], body: dict[str, Any], shape: type[Shape]) -> Shape:
-        """Make one metered call; returns the part of its answer that we read."""
+    def _post(
+        self,
+        method: str,
+        call: Callable[..., Any],
+        body: dict[str, Any],
+        shape: type[Shape],
+        *,
+        of_installation: bool = True,
+    ) -> Shape:
+        """Make one metered call; returns the part of its answer that we read.
+
+        `of_installation` is whether the settings name the model; a conversation's stands in an agent's profile.
+        """
         self._meter(method, 1)
         self._limit.begin(self._limit_s)
         try:
@@ -148,7 +169,7 @@ class AnthropicModel:
                 traced.note({"http.response.status_code": response.status_code})
             return shape.model_validate_json(response.content).identified(response.headers.get("request-id"))
         except (APIStatusError, APIConnectionError) as error:
-            failure: Failure = failure_of(error, self._clock())
+            failure: Failure = failure_of(error, self._clock(), body["model"], of_installation=of_installation)
         except pydantic.ValidationError:
             failure = unreadable(response.status_code)
         # Outside the handler, so that no traceback shows the vendor's error, which may quote the mail.
@@ -231,6 +252,12 @@ def _arguments(answer: _Answer, tool_name: str) -> dict[str, Any] | None:
     return calls[0].input
 
 
+def _texts(request: ModelRequest) -> Iterator[str]:
+    """All of the prompt."""
+    yield from (request.system, request.particular, request.mail, request.tool_name, request.tool_description)
+    yield json.dumps(request.tool_schema)
+
+
 def _body(request: ModelRequest) -> dict[str, Any]:
     """The parameters of the call; the vendor caches them in the order tools, system, messages."""
     manner = manner_of(request.model)
@@ -241,9 +268,9 @@ def _body(request: ModelRequest) -> dict[str, Any]:
         "tool_choice": _tool_choice(request, manner),
         "messages": [{"role": "user", "content": request.mail}],
     }
-    system = _system(request, manner)
+    system = list(_system(request, manner))
     if system:
-        body["system"] = [_cached(TextBlockParam(type="text", text=system), request)]
+        body["system"] = system
     if manner.thinking is not None:
         body["thinking"] = {"type": manner.thinking}
     return body
@@ -260,10 +287,14 @@ def _tool_choice(request: ModelRequest, manner: Manner) -> dict[str, Any]:
     return {"type": "auto", "disable_parallel_tool_use": True}
 
 
-def _system(request: ModelRequest, manner: Manner) -> str:
-    if manner.forces_tool:
-        return request.system
-    return "\n\n".join(filter(None, [request.system, CALL_THE_TOOL.format(name=request.tool_name)]))
+def _system(request: ModelRequest, manner: Manner) -> Iterator[dict[str, Any]]:
+    """The mark stands where the parts end that are the same for all mail (docs: anthropic.md#prompt-cache)."""
+    call = "" if manner.forces_tool else CALL_THE_TOOL.format(name=request.tool_name)
+    stable = "\n\n".join(filter(None, [request.system, call]))
+    if stable:
+        yield _cached(TextBlockParam(type="text", text=stable), request)
+    if request.particular:
+        yield {**TextBlockParam(type="text", text=request.particular)}
 
 
 def _cached(block: ToolParam | TextBlockParam, request: ModelRequest) -> dict[str, Any]:

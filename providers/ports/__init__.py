@@ -162,7 +162,8 @@ class ModelAnswer:
 class ModelRequest:
     """One forced tool call: stable parts first, so that the prompt cache holds them.
 
-    `system` and `tool_schema` should be the same bytes for all mail of an account; `mail` is hostile text.
+    `system` and `tool_schema` should be the same bytes for all mail of an account; `particular` is what else the model
+    is told, and differs. `mail` is hostile text.
     """
 
     model: str
@@ -173,17 +174,28 @@ class ModelRequest:
     tool_schema: dict[str, Any]
     max_tokens: int = 1024
     cache: Literal["5m", "1h"] | None = "5m"
+    particular: str = ""
 
 
 class LanguageModel(Protocol):
     """A language model behind a forced tool call."""
 
     def ask(self, request: ModelRequest) -> ModelAnswer:
-        """Make one call, never repeated by a library; raises failures for transport, limits and spend."""
+        """Make one call, never repeated by a library; raises failures for transport, limits and spend.
+
+        Raises `Refused` when the vendor will not take the request; nothing is billed then.
+        """
         ...
 
-    def most_microcents(self, request: ModelRequest) -> int:
-        """The most that this call can cost, whatever the model answers: what a budget reserves for it."""
+    def most_microcents(self, request: ModelRequest, prompt_tokens: int | None = None) -> int:
+        """The most that this call can cost, whatever the model answers: what a budget reserves for it.
+
+        Closer where the tokens of the prompt were counted.
+        """
+        ...
+
+    def count_tokens(self, request: ModelRequest) -> int:
+        """The tokens of the prompt as the vendor counts them: a call of its own, free and with a limit of its own."""
         ...
 
 

@@ -41,17 +41,23 @@ class PastDecision:
     label_ids: tuple[str, ...]
     rule_ids: tuple[str, ...]
     model: str | None
+    undecided_by: str | None
+    """The models and prompt that gave no answer to use, where nobody decided."""
     job_id: UUID | None
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """What led to a decision: the job that made it, the model that was asked, the rules that matched."""
+    """What led to a decision: the job that made it, the model that was asked, the rules that matched.
+
+    `undecided_by` names the models and prompt without an answer to use (`domain.mail.triage.models_asked`).
+    """
 
     job_id: UUID | None = None
     model: str | None = None
     rule_ids: tuple[str, ...] = ()
+    undecided_by: str | None = None
 
 
 def record(
@@ -71,6 +77,7 @@ def record(
         job_id=origins.job_id,
         model=origins.model,
         rule_ids=list(origins.rule_ids),
+        undecided_by=origins.undecided_by,
         actions=Jsonb([_asked(action) for action in actions]),
         **_decision_columns(decision),
     )

@@ -83,9 +83,14 @@ def unknown_of(tx: Transaction, account_id: UUID, message_ids: Sequence[str]) ->
     return tuple(row.id for row in tx.run("find_unknown_messages", account_id=account_id, ids=list(message_ids)))
 
 
-def unclassified(tx: Transaction, account_id: UUID, *, since: datetime, limit: int = 500) -> tuple[MessageRef, ...]:
-    """Inbox messages received since then that have no decision, oldest first."""
-    rows = tx.run("find_unclassified_messages", account_id=account_id, since=since, limit=limit)
+def unclassified(
+    tx: Transaction, account_id: UUID, *, since: datetime, asked: str, limit: int = 500
+) -> tuple[MessageRef, ...]:
+    """Inbox messages received since then that have no decision, oldest first; `asked` names the models of today.
+
+    Those that other models gave no answer about are among them (`domain.mail.triage.models_asked`).
+    """
+    rows = tx.run("find_unclassified_messages", account_id=account_id, since=since, asked=asked, limit=limit)
     return tuple(MessageRef(row.message_id, row.thread_id) for row in rows)
 
 

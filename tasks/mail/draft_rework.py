@@ -151,7 +151,7 @@ def _text(ctx: JobContext, case: DraftCase, instruction: Instruction) -> DraftTe
         instruction=instruction.text,
         old_draft=instruction.words,
     )
-    return accept_draft(ask(ctx, case.account.account_id, WORDS, ctx.settings.draft_model, prompt))
+    return ask(ctx, case.account.account_id, WORDS, ctx.settings.draft_model, prompt, accept_draft)
 
 
 def _message(ctx: JobContext, case: DraftCase, request: Request, body: str) -> bytes:

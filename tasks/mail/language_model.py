@@ -1,18 +1,24 @@
-"""Asks the language model about mail: prompts become requests, and a job asks once per purpose."""
+"""Asks the language model about mail: prompts become requests, and a job asks once per step."""
 
 import secrets
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
+from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
+from domain.mail.triage.models_asked import ModelsAsked
 from domain.mail.triage.prompts import Prompt
 from engine.context import JobContext
+from engine.model_budget import REFUSED, CheckAnswer
 from providers.anthropic.models import PROVIDER
 from providers.on_demand import on_demand
 from providers.ports import LanguageModel, ModelRequest
 from providers.ports.conversation import Conversation, ConversationRequest
+from settings import HandlerSettings
+
+Accepted = TypeVar("Accepted")
 
 MOST_TOKENS = 4096
 """Of an answer, in tokens."""
@@ -23,8 +29,24 @@ def boundary() -> str:
     return secrets.token_hex(12)
 
 
-def ask(ctx: JobContext, account_id: UUID, purpose: str, model: str, prompt: Prompt) -> Mapping[str, Any] | None:
-    """The arguments of the model's tool call, from this or an earlier attempt; None when there are none to trust."""
+def models_asked(settings: HandlerSettings) -> ModelsAsked:
+    """The models that classify, by the settings."""
+    return ModelsAsked(settings.classify_model, settings.classify_first_model or None)
+
+
+def ask(
+    ctx: JobContext,
+    account_id: UUID,
+    step: str,
+    model: str,
+    prompt: Prompt,
+    accept: Callable[[Mapping[str, Any]], Accepted],
+) -> Accepted:
+    """What `accept` makes of the model's tool call, from this or an earlier attempt.
+
+    Raises `Invalid` when there is no answer to use: `accept` raised it, the model called no tool, or the vendor would
+    not take the request. The reason is listed with the call.
+    """
     request = ModelRequest(
         model=model,
         system=prompt.system,
@@ -33,14 +55,32 @@ def ask(ctx: JobContext, account_id: UUID, purpose: str, model: str, prompt: Pro
         tool_description=prompt.tool_description,
         tool_schema=prompt.tool_schema,
         max_tokens=MOST_TOKENS,
+        particular=prompt.particular,
     )
-    arguments: Mapping[str, Any] | None = ask_model(ctx, purpose, request, account_id=account_id)["arguments"]
-    return arguments
+    kept = ask_model(ctx, step, request, account_id=account_id, check=partial(_why_not, accept))
+    if kept["arguments"] is None:
+        raise Invalid("answer", kept.get(REFUSED) or f"the model did not call the tool ({kept['stop_reason']})")
+    return accept(kept["arguments"])
 
 
-def ask_model(ctx: JobContext, purpose: str, request: ModelRequest, *, account_id: UUID | None = None) -> JsonObject:
-    """Make one call per job and purpose that the job's org can pay for; returns and raises as `ModelBudget.ask`."""
-    return ctx.budget.ask(PROVIDER, shared_model(ctx), purpose, request, account_id=account_id)
+def _why_not(accept: Callable[[Mapping[str, Any]], object], arguments: Mapping[str, Any]) -> str | None:
+    try:
+        accept(arguments)
+    except Invalid as refusal:
+        return refusal.reason
+    return None
+
+
+def ask_model(
+    ctx: JobContext,
+    step: str,
+    request: ModelRequest,
+    *,
+    account_id: UUID | None = None,
+    check: CheckAnswer | None = None,
+) -> JsonObject:
+    """Make one call per job and step that the job's org can pay for; returns and raises as `ModelBudget.ask`."""
+    return ctx.budget.ask(PROVIDER, shared_model(ctx), step, request, account_id=account_id, check=check)
 
 
 def converse(

@@ -35,6 +35,7 @@ from storage.mail import emails, messages
 from storage.mail.emails import Email
 from storage.postgres.database import Transaction
 from storage.rules import corrections
+from tasks.mail.language_model import models_asked
 
 LOOK_BACK = timedelta(days=10)
 """How far a full sync looks (docs: seeds.md#000-periodic); longer when the last one was longer ago."""
@@ -89,7 +90,7 @@ class Run:
             found += self._ingest_unknown(mailbox, label_id, since)
         found += self._catch_up_labels(mailbox, since)
         with self.ctx.tx() as tx:
-            waiting = messages.unclassified(tx, here, since=since)
+            waiting = messages.unclassified(tx, here, since=since, asked=models_asked(self.ctx.settings).name)
             drafted = [one for state in sorted(DRAFT_OUT) for one in emails.list_all(tx, here, state=state)]
             missed: list[Intent] = [CheckSent(one.thread_id, one.draft_message_id or "") for one in drafted]
             classify = [ClassifyPayload(account_id=here, message_id=one.message_id) for one in waiting]

@@ -2,15 +2,27 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from domain.jobs.failures import ClaimLost, Invalid
+from domain.jobs.failures import (
+    CallState,
+    ClaimLost,
+    Failure,
+    Invalid,
+    OverBudget,
+    Refused,
+    Scope,
+    Throttled,
+    Transient,
+)
 from engine.context import JobContext
 from engine.interrupts import Canceled, Interrupted
 from providers.ports import ModelAnswer, ModelRequest, Usage
 from providers.ports.conversation import ConversationAnswer, ConversationRequest
+from storage.money import spending
 from tests.doubles.factories import claim_one, enqueue_one
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.probe_jobs import QUESTION
@@ -27,14 +39,21 @@ class Answering:
     arguments: dict[str, Any]
     meanwhile: Callable[[], object] = lambda: None
     asked: int = 0
+    counted: int | Failure = 2 * COST
+    """The tokens of the prompt, each a microcent; or why they cannot be counted."""
 
     def ask(self, _request: ModelRequest) -> ModelAnswer:
         self.asked += 1
         self.meanwhile()
         return ModelAnswer("a model", "tool_use", self.arguments, Usage(), COST, f"request {self.asked}")
 
-    def most_microcents(self, _request: ModelRequest) -> int:
-        return 2 * COST
+    def most_microcents(self, _request: ModelRequest, prompt_tokens: int | None = None) -> int:
+        return 2 * COST if prompt_tokens is None else prompt_tokens
+
+    def count_tokens(self, _request: ModelRequest) -> int:
+        if isinstance(self.counted, Failure):
+            raise self.counted
+        return self.counted
 
     def converse(self, _request: ConversationRequest) -> ConversationAnswer:
         self.asked += 1
@@ -148,3 +167,60 @@ def test_a_turn_is_charged_when_its_claim_is_lost(env: MailEnvironment) -> None:
     with pytest.raises(ClaimLost):
         converse(env, ctx, model, "agent_turn.1")
     assert booked(env) == (COST, 0, 1)
+
+
+def with_money(env: MailEnvironment, microcents: int) -> None:
+    with env.process.database.ledger() as tx:
+        spending.set_daily(tx, env.account.org_id, microcents, VENDOR, by="ada")
+
+
+def test_the_tokens_are_counted_where_the_bound_by_bytes_is_too_much(env: MailEnvironment) -> None:
+    with_money(env, 2 * COST - 1)
+    ctx = held(env, VENDOR)
+    assert ask(env, ctx, Answering({"label": "fyi"}, counted=COST))["cost"] == COST
+    assert booked(env) == (COST, 0, 1)
+
+
+THROTTLED = Throttled("count", retry_after=timedelta(minutes=1), scope=Scope.PROVIDER, provider=VENDOR)
+
+
+@pytest.mark.parametrize("counted", [2 * COST, 5 * COST, Refused("too long"), Transient("away"), THROTTLED])
+def test_what_cannot_be_paid_by_any_count_is_not_asked(env: MailEnvironment, counted: int | Failure) -> None:
+    with_money(env, 2 * COST - 1)
+    model = Answering({}, counted=counted)
+    with pytest.raises(OverBudget):
+        ask(env, held(env, VENDOR), model)
+    assert model.asked == 0
+    assert booked(env) == (0, 0, 0)
+
+
+def test_a_counted_call_that_may_have_been_billed_is_charged_as_it_was_counted(env: MailEnvironment) -> None:
+    def fail() -> None:
+        raise Transient("no answer", call_state=CallState.IN_DOUBT)
+
+    with_money(env, 2 * COST - 1)
+    with pytest.raises(Transient):
+        ask(env, held(env, VENDOR), Answering({}, fail, counted=COST + 1))
+    assert booked(env) == (COST + 1, 0, 0)
+
+
+def test_a_refused_request_is_kept_and_listed_and_costs_nothing(env: MailEnvironment) -> None:
+    def refuse() -> None:
+        raise Refused("status 400")
+
+    model = Answering({}, refuse)
+    ctx = held(env, VENDOR)
+    kept = {"arguments": None, "refused": "status 400", "stop_reason": "refused", "cost": 0}
+    assert [ask(env, ctx, model), ask(env, ctx, model)] == [kept, kept]
+    assert model.asked == 1
+    assert booked(env) == (0, 0, 1)
+
+
+@pytest.mark.parametrize("why", [None, "it says nothing\x00", "x" * 2_000])
+def test_why_an_answer_cannot_be_used_is_listed_with_its_call(env: MailEnvironment, why: str | None) -> None:
+    ctx = held(env, VENDOR)
+    ctx.budget.ask(
+        VENDOR, Answering({"a": 1}), "classify.b", QUESTION, account_id=env.account.account_id, check=lambda _said: why
+    )
+    row = env.database.execute("select purpose, refusal from llm_calls").fetchone()
+    assert row == ("classify", why and why.replace("\x00", "")[:1_000])

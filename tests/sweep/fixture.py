@@ -247,5 +247,6 @@ def prepared(servers: SessionServers, outside: Outside, broker_url: str, scenari
             relay = Relay(env.process)
             relay.turn()
             relay.feed()
+            settings = env.process.settings  # a scenario may have changed them
         outside.keep()
         yield Fixture(outside, settings, keep(database), job_id, job_type)

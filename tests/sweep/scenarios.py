@@ -64,6 +64,7 @@ from tests.sweep.prepared.gmail import (
     stale_token,
     unclassified,
     unseen_letter,
+    unsure,
     whole_mailbox,
 )
 from tests.sweep.prepared.housekeeping import (
@@ -186,6 +187,7 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
     },
     "threads.cleanup": {"done": finished_thread, "sent": sent_draft, "discarded": discarded_draft},
     "triage.classify": {"unclassified": unclassified, "reopened": reopened, "again": to_be_decided_again},
+    "triage.classify": {"unclassified": unclassified, "reopened": reopened, "two_models": unsure},
 }
 
 SNOOZED = frozenset({("gmail.backfill", "first_page"), ("gmail.backfill", "page_between")})

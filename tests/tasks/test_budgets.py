@@ -37,10 +37,15 @@ def enqueue(env: MailEnvironment, org_id: UUID, job_type: str = probe_jobs.askin
         return UUID(str(tx.raw("select postroom.enqueue(%(type)s, %(org)s)", {"type": job_type, "org": org_id})[0][0]))
 
 
-def most() -> int:
+def most(prompt_tokens: int | None = None) -> int:
     """The most that the probe's question can cost."""
     with AnthropicModel(api_key="k", timeout_s=1, meter=unmetered) as model:
-        return model.most_microcents(QUESTION)
+        return model.most_microcents(QUESTION, prompt_tokens)
+
+
+def too_little() -> int:
+    """Less than its longest answer costs, however its prompt is counted."""
+    return most(0) - 1
 
 
 @pytest.fixture
@@ -60,7 +65,7 @@ def test_a_call_is_booked_with_what_it_cost(env: MailEnvironment, org: UUID) -> 
 
 
 def test_an_org_without_money_parks_and_the_operator_is_told_once(env: MailEnvironment, org: UUID) -> None:
-    set_daily(env, org, most() - 1)
+    set_daily(env, org, too_little())
     jobs = [enqueue(env, org) for _ in range(3)]
     other = enqueue(env, make_org(env.database, "another org"))
     assert [env.run(job_id) for job_id in jobs] == ["queued", "not_claimed", "not_claimed"]
@@ -76,13 +81,13 @@ def test_an_org_without_money_parks_and_the_operator_is_told_once(env: MailEnvir
 
 
 def test_a_raised_budget_lets_the_parked_go_on_and_tells_nobody_again(env: MailEnvironment, org: UUID) -> None:
-    set_daily(env, org, most() - 1)
+    set_daily(env, org, too_little())
     first, second = enqueue(env, org), enqueue(env, org)
     assert env.run(first) == "queued"
     set_daily(env, org, most())
     assert env.run(first) == "succeeded"
     assert env.job(first)["attempt"] == 1
-    set_daily(env, org, most())
+    set_daily(env, org, day_of(env, org).spent_microcents + too_little())
     assert env.run(second) == "queued", "what is left does not pay for a second call"
     assert env.count("select count(*) from jobs where job_type = 'budgets.alert'") == 1
 

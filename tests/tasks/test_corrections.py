@@ -1,10 +1,11 @@
 """A person takes off a label that we had put on: the next classification is told, and our own removals tell nothing."""
 
-from typing import Any
+from collections.abc import Callable
 from uuid import UUID
 
 import pytest
 
+from domain.mail.triage.classification import Decision
 from domain.mail.triage.prompts import Prompt
 from engine.context import JobContext
 from sandbox.emulator.control import MessagePlace
@@ -47,9 +48,11 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
     asking = language_model.ask
 
-    def noting(ctx: JobContext, account_id: UUID, purpose: str, model: str, prompt: Prompt) -> Any:  # noqa: ANN401 - an answer
-        texts.append(prompt.system)
-        return asking(ctx, account_id, purpose, model, prompt)
+    def noting(
+        ctx: JobContext, account_id: UUID, step: str, model: str, prompt: Prompt, accept: Callable[..., Decision]
+    ) -> Decision:
+        texts.append(prompt.system + prompt.particular)
+        return asking(ctx, account_id, step, model, prompt, accept)
 
     monkeypatch.setattr(triage, "ask", noting)
     return texts

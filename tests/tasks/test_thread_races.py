@@ -34,12 +34,20 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
         real, todo = family.ask, [act]
         prompts: list[Prompt] = []
 
-        def asking(ctx: JobContext, account_id: UUID, purpose: str, model: str, prompt: Prompt) -> object:
+        def asking(
+            ctx: JobContext,
+            account_id: UUID,
+            step: str,
+            model: str,
+            prompt: Prompt,
+            accept: Callable[..., object],
+        ) -> object:
             prompts.append(prompt)
-            answer = real(ctx, account_id, purpose, model, prompt)
-            if todo:
-                todo.pop()()
-            return answer
+            try:
+                return real(ctx, account_id, step, model, prompt, accept)
+            finally:
+                if todo:
+                    todo.pop()()
 
         monkeypatch.setattr(family, "ask", asking)
         return prompts
@@ -180,6 +188,24 @@ def test_done_while_a_message_is_classified_leaves_the_thread_archived(
     assert labels_of(env, place) == set()
     assert "INBOX" not in env.mailbox.state().label_names(place.message_id)
     assert env.state(place.thread_id) is (EmailState.ARCHIVED if with_record else EmailState.SKIPPED)
+
+
+def test_a_message_put_away_while_no_model_can_decide_it_is_not_shown_to_its_person(
+    env: MailEnvironment, meanwhile: Meanwhile
+) -> None:
+    env.sync()
+    place = env.deliver("Lunch?", QUESTION)
+    take_in(env)
+    env.say(stop_reason="refusal")
+
+    def put_away() -> None:
+        env.mailbox.label_thread(place.thread_id, remove=("INBOX",))
+        take_in(env)
+
+    meanwhile(triage, put_away)
+    assert env.drain(only="triage.%") == [("triage.classify", "queued"), ("triage.classify", "succeeded")]
+    assert labels_of(env, place) == set()
+    assert answers_paid(env, "classify") == 1
 
 
 def test_a_record_begun_while_its_thread_is_archived_is_archived_with_it(

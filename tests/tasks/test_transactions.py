@@ -162,6 +162,13 @@ def with_draft(env: MailEnvironment) -> UUID:
     return letter(env, "Lunch?", QUESTION)
 
 
+def asked_of_two(env: MailEnvironment) -> UUID:
+    """The cheaper model is not sure enough."""
+    two = {"classify_first_model": "claude-haiku-5-5", "classify_sure_from": 1.0, "classify_model": "claude-opus-5"}
+    env.process.settings = env.process.settings.model_copy(update=two)
+    return with_draft(env)
+
+
 def to_be_drafted(env: MailEnvironment) -> UUID:
     with_draft(env)
     env.drain(only="triage.%")
@@ -315,6 +322,12 @@ BOUNDS = [
         "read; money set aside; cost booked and answer kept, whatever becomes of the claim; write",
     ),
     Bound("triage.classify", with_draft, 5, "as without a draft, and the intent of the labels before the call"),
+    Bound(
+        "triage.classify",
+        asked_of_two,
+        7,
+        "as with a draft, and money and answer of the first model, which must not be paid twice",
+    ),
     Bound(
         "drafts.write",
         to_be_drafted,

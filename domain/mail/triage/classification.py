@@ -75,6 +75,11 @@ class Decision:
         return tuple(dict.fromkeys((*self.actions, *(ApplyLabel(label_id=one) for one in self.labels))))
 
     @property
+    def is_undecided(self) -> bool:
+        """Whether models were asked and none gave an answer to use."""
+        return self.source is DecisionSource.LLM and self.classification is Classification.NEEDS_REVIEW
+
+    @property
     def wants_draft(self) -> bool:
         """Whether a reply is to be drafted."""
         return self.classification is Classification.NEEDS_RESPONSE and self.needs_reply and not self.needs_review

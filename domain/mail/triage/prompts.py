@@ -1,11 +1,11 @@
 """The prompts for classifying mail and for drafting a reply, as plain values.
 
 `system` holds nothing of the mail and is the same bytes while an account's rules are the same, so that the prompt
-cache holds it. `mail` is hostile text behind a fence.
+cache holds it; what concerns only some mail stands in `particular`, after it. `mail` is hostile text behind a fence.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -21,6 +21,9 @@ LONGEST_RULE = 2_000
 MOST_RULES = 100
 LONGEST_HEADER_LINE = 300
 CLASSIFY_TOOL = "classify_message"
+PROMPT_VERSION = 1
+"""Of the task, the fence's rule and the tool's schema. Raise it with each change: messages that no model could decide
+under the old words are then asked about anew (`models_asked`)."""
 _SHOWN_RECIPIENTS = 10
 
 _FENCE_RULE = (
@@ -79,8 +82,19 @@ class Guidance:
             [*told_text, *_list("Labels that the owner took off again; do not repeat it:", self.corrections)]
         )
 
+    def for_all_mail(self) -> str:
+        """What is the same for each message of the account."""
+        wide = tuple(rule for rule in self.rules if rule.scope in _WIDE)
+        return replace(self, rules=wide, corrections=()).text()
+
+    def for_this_mail(self) -> str:
+        """The rest: rules about the sender, and corrections, whose lines say how close their mail is to this."""
+        narrow = tuple(rule for rule in self.rules if rule.scope not in _WIDE)
+        return replace(self, directions=(), rules=narrow).text()
+
 
 NO_GUIDANCE = Guidance()
+_WIDE = frozenset({RuleScope.GLOBAL, RuleScope.ACCOUNT})
 
 
 def _list(title: str, lines: Sequence[str]) -> list[str]:
@@ -105,6 +119,8 @@ class Prompt:
     tool_name: str
     tool_description: str
     tool_schema: dict[str, Any]
+    particular: str = ""
+    """The owner's words about this mail and mail like it; after `system`, and not kept by the prompt cache."""
 
 
 def rules_in_scope(rules: Iterable[LanguageRule], account_id: str, sender: Address | None) -> tuple[LanguageRule, ...]:
@@ -133,7 +149,8 @@ def classification_prompt(
 ) -> Prompt:
     """Ask for a message's class; `boundary` is random, made afresh for each message."""
     return Prompt(
-        system="\n".join((_CLASSIFY_TASK, _FENCE_RULE, guidance.text(), _labels_text(labels))).strip(),
+        system="\n".join((_CLASSIFY_TASK, _FENCE_RULE, guidance.for_all_mail(), _labels_text(labels))).strip(),
+        particular=guidance.for_this_mail().strip(),
         mail=f"Classify this message.\n\n{fence('mail', describe_mail(message), boundary, LONGEST_MAIL)}",
         tool_name=CLASSIFY_TOOL,
         tool_description="Records what one message asks of the mailbox's owner.",

@@ -1,9 +1,9 @@
 -- A decision with its actions, once per message and job: a job that runs again gets what it decided before.
 with decided as (
   insert into decisions (org_id, account_id, gmail_message_id, job_id, source, classification, confidence, rationale,
-                         needs_reply, needs_review, caution, label_ids, rule_ids, model)
+                         needs_reply, needs_review, caution, label_ids, rule_ids, model, undecided_by)
   select org_id, account_id, gmail_message_id, %(job_id)s, %(source)s, %(classification)s, %(confidence)s, %(rationale)s,
-         %(needs_reply)s, %(needs_review)s, %(caution)s, %(label_ids)s::text[], %(rule_ids)s::text[], %(model)s
+         %(needs_reply)s, %(needs_review)s, %(caution)s, %(label_ids)s::text[], %(rule_ids)s::text[], %(model)s, %(undecided_by)s
   from messages
   where account_id = %(account_id)s and gmail_message_id = %(message_id)s
   on conflict (org_id, account_id, gmail_message_id, job_id) where job_id is not null do nothing

@@ -97,10 +97,10 @@ def _ask(ctx: JobContext, script: Script, turns: Sequence[Turn], number: int) ->
     """Ask the model, unless the call could cost more than the run has left."""
     request = script.request(turns)
     limits = script.profile.limits
-    most = most_of_turn(ctx, request, lambda most: affords(turns, limits, most))
-    if most is None:
-        return OUT_OF_MONEY
     try:
+        most = most_of_turn(ctx, request, lambda most: affords(turns, limits, most))
+        if most is None:
+            return OUT_OF_MONEY
         kept = converse(ctx, script.account.account_id, _step(number), request, most)
     except Permanent as refusal:
         # Trying again cannot help, and a person should see the thread.

@@ -11,14 +11,27 @@ from domain.mail.actions.label_actions import Archive, Star
 from domain.mail.actions.requested_action import Delete, Forward
 from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import EmailEvent, EmailState, label_plan, move
-from domain.mail.thread_plan import DraftStanding, ThreadBefore, depends_on_draft, plan_event, plan_thread
+from domain.mail.thread_plan import (
+    FOR_ITS_PERSON,
+    DraftStanding,
+    ThreadBefore,
+    depends_on_draft,
+    plan_event,
+    plan_thread,
+)
 from domain.mail.triage.automation import Automation, replies_allowed
 from domain.mail.triage.automation_signals import AutomationKind, Weight
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
 from domain.mail.triage.safety import SafetyEnforcer
 
 ACTIONS = st.sampled_from([Star(), Archive(), Delete(), Forward(to=("anna@example.com",))])
-BEFORE = st.builds(ThreadBefore, st.none() | st.sampled_from(EmailState), st.sampled_from(DraftStanding), st.booleans())
+BEFORE = st.builds(
+    ThreadBefore,
+    st.none() | st.sampled_from(EmailState),
+    st.sampled_from(DraftStanding),
+    in_inbox=st.booleans(),
+    left_to_person=st.booleans(),
+)
 DECISIONS = st.builds(
     Decision,
     st.sampled_from(DecisionSource),
@@ -97,12 +110,28 @@ def test_a_plan_shows_on_the_thread_and_in_the_record_what_it_orders(
 ) -> None:
     plan = plan_thread(before, decision, automation)
     if plan.order_draft:
-        assert plan.labels == label_plan(EmailEvent.CLASSIFIED)
+        assert plan.labels.add == label_plan(EmailEvent.CLASSIFIED).add
+        assert plan.labels.remove == (FOR_ITS_PERSON if before.left_to_person else frozenset())
         assert plan.record is EmailState.PENDING
     else:
-        assert (plan.labels.add, plan.labels.archive) == (frozenset(), False)
-        assert not plan.labels.remove or not before.in_inbox
+        assert not plan.labels.archive
         assert plan.record is (EmailState.SKIPPED if before.state is None else None)
+
+
+@given(BEFORE, DECISIONS, AUTOMATIONS)
+def test_whoever_leaves_a_message_undecided_shows_it_to_its_person(
+    before: ThreadBefore, decision: Decision, automation: Automation
+) -> None:
+    plan = plan_thread(before, decision, automation)
+    own = automation.kind is AutomationKind.SELF
+    shown = decision.needs_review and not own and before.in_inbox
+    assert plan.labels.add >= FOR_ITS_PERSON if shown else not plan.labels.add & FOR_ITS_PERSON
+    gone = decision.needs_review and not own and not before.in_inbox
+    withdrawn = plan.labels.remove >= FOR_ITS_PERSON
+    assert withdrawn is (gone or (before.left_to_person and not shown))
+    if not (plan.order_draft or shown or withdrawn):
+        assert not plan.labels.add
+        assert not plan.labels.remove or not before.in_inbox
 
 
 @given(BEFORE, DECISIONS, AUTOMATIONS)

@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from domain.jobs.failures import CallState, Failure, Permanent, Scope, Throttled, Transient
+from domain.jobs.failures import CallState, Failure, Permanent, Refused, Scope, Throttled, Transient
 from providers.anthropic.failures import month_turn
 from providers.anthropic.language_model import AnthropicModel
 from providers.ports import ModelRequest
+from providers.ports.conversation import ConversationRequest
 from tests.doubles.factories import unmetered
 from tests.providers.wire import Conduct, Wire, cut_short, drop, hang, reply
 
@@ -57,14 +58,15 @@ def test_an_unreadable_answer_may_have_been_billed(body: bytes) -> None:
 
 
 REFUSALS = [
-    (refusal(400, "invalid_request_error"), Permanent, "anthropic.invalid_request_error"),
+    (refusal(400, "invalid_request_error"), Refused, "anthropic.invalid_request_error"),
     (refusal(401, "authentication_error"), Throttled, "anthropic.unauthorised"),
     (refusal(403, "permission_error"), Throttled, "anthropic.unauthorised"),
     (refusal(404, "not_found_error"), Throttled, "anthropic.no_such_model"),
     (reply(403, b"<html>a firewall's page</html>"), Permanent, "anthropic.http_403"),
     (reply(404, b"<html>a proxy's page</html>"), Permanent, "anthropic.http_404"),
-    (refusal(413, "invalid_request_error"), Permanent, "anthropic.invalid_request_error"),
-    (refusal(422, "invalid_request_error"), Permanent, "anthropic.invalid_request_error"),
+    (refusal(413, "invalid_request_error"), Refused, "anthropic.invalid_request_error"),
+    (refusal(422, "invalid_request_error"), Refused, "anthropic.invalid_request_error"),
+    (reply(413, b"<html>the page of a proxy that takes no such size</html>"), Refused, "anthropic.http_413"),
     (reply(307, headers={"Location": "http://127.0.0.1:1/"}), Permanent, "anthropic.http_307"),
     (refusal(408, "timeout_error"), Transient, "anthropic.timeout_error"),
     (refusal(409, "conflict_error"), Transient, "anthropic.conflict_error"),
@@ -103,6 +105,31 @@ def test_a_limit_parks_the_provider_as_long_as_it_says(conduct: Conduct, wait: t
     failure = failed(conduct)
     assert isinstance(failure, Throttled)
     assert (failure.retry_after, failure.scope, failure.provider) == (wait, Scope.PROVIDER, "anthropic")
+
+
+@pytest.mark.parametrize(("status", "kind"), [(403, "permission_error"), (404, "not_found_error")])
+def test_a_model_that_cannot_be_used_is_named(status: int, kind: str) -> None:
+    assert failed(refusal(status, kind)).reason == (
+        f"messages: status {status}, {kind}, model claude-haiku-5-5, request req_9"
+    )
+
+
+@pytest.mark.parametrize(
+    ("conduct", "kind", "code"),
+    [
+        (refusal(404, "not_found_error"), Permanent, "anthropic.no_such_model"),
+        (refusal(403, "permission_error"), Permanent, "anthropic.unauthorised"),
+        (refusal(401, "authentication_error"), Throttled, "anthropic.unauthorised"),
+        (refusal(402, "billing_error"), Throttled, "anthropic.payment_required"),
+    ],
+)
+def test_the_model_of_an_agents_profile_parks_nobody_else(conduct: Conduct, kind: type[Failure], code: str) -> None:
+    """A key and a credit are everybody's; a model's name is one profile's."""
+    request = ConversationRequest("claude-mistyped", "system", (), "a thread")
+    for call in ("converse", "count_prompt"):
+        with Wire(conduct) as wire, opened(wire.url) as model, pytest.raises(Failure) as caught:
+            getattr(model, call)(request)
+        assert (type(caught.value), caught.value.code) == (kind, code)
 
 
 def test_the_reason_names_the_request_for_the_vendors_support() -> None:

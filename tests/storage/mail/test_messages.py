@@ -130,7 +130,7 @@ def test_the_full_sync_finds_what_nobody_decided(store: Database) -> None:
         store_message(store, account, message)
     with store.tenant(account.org_id) as tx:
         decisions.record(tx, account.account_id, "decided", WANTS_ANSWER)
-        found = messages.unclassified(tx, account.account_id, since=NOON - timedelta(hours=1))
+        found = messages.unclassified(tx, account.account_id, since=NOON - timedelta(hours=1), asked="a model")
     assert found == (MessageRef("open", "t1"),)
 
 

@@ -96,6 +96,13 @@ def unclassified(env: MailEnvironment) -> UUID:
     return queued(env, "triage.classify")
 
 
+def unsure(env: MailEnvironment) -> UUID:
+    """A stored question of which the cheaper model is not sure enough, so that a better one is asked."""
+    two = {"classify_first_model": "claude-haiku-5-5", "classify_model": "claude-sonnet-5-5", "classify_sure_from": 1.0}
+    env.process.settings = env.process.settings.model_copy(update=two)
+    return unclassified(env)
+
+
 def reopened(env: MailEnvironment) -> UUID:
     """A new question in a thread that was put to rest with our draft still there, which has to go first."""
     place = given_up(env)

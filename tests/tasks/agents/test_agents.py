@@ -262,6 +262,17 @@ def test_an_answer_of_no_use_is_paid_for_and_shown(env: MailEnvironment, answer:
     assert asked(env) == 1, "nobody asks anew what the model has refused"
 
 
+def test_a_model_that_does_not_exist_ends_its_own_run_and_parks_nobody_else(env: MailEnvironment) -> None:
+    """One profile names it; every other org's mail goes on."""
+    give_agent(env)
+    place = take_in(env)
+    env.model.order(FaultOrder(operation="messages.create", status=404))
+    run = run_agent(env, place)
+    assert (run.status, run.reason) == (RunStatus.FAILED, "the call of the model failed (anthropic.no_such_model)")
+    assert "Postroom/Action Required" in env.mailbox.state().label_names(place.message_id)
+    assert env.count("select count(*) from gates") == 0
+
+
 @pytest.mark.parametrize("stop_reason", ["max_tokens", "pause_turn"])
 def test_an_answer_that_was_cut_off_is_gone_on_with(env: MailEnvironment, stop_reason: str) -> None:
     give_agent(env)

@@ -42,10 +42,17 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
         real, todo = family.ask, [act]
         seen: list[Prompt] = []
 
-        def asking(ctx: JobContext, account_id: UUID, purpose: str, model: str, prompt: Prompt) -> object:
+        def asking(
+            ctx: JobContext,
+            account_id: UUID,
+            step: str,
+            model: str,
+            prompt: Prompt,
+            accept: Callable[..., object],
+        ) -> object:
             assert current_task
             seen.append(prompt)
-            answer = real(ctx, account_id, purpose, model, prompt)
+            answer = real(ctx, account_id, step, model, prompt, accept)
             if todo:
                 todo.pop()()
             return answer

@@ -1,4 +1,6 @@
+import hashlib
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from domain.mail.parsing.parsed_message import Address
 from domain.mail.triage.classification import accept_answer
 from domain.mail.triage.prompts import (
     LONGEST_MAIL,
+    PROMPT_VERSION,
     Guidance,
     LabelChoice,
     LanguageRule,
@@ -125,3 +128,29 @@ def test_the_schema_offers_what_the_answer_may_say() -> None:
 
 def test_no_labels_no_field() -> None:
     assert "labels" not in classification_prompt(make_message(), "b" * 16).tool_schema["properties"]
+
+
+LONG = LanguageRule("1", RuleScope.GLOBAL, "Invoices are action_required.")
+OF_ACCOUNT = LanguageRule("2", RuleScope.ACCOUNT, "My mother is never urgent.", "a")
+
+
+def test_what_concerns_one_sender_only_leaves_the_cached_part_as_it_is() -> None:
+    everybody = Guidance(("Be brief.",), (LONG, OF_ACCOUNT))
+    about_anna = LanguageRule("3", RuleScope.SENDER, "Anna is my sister.", "anna@example.com")
+    at_work = LanguageRule("4", RuleScope.DOMAIN, "They are customers.", "example.com")
+    one = replace(everybody, rules=(*everybody.rules, at_work, about_anna), corrections=("Taken off: Work",))
+    plain, told = (classification_prompt(make_message(), "b" * 16, guidance=each) for each in (everybody, one))
+    assert (plain.system, plain.tool_schema) == (told.system, told.tool_schema)
+    assert plain.particular == ""
+    for words in (LONG.text, OF_ACCOUNT.text, "Be brief."):
+        assert words in told.system
+        assert words not in told.particular
+    for words in (about_anna.text, at_work.text, "Taken off: Work"):
+        assert words in told.particular
+
+
+def test_whoever_changes_the_words_of_the_prompt_raises_its_version() -> None:
+    """Messages that no model could decide are asked about anew when it changes, and only then."""
+    prompt = classification_prompt(make_message(), "b" * 16)
+    words = json.dumps([prompt.system, prompt.tool_name, prompt.tool_description, prompt.tool_schema])
+    assert (PROMPT_VERSION, hashlib.sha256(words.encode()).hexdigest()[:16]) == (1, "e3e4945721f2adc2")
