@@ -3,6 +3,7 @@
 from dataclasses import asdict, fields, replace
 
 from sandbox.emulator.exchange import Answer, ApiFailure, Call, Handler, Json, Route
+from sandbox.google.api.consent_screen import OAuthClient
 from sandbox.google.api.oauth import LIFETIME_S
 from sandbox.google.api.resources import decode
 from sandbox.google.api.routes import MailboxHandler
@@ -42,6 +43,7 @@ def control_routes(service: GmailService) -> tuple[Route, ...]:
         Route("GET", "/_control/accounts", "control.accounts", control.list),
         Route("POST", "/_control/accounts", "control.accounts", control.create),
         Route("POST", "/_control/clock", "control.clock", control.advance_clock),
+        Route("POST", "/_control/oauth_client", "control.oauth_client", control.register_client),
     )
     accounts = (
         Route(method, ACCOUNT + path, "control.account", _on_mailbox(service, handler))
@@ -80,6 +82,14 @@ class _AccountControl:
 
     def advance_clock(self, call: Call) -> Answer:
         return Answer(body={"now": self._service.clock.advance(float(call.json().get("advance_s", 0)))})
+
+    def register_client(self, call: Call) -> Answer:
+        """The application that may ask for consent; `subjects` are users' ids by address, where they matter."""
+        wish = call.json()
+        redirect_uris = tuple(wish["redirect_uris"])
+        self._service.consent.client = OAuthClient(wish["client_id"], wish["client_secret"], redirect_uris)
+        self._service.consent.subjects |= wish.get("subjects", {})
+        return Answer(body={"client_id": wish["client_id"], "redirect_uris": list(redirect_uris)})
 
     def order_tokens(self, mailbox: Mailbox, call: Call) -> Answer:
         """`consent`, then `expires_in_s`, `rotate` and `scope`, then `revoke` or `expire_access`."""
