@@ -133,6 +133,14 @@ class Settings(BaseSettings):
 
     gmail_endpoint: str | None = Field(None, description="Another address for the Gmail API, for emulators.")
     google_token_uri: str = Field("https://oauth2.googleapis.com/token", description="Where tokens are refreshed.")
+    google_authorize_url: str = Field(
+        "https://accounts.google.com/o/oauth2/v2/auth", description="Google's consent screen."
+    )
+    public_url: str = Field(
+        "",
+        description="The gateway's address as browsers see it: `https://mail.example.org`. Google sends owners of"
+        " mailboxes back to `/oauth/google/callback` there. Empty: nobody can connect a mailbox by browser.",
+    )
     google_certs_url: str = Field(
         "https://www.googleapis.com/oauth2/v1/certs", description="Certificates that sign Pub/Sub push tokens."
     )
@@ -299,6 +307,22 @@ class Settings(BaseSettings):
         if self.alert_timeout_s > self.provider_call_limit_s:
             raise ValueError(f"alert_timeout_s: must be at most provider_call_limit_s ({self.provider_call_limit_s:g})")
         return self
+
+    @field_validator("public_url")
+    @classmethod
+    def _is_an_origin(cls, url: str, info: ValidationInfo) -> str:
+        """Google takes http for this machine alone, and the path is ours."""
+        if not url:
+            return url
+        try:
+            parts = urlsplit(url)
+            is_origin = bool(parts.hostname) and parts.path in {"", "/"} and not parts.query and not parts.username
+        except ValueError:
+            raise ValueError("must be an address such as https://mail.example.org") from None
+        is_here = parts.hostname in {"127.0.0.1", "::1", "localhost"} and info.data.get("environment") == "development"
+        if not is_origin or (parts.scheme != "https" and not (parts.scheme == "http" and is_here)):
+            raise ValueError("must be an address with https and no path; http is for development on this machine")
+        return url.rstrip("/")
 
     @model_validator(mode="after")
     def _check_discord(self) -> Self:

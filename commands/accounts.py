@@ -1,30 +1,27 @@
 """`celery -A tasks accounts`: connect mailboxes and look at them."""
 
-import re
 import sys
-from collections.abc import Sequence
 from datetime import timedelta
-from uuid import UUID
 
 import click
 from pydantic import SecretStr
 
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
+from commands.mail.account_consent import connect_by_browser
 from commands.mail.account_settings import disconnect, list_corrections, safety_policy, settings
 from commands.mail.places import account_of
 from domain.jobs.failures import Invalid
-from domain.jobs.gate_causes import Cause
 from domain.mail.backfill import check_wish
-from domain.payloads.gmail import MOST_BACKFILLED, BackfillPayload, RenewWatchPayload, SyncLabelsPayload, SyncPayload
-from domain.payloads.payload import Payload
+from domain.mail.consent import check_address
+from domain.payloads.gmail import MOST_BACKFILLED, BackfillPayload, first_jobs
 from engine.enqueue import enqueue
 from engine.process.runtime import runtime
 from storage.accounts import accounts as stored
-from storage.accounts import tokens
+from storage.accounts import connecting, tokens
 from storage.accounts.accounts import Consent
+from storage.accounts.connecting import Mailbox
 from storage.backfills import backfills
-from storage.ledger import gates, orgs
-from storage.operators import operator_actions
+from storage.ledger import orgs
 from storage.secrets.sealing import Sealer
 
 BACKFILL_COLUMNS = (
@@ -39,7 +36,6 @@ BACKFILL_COLUMNS = (
     "handled",
     "stored",
 )
-ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
 COLUMNS = (
     "account_id",
     "org_id",
@@ -57,7 +53,7 @@ def accounts() -> None:
     """Connect mailboxes and look at them."""
 
 
-for command in (settings, safety_policy, list_corrections, disconnect):
+for command in (connect_by_browser, settings, safety_policy, list_corrections, disconnect):
     accounts.add_command(command)
 
 
@@ -87,9 +83,7 @@ def add_account(  # noqa: PLR0913, PLR0917 - one parameter per option
     A token that is neither an option nor in the environment is read from standard input, a line each, the access
     token first.
     """
-    for field, address in (("email", email), ("owner", owner or email)):
-        if not ADDRESS.fullmatch(address):
-            raise Invalid(field, "is no address")
+    email, owner = check_address("email", email), check_address("owner", owner or email)
     by = operator(operator_name)
     consent = Consent(
         access_token=_token("access_token", access_token),
@@ -99,11 +93,8 @@ def add_account(  # noqa: PLR0913, PLR0917 - one parameter per option
     )
     sealer = Sealer.of(runtime().settings)
     with runtime().database.ledger() as tx:
-        added = stored.add(tx, sealer, org=org, email=email, consent=consent, owner=owner)
-        # A person's pause of the account, and a provider's wish to wait, stay.
-        gates.open_gate(tx, "account", str(added.account.account_id), Cause.CONSENT)
-        facts = {"account_id": str(added.account.account_id), "created": added.created}
-        operator_actions.record(tx, "account.connected", facts, by=by, org_id=added.account.org_id)
+        mailbox = Mailbox(stored.ensure_org(tx, org), email, owner)
+        added = connecting.connect(tx, sealer, mailbox, consent, by=by)
         first = first_jobs(added.account.account_id)
         answers = enqueue(tx, *first, org_id=added.account.org_id, origin=by)
     document = {
@@ -184,15 +175,6 @@ def reseal(as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
         if not batch:
             break
     show_document("resealed", {"accounts": resealed}, as_json=as_json)
-
-
-def first_jobs(account_id: UUID) -> Sequence[Payload]:
-    """What connecting a mailbox starts: label sync, watch, and the first sync."""
-    return (
-        SyncLabelsPayload(account_id=account_id),
-        RenewWatchPayload(account_id=account_id),
-        SyncPayload(account_id=account_id, reason="connected"),
-    )
 
 
 def _token(field: str, given: str | None) -> SecretStr:

@@ -8,8 +8,10 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from gateway import health, interactions, problems, webhooks
-from gateway.api import actions, approvals, directions, jobs, mailboxes, openapi, rules
+from gateway.api import actions, approvals, connecting, directions, jobs, mailboxes, openapi, rules
 from gateway.event_loop import EventLoopWatch
+from gateway.oauth import google
+from gateway.oauth.pages import PageRefusal, answer_page_refusal
 from gateway.request_ids import RequestRecorder
 from gateway.resources import Resources
 from observability import logs, traces
@@ -49,14 +51,17 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(health.router)
     app.include_router(webhooks.router)
     app.include_router(interactions.router)
+    app.include_router(google.router)
     app.include_router(jobs.router)
     app.include_router(actions.router)
     app.include_router(approvals.router)
     app.include_router(rules.router)
     app.include_router(directions.router)
     app.include_router(mailboxes.router)
+    app.include_router(connecting.router)
     app.include_router(openapi.router)
     problems.add_handlers(app)
+    app.add_exception_handler(PageRefusal, answer_page_refusal)
     app.add_middleware(RequestRecorder)
     return app
 

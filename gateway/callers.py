@@ -126,7 +126,7 @@ Writer = Annotated[Caller, Depends(writer)]
 Operator = Annotated[Caller, Depends(operator)]
 
 VERIFIERS = frozenset({pubsub_push, discord_interaction, reader, writer, operator})
-"""Every dependency that proves who calls."""
+"""Every dependency that proves who calls; those of owners' browsers stand in `gateway/oauth/browsers.py`."""
 
 
 def _of_role(caller: Caller, needed: Role) -> Caller:

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -21,6 +21,9 @@ CERTIFICATE_TIMEOUT_S = 5.0
 TRIALS_AT_ONCE = 2
 """Rules that are tried on past mail at a time. One may take 20 s, and must leave threads for all other requests."""
 
+EXCHANGES_AT_ONCE = 8
+"""Codes that are exchanged with Google at a time. One may take 20 s, and must leave threads for all other requests."""
+
 
 @dataclass(frozen=True, slots=True)
 class Resources:
@@ -32,31 +35,36 @@ class Resources:
     limiter: RequestLimiter
     trials: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(TRIALS_AT_ONCE))
 
+    exchanges: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(EXCHANGES_AT_ONCE))
+
     @classmethod
     def of(cls, settings: Settings) -> "Resources":
         """Prepare everything; nothing connects yet."""
         timeout_s = min(CERTIFICATE_TIMEOUT_S, settings.google_request_timeout_s)
         return cls(settings, Database(settings), CertificateStore(timeout_s=timeout_s), RequestLimiter.of(settings))
 
-    @contextmanager
-    def one_trial(self) -> Iterator[None]:
+    def one_trial(self) -> AbstractContextManager[None]:
         """Hold a place among the trials of rules; raises `Throttled` when all are taken."""
-        if not self.trials.acquire(blocking=False):
-            raise Throttled(
-                "other rules are being tried on past mail",
-                retry_after=timedelta(seconds=5),
-                scope=Scope.PROVIDER,
-                provider="gateway",
-            )
-        try:
-            yield
-        finally:
-            self.trials.release()
+        return _place(self.trials, "other rules are being tried on past mail")
+
+    def one_exchange(self) -> AbstractContextManager[None]:
+        """Hold a place among the exchanges of codes with Google; raises `Throttled` when all are taken."""
+        return _place(self.exchanges, "other mailboxes are being connected")
 
     @property
     def hint_timeout(self) -> timedelta:
         """How long a published hint may stay unclaimed."""
         return timedelta(seconds=self.settings.hint_timeout_s)
+
+
+@contextmanager
+def _place(places: threading.BoundedSemaphore, why: str) -> Iterator[None]:
+    if not places.acquire(blocking=False):
+        raise Throttled(why, retry_after=timedelta(seconds=5), scope=Scope.PROVIDER, provider="gateway")
+    try:
+        yield
+    finally:
+        places.release()
 
 
 def resources_of(request: Request) -> Resources:

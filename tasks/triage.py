@@ -77,12 +77,7 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
             return Done({"gone": True})
     origins = _origins(ctx, match, decided)
     here, message = case.account.account_id, case.message
-
-    output: JsonObject = {
-        "classification": str(decision.classification),
-        "source": str(decision.source),
-        "draft": plan.reason,
-    }
+    output = _output(decided, plan, match, routed)
 
     def write(tx: Transaction) -> None:
         thread.finish(tx)
@@ -94,12 +89,6 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
             output["left_out"] = [one._asdict() for one in left_out]
         _put_record(tx, case, planned)
 
-    if decided.asked_again:
-        output["asked_again"] = decided.asked_again
-    if match and match.route:
-        output["route"] = match.route
-    if routed is not None:
-        output["agent_not_used"] = routed.reason
     write_draft = WritePayload(account_id=here, thread_id=message.thread_id, message_id=message.message_id)
     children = (write_draft.job(org_id=ctx.org_id),) if plan.order_draft else ()
     return Done(output, children, writes=write)
@@ -236,6 +225,23 @@ def _route(ctx: JobContext, case: TriageCase, match: RuleMatch | None) -> Routed
     if not routed.to_agent:
         ctx.log.warning("agent_not_used", agent=agent, reason=routed.reason)
     return routed
+
+
+def _output(decided: Decided, plan: ThreadPlan, match: RuleMatch | None, routed: Routed | None) -> JsonObject:
+    """What the job says of its decision to whoever asked for it."""
+    decision = decided.decision
+    output: JsonObject = {
+        "classification": str(decision.classification),
+        "source": str(decision.source),
+        "draft": plan.reason,
+    }
+    if decided.asked_again:
+        output["asked_again"] = decided.asked_again
+    if match and match.route:
+        output["route"] = match.route
+    if routed is not None:
+        output["agent_not_used"] = routed.reason
+    return output
 
 
 def _to_agent(ctx: JobContext, case: TriageCase, match: RuleMatch | None, routed: Routed) -> Done:

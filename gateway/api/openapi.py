@@ -16,6 +16,7 @@ from domain.mail.triage.safety_policy import PolicyDocument
 from domain.payloads import payload_types
 from domain.payloads.payload import Payload
 from gateway.api.action_models import ActionRequest
+from gateway.api.connecting import ConnectWish
 from gateway.api.directions import DirectionDocument
 from gateway.api.documents import SCHEMAS
 from gateway.api.reasons import Cancellation, Reason
@@ -48,6 +49,7 @@ DOCUMENTS: tuple[type[BaseModel], ...] = (
     LabelDescription,
     SettingsChange,
     PolicyDocument,
+    ConnectWish,
 )
 """The bodies that stand in no route's signature, because the routes read them with our own words for what is wrong."""
 SUMMARY = (

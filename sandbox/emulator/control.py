@@ -78,6 +78,13 @@ class GmailControl(EmulatorControl):
         """Let time pass for tokens, quotas, watches and new mail; returns the emulator's time."""
         return float(self.post("/_control/clock", {"advance_s": seconds})["now"])
 
+    def register_client(
+        self, client_id: str, client_secret: str, *redirect_uris: str, subjects: dict[str, str] | None = None
+    ) -> None:
+        """Let an application ask for consent; `subjects` are the user ids of addresses, where they matter."""
+        wish = {"client_id": client_id, "client_secret": client_secret, "redirect_uris": redirect_uris}
+        self.post("/_control/oauth_client", wish | {"subjects": subjects or {}})
+
     def configure_push(self, url: str, audience: str, **options: object) -> dict[str, Any]:
         """Where to push from now on.
 

@@ -3,6 +3,7 @@
 from dataclasses import asdict, fields, replace
 
 from sandbox.emulator.exchange import Answer, ApiFailure, Call, Handler, Json, Route
+from sandbox.google.api.consent_screen import OAuthClient
 from sandbox.google.api.oauth import LIFETIME_S
 from sandbox.google.api.resources import decode
 from sandbox.google.api.routes import MailboxHandler
@@ -43,6 +44,7 @@ def control_routes(service: GmailService) -> tuple[Route, ...]:
         Route("GET", "/_control/accounts", "control.accounts", control.list),
         Route("POST", "/_control/accounts", "control.accounts", control.create),
         Route("POST", "/_control/clock", "control.clock", control.advance_clock),
+        Route("POST", "/_control/oauth_client", "control.oauth_client", control.register_client),
     )
     accounts = (
         Route(method, ACCOUNT + path, "control.account", _on_mailbox(service, handler))
@@ -86,6 +88,14 @@ class _AccountControl:
         """The mailbox's history id at this moment: no push tells of a later one."""
         self._service.watches.lapse(mailbox)
         return Answer(body={"history_id": mailbox.history.current})
+
+    def register_client(self, call: Call) -> Answer:
+        """The application that may ask for consent; `subjects` are users' ids by address, where they matter."""
+        wish = call.json()
+        redirect_uris = tuple(wish["redirect_uris"])
+        self._service.consent.client = OAuthClient(wish["client_id"], wish["client_secret"], redirect_uris)
+        self._service.consent.subjects |= wish.get("subjects", {})
+        return Answer(body={"client_id": wish["client_id"], "redirect_uris": list(redirect_uris)})
 
     def order_tokens(self, mailbox: Mailbox, call: Call) -> Answer:
         """`consent`, then `expires_in_s`, `rotate` and `scope`, then `revoke` or `expire_access`."""

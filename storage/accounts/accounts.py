@@ -66,6 +66,8 @@ class Account:
     sealed_access_token: bytes | None = field(default=None, repr=False)
     sealed_refresh_token: bytes | None = field(default=None, repr=False)
     access_expires_at: datetime | None = None
+    google_subject: str | None = None
+    """Which Google user connected the mailbox by browser; only `get` reads it."""
 
     @property
     def addresses(self) -> frozenset[str]:
@@ -81,6 +83,8 @@ class Consent:
     refresh_token: SecretStr
     access_expires_at: datetime
     scopes: tuple[str, ...] = ()
+    subject: str | None = None
+    """Google's id of the user, where it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +100,28 @@ def add(tx: Transaction, sealer: Sealer, *, org: str, email: str, consent: Conse
 
     `org` is the org's name; `owner` the owner's address, by default the mailbox's. Connecting again is re-consent.
     """
-    tx.raw("select pg_advisory_xact_lock(hashtextextended('postroom org: ' || %(name)s, 0))", {"name": org})
-    org_id = tx.run("ensure_org", name=check_text("org", org, LONGEST_ORG))[0].id
-    row = tx.run("ensure_account", org_id=org_id, email=check_email(email), owner=check_email(owner or email))[0]
-    connect(tx, sealer, row.id, consent)
-    return Added(get(tx, row.id), row.created)
+    account_id, created = ensure(tx, ensure_org(tx, org), email, owner or email)
+    connect(tx, sealer, account_id, consent)
+    return Added(get(tx, account_id), created)
+
+
+def ensure_org(tx: Transaction, name: str) -> UUID:
+    """The org of that name, made if there is none. For the ledger role."""
+    tx.raw("select pg_advisory_xact_lock(hashtextextended('postroom org: ' || %(name)s, 0))", {"name": name})
+    org_id: UUID = tx.run("ensure_org", name=check_text("org", name, LONGEST_ORG))[0].id
+    return org_id
+
+
+def ensure(tx: Transaction, org_id: UUID, email: str, owner: str) -> tuple[UUID, bool]:
+    """The account of a mailbox in an org, made without tokens if it is new, and whether it is. For the ledger role."""
+    row = tx.run("ensure_account", org_id=org_id, email=check_email(email), owner=check_email(owner))[0]
+    return row.id, bool(row.created)
+
+
+def lock_mailbox(tx: Transaction, email: str) -> None:
+    """Let no other transaction connect the mailbox, in any org, until this one ends."""
+    lock = "select pg_advisory_xact_lock(hashtextextended('postroom mailbox: ' || %(email)s, 0))"
+    tx.raw(lock, {"email": email.lower()})
 
 
 def connect(tx: Transaction, sealer: Sealer, account_id: UUID, consent: Consent) -> None:
@@ -112,6 +133,7 @@ def connect(tx: Transaction, sealer: Sealer, account_id: UUID, consent: Consent)
         refresh=sealer.seal(consent.refresh_token, Place(account_id, "refresh_token")).data,
         access_expires_at=consent.access_expires_at,
         scopes=list(consent.scopes),
+        subject=consent.subject,
     )
     _found(rows, account_id)
 

@@ -7,9 +7,13 @@ from fastapi import Depends, FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute, iter_route_contexts
 
+from gateway import callers
 from gateway.app import create_app
-from gateway.callers import OPEN_ROUTES, VERIFIERS, pubsub_push
+from gateway.callers import OPEN_ROUTES, pubsub_push
+from gateway.oauth import browsers
 from settings import Settings
+
+VERIFIERS = callers.VERIFIERS | browsers.VERIFIERS
 
 
 def calls(dependant: Dependant) -> Iterator[Callable[..., Any] | None]:

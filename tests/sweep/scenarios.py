@@ -186,8 +186,12 @@ SCENARIOS: dict[str, dict[str, Prepare]] = {
         "automatic": answer_to_send,
     },
     "threads.cleanup": {"done": finished_thread, "sent": sent_draft, "discarded": discarded_draft},
-    "triage.classify": {"unclassified": unclassified, "reopened": reopened, "again": to_be_decided_again},
-    "triage.classify": {"unclassified": unclassified, "reopened": reopened, "two_models": unsure},
+    "triage.classify": {
+        "unclassified": unclassified,
+        "reopened": reopened,
+        "again": to_be_decided_again,
+        "two_models": unsure,
+    },
 }
 
 SNOOZED = frozenset({("gmail.backfill", "first_page"), ("gmail.backfill", "page_between")})

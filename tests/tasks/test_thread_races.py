@@ -195,12 +195,12 @@ def test_a_message_put_away_while_no_model_can_decide_it_is_not_shown_to_its_per
 ) -> None:
     env.sync()
     place = env.deliver("Lunch?", QUESTION)
-    take_in(env)
+    sync_mail(env)
     env.say(stop_reason="refusal")
 
     def put_away() -> None:
         env.mailbox.label_thread(place.thread_id, remove=("INBOX",))
-        take_in(env)
+        sync_mail(env)
 
     meanwhile(triage, put_away)
     assert env.drain(only="triage.%") == [("triage.classify", "queued"), ("triage.classify", "succeeded")]

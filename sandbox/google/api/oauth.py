@@ -40,61 +40,88 @@ class TokenBook:
     def __init__(self, clock: EmulatorClock) -> None:
         """No account has consented."""
         self._clock = clock
-        self._access: dict[str, tuple[str, float]] = {}
-        self._grants: dict[str, Grant] = {}
+        self._access: dict[str, tuple[Grant, float]] = {}
+        self._grants: dict[str, list[Grant]] = {}
         self._lock = Lock()
 
     def grant(self, email: str, access_token: str, refresh_token: str, expires_in_s: int = LIFETIME_S) -> None:
         """Consent, or consent again: the refresh token is valid, and the access token's lifetime begins."""
         with self._lock:
-            self._grants[email] = Grant(email, refresh_token, expires_in_s)
-            self._access[access_token] = (email, self._clock.now() + expires_in_s)
+            grant = Grant(email, refresh_token, expires_in_s)
+            self._grants[email] = [grant]
+            self._access[access_token] = (grant, self._clock.now() + expires_in_s)
+
+    def has_consent(self, email: str) -> bool:
+        """Whether the account's person has let the client in and not revoked that."""
+        return any(not grant.revoked for grant in self._grants.get(email, ()))
+
+    def issue(self, email: str, scope: str, *, with_refresh: bool) -> Json:
+        """Tokens for one more consent of the account; those of earlier consents stay valid, with their own scopes."""
+        refresh_token = f"1//{secrets.token_urlsafe(24)}"
+        with self._lock:
+            grant = Grant(email, refresh_token if with_refresh else "", scope=scope)
+            self._grants.setdefault(email, []).append(grant)
+            return self._fresh(grant) | ({"refresh_token": refresh_token} if with_refresh else {})
 
     def whose(self, access_token: str) -> str | None:
         """The account of a valid access token."""
         with self._lock:
-            email, expires_at = self._access.get(access_token, ("", 0.0))
-            return email if expires_at > self._clock.now() else None
+            grant, expires_at = self._access.get(access_token, (None, 0.0))
+            return grant.email if grant and expires_at > self._clock.now() else None
+
+    def scope_of(self, access_token: str) -> str:
+        """What an access token lets its holder do; empty for an unknown one."""
+        grant, _ = self._access.get(access_token, (None, 0.0))
+        return grant.scope if grant else ""
 
     def grant_of(self, email: str) -> Grant:
-        """An account's consent, to be changed by tests; 404 when there is none."""
+        """An account's latest consent, to be changed by tests; 404 when there is none."""
         try:
-            return self._grants[email]
+            return self._grants[email][-1]
         except KeyError:
             raise ApiFailure(404, "notFound", f"no account {email}") from None
 
     def expire_access(self, email: str) -> None:
         """Invalidate every access token of the account."""
         with self._lock:
-            self._access = {token: entry for token, entry in self._access.items() if entry[0] != email}
+            self._access = {token: entry for token, entry in self._access.items() if entry[0].email != email}
 
     def revoke(self, email: str) -> None:
         """The consent is gone: access tokens become invalid and a refresh answers `invalid_grant`."""
-        self.grant_of(email).revoked = True
+        self.grant_of(email)
+        for grant in self._grants[email]:
+            grant.revoked = True
         self.expire_access(email)
 
     def refresh(self, refresh_token: str) -> Json:
         """A new access token for a valid refresh token."""
         with self._lock:
-            grant = next((each for each in self._grants.values() if each.refresh_token == refresh_token), None)
+            grant = self._of_refresh_token(refresh_token)
             if grant is None or grant.revoked:
                 raise ApiFailure(400, "invalid_grant", "Token has been expired or revoked.")
-            access_token = f"ya29.{secrets.token_urlsafe(24)}"
-            self._access[access_token] = (grant.email, self._clock.now() + grant.expires_in_s)
-            answer: Json = {
-                "access_token": access_token,
-                "expires_in": grant.expires_in_s,
-                "scope": grant.scope,
-                "token_type": "Bearer",
-            }
+            answer = self._fresh(grant)
             if grant.rotate:
                 grant.refresh_token = answer["refresh_token"] = f"1//{secrets.token_urlsafe(24)}"
             return answer
 
     def account_of(self, body: bytes) -> str | None:
         """The account whose refresh token a token request carries, for the journal."""
-        token = parse_qs(body.decode(errors="replace")).get("refresh_token", [""])[0]
-        return next((each.email for each in self._grants.values() if each.refresh_token == token), None)
+        grant = self._of_refresh_token(parse_qs(body.decode(errors="replace")).get("refresh_token", [""])[0])
+        return grant.email if grant else None
+
+    def _of_refresh_token(self, refresh_token: str) -> Grant | None:
+        every = (grant for grants in self._grants.values() for grant in grants)
+        return next((each for each in every if each.refresh_token and each.refresh_token == refresh_token), None)
+
+    def _fresh(self, grant: Grant) -> Json:
+        access_token = f"ya29.{secrets.token_urlsafe(24)}"
+        self._access[access_token] = (grant, self._clock.now() + grant.expires_in_s)
+        return {
+            "access_token": access_token,
+            "expires_in": grant.expires_in_s,
+            "scope": grant.scope,
+            "token_type": "Bearer",
+        }
 
     def answer(self, call: Call) -> Answer:
         """`POST /token` with `grant_type=refresh_token`, form-encoded."""

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import parse_qs
 
 from sandbox.emulator.clock import EmulatorClock
 from sandbox.emulator.exchange import Answer, ApiFailure, Call, Handler, Json, Route
 from sandbox.emulator.journal import Journal
+from sandbox.google.api.consent_screen import ConsentScreen, error_page
 from sandbox.google.api.message_routes import MESSAGE_ROUTES, UPLOAD_ROUTES
-from sandbox.google.api.oauth import Signer, TokenBook
+from sandbox.google.api.oauth import SCOPE, Signer, TokenBook
 from sandbox.google.api.pubsub_push import PushService
 from sandbox.google.api.quota import Quota, too_fast
 from sandbox.google.api.routes import ROUTES, MailboxHandler
@@ -49,6 +51,7 @@ class GmailService:
         self.tokens = TokenBook(self.clock)
         self.quota = Quota(self.clock)
         self.signer = Signer()
+        self.consent = ConsentScreen(self.tokens, self.signer, self.clock)
         self.push = PushService(self.signer, journal)
         self.watches = Watches(self.push)
         self.routes = self._api_routes()
@@ -58,6 +61,7 @@ class GmailService:
         mailbox = open_mailbox(email, self.clock, seed, first_history_id)
         mailbox.watchers.append(lambda history_id, labels: self.watches.changed(mailbox, history_id, labels))
         self.mailboxes[email] = mailbox
+        self.consent.accounts.add(email.lower())
         return mailbox
 
     def mailbox(self, email: str) -> Mailbox:
@@ -70,8 +74,8 @@ class GmailService:
     def identify(self, call: Call) -> str | None:
         """The account of the access token; Google's own endpoints need no token."""
         if call.operation == "oauth.token":
-            return self.tokens.account_of(call.body)
-        if call.operation == "oauth.certs":
+            return self.tokens.account_of(call.body) or self.consent.account_of(call.body)
+        if call.operation.startswith("oauth."):
             return None
         scheme, _, token = call.headers.get("authorization", "").partition(" ")
         email = self.tokens.whose(token.strip()) if scheme.lower() == "bearer" else None
@@ -94,12 +98,15 @@ class GmailService:
         """Google's JSON error, or OAuth's for the token endpoint."""
         if call.operation == "oauth.token":
             return Answer(failure.status, {"error": failure.reason, "error_description": failure.message})
+        if call.operation in {"oauth.authorize", "oauth.decide"}:
+            return error_page(failure)
         return Answer(failure.status, google_error(self._with_time(failure)))
 
     def reset(self) -> None:
         """No accounts, no tokens, no watches, real time."""
         self.mailboxes.clear()
         self.tokens.reset()
+        self.consent.reset()
         self.quota.reset()
         self.watches.reset()
         self.push.reset()
@@ -123,7 +130,9 @@ class GmailService:
             ("POST", "/stop", "stop", self.watches.stop),
         ]
         own = (
-            Route("POST", "/token", "oauth.token", self.tokens.answer),
+            Route("GET", "/o/oauth2/v2/auth", "oauth.authorize", self.consent.show),
+            Route("POST", "/o/oauth2/v2/auth", "oauth.decide", self.consent.decide),
+            Route("POST", "/token", "oauth.token", self._give_tokens),
             Route("GET", "/certs", "oauth.certs", self.signer.answer),
         )
         return (
@@ -135,10 +144,16 @@ class GmailService:
             ),
         )
 
+    def _give_tokens(self, call: Call) -> Answer:
+        kind = parse_qs(call.body.decode(errors="replace")).get("grant_type", [""])[0]
+        return self.consent.exchange(call) if kind == "authorization_code" else self.tokens.answer(call)
+
     def _locked(self, handler: MailboxHandler) -> Handler:
         def handle(call: Call) -> Answer:
             mailbox = self.mailbox(call.account or "")
-            if call.operation in NEED_FULL_SCOPE and FULL_SCOPE not in self.tokens.grant_of(mailbox.email).scope:
+            scope = self.tokens.scope_of(call.headers.get("authorization", "").partition(" ")[2].strip()).split()
+            needed = {FULL_SCOPE} if call.operation in NEED_FULL_SCOPE else {FULL_SCOPE, SCOPE}
+            if needed.isdisjoint(scope):
                 raise ApiFailure(403, "insufficientPermissions", "Request had insufficient authentication scopes.")
             with mailbox.lock:
                 return handler(mailbox, call)

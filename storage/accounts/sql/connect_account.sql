@@ -3,6 +3,6 @@ update accounts set
   status = 'active', status_reason = null,
   status_changed_at = case when status = 'active' then status_changed_at else now() end,
   sealed_access_token = %(access)s, sealed_refresh_token = %(refresh)s, access_expires_at = %(access_expires_at)s,
-  scopes = %(scopes)s::text[], token_version = token_version + 1, refresh_owner = null, refresh_until = null
+  scopes = %(scopes)s::text[], google_subject = coalesce(%(subject)s, google_subject), token_version = token_version + 1, refresh_owner = null, refresh_until = null
 where id = %(account_id)s
 returning id

@@ -1,7 +1,7 @@
 -- Forgets the tokens and the watch; the mail stays.
 update accounts set
   status = 'disconnected', status_reason = %(reason)s, status_changed_at = now(),
-  sealed_access_token = null, sealed_refresh_token = null, access_expires_at = null, scopes = '{}',
+  sealed_access_token = null, sealed_refresh_token = null, access_expires_at = null, scopes = '{}', google_subject = null,
   token_version = token_version + 1, refresh_owner = null, refresh_until = null,
   watch_expires_at = null, watch_renewed_at = null
 where id = %(account_id)s and status <> 'disconnected'

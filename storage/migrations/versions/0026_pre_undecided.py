@@ -3,7 +3,7 @@
 from storage.migrations.statements import run_files
 
 revision = "0026_pre_undecided"
-down_revision = "0024_pre_approvals"
+down_revision = "0025_pre_consents"
 
 
 def upgrade() -> None:

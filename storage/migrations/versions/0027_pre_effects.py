@@ -6,7 +6,7 @@ from sqlalchemy import text
 from storage.migrations.statements import build_index, run_files
 
 revision = "0027_pre_effects"
-down_revision = "0024_pre_approvals"
+down_revision = "0026_pre_undecided"
 
 
 def upgrade() -> None:

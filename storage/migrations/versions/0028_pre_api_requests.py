@@ -3,7 +3,7 @@
 from storage.migrations.statements import run_files
 
 revision = "0028_pre_api_requests"
-down_revision = "0024_pre_approvals"
+down_revision = "0027_pre_effects"
 
 
 def upgrade() -> None:

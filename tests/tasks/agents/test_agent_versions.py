@@ -2,14 +2,14 @@
 
 from domain.agents.profile import parse_profile
 from storage.agents import profiles
-from tests.doubles.agents import BY, PROFILE, give_agent, order_run, run_of, take_in
+from tests.doubles.agents import BY, PROFILE, give_agent, order_run, run_of, store_letter
 from tests.doubles.mail_environment import MailEnvironment
 from tests.tasks.agents.test_agents import end, overload
 
 
 def test_an_attempt_after_an_edit_goes_on_with_the_profile_of_the_first(env: MailEnvironment) -> None:
     first = give_agent(env)
-    job_id = order_run(env, take_in(env))
+    job_id = order_run(env, store_letter(env))
     overload(env)
     assert env.run(job_id) == "queued"
     other = {"prompt": "Do something else.", "model": "claude-sonnet-5", "tools": ["escalate"], "labels": []}
@@ -28,7 +28,7 @@ def test_an_attempt_after_an_edit_goes_on_with_the_profile_of_the_first(env: Mai
 
 def test_a_profile_that_was_turned_off_meanwhile_stops_the_run(env: MailEnvironment) -> None:
     give_agent(env)
-    job_id = order_run(env, take_in(env))
+    job_id = order_run(env, store_letter(env))
     overload(env)
     assert env.run(job_id) == "queued"
     with env.process.database.ledger() as tx:

@@ -265,7 +265,7 @@ def test_an_answer_of_no_use_is_paid_for_and_shown(env: MailEnvironment, answer:
 def test_a_model_that_does_not_exist_ends_its_own_run_and_parks_nobody_else(env: MailEnvironment) -> None:
     """One profile names it; every other org's mail goes on."""
     give_agent(env)
-    place = take_in(env)
+    place = store_letter(env)
     env.model.order(FaultOrder(operation="messages.create", status=404))
     run = run_agent(env, place)
     assert (run.status, run.reason) == (RunStatus.FAILED, "the call of the model failed (anthropic.no_such_model)")

@@ -1,0 +1,42 @@
+"""`celery -A tasks accounts connect`: the link by which a mailbox's owner connects it in a browser."""
+
+import webbrowser
+from urllib.parse import urlencode
+
+import click
+
+from commands.answers import json_option, operator, operator_option, show_document
+from domain.mail.consent import check_address, check_set_up
+from engine.process.runtime import runtime
+from storage.accounts import accounts as stored
+from storage.consents import consents
+from storage.consents.consents import ConsentWish
+
+
+@click.command("connect")
+@click.argument("email")
+@click.option("--org", required=True, help="The org's name; made if there is none.")
+@click.option("--owner", help="The owner's address; by default the mailbox's own.")
+@click.option("--deletes", is_flag=True, help="Also ask for the right to delete mail for good.")
+@click.option("--browser", is_flag=True, help="Open the link in this machine's browser, too.")
+@operator_option
+@json_option
+def connect_by_browser(  # noqa: PLR0913, PLR0917 - one parameter per option
+    email: str,
+    org: str,
+    owner: str | None,
+    deletes: bool,  # noqa: FBT001 - a flag of the command line
+    browser: bool,  # noqa: FBT001 - a flag of the command line
+    operator_name: str,
+    as_json: bool,  # noqa: FBT001 - a flag of the command line
+) -> None:
+    """Make a link by which the owner of the mailbox EMAIL connects it, or connects it again. It works once."""
+    settings = runtime().settings
+    check_set_up(settings.public_url, settings.google_client_id)
+    wish = ConsentWish(check_address("email", email), check_address("owner", owner or email), deletes)
+    with runtime().database.ledger() as tx:
+        link = consents.ask(tx, stored.ensure_org(tx, org), wish, by=operator(operator_name))
+    address = f"{settings.public_url}/oauth/google/start?{urlencode({'link': link.secret})}"
+    show_document("link", {"email": wish.email, "link": address, "expires_at": link.expires_at}, as_json=as_json)
+    if browser and not webbrowser.open(address):
+        click.echo("This machine has no browser: open the link yourself.", err=True)

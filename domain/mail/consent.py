@@ -1,0 +1,165 @@
+"""What an owner's consent must cover, whose it must be, and in which words it is refused (docs: google-oauth.md)."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from domain.jobs.failures import Conflict, Invalid
+
+MODIFY = "https://www.googleapis.com/auth/gmail.modify"
+"""Read, label, draft, send and watch; not the deletion for good (docs: gmail.md#trash)."""
+FULL = "https://mail.google.com/"
+SIGN_IN = ("openid", "email")
+"""They tell which Google user consents."""
+
+LINK_LIVES = timedelta(hours=24)
+"""A link is sent to a person, who may read it tomorrow. It works once, and for one mailbox only."""
+ANSWER_WITHIN = timedelta(minutes=15)
+"""From our page to the end of Google's screen, with its password and its second factor."""
+EXCHANGE_WITHIN = timedelta(seconds=60)
+"""An exchange takes two calls of ten seconds at most; what is not recorded after this time never will be."""
+
+
+LONGEST_ADDRESS = 320
+_ADDRESS = re.compile(r"[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+")
+
+
+class ConsentRefusal(StrEnum):
+    """Why a mailbox was not connected."""
+
+    DENIED = "denied"
+    POLICY = "policy"
+    GOOGLE = "google"
+    """Google sent the owner back with another error."""
+    MISSING_SCOPE = "missing_scope"
+    NO_REFRESH_TOKEN = "no_refresh_token"  # noqa: S105 - a reason, no token
+    OTHER_MAILBOX = "other_mailbox"
+    OTHER_USER = "other_user"
+    OTHER_ORG = "other_org"
+    NO_MAILBOX = "no_mailbox"
+    CODE_REFUSED = "code_refused"
+    CLIENT_REFUSED = "client_refused"
+    NO_ANSWER = "no_answer"
+    TOO_LATE = "too_late"
+    BROKEN_OFF = "broken_off"
+
+
+WORDS: Mapping[ConsentRefusal, str] = {
+    ConsentRefusal.DENIED: "You did not allow the access, so nothing was connected.",
+    ConsentRefusal.POLICY: "The administrator of your Google Workspace does not allow this application. Ask them to"
+    " allow it.",
+    ConsentRefusal.GOOGLE: "Google did not connect the mailbox. Its reason: {detail}.",
+    ConsentRefusal.MISSING_SCOPE: "A box was left unticked on Google's page. What is missing: {detail}.",
+    ConsentRefusal.NO_REFRESH_TOKEN: "Google gave no lasting access. Remove the application at"
+    " https://myaccount.google.com/connections and connect again.",
+    ConsentRefusal.OTHER_MAILBOX: "You signed in with another mailbox than this link is for: {detail}.",
+    ConsentRefusal.OTHER_USER: "The address {detail} belongs to another Google user than the one who connected it"
+    " before. An operator must disconnect the mailbox first.",
+    ConsentRefusal.OTHER_ORG: "The mailbox {detail} is connected to another organisation. It must be disconnected there"
+    " first.",
+    ConsentRefusal.NO_MAILBOX: "This Google account has no Gmail mailbox.",
+    ConsentRefusal.CODE_REFUSED: "Google did not accept its own answer any more: it was too old, or used before.",
+    ConsentRefusal.CLIENT_REFUSED: "Google does not know this application. An operator must check its client id, its"
+    " secret and its redirect address ({detail}).",
+    ConsentRefusal.NO_ANSWER: "Google did not answer ({detail}).",
+    ConsentRefusal.TOO_LATE: "It took too long.",
+    ConsentRefusal.BROKEN_OFF: "The connection was broken off before its end was known.",
+}
+"""What the owner reads. Nothing is connected in any of these cases."""
+
+SCOPE_WORDS: Mapping[str, str] = {
+    MODIFY: "to read, write and send mail (gmail.modify)",
+    FULL: "to delete mail for good (mail.google.com)",
+}
+
+ERROR_WORDS: Mapping[str, ConsentRefusal] = {
+    "access_denied": ConsentRefusal.DENIED,
+    "admin_policy_enforced": ConsentRefusal.POLICY,
+    "org_internal": ConsentRefusal.POLICY,
+}
+"""By what Google sends back as `error`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Whose consent was asked for, and for what."""
+
+    email: str
+    scopes: tuple[str, ...]
+    subject: str | None = None
+    """The Google user who connected the mailbox before."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsentAnswer:
+    """Who consented to what."""
+
+    email: str
+    subject: str
+    scopes: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why, and what the words name."""
+
+    why: ConsentRefusal
+    detail: str = ""
+
+    def words(self) -> str:
+        """What the owner reads."""
+        return WORDS[self.why].format(detail=self.detail)
+
+
+def check_address(field: str, text: str) -> str:
+    """An address in lower case; raises `Invalid`."""
+    found = text.strip().lower()
+    if len(found) > LONGEST_ADDRESS or not _ADDRESS.fullmatch(found):
+        raise Invalid(field, "is no address")
+    return found
+
+
+def check_set_up(public_url: str, client_id: str) -> None:
+    """Whether a browser could be sent anywhere; raises `Conflict` with the settings that are missing."""
+    given = {"POSTROOM_PUBLIC_URL": public_url, "POSTROOM_GOOGLE_CLIENT_ID": client_id}
+    missing = " and ".join(name for name, value in given.items() if not value)
+    if missing:
+        raise Conflict(f"no mailbox can be connected by browser: set {missing}", code="oauth.not_set_up")
+
+
+def mail_scopes(*, deletes: bool) -> tuple[str, ...]:
+    """What is asked for; only who wants mail deleted for good is asked for everything."""
+    return (MODIFY, FULL) if deletes else (MODIFY,)
+
+
+def missing_scopes(wanted: Collection[str], granted: Collection[str]) -> tuple[str, ...]:
+    """Which of the wanted scopes the consent does not cover; the full scope covers the others."""
+    return tuple(scope for scope in wanted if scope not in granted and FULL not in granted)
+
+
+def refused_scopes(wanted: Collection[str], granted: Collection[str]) -> Refused | None:
+    """Whether a box was left unticked."""
+    missing = missing_scopes(wanted, granted)
+    detail = ", ".join(SCOPE_WORDS.get(scope, scope) for scope in missing)
+    return Refused(ConsentRefusal.MISSING_SCOPE, detail) if missing else None
+
+
+def refusal_of(expected: Expected, granted: ConsentAnswer) -> Refused | None:
+    """Why this consent is not the one that was asked for; None when it is."""
+    incomplete = refused_scopes(expected.scopes, granted.scopes)
+    if incomplete is not None:
+        return incomplete
+    if granted.email.lower() != expected.email.lower():
+        return Refused(ConsentRefusal.OTHER_MAILBOX, f"{granted.email.lower()} instead of {expected.email.lower()}")
+    if expected.subject is not None and granted.subject != expected.subject:
+        return Refused(ConsentRefusal.OTHER_USER, expected.email)
+    return None
+
+
+def refusal_by_google(error: str) -> Refused:
+    """What `error` in Google's redirect means; only a word is repeated, for anybody can write such an address."""
+    why = ERROR_WORDS.get(error, ConsentRefusal.GOOGLE)
+    is_word = len(error) <= 64 and error.replace("_", "").isalpha() and error.isascii()  # noqa: PLR2004 - as errors are
+    return Refused(why, (error if is_word else "an unknown error") if why is ConsentRefusal.GOOGLE else "")

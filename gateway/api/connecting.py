@@ -1,0 +1,72 @@
+"""`/v1/accounts/connect`: a service asks for the link by which the owner of a mailbox connects it."""
+
+from datetime import datetime
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from domain.jobs.failures import Invalid
+from domain.jobs.job import ActorType
+from domain.mail.consent import LONGEST_ADDRESS, check_address, check_set_up
+from gateway.api.documents import takes
+from gateway.api.reasons import read_body
+from gateway.bodies import JsonBody
+from gateway.callers import Operator
+from gateway.problems import problems
+from gateway.request_ids import origin_of
+from gateway.resources import resources_of
+from storage.consents import consents
+from storage.consents.consents import ConsentWish
+
+router = APIRouter(prefix="/v1", tags=["mailboxes"])
+
+
+class ConnectWish(BaseModel):
+    """Which mailbox is to be connected."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    email: Annotated[
+        str, Field(max_length=LONGEST_ADDRESS, description="The mailbox; its owner signs in to it, and to no other.")
+    ]
+    owner: Annotated[
+        str | None, Field(max_length=LONGEST_ADDRESS, description="The owner's address; by default the mailbox's own.")
+    ] = None
+    deletes: Annotated[bool, Field(description="Also ask for the right to delete mail for good.")] = False
+
+
+class ConnectLink(BaseModel):
+    """A link for the owner's browser. It works once."""
+
+    email: str
+    link: str
+    expires_at: datetime
+
+
+@router.post(
+    "/accounts/connect",
+    status_code=201,
+    responses=problems(401, 403, 408, 409, 413, 415, 422, 429, 503),
+    operation_id="connect_account",
+    openapi_extra=takes("ConnectWish"),
+)
+def connect_account(request: Request, caller: Operator, document: JsonBody) -> ConnectLink:
+    """Make a link by which the owner of a mailbox connects it by browser, or connects it again.
+
+    409 when the installation has no public address or no OAuth client.
+    """
+    if document is None:
+        raise Invalid("email", "is missing")
+    asked = read_body(ConnectWish, document)
+    settings = resources_of(request).settings
+    check_set_up(settings.public_url, settings.google_client_id)
+    wish = ConsentWish(
+        check_address("email", asked.email), check_address("owner", asked.owner or asked.email), asked.deletes
+    )
+    by = origin_of(request, str(caller.key_id), ActorType.API_KEY)
+    with resources_of(request).database.ledger() as tx:
+        link = consents.ask(tx, caller.org_id, wish, by=by)
+    address = f"{settings.public_url}/oauth/google/start?{urlencode({'link': link.secret})}"
+    return ConnectLink(email=wish.email, link=address, expires_at=link.expires_at)

@@ -1,0 +1,143 @@
+"""From Google's code to a connected mailbox: one exchange outside any transaction, then everything in one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+import structlog
+from pydantic import SecretStr
+
+from domain.jobs.failures import Failure, Permanent, Unauthorised
+from domain.mail.consent import ConsentAnswer, ConsentRefusal, Expected, Refused, refusal_of, refused_scopes
+from domain.payloads.gmail import first_jobs
+from gateway.approving import enqueue
+from gateway.resources import Resources
+from providers.on_demand import on_demand
+from storage.accounts import accounts, connecting
+from storage.accounts.accounts import Consent
+from storage.accounts.connecting import Mailbox
+from storage.consents import consents
+from storage.consents.consents import ConsentRequest
+from storage.postgres.database import Transaction
+from storage.secrets.sealing import Sealer
+
+log = structlog.get_logger(__name__)
+
+CALL_WITHIN_S = 10.0
+"""A person waits in front of an empty page."""
+
+CALLBACK = "/oauth/google/callback"
+
+BY_CODE: Mapping[str, ConsentRefusal] = {
+    "google.invalid_grant": ConsentRefusal.CODE_REFUSED,
+    "google.foreign_identity": ConsentRefusal.CODE_REFUSED,
+    "google.admin_policy_enforced": ConsentRefusal.POLICY,
+    "google.access_denied": ConsentRefusal.POLICY,
+    "gmail.domainPolicy": ConsentRefusal.POLICY,
+    "gmail.failedPrecondition": ConsentRefusal.NO_MAILBOX,
+}
+"""What a refusal of Google's means for the owner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """A consent that covers what was asked for, and whose it is."""
+
+    consent: Consent
+    granted: ConsentAnswer
+
+
+def redirect_uri(resources: Resources) -> str:
+    """Where Google sends browsers back to, as it is registered with the OAuth client."""
+    return resources.settings.public_url + CALLBACK
+
+
+def connect(resources: Resources, request: ConsentRequest, code: str) -> UUID | Refused | None:
+    """Exchange a code and connect the mailbox; None when another request has taken the state.
+
+    Raises `Throttled` when too many exchanges are under way: the code stays good. The attempt that takes the state
+    writes down what became of it; one that dies before that leaves a request that is broken off.
+    """
+    verifier = request.verifier(Sealer.of(resources.settings)) if request.state == "sent" else ""
+    with resources.one_exchange():
+        with resources.database.ledger() as tx:
+            if not consents.take(tx, request):
+                return None
+        try:
+            proven = _prove(resources, request, code, verifier)
+        except Failure as failure:
+            log.warning("consent_not_exchanged", code=failure.code, reason=failure.reason)
+            proven = _refused(failure)
+        with resources.database.ledger() as tx:
+            outcome = proven if isinstance(proven, Refused) else _store(tx, resources, request, proven)
+            consents.end(tx, request, outcome)
+        return outcome
+
+
+def _prove(resources: Resources, request: ConsentRequest, code: str, verifier: str) -> Proven | Refused:
+    settings = resources.settings
+    timeout_s = min(CALL_WITHIN_S, settings.google_request_timeout_s)
+    client = on_demand("providers.google.consent:OAuthClient")(
+        settings.google_client_id, settings.google_client_secret.get_secret_value(), redirect_uri(resources)
+    )
+    given = on_demand("providers.google.consent:exchange")(
+        code,
+        client,
+        verifier=verifier,
+        nonce=str(request.request_id),
+        token_uri=settings.google_token_uri,
+        timeout_s=timeout_s,
+    )
+    incomplete = refused_scopes(request.scopes, given.scopes)
+    if incomplete is not None:
+        return incomplete
+    if given.refresh_token is None:
+        return Refused(ConsentRefusal.NO_REFRESH_TOKEN)
+    # The address under which Gmail pushes; the one of the Google account may be another.
+    with on_demand("providers.google.gmail:GmailMailbox")(
+        account="",
+        access_token=given.access_token,
+        timeout_s=timeout_s,
+        meter=_unmetered,
+        endpoint=settings.gmail_endpoint,
+    ) as mailbox:
+        email = mailbox.profile().email.lower()
+    consent = Consent(
+        access_token=SecretStr(given.access_token),
+        refresh_token=SecretStr(given.refresh_token),
+        access_expires_at=given.expires_at,
+        scopes=tuple(sorted(given.scopes)),
+        subject=given.subject,
+    )
+    return Proven(consent, ConsentAnswer(email, given.subject, given.scopes))
+
+
+def _store(tx: Transaction, resources: Resources, request: ConsentRequest, proven: Proven) -> UUID | Refused:
+    """Connect the mailbox and start its jobs, unless it is not the one that was asked for."""
+    accounts.lock_mailbox(tx, request.email)
+    known = accounts.by_email(tx, request.email)
+    ours = next((accounts.get(tx, one.account_id) for one in known if one.org_id == request.org_id), None)
+    expected = Expected(request.email, request.scopes, ours.google_subject if ours else None)
+    refused = refusal_of(expected, proven.granted)
+    if refused is None and any(one.org_id != request.org_id and one.status != "disconnected" for one in known):
+        refused = Refused(ConsentRefusal.OTHER_ORG, request.email)
+    if refused is not None:
+        return refused
+    mailbox = Mailbox(request.org_id, request.email, request.owner)
+    found = connecting.connect(tx, Sealer.of(resources.settings), mailbox, proven.consent, by=request.asked_by)
+    account_id = found.account.account_id
+    enqueue(resources, request.org_id, request.asked_by, tx, *first_jobs(account_id))
+    return account_id
+
+
+def _refused(failure: Failure) -> Refused:
+    why = BY_CODE.get(failure.code)
+    if why is not None:
+        return Refused(why)
+    if isinstance(failure, Permanent | Unauthorised):
+        return Refused(ConsentRefusal.CLIENT_REFUSED, failure.code)
+    return Refused(ConsentRefusal.NO_ANSWER, failure.code)
+
+
+def _unmetered(_method: str, _units: int) -> None:
+    """One call of one unit, before there is an account that it could be counted for."""

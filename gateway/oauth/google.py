@@ -1,0 +1,138 @@
+"""`/oauth/google/start` and `/oauth/google/callback`: an owner connects a mailbox (docs: google-oauth.md)."""
+
+from http import HTTPStatus
+from typing import Annotated
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import structlog
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from domain.jobs.failures import Throttled
+from domain.mail.consent import ANSWER_WITHIN, SIGN_IN, ConsentRefusal, Refused, refusal_by_google
+from gateway.oauth import connecting
+from gateway.oauth.browsers import NEW_LINK, LinkHolder, LinkUser, ReturnedBrowser, cookie_of
+from gateway.oauth.pages import HEADERS, PageRefusal, page, start_form
+from gateway.resources import Resources, resources_of
+from providers.on_demand import on_demand
+from storage.consents import consents
+from storage.consents.consents import ConsentRequest, Sent
+from storage.secrets.sealing import Sealer
+
+log = structlog.get_logger(__name__)
+router = APIRouter(prefix="/oauth/google", include_in_schema=False)
+
+LONGEST_CODE = 2000
+LOOK_AGAIN_S = 2
+
+
+@router.get("/start")
+def show_start(request: Request, asked: LinkHolder, link: Annotated[str, Query()]) -> Response:
+    """Say who asks for what; looking at a link does not use it up."""
+    googles = urlsplit(resources_of(request).settings.google_authorize_url)
+    return page(
+        HTTPStatus.OK,
+        f"Connect {asked.email}",
+        f"{asked.org} asks for access to the mailbox {asked.email}, to read, sort and answer its mail.",
+        "Google asks you to sign in and to allow it. Leave every box ticked.",
+        form=start_form(link),
+        # A browser also applies this to where the form's answer sends it.
+        targets=f"'self' {googles.scheme}://{googles.netloc}",
+    )
+
+
+@router.post("/start")
+def start(request: Request, asked: LinkUser) -> Response:
+    """Use the link up, and send the browser to Google."""
+    resources = resources_of(request)
+    with resources.database.ledger() as tx:
+        sent = consents.send(tx, Sealer.of(resources.settings), asked)
+    if sent is None:
+        raise PageRefusal(HTTPStatus.GONE, "This link was used already, or is too old", NEW_LINK)
+    answer = RedirectResponse(_screen(resources, asked, sent), HTTPStatus.SEE_OTHER, HEADERS)
+    answer.set_cookie(
+        cookie_of(sent.state),
+        sent.browser,
+        max_age=int(ANSWER_WITHIN.total_seconds()),
+        path=connecting.CALLBACK,
+        secure=resources.settings.public_url.startswith("https:"),
+        httponly=True,
+        # Google's redirect is a navigation from another site: with `strict` the cookie would not come along.
+        samesite="lax",
+    )
+    return answer
+
+
+@router.get("/callback")
+def come_back(
+    request: Request,
+    asked: ReturnedBrowser,
+    code: Annotated[str, Query(max_length=LONGEST_CODE)] = "",
+    error: Annotated[str, Query(max_length=LONGEST_CODE)] = "",
+) -> Response:
+    """Connect the mailbox, or say plainly why not; the same answer again shows the same page."""
+    resources = resources_of(request)
+    outcome = _outcome(resources, asked, code, error)
+    if outcome is None:
+        with resources.database.ledger() as tx:
+            asked = consents.by_state(tx, request.query_params["state"]) or asked
+        return _standing(asked)
+    log.info("consent_answered", request_id=str(asked.request_id), why=getattr(outcome, "why", "connected"))
+    return _told(asked, outcome)
+
+
+def _outcome(resources: Resources, asked: ConsentRequest, code: str, error: str) -> UUID | Refused | None:
+    if asked.state != "sent" or asked.refused is not None:
+        return None
+    if not error and code:
+        try:
+            return connecting.connect(resources, asked, code)
+        except Throttled:
+            # The code is still good.
+            raise PageRefusal(
+                HTTPStatus.SERVICE_UNAVAILABLE, "Others are being connected", "Reload this page."
+            ) from None
+    refused = refusal_by_google(error or "no code")
+    with resources.database.ledger() as tx:
+        return refused if consents.end(tx, asked, refused) else None
+
+
+def _standing(asked: ConsentRequest) -> Response:
+    """A request that another answer has taken."""
+    if asked.refused is not None:
+        return _told(asked, asked.refused)
+    if asked.state == "connected":
+        return _connected(asked)
+    return page(HTTPStatus.ACCEPTED, "Connecting", f"{asked.email} is being connected.", again_in_s=LOOK_AGAIN_S)
+
+
+def _told(asked: ConsentRequest, outcome: UUID | Refused) -> Response:
+    if not isinstance(outcome, Refused):
+        return _connected(asked)
+    status = HTTPStatus.BAD_GATEWAY if outcome.why is ConsentRefusal.NO_ANSWER else HTTPStatus.CONFLICT
+    return page(status, f"{asked.email} was not connected", outcome.words(), NEW_LINK)
+
+
+def _connected(asked: ConsentRequest) -> Response:
+    return page(
+        HTTPStatus.OK,
+        f"{asked.email} is connected",
+        f"{asked.org} now works on this mailbox. You can close this page.",
+        "You can take the access back at any time at https://myaccount.google.com/connections.",
+    )
+
+
+def _screen(resources: Resources, asked: ConsentRequest, sent: Sent) -> str:
+    settings = resources.settings
+    address: str = on_demand("providers.google.consent:screen_address")(
+        settings.google_authorize_url,
+        client_id=settings.google_client_id,
+        redirect_uri=connecting.redirect_uri(resources),
+        scopes=(*SIGN_IN, *asked.scopes),
+        state=sent.state,
+        verifier=sent.verifier,
+        nonce=str(asked.request_id),
+        email=asked.email,
+    )
+    return address

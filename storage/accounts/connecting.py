@@ -1,0 +1,46 @@
+"""Connects a mailbox with an owner's consent: tokens, gate and audit entry in one transaction, whichever door it is."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from domain.jobs.gate_causes import Cause
+from domain.jobs.job import Origin
+from storage.accounts import accounts
+from storage.accounts.accounts import Account, Consent
+from storage.ledger import gates
+from storage.operators import operator_actions
+from storage.postgres.database import Transaction
+from storage.secrets.sealing import Sealer
+
+
+@dataclass(frozen=True, slots=True)
+class Mailbox:
+    """Which mailbox of which org, and who owns it."""
+
+    org_id: UUID
+    email: str
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddedMailbox:
+    """The account, whether it is new, and whether its consent had been lost."""
+
+    account: Account
+    created: bool
+    regained: bool
+
+
+def connect(tx: Transaction, sealer: Sealer, mailbox: Mailbox, consent: Consent, *, by: Origin) -> AddedMailbox:
+    """Store a consent and let the account's parked jobs go on; its first jobs are the caller's to enqueue.
+
+    Connecting again is re-consent. For the ledger role.
+    """
+    account_id, created = accounts.ensure(tx, mailbox.org_id, mailbox.email, mailbox.owner)
+    before = accounts.get(tx, account_id)
+    accounts.connect(tx, sealer, account_id, consent)
+    # A person's pause of the account, and a provider's wish to wait, stay.
+    gates.open_gate(tx, "account", str(account_id), Cause.CONSENT)
+    facts = {"account_id": str(account_id), "created": created}
+    operator_actions.record(tx, "account.connected", facts, by=by, org_id=mailbox.org_id)
+    return AddedMailbox(accounts.get(tx, account_id), created, before.status == "needs_reconsent")

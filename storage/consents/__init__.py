@@ -1,0 +1,1 @@
+"""The SQL of consent by browser: links, states, outcomes."""

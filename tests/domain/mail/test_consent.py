@@ -1,0 +1,71 @@
+"""What a consent must cover, and whose it must be."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.jobs.failures import Conflict, Invalid
+from domain.mail.consent import (
+    FULL,
+    MODIFY,
+    WORDS,
+    ConsentAnswer,
+    ConsentRefusal,
+    Expected,
+    Refused,
+    check_address,
+    check_set_up,
+    mail_scopes,
+    missing_scopes,
+    refusal_by_google,
+    refusal_of,
+)
+
+SCOPES = st.sampled_from([MODIFY, FULL, "openid", "https://www.googleapis.com/auth/userinfo.email"])
+ADDRESSES = st.sampled_from(["anna@example.com", "Anna@Example.com", "ben@example.com"])
+SUBJECTS = st.sampled_from(["1", "2"])
+
+
+@given(st.booleans(), st.sets(SCOPES))
+def test_a_scope_is_missing_unless_it_or_the_full_one_was_granted(deletes: bool, granted: set[str]) -> None:
+    wanted = mail_scopes(deletes=deletes)
+    missing = missing_scopes(wanted, granted)
+    assert set(missing) <= set(wanted)
+    assert (not missing) == (FULL in granted or set(wanted) <= granted)
+
+
+@given(ADDRESSES, ADDRESSES, st.none() | SUBJECTS, SUBJECTS, st.frozensets(SCOPES))
+def test_a_consent_is_taken_exactly_when_mailbox_user_and_scopes_fit(
+    email: str, granted_email: str, known: str | None, subject: str, scopes: frozenset[str]
+) -> None:
+    expected, granted = Expected(email, (MODIFY,), known), ConsentAnswer(granted_email, subject, scopes)
+    fits = email.lower() == granted_email.lower() and known in {None, subject} and not scopes.isdisjoint({MODIFY, FULL})
+    assert (refusal_of(expected, granted) is None) == fits
+
+
+@given(st.text())
+def test_what_anybody_may_write_into_an_address_is_not_repeated(error: str) -> None:
+    refused = refusal_by_google(error)
+    assert refused.detail in {"", "an unknown error"} or error.replace("_", "").isalpha()
+    assert len(refused.words()) < 300
+
+
+def test_each_refusal_has_words() -> None:
+    assert set(WORDS) == set(ConsentRefusal)
+    assert all(Refused(why, "the detail").words() for why in ConsentRefusal)
+
+
+@pytest.mark.parametrize("text", ["", "anna", "a b@example.com", "a@b@c", "a\x00@example.com", "a@" + "x" * 320])
+def test_no_address(text: str) -> None:
+    with pytest.raises(Invalid, match="owner: is no address"):
+        check_address("owner", text)
+
+
+def test_an_address_is_kept_in_lower_case() -> None:
+    assert check_address("email", " Anna@Example.com ") == "anna@example.com"
+
+
+def test_missing_settings_are_named() -> None:
+    check_set_up("https://mail.example.org", "client")
+    with pytest.raises(Conflict, match="set POSTROOM_PUBLIC_URL and POSTROOM_GOOGLE_CLIENT_ID"):
+        check_set_up("", "")

@@ -1,0 +1,71 @@
+"""The gateway and Google's consent screen, and a link for one owner's mailbox."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from pydantic import SecretStr
+
+from domain.jobs.job import ActorType, Origin
+from sandbox.emulator.control import GmailControl
+from settings import Settings
+from storage.accounts import accounts
+from storage.consents import consents
+from storage.consents.consents import ConsentWish
+from storage.ledger import job_types
+from storage.postgres.database import Database
+from tasks.gmail import renew_watch, sync, sync_labels
+from tests.gateway.oauth.browser import CALLBACK, PUBLIC, Browser
+from tests.gateway.serving import serve
+
+EMAIL = "anna@example.com"
+ORG = "Acme"
+CLIENT_ID, CLIENT_SECRET = "client-1", "client-secret-of-the-test"
+
+OPERATOR = Origin(ActorType.USER, "operator:ada")
+
+MakeLink = Callable[..., str]
+
+
+@pytest.fixture
+def connecting(settings: Settings, gmail: GmailControl) -> Settings:
+    """Settings of a gateway that is registered with the emulator."""
+    gmail.register_client(CLIENT_ID, CLIENT_SECRET, CALLBACK)
+    gmail.create_account(EMAIL, "access-1", "refresh-1")
+    return settings.model_copy(
+        update={
+            "public_url": PUBLIC,
+            "google_authorize_url": f"{gmail.url}/o/oauth2/v2/auth",
+            "google_token_uri": f"{gmail.url}/token",
+            "gmail_endpoint": gmail.url,
+            "google_client_id": CLIENT_ID,
+            "google_client_secret": SecretStr(CLIENT_SECRET),
+            "google_request_timeout_s": 1.0,
+        }
+    )
+
+
+@pytest.fixture
+def door(connecting: Settings, store: Database) -> Iterator[str]:
+    """A serving gateway; its URL."""
+    with store.ledger() as tx:
+        job_types.publish(tx, [sync.line(), sync_labels.line(), renew_watch.line()])
+    with serve(connecting) as url:
+        yield url
+
+
+@pytest.fixture
+def browser(door: str) -> Browser:
+    return Browser(door)
+
+
+@pytest.fixture
+def make_link(store: Database) -> MakeLink:
+    """Make a link as the command line does."""
+
+    def make(email: str = EMAIL, org: str = ORG, *, deletes: bool = False) -> str:
+        with store.ledger() as tx:
+            org_id = accounts.ensure_org(tx, org)
+            link = consents.ask(tx, org_id, ConsentWish(email, email, deletes), by=OPERATOR)
+        return f"{PUBLIC}/oauth/google/start?link={link.secret}"
+
+    return make
