@@ -31,8 +31,10 @@ LARGEST_CLOCK_DIFFERENCE_S = 5.0
 WATCH_RENEWAL = timedelta(days=2)
 """Watches are renewed daily: one that missed two renewals is in trouble, though it lasts for seven days."""
 INSPECTION_S = 2.0
-KEY_REFUSED_WITHIN = timedelta(hours=1)
-"""A job fails when its key may not use a model; an hour after a new key was set nothing of it is left."""
+ANSWERS_WITHIN = timedelta(hours=1)
+MOST_UNUSABLE = 10
+"""Answers of an hour that cannot be used; fewer are what some mail brings about. It takes half of all calls, too: a
+model or a release that the vendor's requests no longer fit shows in nearly each of them."""
 MOST_GATES_NAMED = 3
 
 EXPORTED_WITHIN = timedelta(hours=26)
@@ -79,6 +81,7 @@ def _of_the_database(process: Runtime) -> Sequence[Check]:
         _checked("clock", lambda: clock_check(process)),
         _checked("watches", lambda: watch_check(process)),
         _checked("model key", lambda: model_check(process)),
+        _checked("model answers", lambda: answers_check(process)),
         _checked("gates", lambda: gate_check(process)),
         _checked("providers", lambda: provider_check(process)),
         _checked("alerts", lambda: alert_check(process)),
@@ -173,18 +176,24 @@ def names_check(settings: Settings) -> Check:
 
 
 def model_check(process: Runtime) -> Check:
-    """Whether the language model's key is set, and was not refused lately."""
+    """Whether the language model's key is set; one that is refused parks the provider, which `provider_check` names."""
     if not process.settings.anthropic_api_key.get_secret_value():
         production = process.settings.environment == "production"
         remedy = "set POSTROOM_ANTHROPIC_API_KEY"
         return Check("model key", ok=not production, finding="none is set: no mail is classified", remedy=remedy)
+    return Check("model key", ok=True, finding="set")
+
+
+def answers_check(process: Runtime) -> Check:
+    """Whether what the language model says can be used."""
     with process.database.ledger() as tx:
-        refused = model_calls.refused_keys(tx, within=KEY_REFUSED_WITHIN)
-    if refused:
-        remedy = "set POSTROOM_ANTHROPIC_API_KEY to a key that is valid, and start the workers anew"
-        finding = f"{refused} jobs of the last hour were refused for it"
-        return Check("model key", ok=False, finding=finding, remedy=remedy)
-    return Check("model key", ok=True, finding="set, and not refused within the last hour")
+        found = model_calls.count_unusable(tx, within=ANSWERS_WITHIN)
+    finding = f"{found.unusable} of {found.calls} of the last hour could not be used"
+    if found.unusable < MOST_UNUSABLE or found.unusable * 2 < found.calls:
+        return Check("model answers", ok=True, finding=finding)
+    remedy = "see that POSTROOM_CLASSIFY_MODEL and POSTROOM_DRAFT_MODEL name models that do what is asked of them"
+    finding += f"; the vendor refused the latest: {found.latest}" if found.latest else ""
+    return Check("model answers", ok=False, finding=finding, remedy=remedy)
 
 
 def gate_check(process: Runtime) -> Check:
@@ -205,7 +214,10 @@ def provider_check(process: Runtime) -> Check:
     if not parked:
         return Check("providers", ok=True, finding="none refuses calls")
     finding = "; ".join(f"{park.provider} until {park.until:%Y-%m-%d %H:%M} UTC: {park.reason}" for park in parked)
-    remedy = "mend the key or the credit, then open the gate: celery -A tasks gates open provider " + parked[0].provider
+    remedy = (
+        "mend the key, the credit or the model's name, start the workers anew, and open the gate:"
+        f" celery -A tasks gates open provider {parked[0].provider} (docs/howto/mend-a-parked-provider.md)"
+    )
     return Check("providers", ok=False, finding=finding, remedy=remedy)
 
 

@@ -63,6 +63,11 @@ SUSPECT_REST = timedelta(seconds=5)
 MOST_REFUSED_SUSPECTS = 10
 """A suspect that went back this often runs beside others: where jobs are long, no worker is ever empty."""
 
+LONG_WAIT = timedelta(minutes=10)
+REST_BEHIND_GATE = timedelta(minutes=1)
+"""A wait above `LONG_WAIT`, as for a refused key or a spent month, ends when a person opens the gate. It keeps the job
+back like all others; the job's own time is short, so that it goes on with them."""
+
 THROTTLE_JITTER = timedelta(seconds=2)
 """Spreads the jobs that wait for one provider, so that they do not all come back at the same moment."""
 
@@ -319,9 +324,10 @@ def _settlement_of_failure(
         case Throttled(retry_after=wait, scope=scope, provider=provider):
             until = now + max(wait, LEAST_REST)
             gate = CloseGate(Cause.SLOW_DOWN, scope, _gate_key(job, scope, provider), clean_text(failure.reason), until)
+            rests_until = until if wait <= LONG_WAIT else now + REST_BEHIND_GATE
             return _requeue(
                 job,
-                until + THROTTLE_JITTER * jitter,
+                rests_until + THROTTLE_JITTER * jitter,
                 {"cause": "throttled", "error": error},
                 attempt_delta=-1,
                 gate=gate,

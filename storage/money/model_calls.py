@@ -44,6 +44,16 @@ def spent_since(tx: Transaction, org_id: UUID, since: datetime) -> Spent:
     return Spent(row.cost_microcents, row.calls)
 
 
-def refused_keys(tx: Transaction, *, within: timedelta) -> int:
-    """How many jobs failed within this time because our key was refused, up to 100."""
-    return int(tx.run("count_refused_keys", within=within)[0].refused)
+@dataclass(frozen=True, slots=True)
+class AnswerCounts:
+    """How many calls there were, how many gave no answer to use, and why the vendor refused the latest, if it did."""
+
+    calls: int
+    unusable: int
+    latest: str
+
+
+def count_unusable(tx: Transaction, *, within: timedelta) -> AnswerCounts:
+    """The calls of all orgs within this time; as the ledger role only."""
+    row = tx.run("count_unusable_answers", within=within)[0]
+    return AnswerCounts(row.calls, row.unusable, row.latest or "")

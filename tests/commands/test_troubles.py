@@ -3,26 +3,26 @@
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
 from pydantic import SecretStr
 
-from commands.doctor import broker_check, examine, model_check, names_check
+from commands.doctor import answers_check, broker_check, examine, model_check, names_check
 from domain.jobs.failures import Forbidden
-from domain.jobs.job import State
-from domain.jobs.lifecycle import Settlement
 from engine.process.runtime import Runtime
 from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import find_free_port
 from sandbox.servers.postgres_server import PostgresServer
 from settings import Settings
-from storage.ledger import ledger
+from storage.money import model_calls
+from storage.money.model_calls import ModelCall
 from storage.postgres.logins import refusal
 from storage.postgres.migrate import upgrade
 from storage.postgres.readiness import Check
-from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
+from tests.doubles.mail_factories import make_account
 from tests.house import ROOT
 from tests.servers.python_processes import run_python, spawn_python
 from tests.waiting import eventually
@@ -178,20 +178,34 @@ def test_settings_under_which_no_lease_holds_end_with_one_line() -> None:
     assert said.startswith("Error: settings: POSTROOM_BURST: ")
 
 
-def test_a_refused_model_key_is_named(settings: Settings, process: Runtime, database: psycopg.Connection) -> None:
+def test_a_model_key_that_is_not_set_is_named(settings: Settings) -> None:
     strict = Runtime(settings.model_copy(update={"environment": "production"}))
     assert not model_check(strict).ok
     strict.close()
     given = Runtime(settings.model_copy(update={"anthropic_api_key": SecretStr("hunter2")}))
     assert model_check(given).ok
-    make_job_type(process.database)
-    job_id = enqueue_one(process.database, make_org(database))
-    refused_one = claim_one(process.database, job_id)
-    error = {"code": "anthropic.unauthorised"}
-    with process.database.ledger() as tx:
-        ledger.settle(tx, [Settlement(refused_one.job_id, refused_one.token, State.FAILED, error=error)])
-    assert "1 jobs of the last hour" in model_check(given).finding
     given.close()
+
+
+@pytest.mark.parametrize(
+    ("unusable", "usable", "ok"), [(9, 0, True), (10, 11, True), (10, 10, False), (20, 0, False), (0, 0, True)]
+)
+def test_a_model_whose_answers_cannot_be_used_is_named(
+    process: Runtime, *, unusable: int, usable: int, ok: bool
+) -> None:
+    """A request that fits no model, or a model that was renamed; a few are what some mail brings about."""
+    account = make_account(process.database)
+    said = ModelCall("classify", "a-model", "refused", 0)
+    with process.database.ledger() as tx:
+        for _ in range(unusable):
+            refused = replace(said, refusal="messages: status 400")
+            model_calls.record(tx, account.org_id, account.account_id, refused)
+        for _ in range(usable):
+            model_calls.record(tx, account.org_id, account.account_id, said)
+    check = answers_check(process)
+    assert check.ok is ok
+    assert check.finding.startswith(f"{unusable} of {unusable + usable} of the last hour could not be used")
+    assert ok or check.finding.endswith("the vendor refused the latest: messages: status 400")
 
 
 def test_two_workers_of_one_name_are_found(settings: Settings, tmp_path: Path) -> None:

@@ -1,11 +1,16 @@
 """Slowing down: a provider's refusal closes a gate for whom it concerns (docs: gmail.md#errors, anthropic.md)."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
 
+from commands.doctor import provider_check
+from domain.jobs.gate_causes import Cause
+from domain.mail.correspondence import EmailState
 from sandbox.emulator.control import FaultOrder
+from storage.ledger import gates
+from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment, connect
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
@@ -106,6 +111,39 @@ def test_a_spend_limit_closes_the_model_until_the_month_turns(env: MailEnvironme
     assert abs(wait_of(env, "provider", "anthropic") - (turn - now).total_seconds()) < 60
     assert env.run(row[0]) == "not_claimed"
     assert env.run(env.enqueue("gmail.sync")) == "succeeded"
+
+
+@pytest.mark.parametrize(
+    ("status", "named"),
+    [
+        (401, "status 401"),
+        (402, "status 402"),
+        (403, "permission_error, model claude-sonnet-5-5"),
+        (404, "not_found_error, model claude-sonnet-5-5"),
+    ],
+)
+def test_an_e_mail_waits_while_no_draft_can_be_asked_for_and_goes_on_afterwards(
+    env: MailEnvironment, status: int, named: str
+) -> None:
+    env.sync()
+    place = env.deliver("Lunch?", QUESTION)
+    env.enqueue("gmail.sync")
+    for family in ("gmail", "triage"):
+        env.drain(only=f"{family}.%")
+    env.model.order(FaultOrder(operation="messages.create", status=status))
+    (job_id,) = env.database.execute("select id from jobs where job_type = 'drafts.write'").fetchone() or (None,)
+    assert job_id is not None
+    assert [env.run(job_id), env.run(job_id)] == ["queued", "not_claimed"]
+    assert (env.job(job_id)["attempt"], env.state(place.thread_id)) == (0, EmailState.PENDING)
+    check = provider_check(env.process)
+    assert not check.ok
+    assert named in check.finding
+    assert "gates open provider anthropic" in check.remedy
+    with env.process.database.ledger() as tx:
+        gates.open_gate(tx, "provider", "anthropic", Cause.SLOW_DOWN)
+    pass_time(env.database, timedelta(minutes=1))
+    assert env.run(job_id) == "succeeded"
+    assert env.state(place.thread_id) is EmailState.DRAFTED
 
 
 def limit(status: int, reason: str, headers: dict[str, str]) -> FaultOrder:

@@ -272,12 +272,6 @@ def due_to_wake(env: MailEnvironment) -> UUID:
     return waiting(env, "actions.unsnooze")
 
 
-SENT_ONCE = (
-    "read, and the action taken up; token and intent of the draft; its result, its row and the send's intent; the"
-    " send's result with the action done, which must not wait for the Message-ID; write"
-)
-
-
 def older_letter(env: MailEnvironment) -> UUID:
     used_mailbox(env)
     env.deliver("Long ago", NEWS, internal_date=1_000_000_000_000)
@@ -322,12 +316,7 @@ BOUNDS = [
         "read; money set aside; cost booked and answer kept, whatever becomes of the claim; write",
     ),
     Bound("triage.classify", with_draft, 5, "as without a draft, and the intent of the labels before the call"),
-    Bound(
-        "triage.classify",
-        asked_of_two,
-        7,
-        "as with a draft, and money and answer of the first model, which must not be paid twice",
-    ),
+    Bound("triage.classify", asked_of_two, 7, "as with a draft, and money and answer of the first model, kept apart"),
     Bound(
         "drafts.write",
         to_be_drafted,

@@ -24,9 +24,12 @@ from domain.jobs.failures import (
 from domain.jobs.job import FINAL, Cancel, ClaimedJob, Done, JsonObject, Origin, Outcome, Snooze, State
 from domain.jobs.lifecycle import (
     LEAST_REST,
+    LONG_WAIT,
     MAX_LOSSES,
     MOST_RETURNS,
     MOVES,
+    REST_BEHIND_GATE,
+    THROTTLE_JITTER,
     LossCause,
     LostClaim,
     lose,
@@ -152,6 +155,17 @@ def test_a_throttled_job_waits_at_least_as_long_as_it_was_told_behind_a_gate(thr
     assert settlement.gate is not None
     assert (settlement.gate.scope, settlement.gate.key) == (Scope.ACCOUNT, "an-account")
     assert settlement.gate.until == NOW + timedelta(minutes=2)
+
+
+@given(jitter, st.timedeltas(LONG_WAIT + timedelta(seconds=1), timedelta(days=32)))
+def test_a_long_wait_is_the_gates_alone_for_a_person_may_end_it(throw: float, wait: timedelta) -> None:
+    """A spent month is mended on its third day: the job that found it out goes on with the others."""
+    failure = Throttled("spent", retry_after=wait, scope=Scope.PROVIDER, provider="anthropic")
+    settlement = settlement_of(held(1), failure, POLICIES["standard"], NOW, throw)
+    assert settlement.gate is not None
+    assert settlement.gate.until == NOW + wait
+    assert settlement.run_at is not None
+    assert NOW + REST_BEHIND_GATE <= settlement.run_at <= NOW + REST_BEHIND_GATE + THROTTLE_JITTER
 
 
 def test_lost_consent_parks_the_account_until_somebody_opens_it() -> None:
