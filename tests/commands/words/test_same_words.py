@@ -61,7 +61,7 @@ def ids(store: Database, account: Account) -> Ids:
         (rule_id,) = kept_rules.add(tx, account.org_id, account.account_id, rule)
         action_id = actions.request(tx, account.account_id, "m1", delete, requested_by="a test")
     job_id = enqueue_one(store, account.org_id, probe_jobs.noop.name)
-    named: dict[str, UUID] = {"org": account.org_id, "account": account.account_id, "job": job_id}
+    named: dict[str, object] = {"org": account.org_id, "account": account.account_id, "job": job_id}
     return named | {"rule": rule_id, "action": action_id}
 
 
