@@ -80,7 +80,7 @@ def _show(ctx: JobContext, thread: ThreadHandle, case: Case) -> Outcome:
 
 def _text(ctx: JobContext, case: Case) -> DraftText:
     """The reply's words, from this or an earlier attempt; `Invalid` when the model's answer cannot be used."""
-    prompt = draft_prompt([one.parsed for one in case.messages], boundary(), guidance=case.guidance)
+    prompt = draft_prompt([one.parsed for one in case.messages], boundary(), guidance=case.guidance, voice=case.voice)
     return accept_draft(ask(ctx, case.account.account_id, WORDS, ctx.settings.draft_model, prompt))
 
 

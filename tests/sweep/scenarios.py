@@ -55,7 +55,9 @@ from tests.sweep.prepared.gmail import (
     batch_of_older_mail,
     history_with_news,
     last_page,
+    new_mailbox,
     no_labels,
+    owner_with_sent_mail,
     reopened,
     stale_token,
     unclassified,
@@ -122,6 +124,8 @@ def by_golden_payload(job_type: Job[Any]) -> Prepare:
 
 
 SCENARIOS: dict[str, dict[str, Prepare]] = {
+    "accounts.learn_voice": {"sent_mail": owner_with_sent_mail},
+    "accounts.onboard": {"new_mailbox": new_mailbox},
     "actions.execute": {
         "archive": to_be_executed(Archive()),
         "trash": to_be_executed(Trash()),

@@ -32,6 +32,7 @@ from tests.doubles.inline_worker import MAKE_DUE
 from tests.doubles.mail_actions import ask, do, stored_letter
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.outgoing_orders import FORWARD, approved, letter_with_files, order, taken_in
+from tests.sweep.prepared.gmail import connected_again, known_owner
 from tests.sweep.prepared.housekeeping import effect_to_ask_about
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
@@ -265,12 +266,6 @@ def due_to_wake(env: MailEnvironment) -> UUID:
     return waiting(env, "actions.unsnooze")
 
 
-SENT_ONCE = (
-    "read, and the action taken up; token and intent of the draft; its result, its row and the send's intent; the"
-    " send's result with the action done, which must not wait for the Message-ID; write"
-)
-
-
 def older_letter(env: MailEnvironment) -> UUID:
     used_mailbox(env)
     env.deliver("Long ago", NEWS, internal_date=1_000_000_000_000)
@@ -300,6 +295,10 @@ class Bound:
 
 
 BOUNDS = [
+    Bound(
+        "accounts.onboard", connected_again, 17, "read; four for each of three steps; what they write themselves: four"
+    ),
+    Bound("accounts.learn_voice", known_owner, 4, "read; money set aside; cost and answer; write"),
     Bound("gmail.backfill", older_letter, 3),
     Bound("gmail.backfill_messages", older_batch, 3),
     Bound("gmail.sync", one_change, 2),
