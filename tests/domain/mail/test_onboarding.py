@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.jobs.job import JsonObject
 from domain.mail.onboarding import LONGEST_PREVIEW, OLDER_MAIL, Part, older_mail_since, preview
 
 NOW = datetime(2026, 11, 25, 13, 30, tzinfo=UTC)
@@ -16,7 +17,10 @@ def test_a_summary_has_at_most_500_characters(email: str, failed: dict[Part, str
 
 
 def test_a_summary_names_what_was_done_and_what_was_not() -> None:
-    done = {Part.LABELS: {"labels": 12}, Part.WATCH: {"expires_at": "2026-12-02T10:00:00+00:00"}}
+    done: dict[Part, JsonObject] = {
+        Part.LABELS: {"labels": 12},
+        Part.WATCH: {"expires_at": "2026-12-02T10:00:00+00:00"},
+    }
     assert preview("a@example.com", done, {}, NOW) == (
         "a@example.com is being set up. Labels: 12 are known. Gmail reports new mail until 2026-12-02. Mail since"
         " 2026-11-25 is being read, and the owner's way of writing learned from sent mail."
