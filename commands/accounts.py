@@ -13,7 +13,8 @@ from commands.mail.places import account_of
 from domain.jobs.failures import Invalid
 from domain.mail.backfill import check_wish
 from domain.mail.consent import check_address
-from domain.payloads.gmail import MOST_BACKFILLED, BackfillPayload, first_jobs
+from domain.mail.onboarding import connection_jobs
+from domain.payloads.gmail import MOST_BACKFILLED, BackfillPayload
 from engine.enqueue import enqueue
 from engine.process.runtime import runtime
 from storage.accounts import accounts as stored
@@ -95,7 +96,7 @@ def add_account(  # noqa: PLR0913, PLR0917 - one parameter per option
     with runtime().database.ledger() as tx:
         mailbox = Mailbox(stored.ensure_org(tx, org), email, owner)
         added = connecting.connect(tx, sealer, mailbox, consent, by=by)
-        first = first_jobs(added.account.account_id)
+        first = connection_jobs(added.account.account_id, added.lost_at)
         answers = enqueue(tx, *first, org_id=added.account.org_id, origin=by)
     document = {
         "account_id": added.account.account_id,

@@ -2,12 +2,11 @@
 
 from datetime import timedelta
 
-from domain.jobs.failures import Conflict, Gone, Throttled
+from domain.jobs.failures import Gone, Throttled
 from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
 from domain.mail.backfill import SHARE, check_wish
-from domain.mail.correspondence import LabelRole
 from domain.mail.mailbox import DRAFT, INBOX, SENT, SPAM, TRASH, RawMessage
 from domain.mail.parsing.mime import parse_message
 from domain.payloads.gmail import (
@@ -21,13 +20,12 @@ from domain.payloads.gmail import (
 from domain.payloads.triage import ClassifyPayload
 from engine.catalogue import job
 from engine.context import JobContext
-from storage.accounts import accounts, labels
+from storage.accounts import accounts
 from storage.accounts.accounts import Account
 from storage.backfills import backfills
 from storage.backfills.backfills import Wanted
 from storage.mail import messages
-from storage.postgres.database import Transaction
-from tasks.mail import mailbox_backfill, mailbox_labels, mailbox_sync, message_intake
+from tasks.mail import mailbox_backfill, mailbox_labels, mailbox_sync, message_intake, push_watch
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, open_mailbox
 
 NOT_YET_VISIBLE_FOR = timedelta(seconds=30)
@@ -110,15 +108,9 @@ def sync_labels(ctx: JobContext, payload: SyncLabelsPayload) -> Outcome:
     """Store the labels as Gmail lists them, with the user's descriptions; disable rules that name a deleted label."""
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
-        # A role whose label its person has deleted is not among them: a job makes that label when it needs one.
-        missing = set(LabelRole) - labels.roles_ever(tx, payload.account_id)
+        missing = mailbox_labels.never_made(tx, account)
     with open_mailbox(ctx, account) as mailbox:
-        if missing:
-            mailbox_labels.create(ctx, mailbox, account, missing)
-        listed = mailbox.labels()
-    with ctx.tx() as tx:
-        found = mailbox_labels.store(ctx, tx, account, listed)
-    return Done({"labels": len(listed), "vanished": len(found.vanished), "disabled_rules": len(found.disabled_rules)})
+        return Done(mailbox_labels.bring_up_to_date(ctx, mailbox, account, missing))
 
 
 @job(
@@ -132,23 +124,12 @@ def renew_watch(ctx: JobContext, payload: RenewWatchPayload) -> Outcome:
 
     The cursor stays as it is.
     """
-    topic = ctx.settings.pubsub_topic
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
     with open_mailbox(ctx, account) as mailbox:
-        try:
-            watch = mailbox.watch(topic)
-        except Conflict:
-            # Gmail allows one push client per developer, so stop the old one first (docs: gmail-push.md#watch).
-            mailbox.stop_watch()
-            watch = mailbox.watch(topic)
-        own = mailbox.send_as()
-
-    def write(tx: Transaction) -> None:
-        accounts.record_watch(tx, payload.account_id, expires_at=watch.expires_at)
-        accounts.save_own_addresses(tx, payload.account_id, sorted(one.address for one in own if one.is_verified))
-
-    return Done({"expires_at": watch.expires_at.isoformat(), "syncing": account.history_id is not None}, writes=write)
+        made = push_watch.renew(mailbox, ctx.settings.pubsub_topic)
+    output: JsonObject = {"expires_at": made.expires_at.isoformat(), "syncing": account.history_id is not None}
+    return Done(output, writes=lambda tx: push_watch.record(tx, account, made))
 
 
 @job(

@@ -16,6 +16,8 @@ class AlertKind(StrEnum):
     """How many jobs of a type died in a window that is over."""
     CONSENT = "consent"
     """The owner of a mailbox has to connect it again."""
+    CONSENT_BACK = "consent_back"
+    """The owner has connected it again."""
     PROVIDER = "provider"
     """A provider refuses all calls, for so long that a person should look."""
     EFFECTS = "effects"
@@ -65,6 +67,8 @@ def title_of(alert: Alert) -> str:
             return f"{alert.count} jobs of type {alert.subject} died"
         case AlertKind.CONSENT:
             return "A mailbox must be connected again"
+        case AlertKind.CONSENT_BACK:
+            return "A mailbox is connected again"
         case AlertKind.PROVIDER:
             return f"Provider {alert.subject} refuses calls"
         case AlertKind.EFFECTS:
@@ -92,6 +96,8 @@ def text_of(alert: Alert) -> str:
                 f"Account {alert.subject}, since {since}. Its jobs wait until its owner connects it again. Code:"
                 f" {alert.detail}."
             )
+        case AlertKind.CONSENT_BACK:
+            return f"Account {alert.subject}, without consent since {since}. Its jobs go on."
         case AlertKind.PROVIDER:
             return (
                 f"{alert.detail}. Its jobs wait. Mend the cause, such as the key or the credit, then open the gate:"

@@ -108,12 +108,3 @@ class BackfillMessagesPayload(
     account_id: AccountId
     backfill_id: UUID
     message_ids: Annotated[list[str], Field(min_length=1, max_length=MOST_AT_ONCE)]
-
-
-def first_jobs(account_id: UUID) -> tuple[Payload, ...]:
-    """What connecting a mailbox starts: label sync, watch, and a sync, which is a full one if history has expired."""
-    return (
-        SyncLabelsPayload(account_id=account_id),
-        RenewWatchPayload(account_id=account_id),
-        SyncPayload(account_id=account_id, reason="connected"),
-    )

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from domain.jobs.failures import Failure, Permanent, Unauthorised
 from domain.mail.consent import ConsentAnswer, ConsentRefusal, Expected, Refused, refusal_of, refused_scopes
-from domain.payloads.gmail import first_jobs
+from domain.mail.onboarding import connection_jobs
 from gateway.approving import enqueue
 from gateway.resources import Resources
 from providers.on_demand import on_demand
@@ -126,7 +126,7 @@ def _store(tx: Transaction, resources: Resources, request: ConsentRequest, prove
     mailbox = Mailbox(request.org_id, request.email, request.owner)
     found = connecting.connect(tx, Sealer.of(resources.settings), mailbox, proven.consent, by=request.asked_by)
     account_id = found.account.account_id
-    enqueue(resources, request.org_id, request.asked_by, tx, *first_jobs(account_id))
+    enqueue(resources, request.org_id, request.asked_by, tx, *connection_jobs(account_id, found.lost_at))
     return account_id
 
 

@@ -1,6 +1,7 @@
 """Connects a mailbox with an owner's consent: tokens, gate and audit entry in one transaction, whichever door it is."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from domain.jobs.gate_causes import Cause
@@ -24,11 +25,12 @@ class Mailbox:
 
 @dataclass(frozen=True, slots=True)
 class AddedMailbox:
-    """The account, whether it is new, and whether its consent had been lost."""
+    """The account, and whether it is new."""
 
     account: Account
     created: bool
-    regained: bool
+    lost_at: datetime | None
+    """When its consent had been lost; None when it was not."""
 
 
 def connect(tx: Transaction, sealer: Sealer, mailbox: Mailbox, consent: Consent, *, by: Origin) -> AddedMailbox:
@@ -41,6 +43,7 @@ def connect(tx: Transaction, sealer: Sealer, mailbox: Mailbox, consent: Consent,
     accounts.connect(tx, sealer, account_id, consent)
     # A person's pause of the account, and a provider's wish to wait, stay.
     gates.open_gate(tx, "account", str(account_id), Cause.CONSENT)
-    facts = {"account_id": str(account_id), "created": created}
+    lost_at = before.status_changed_at if before.status == "needs_reconsent" else None
+    facts = {"account_id": str(account_id), "created": created, "regained": lost_at is not None}
     operator_actions.record(tx, "account.connected", facts, by=by, org_id=mailbox.org_id)
-    return AddedMailbox(accounts.get(tx, account_id), created, before.status == "needs_reconsent")
+    return AddedMailbox(accounts.get(tx, account_id), created, lost_at)

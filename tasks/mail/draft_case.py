@@ -8,9 +8,10 @@ from uuid import UUID
 from domain.mail.correspondence import LabelRole
 from domain.mail.parsing.parsed_message import Address
 from domain.mail.replies.replies import Original
+from domain.mail.replies.voice import Voice
 from domain.mail.triage.prompts import Guidance
 from domain.payloads.drafts import WriteManualPayload, WritePayload
-from storage.accounts import accounts, labels
+from storage.accounts import accounts, labels, voices
 from storage.accounts.accounts import Account
 from storage.mail import emails, messages
 from storage.mail.emails import Email
@@ -30,6 +31,8 @@ class DraftCase:
     label_ids: dict[LabelRole, str]
     by_hand_at: datetime | None = None
     """When the person asked for the draft; None when the classification did."""
+    voice: Voice | None = None
+    """How the owner writes, where that was learned."""
 
     @property
     def asked(self) -> Message:
@@ -85,6 +88,7 @@ def read_case(tx: Transaction, here: UUID, thread_id: str, *, by_hand_at: dateti
     thread = messages.of_thread(tx, here, thread_id)
     if email is None or not thread:
         return None
+    learned = voices.find(tx, here)
     return DraftCase(
         account=accounts.get(tx, here),
         email=email,
@@ -92,4 +96,5 @@ def read_case(tx: Transaction, here: UUID, thread_id: str, *, by_hand_at: dateti
         guidance=rules.guidance(tx, here, thread[-1].parsed.from_),
         label_ids=labels.ids_by_role(tx, here),
         by_hand_at=by_hand_at,
+        voice=learned.voice if learned else None,
     )

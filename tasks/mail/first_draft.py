@@ -80,7 +80,7 @@ def _show(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
 
 def _text(ctx: JobContext, case: DraftCase) -> DraftText:
     """The reply's words, from this or an earlier attempt; `Invalid` when the model's answer cannot be used."""
-    prompt = draft_prompt([one.parsed for one in case.messages], boundary(), guidance=case.guidance)
+    prompt = draft_prompt([one.parsed for one in case.messages], boundary(), guidance=case.guidance, voice=case.voice)
     return ask(ctx, case.account.account_id, WORDS, ctx.settings.draft_model, prompt, accept_draft)
 
 

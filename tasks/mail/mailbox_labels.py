@@ -33,6 +33,24 @@ def store(ctx: JobContext, tx: Transaction, account: Account, listed: Sequence[M
     return found
 
 
+def never_made(tx: Transaction, account: Account) -> frozenset[LabelRole]:
+    """Labels of ours that the mailbox never had.
+
+    One that its person has deleted is not among them: a job makes that label when it needs one.
+    """
+    return frozenset(set(LabelRole) - labels.roles_ever(tx, account.account_id))
+
+
+def bring_up_to_date(ctx: JobContext, mailbox: Mailbox, account: Account, missing: Collection[LabelRole]) -> JsonObject:
+    """Make what is missing, and store the labels as Gmail lists them; returns what was found."""
+    if missing:
+        create(ctx, mailbox, account, missing)
+    listed = mailbox.labels()
+    with ctx.tx() as tx:
+        found = store(ctx, tx, account, listed)
+    return {"labels": len(listed), "vanished": len(found.vanished), "disabled_rules": len(found.disabled_rules)}
+
+
 def create(ctx: JobContext, mailbox: Mailbox, account: Account, roles: Collection[LabelRole]) -> dict[LabelRole, str]:
     """Make those labels of ours that the mailbox lacks, parent first; returns the ids of all that are known then.
 

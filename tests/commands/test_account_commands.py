@@ -43,9 +43,9 @@ def test_a_mailbox_is_connected_with_its_org_and_owner(process: Runtime, databas
     assert audited == [("operator:ada", made["org_id"])]
 
 
-def test_connecting_starts_label_sync_watch_and_sync(database: Connection) -> None:
+def test_connecting_starts_the_onboarding_and_a_sync(database: Connection) -> None:
     made = answer(accounts, *ADD, *GIVEN, "--as", "ada")
-    names = ["gmail.sync_labels", "gmail.renew_watch", "gmail.sync"]
+    names = ["gmail.sync", "accounts.onboard"]
     assert [job["job_type"] for job in made["jobs"]] == names
     found = database.execute("select job_type, payload ->> 'account_id', actor_id from jobs").fetchall()
     assert set(found) == {(name, made["account_id"], "operator:ada") for name in names}

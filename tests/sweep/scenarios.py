@@ -57,8 +57,10 @@ from tests.sweep.prepared.gmail import (
     forgotten_page,
     history_with_news,
     last_page,
+    new_mailbox,
     no_labels,
     older_mail,
+    owner_with_sent_mail,
     page_between,
     reopened,
     stale_token,
@@ -131,6 +133,8 @@ def by_golden_payload(job_type: Job[Any]) -> Prepare:
 
 
 SCENARIOS: dict[str, dict[str, Prepare]] = {
+    "accounts.learn_voice": {"sent_mail": owner_with_sent_mail},
+    "accounts.onboard": {"new_mailbox": new_mailbox},
     "actions.execute": {
         "archive": to_be_executed(Archive()),
         "trash": to_be_executed(Trash()),

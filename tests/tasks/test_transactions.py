@@ -32,6 +32,7 @@ from tests.doubles.inline_worker import MAKE_DUE
 from tests.doubles.mail_actions import ask, do, stored_letter
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.outgoing_orders import FORWARD, approved, letter_with_files, order, taken_in
+from tests.sweep.prepared.gmail import connected_again, known_owner
 from tests.sweep.prepared.housekeeping import effect_to_ask_about
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
@@ -301,6 +302,10 @@ class Bound:
 
 
 BOUNDS = [
+    Bound(
+        "accounts.onboard", connected_again, 17, "read; four for each of three steps; what they write themselves: four"
+    ),
+    Bound("accounts.learn_voice", known_owner, 4, "read; money set aside; cost and answer; write"),
     Bound("gmail.backfill", older_letter, 3),
     Bound("gmail.backfill_messages", older_batch, 3),
     Bound("gmail.sync", one_change, 2),

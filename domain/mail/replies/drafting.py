@@ -11,6 +11,7 @@ from domain.jobs.failures import Invalid
 from domain.mail.invalid_fields import invalid_from
 from domain.mail.mail_fence import fence, one_line
 from domain.mail.parsing.parsed_message import ParsedMessage
+from domain.mail.replies.voice import Voice, voice_hint
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, Prompt, describe_mail
 from domain.text.clean_text import clean_text
 
@@ -64,11 +65,12 @@ def draft_prompt(
     guidance: Guidance = NO_GUIDANCE,
     instruction: str = "",
     old_draft: str | None = None,
+    voice: Voice | None = None,
 ) -> Prompt:
     """Ask for a reply to the last message, or for another one in place of `old_draft`.
 
     `instruction` is the owner's own wish for the rework. The old draft is fenced as the mail is: what a model wrote
-    from hostile mail is no more to be obeyed than the mail.
+    from hostile mail is no more to be obeyed than the mail. So is the owner's `voice`.
     """
     if not messages:
         raise Invalid("messages", "a thread without messages cannot be answered")
@@ -77,7 +79,7 @@ def draft_prompt(
     mail = fence("thread", thread_context(messages), boundary, LONGEST_THREAD + LONGEST_MESSAGE)
     return Prompt(
         system=f"{_TASK}{guidance.text()}".strip(),
-        mail=f"{wish}Answer the last message of this thread.\n\n{mail}",
+        mail=f"{voice_hint(voice, boundary)}{wish}Answer the last message of this thread.\n\n{mail}",
         tool_name=DRAFT_TOOL,
         tool_description="Records the text of one reply, for a person to read and send.",
         tool_schema=draft_schema(),

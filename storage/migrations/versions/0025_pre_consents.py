@@ -1,4 +1,4 @@
-"""Requests for an owner's consent by browser, and which Google user a mailbox belongs to."""
+"""Requests for consent by browser, which Google user a mailbox belongs to, and how its owner writes."""
 
 from storage.migrations.statements import run_files
 
@@ -7,8 +7,8 @@ down_revision = "0024_pre_approvals"
 
 
 def upgrade() -> None:
-    """Make the table of consent requests, and let accounts keep their Google user."""
-    run_files("0025_consents")
+    """Make the tables of consent requests and voices, and let accounts keep their Google user."""
+    run_files("0025_consents", "0025_voices")
 
 
 def downgrade() -> None:

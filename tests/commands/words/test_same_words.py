@@ -1,7 +1,6 @@
 """What an operator gives is refused in the same words at each door: command line, HTTP, Python."""
 
 from collections.abc import Iterator
-from uuid import UUID
 
 import pytest
 

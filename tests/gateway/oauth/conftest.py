@@ -13,7 +13,8 @@ from storage.consents import consents
 from storage.consents.consents import ConsentWish
 from storage.ledger import job_types
 from storage.postgres.database import Database
-from tasks.gmail import renew_watch, sync, sync_labels
+from tasks.accounts import onboard
+from tasks.gmail import sync
 from tests.gateway.oauth.browser import CALLBACK, PUBLIC, Browser
 from tests.gateway.serving import serve
 
@@ -48,7 +49,7 @@ def connecting(settings: Settings, gmail: GmailControl) -> Settings:
 def door(connecting: Settings, store: Database) -> Iterator[str]:
     """A serving gateway; its URL."""
     with store.ledger() as tx:
-        job_types.publish(tx, [sync.line(), sync_labels.line(), renew_watch.line()])
+        job_types.publish(tx, [sync.line(), onboard.line()])
     with serve(connecting) as url:
         yield url
 

@@ -64,6 +64,10 @@ def test_parked_jobs_go_on_and_nothing_is_missed(env: MailEnvironment, database:
     assert database.execute(
         "select count(*) from jobs where job_type = 'gmail.sync' and output ->> 'why' = 'history expired'"
     ).fetchone() == (1,)
+    alerts = "select payload ->> 'kind' from jobs where job_type = 'deadletter.send_alert' order by created_at, id"
+    assert database.execute(alerts).fetchall() == [("consent",), ("consent_back",)]
+    assert connect_again(env) == f"{OWNER} is connected"
+    assert len(database.execute(alerts).fetchall()) == 2, "nothing was lost in between"
 
 
 def test_a_consent_that_is_refused_leaves_the_account_as_it_was(env: MailEnvironment, database: Connection) -> None:

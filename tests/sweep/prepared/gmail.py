@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from tests.doubles.factories import pass_time
-from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.mail_environment import OWNER, MailEnvironment, letter
 from tests.sweep.prepared.drafts import given_up
 from tests.sweep.prepared.places import QUESTION, asked, drafted, queued
 
@@ -110,3 +110,29 @@ def reopened(env: MailEnvironment) -> UUID:
     env.enqueue("gmail.sync")
     env.drain(only="gmail.%")
     return queued(env, "triage.classify")
+
+
+def new_mailbox(env: MailEnvironment) -> UUID:
+    """A mailbox that was just connected: no labels, no watch."""
+    return env.enqueue("accounts.onboard")
+
+
+def owner_with_sent_mail(env: MailEnvironment) -> UUID:
+    """An owner who has written enough to know how they write."""
+    for number in range(3):
+        raw = letter(f"Re: lunch {number}", f"Noon works, see you at {number}.", From=OWNER, To="anna@example.com")
+        env.mailbox.deliver(raw, label_ids=("SENT",))
+    return env.enqueue("accounts.learn_voice")
+
+
+def connected_again(env: MailEnvironment) -> UUID:
+    """A mailbox whose labels are known from before."""
+    env.enqueue("gmail.sync_labels")
+    env.drain(only="gmail.sync_labels")
+    return env.enqueue("accounts.onboard")
+
+
+def known_owner(env: MailEnvironment) -> UUID:
+    """The same in a mailbox that was synced."""
+    env.sync()
+    return owner_with_sent_mail(env)

@@ -1,0 +1,51 @@
+"""What is done for a mailbox that was just connected, and how it is summed up."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+from domain.alerts.alert import Alert, AlertKind, payload_of
+from domain.jobs.job import JsonObject
+from domain.payloads.accounts import first_jobs
+from domain.payloads.payload import Payload
+
+OLDER_MAIL = timedelta(days=30)
+"""Enough for the threads that are still open; more is ordered with `accounts backfill`."""
+LONGEST_PREVIEW = 500
+"""Source document 003 cuts its output there."""
+
+
+class Part(StrEnum):
+    """A part of the onboarding. Each is done once per job, and by itself."""
+
+    LABELS = "labels"
+    WATCH = "watch"
+
+
+def connection_jobs(account_id: UUID, lost_at: datetime | None) -> tuple[Payload, ...]:
+    """What a connection starts; one that brings a lost consent back also has this told, once for each loss."""
+    told = () if lost_at is None else (payload_of(Alert(AlertKind.CONSENT_BACK, str(account_id), lost_at)),)
+    return (*first_jobs(account_id), *told)
+
+
+def older_mail_since(created_at: datetime) -> datetime:
+    """From when on older mail is taken in: a whole day, the same for each attempt."""
+    return (created_at - OLDER_MAIL).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def preview(email: str, done: Mapping[Part, JsonObject], failed: Mapping[Part, str], since: datetime) -> str:
+    """What was done, for a person to read."""
+    lines = [f"{email} is being set up."]
+    if Part.LABELS in done:
+        lines.append(f"Labels: {done[Part.LABELS].get('labels', 0)} are known.")
+    if Part.WATCH in done:
+        lines.append(f"Gmail reports new mail until {str(done[Part.WATCH].get('expires_at', ''))[:10]}.")
+    lines.append(f"Mail since {since:%Y-%m-%d} is being read, and the owner's way of writing learned from sent mail.")
+    lines += [f"Not done: {part} ({code})." for part, code in failed.items()]
+    return " ".join(lines)[:LONGEST_PREVIEW]
+
+
+def failures_in_words(failed: Mapping[Part, str]) -> str:
+    """Which parts failed, for the job's error."""
+    return "; ".join(f"{part}: {code}" for part, code in failed.items())

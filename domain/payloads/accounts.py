@@ -1,0 +1,37 @@
+"""The payloads of the accounts family."""
+
+from uuid import UUID
+
+from domain.jobs.uniqueness import while_active
+from domain.payloads.gmail import SyncPayload
+from domain.payloads.other_names import AccountId
+from domain.payloads.payload import Payload
+
+
+class OnboardPayload(
+    Payload,
+    job_type="accounts.onboard",
+    aliases=("email_processing",),
+    unique=while_active("account_id"),
+    serial_by="account_id",
+):
+    """Which mailbox was connected."""
+
+    account_id: AccountId
+
+
+class LearnVoicePayload(
+    Payload, job_type="accounts.learn_voice", unique=while_active("account_id"), serial_by="account_id"
+):
+    """Whose way of writing is to be learned from their sent mail; `again` also if that was done lately."""
+
+    account_id: AccountId
+    again: bool = False
+
+
+def first_jobs(account_id: UUID) -> tuple[Payload, ...]:
+    """What connecting a mailbox starts: a sync, which is a full one if history has expired, and the onboarding.
+
+    The sync has a job of its own, so that no mail waits for the rest.
+    """
+    return (SyncPayload(account_id=account_id, reason="connected"), OnboardPayload(account_id=account_id))
