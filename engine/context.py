@@ -16,11 +16,11 @@ from domain.jobs.job import SYSTEM_ORG, ClaimedJob, Enqueued, JsonObject
 from domain.payloads.payload import JobOptions, Payload, jobs_of
 from engine.effects import EffectGuard
 from engine.enqueue import enqueue_jobs
+from engine.handler_settings import HandlerSettings
 from engine.interrupts import Canceled, Interrupted
 from engine.model_budget import ModelBudget
 from engine.process.runtime import Runtime
 from providers.ports import Meter
-from settings import HandlerSettings
 from storage.ledger import effects, ledger
 from storage.postgres.database import Transaction
 from storage.secrets.sealing import Sealer

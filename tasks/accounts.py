@@ -5,7 +5,7 @@ from datetime import timedelta
 from functools import partial
 
 from domain.jobs.failures import Permanent, Transient
-from domain.jobs.job import Cancel, Done, JsonObject, Outcome
+from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PATIENT
 from domain.mail.onboarding import Part, failures_in_words, older_mail_since, preview
@@ -18,10 +18,8 @@ from providers.ports import Mailbox
 from storage.accounts import accounts, voices
 from storage.accounts.accounts import Account
 from tasks.mail import mailbox_labels, push_watch
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, open_mailbox
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, open_mailbox
 from tasks.mail.onboarding import owner_voice
-
-DISCONNECTED = "the account was disconnected"
 
 
 @job(
@@ -39,8 +37,7 @@ def onboard(ctx: JobContext, payload: OnboardPayload) -> Outcome:
     """
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
-    if account.status == "disconnected":
-        return Cancel(DISCONNECTED)
+    check_connected(account)
     since = older_mail_since(ctx.job.created_at)
     ctx.step("orders", partial(_order, ctx, account))
     done: dict[Part, JsonObject] = {}
@@ -73,8 +70,7 @@ def learn_voice(ctx: JobContext, payload: LearnVoicePayload) -> Outcome:
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
         kept = voices.find(tx, payload.account_id)
-    if account.status == "disconnected":
-        return Cancel(DISCONNECTED)
+    check_connected(account)
     is_fresh = kept is not None and kept.voice is not None and ctx.now() - kept.learned_at < LEARNED_FOR
     if is_fresh and not payload.again:
         return Done({"learned": False, "why": "it was learned lately"})

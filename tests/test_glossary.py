@@ -22,17 +22,17 @@ conclusion condition conflict connection consent consumer contact context contra
 counter daily danger database decision declaration defect delete demand description direction dispatcher document domain
 draft draining due dumper email end ended ending enforcer enqueued entry envelope error escalate evaluation event
 expected facts failure field filter finish first flag for forbidden forward found from frozen function go gone group
-guidance handle has header held history in inbox index ingest input interrupted invalid is item job keeper kept key kind
-label language limit line link list logging look loop lost made mail mailbox manual mark marker match measure mended
-message metric mode model move moved my name new not of offer opening option or original other output overdue own owner
-packed page parameter park parsed part past permanent pinned place plan policy pool priority probe process producer
-profile prompt publisher push qos queue raw read reader recipient record recorded ref refreshed refused registry removal
-remove renamed reply request requested reserved resolution restore result retry role routed row rule run runtime safety
-scheduler schema scope sealed sealer search secret secure sender sent series server service session setting settled
-signal size slot source spec spent stack standing star state statement status stop stored strategy subject sync synced
-table task tenant text thread time timeline to told tool transaction transient transport trash trial tried turn type
-unauthorised unavailable uncertain unique unknown unread unreadable unstar up used user value verb version view wait
-wanted watch weight with worker write writer written yaml
+guidance handle handler has header held history in inbox index ingest input interrupted invalid is item job keeper kept
+key kind label language limit line link list logging look loop lost made mail mailbox manual mark marker match measure
+mended message metric mode model move moved my name new not of offer opening option or original other output overdue own
+owner packed page parameter park parsed part past permanent pinned place plan policy pool priority probe process
+producer profile prompt publisher push qos queue raw read reader recipient record recorded ref refreshed refused
+registry removal remove renamed reply request requested reserved resolution restore result retry role routed row rule
+run runtime safety scheduler schema scope sealed sealer search secret secure sender sent series server service session
+setting settled signal size slot source spec spent stack standing star state statement status stop stored strategy
+subject sync synced table task tenant text thread time timeline to told tool transaction transient transport trash trial
+tried turn type unauthorised unavailable uncertain unique unknown unread unreadable unstar up used user value verb
+version view wait wanted watch weight with worker write writer written yaml
 """
 """English, and terms of mail, queues, databases, Python and Celery."""
 LEAVING = ""

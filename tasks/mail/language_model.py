@@ -11,12 +11,12 @@ from domain.jobs.job import JsonObject
 from domain.mail.triage.models_asked import ModelsAsked
 from domain.mail.triage.prompts import Prompt
 from engine.context import JobContext
+from engine.handler_settings import HandlerSettings
 from engine.model_budget import REFUSED, CheckAnswer
 from providers.anthropic.models import PROVIDER
 from providers.on_demand import on_demand
 from providers.ports import LanguageModel, ModelRequest
 from providers.ports.conversation import Conversation, ConversationRequest
-from settings import HandlerSettings
 
 Accepted = TypeVar("Accepted")
 

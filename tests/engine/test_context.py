@@ -11,9 +11,10 @@ from domain.jobs.failures import Forbidden, Invalid, Throttled
 from domain.jobs.job import SYSTEM_ORG
 from engine.app import publish_catalogue
 from engine.context import JobContext
+from engine.handler_settings import HandlerSettings
 from engine.process.publisher import Publisher
 from engine.process.runtime import Runtime
-from settings import HandlerSettings, Settings
+from settings import Settings
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type
 from tests.house import ROOMS, SINGLE_FILES, belongs

@@ -302,9 +302,7 @@ class Bound:
 
 
 BOUNDS = [
-    Bound(
-        "accounts.onboard", connected_again, 17, "read; four for each of three steps; what they write themselves: four"
-    ),
+    Bound("accounts.onboard", connected_again, 17, "read; four for each of three steps; four that they write"),
     Bound("accounts.learn_voice", known_owner, 4, "read; money set aside; cost and answer; write"),
     Bound("gmail.backfill", older_letter, 3),
     Bound("gmail.backfill_messages", older_batch, 3),

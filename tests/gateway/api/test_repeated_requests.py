@@ -29,6 +29,7 @@ RULE = {"name": "Lunch", "when": {"from": "ada@example.org"}, "then": {"class": 
 DIRECTION = {"content": "Be brief."}
 
 HARMLESS: Mapping[str, str] = {
+    "/v1/accounts/connect": "a link more; each works once, and what it connects is connected once",
     "/v1/accounts/{account_id}/disconnect": "409 when it is disconnected already",
     "/v1/approvals/{action_id}/approve": "an action is decided once: 409 afterwards",
     "/v1/approvals/{action_id}/deny": "an action is decided once: 409 afterwards",

@@ -57,6 +57,8 @@ ROW_MAKERS = {
     "draft_tokens": """
         insert into draft_tokens (org_id, account_id, token, gmail_thread_id)
         values (%(org)s, %(account)s, 'token-of-a-draft', 't1')""",
+    "voices": """
+        insert into voices (org_id, account_id, voice, sampled) values (%(org)s, %(account)s, '{}', 1)""",
     "emails": """
         insert into emails (id, org_id, account_id, gmail_thread_id, gmail_message_id)
         values (%(email)s, %(org)s, %(account)s, 't1', 'm1')""",

@@ -17,6 +17,7 @@ FLEET = {
     "counting": "how far the audit log of all orgs is counted",
     "job_totals": "what the metrics of the whole fleet show",
     "api_keys": "who may come in over HTTP; no handler's business",
+    "consent_requests": "who is to connect which mailbox; the gateway's business",
     "org_secrets": "the secrets of an org, sealed; a handler reads one by `postroom.org_secret`",
     "alembic_version": "which migration stands",
     "audit_exports": "which files the audit log of all orgs was written to",
