@@ -35,7 +35,7 @@ def connect_by_browser(  # noqa: PLR0913, PLR0917 - one parameter per option
     check_set_up(settings.public_url, settings.google_client_id)
     wish = ConsentWish(check_address("email", email), check_address("owner", owner or email), deletes)
     with runtime().database.ledger() as tx:
-        link = consents.ask(tx, stored.ensure_org(tx, org), wish, by=operator(operator_name))
+        link = consents.make_link(tx, stored.ensure_org(tx, org), wish, by=operator(operator_name))
     address = f"{settings.public_url}/oauth/google/start?{urlencode({'link': link.secret})}"
     show_document("link", {"email": wish.email, "link": address, "expires_at": link.expires_at}, as_json=as_json)
     if browser and not webbrowser.open(address):

@@ -67,6 +67,6 @@ def connect_account(request: Request, caller: Operator, document: JsonBody) -> C
     )
     by = origin_of(request, str(caller.key_id), ActorType.API_KEY)
     with resources_of(request).database.ledger() as tx:
-        link = consents.ask(tx, caller.org_id, wish, by=by)
+        link = consents.make_link(tx, caller.org_id, wish, by=by)
     address = f"{settings.public_url}/oauth/google/start?{urlencode({'link': link.secret})}"
     return ConnectLink(email=wish.email, link=address, expires_at=link.expires_at)

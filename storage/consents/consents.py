@@ -99,7 +99,7 @@ class Sent:
     verifier: str = field(repr=False)
 
 
-def ask(tx: Transaction, org_id: UUID, wish: ConsentWish, *, by: Origin) -> Link:
+def make_link(tx: Transaction, org_id: UUID, wish: ConsentWish, *, by: Origin) -> Link:
     """Make a link for one mailbox of an org; an earlier one stays good."""
     secret = secrets.token_urlsafe(32)
     row = tx.run(

@@ -22,7 +22,7 @@ T = TypeVar("T")
 Choose = Callable[[Sequence[Point]], Sequence[Point]]
 """Which points of a recorded run are tried."""
 
-MOST_DANGEROUS, MOST_OTHERS = 8, 4
+MOST_DANGEROUS, MOST_OTHERS = 5, 2
 """How many points of a scenario the bounded sweep takes: of those around effects and settlements, and of the rest."""
 
 RECORDS = frozenset({"finish_effect", "save_step", "settle_jobs"})

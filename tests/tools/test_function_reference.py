@@ -5,11 +5,16 @@ from psycopg import Connection
 from tools.function_reference import functions
 from tools.schema_notes import MIGRATIONS
 
-EDITED = {
-    "enqueue_job": ("accept_payload(of_type.name,", "accept_payload(for_org, of_type.name,"),
-    "enqueue_jobs": ("accept_payload(t.name,", "accept_payload(r.org_id, t.name,"),
-}
-"""Functions whose text a later migration has edited (0021_payload_names.sql): what stood there, and what stands now."""
+OF_ANY, OF_JOBS = "on conflict (org_id, key) do", "on conflict (org_id, key, kind) do"
+EDITED = [
+    ("enqueue_job", "accept_payload(of_type.name,", "accept_payload(for_org, of_type.name,"),
+    ("enqueue_jobs", "accept_payload(t.name,", "accept_payload(r.org_id, t.name,"),
+    ("enqueue_jobs", OF_ANY, OF_JOBS),
+    ("take_guard", OF_ANY, OF_JOBS),
+    ("leave_claims", "k.key = s.idempotency_key and", "k.key = s.idempotency_key and k.kind = 'job' and"),
+]
+"""Functions whose text a later migration has edited (0021_payload_names.sql, 0027_keys.sql): what stood there, and what
+stands now."""
 
 
 def test_each_function_stands_in_the_file_that_the_page_names(database: Connection) -> None:
@@ -20,8 +25,8 @@ def test_each_function_stands_in_the_file_that_the_page_names(database: Connecti
             " where pronamespace = 'postroom'::regnamespace order by proname, oid desc"
         ).fetchall()
     )
-    for name, (call, with_org) in EDITED.items():
-        living[name] = living[name].replace(with_org, call)
+    for name, before, now in EDITED:
+        living[name] = living[name].replace(now, before)
     named = {one.name: one for one in functions()}
     assert set(named) == set(living)
     assert {name for name, source in living.items() if source.strip() not in text[named[name].file]} == set()

@@ -40,7 +40,7 @@ def connecting(settings: Settings, gmail: GmailControl) -> Settings:
             "gmail_endpoint": gmail.url,
             "google_client_id": CLIENT_ID,
             "google_client_secret": SecretStr(CLIENT_SECRET),
-            "google_request_timeout_s": 1.0,
+            "google_request_timeout_s": 3.0,
         }
     )
 
@@ -66,7 +66,7 @@ def make_link(store: Database) -> MakeLink:
     def make(email: str = EMAIL, org: str = ORG, *, deletes: bool = False) -> str:
         with store.ledger() as tx:
             org_id = accounts.ensure_org(tx, org)
-            link = consents.ask(tx, org_id, ConsentWish(email, email, deletes), by=OPERATOR)
+            link = consents.make_link(tx, org_id, ConsentWish(email, email, deletes), by=OPERATOR)
         return f"{PUBLIC}/oauth/google/start?link={link.secret}"
 
     return make

@@ -29,7 +29,7 @@ def connect_again(env: MailEnvironment, **decision: object) -> str:
     )
     env.gmail.register_client("client", "client-secret", CALLBACK)
     with env.process.database.ledger() as tx:
-        link = consents.ask(tx, accounts.ensure_org(tx, ORG), ConsentWish(OWNER, OWNER), by=OPERATOR)
+        link = consents.make_link(tx, accounts.ensure_org(tx, ORG), ConsentWish(OWNER, OWNER), by=OPERATOR)
     with serve(settings) as url:
         return Browser(url).connect(f"{PUBLIC}/oauth/google/start?link={link.secret}", **decision).title
 

@@ -54,7 +54,7 @@ def test_a_code_is_exchanged_with_its_verifier() -> None:
         (seen,) = wire.seen
     assert (given.access_token, given.refresh_token, given.subject) == ("ya29.new", "1//new", "107")
     assert given.scopes == {"openid", "a"}
-    assert timedelta(minutes=59) < given.expires_at - NOW < timedelta(minutes=61)
+    assert timedelta(minutes=59) < given.expires_at - datetime.now(UTC) < timedelta(minutes=61)
     assert urllib.parse.parse_qs(seen.body.decode()) == {
         "grant_type": ["authorization_code"],
         "code": ["4/0Acode"],

@@ -54,6 +54,7 @@ def test_lost_consent_is_told_once_and_not_for_newer_tokens(store: Database) -> 
         assert was_first == [True, False]
         parked = accounts.get(tx, account.account_id)
         assert (parked.status, parked.status_reason) == ("needs_reconsent", "invalid_grant")
+    with store.ledger() as tx:
         accounts.connect(tx, SEALER, account.account_id, make_consent())
         assert accounts.get(tx, account.account_id).status == "active"
 
