@@ -15,6 +15,7 @@ from bench.drain import DrainRun, drain
 from bench.measured_job import MAIL_JOBS, MESSAGES
 from bench.setup import Setup, Sizes
 from bench.stores import RUN_DATABASE, Stores
+from engine.app import app
 from engine.catalogue import catalogue
 from sandbox.servers.servers import Servers, run_servers
 from tests.invariants import check_ledger
@@ -110,6 +111,7 @@ def test_growth_is_a_contest_for_each_size(setup: Setup) -> None:
 
 
 def test_the_fan_out_reaches_every_account(setup: Setup) -> None:
+    app.set_current()  # as in the bench's process; another app of the test process may have been current
     (contest,) = fleet.fan_out(setup)
     assert contest.facts["accounts"] == 250
     assert not setup.skipped
