@@ -10,7 +10,9 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job_request import JobRequest, fingerprint
 
 ASKED = {"job_type": "gmail.sync", "payload": {"a": 1}}
-documents = st.dictionaries(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists), max_size=4)
+documents = st.dictionaries(
+    st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=12), max_size=4
+)
 
 
 def test_the_key_may_stand_in_the_header_or_in_the_document() -> None:

@@ -92,6 +92,7 @@ def test_no_tool_call_is_refused() -> None:
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=12,
 )
 
 
