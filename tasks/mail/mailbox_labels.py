@@ -61,26 +61,22 @@ def create(ctx: JobContext, mailbox: Mailbox, account: Account, roles: Collectio
     with ctx.tx() as tx:
         leads = label_lease.take(tx, here, owner=owner, lease=LEASE)
         known = labels.ids_by_role(tx, here)
-    if known.keys() >= set(roles):
-        # Made since this job read them, or by this job before it died.
-        matched = known
-    elif leads:
-        try:
-            matched = _make(ctx, mailbox, account, roles)
-        except Failure:
-            with ctx.tx() as tx:
-                label_lease.release(tx, here, owner=owner)
-            raise
-    else:
+        if known.keys() >= set(roles):
+            # Made since this job read them, or by this job before it died.
+            label_lease.release(tx, here, owner=owner)
+            return known
+    if not leads:
         raise InFlight("another job makes the mailbox's labels", wait=LOOK_AGAIN_AFTER)
-    if leads:
+    try:
+        return _make(ctx, mailbox, account, roles)
+    except Failure:
         with ctx.tx() as tx:
             label_lease.release(tx, here, owner=owner)
-    return matched
+        raise
 
 
 def _make(ctx: JobContext, mailbox: Mailbox, account: Account, roles: Collection[LabelRole]) -> dict[LabelRole, str]:
-    """List, make what is missing, list again and store."""
+    """List, make what is missing, list again, store, and end the lease with that: a replay would not take it again."""
     parent = account.settings.label_parent
     listed = mailbox.labels()
     wanted = (parent, *(label_name(role, parent) for role in sorted(roles)))
@@ -99,6 +95,7 @@ def _make(ctx: JobContext, mailbox: Mailbox, account: Account, roles: Collection
         labels.add(tx, account.account_id, listed)
         for role, label_id in matched.items():
             labels.assign_role(tx, account.account_id, label_id, role)
+        label_lease.release(tx, account.account_id, owner=ctx.job.token)
     return matched
 
 
