@@ -12,7 +12,7 @@ from commands.mail.account_settings import disconnect, list_corrections, safety_
 from commands.mail.places import account_of
 from domain.jobs.failures import Invalid
 from domain.mail.backfill import check_wish
-from domain.mail.consent import check_address
+from domain.mail.email_address import check_address
 from domain.mail.onboarding import connection_jobs
 from domain.payloads.gmail import MOST_BACKFILLED, BackfillPayload
 from engine.enqueue import enqueue

@@ -33,7 +33,12 @@ NEVER_IN_A_FILE = {
     "TENANT_PASSWORD",
     FLOWER_PASSWORD,
 }
-MAY_BE_CHOSEN = {"POSTROOM_PUBLIC_URL", "POSTROOM_DISCORD_BOT_TOKEN", "POSTROOM_DISCORD_PUBLIC_KEY", "POSTROOM_ALERT_URL"}
+MAY_BE_CHOSEN = {
+    "POSTROOM_PUBLIC_URL",
+    "POSTROOM_DISCORD_BOT_TOKEN",
+    "POSTROOM_DISCORD_PUBLIC_KEY",
+    "POSTROOM_ALERT_URL",
+}
 """Without them a part of the product is off: no mailbox by browser, no approval on Discord, no alert."""
 TAKEN_FROM_OUTSIDE = re.compile(r"\$\{[A-Z_]+:\?\}")
 OWNER = "POSTROOM_DATABASE_URL"

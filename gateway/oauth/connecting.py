@@ -8,7 +8,7 @@ import structlog
 from pydantic import SecretStr
 
 from domain.jobs.failures import Failure, Permanent, Unauthorised
-from domain.mail.consent import ConsentAnswer, ConsentRefusal, Expected, Refused, refusal_of, refused_scopes
+from domain.mail.consent import CALLBACK, ConsentAnswer, ConsentRefusal, Expected, Refused, refusal_of, refused_scopes
 from domain.mail.onboarding import connection_jobs
 from gateway.approving import enqueue
 from gateway.resources import Resources
@@ -25,8 +25,6 @@ log = structlog.get_logger(__name__)
 
 CALL_WITHIN_S = 10.0
 """A person waits in front of an empty page."""
-
-CALLBACK = "/oauth/google/callback"
 
 BY_CODE: Mapping[str, ConsentRefusal] = {
     "google.invalid_grant": ConsentRefusal.CODE_REFUSED,

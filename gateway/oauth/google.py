@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from domain.jobs.failures import Throttled
-from domain.mail.consent import ANSWER_WITHIN, SIGN_IN, ConsentRefusal, Refused, refusal_by_google
+from domain.mail.consent import ANSWER_WITHIN, CALLBACK, SIGN_IN, START, ConsentRefusal, Refused, refusal_by_google
 from gateway.oauth import connecting
 from gateway.oauth.browsers import NEW_LINK, LinkHolder, LinkUser, ReturnedBrowser, cookie_of
 from gateway.oauth.pages import HEADERS, PageRefusal, page, start_form
@@ -21,13 +21,13 @@ from storage.consents.consents import ConsentRequest, Sent
 from storage.secrets.sealing import Sealer
 
 log = structlog.get_logger(__name__)
-router = APIRouter(prefix="/oauth/google", include_in_schema=False)
+router = APIRouter(include_in_schema=False)
 
 LONGEST_CODE = 2000
 LOOK_AGAIN_S = 2
 
 
-@router.get("/start")
+@router.get(START)
 def show_start(request: Request, asked: LinkHolder, link: Annotated[str, Query()]) -> Response:
     """Say who asks for what; looking at a link does not use it up."""
     googles = urlsplit(resources_of(request).settings.google_authorize_url)
@@ -42,7 +42,7 @@ def show_start(request: Request, asked: LinkHolder, link: Annotated[str, Query()
     )
 
 
-@router.post("/start")
+@router.post(START)
 def start(request: Request, asked: LinkUser) -> Response:
     """Use the link up, and send the browser to Google."""
     resources = resources_of(request)
@@ -55,7 +55,7 @@ def start(request: Request, asked: LinkUser) -> Response:
         cookie_of(sent.state),
         sent.browser,
         max_age=int(ANSWER_WITHIN.total_seconds()),
-        path=connecting.CALLBACK,
+        path=CALLBACK,
         secure=resources.settings.public_url.startswith("https:"),
         httponly=True,
         # Google's redirect is a navigation from another site: with `strict` the cookie would not come along.
@@ -64,7 +64,7 @@ def start(request: Request, asked: LinkUser) -> Response:
     return answer
 
 
-@router.get("/callback")
+@router.get(CALLBACK)
 def come_back(
     request: Request,
     asked: ReturnedBrowser,
