@@ -101,7 +101,7 @@ class ConsentAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedConsent:
     """Why, and what the words name."""
 
     why: ConsentRefusal
@@ -135,27 +135,29 @@ def missing_scopes(wanted: Collection[str], granted: Collection[str]) -> tuple[s
     return tuple(scope for scope in wanted if scope not in granted and FULL not in granted)
 
 
-def refused_scopes(wanted: Collection[str], granted: Collection[str]) -> Refused | None:
+def refused_scopes(wanted: Collection[str], granted: Collection[str]) -> RefusedConsent | None:
     """Whether a box was left unticked."""
     missing = missing_scopes(wanted, granted)
     detail = ", ".join(SCOPE_WORDS.get(scope, scope) for scope in missing)
-    return Refused(ConsentRefusal.MISSING_SCOPE, detail) if missing else None
+    return RefusedConsent(ConsentRefusal.MISSING_SCOPE, detail) if missing else None
 
 
-def refusal_of(expected: Expected, granted: ConsentAnswer) -> Refused | None:
+def refusal_of(expected: Expected, granted: ConsentAnswer) -> RefusedConsent | None:
     """Why this consent is not the one that was asked for; None when it is."""
     incomplete = refused_scopes(expected.scopes, granted.scopes)
     if incomplete is not None:
         return incomplete
     if granted.email.lower() != expected.email.lower():
-        return Refused(ConsentRefusal.OTHER_MAILBOX, f"{granted.email.lower()} instead of {expected.email.lower()}")
+        return RefusedConsent(
+            ConsentRefusal.OTHER_MAILBOX, f"{granted.email.lower()} instead of {expected.email.lower()}"
+        )
     if expected.subject is not None and granted.subject != expected.subject:
-        return Refused(ConsentRefusal.OTHER_USER, expected.email)
+        return RefusedConsent(ConsentRefusal.OTHER_USER, expected.email)
     return None
 
 
-def refusal_by_google(error: str) -> Refused:
+def refusal_by_google(error: str) -> RefusedConsent:
     """What `error` in Google's redirect means; only a word is repeated, for anybody can write such an address."""
     why = ERROR_WORDS.get(error, ConsentRefusal.GOOGLE)
     is_word = len(error) <= 64 and error.replace("_", "").isalpha() and error.isascii()  # noqa: PLR2004 - as errors are
-    return Refused(why, (error if is_word else "an unknown error") if why is ConsentRefusal.GOOGLE else "")
+    return RefusedConsent(why, (error if is_word else "an unknown error") if why is ConsentRefusal.GOOGLE else "")

@@ -12,7 +12,7 @@ from domain.mail.consent import (
     ConsentAnswer,
     ConsentRefusal,
     Expected,
-    Refused,
+    RefusedConsent,
     check_set_up,
     mail_scopes,
     missing_scopes,
@@ -51,7 +51,7 @@ def test_what_anybody_may_write_into_an_address_is_not_repeated(error: str) -> N
 
 def test_each_refusal_has_words() -> None:
     assert set(WORDS) == set(ConsentRefusal)
-    assert all(Refused(why, "the detail").words() for why in ConsentRefusal)
+    assert all(RefusedConsent(why, "the detail").words() for why in ConsentRefusal)
 
 
 def test_missing_settings_are_named() -> None:
