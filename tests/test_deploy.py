@@ -33,6 +33,13 @@ NEVER_IN_A_FILE = {
     "TENANT_PASSWORD",
     FLOWER_PASSWORD,
 }
+MAY_BE_CHOSEN = {
+    "POSTROOM_PUBLIC_URL",
+    "POSTROOM_DISCORD_BOT_TOKEN",
+    "POSTROOM_DISCORD_PUBLIC_KEY",
+    "POSTROOM_ALERT_URL",
+}
+"""Without them a part of the product is off: no mailbox by browser, no approval on Discord, no alert."""
 TAKEN_FROM_OUTSIDE = re.compile(r"\$\{[A-Z_]+:\?\}")
 OWNER = "POSTROOM_DATABASE_URL"
 ROLES = {"POSTROOM_LEDGER_DATABASE_URL", "POSTROOM_TENANT_DATABASE_URL"}
@@ -103,15 +110,15 @@ def test_a_kept_secret_would_be_found() -> None:
     assert kept_in_a_file("POSTROOM_DATABASE_URL", "postgresql://postroom:${POSTGRES_PASSWORD:?}@postgres:5432/x") == ""
 
 
-def test_the_example_names_what_must_be_chosen() -> None:
-    assert {name for name, _ in assignments(EXAMPLE.read_text())} >= MUST_BE_CHOSEN
+def test_the_example_names_what_must_and_what_may_be_chosen() -> None:
+    assert {name for name, _ in assignments(EXAMPLE.read_text())} >= MUST_BE_CHOSEN | MAY_BE_CHOSEN
 
 
 def test_compose_gives_every_process_what_must_be_chosen_and_nobody_else_the_password() -> None:
     ours = {name: one for name, one in services().items() if one["image"] == "postroom"}
     assert len(ours) == len(QUEUES) + 5
     for name, service in ours.items():
-        assert set(service["environment"]) >= MUST_BE_CHOSEN, name
+        assert set(service["environment"]) >= MUST_BE_CHOSEN | MAY_BE_CHOSEN, name
         assert (FLOWER_PASSWORD in service["environment"]) == (name == "flower")
         waits = "postgres" if name == "migrate" else "migrate"
         assert waits in service["depends_on"], name
@@ -126,7 +133,7 @@ def test_only_the_migration_knows_the_owner_in_kubernetes() -> None:
         named = {source.get("secretRef", {}).get("name") for source in sources}
         assert ("postroom-owner" in named) == (name == "postroom-migration"), name
     given: set[str] = set(objects("ConfigMap")["postroom"]["data"]) | set(objects("Secret")["postroom"]["stringData"])
-    assert given >= MUST_BE_CHOSEN
+    assert given >= MUST_BE_CHOSEN | MAY_BE_CHOSEN
 
 
 def test_only_the_migration_knows_the_owner_in_compose() -> None:

@@ -1,12 +1,12 @@
 """`celery -A tasks accounts connect`: the link by which a mailbox's owner connects it in a browser."""
 
 import webbrowser
-from urllib.parse import urlencode
 
 import click
 
 from commands.answers import json_option, operator, operator_option, show_document
-from domain.mail.consent import check_address, check_set_up
+from domain.mail.consent import check_set_up, link_address
+from domain.mail.email_address import check_address
 from engine.process.runtime import runtime
 from storage.accounts import accounts as stored
 from storage.consents import consents
@@ -36,7 +36,7 @@ def connect_by_browser(  # noqa: PLR0913, PLR0917 - one parameter per option
     wish = ConsentWish(check_address("email", email), check_address("owner", owner or email), deletes)
     with runtime().database.ledger() as tx:
         link = consents.make_link(tx, stored.ensure_org(tx, org), wish, by=operator(operator_name))
-    address = f"{settings.public_url}/oauth/google/start?{urlencode({'link': link.secret})}"
+    address = link_address(settings.public_url, link.secret)
     show_document("link", {"email": wish.email, "link": address, "expires_at": link.expires_at}, as_json=as_json)
     if browser and not webbrowser.open(address):
         click.echo("This machine has no browser: open the link yourself.", err=True)

@@ -41,11 +41,3 @@ def check_zone(text: str) -> str:
     if text not in available_timezones():
         raise Invalid("zone", "is no time zone of the IANA database, such as Europe/Berlin or UTC")
     return text
-
-
-def check_email(text: str) -> str:
-    """An address in lower case; raises `Invalid`."""
-    name, at, place = text.strip().lower().rpartition("@")
-    if not (name and at and place) or len(text) > 320 or any(letter.isspace() for letter in name + place):  # noqa: PLR2004 - RFC 3696
-        raise Invalid("email", "is no address, such as anna@example.org")
-    return f"{name}@{place}"

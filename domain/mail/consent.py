@@ -1,12 +1,12 @@
 """What an owner's consent must cover, whose it must be, and in which words it is refused (docs: google-oauth.md)."""
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from urllib.parse import urlencode
 
-from domain.jobs.failures import Conflict, Invalid
+from domain.jobs.failures import Conflict
 
 MODIFY = "https://www.googleapis.com/auth/gmail.modify"
 """Read, label, draft, send and watch; not the deletion for good (docs: gmail.md#trash)."""
@@ -14,16 +14,15 @@ FULL = "https://mail.google.com/"
 SIGN_IN = ("openid", "email")
 """They tell which Google user consents."""
 
+START, CALLBACK = "/oauth/google/start", "/oauth/google/callback"
+"""Below the gateway's public address: the page that a link opens, and where Google sends browsers back."""
+
 LINK_LIVES = timedelta(hours=24)
 """A link is sent to a person, who may read it tomorrow. It works once, and for one mailbox only."""
 ANSWER_WITHIN = timedelta(minutes=15)
 """From our page to the end of Google's screen, with its password and its second factor."""
 EXCHANGE_WITHIN = timedelta(seconds=60)
 """An exchange takes two calls of ten seconds at most; what is not recorded after this time never will be."""
-
-
-LONGEST_ADDRESS = 320
-_ADDRESS = re.compile(r"[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+")
 
 
 class ConsentRefusal(StrEnum):
@@ -102,7 +101,7 @@ class ConsentAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedConsent:
     """Why, and what the words name."""
 
     why: ConsentRefusal
@@ -113,20 +112,17 @@ class Refused:
         return WORDS[self.why].format(detail=self.detail)
 
 
-def check_address(field: str, text: str) -> str:
-    """An address in lower case; raises `Invalid`."""
-    found = text.strip().lower()
-    if len(found) > LONGEST_ADDRESS or not _ADDRESS.fullmatch(found):
-        raise Invalid(field, "is no address")
-    return found
-
-
 def check_set_up(public_url: str, client_id: str) -> None:
     """Whether a browser could be sent anywhere; raises `Conflict` with the settings that are missing."""
     given = {"POSTROOM_PUBLIC_URL": public_url, "POSTROOM_GOOGLE_CLIENT_ID": client_id}
     missing = " and ".join(name for name, value in given.items() if not value)
     if missing:
         raise Conflict(f"no mailbox can be connected by browser: set {missing}", code="oauth.not_set_up")
+
+
+def link_address(public_url: str, secret: str) -> str:
+    """What the owner opens."""
+    return f"{public_url}{START}?{urlencode({'link': secret})}"
 
 
 def mail_scopes(*, deletes: bool) -> tuple[str, ...]:
@@ -139,27 +135,29 @@ def missing_scopes(wanted: Collection[str], granted: Collection[str]) -> tuple[s
     return tuple(scope for scope in wanted if scope not in granted and FULL not in granted)
 
 
-def refused_scopes(wanted: Collection[str], granted: Collection[str]) -> Refused | None:
+def refused_scopes(wanted: Collection[str], granted: Collection[str]) -> RefusedConsent | None:
     """Whether a box was left unticked."""
     missing = missing_scopes(wanted, granted)
     detail = ", ".join(SCOPE_WORDS.get(scope, scope) for scope in missing)
-    return Refused(ConsentRefusal.MISSING_SCOPE, detail) if missing else None
+    return RefusedConsent(ConsentRefusal.MISSING_SCOPE, detail) if missing else None
 
 
-def refusal_of(expected: Expected, granted: ConsentAnswer) -> Refused | None:
+def refusal_of(expected: Expected, granted: ConsentAnswer) -> RefusedConsent | None:
     """Why this consent is not the one that was asked for; None when it is."""
     incomplete = refused_scopes(expected.scopes, granted.scopes)
     if incomplete is not None:
         return incomplete
     if granted.email.lower() != expected.email.lower():
-        return Refused(ConsentRefusal.OTHER_MAILBOX, f"{granted.email.lower()} instead of {expected.email.lower()}")
+        return RefusedConsent(
+            ConsentRefusal.OTHER_MAILBOX, f"{granted.email.lower()} instead of {expected.email.lower()}"
+        )
     if expected.subject is not None and granted.subject != expected.subject:
-        return Refused(ConsentRefusal.OTHER_USER, expected.email)
+        return RefusedConsent(ConsentRefusal.OTHER_USER, expected.email)
     return None
 
 
-def refusal_by_google(error: str) -> Refused:
+def refusal_by_google(error: str) -> RefusedConsent:
     """What `error` in Google's redirect means; only a word is repeated, for anybody can write such an address."""
     why = ERROR_WORDS.get(error, ConsentRefusal.GOOGLE)
     is_word = len(error) <= 64 and error.replace("_", "").isalpha() and error.isascii()  # noqa: PLR2004 - as errors are
-    return Refused(why, (error if is_word else "an unknown error") if why is ConsentRefusal.GOOGLE else "")
+    return RefusedConsent(why, (error if is_word else "an unknown error") if why is ConsentRefusal.GOOGLE else "")

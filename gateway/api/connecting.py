@@ -2,14 +2,14 @@
 
 from datetime import datetime
 from typing import Annotated
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType
-from domain.mail.consent import LONGEST_ADDRESS, check_address, check_set_up
+from domain.mail.consent import check_set_up, link_address
+from domain.mail.email_address import LONGEST_ADDRESS, check_address
 from gateway.api.documents import takes
 from gateway.api.reasons import read_body
 from gateway.bodies import JsonBody
@@ -68,5 +68,5 @@ def connect_account(request: Request, caller: Operator, document: JsonBody) -> C
     by = origin_of(request, str(caller.key_id), ActorType.API_KEY)
     with resources_of(request).database.ledger() as tx:
         link = consents.make_link(tx, caller.org_id, wish, by=by)
-    address = f"{settings.public_url}/oauth/google/start?{urlencode({'link': link.secret})}"
+    address = link_address(settings.public_url, link.secret)
     return ConnectLink(email=wish.email, link=address, expires_at=link.expires_at)

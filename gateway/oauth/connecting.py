@@ -8,14 +8,22 @@ import structlog
 from pydantic import SecretStr
 
 from domain.jobs.failures import Failure, Permanent, Unauthorised
-from domain.mail.consent import ConsentAnswer, ConsentRefusal, Expected, Refused, refusal_of, refused_scopes
+from domain.mail.consent import (
+    CALLBACK,
+    ConsentAnswer,
+    ConsentRefusal,
+    Expected,
+    RefusedConsent,
+    refusal_of,
+    refused_scopes,
+)
 from domain.mail.onboarding import connection_jobs
 from gateway.approving import enqueue
 from gateway.resources import Resources
 from providers.on_demand import on_demand
 from storage.accounts import accounts, connecting
 from storage.accounts.accounts import Consent
-from storage.accounts.connecting import Mailbox
+from storage.accounts.connecting import OwnedMailbox
 from storage.consents import consents
 from storage.consents.consents import ConsentRequest
 from storage.postgres.database import Transaction
@@ -25,8 +33,6 @@ log = structlog.get_logger(__name__)
 
 CALL_WITHIN_S = 10.0
 """A person waits in front of an empty page."""
-
-CALLBACK = "/oauth/google/callback"
 
 BY_CODE: Mapping[str, ConsentRefusal] = {
     "google.invalid_grant": ConsentRefusal.CODE_REFUSED,
@@ -52,7 +58,7 @@ def redirect_uri(resources: Resources) -> str:
     return resources.settings.public_url + CALLBACK
 
 
-def connect(resources: Resources, request: ConsentRequest, code: str) -> UUID | Refused | None:
+def connect(resources: Resources, request: ConsentRequest, code: str) -> UUID | RefusedConsent | None:
     """Exchange a code and connect the mailbox; None when another request has taken the state.
 
     Raises `Throttled` when too many exchanges are under way: the code stays good. The attempt that takes the state
@@ -69,12 +75,12 @@ def connect(resources: Resources, request: ConsentRequest, code: str) -> UUID | 
             log.warning("consent_not_exchanged", code=failure.code, reason=failure.reason)
             proven = _refused(failure)
         with resources.database.ledger() as tx:
-            outcome = proven if isinstance(proven, Refused) else _store(tx, resources, request, proven)
+            outcome = proven if isinstance(proven, RefusedConsent) else _store(tx, resources, request, proven)
             consents.end(tx, request, outcome)
         return outcome
 
 
-def _prove(resources: Resources, request: ConsentRequest, code: str, verifier: str) -> Proven | Refused:
+def _prove(resources: Resources, request: ConsentRequest, code: str, verifier: str) -> Proven | RefusedConsent:
     settings = resources.settings
     timeout_s = min(CALL_WITHIN_S, settings.google_request_timeout_s)
     client = on_demand("providers.google.consent:OAuthClient")(
@@ -92,7 +98,7 @@ def _prove(resources: Resources, request: ConsentRequest, code: str, verifier: s
     if incomplete is not None:
         return incomplete
     if given.refresh_token is None:
-        return Refused(ConsentRefusal.NO_REFRESH_TOKEN)
+        return RefusedConsent(ConsentRefusal.NO_REFRESH_TOKEN)
     # The address under which Gmail pushes; the one of the Google account may be another.
     with on_demand("providers.google.gmail:GmailMailbox")(
         account="",
@@ -112,7 +118,7 @@ def _prove(resources: Resources, request: ConsentRequest, code: str, verifier: s
     return Proven(consent, ConsentAnswer(email, given.subject, given.scopes))
 
 
-def _store(tx: Transaction, resources: Resources, request: ConsentRequest, proven: Proven) -> UUID | Refused:
+def _store(tx: Transaction, resources: Resources, request: ConsentRequest, proven: Proven) -> UUID | RefusedConsent:
     """Connect the mailbox and start its jobs, unless it is not the one that was asked for."""
     accounts.lock_mailbox(tx, request.email)
     known = accounts.by_email(tx, request.email)
@@ -120,23 +126,23 @@ def _store(tx: Transaction, resources: Resources, request: ConsentRequest, prove
     expected = Expected(request.email, request.scopes, ours.google_subject if ours else None)
     refused = refusal_of(expected, proven.granted)
     if refused is None and any(one.org_id != request.org_id and one.status != "disconnected" for one in known):
-        refused = Refused(ConsentRefusal.OTHER_ORG, request.email)
+        refused = RefusedConsent(ConsentRefusal.OTHER_ORG, request.email)
     if refused is not None:
         return refused
-    mailbox = Mailbox(request.org_id, request.email, request.owner)
+    mailbox = OwnedMailbox(request.org_id, request.email, request.owner)
     found = connecting.connect(tx, Sealer.of(resources.settings), mailbox, proven.consent, by=request.asked_by)
     account_id = found.account.account_id
     enqueue(resources, request.org_id, request.asked_by, tx, *connection_jobs(account_id, found.lost_at))
     return account_id
 
 
-def _refused(failure: Failure) -> Refused:
+def _refused(failure: Failure) -> RefusedConsent:
     why = BY_CODE.get(failure.code)
     if why is not None:
-        return Refused(why)
+        return RefusedConsent(why)
     if isinstance(failure, Permanent | Unauthorised):
-        return Refused(ConsentRefusal.CLIENT_REFUSED, failure.code)
-    return Refused(ConsentRefusal.NO_ANSWER, failure.code)
+        return RefusedConsent(ConsentRefusal.CLIENT_REFUSED, failure.code)
+    return RefusedConsent(ConsentRefusal.NO_ANSWER, failure.code)
 
 
 def _unmetered(_method: str, _units: int) -> None:

@@ -10,24 +10,32 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from domain.jobs.failures import Throttled
-from domain.mail.consent import ANSWER_WITHIN, SIGN_IN, ConsentRefusal, Refused, refusal_by_google
+from domain.mail.consent import (
+    ANSWER_WITHIN,
+    CALLBACK,
+    SIGN_IN,
+    START,
+    ConsentRefusal,
+    RefusedConsent,
+    refusal_by_google,
+)
 from gateway.oauth import connecting
 from gateway.oauth.browsers import NEW_LINK, LinkHolder, LinkUser, ReturnedBrowser, cookie_of
 from gateway.oauth.pages import HEADERS, PageRefusal, page, start_form
 from gateway.resources import Resources, resources_of
 from providers.on_demand import on_demand
 from storage.consents import consents
-from storage.consents.consents import ConsentRequest, Sent
+from storage.consents.consents import BrowserSecrets, ConsentRequest
 from storage.secrets.sealing import Sealer
 
 log = structlog.get_logger(__name__)
-router = APIRouter(prefix="/oauth/google", include_in_schema=False)
+router = APIRouter(include_in_schema=False)
 
 LONGEST_CODE = 2000
 LOOK_AGAIN_S = 2
 
 
-@router.get("/start")
+@router.get(START)
 def show_start(request: Request, asked: LinkHolder, link: Annotated[str, Query()]) -> Response:
     """Say who asks for what; looking at a link does not use it up."""
     googles = urlsplit(resources_of(request).settings.google_authorize_url)
@@ -42,7 +50,7 @@ def show_start(request: Request, asked: LinkHolder, link: Annotated[str, Query()
     )
 
 
-@router.post("/start")
+@router.post(START)
 def start(request: Request, asked: LinkUser) -> Response:
     """Use the link up, and send the browser to Google."""
     resources = resources_of(request)
@@ -55,7 +63,7 @@ def start(request: Request, asked: LinkUser) -> Response:
         cookie_of(sent.state),
         sent.browser,
         max_age=int(ANSWER_WITHIN.total_seconds()),
-        path=connecting.CALLBACK,
+        path=CALLBACK,
         secure=resources.settings.public_url.startswith("https:"),
         httponly=True,
         # Google's redirect is a navigation from another site: with `strict` the cookie would not come along.
@@ -64,7 +72,7 @@ def start(request: Request, asked: LinkUser) -> Response:
     return answer
 
 
-@router.get("/callback")
+@router.get(CALLBACK)
 def come_back(
     request: Request,
     asked: ReturnedBrowser,
@@ -82,7 +90,7 @@ def come_back(
     return _told(asked, outcome)
 
 
-def _outcome(resources: Resources, asked: ConsentRequest, code: str, error: str) -> UUID | Refused | None:
+def _outcome(resources: Resources, asked: ConsentRequest, code: str, error: str) -> UUID | RefusedConsent | None:
     if asked.state != "sent" or asked.refused is not None:
         return None
     if not error and code:
@@ -107,8 +115,8 @@ def _standing(asked: ConsentRequest) -> Response:
     return page(HTTPStatus.ACCEPTED, "Connecting", f"{asked.email} is being connected.", again_in_s=LOOK_AGAIN_S)
 
 
-def _told(asked: ConsentRequest, outcome: UUID | Refused) -> Response:
-    if not isinstance(outcome, Refused):
+def _told(asked: ConsentRequest, outcome: UUID | RefusedConsent) -> Response:
+    if not isinstance(outcome, RefusedConsent):
         return _connected(asked)
     status = HTTPStatus.BAD_GATEWAY if outcome.why is ConsentRefusal.NO_ANSWER else HTTPStatus.CONFLICT
     return page(status, f"{asked.email} was not connected", outcome.words(), NEW_LINK)
@@ -123,7 +131,7 @@ def _connected(asked: ConsentRequest) -> Response:
     )
 
 
-def _screen(resources: Resources, asked: ConsentRequest, sent: Sent) -> str:
+def _screen(resources: Resources, asked: ConsentRequest, sent: BrowserSecrets) -> str:
     settings = resources.settings
     address: str = on_demand("providers.google.consent:screen_address")(
         settings.google_authorize_url,

@@ -6,6 +6,8 @@ from http import HTTPStatus
 from fastapi import Request, Response
 from starlette.exceptions import HTTPException
 
+from domain.mail.consent import START
+
 HEADERS = {
     "Cache-Control": "no-store",
     # The addresses of these pages hold a link's secret, or Google's code.
@@ -23,7 +25,7 @@ h1{{font-size:1.4rem}}button{{font:inherit;padding:.5rem 1rem}}</style></head>
 <body><main><h1>{title}</h1>{content}</main></body></html>
 """
 _FORM = (
-    '<form method="post" action="/oauth/google/start"><input type="hidden" name="link" value="{link}">'
+    '<form method="post" action="{start}"><input type="hidden" name="link" value="{link}">'
     "<button>Continue to Google</button></form>"
 )
 
@@ -57,4 +59,4 @@ def page(
 
 def start_form(link: str) -> str:
     """The button that uses a link up: mail programs that look into links press none."""
-    return _FORM.format(link=escape(link))
+    return _FORM.format(start=START, link=escape(link))

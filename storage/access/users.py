@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from domain.approvals.approvers import UserRole, check_email, check_snowflake, check_zone
+from domain.approvals.approvers import UserRole, check_snowflake, check_zone
 from domain.jobs.failures import Conflict, Gone
 from domain.jobs.job import Origin
+from domain.mail.email_address import check_address
 from storage.operators import operator_actions
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -46,7 +47,7 @@ class UserChanges:
 
 def add(tx: Transaction, org_id: UUID, email: str, changes: UserChanges, *, by: Origin) -> User:
     """Add a person; raises `Conflict` when the address or the Discord id is somebody's in the org already."""
-    rows = tx.run("add_user", org_id=org_id, email=check_email(email), **changes.checked())
+    rows = tx.run("add_user", org_id=org_id, email=check_address("email", email), **changes.checked())
     if not rows:
         raise Conflict("email: somebody of the org has the address or the Discord id already", code="user.exists")
     operator_actions.record(tx, "user.added", {"user_id": str(rows[0].user_id)}, by=by, org_id=org_id)
@@ -85,9 +86,9 @@ def by_discord(tx: Transaction, org_id: UUID, discord_user_id: str) -> User | No
 
 
 def _found(tx: Transaction, org_id: UUID, email: str) -> User:
-    rows = tx.run("list_users", org_id=org_id, email=check_email(email), discord_user_id=None, limit=1)
+    rows = tx.run("list_users", org_id=org_id, email=check_address("email", email), discord_user_id=None, limit=1)
     if not rows:
-        raise Gone(f"email: the org has nobody of the address {check_email(email)}")
+        raise Gone(f"email: the org has nobody of the address {check_address('email', email)}")
     return _user(rows[0])
 
 

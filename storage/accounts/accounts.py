@@ -9,13 +9,13 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 from pydantic import SecretStr
 
-from domain.approvals.approvers import check_email
 from domain.jobs.contract import check_text
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
 from domain.mail.account_settings import offered_actions
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.correspondence import DEFAULT_PARENT
+from domain.mail.email_address import check_address
 from domain.mail.triage.classification import OFFERED_ACTIONS
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -114,7 +114,9 @@ def ensure_org(tx: Transaction, name: str) -> UUID:
 
 def ensure(tx: Transaction, org_id: UUID, email: str, owner: str) -> tuple[UUID, bool]:
     """The account of a mailbox in an org, made without tokens if it is new, and whether it is. For the ledger role."""
-    row = tx.run("ensure_account", org_id=org_id, email=check_email(email), owner=check_email(owner))[0]
+    row = tx.run(
+        "ensure_account", org_id=org_id, email=check_address("email", email), owner=check_address("owner", owner)
+    )[0]
     return row.id, bool(row.created)
 
 

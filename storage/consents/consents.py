@@ -19,7 +19,7 @@ from domain.mail.consent import (
     EXCHANGE_WITHIN,
     LINK_LIVES,
     ConsentRefusal,
-    Refused,
+    RefusedConsent,
     mail_scopes,
 )
 from storage.operators import operator_actions
@@ -64,7 +64,7 @@ class ConsentRequest:
     deletes: bool
     asked_by: Origin
     state: State
-    refused: Refused | None
+    refused: RefusedConsent | None
     """Why it can come to no good any more, also when it is too late."""
     browser_digest: bytes | None = field(repr=False)
     sealed_verifier: bytes | None = field(repr=False)
@@ -91,7 +91,7 @@ class ConsentRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class BrowserSecrets:
     """What the browser takes along: the state, its cookie, and the verifier's challenge."""
 
     state: str = field(repr=False)
@@ -127,9 +127,9 @@ def by_state(tx: Transaction, state: str) -> ConsentRequest | None:
     return _find(tx, state, "state_digest")
 
 
-def send(tx: Transaction, sealer: Sealer, request: ConsentRequest) -> Sent | None:
+def send(tx: Transaction, sealer: Sealer, request: ConsentRequest) -> BrowserSecrets | None:
     """Use a link up; None when somebody was quicker, or it is too late."""
-    sent = Sent(secrets.token_urlsafe(32), secrets.token_urlsafe(32), secrets.token_urlsafe(48))
+    sent = BrowserSecrets(secrets.token_urlsafe(32), secrets.token_urlsafe(32), secrets.token_urlsafe(48))
     rows = tx.run(
         "send_consent",
         request_id=request.request_id,
@@ -146,9 +146,9 @@ def take(tx: Transaction, request: ConsentRequest) -> bool:
     return bool(tx.run("take_consent", request_id=request.request_id))
 
 
-def end(tx: Transaction, request: ConsentRequest, outcome: UUID | Refused) -> bool:
+def end(tx: Transaction, request: ConsentRequest, outcome: UUID | RefusedConsent) -> bool:
     """Write what came of it: the account's id, or why not; false when that stands already."""
-    refused = outcome if isinstance(outcome, Refused) else None
+    refused = outcome if isinstance(outcome, RefusedConsent) else None
     rows = tx.run(
         "end_consent",
         request_id=request.request_id,
@@ -191,9 +191,9 @@ def _request(row: Row) -> ConsentRequest:
     )
 
 
-def _refused(row: Row) -> Refused | None:
+def _refused(row: Row) -> RefusedConsent | None:
     if row.refusal is not None:
-        return Refused(ConsentRefusal(row.refusal), row.detail or "")
+        return RefusedConsent(ConsentRefusal(row.refusal), row.detail or "")
     if row.link_is_old or row.answer_is_late:
-        return Refused(ConsentRefusal.TOO_LATE)
-    return Refused(ConsentRefusal.BROKEN_OFF) if row.is_broken_off else None
+        return RefusedConsent(ConsentRefusal.TOO_LATE)
+    return RefusedConsent(ConsentRefusal.BROKEN_OFF) if row.is_broken_off else None

@@ -11,7 +11,7 @@ from domain.mail.outgoing.send_orders import ActionContext, check_people, check_
 from domain.mail.outgoing.send_permission import (
     NO_ACTION,
     ActionFacts,
-    Original,
+    OriginalFacts,
     check_action,
     check_automatic,
     check_original,
@@ -109,8 +109,8 @@ def _ordered(action: StoredAction) -> ActionFacts:
     )
 
 
-def _as_original(message: Message) -> Original:
-    return Original(message.thread_id, message.parsed, message.automation)
+def _as_original(message: Message) -> OriginalFacts:
+    return OriginalFacts(message.thread_id, message.parsed, message.automation)
 
 
 def _stored_original(tx: Transaction, order: SendPayload) -> Message:

@@ -40,7 +40,7 @@ class ActionFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Original:
+class OriginalFacts:
     """The stored message that is answered or forwarded."""
 
     thread_id: str
@@ -60,7 +60,7 @@ def check_action(order: SendPayload, action: ActionFacts) -> None:
         raise Invalid("payload.original_message_id", "is another message than the action's")
 
 
-def check_original(order: SendPayload, original: Original) -> None:
+def check_original(order: SendPayload, original: OriginalFacts) -> None:
     """Raise `Invalid` with the field for a reply into another thread, and for a subject that is another mail's."""
     if order.message_type == "reply" and order.thread_id not in {None, original.thread_id}:
         raise Invalid("payload.thread_id", "is another thread than the original's")
@@ -73,7 +73,9 @@ def is_automatic(action: ActionFacts) -> bool:
     return action.approver is None and not asked_by_somebody
 
 
-def check_automatic(order: SendPayload, original: Original | None, own: Collection[str], *, send_allowed: bool) -> None:
+def check_automatic(
+    order: SendPayload, original: OriginalFacts | None, own: Collection[str], *, send_allowed: bool
+) -> None:
     """Raise `Forbidden` for a mail that must not leave without approval; `own` are the account's addresses."""
     if not send_allowed:
         raise Forbidden("the account does not let mail leave that nobody has approved", code=NOT_ALLOWED)

@@ -1,10 +1,10 @@
-"""Who may decide, and what is taken for a person's id, zone and address."""
+"""Who may decide, and what is taken for a person's id and zone."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.approvals.approvers import UserRole, check_email, check_snowflake, check_zone
+from domain.approvals.approvers import UserRole, check_snowflake, check_zone
 from domain.jobs.failures import Invalid
 
 
@@ -31,13 +31,3 @@ def test_what_is_no_id_is_refused_by_its_field(text: str) -> None:
 def test_what_is_no_zone_is_refused(text: str) -> None:
     with pytest.raises(Invalid, match="zone: is no time zone"):
         check_zone(text)
-
-
-def test_an_address_is_kept_in_lower_case() -> None:
-    assert check_email(" Anna@Example.ORG ") == "anna@example.org"
-
-
-@pytest.mark.parametrize("text", ["", "@example.org", "anna@", "anna", "an na@example.org", "a" * 320 + "@b.c"])
-def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(Invalid, match="email: is no address"):
-        check_email(text)

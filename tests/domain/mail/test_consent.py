@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.jobs.failures import Conflict, Invalid
+from domain.jobs.failures import Conflict
 from domain.mail.consent import (
     FULL,
     MODIFY,
@@ -12,8 +12,7 @@ from domain.mail.consent import (
     ConsentAnswer,
     ConsentRefusal,
     Expected,
-    Refused,
-    check_address,
+    RefusedConsent,
     check_set_up,
     mail_scopes,
     missing_scopes,
@@ -52,17 +51,7 @@ def test_what_anybody_may_write_into_an_address_is_not_repeated(error: str) -> N
 
 def test_each_refusal_has_words() -> None:
     assert set(WORDS) == set(ConsentRefusal)
-    assert all(Refused(why, "the detail").words() for why in ConsentRefusal)
-
-
-@pytest.mark.parametrize("text", ["", "anna", "a b@example.com", "a@b@c", "a\x00@example.com", "a@" + "x" * 320])
-def test_no_address(text: str) -> None:
-    with pytest.raises(Invalid, match="owner: is no address"):
-        check_address("owner", text)
-
-
-def test_an_address_is_kept_in_lower_case() -> None:
-    assert check_address("email", " Anna@Example.com ") == "anna@example.com"
+    assert all(RefusedConsent(why, "the detail").words() for why in ConsentRefusal)
 
 
 def test_missing_settings_are_named() -> None:

@@ -6,6 +6,7 @@ import pytest
 from pydantic import SecretStr
 
 from domain.jobs.job import ActorType, Origin
+from domain.mail.consent import link_address
 from sandbox.emulator.control import GmailControl
 from settings import Settings
 from storage.accounts import accounts
@@ -67,6 +68,6 @@ def make_link(store: Database) -> MakeLink:
         with store.ledger() as tx:
             org_id = accounts.ensure_org(tx, org)
             link = consents.make_link(tx, org_id, ConsentWish(email, email, deletes), by=OPERATOR)
-        return f"{PUBLIC}/oauth/google/start?link={link.secret}"
+        return link_address(PUBLIC, link.secret)
 
     return make

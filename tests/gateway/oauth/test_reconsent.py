@@ -4,6 +4,7 @@ from psycopg import Connection
 from pydantic import SecretStr
 
 from domain.jobs.gate_causes import Cause
+from domain.mail.consent import link_address
 from storage.accounts import accounts
 from storage.consents import consents
 from storage.consents.consents import ConsentWish
@@ -31,7 +32,7 @@ def connect_again(env: MailEnvironment, **decision: object) -> str:
     with env.process.database.ledger() as tx:
         link = consents.make_link(tx, accounts.ensure_org(tx, ORG), ConsentWish(OWNER, OWNER), by=OPERATOR)
     with serve(settings) as url:
-        return Browser(url).connect(f"{PUBLIC}/oauth/google/start?link={link.secret}", **decision).title
+        return Browser(url).connect(link_address(PUBLIC, link.secret), **decision).title
 
 
 def lose_consent(env: MailEnvironment) -> None:
