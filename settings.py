@@ -1,5 +1,6 @@
 """The environment, read once into one frozen record; nothing else reads `os.environ`."""
 
+import re
 from functools import cache
 from typing import Literal, Self
 from urllib.parse import urlsplit
@@ -14,6 +15,8 @@ A share and not a time: with a fixed time a short lease would refuse every effec
 """
 
 DEVELOPMENT_SEALING_KEY = "development-only-sealing-key-do-not-use"
+HOST = re.compile(r"[a-z0-9._:-]+")
+"""Of an address that browsers are sent to, in lower case; a name with other letters is written as `xn--…`."""
 REDIS = ("redis://", "rediss://", "unix://")
 
 
@@ -311,17 +314,23 @@ class Settings(BaseSettings):
     @classmethod
     def _is_an_origin(cls, url: str, info: ValidationInfo) -> str:
         """Google takes http for this machine alone, and the path is ours."""
+        origin = url.removesuffix("/")
         if not url:
             return url
         try:
-            parts = urlsplit(url)
-            is_origin = bool(parts.hostname) and parts.path in {"", "/"} and not parts.query and not parts.username
+            parts = urlsplit(origin)
+            port = "" if parts.port is None else f":{parts.port}"
         except ValueError:
             raise ValueError("must be an address such as https://mail.example.org") from None
-        is_here = parts.hostname in {"127.0.0.1", "::1", "localhost"} and info.data.get("environment") == "development"
-        if not is_origin or (parts.scheme != "https" and not (parts.scheme == "http" and is_here)):
-            raise ValueError("must be an address with https and no path; http is for development on this machine")
-        return url.rstrip("/")
+        host = parts.hostname or ""
+        is_here = host in {"127.0.0.1", "::1", "localhost"} and info.data.get("environment") == "development"
+        if parts.scheme != "https" and not (parts.scheme == "http" and is_here):
+            raise ValueError("must be an address with https; http is for development on this machine")
+        # Compared as a whole: urlsplit passes over line ends, empty queries and fragments, which Google does not.
+        plain = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}"
+        if not HOST.fullmatch(host) or origin.lower() != plain:
+            raise ValueError("must be scheme, host and at most a port, as https://mail.example.org, and nothing else")
+        return plain
 
     @model_validator(mode="after")
     def _check_discord(self) -> Self:

@@ -59,7 +59,7 @@ for command in (connect_by_browser, settings, safety_policy, list_corrections, d
 
 
 @accounts.command("add")
-@click.option("--org", required=True, help="The org's name; made if there is none.")
+@click.option("--org", required=True, help="The org: its id or name; a name that no org has makes one.")
 @click.option("--email", required=True, help="The mailbox.")
 @click.option("--owner", help="The owner's address; by default the mailbox's own.")
 @click.option("--access-token", envvar="POSTROOM_ACCOUNT_ACCESS_TOKEN", help="Better in the environment, or asked for.")

@@ -14,6 +14,7 @@ from domain.alerts.due import is_long
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.gate_causes import Cause
 from domain.jobs.queues import Queue
+from domain.mail.consent import missing_settings
 from engine.catalogue import catalogue
 from engine.process.publisher import transport_options
 from engine.process.runtime import Runtime, runtime
@@ -94,6 +95,8 @@ def settings_checks(settings: Settings) -> Sequence[Check]:
     production = settings.environment == "production"
     default_key = DEVELOPMENT_SEALING_KEY in settings.sealing_keys.get_secret_value()
     pushes = bool(settings.pubsub_audience and settings.pubsub_service_account)
+    secret = settings.google_client_secret.get_secret_value()
+    missing = missing_settings(settings.public_url, settings.google_client_id, secret)
     return (
         Check(
             "sealing key",
@@ -106,6 +109,13 @@ def settings_checks(settings: Settings) -> Sequence[Check]:
             ok=pushes or not production,
             finding="set" if pushes else "no audience or service account: every push is refused",
             remedy="" if pushes else "set POSTROOM_PUBSUB_AUDIENCE and POSTROOM_PUBSUB_SERVICE_ACCOUNT",
+        ),
+        # Without a public address nobody is meant to connect by browser.
+        Check(
+            "consent by browser",
+            ok=not missing or not settings.public_url,
+            finding=f"no mailbox can be connected by browser: {missing} not set" if missing else "set up",
+            remedy=f"set {missing}" if missing else "",
         ),
     )
 
@@ -191,7 +201,10 @@ def answers_check(process: Runtime) -> Check:
     finding = f"{found.unusable} of {found.calls} of the last hour could not be used"
     if found.unusable < MOST_UNUSABLE or found.unusable * 2 < found.calls:
         return Check("model answers", ok=True, finding=finding)
-    remedy = "see that POSTROOM_CLASSIFY_MODEL and POSTROOM_DRAFT_MODEL name models that do what is asked of them"
+    remedy = (
+        "see that POSTROOM_CLASSIFY_MODEL, POSTROOM_CLASSIFY_FIRST_MODEL and POSTROOM_DRAFT_MODEL name models that do"
+        " what is asked of them"
+    )
     finding += f"; the vendor refused the latest: {found.latest}" if found.latest else ""
     return Check("model answers", ok=False, finding=finding, remedy=remedy)
 
@@ -216,7 +229,8 @@ def provider_check(process: Runtime) -> Check:
     finding = "; ".join(f"{park.provider} until {park.until:%Y-%m-%d %H:%M} UTC: {park.reason}" for park in parked)
     remedy = (
         "mend the key, the credit or the model's name, start the workers anew, and open the gate:"
-        f" celery -A tasks gates open provider {parked[0].provider} (docs/howto/mend-a-parked-provider.md)"
+        f" celery -A tasks gates open provider {parked[0].provider} --cause slow_down"
+        " (docs/howto/mend-a-parked-provider.md)"
     )
     return Check("providers", ok=False, finding=finding, remedy=remedy)
 

@@ -8,6 +8,7 @@ import uvicorn
 
 from gateway.app import create
 from gateway.bounded_protocol import BoundedProtocol
+from settings import load_or_end
 
 MOST_CONNECTIONS = 1000
 """A process answers a few hundred requests a second; who waits behind so many is better told to come again: 503."""
@@ -39,6 +40,7 @@ def main(words: Sequence[str]) -> None:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
     options = parser.parse_args(words)
+    load_or_end()
     server(options.host, options.port).run()
 
 

@@ -40,6 +40,46 @@ def test_times_under_which_no_claim_or_call_could_hold_are_refused_by_name(given
 
 
 @pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("mail.example.org", "must be an address with https"),
+        ("http://mail.example.org", "must be an address with https"),
+        ("https://", "nothing else"),
+        ("https://[mail", "must be an address such as"),
+        ("https://mail.example.org:99999", "must be an address such as"),
+        ("https://mail.example.org:port", "must be an address such as"),
+        ("https://mail.example.org/mail", "nothing else"),
+        ("https://mail.example.org//", "nothing else"),
+        ("https://mail.example.org?", "nothing else"),
+        ("https://mail.example.org#top", "nothing else"),
+        ("https://mail.example.org\r", "nothing else"),
+        ("https://mail.example.org ", "nothing else"),
+        ("https://:pw@mail.example.org", "nothing else"),
+        ("https://mail.example.org\\@evil.test", "nothing else"),
+        ("https://müll.example.org", "nothing else"),
+    ],
+)
+def test_a_public_address_that_google_would_not_take_is_refused(url: str, words: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Settings.model_validate({"public_url": url})
+    assert re.fullmatch(rf"settings: POSTROOM_PUBLIC_URL: .*{words}.*", refused_settings(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("", ""),
+        ("https://Mail.example.org/", "https://mail.example.org"),
+        ("https://mail.example.org:8443", "https://mail.example.org:8443"),
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
+        ("http://[::1]:8000", "http://[::1]:8000"),
+    ],
+)
+def test_a_public_address_is_kept_as_google_compares_it(url: str, kept: str) -> None:
+    assert Settings.model_validate({"public_url": url}).public_url == kept
+
+
+@pytest.mark.parametrize(
     ("given", "words"),
     [
         (

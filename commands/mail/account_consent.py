@@ -15,7 +15,7 @@ from storage.consents.consents import ConsentWish
 
 @click.command("connect")
 @click.argument("email")
-@click.option("--org", required=True, help="The org's name; made if there is none.")
+@click.option("--org", required=True, help="The org: its id or name; a name that no org has makes one.")
 @click.option("--owner", help="The owner's address; by default the mailbox's own.")
 @click.option("--deletes", is_flag=True, help="Also ask for the right to delete mail for good.")
 @click.option("--browser", is_flag=True, help="Open the link in this machine's browser, too.")
@@ -32,11 +32,15 @@ def connect_by_browser(  # noqa: PLR0913, PLR0917 - one parameter per option
 ) -> None:
     """Make a link by which the owner of the mailbox EMAIL connects it, or connects it again. It works once."""
     settings = runtime().settings
-    check_set_up(settings.public_url, settings.google_client_id)
+    check_set_up(settings.public_url, settings.google_client_id, settings.google_client_secret.get_secret_value())
     wish = ConsentWish(check_address("email", email), check_address("owner", owner or email), deletes)
     with runtime().database.ledger() as tx:
         link = consents.make_link(tx, stored.ensure_org(tx, org), wish, by=operator(operator_name))
     address = link_address(settings.public_url, link.secret)
-    show_document("link", {"email": wish.email, "link": address, "expires_at": link.expires_at}, as_json=as_json)
+    document = {"email": wish.email, "expires_at": link.expires_at}
+    show_document("link", document | ({"link": address} if as_json else {}), as_json=as_json)
+    if not as_json:
+        # In a line of its own: folded by a table, it could not be copied.
+        click.echo(f"\n{address}\n\nIt works once. Send it to the mailbox's owner, or open it in a browser.")
     if browser and not webbrowser.open(address):
         click.echo("This machine has no browser: open the link yourself.", err=True)

@@ -138,7 +138,7 @@ def disconnect(account: str, reason: str, operator_name: str, as_json: bool) -> 
 
     Mail, rules and records stay.
 
-    `accounts add` connects it again. Google keeps the consent until its owner withdraws it there.
+    `accounts connect` or `accounts add` connects it again. Google keeps the consent until its owner withdraws it there.
     """
     with runtime().database.ledger() as tx:
         found = account_of(tx, account)

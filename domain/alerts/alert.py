@@ -101,5 +101,5 @@ def text_of(alert: Alert) -> str:
         case AlertKind.PROVIDER:
             return (
                 f"{alert.detail}. Its jobs wait. Mend the cause, such as the key or the credit, then open the gate:"
-                f" `celery -A tasks gates open provider {alert.subject}`."
+                f" `celery -A tasks gates open provider {alert.subject} --cause slow_down`."
             )

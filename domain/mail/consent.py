@@ -112,10 +112,19 @@ class RefusedConsent:
         return WORDS[self.why].format(detail=self.detail)
 
 
-def check_set_up(public_url: str, client_id: str) -> None:
+def missing_settings(public_url: str, client_id: str, client_secret: str) -> str:
+    """What must be set before a mailbox can be connected by browser; empty when nothing is missing."""
+    given = {
+        "POSTROOM_PUBLIC_URL": public_url,
+        "POSTROOM_GOOGLE_CLIENT_ID": client_id,
+        "POSTROOM_GOOGLE_CLIENT_SECRET": client_secret,
+    }
+    return " and ".join(name for name, value in given.items() if not value.strip())
+
+
+def check_set_up(public_url: str, client_id: str, client_secret: str) -> None:
     """Whether a browser could be sent anywhere; raises `Conflict` with the settings that are missing."""
-    given = {"POSTROOM_PUBLIC_URL": public_url, "POSTROOM_GOOGLE_CLIENT_ID": client_id}
-    missing = " and ".join(name for name, value in given.items() if not value)
+    missing = missing_settings(public_url, client_id, client_secret)
     if missing:
         raise Conflict(f"no mailbox can be connected by browser: set {missing}", code="oauth.not_set_up")
 

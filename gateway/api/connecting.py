@@ -61,7 +61,7 @@ def connect_account(request: Request, caller: Operator, document: JsonBody) -> C
         raise Invalid("email", "is missing")
     asked = read_body(ConnectWish, document)
     settings = resources_of(request).settings
-    check_set_up(settings.public_url, settings.google_client_id)
+    check_set_up(settings.public_url, settings.google_client_id, settings.google_client_secret.get_secret_value())
     wish = ConsentWish(
         check_address("email", asked.email), check_address("owner", asked.owner or asked.email), asked.deletes
     )

@@ -8,7 +8,7 @@ import structlog
 from fastapi import Depends, Query, Request
 
 from gateway.bodies import read_body
-from gateway.oauth.pages import PageRefusal
+from gateway.oauth.pages import NEW_LINK, PageRefusal
 from gateway.resources import resources_of
 from storage.consents import consents
 from storage.consents.consents import ConsentRequest
@@ -18,8 +18,6 @@ log = structlog.get_logger(__name__)
 LONGEST_FORM = 4096
 FORM_WITHIN_S = 10.0
 COOKIE = "postroom_consent_"
-
-NEW_LINK = "Ask whoever sent you the link for a new one."
 
 
 def cookie_of(state: str) -> str:

@@ -59,7 +59,7 @@ def redirect_uri(resources: Resources) -> str:
 
 
 def connect(resources: Resources, request: ConsentRequest, code: str) -> UUID | RefusedConsent | None:
-    """Exchange a code and connect the mailbox; None when another request has taken the state.
+    """Exchange a code and connect the mailbox; None when another request has taken the state, or has ended it meanwhile.
 
     Raises `Throttled` when too many exchanges are under way: the code stays good. The attempt that takes the state
     writes down what became of it; one that dies before that leaves a request that is broken off.
@@ -75,6 +75,8 @@ def connect(resources: Resources, request: ConsentRequest, code: str) -> UUID | 
             log.warning("consent_not_exchanged", code=failure.code, reason=failure.reason)
             proven = _refused(failure)
         with resources.database.ledger() as tx:
+            if not consents.hold(tx, request):
+                return None
             outcome = proven if isinstance(proven, RefusedConsent) else _store(tx, resources, request, proven)
             consents.end(tx, request, outcome)
         return outcome

@@ -17,11 +17,12 @@ from domain.mail.consent import (
     START,
     ConsentRefusal,
     RefusedConsent,
+    missing_settings,
     refusal_by_google,
 )
 from gateway.oauth import connecting
-from gateway.oauth.browsers import NEW_LINK, LinkHolder, LinkUser, ReturnedBrowser, cookie_of
-from gateway.oauth.pages import HEADERS, PageRefusal, page, start_form
+from gateway.oauth.browsers import LinkHolder, LinkUser, ReturnedBrowser, cookie_of
+from gateway.oauth.pages import HEADERS, NEW_LINK, PageRefusal, PageRoute, page, start_form
 from gateway.resources import Resources, resources_of
 from providers.on_demand import on_demand
 from storage.consents import consents
@@ -29,7 +30,7 @@ from storage.consents.consents import BrowserSecrets, ConsentRequest
 from storage.secrets.sealing import Sealer
 
 log = structlog.get_logger(__name__)
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
 LONGEST_CODE = 2000
 LOOK_AGAIN_S = 2
@@ -38,6 +39,7 @@ LOOK_AGAIN_S = 2
 @router.get(START)
 def show_start(request: Request, asked: LinkHolder, link: Annotated[str, Query()]) -> Response:
     """Say who asks for what; looking at a link does not use it up."""
+    _check_set_up(resources_of(request))
     googles = urlsplit(resources_of(request).settings.google_authorize_url)
     return page(
         HTTPStatus.OK,
@@ -54,6 +56,7 @@ def show_start(request: Request, asked: LinkHolder, link: Annotated[str, Query()
 def start(request: Request, asked: LinkUser) -> Response:
     """Use the link up, and send the browser to Google."""
     resources = resources_of(request)
+    _check_set_up(resources)
     with resources.database.ledger() as tx:
         sent = consents.send(tx, Sealer.of(resources.settings), asked)
     if sent is None:
@@ -88,6 +91,20 @@ def come_back(
         return _standing(asked)
     log.info("consent_answered", request_id=str(asked.request_id), why=getattr(outcome, "why", "connected"))
     return _told(asked, outcome)
+
+
+def _check_set_up(resources: Resources) -> None:
+    """The process that made the link may know settings that this one lacks: a link is not used up in vain."""
+    settings = resources.settings
+    secret = settings.google_client_secret.get_secret_value()
+    missing = missing_settings(settings.public_url, settings.google_client_id, secret)
+    if missing:
+        log.error("page_failed", code="oauth.not_set_up", reason=f"the gateway lacks {missing}")
+        raise PageRefusal(
+            HTTPStatus.SERVICE_UNAVAILABLE,
+            "No mailbox can be connected here yet",
+            f"An operator must set {missing} for the gateway, and start it anew. This link stays good.",
+        )
 
 
 def _outcome(resources: Resources, asked: ConsentRequest, code: str, error: str) -> UUID | RefusedConsent | None:

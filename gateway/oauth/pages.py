@@ -1,12 +1,24 @@
 """The pages that an owner sees while connecting a mailbox: no script, nothing from elsewhere, nothing kept."""
 
+from collections.abc import Callable, Coroutine
 from html import escape
 from http import HTTPStatus
+from typing import Any
 
+import structlog
 from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
+from domain.jobs.failures import Failure, Transient
 from domain.mail.consent import START
+from gateway.problems import RETRY_AFTER_S
+from observability import logs
+
+log = structlog.get_logger(__name__)
+
+NEW_LINK = "Ask whoever sent you the link for a new one."
 
 HEADERS = {
     "Cache-Control": "no-store",
@@ -37,6 +49,41 @@ class PageRefusal(HTTPException):
         """Keep what the page says."""
         super().__init__(status, title)
         self.title, self.words = title, words
+
+
+class PageRoute(APIRoute):
+    """A route that a person looks at: what fails beneath it is a page too, and no document for programs."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """As the framework has it, with failures as pages."""
+        answer = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            try:
+                return await answer(request)
+            except PageRefusal:
+                raise
+            except HTTPException as refusal:
+                return page(refusal.status_code, "This page was not opened from its link", NEW_LINK)
+            except RequestValidationError:
+                return page(HTTPStatus.UNPROCESSABLE_ENTITY, "This page was not opened from its link", NEW_LINK)
+            except Failure as failure:
+                return _failed(failure)
+
+        return handle
+
+
+def _failed(failure: Failure) -> Response:
+    """The reason stays in the log: it tells of our own inside."""
+    if isinstance(failure, Transient):
+        log.warning("unavailable", code=failure.code, reason=logs.sanitise(failure))
+        words = ("Wait a minute and reload this page. Should it still not work then:", NEW_LINK)
+        answer = page(HTTPStatus.SERVICE_UNAVAILABLE, "This cannot be done at the moment", *words)
+        answer.headers["Retry-After"] = str(RETRY_AFTER_S)
+        return answer
+    log.error("page_failed", code=failure.code, reason=logs.sanitise(failure))
+    words = ("Something is wrong with this installation; its operators find the reason in their log.", NEW_LINK)
+    return page(HTTPStatus.INTERNAL_SERVER_ERROR, "The mailbox was not connected", *words)
 
 
 async def answer_page_refusal(_request: Request, refusal: Exception) -> Response:

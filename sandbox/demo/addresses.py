@@ -10,6 +10,9 @@ from sandbox.servers.free_port import LOOPBACK, find_free_port
 PUSHER = "push@postroom-local.iam.gserviceaccount.com"
 """The made-up service account that the emulated Pub/Sub signs as."""
 
+CLIENT = "local"
+"""The OAuth client of the local stack: its id, and its secret."""
+
 
 @dataclass(frozen=True)
 class Addresses:
@@ -35,6 +38,11 @@ class Addresses:
         """The URL that Pub/Sub pushes to; also the audience of its tokens."""
         return f"{self.gateway}/webhooks/gmail"
 
+    @property
+    def consent_callback(self) -> str:
+        """Where Google's screen sends browsers back to."""
+        return f"{self.gateway}/oauth/google/callback"
+
     def environment(self) -> dict[str, str]:
         """The environment of every process of the fleet, and of a developer who works with it."""
         return {
@@ -44,8 +52,10 @@ class Addresses:
             "POSTROOM_GMAIL_ENDPOINT": self.gmail,
             "POSTROOM_GOOGLE_TOKEN_URI": f"{self.gmail}/token",
             "POSTROOM_GOOGLE_CERTS_URL": f"{self.gmail}/certs",
-            "POSTROOM_GOOGLE_CLIENT_ID": "local",
-            "POSTROOM_GOOGLE_CLIENT_SECRET": "local",
+            "POSTROOM_GOOGLE_AUTHORIZE_URL": f"{self.gmail}/o/oauth2/v2/auth",
+            "POSTROOM_GOOGLE_CLIENT_ID": CLIENT,
+            "POSTROOM_GOOGLE_CLIENT_SECRET": CLIENT,
+            "POSTROOM_PUBLIC_URL": self.gateway,
             "POSTROOM_PUBSUB_AUDIENCE": self.webhook,
             "POSTROOM_PUBSUB_SERVICE_ACCOUNT": PUSHER,
             "POSTROOM_ANTHROPIC_BASE_URL": self.anthropic,

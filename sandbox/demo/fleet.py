@@ -15,7 +15,7 @@ from typing import Any, Self
 import psycopg
 from psycopg import sql
 
-from sandbox.demo.addresses import PUSHER, Addresses
+from sandbox.demo.addresses import CLIENT, PUSHER, Addresses
 from sandbox.demo.endings import signals_deferred
 from sandbox.demo.processes import ROOT, WORKERS, Member, emulators, gateway_and_flower, workers
 from sandbox.emulator.client import EmulatorControl
@@ -115,6 +115,7 @@ class Fleet:
             wait_until(member.ready, within=READY_WITHIN_S, describe=f"{member.name} to be ready")
         self.gmail, self.anthropic = GmailControl(self.addresses.gmail), EmulatorControl(self.addresses.anthropic)
         self.discord = EmulatorControl(self.addresses.discord)
+        self.gmail.register_client(CLIENT, CLIENT, self.addresses.consent_callback)
         self.gmail.configure_push(self.addresses.webhook, self.addresses.webhook, service_account=PUSHER)
         self._tell(f"Emulators, gateway, {len(WORKERS)} workers, beat and Flower are ready")
 

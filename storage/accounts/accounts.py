@@ -1,5 +1,6 @@
 """The mailboxes: who owns them, whether they may be used, and their settings."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,6 +18,7 @@ from domain.mail.actions.kinds import ActionKind
 from domain.mail.correspondence import DEFAULT_PARENT
 from domain.mail.email_address import check_address
 from domain.mail.triage.classification import OFFERED_ACTIONS
+from storage.ledger import orgs
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 from storage.secrets.sealing import Place, Sealer
@@ -26,6 +28,7 @@ LONGEST_LABEL = 225
 
 LONGEST_STATUS_REASON = 500
 LONGEST_ORG = 200
+AN_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 Status = Literal["active", "needs_reconsent", "disconnected"]
 
@@ -106,9 +109,18 @@ def add(tx: Transaction, sealer: Sealer, *, org: str, email: str, consent: Conse
 
 
 def ensure_org(tx: Transaction, name: str) -> UUID:
-    """The org of that name, made if there is none. For the ledger role."""
+    """The org of that id or name; one is made with the name if there is none. For the ledger role.
+
+    Raises `Invalid` where several have the name, and `Gone` for an id that no org has: it would be no name.
+    """
+    check_text("org", name, LONGEST_ORG)
     tx.raw("select pg_advisory_xact_lock(hashtextextended('postroom org: ' || %(name)s, 0))", {"name": name})
-    org_id: UUID = tx.run("ensure_org", name=check_text("org", name, LONGEST_ORG))[0].id
+    try:
+        return orgs.find(tx, name)
+    except Gone:
+        if AN_ID.fullmatch(name):
+            raise
+    org_id: UUID = tx.run("ensure_org", name=name)[0].id
     return org_id
 
 

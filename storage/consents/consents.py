@@ -146,6 +146,11 @@ def take(tx: Transaction, request: ConsentRequest) -> bool:
     return bool(tx.run("take_consent", request_id=request.request_id))
 
 
+def hold(tx: Transaction, request: ConsentRequest) -> bool:
+    """Whether what came of the exchange may still be written; no other request ends this one before `tx` does."""
+    return bool(tx.run("hold_consent", request_id=request.request_id, exchange_within=EXCHANGE_WITHIN))
+
+
 def end(tx: Transaction, request: ConsentRequest, outcome: UUID | RefusedConsent) -> bool:
     """Write what came of it: the account's id, or why not; false when that stands already."""
     refused = outcome if isinstance(outcome, RefusedConsent) else None

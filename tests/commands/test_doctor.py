@@ -135,6 +135,15 @@ def test_the_development_key_is_wrong_in_production_only(settings: Settings) -> 
     assert wrong(settings_checks(production.model_copy(update=set_up))) == set()
 
 
+def test_a_half_set_up_consent_by_browser_is_named(settings: Settings) -> None:
+    assert "consent by browser" not in wrong(settings_checks(settings)), "nobody wants it"
+    half = settings.model_copy(update={"public_url": "https://mail.example.org", "google_client_id": "c"})
+    (check,) = [one for one in settings_checks(half) if not one.ok]
+    assert (check.name, check.remedy) == ("consent by browser", "set POSTROOM_GOOGLE_CLIENT_SECRET")
+    whole = half.model_copy(update={"google_client_secret": SecretStr("a secret")})
+    assert wrong(settings_checks(whole)) == set()
+
+
 def test_a_clock_that_is_off_is_found(process: Runtime, settings: Settings) -> None:
     assert clock_check(process).ok
     late = Runtime(settings, clock=lambda: datetime.now(UTC) - timedelta(seconds=30))

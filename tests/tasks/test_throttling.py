@@ -138,7 +138,7 @@ def test_an_e_mail_waits_while_no_draft_can_be_asked_for_and_goes_on_afterwards(
     check = provider_check(env.process)
     assert not check.ok
     assert named in check.finding
-    assert "gates open provider anthropic" in check.remedy
+    assert "gates open provider anthropic --cause slow_down" in check.remedy, "a person's pause stays"
     with env.process.database.ledger() as tx:
         gates.open_gate(tx, "provider", "anthropic", Cause.SLOW_DOWN)
     pass_time(env.database, timedelta(minutes=1))

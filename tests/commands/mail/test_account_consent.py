@@ -3,9 +3,12 @@
 import webbrowser
 from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
 
 import pytest
+from click.testing import CliRunner
 from psycopg import Connection
+from pydantic import SecretStr
 
 from commands import accounts
 from engine.app import publish_catalogue
@@ -19,7 +22,8 @@ CONNECT = ("connect", "anna@example.com", "--org", "acme")
 
 @pytest.fixture
 def process(settings: Settings) -> Iterator[Runtime]:
-    made = Runtime(settings.model_copy(update={"public_url": "https://mail.example.org", "google_client_id": "c"}))
+    client = {"google_client_id": "c", "google_client_secret": SecretStr("a secret")}
+    made = Runtime(settings.model_copy(update=client | {"public_url": "https://mail.example.org"}))
     install(made)
     publish_catalogue()
     yield made
@@ -51,6 +55,26 @@ def test_a_link_is_made_and_shown_once(process: Runtime, database: Connection) -
     kept = database.execute("select to_jsonb(c)::text from consent_requests c").fetchone()
     assert kept is not None
     assert secret not in kept[0]
+
+
+def test_a_person_gets_the_link_in_one_line_whatever_the_terminals_width(process: Runtime) -> None:
+    assert process.database is not None
+    lines = CliRunner(env={"COLUMNS": "60"}).invoke(accounts, list(CONNECT)).output.splitlines()
+    (link,) = [line for line in lines if line.startswith("https://")]
+    with process.database.ledger() as tx:
+        assert consents.by_link(tx, parse_qs(urlsplit(link).query)["link"][0]) is not None
+
+
+def test_an_org_is_named_by_its_id_too_and_none_is_made_of_an_id(process: Runtime, database: Connection) -> None:
+    assert process.database is not None
+    answer(accounts, *CONNECT)
+    ((org_id,),) = database.execute("select id from orgs where name = 'acme'").fetchall()
+    answer(accounts, "connect", "anna@example.com", "--org", org_id)
+    nobody = uuid4()
+    assert f"there is no org {nobody}" in refusal(accounts, "connect", "anna@example.com", "--org", nobody)
+    assert database.execute("select count(distinct org_id) from consent_requests").fetchone() == (1,)
+    database.execute("insert into orgs (name) values ('acme')")
+    assert "several orgs are named acme" in refusal(accounts, *CONNECT)
 
 
 def test_the_link_is_opened_in_a_browser(process: Runtime) -> None:

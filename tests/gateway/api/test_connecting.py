@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 from psycopg import Connection
+from pydantic import SecretStr
 
 from domain.access.api_keys import Role
 from engine.process.runtime import Runtime
@@ -22,7 +23,8 @@ PATH = "/v1/accounts/connect"
 def door(settings: Settings, process: Runtime) -> Iterator[str]:
     """A gateway with a public address and an OAuth client."""
     assert process.database is not None
-    with serve(settings.model_copy(update={"public_url": "https://mail.example.org", "google_client_id": "c"})) as url:
+    client = {"google_client_id": "c", "google_client_secret": SecretStr("a secret")}
+    with serve(settings.model_copy(update=client | {"public_url": "https://mail.example.org"})) as url:
         yield url
 
 
