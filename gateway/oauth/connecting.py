@@ -59,7 +59,7 @@ def redirect_uri(resources: Resources) -> str:
 
 
 def connect(resources: Resources, request: ConsentRequest, code: str) -> UUID | RefusedConsent | None:
-    """Exchange a code and connect the mailbox; None when another request has taken the state, or has ended it meanwhile.
+    """Exchange a code and connect the mailbox; None when another request has taken the state, or ended it meanwhile.
 
     Raises `Throttled` when too many exchanges are under way: the code stays good. The attempt that takes the state
     writes down what became of it; one that dies before that leaves a request that is broken off.

@@ -41,7 +41,7 @@ def connecting(settings: Settings, gmail: GmailControl) -> Settings:
             "gmail_endpoint": gmail.url,
             "google_client_id": CLIENT_ID,
             "google_client_secret": SecretStr(CLIENT_SECRET),
-            "google_request_timeout_s": 3.0,
+            "google_request_timeout_s": 2.0,
         }
     )
 

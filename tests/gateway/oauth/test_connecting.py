@@ -174,6 +174,28 @@ def test_an_answer_that_comes_twice_at_once_is_exchanged_once(
     assert browser.get(address).title == f"{EMAIL} is connected"
 
 
+@pytest.mark.parametrize(
+    ("ending", "words"),
+    [
+        ("state = 'refused', refusal = 'denied'", "not connected"),
+        ("answered_at = now() - interval '2 minutes'", "broken off"),
+    ],
+)
+def test_an_exchange_that_was_ended_meanwhile_connects_nothing(
+    ending: str, words: str, browser: Browser, make_link: MakeLink, database: Connection, gmail: GmailControl
+) -> None:
+    address = browser.return_address(make_link())
+    gmail.order(FaultOrder(operation="oauth.token", hang_s=1.0))
+    pages: list[str] = []
+    first = threading.Thread(target=lambda: pages.append(browser.get(address).text))
+    first.start()
+    eventually(lambda: ended(database) == [("exchanging", None)], describe="nobody took the state")
+    database.execute(f"update consent_requests set {ending}")
+    first.join(10)
+    assert words in pages[0]
+    assert nothing_is_connected(database)
+
+
 def test_an_exchange_that_died_is_said_to_be_broken_off(
     browser: Browser, make_link: MakeLink, database: Connection, gmail: GmailControl
 ) -> None:
