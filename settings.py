@@ -134,7 +134,9 @@ class Settings(BaseSettings):
     )
 
     gmail_endpoint: str | None = Field(None, description="Another address for the Gmail API, for emulators.")
-    google_token_uri: str = Field("https://oauth2.googleapis.com/token", description="Where tokens are refreshed.")
+    google_token_uri: str = Field(
+        "https://oauth2.googleapis.com/token", description="Where codes are exchanged and tokens refreshed."
+    )
     google_authorize_url: str = Field(
         "https://accounts.google.com/o/oauth2/v2/auth", description="Google's consent screen."
     )

@@ -153,7 +153,6 @@ def _commit(runtime: Runtime, context: JobContext, done: Done) -> None:
     Raises `ClaimLost`, and whatever the outcome's `writes` raises; nothing is written then. While the database is away,
     children alone are tried again; `writes` may have changed what the handler holds, and is not called twice.
     """
-    check_output(done.output)
     job = context.job
     context.is_committing = True
 
@@ -162,6 +161,7 @@ def _commit(runtime: Runtime, context: JobContext, done: Done) -> None:
             if done.writes is not None:
                 done.writes(tx)
                 tx.restore()
+            check_output(done.output)  # after `writes`, which may add to it
             enqueue_jobs(tx, [job.child(child) for child in done.children])
             woken = ledger.settle_held(tx, job, done.output, context.cost_microcents, began_at=context.began_at)
             tx.after_commit(lambda: runtime.publisher.publish(woken))

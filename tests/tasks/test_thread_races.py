@@ -2,57 +2,21 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from types import ModuleType
 from uuid import UUID
 
 import pytest
 from celery import current_task
 
 from domain.mail.correspondence import EmailState
-from domain.mail.triage.prompts import Prompt
-from engine.context import JobContext
 from engine.process.runtime import Lease
 from sandbox.emulator.control import MessagePlace
 from tasks import triage
 from tasks.mail import first_draft
 from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.meanwhile import Meanwhile
 from tests.tasks.drafts.test_drafts import MORE, QUESTION, ask, made
 
 NEWS = "For your information only."
-
-Meanwhile = Callable[[ModuleType, Callable[[], object]], list[Prompt]]
-
-
-@pytest.fixture
-def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
-    """Lets something happen once while a family's job asks the model: after the answer, before the job goes on.
-
-    Returns the prompts, also those of jobs that begin later.
-    """
-
-    def arrange(family: ModuleType, act: Callable[[], object]) -> list[Prompt]:
-        real, todo = family.ask, [act]
-        prompts: list[Prompt] = []
-
-        def asking(
-            ctx: JobContext,
-            account_id: UUID,
-            step: str,
-            model: str,
-            prompt: Prompt,
-            accept: Callable[..., object],
-        ) -> object:
-            prompts.append(prompt)
-            try:
-                return real(ctx, account_id, step, model, prompt, accept)
-            finally:
-                if todo:
-                    todo.pop()()
-
-        monkeypatch.setattr(family, "ask", asking)
-        return prompts
-
-    return arrange
 
 
 class ActsOnce(Lease):

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from domain.jobs.failures import Invalid
 from domain.mail.invalid_fields import invalid_from
 from domain.mail.mail_fence import fence, one_line
 from domain.mail.parsing.parsed_message import ParsedMessage
@@ -104,10 +103,8 @@ def voice_schema() -> dict[str, Any]:
     }
 
 
-def accept_voice(arguments: Mapping[str, object] | None) -> Voice:
+def accept_voice(arguments: Mapping[str, object]) -> Voice:
     """A voice from a model's tool call, or `Invalid(field, reason)`; lines with an address or a link are left out."""
-    if arguments is None:
-        raise Invalid("answer", "the model did not call the tool")
     try:
         answer = Voice.model_validate(dict(arguments))
     except ValidationError as error:

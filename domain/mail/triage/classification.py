@@ -100,7 +100,7 @@ class _Answer(BaseModel):
 
 
 def accept_answer(
-    arguments: Mapping[str, object] | None,
+    arguments: Mapping[str, object],
     known_labels: Mapping[str, str],
     offered_actions: Collection[ActionKind] = OFFERED_ACTIONS,
 ) -> Decision:
@@ -109,8 +109,6 @@ def accept_answer(
     `known_labels` maps label names to ids. The mail may have talked the model into anything, so only what was offered
     exists: no field names a recipient, a tool or another action. A refusal is answered with `needs_review(reason)`.
     """
-    if arguments is None:
-        raise Invalid("answer", "the model did not call the tool")
     try:
         answer = _Answer.model_validate(dict(arguments))
     except ValidationError as error:

@@ -20,7 +20,7 @@ MOST_COPIED = 500_000
 no time bounds that: `(?:a{3000}){3000}` takes four seconds and 2.4 GB."""
 _COUNT = re.compile(r"\{\s*(\d+)")
 _LOOKS_AROUND = re.compile(r"\(\?(?:[=!>]|<[=!])|[\^$]|\\[AbBGKmMZ]")
-"""Assertions about what stands before or after: such a pattern may leave a text out that no probe would be."""
+"""Assertions about what stands before or after. A pattern with one can leave out a text that no probe resembles."""
 ODD = "\N{SNOWMAN}"
 """A character that few patterns ask for."""
 
@@ -70,8 +70,8 @@ def matches_everything(pattern: str, *, has_lines: bool) -> bool:
 
     `has_lines`: the text may have several lines, over whose ends a dot does not reach.
 
-    Only a pattern that looks at nothing around it is told to match everything: each letter that it names is tried, so
-    that what leaves one out is found.
+    Each letter of the pattern is tried by itself, so a pattern that leaves one out is found. A pattern with assertions
+    beyond a first `^` and a last `$` never counts as one that is found in every text.
     """
     inside = pattern.removeprefix("^")
     begins = inside != pattern

@@ -9,10 +9,10 @@ from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.replies.replies import TOKEN_HEADER
 from domain.mail.replies.voice import FEWEST_SAMPLED, MOST_SAMPLED, SENT_MAIL, accept_voice, samples_of, voice_prompt
 from engine.context import JobContext
-from providers.ports import Mailbox, ModelRequest
+from providers.ports import Mailbox
 from storage.accounts import voices
 from storage.accounts.accounts import Account
-from tasks.mail.language_model import MOST_TOKENS, ask_model, boundary
+from tasks.mail.language_model import ask, boundary
 
 STEP = "voice"
 """The step that keeps the model's answer, so that it is paid once."""
@@ -27,17 +27,8 @@ def learn(ctx: JobContext, mailbox: Mailbox, account: Account) -> Outcome:
     if len(samples) < FEWEST_SAMPLED and ctx.kept(STEP) is None:
         return Done({"learned": False, "why": f"{len(samples)} messages are too few", "sampled": len(samples)})
     prompt = voice_prompt(samples, boundary())
-    request = ModelRequest(
-        model=ctx.settings.draft_model,
-        system=prompt.system,
-        mail=prompt.mail,
-        tool_name=prompt.tool_name,
-        tool_description=prompt.tool_description,
-        tool_schema=prompt.tool_schema,
-        max_tokens=MOST_TOKENS,
-    )
     try:
-        voice = accept_voice(ask_model(ctx, STEP, request, account_id=account.account_id)["arguments"])
+        voice = ask(ctx, account.account_id, STEP, ctx.settings.draft_model, prompt, accept_voice)
     except Invalid as refusal:
         # Drafts do without; another job may ask again.
         ctx.log.warning("voice_not_learned", field=refusal.field, reason=refusal.reason)

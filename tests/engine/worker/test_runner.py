@@ -118,6 +118,11 @@ def test_writes_children_and_settlement_commit_together(process: Runtime, databa
     assert written(database, job_id) == (1, ["queued"])
 
 
+def test_what_writes_adds_to_the_output_is_kept(process: Runtime, database: Connection, org: UUID) -> None:
+    job_id, end = run(process, org, probe_jobs.writing, word="added")
+    assert (end, row(database, job_id)["output"]) == ("succeeded", {"done": True, "added": True})
+
+
 @pytest.mark.parametrize(
     ("word", "end", "reason"),
     [
@@ -125,6 +130,7 @@ def test_writes_children_and_settlement_commit_together(process: Runtime, databa
         ("bug", "queued", "ZeroDivisionError"),
         ("unknown child", "dead", "job_type: nobody.knows"),
         ("unkept", "dead", "output: carries a NUL"),
+        ("added unkept", "dead", "output: carries a NUL"),
     ],
 )
 def test_when_one_of_them_cannot_be_written_none_is(

@@ -18,7 +18,9 @@ from domain.mail.replies.voice import (
     voice_prompt,
 )
 from storage.accounts import voices
+from tasks.mail import first_draft
 from tests.doubles.mail_environment import OWNER, MailEnvironment, letter
+from tests.doubles.meanwhile import Meanwhile
 
 VOICE = {
     "formality": "casual",
@@ -45,7 +47,7 @@ def kept(env: MailEnvironment) -> Voice | None:
     return found.voice if found else None
 
 
-def test_a_voice_is_learned_and_used_by_the_next_draft(env: MailEnvironment) -> None:
+def test_a_voice_is_learned_and_used_by_the_next_draft(env: MailEnvironment, meanwhile: Meanwhile) -> None:
     for number in range(4):
         sent(env, number)
     env.say(input=VOICE)
@@ -54,10 +56,11 @@ def test_a_voice_is_learned_and_used_by_the_next_draft(env: MailEnvironment) -> 
     assert env.job(job_id)["output"] == {"learned": True, "sampled": 4}
     assert kept(env) == Voice.model_validate(VOICE)
     assert env.job(job_id)["cost_microcents"] > 0
+    prompts = meanwhile(first_draft, lambda: None)
     env.deliver("Lunch?", "Could you tell me whether noon on Friday suits you? Please reply.")
     env.sync()
-    drafting = env.model.journal("messages.create")[-1]
-    assert drafting.summary, "the emulator keeps a summary of each request"
+    (drafting,) = prompts
+    assert Voice.model_validate(VOICE).text() in drafting.mail
     again = env.enqueue("accounts.learn_voice")
     assert env.run(again) == "succeeded"
     assert env.job(again)["output"] == {"learned": False, "why": "it was learned lately"}
@@ -127,9 +130,9 @@ def test_whatever_the_model_says_is_bounded_and_names_no_address(arguments: dict
 
 @pytest.mark.parametrize(
     "arguments",
-    [None, {}, {"formality": "casual"}, {"formality": "casual", "length": "short", "recipient": "x"}, {"habits": "no"}],
+    [{}, {"formality": "casual"}, {"formality": "casual", "length": "short", "recipient": "x"}, {"habits": "no"}],
 )
-def test_an_answer_of_another_shape_is_refused(arguments: dict[str, object] | None) -> None:
+def test_an_answer_of_another_shape_is_refused(arguments: dict[str, object]) -> None:
     with pytest.raises(Invalid):
         accept_voice(arguments)
 

@@ -3,19 +3,15 @@
 import base64
 from collections.abc import Callable
 from email.message import EmailMessage
-from types import ModuleType
-from uuid import UUID
 
 import pytest
-from celery import current_task
 
 from domain.mail.correspondence import EmailState
 from domain.mail.replies.replies import TOKEN_HEADER
-from domain.mail.triage.prompts import Prompt
-from engine.context import JobContext
 from sandbox.emulator.control import MessagePlace
 from tasks.mail import draft_rework
 from tests.doubles.mail_environment import OWNER, MailEnvironment
+from tests.doubles.meanwhile import Meanwhile
 from tests.tasks.drafts.reworks import (
     FIRST,
     SECOND,
@@ -30,44 +26,12 @@ from tests.tasks.drafts.reworks import (
     words,
 )
 
-Meanwhile = Callable[[Callable[[], object]], list[Prompt]]
-
-
-@pytest.fixture
-def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
-    """Lets something happen once while the rework asks the model; returns the prompts."""
-
-    def arrange(act: Callable[[], object]) -> list[Prompt]:
-        family: ModuleType = draft_rework
-        real, todo = family.ask, [act]
-        seen: list[Prompt] = []
-
-        def asking(
-            ctx: JobContext,
-            account_id: UUID,
-            step: str,
-            model: str,
-            prompt: Prompt,
-            accept: Callable[..., object],
-        ) -> object:
-            assert current_task
-            seen.append(prompt)
-            answer = real(ctx, account_id, step, model, prompt, accept)
-            if todo:
-                todo.pop()()
-            return answer
-
-        monkeypatch.setattr(family, "ask", asking)
-        return seen
-
-    return arrange
-
 
 def test_an_instruction_above_the_words_leads_to_another_draft(env: MailEnvironment, meanwhile: Meanwhile) -> None:
     place = drafted(env)
     old = env.email(place.thread_id)
     env.mailbox.edit_draft(draft_id(env, place), text=f"Shorter, please.\n\n{FIRST}")
-    seen = meanwhile(lambda: None)
+    seen = meanwhile(draft_rework, lambda: None)
     rework(env, place)
     draft, message = only_draft(env)
     now = env.email(place.thread_id)
@@ -110,7 +74,7 @@ def test_without_an_instruction_there_is_another_version(
     place = drafted(env)
     if text is not None:
         env.mailbox.edit_draft(draft_id(env, place), text=text)
-    seen = meanwhile(lambda: None)
+    seen = meanwhile(draft_rework, lambda: None)
     rework(env, place)
     assert words(env) == " ".join(SECOND.split())
     assert env.email(place.thread_id).rework_count == 1
@@ -217,7 +181,7 @@ def test_a_draft_that_goes_while_the_model_writes_is_not_brought_back(
     env: MailEnvironment, meanwhile: Meanwhile, act: str, state: EmailState
 ) -> None:
     place = drafted(env)
-    meanwhile(lambda: getattr(env.mailbox, act)(draft_id(env, place)))
+    meanwhile(draft_rework, lambda: getattr(env.mailbox, act)(draft_id(env, place)))
     rework(env, place)
     env.sync()
     assert env.mailbox.state().drafts == []
@@ -228,7 +192,7 @@ def test_a_draft_that_goes_while_the_model_writes_is_not_brought_back(
 
 def test_words_edited_while_the_model_writes_are_kept(env: MailEnvironment, meanwhile: Meanwhile) -> None:
     place = drafted(env)
-    meanwhile(lambda: env.mailbox.edit_draft(draft_id(env, place), text="My own words."))
+    meanwhile(draft_rework, lambda: env.mailbox.edit_draft(draft_id(env, place), text="My own words."))
     rework(env, place)
     assert words(env) == "My own words."
     assert (env.state(place.thread_id), env.email(place.thread_id).rework_count) == (EmailState.DRAFTED, 0)
@@ -239,7 +203,7 @@ def test_words_edited_while_the_model_writes_are_kept(env: MailEnvironment, mean
 
 def test_an_instruction_written_while_the_model_writes_is_read_anew(env: MailEnvironment, meanwhile: Meanwhile) -> None:
     place = drafted(env)
-    seen = meanwhile(lambda: env.mailbox.edit_draft(draft_id(env, place), text=f"In French.\n{FIRST}"))
+    seen = meanwhile(draft_rework, lambda: env.mailbox.edit_draft(draft_id(env, place), text=f"In French.\n{FIRST}"))
     rework(env, place)
     assert ["In French." in one.mail for one in seen] == [False, True]
     assert env.email(place.thread_id).rework_count == 1
@@ -256,7 +220,7 @@ def test_done_while_the_model_writes_wins(env: MailEnvironment, meanwhile: Meanw
         for family in ("gmail.%", "threads.%"):
             env.drain(only=family)
 
-    meanwhile(finish)
+    meanwhile(draft_rework, finish)
     rework(env, place)
     assert env.mailbox.state().drafts == []
     assert env.state(place.thread_id) is EmailState.ARCHIVED
