@@ -386,8 +386,6 @@ PROBES = (
     perilous,
     asking,
 )
-for probe in (*PROBES, writing, undeclared, rambling, abysmal, loop_breaker):
-    register(probe)
 
 
 class Unruly(Word, job_type="probe_jobs.unruly"): ...
@@ -399,4 +397,5 @@ def unruly(ctx: JobContext, _payload: Unruly) -> Outcome:
     return Done(children=(NewJob("nobody.knows", ctx.org_id, {}),))
 
 
-register(unruly)
+for probe in (*PROBES, writing, undeclared, rambling, abysmal, loop_breaker, unruly):
+    register(probe)
