@@ -199,8 +199,7 @@ def writing(ctx: JobContext, payload: Writing) -> Outcome:
 
     def write(tx: Transaction) -> None:
         audit.append(tx, ctx.job, "probe.wrote", {})
-        if payload.word in {"added", "added unkept"}:
-            output["added"] = "\0" if payload.word == "added unkept" else True
+        output.update({"added": {"added": True}, "added unkept": {"added": "\0"}}.get(payload.word, {}))
         if payload.word == "transient":
             raise Transient("a passing trouble")
         if payload.word == "bug":
