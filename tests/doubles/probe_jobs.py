@@ -199,12 +199,10 @@ def writing(ctx: JobContext, payload: Writing) -> Outcome:
 
     def write(tx: Transaction) -> None:
         audit.append(tx, ctx.job, "probe.wrote", {})
-        if payload.word in {"added", "added unkept"}:
-            output["added"] = "\0" if payload.word == "added unkept" else True
-        if payload.word == "transient":
-            raise Transient("a passing trouble")
-        if payload.word == "bug":
-            raise ZeroDivisionError("a bug with Bearer abcdefghijklmnop in it")
+        output["added"] = "\0" if payload.word == "added unkept" else True
+        if payload.word in {"transient", "bug"}:
+            bug = ZeroDivisionError("a bug with Bearer abcdefghijklmnop in it")
+            raise Transient("a passing trouble") if payload.word == "transient" else bug
 
     child = NewJob("nobody.knows" if payload.word == "unknown child" else noop.name, ctx.org_id, {})
     output: JsonObject = {"done": "\0" if payload.word == "unkept" else True}
