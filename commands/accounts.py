@@ -20,7 +20,7 @@ from engine.process.runtime import runtime
 from storage.accounts import accounts as stored
 from storage.accounts import connecting, tokens
 from storage.accounts.accounts import Consent
-from storage.accounts.connecting import OwnedMailbox
+from storage.accounts.connecting import OrgMailbox
 from storage.backfills import backfills
 from storage.ledger import orgs
 from storage.secrets.sealing import Sealer
@@ -94,7 +94,7 @@ def add_account(  # noqa: PLR0913, PLR0917 - one parameter per option
     )
     sealer = Sealer.of(runtime().settings)
     with runtime().database.ledger() as tx:
-        mailbox = OwnedMailbox(stored.ensure_org(tx, org), email, owner)
+        mailbox = OrgMailbox(stored.ensure_org(tx, org), email, owner)
         added = connecting.connect(tx, sealer, mailbox, consent, by=by)
         first = connection_jobs(added.account.account_id, added.lost_at)
         answers = enqueue(tx, *first, org_id=added.account.org_id, origin=by)

@@ -23,7 +23,7 @@ from gateway.resources import Resources
 from providers.on_demand import on_demand
 from storage.accounts import accounts, connecting
 from storage.accounts.accounts import Consent
-from storage.accounts.connecting import OwnedMailbox
+from storage.accounts.connecting import OrgMailbox
 from storage.consents import consents
 from storage.consents.consents import ConsentRequest
 from storage.postgres.database import Transaction
@@ -131,7 +131,7 @@ def _store(tx: Transaction, resources: Resources, request: ConsentRequest, prove
         refused = RefusedConsent(ConsentRefusal.OTHER_ORG, request.email)
     if refused is not None:
         return refused
-    mailbox = OwnedMailbox(request.org_id, request.email, request.owner)
+    mailbox = OrgMailbox(request.org_id, request.email, request.owner)
     found = connecting.connect(tx, Sealer.of(resources.settings), mailbox, proven.consent, by=request.asked_by)
     account_id = found.account.account_id
     enqueue(resources, request.org_id, request.asked_by, tx, *connection_jobs(account_id, found.lost_at))

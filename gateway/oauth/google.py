@@ -26,7 +26,7 @@ from gateway.oauth.pages import HEADERS, NEW_LINK, PageRefusal, PageRoute, page,
 from gateway.resources import Resources, resources_of
 from providers.on_demand import on_demand
 from storage.consents import consents
-from storage.consents.consents import BrowserSecrets, ConsentRequest
+from storage.consents.consents import ConsentRequest, ConsentSecrets
 from storage.secrets.sealing import Sealer
 
 log = structlog.get_logger(__name__)
@@ -148,7 +148,7 @@ def _connected(asked: ConsentRequest) -> Response:
     )
 
 
-def _screen(resources: Resources, asked: ConsentRequest, sent: BrowserSecrets) -> str:
+def _screen(resources: Resources, asked: ConsentRequest, sent: ConsentSecrets) -> str:
     settings = resources.settings
     address: str = on_demand("providers.google.consent:screen_address")(
         settings.google_authorize_url,

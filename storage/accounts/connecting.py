@@ -15,7 +15,7 @@ from storage.secrets.sealing import Sealer
 
 
 @dataclass(frozen=True, slots=True)
-class OwnedMailbox:
+class OrgMailbox:
     """Which mailbox of which org, and who owns it."""
 
     org_id: UUID
@@ -33,7 +33,7 @@ class AddedMailbox:
     """When its consent had been lost; None when it was not."""
 
 
-def connect(tx: Transaction, sealer: Sealer, mailbox: OwnedMailbox, consent: Consent, *, by: Origin) -> AddedMailbox:
+def connect(tx: Transaction, sealer: Sealer, mailbox: OrgMailbox, consent: Consent, *, by: Origin) -> AddedMailbox:
     """Store a consent and let the account's parked jobs go on; its first jobs are the caller's to enqueue.
 
     Connecting again is re-consent. For the ledger role.

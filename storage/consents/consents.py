@@ -91,7 +91,7 @@ class ConsentRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class BrowserSecrets:
+class ConsentSecrets:
     """What the browser takes along: the state, its cookie, and the verifier's challenge."""
 
     state: str = field(repr=False)
@@ -127,9 +127,9 @@ def by_state(tx: Transaction, state: str) -> ConsentRequest | None:
     return _find(tx, state, "state_digest")
 
 
-def send(tx: Transaction, sealer: Sealer, request: ConsentRequest) -> BrowserSecrets | None:
+def send(tx: Transaction, sealer: Sealer, request: ConsentRequest) -> ConsentSecrets | None:
     """Use a link up; None when somebody was quicker, or it is too late."""
-    sent = BrowserSecrets(secrets.token_urlsafe(32), secrets.token_urlsafe(32), secrets.token_urlsafe(48))
+    sent = ConsentSecrets(secrets.token_urlsafe(32), secrets.token_urlsafe(32), secrets.token_urlsafe(48))
     rows = tx.run(
         "send_consent",
         request_id=request.request_id,

@@ -199,11 +199,10 @@ def writing(ctx: JobContext, payload: Writing) -> Outcome:
 
     def write(tx: Transaction) -> None:
         audit.append(tx, ctx.job, "probe.wrote", {})
-        output.update({"added": {"added": True}, "added unkept": {"added": "\0"}}.get(payload.word, {}))
-        if payload.word == "transient":
-            raise Transient("a passing trouble")
-        if payload.word == "bug":
-            raise ZeroDivisionError("a bug with Bearer abcdefghijklmnop in it")
+        output["added"] = "\0" if payload.word == "added unkept" else True
+        if payload.word in {"transient", "bug"}:
+            bug = ZeroDivisionError("a bug with Bearer abcdefghijklmnop in it")
+            raise Transient("a passing trouble") if payload.word == "transient" else bug
 
     child = NewJob("nobody.knows" if payload.word == "unknown child" else noop.name, ctx.org_id, {})
     output: JsonObject = {"done": "\0" if payload.word == "unkept" else True}
@@ -385,6 +384,8 @@ PROBES = (
     perilous,
     asking,
 )
+for probe in (*PROBES, writing, undeclared, rambling, abysmal, loop_breaker):
+    register(probe)
 
 
 class Unruly(Word, job_type="probe_jobs.unruly"): ...
@@ -396,5 +397,4 @@ def unruly(ctx: JobContext, _payload: Unruly) -> Outcome:
     return Done(children=(NewJob("nobody.knows", ctx.org_id, {}),))
 
 
-for probe in (*PROBES, writing, undeclared, rambling, abysmal, loop_breaker, unruly):
-    register(probe)
+register(unruly)
