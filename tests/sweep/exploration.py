@@ -22,8 +22,8 @@ T = TypeVar("T")
 Choose = Callable[[Sequence[Point]], Sequence[Point]]
 """Which points of a recorded run are tried."""
 
-MOST_DANGEROUS, MOST_OTHERS = 5, 2
-"""How many points of a scenario the bounded sweep takes: of those around effects and settlements, and of the rest."""
+MOST_POINTS, MOST_DANGEROUS = 7, 5
+"""How many points of a scenario the bounded sweep takes, and how many of them around effects and settlements."""
 
 RECORDS = frozenset({"finish_effect", "save_step", "settle_jobs"})
 SETTLES = re.compile(r"claim_jobs|settle_jobs|.*settle_held")
@@ -173,9 +173,9 @@ def whole(points: Sequence[Point]) -> list[Point]:
 
 def bounded(points: Sequence[Point]) -> list[Point]:
     """A sample that is the same each time: the dangerous points first, and some of all the others."""
-    risky = [point for point in points if dangerous(point)]
+    risky = spread([point for point in points if dangerous(point)], MOST_DANGEROUS)
     others = [point for point in points if not dangerous(point)]
-    return [*spread(risky, MOST_DANGEROUS), *spread(others, MOST_OTHERS)]
+    return [*risky, *spread(others, MOST_POINTS - len(risky))]
 
 
 def dangerous(point: Point) -> bool:
