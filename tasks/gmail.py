@@ -83,17 +83,24 @@ def ingest(ctx: JobContext, payload: IngestPayload) -> Outcome:
     except Gone:
         if _is_young(ctx):
             return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "the message is not visible yet")
-        return Done({"gone": True})
+        here, gone = account.account_id, {payload.message_id}
+        return Done({"gone": True}, writes=lambda tx: messages.mark_deleted(tx, here, gone))
     return _keep(account, raw)
 
 
 def _keep(account: Account, raw: RawMessage) -> Outcome:
+    here, one = account.account_id, {raw.message_id}
     if raw.label_ids & {DRAFT, SPAM, TRASH}:
-        return Done({"kept": False, "labels": sorted(raw.label_ids)})
+        # It may have been stored before it came to lie there.
+        left = {INBOX} - raw.label_ids
+        return Done(
+            {"kept": False, "labels": sorted(raw.label_ids)},
+            writes=lambda tx: messages.change_labels(tx, here, one, add=raw.label_ids, remove=left),
+        )
     parsed = parse_message(raw.raw)
     output: JsonObject = {"kept": True, "defects": [str(one) for one in parsed.defects]}
     wanted = INBOX in raw.label_ids and SENT not in raw.label_ids
-    classify = ClassifyPayload(account_id=account.account_id, message_id=raw.message_id)
+    classify = ClassifyPayload(account_id=here, message_id=raw.message_id)
     children = (classify.job(org_id=account.org_id),) if wanted else ()
     return Done(output, children, writes=lambda tx: message_intake.store(tx, account, raw, parsed))
 

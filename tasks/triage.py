@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 from domain.agents.routing import Routed, route_message
@@ -10,7 +11,7 @@ from domain.jobs.failures import Gone, Invalid, Transient
 from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.mail.correspondence import SETTLED, EmailState
-from domain.mail.mailbox import INBOX
+from domain.mail.mailbox import INBOX, ThreadFacts
 from domain.mail.thread_plan import DraftStanding, ThreadBefore, ThreadPlan, depends_on_draft, plan_thread
 from domain.mail.triage.automation import HUMAN, Automation
 from domain.mail.triage.automation_signals import AutomationKind
@@ -72,7 +73,7 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
         planned = _plan(thread, case, decision)
         plan = planned.plan
         try:
-            thread.carry_out(plan, case.draft)
+            thread.carry_out(plan, case.draft, check=partial(_check_place, ctx, case, plan))
         except Gone:
             return Done({"gone": True})
     origins = _origins(ctx, match, decided)
@@ -315,6 +316,20 @@ def _plan(thread: ThreadHandle, case: TriageCase, decision: Decision) -> Planned
     if case.draft and depends_on_draft(before, decision, case.automation):
         before = replace(before, draft=machine_drafts.standing(thread.mailbox, case.draft))
     return Planned(before, decision, plan_thread(before, decision, case.automation, case.safety))
+
+
+def _check_place(ctx: JobContext, case: TriageCase, plan: ThreadPlan, thread: ThreadFacts) -> None:
+    """Plan again where the message has left the inbox and what is stored does not say so yet."""
+    here, message_id = case.account.account_id, case.message.message_id
+    now = next((one.label_ids for one in thread.messages if one.message_id == message_id), None)
+    if case.forced or not plan.labels.add or (now is not None and INBOX in now):
+        return
+    with ctx.tx() as tx:
+        if now is None:
+            messages.mark_deleted(tx, here, {message_id})
+        else:
+            messages.change_labels(tx, here, {message_id}, add=now, remove={INBOX})
+    raise Transient(CHANGED, code="thread.changed")
 
 
 def _put_record(tx: Transaction, case: TriageCase, planned: Planned) -> None:

@@ -83,6 +83,11 @@ def unknown_of(tx: Transaction, account_id: UUID, message_ids: Sequence[str]) ->
     return tuple(row.id for row in tx.run("find_unknown_messages", account_id=account_id, ids=list(message_ids)))
 
 
+def in_inbox(tx: Transaction, account_id: UUID, *, since: datetime) -> frozenset[str]:
+    """The messages received since then that lie in the inbox, as far as is stored."""
+    return frozenset(row.message_id for row in tx.run("find_inbox_messages", account_id=account_id, since=since))
+
+
 def unclassified(
     tx: Transaction, account_id: UUID, *, since: datetime, asked: str, limit: int = 500
 ) -> tuple[MessageRef, ...]:

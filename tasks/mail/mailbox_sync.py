@@ -78,22 +78,23 @@ class Run:
         cursors.advance_cursor(tx, self.account.account_id, cursor)
 
     def full(self, mailbox: Mailbox) -> JsonObject:
-        """Search the last days for messages that were never stored, then move the cursor.
+        """Search the last days for messages that are not stored as the mailbox has them, then move the cursor.
 
         The mailbox's history id is read first: what comes in meanwhile is in the history after it (the 404 rule).
         """
         here = self.account.account_id
         profile = mailbox.profile()
         since = self._since()
-        found = 0
-        for label_id in (INBOX, SENT):
-            found += self._ingest_unknown(mailbox, label_id, since)
+        found, moved = self._ingest_inbox(mailbox, since)
+        found += self._ingest_unknown(mailbox, SENT, since)
         found += self._catch_up_labels(mailbox, since)
         with self.ctx.tx() as tx:
             waiting = messages.unclassified(tx, here, since=since, asked=models_asked(self.ctx.settings).name)
             drafted = [one for state in sorted(DRAFT_OUT) for one in emails.list_all(tx, here, state=state)]
             missed: list[Intent] = [CheckSent(one.thread_id, one.draft_message_id or "") for one in drafted]
-            classify = [ClassifyPayload(account_id=here, message_id=one.message_id) for one in waiting]
+            # One that has left the inbox is fetched again first, which orders its classification if it is back there.
+            here_still = [one.message_id for one in waiting if one.message_id not in moved]
+            classify = [ClassifyPayload(account_id=here, message_id=one) for one in here_still]
             found += len(self.ctx.enqueue(tx, *classify, *payloads_for(here, missed)))
             if not cursors.set_first_cursor(tx, here, profile.history_id):
                 cursors.advance_cursor(tx, here, profile.history_id)
@@ -128,6 +129,25 @@ class Run:
         last = self.account.full_synced_at
         usual = self.ctx.now() - LOOK_BACK
         return usual if last is None else min(usual, last - MARGIN)
+
+    def _ingest_inbox(self, mailbox: Mailbox, since: datetime) -> tuple[int, frozenset[str]]:
+        """Fetch anew what the inbox shows and the store does not, and what the store shows and the inbox does not.
+
+        History has not told of it: its id had expired, or it told of a message that was being fetched. Returns the
+        number of jobs, and the messages that the inbox no longer shows.
+        """
+        here, found, shown = self.account.account_id, 0, set[str]()
+        with self.ctx.tx() as tx:
+            stored = messages.in_inbox(tx, here, since=since)
+        for refs in self._pages(mailbox, INBOX, since):
+            shown.update(ref.message_id for ref in refs)
+            found += self._ingest(ref.message_id for ref in refs if ref.message_id not in stored)
+        return found + self._ingest(sorted(stored - shown)), stored - shown
+
+    def _ingest(self, message_ids: Iterable[str]) -> int:
+        orders = [IngestPayload(account_id=self.account.account_id, message_id=one) for one in message_ids]
+        with self.ctx.tx() as tx:
+            return len(self.ctx.enqueue(tx, *orders))
 
     def _ingest_unknown(self, mailbox: Mailbox, label_id: str, since: datetime) -> int:
         found = 0

@@ -5,7 +5,7 @@ The job has read and planned before. Label changes take three steps, so that no 
 the result in the transaction that settles the job. A draft that is to be discarded goes the same way.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,7 +14,7 @@ from domain.jobs.effects import Strategy
 from domain.jobs.failures import Permanent, Transient
 from domain.jobs.job import JsonObject
 from domain.mail.correspondence import LabelPlan, LabelRole
-from domain.mail.mailbox import DRAFT, INBOX
+from domain.mail.mailbox import DRAFT, INBOX, ThreadFacts
 from domain.mail.thread_plan import ThreadPlan
 from engine.context import JobContext
 from engine.effects import EffectGuard
@@ -97,6 +97,7 @@ class ThreadHandle:
         self._stack = stack
         self._mailbox: Mailbox | None = None
         self._change = NOTHING
+        self._read: ThreadFacts | None = None
         self._effect: EffectGuard | None = None
         self._unwanted: MadeDraft | None = None
         self._discard: EffectGuard | None = None
@@ -117,9 +118,20 @@ class ThreadHandle:
             self._mailbox = self._stack.enter_context(open_mailbox(self._ctx, self._account))
         return self._mailbox
 
-    def carry_out(self, plan: ThreadPlan, draft: MadeDraft | None = None) -> None:
-        """Do all of a plan that happens at the provider; `draft` is the one to discard. Raises `Gone`."""
+    def carry_out(
+        self,
+        plan: ThreadPlan,
+        draft: MadeDraft | None = None,
+        *,
+        check: Callable[[ThreadFacts], object] = lambda _: None,
+    ) -> None:
+        """Do all of a plan that happens at the provider; `draft` is the one to discard. Raises `Gone`.
+
+        `check` may object to the thread as it was read for its labels, before anything is changed.
+        """
         self.prepare(plan.labels)
+        if self._read is not None:
+            check(self._read)
         self._unwanted = draft if plan.discard_draft else None
         if self._change is not NOTHING or self._unwanted is not None:
             with self._ctx.tx() as tx:
@@ -146,7 +158,7 @@ class ThreadHandle:
         if not add and not remove:
             self._change = NOTHING
             return
-        thread = self.mailbox.thread(self._thread_id)
+        thread = self._read = self.mailbox.thread(self._thread_id)
         self.history_id = thread.history_id
         shown = [one for one in thread.messages if DRAFT not in one.label_ids]
         changes = {one.message_id: (add - one.label_ids, remove & one.label_ids) for one in shown}

@@ -20,6 +20,7 @@ PLANS: list[tuple[str, dict[str, Any], str]] = [
     ("find_unknown_messages", {"ids": ["m1", "m2"]}, "messages_pkey"),
     ("list_thread_messages", {"thread_id": "t1", "limit": 5}, "messages_thread"),
     ("find_unclassified_messages", {"since": NOW, "asked": "a model", "limit": 5}, "messages_received"),
+    ("find_inbox_messages", {"since": NOW}, "messages_received"),
     ("find_correspondents", {"addresses": ["7@example.org"], "before": NOW}, "correspondents_pkey"),
     ("change_message_labels", {"ids": ["m1"], "added": [], "removed": []}, "messages_pkey"),
     ("get_email", {"thread_id": "t1"}, "emails_org_id_account_id_gmail_thread_id_key"),
