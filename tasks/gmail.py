@@ -50,7 +50,7 @@ def sync(ctx: JobContext, payload: SyncPayload) -> Outcome:
     run = mailbox_sync.Run(ctx, account)
     with open_mailbox(ctx, account) as mailbox:
         if account.history_id is None or payload.force_full:
-            return Done(run.full(mailbox))
+            return Done(run.full(mailbox, by_schedule=payload.reason == "full"))
         try:
             report, write = run.incremental(mailbox, account.history_id)
         except Gone:

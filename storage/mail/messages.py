@@ -3,14 +3,13 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 
 from domain.jobs.failures import Gone
-from domain.mail.mailbox import MessageRef
 from domain.mail.parsing.limits import LONGEST_ADDRESS, MOST_LABELS
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
 from domain.mail.triage.automation import Automation
@@ -36,6 +35,14 @@ class Message:
     label_ids: frozenset[str]
     parsed: ParsedMessage
     automation: Automation | None = None
+
+
+class WaitingMessage(NamedTuple):
+    """A message that nobody has decided; `left_undecided` when models have tried and gave no answer to use."""
+
+    message_id: str
+    received_at: datetime
+    left_undecided: bool
 
 
 def upsert(tx: Transaction, account_id: UUID, message: Message) -> bool:
@@ -90,13 +97,13 @@ def in_inbox(tx: Transaction, account_id: UUID, *, since: datetime) -> frozenset
 
 def unclassified(
     tx: Transaction, account_id: UUID, *, since: datetime, asked: str, limit: int = 500
-) -> tuple[MessageRef, ...]:
+) -> tuple[WaitingMessage, ...]:
     """Inbox messages received since then that have no decision, oldest first; `asked` names the models of today.
 
     Those that other models gave no answer about are among them (`domain.mail.triage.models_asked`).
     """
     rows = tx.run("find_unclassified_messages", account_id=account_id, since=since, asked=asked, limit=limit)
-    return tuple(MessageRef(row.message_id, row.thread_id) for row in rows)
+    return tuple(WaitingMessage(*row) for row in rows)
 
 
 def known_correspondents(

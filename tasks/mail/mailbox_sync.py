@@ -21,6 +21,7 @@ from domain.mail.routing import (
     next_cursor,
     route,
 )
+from domain.mail.triage.asking_again import is_due_again
 from domain.mail.triage.corrections import removals_in
 from domain.payloads.drafts import ReworkPayload, WriteManualPayload
 from domain.payloads.gmail import IngestPayload
@@ -33,6 +34,7 @@ from storage.accounts import cursors, expected_writes, labels
 from storage.accounts.accounts import Account
 from storage.mail import emails, messages
 from storage.mail.emails import Email
+from storage.mail.messages import WaitingMessage
 from storage.postgres.database import Transaction
 from storage.rules import corrections
 from tasks.mail.language_model import models_asked
@@ -77,10 +79,11 @@ class Run:
         report["jobs"] += len(self.ctx.enqueue(tx, *self._take(tx, page)))
         cursors.advance_cursor(tx, self.account.account_id, cursor)
 
-    def full(self, mailbox: Mailbox) -> JsonObject:
+    def full(self, mailbox: Mailbox, *, by_schedule: bool = False) -> JsonObject:
         """Search the last days for messages that are not stored as the mailbox has them, then move the cursor.
 
         The mailbox's history id is read first: what comes in meanwhile is in the history after it (the 404 rule).
+        `by_schedule`, a message whose classification keeps failing is asked about less and less often.
         """
         here = self.account.account_id
         profile = mailbox.profile()
@@ -93,13 +96,19 @@ class Run:
             drafted = [one for state in sorted(DRAFT_OUT) for one in emails.list_all(tx, here, state=state)]
             missed: list[Intent] = [CheckSent(one.thread_id, one.draft_message_id or "") for one in drafted]
             # One that has left the inbox is fetched again first, which orders its classification if it is back there.
-            here_still = [one.message_id for one in waiting if one.message_id not in moved]
-            classify = [ClassifyPayload(account_id=here, message_id=one) for one in here_still]
+            due = [one for one in waiting if one.message_id not in moved and (not by_schedule or self._is_due(one))]
+            classify = [ClassifyPayload(account_id=here, message_id=one.message_id) for one in due]
             found += len(self.ctx.enqueue(tx, *classify, *payloads_for(here, missed)))
             if not cursors.set_first_cursor(tx, here, profile.history_id):
                 cursors.advance_cursor(tx, here, profile.history_id)
             cursors.mark_full_sync(tx, here, self.ctx.now())
         return {"how": "full", "jobs": found, "since": since.isoformat(), "cursor": str(profile.history_id)}
+
+    def _is_due(self, message: WaitingMessage) -> bool:
+        last = self.account.full_synced_at
+        if last is None or message.left_undecided:
+            return True
+        return is_due_again(message.received_at, last_look=last, now=self.ctx.now())
 
     def _take(self, tx: Transaction, page: HistoryPage) -> list[Payload]:
         """Bring the stored messages in line with a page of history, and say which jobs it asks for."""

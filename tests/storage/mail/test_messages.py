@@ -11,10 +11,9 @@ import pytest
 from psycopg import Connection
 
 from domain.jobs.failures import Gone
-from domain.mail.mailbox import MessageRef
 from domain.mail.parsing.mime import parse_message
 from storage.mail import decisions, messages
-from storage.mail.messages import Direction
+from storage.mail.messages import Direction, WaitingMessage
 from storage.postgres.database import Database
 from tests.doubles.mail_factories import NOON, RAW, WANTS_ANSWER, make_account, make_message, store_message
 
@@ -131,7 +130,7 @@ def test_the_full_sync_finds_what_nobody_decided(store: Database) -> None:
     with store.tenant(account.org_id) as tx:
         decisions.record(tx, account.account_id, "decided", WANTS_ANSWER)
         found = messages.unclassified(tx, account.account_id, since=NOON - timedelta(hours=1), asked="a model")
-    assert found == (MessageRef("open", "t1"),)
+    assert found == (WaitingMessage("open", NOON, left_undecided=False),)
 
 
 def test_an_unknown_account_stores_nothing(store: Database) -> None:
