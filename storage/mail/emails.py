@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from domain.mail.correspondence import SETTLED, EmailState
@@ -126,6 +126,20 @@ def list_all(
     return tuple(
         _email(row._asdict()) for row in tx.run("list_emails", account_id=account_id, state=wanted, limit=limit)
     )
+
+
+class WaitingRecord(NamedTuple):
+    """A thread that waits for its draft, the message that asked for one, and since when."""
+
+    thread_id: str
+    message_id: str
+    since: datetime
+
+
+def waiting(tx: Transaction, account_id: UUID, *, since: datetime, limit: int = 500) -> tuple[WaitingRecord, ...]:
+    """Threads of the inbox that a decision left waiting for a draft, since then at most, the longest first."""
+    rows = tx.run("find_waiting_records", account_id=account_id, since=since, limit=limit)
+    return tuple(WaitingRecord(*row) for row in rows)
 
 
 def update_decision(tx: Transaction, account_id: UUID, *, thread_id: str, message_id: str, decision: Decision) -> bool:

@@ -23,7 +23,7 @@ from domain.mail.routing import (
 )
 from domain.mail.triage.asking_again import is_due_again
 from domain.mail.triage.corrections import removals_in
-from domain.payloads.drafts import ReworkPayload, WriteManualPayload
+from domain.payloads.drafts import ReworkPayload, WriteManualPayload, WritePayload
 from domain.payloads.gmail import IngestPayload
 from domain.payloads.payload import Payload
 from domain.payloads.threads import CleanupPayload
@@ -34,7 +34,6 @@ from storage.accounts import cursors, expected_writes, labels
 from storage.accounts.accounts import Account
 from storage.mail import emails, messages
 from storage.mail.emails import Email
-from storage.mail.messages import WaitingMessage
 from storage.postgres.database import Transaction
 from storage.rules import corrections
 from tasks.mail.language_model import models_asked
@@ -96,19 +95,27 @@ class Run:
             drafted = [one for state in sorted(DRAFT_OUT) for one in emails.list_all(tx, here, state=state)]
             missed: list[Intent] = [CheckSent(one.thread_id, one.draft_message_id or "") for one in drafted]
             # One that has left the inbox is fetched again first, which orders its classification if it is back there.
-            due = [one for one in waiting if one.message_id not in moved and (not by_schedule or self._is_due(one))]
-            classify = [ClassifyPayload(account_id=here, message_id=one.message_id) for one in due]
-            found += len(self.ctx.enqueue(tx, *classify, *payloads_for(here, missed)))
+            again: list[Payload] = [
+                ClassifyPayload(account_id=here, message_id=one.message_id)
+                for one in waiting
+                if one.message_id not in moved
+                and (not by_schedule or one.left_undecided or self._is_due(one.received_at))
+            ]
+            # Their jobs have ended without a draft, or are under way and make it first.
+            again += [
+                WritePayload(account_id=here, thread_id=one.thread_id, message_id=one.message_id)
+                for one in emails.waiting(tx, here, since=since)
+                if one.message_id not in moved and (not by_schedule or self._is_due(one.since))
+            ]
+            found += len(self.ctx.enqueue(tx, *again, *payloads_for(here, missed)))
             if not cursors.set_first_cursor(tx, here, profile.history_id):
                 cursors.advance_cursor(tx, here, profile.history_id)
             cursors.mark_full_sync(tx, here, self.ctx.now())
         return {"how": "full", "jobs": found, "since": since.isoformat(), "cursor": str(profile.history_id)}
 
-    def _is_due(self, message: WaitingMessage) -> bool:
+    def _is_due(self, since: datetime) -> bool:
         last = self.account.full_synced_at
-        if last is None or message.left_undecided:
-            return True
-        return is_due_again(message.received_at, last_look=last, now=self.ctx.now())
+        return last is None or is_due_again(since, last_look=last, now=self.ctx.now())
 
     def _take(self, tx: Transaction, page: HistoryPage) -> list[Payload]:
         """Bring the stored messages in line with a page of history, and say which jobs it asks for."""
