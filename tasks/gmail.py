@@ -55,7 +55,7 @@ def sync(ctx: JobContext, payload: SyncPayload) -> Outcome:
             report, write = run.incremental(mailbox, account.history_id)
         except Gone:
             ctx.log.warning("history_expired", account_id=str(account.account_id))
-            return Done(run.full(mailbox) | {"why": "history expired"})
+            return Done(run.full(mailbox, unknown=account.history_id) | {"why": "history expired"})
     if payload.history_id is not None and int(report["cursor"]) < payload.history_id and _is_young(ctx):
         with ctx.tx() as tx:
             write(tx)

@@ -1,4 +1,4 @@
-"""How far each mailbox's history has been read; the cursor only ever moves forward (docs: gmail.md#history)."""
+"""How far each mailbox's history has been read; the cursor moves forward within a history (docs: gmail.md#history)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,6 +33,14 @@ def advance_cursor(tx: Transaction, account_id: UUID, history_id: int) -> bool:
 def set_first_cursor(tx: Transaction, account_id: UUID, history_id: int) -> bool:
     """Where history begins; false when the account has a cursor."""
     return bool(tx.run("set_first_cursor", account_id=account_id, history_id=history_id))
+
+
+def replace_cursor(tx: Transaction, account_id: UUID, history_id: int, *, unknown: int) -> bool:
+    """Go back to where the mailbox's history stands, which does not know the later id that is stored.
+
+    The one way back: an address was given to another mailbox, whose ids are lower.
+    """
+    return bool(tx.run("replace_cursor", account_id=account_id, history_id=history_id, unknown=unknown))
 
 
 def mark_full_sync(tx: Transaction, account_id: UUID, at: datetime) -> None:

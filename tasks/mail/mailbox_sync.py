@@ -78,11 +78,12 @@ class Run:
         report["jobs"] += len(self.ctx.enqueue(tx, *self._take(tx, page)))
         cursors.advance_cursor(tx, self.account.account_id, cursor)
 
-    def full(self, mailbox: Mailbox, *, by_schedule: bool = False) -> JsonObject:
+    def full(self, mailbox: Mailbox, *, by_schedule: bool = False, unknown: int | None = None) -> JsonObject:
         """Search the last days for messages that are not stored as the mailbox has them, then move the cursor.
 
         The mailbox's history id is read first: what comes in meanwhile is in the history after it (the 404 rule).
-        `by_schedule`, a message whose classification keeps failing is asked about less and less often.
+        `by_schedule`, a message whose classification keeps failing is asked about less and less often. `unknown` is a
+        cursor that history did not know.
         """
         here = self.account.account_id
         profile = mailbox.profile()
@@ -110,6 +111,8 @@ class Run:
             found += len(self.ctx.enqueue(tx, *again, *payloads_for(here, missed)))
             if not cursors.set_first_cursor(tx, here, profile.history_id):
                 cursors.advance_cursor(tx, here, profile.history_id)
+            if unknown is not None:
+                cursors.replace_cursor(tx, here, profile.history_id, unknown=unknown)
             cursors.mark_full_sync(tx, here, self.ctx.now())
         return {"how": "full", "jobs": found, "since": since.isoformat(), "cursor": str(profile.history_id)}
 

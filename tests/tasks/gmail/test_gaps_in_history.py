@@ -52,3 +52,17 @@ def test_a_message_that_was_deleted_meanwhile_is_deleted_here(env: MailEnvironme
     env.mailbox.expire_history()
     env.sync()
     assert env.count("select count(*) from messages where deleted_at is null") == 0
+
+
+def test_a_cursor_that_is_later_than_all_history_is_given_up(env: MailEnvironment) -> None:
+    """An address was given to another mailbox: its pushes would count as old, and each sync would be a full one."""
+    env.sync()
+    env.database.execute("update accounts set history_id = history_id * 1000")
+    first = env.deliver("Lunch?", QUESTION)
+    env.sync()
+    second = env.deliver("Dinner?", QUESTION)
+    env.enqueue("gmail.sync")
+    env.drain(only="gmail.%")
+    assert taken_in(env) == {first.message_id, second.message_id}
+    assert env.cursor() == env.mailbox.state().history_id
+    assert env.count("select count(*) from jobs where output ->> 'how' = 'full'") == len(("the first", "the unknown"))
