@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from domain.jobs.uniqueness import while_active
+from domain.jobs.uniqueness import while_active, while_queued
 from domain.payloads.payload import Payload
 
 
@@ -19,7 +19,7 @@ class NotifyPayload(
     reminder: bool = False
 
 
-class ShowOutcomePayload(Payload, job_type="approvals.show_outcome", unique=while_active("account_id", "action_id")):
+class ShowOutcomePayload(Payload, job_type="approvals.show_outcome", unique=while_queued("account_id", "action_id")):
     """Whose question is shown as answered."""
 
     account_id: UUID
