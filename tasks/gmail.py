@@ -1,5 +1,6 @@
 """The Gmail family: bring a mailbox up to date, take messages in, keep labels and the push watch."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 from domain.jobs.failures import Gone, Throttled
@@ -9,6 +10,7 @@ from domain.jobs.retry import PIPELINE
 from domain.mail.backfill import SHARE, check_wish
 from domain.mail.mailbox import DRAFT, INBOX, SENT, SPAM, TRASH, RawMessage
 from domain.mail.parsing.mime import parse_message
+from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.payloads.gmail import (
     BackfillMessagesPayload,
     BackfillPayload,
@@ -17,6 +19,7 @@ from domain.payloads.gmail import (
     SyncLabelsPayload,
     SyncPayload,
 )
+from domain.payloads.threads import CleanupPayload
 from domain.payloads.triage import ClassifyPayload
 from engine.catalogue import job
 from engine.context import JobContext
@@ -24,7 +27,8 @@ from storage.accounts import accounts
 from storage.accounts.accounts import Account
 from storage.backfills import backfills
 from storage.backfills.backfills import Wanted
-from storage.mail import messages
+from storage.mail import emails, messages
+from storage.postgres.database import Transaction
 from tasks.mail import mailbox_backfill, mailbox_labels, mailbox_sync, message_intake, push_watch
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, open_mailbox
 
@@ -85,10 +89,10 @@ def ingest(ctx: JobContext, payload: IngestPayload) -> Outcome:
             return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "the message is not visible yet")
         here, gone = account.account_id, {payload.message_id}
         return Done({"gone": True}, writes=lambda tx: messages.mark_deleted(tx, here, gone))
-    return _keep(account, raw)
+    return _keep(ctx, account, raw)
 
 
-def _keep(account: Account, raw: RawMessage) -> Outcome:
+def _keep(ctx: JobContext, account: Account, raw: RawMessage) -> Outcome:
     here, one = account.account_id, {raw.message_id}
     if raw.label_ids & {DRAFT, SPAM, TRASH}:
         # It may have been stored before it came to lie there.
@@ -102,7 +106,25 @@ def _keep(account: Account, raw: RawMessage) -> Outcome:
     wanted = INBOX in raw.label_ids and SENT not in raw.label_ids
     classify = ClassifyPayload(account_id=here, message_id=raw.message_id)
     children = (classify.job(org_id=account.org_id),) if wanted else ()
-    return Done(output, children, writes=lambda tx: message_intake.store(tx, account, raw, parsed))
+
+    def write(tx: Transaction) -> None:
+        message_intake.store(tx, account, raw, parsed)
+        if SENT in raw.label_ids:
+            ctx.enqueue(tx, *_settled_elsewhere(tx, account, raw, parsed))
+
+    return Done(output, children, writes=write)
+
+
+def _settled_elsewhere(
+    tx: Transaction, account: Account, raw: RawMessage, parsed: ParsedMessage
+) -> Iterator[CleanupPayload]:
+    """What to look at because a draft of ours was sent under another subject, which moved it to another thread."""
+    here = account.account_id
+    for thread_id in set(emails.known_draft_tokens(tx, here, message_intake.tokens_of(parsed)).values()):
+        if thread_id not in {"", raw.thread_id}:
+            yield CleanupPayload(
+                account_id=here, thread_id=thread_id, action="check_sent", draft_thread_id=raw.thread_id
+            )
 
 
 @job(

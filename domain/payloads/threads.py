@@ -11,7 +11,7 @@ class CleanupPayload(
     Payload,
     job_type="threads.cleanup",
     aliases=("cleanup",),
-    unique=while_queued("account_id", "thread_id", "action"),
+    unique=while_queued("account_id", "thread_id", "action", "draft_thread_id"),
 ):
     """Which thread, and why it is looked at."""
 
