@@ -66,6 +66,8 @@ class Row:
     kind: FailureKind
     words: frozenset[str] = frozenset()
     text: str = ""
+    wordless: bool = False
+    """Applies to an answer without a reason of Google's own: a page of HTML."""
     code: str | None = None
     wait: timedelta = timedelta(minutes=1)
 
@@ -86,8 +88,13 @@ TABLE = (
     Row((400, 401), FailureKind.UNAUTHORISED, _words("invalid_grant"), code="invalid_grant"),
     Row((400, 401, 403), FailureKind.PERMANENT, _words("invalid_client", "unauthorized_client", "deleted_client")),
     Row((400,), FailureKind.TRANSIENT, _words("failedPrecondition", "FAILED_PRECONDITION"), code="failedPrecondition"),
+    # The token endpoint's words for a bad moment of its own.
+    Row((400, 403), FailureKind.SLOW_ACCOUNT, _words("rate_limit_exceeded", "slow_down")),
+    Row((400,), FailureKind.TRANSIENT, _words("temporarily_unavailable", "server_error", "internal_failure")),
     Row((400,), FailureKind.PERMANENT),
     Row((401,), FailureKind.UNAUTHORISED, code="authError"),
+    # The token endpoint refuses too many requests so, and a proxy whatever it does not like.
+    Row((403,), FailureKind.TRANSIENT, wordless=True),
     Row((403, 429), FailureKind.SLOW_PROJECT, _words("dailyLimitExceeded"), wait=HOUR),
     Row((403,), FailureKind.SLOW_ACCOUNT, _words("rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded")),
     Row((403,), FailureKind.SLOW_ACCOUNT, _words("RATE_LIMIT_EXCEEDED"), code="rateLimitExceeded"),
@@ -165,6 +172,7 @@ def _applies(row: Row, refusal: Refusal) -> bool:
     return (
         refusal.status in row.statuses
         and (not row.words or not row.words.isdisjoint(refusal.words))
+        and not (row.wordless and refusal.words)
         and row.text in refusal.text.casefold()
     )
 

@@ -58,6 +58,8 @@ REFUSALS: list[tuple[int, str, str, type[Failure], str]] = [
     (403, "quotaExceeded", "", Throttled, "gmail.quotaExceeded"),
     (403, "dailyLimitExceeded", "", Throttled, "gmail.dailyLimitExceeded"),
     (403, "insufficientPermissions", "", Unauthorised, "gmail.insufficientPermissions"),
+    (403, "rate_limit_exceeded", "", Throttled, "gmail.rate_limit_exceeded"),
+    (400, "temporarily_unavailable", "", Transient, "gmail.temporarily_unavailable"),
     (403, "domainPolicy", "", Permanent, "gmail.domainPolicy"),
     (403, "somethingNew", "", Permanent, "gmail.somethingNew"),
     (404, "notFound", "", Gone, "gmail.notFound"),
@@ -90,13 +92,19 @@ def test_every_row_of_the_table_decides_some_refusal_above() -> None:
     for status, reason, message, _, _ in REFUSALS:
         refusal = Refusal(status, (reason,), message)
         decided.add(next((row for row in TABLE if _decides(row, refusal)), None))
-    spoken_for_below = {row for row in TABLE if "RATE_LIMIT_EXCEEDED" in row.words or "invalid_client" in row.words}
+    words = {"RATE_LIMIT_EXCEEDED", "invalid_client"}
+    spoken_for_below = {row for row in TABLE if row.words & words or row.wordless}
     assert set(TABLE) - decided - spoken_for_below == set()
 
 
 def _decides(row: Row, refusal: Refusal) -> bool:
     words_agree = not row.words or bool(row.words & set(refusal.words))
-    return refusal.status in row.statuses and words_agree and row.text in refusal.text.lower()
+    return refusal.status in row.statuses and words_agree and row.text in refusal.text.lower() and not row.wordless
+
+
+def test_a_403_without_a_reason_is_a_page_of_somebody_elses_and_passes() -> None:
+    failure = failure_of(http_error(403, {}), WRITE)
+    assert (type(failure), failure.call_state, failure.code) == (Transient, CallState.NOT_DONE, "gmail.http_403")
 
 
 @pytest.mark.parametrize("status", [408, 500, 502, 503, 504])

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from multiprocessing import get_context
 from multiprocessing.synchronize import Barrier
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -15,6 +16,7 @@ from settings import Settings
 from storage.accounts import tokens
 from storage.accounts.tokens import Tokens
 from storage.ledger import gates
+from tests.doubles.factories import pass_time
 from tests.doubles.inline_worker import run_job
 from tests.doubles.mail_environment import OWNER, MailEnvironment, connect
 
@@ -197,6 +199,25 @@ def test_a_failed_refresh_gives_the_lease_back_and_is_tried_again(env: MailEnvir
 def job_ends(env: MailEnvironment) -> list[tuple[str, str]]:
     env.enqueue("gmail.sync_labels")
     return env.drain()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"status": 403, "text": "<html><title>Sorry...</title></html>"},
+        {"status": 403, "reason": "rate_limit_exceeded"},
+        {"status": 400, "reason": "temporarily_unavailable"},
+        {"status": 400, "reason": "internal_failure"},
+    ],
+)
+def test_a_bad_moment_of_the_token_endpoint_fails_no_job(env: MailEnvironment, fault: dict[str, Any]) -> None:
+    leave(env, "-1 minute")
+    env.fail("oauth.token", **fault)
+    job_id = env.enqueue("gmail.sync_labels")
+    assert env.run(job_id) == "queued"
+    pass_time(env.database, timedelta(minutes=2))
+    assert env.run(job_id) == "succeeded"
+    assert stored(env).status == "active"
 
 
 def test_a_disconnected_account_ends_its_jobs(env: MailEnvironment) -> None:
