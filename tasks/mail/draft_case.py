@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from domain.mail.correspondence import LabelRole
+from domain.mail.mailbox import SPAM, TRASH
 from domain.mail.parsing.parsed_message import Address
 from domain.mail.replies.replies import Original
 from domain.mail.replies.voice import Voice
@@ -56,6 +57,11 @@ class DraftCase:
         if last.direction != "outgoing":
             return False
         return self.by_hand_at is None or last.received_at > self.by_hand_at
+
+    @property
+    def thrown_away(self) -> bool:
+        """Whether the message to answer lies in the trash or in spam; of a draft by hand, the person knows better."""
+        return self.by_hand_at is None and bool(self.asked.label_ids & {TRASH, SPAM})
 
     def wants_since(self, moment: datetime) -> bool:
         """Whether the message that the record waits to answer came after a moment."""

@@ -28,6 +28,7 @@ from tasks.mail.thread_handle import ThreadHandle
 CHANGED = "the thread has changed while the reply was written; a new job plans again"
 NEVER_MADE = "an earlier job's draft was never made; a new job plans again"
 ANSWERED = "the person has answered already"
+THROWN_AWAY = "the message is in the trash or in spam"
 WORDS = "draft"
 """The purpose of the model's call, and the step that keeps its answer."""
 
@@ -53,6 +54,8 @@ def _answer(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
         return _show(ctx, thread, case)
     if case.answered:
         return _close(ctx, thread, case, EmailEvent.SKIPPED, ANSWERED)
+    if case.thrown_away:
+        return _close(ctx, thread, case, EmailEvent.SKIPPED, THROWN_AWAY)
     try:
         original = case.original
         body = _text(ctx, case).body
