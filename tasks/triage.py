@@ -1,6 +1,6 @@
 """The triage family: what does a message ask of its reader? Automation signals, the user's rules, then the model."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
@@ -35,7 +35,7 @@ from storage.accounts import accounts, labels
 from storage.accounts.accounts import Account
 from storage.accounts.labels import StoredLabel
 from storage.mail import decisions, emails, messages
-from storage.mail.decisions import Origins
+from storage.mail.decisions import Origins, PastDecision
 from storage.mail.emails import Email, MadeDraft
 from storage.mail.messages import Message
 from storage.postgres.database import Transaction
@@ -81,9 +81,12 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
 
     def write(tx: Transaction) -> None:
         thread.finish(tx)
+        if _by_others(ctx, decisions.hold(tx, here, message.message_id)) != case.earlier:
+            # By a job under a key of its caller's, beside this one: what it asks for would be asked for twice.
+            raise Transient("another job has decided about the message", code="thread.changed")
         left_out = action_orders.record(
             ctx, tx, here, message.message_id, decision,
-            checked=plan.actions, origins=origins, is_newer=case.was_decided,
+            checked=plan.actions, origins=origins, is_newer=bool(case.earlier),
         )  # fmt: skip
         if left_out:
             output["left_out"] = [one._asdict() for one in left_out]
@@ -110,15 +113,18 @@ class TriageCase:
     """The record of the message's thread."""
     forced: bool
     """Whether the message is decided again by request, wherever it lies."""
-    was_decided: bool
-    """Whether another job has decided about it."""
-    was_undecided: bool
-    """Whether an earlier job left the message to its person."""
+    earlier: tuple[PastDecision, ...]
+    """What other jobs have decided about it, the latest first."""
 
     @property
     def wanted(self) -> bool:
         """Whether the message is in the inbox, or counts as if it were."""
         return self.forced or INBOX in self.message.label_ids
+
+    @property
+    def was_undecided(self) -> bool:
+        """Whether the latest of them left the message to its person."""
+        return bool(self.earlier) and self.earlier[0].undecided_by is not None
 
     @property
     def draft(self) -> MadeDraft | None:
@@ -158,7 +164,7 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> TriageCase | Done:
         if message.direction == "outgoing":
             return Done({"skipped": "the account's own mail asks nothing of it"})
         asked = models_asked(ctx.settings)
-        earlier = [one for one in decisions.of_message(tx, here, payload.message_id) if one.job_id != ctx.job.job_id]
+        earlier = _by_others(ctx, decisions.of_message(tx, here, payload.message_id))
         final = next((one for one in earlier if is_final(one.undecided_by, asked)), None)
         if final is not None and not payload.force:
             return Done({"decided_before": str(final.decision_id)})
@@ -175,9 +181,12 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> TriageCase | Done:
             safety=SafetyEnforcer(safety.of_account(tx, here)),
             email=emails.get(tx, here, message.thread_id),
             forced=payload.force,
-            was_decided=bool(earlier),
-            was_undecided=bool(earlier) and earlier[0].undecided_by is not None,
+            earlier=earlier,
         )
+
+
+def _by_others(ctx: JobContext, made: Sequence[PastDecision]) -> tuple[PastDecision, ...]:
+    return tuple(one for one in made if one.job_id != ctx.job.job_id)
 
 
 def _guidance(tx: Transaction, ctx: JobContext, here: UUID, message: Message) -> Guidance:
@@ -298,10 +307,18 @@ def _ask_model(ctx: JobContext, case: TriageCase, model: str) -> Decision:
         return accept_answer(arguments, label_ids, offered)
 
     try:
-        return ask(ctx, case.account.account_id, f"classify.{model}", model, prompt, accept)
+        return ask(ctx, case.account.account_id, _step(ctx, model), model, prompt, accept)
     except Invalid as refusal:
         ctx.log.warning("model_answer_refused", model=model, field=refusal.field, reason=refusal.reason)
         return needs_review(f"the model's answer was refused: {refusal.reason}")
+
+
+def _step(ctx: JobContext, model: str) -> str:
+    """What keeps a model's answer: its name, or where a worker of the release before has kept that of its one model."""
+    was_begun = ctx.job.attempt > 1 or ctx.job.returns or ctx.job.losses
+    if was_begun and model == ctx.settings.classify_model and ctx.kept("classify") is not None:
+        return "classify"
+    return f"classify.{model}"
 
 
 def _before(case: TriageCase, email: Email | None, *, in_inbox: bool) -> ThreadBefore:
