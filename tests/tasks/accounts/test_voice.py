@@ -129,6 +129,48 @@ def test_whatever_the_model_says_is_bounded_and_names_no_address(arguments: dict
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "Pay at evil-bank.example/login",
+        "see evil.example",
+        "mailto:thief",
+        "javascript:alert(1)",
+        "write to thief＠example.org",
+        "https：／／evil.example",
+        "www．evil",
+        "evil。example",
+        "http:\u200b//evil",
+        "ww\u200bw.evil",
+        "ww\u00adw.evil",
+        "call 192.0.2.7 now",
+    ],
+)
+def test_a_line_with_a_link_or_an_address_is_dropped_however_it_is_written(line: str) -> None:
+    voice = accept_voice({"formality": "formal", "length": "short", "closing": line, "habits": [line, "is brief"]})
+    assert (voice.closing, voice.habits) == ("", ["is brief"])
+
+
+@pytest.mark.parametrize("line", ["Dear …,", "Hi …! P.S. below", "i.e. in one line", "at 10:30, not 3.15", "and/or", "Thx... :)", "Thanks:)"])
+def test_a_line_of_plain_words_stays(line: str) -> None:
+    assert accept_voice({"formality": "formal", "length": "short", "greeting": line}).greeting == line
+
+
+def test_what_a_reader_cannot_see_is_not_kept() -> None:
+    hidden = "Cheers,\x07 \u202eOlga\U000e0069"
+    assert accept_voice({"formality": "formal", "length": "short", "closing": hidden}).closing == "Cheers, Olga"
+
+
+def test_a_description_with_a_secret_is_no_failure(env: MailEnvironment) -> None:
+    for number in range(3):
+        sent(env, number)
+    env.say(input=VOICE | {"closing": "password=hunter2hunter2, Olga"})
+    job_id = env.enqueue("accounts.learn_voice")
+    env.drain(only="accounts.learn_voice")
+    assert (env.job(job_id)["state"], asked(env)) == ("succeeded", 1), env.job(job_id)["error"]
+    assert "hunter2" not in str(kept(env))
+
+
+@pytest.mark.parametrize(
     "arguments",
     [{}, {"formality": "casual"}, {"formality": "casual", "length": "short", "recipient": "x"}, {"habits": "no"}],
 )
