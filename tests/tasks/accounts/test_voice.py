@@ -1,10 +1,12 @@
 """The owner's voice: learned from a bounded sample by one paid call, kept, and shown fenced to the drafting model."""
 
 import json
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
 from domain.jobs.failures import Invalid
 from domain.mail.mail_fence import REMOVED
@@ -17,8 +19,10 @@ from domain.mail.replies.voice import (
     voice_hint,
     voice_prompt,
 )
-from storage.accounts import voices
+from storage.accounts import accounts, voices
+from storage.accounts.accounts import Consent
 from tasks.mail import first_draft
+from tasks.mail.onboarding import owner_voice
 from tests.doubles.mail_environment import OWNER, MailEnvironment, letter
 from tests.doubles.meanwhile import Meanwhile
 
@@ -185,3 +189,54 @@ def test_neither_samples_nor_voice_can_leave_their_fence() -> None:
     hint = voice_hint(Voice(formality="casual", length="short", habits=[hostile[:100]]), BOUNDARY)
     assert hint.count(BOUNDARY) == 2
     assert voice_hint(None, BOUNDARY) == ""
+
+
+def taken_over(env: MailEnvironment) -> None:
+    """The owner disconnects, and another Google user has the address by now, and connects it by browser."""
+    with env.process.database.ledger() as tx:
+        accounts.disconnect(tx, env.account.account_id, "left")
+        other = Consent(
+            SecretStr("access-1"), SecretStr("refresh-1"), env.process.clock() + timedelta(hours=1), subject="another"
+        )
+        accounts.connect(tx, env.process.sealer, env.account.account_id, other)
+
+
+def test_another_owner_of_the_address_does_not_write_as_the_one_before(env: MailEnvironment) -> None:
+    for number in range(3):
+        sent(env, number)
+    env.say(input=VOICE)
+    assert env.run(env.enqueue("accounts.learn_voice")) == "succeeded"
+    taken_over(env)
+    assert kept(env) is None
+    env.say(input=VOICE | {"closing": "Bye, Ben"})
+    assert env.run(env.enqueue("accounts.learn_voice")) == "succeeded"
+    learned = kept(env)
+    assert learned is not None
+    assert learned.closing == "Bye, Ben"
+
+
+def test_an_answer_about_the_owner_before_is_not_kept_for_another(env: MailEnvironment, meanwhile: Meanwhile) -> None:
+    for number in range(3):
+        sent(env, number)
+    env.say(input=VOICE)
+    env.say(input=VOICE | {"closing": "Bye, Ben"})
+    meanwhile(owner_voice, lambda: taken_over(env))
+    job_id = env.enqueue("accounts.learn_voice")
+    env.drain(only="accounts.learn_voice")
+    learned = kept(env)
+    assert learned is None or learned.closing == "Bye, Ben", env.job(job_id)["output"]
+
+
+def test_a_disconnection_while_it_is_learned_leaves_no_voice(env: MailEnvironment, meanwhile: Meanwhile) -> None:
+    for number in range(3):
+        sent(env, number)
+    env.say(input=VOICE)
+
+    def leave() -> None:
+        with env.process.database.ledger() as tx:
+            accounts.disconnect(tx, env.account.account_id, "left")
+
+    meanwhile(owner_voice, leave)
+    job_id = env.enqueue("accounts.learn_voice")
+    env.drain(only="accounts.learn_voice")
+    assert (kept(env), env.job(job_id)["state"]) == (None, "canceled")
