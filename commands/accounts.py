@@ -96,7 +96,7 @@ def add_account(  # noqa: PLR0913, PLR0917 - one parameter per option
     with runtime().database.ledger() as tx:
         mailbox = OrgMailbox(stored.ensure_org(tx, org), email, owner)
         added = connecting.connect(tx, sealer, mailbox, consent, by=by)
-        first = connection_jobs(added.account.account_id, added.lost_at)
+        first = connection_jobs(added.account.account_id, added.account.status_changed_at, added.lost_at)
         answers = enqueue(tx, *first, org_id=added.account.org_id, origin=by)
     document = {
         "account_id": added.account.account_id,

@@ -4,11 +4,11 @@ How an action ends is written with the success of its job, or by the end-of-job 
 ends otherwise: no action stays executing (docs: actions.md#statuses).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from domain.jobs.failures import Conflict, Gone, Invalid, Permanent
+from domain.jobs.failures import Conflict, Gone, Invalid, Permanent, Transient
 from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.mail.actions.action import Action, LabelWish
@@ -280,6 +280,8 @@ def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
         if wake is not None:
             # Before the message: in that order the waking job locks them, too.
             output["unsnooze"] = str(undos.cancel_wake(tx, ctx.job, wake))
+        if undoing.plan_now(tx, now, ctx.now()) != plan:
+            raise Transient("another snooze of the message has fallen due meanwhile", code="action.changed")
         changed.finish(tx)
         undos.finish(tx, original.action_id, undoing.undo_id, ctx.job.job_id)
 
@@ -307,6 +309,15 @@ class Undoing:
         if self._snooze is None:
             return plan_undo(self.hint, carried)
         return plan_unsnooze(self._snooze, self.hint, self.snoozes, now, carried)
+
+    def plan_now(self, tx: Transaction, carried: frozenset[str], now: datetime) -> UndoPlan:
+        """The plan by the snoozes as they stand in this transaction; none of them wakes the message until it ends."""
+        here, message_id = self.account.account_id, self.original.message_id
+        if self._snooze is None:
+            return self.plan(carried, now)
+        messages.hold(tx, here, message_id)
+        snoozes = snoozing.snoozes_among(actions.of_message(tx, here, message_id))
+        return replace(self, snoozes=snoozes).plan(carried, now)
 
     def held_until(self, now: datetime) -> datetime | None:
         """Until when a later snooze keeps the message, so that nothing is changed."""
@@ -351,6 +362,8 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
     here = payload.account_id
     with ctx.tx() as tx:
         account = accounts.get(tx, here)
+        # An undo of another snooze of the message is waited for.
+        messages.hold(tx, here, payload.message_id)
         snoozed = actions.get(tx, here, payload.action_id)
         hint = snoozing.hint_of(snoozed)
         check_wake(payload, snoozed.kind, snoozed.message_id, hint)

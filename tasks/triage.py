@@ -81,7 +81,8 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
 
     def write(tx: Transaction) -> None:
         thread.finish(tx)
-        if _by_others(ctx, decisions.hold(tx, here, message.message_id)) != case.earlier:
+        messages.hold(tx, here, message.message_id)
+        if _by_others(ctx, decisions.of_message(tx, here, message.message_id)) != case.earlier:
             # By a job under a key of its caller's, beside this one: what it asks for would be asked for twice.
             raise Transient("another job has decided about the message", code="thread.changed")
         left_out = action_orders.record(

@@ -23,10 +23,10 @@ class Part(StrEnum):
     WATCH = "watch"
 
 
-def connection_jobs(account_id: UUID, lost_at: datetime | None) -> tuple[Payload, ...]:
+def connection_jobs(account_id: UUID, connected_at: datetime, lost_at: datetime | None) -> tuple[Payload, ...]:
     """What a connection starts; one that brings a lost consent back also has this told, once for each loss."""
     told = () if lost_at is None else (payload_of(Alert(AlertKind.CONSENT_BACK, str(account_id), lost_at)),)
-    return (*first_jobs(account_id), *told)
+    return (*first_jobs(account_id, connected_at), *told)
 
 
 def older_mail_since(created_at: datetime) -> datetime:

@@ -133,9 +133,10 @@ def _store(tx: Transaction, resources: Resources, request: ConsentRequest, prove
         return refused
     mailbox = OrgMailbox(request.org_id, request.email, request.owner)
     found = connecting.connect(tx, Sealer.of(resources.settings), mailbox, proven.consent, by=request.asked_by)
-    account_id = found.account.account_id
-    enqueue(resources, request.org_id, request.asked_by, tx, *connection_jobs(account_id, found.lost_at))
-    return account_id
+    account = found.account
+    first = connection_jobs(account.account_id, account.status_changed_at, found.lost_at)
+    enqueue(resources, request.org_id, request.asked_by, tx, *first)
+    return account.account_id
 
 
 def _refused(failure: Failure) -> RefusedConsent:

@@ -86,12 +86,6 @@ def record(
     return Recorded(rows[0].decision_id, tuple(rows[0].action_ids), rows[0].created)
 
 
-def hold(tx: Transaction, account_id: UUID, message_id: str) -> tuple[PastDecision, ...]:
-    """What was decided about a message, the latest first; no other job records a decision until `tx` ends."""
-    tx.run("hold_decisions", account_id=account_id, message_id=message_id)
-    return of_message(tx, account_id, message_id)
-
-
 def of_message(tx: Transaction, account_id: UUID, message_id: str, *, limit: int = 50) -> tuple[PastDecision, ...]:
     """What was decided about a message, the latest first."""
     rows = tx.run("list_decisions", account_id=account_id, message_id=message_id, limit=limit)
