@@ -21,7 +21,7 @@ class OnboardPayload(
 ):
     """Which mailbox was connected, and when: a later connection is set up by a job of its own.
 
-    It is not folded into one that waits: what that has done was for the connection before, whose mailbox may be another.
+    It is not folded into one that waits: what that has done was for the connection before, maybe another mailbox's.
     """
 
     account_id: AccountId

@@ -22,7 +22,7 @@ class KeptVoice:
 
 
 def save(tx: Transaction, account: Account, voice: Voice, *, sampled: int) -> bool:
-    """Keep a description in place of an earlier one; false when the account's standing has changed since it was read."""
+    """Keep a description in place of an earlier one; false when the account has changed hands since it was read."""
     rows = tx.run(
         "save_voice",
         account_id=account.account_id,

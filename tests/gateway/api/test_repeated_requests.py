@@ -204,7 +204,7 @@ def test_two_orgs_may_use_the_same_key(owner: Client, stranger: Client) -> None:
     assert answers[0].json["direction_id"] != answers[1].json["direction_id"]
 
 
-FORWARD = {"kind": "forward", "to": ["ben@example.org"]}
+FORWARD: dict[str, object] = {"kind": "forward", "to": ["ben@example.org"]}
 
 
 def made_by_the_release_before(store: Database, account: Account, action: dict[str, object]) -> UUID:

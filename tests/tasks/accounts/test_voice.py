@@ -139,10 +139,10 @@ def test_whatever_the_model_says_is_bounded_and_names_no_address(arguments: dict
         "see evil.example",
         "mailto:thief",
         "javascript:alert(1)",
-        "write to thief＠example.org",
-        "https：／／evil.example",
-        "www．evil",
-        "evil。example",
+        "write to thief\uff20example.org",
+        "https\uff1a\uff0f\uff0fevil.example",
+        "www\uff0eevil",
+        "evil\u3002example",
         "http:\u200b//evil",
         "ww\u200bw.evil",
         "ww\u00adw.evil",
@@ -154,7 +154,9 @@ def test_a_line_with_a_link_or_an_address_is_dropped_however_it_is_written(line:
     assert (voice.closing, voice.habits) == ("", ["is brief"])
 
 
-@pytest.mark.parametrize("line", ["Dear …,", "Hi …! P.S. below", "i.e. in one line", "at 10:30, not 3.15", "and/or", "Thx... :)", "Thanks:)"])
+@pytest.mark.parametrize(
+    "line", ["Dear …,", "Hi …! P.S. below", "i.e. in one line", "at 10:30, not 3.15", "and/or", "Thx... :)", "Thanks:)"]
+)
 def test_a_line_of_plain_words_stays(line: str) -> None:
     assert accept_voice({"formality": "formal", "length": "short", "greeting": line}).greeting == line
 

@@ -1,9 +1,11 @@
 """Snoozes and their undos in any order: a message sleeps as long as its last snooze that was not undone says."""
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
+import pytest
 import redis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,9 +14,12 @@ from domain.mail.actions.snooze import Snooze
 from domain.mail.actions.status import ActionStatus
 from sandbox.emulator.control import MessagePlace
 from storage.actions.actions import StoredAction
+from tasks import actions as action_jobs
+from tasks.mail.message_change import Changed, MessageHandle
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_actions import do, labels, look, stored_letter, undo
 from tests.doubles.mail_environment import MailEnvironment
+from tests.tasks.actions.test_snoozing import due, hint_of, wake
 
 Step = tuple[str, int]
 STEPS = st.lists(
@@ -66,7 +71,7 @@ def pass_hours(env: MailEnvironment, hours: float) -> None:
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(steps=STEPS)
 def test_a_message_sleeps_as_long_as_its_last_snooze_says(env: MailEnvironment, steps: list[Step]) -> None:
-    with redis.Redis.from_url(env.process.settings.counting_url) as counted:
+    with redis.Redis.from_url(env.process.settings.counting_url or "") as counted:
         counted.flushdb()  # so many calls in a minute are more than Gmail allows
     place: MessagePlace = stored_letter(env)
     model, made = Sleep(), list[StoredAction]()
@@ -86,3 +91,36 @@ def test_a_message_sleeps_as_long_as_its_last_snooze_says(env: MailEnvironment, 
             model.undone.add(amount)
         assert ("INBOX" not in labels(env, place)) is model.asleep, (steps, what, amount, model, labels(env, place))
     assert labels(env, place) == {"INBOX", "UNREAD"}
+
+
+def test_a_message_that_falls_due_while_the_later_snooze_is_undone_comes_back(
+    env: MailEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The earlier one's job leaves the message to the later one, which the undo is about to end."""
+    place = stored_letter(env)
+    first = do(env, place, Snooze(amount=1, units="hours"))
+    later = do(env, place, Snooze(amount=5, units="hours"))
+    todo = [UUID(hint_of(first)["unsnooze_job_id"])]
+
+    class Slow(MessageHandle):
+        def carry_out(self, *args: Any, **named: Any) -> Changed:  # noqa: ANN401 - as the handle takes them
+            changed = super().carry_out(*args, **named)
+            while todo:
+                falls_due(env, first)
+                assert due(env, todo.pop()) == "succeeded"
+            return changed
+
+    monkeypatch.setattr(action_jobs, "MessageHandle", Slow)
+    job_id = undo(env, later.action_id)
+    assert env.job(job_id)["state"] == "succeeded"
+    wake(env)
+    assert labels(env, place) == {"INBOX", "UNREAD"}
+
+
+def falls_due(env: MailEnvironment, action: StoredAction) -> None:
+    """Let the time of a snooze be over; times in documents are not moved with the others."""
+    env.database.execute(
+        "update actions set undo_hint = undo_hint || jsonb_build_object('snooze_until', now() - interval '1 second')"
+        " where id = %s",
+        (action.action_id,),
+    )

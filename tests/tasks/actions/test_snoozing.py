@@ -16,8 +16,6 @@ from storage.accounts import accounts
 from storage.actions.actions import StoredAction
 from storage.ledger import ledger
 from storage.operators import cancellations
-from tasks import actions as action_jobs
-from tasks.mail.message_change import Changed, MessageHandle
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_actions import ask, do, labels, look, stored_labels, stored_letter, undo
 from tests.doubles.mail_environment import MailEnvironment, connect
@@ -376,36 +374,3 @@ def test_nobody_waits_longer_than_a_month_for_an_account(env: MailEnvironment) -
         (done.action_id,),
     )
     assert due(env, UUID(hint_of(done)["unsnooze_job_id"])) == "canceled"
-
-
-def test_a_message_that_falls_due_while_the_later_snooze_is_undone_comes_back(
-    env: MailEnvironment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The earlier one's job leaves the message to the later one, which the undo is about to end."""
-    place = stored_letter(env)
-    first = do(env, place, Snooze(amount=1, units="hours"))
-    later = do(env, place, Snooze(amount=5, units="hours"))
-    todo = [UUID(hint_of(first)["unsnooze_job_id"])]
-
-    class Slow(MessageHandle):
-        def carry_out(self, *args: Any, **named: Any) -> Changed:  # noqa: ANN401 - as the handle takes them
-            changed = super().carry_out(*args, **named)
-            while todo:
-                falls_due(env, first)
-                assert due(env, todo.pop()) == "succeeded"
-            return changed
-
-    monkeypatch.setattr(action_jobs, "MessageHandle", Slow)
-    job_id = undo(env, later.action_id)
-    assert env.job(job_id)["state"] == "succeeded"
-    wake(env)
-    assert labels(env, place) == {"INBOX", "UNREAD"}
-
-
-def falls_due(env: MailEnvironment, action: StoredAction) -> None:
-    """Let the time of a snooze be over; times in documents are not moved with the others."""
-    env.database.execute(
-        "update actions set undo_hint = undo_hint || jsonb_build_object('snooze_until', now() - interval '1 second')"
-        " where id = %s",
-        (action.action_id,),
-    )
