@@ -317,7 +317,7 @@ def _ask_model(ctx: JobContext, case: TriageCase, model: str) -> Decision:
 def _step(ctx: JobContext, model: str) -> str:
     """What keeps a model's answer: its name, or where a worker of the release before has kept that of its one model."""
     was_begun = ctx.job.attempt > 1 or ctx.job.returns or ctx.job.losses
-    if was_begun and model == ctx.settings.classify_model and ctx.kept("classify") is not None:
+    if was_begun and not ctx.settings.classify_first_model and ctx.kept("classify") is not None:
         return "classify"
     return f"classify.{model}"
 
