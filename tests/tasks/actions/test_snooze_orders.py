@@ -124,3 +124,29 @@ def falls_due(env: MailEnvironment, action: StoredAction) -> None:
         " where id = %s",
         (action.action_id,),
     )
+
+
+def test_a_message_that_falls_due_while_it_is_snoozed_again_stays_away(
+    env: MailEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = stored_letter(env)
+    first = do(env, place, Snooze(amount=1, units="hours"))
+    todo = [UUID(hint_of(first)["unsnooze_job_id"])]
+    ends = list[str]()
+
+    class Slow(MessageHandle):
+        def carry_out(self, *args: Any, **named: Any) -> Changed:  # noqa: ANN401 - as the handle takes them
+            changed = super().carry_out(*args, **named)
+            while todo:
+                ends.append(due(env, todo.pop()))
+            return changed
+
+    monkeypatch.setattr(action_jobs, "MessageHandle", Slow)
+    later = do(env, place, Snooze(amount=5, units="hours"))
+    assert later.state is ActionStatus.DONE
+    assert ends == ["queued"], "it waits until the later snooze has ended"
+    assert "INBOX" not in labels(env, place)
+    assert due(env, UUID(hint_of(first)["unsnooze_job_id"])) == "succeeded"
+    assert "INBOX" not in labels(env, place)
+    wake(env)
+    assert labels(env, place) == {"INBOX", "UNREAD"}
