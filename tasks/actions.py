@@ -21,6 +21,7 @@ from domain.mail.actions.snoozing import (
     check_wake,
     held_until,
     is_given_up,
+    is_undecided,
     plan_unsnooze,
     why_not_wake,
 )
@@ -370,10 +371,10 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
         others = actions.of_message(tx, here, payload.message_id)
         label_id = payload.snooze_label_id or snoozing.known_label(tx, account)
         renamed = labels.translate(tx, here, [label_id] if label_id else [])
-    if snoozed.state is ActionStatus.EXECUTING:
-        return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "the snooze is still being carried out")
-    past = snoozing.as_past(snoozed, hint)
-    reason = why_not_wake(past, snoozing.snoozes_among(others))
+    past, snoozes = snoozing.as_past(snoozed, hint), snoozing.snoozes_among(others)
+    if is_undecided(past, snoozes):
+        return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "a snooze of the message is still being carried out")
+    reason = why_not_wake(past, snoozes)
     if reason is not None:
         return Done({"restored": False, "why": reason})
     live = renamed.get(label_id, label_id) if label_id else None

@@ -46,6 +46,14 @@ def check_wake(payload: UnsnoozePayload, kind: ActionKind, message_id: str, hint
         raise Invalid("snooze_label_id", "is another label than the snooze put on")
 
 
+def is_undecided(snooze: PastSnooze, others: Iterable[PastSnooze]) -> bool:
+    """Whether this snooze or a later one is still being carried out, so that nobody knows yet which one counts."""
+    return any(
+        one.status is ActionStatus.EXECUTING and (one.action_id == snooze.action_id or snooze.is_before(one))
+        for one in others
+    )
+
+
 def why_not_wake(snooze: PastSnooze, others: Iterable[PastSnooze]) -> str | None:
     """Why the message is not brought back at this snooze's time, or None: it was undone, or a later one counts.
 
