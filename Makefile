@@ -12,10 +12,10 @@ INSTALLED := $(VENV)/.installed
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up down test sweep one check format bench chaos soak hostile new-job golden docs lock clean
+.PHONY: help install demo up down test test-long sweep one check format bench chaos soak hostile new-job golden docs lock clean
 
 help:  ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(INSTALLED)  ## build .venv from requirements.lock
 
@@ -43,8 +43,11 @@ up: $(INSTALLED)  ## start the local stack with the whole fleet and leave it run
 down: $(INSTALLED)  ## stop the local stack
 	@$(RUN) -m sandbox.up --down
 
-test: $(INSTALLED)  ## the whole suite, on embedded servers
-	@PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal
+test: $(INSTALLED)  ## the suite without its long tests, on embedded servers
+	@PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal --length short
+
+test-long: $(INSTALLED)  ## all other tests: whole fleets that are killed and frozen, the crash sweep, the HTTP fuzzer
+	@PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(TEST_WORKERS) --dist worksteal --length long
 
 sweep: $(INSTALLED)  ## crash every job type at every boundary: build/sweep/report.json; SWEEP=--help
 	@$(RUN) -m tests.sweep $(SWEEP)

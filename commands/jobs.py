@@ -1,5 +1,7 @@
 """`celery -A tasks jobs`: enqueue, look at, cancel and retry jobs."""
 
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 import click
@@ -29,6 +31,23 @@ from storage.operators.job_views import JobFilter
 
 LINE = ("job_id", "job_type", "queue", "state", "attempt", "created_at", "run_at", "reason")
 REFUSED = ("at", "task", "task_id", "field", "reason")
+FIRST = (
+    *(
+        "id",
+        "job_type",
+        "state",
+        "error",
+        "output",
+        "payload",
+        "queue",
+        "attempt",
+        "max_attempts",
+        "org_id",
+        "actor_id",
+    ),
+    *("created_at", "run_at", "started_at", "finished_at", "parked_by", "cancel_reason", "worker_id", "claimed_at"),
+)
+"""What an operator looks for in a job; its other columns follow."""
 SECTIONS = {
     "events": ("at", "event", "attempt", "actor_id", "data"),
     "steps": ("name", "attempt", "at", "cost_microcents", "result"),
@@ -140,12 +159,18 @@ def show_job(job_id: UUID, as_json: bool) -> None:  # noqa: FBT001 - a flag of t
     if as_json:
         show_document("job", found, as_json=True)
         return
-    show_document("job", found.job or {"job_id": job_id, "state": "past its retention"}, as_json=False)
+    gone = {"job_id": job_id, "state": "past its retention"}
+    show_document("job", _ordered(found.job) if found.job else gone, as_json=False)
     for name, columns in SECTIONS.items():
         console().print(f"\n{name}", style="bold")
         show_rows(getattr(found, name), columns, as_json=False)
     if found.dead_letter:
         show_document("dead letter", found.dead_letter, as_json=False)
+
+
+def _ordered(job: Mapping[str, Any]) -> dict[str, Any]:
+    """A job's columns, those of `FIRST` before the others."""
+    return {name: job[name] for name in dict.fromkeys((*FIRST, *job)) if name in job}
 
 
 @jobs.command("refused")

@@ -6,6 +6,7 @@ environment. A test finds out when the names used here are gone.
 
 import ssl
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, TypeVar
 
 import httpcore2
@@ -14,6 +15,15 @@ import httpx2
 from providers.time_limit import TimeLimit
 
 Client = TypeVar("Client", bound=httpx2.Client)
+
+
+@cache
+def shared_tls() -> ssl.SSLContext:
+    """What clients check a server's certificate with, as httpx2 makes it: threads and clients may share it.
+
+    Reading the certificate authorities costs 30 ms of CPU, which each client would spend anew.
+    """
+    return httpx2.create_ssl_context()
 
 
 class LimitedStream(httpcore2.NetworkStream):

@@ -2,6 +2,7 @@
 
 import gc
 import secrets
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -29,7 +30,7 @@ from storage.postgres.database import Database
 from tests.doubles.factories import make_org
 from tests.doubles.mail_environment import MailEnvironment, running_environment
 from tests.servers.python_processes import PreparedPython
-from tests.servers.scheduling import LongFirst, rank
+from tests.servers.scheduling import LongFirst, leaves_out, rank
 from tests.servers.servers import (
     TEMPLATE,
     SessionServers,
@@ -39,6 +40,7 @@ from tests.servers.servers import (
     run_session_servers,
     temporary_database,
 )
+from tests.servers.session_folder import session_folder
 
 # Nothing here may depend on how busy the machine is, and Hypothesis measures how fast it makes its inputs.
 hypothesis_settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -70,8 +72,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: rank(item.nodeid.partition("::")[0]))
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `--length`, import only the files of such tests."""
+    place = collection_path.relative_to(config.rootpath).as_posix()
+    return (collection_path.is_file() and leaves_out(config.option.length, place)) or None
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let the model test run for longer than in the suite."""
+    """Let a run take the short or the long tests alone, and the model test run for longer than in the suite."""
+    parser.addoption("--length", choices=["short", "long"], help="take only the short tests, or only the long ones")
     parser.addoption(
         "--model-examples",
         type=int,
@@ -84,12 +93,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Draw the seed of the fuzzers once, for all of xdist's workers; learn where the prepared Python listens."""
+    if config.option.basetemp is None:
+        _take_own_folder(config)
     if config.option.fuzz_seed is None:
         config.option.fuzz_seed = secrets.randbelow(2**32)
     PreparedPython.address = getattr(config, "workerinput", {}).get(HANDED_OVER, {}).get("python_address", "")
     # Where `rich` is installed, structlog draws each traceback with sources and variables: up to seconds of CPU each.
     plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
+
+
+def _take_own_folder(config: pytest.Config) -> None:
+    """Keep the tests' files apart from those of other sessions of this user.
+
+    In pytest's own folder each session closes the way to the files of all, and a PostgreSQL that root started runs as
+    another user.
+    """
+    stack = ExitStack()
+    config.add_cleanup(stack.close)
+    config.option.basetemp = stack.enter_context(session_folder(Path(tempfile.gettempdir()))) / "tests"
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -15,7 +15,7 @@ from observability.job_spans import call_span
 from providers.anthropic.conversation import conversation_body, kept_content, prompt_body, prompt_tokens_at_most
 from providers.anthropic.failures import failure_of, unreadable
 from providers.anthropic.models import Manner, cost_microcents, manner_of
-from providers.limited_client import limited
+from providers.limited_client import limited, shared_tls
 from providers.ports import Meter, ModelAnswer, ModelRequest, Usage
 from providers.ports.conversation import ConversationAnswer, ConversationRequest
 from providers.time_limit import TimeLimit
@@ -66,7 +66,7 @@ class AnthropicModel:
             base_url=base_url or OWN_ADDRESS,
             timeout=timeout_s,
             max_retries=0,
-            http_client=limited(DefaultHttpxClient(follow_redirects=False), self._limit),
+            http_client=limited(DefaultHttpxClient(verify=shared_tls(), follow_redirects=False), self._limit),
         )
 
     def __enter__(self) -> Self:

@@ -17,7 +17,7 @@ from domain.jobs.failures import Failure
 from observability.job_spans import call_span
 from providers.discord.failures import PROVIDER, BotAnswer, exhausted, failure_of, lost, route_full, unreadable
 from providers.discord.messages import body_of, ended_content, is_question, outcome_document
-from providers.limited_client import limited
+from providers.limited_client import limited, shared_tls
 from providers.ports import Meter
 from providers.ports.approvals import Outcome
 from providers.time_limit import TimeLimit
@@ -69,7 +69,9 @@ class DiscordBot:
         self._lock = Lock()
         self._limit = TimeLimit()
         self._limit_s = timeout_s
-        self._client = limited(httpx2.Client(timeout=timeout_s, follow_redirects=False), self._limit)
+        self._client = limited(
+            httpx2.Client(verify=shared_tls(), timeout=timeout_s, follow_redirects=False), self._limit
+        )
 
     def __enter__(self) -> Self:
         """Use the client as a context manager to close it."""

@@ -10,7 +10,7 @@ import httpx2
 
 from domain.jobs.failures import CallState, Failure, Permanent, Scope, Throttled, Transient
 from observability.job_spans import call_span
-from providers.limited_client import limited
+from providers.limited_client import limited, shared_tls
 from providers.ports import Meter
 from providers.retry_after import header_wait
 from providers.time_limit import TimeLimit
@@ -57,7 +57,9 @@ class PostClient:
         self._clock = clock
         self._limit = TimeLimit()
         self._limit_s = timeout_s
-        self._client = limited(httpx2.Client(timeout=timeout_s, follow_redirects=False), self._limit)
+        self._client = limited(
+            httpx2.Client(verify=shared_tls(), timeout=timeout_s, follow_redirects=False), self._limit
+        )
 
     def __enter__(self) -> Self:
         """Use the client as a context manager to close it."""

@@ -43,6 +43,7 @@ class EmulatorServer(ThreadingHTTPServer):
 
     def stop(self) -> None:
         """Accept no more connections, cut those that are open, and join the threads."""
+        self.socket.shutdown(SHUT_RDWR)  # wakes the serving thread, which otherwise sees the end at its next poll
         self.shutdown()
         with self._lock:
             self._stopped = True

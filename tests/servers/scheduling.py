@@ -11,7 +11,7 @@ from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
 
-LONG_FIRST = (
+LONG = (
     "tests/tools/test_new_job.py",
     "tests/storage/ledger/test_million_plans.py",
     "tests/fleet/rabbitmq",
@@ -22,10 +22,13 @@ LONG_FIRST = (
     "tests/fleet",
     "tests/model",
     "tests/bench",
-    "tests/commands",
     "tests/cluster",
-    "tests/sandbox",
+    "tests/attacks",
+    "tests/gateway/api/test_description.py",
 )
+"""Files and folders that `make test-long` takes and `make test` leaves: together they take half of the whole run."""
+
+LONG_FIRST = (*LONG, "tests/commands", "tests/sandbox")
 """Files and folders, the longest tests first; all others follow. A long test that began last would be waited for."""
 
 ONE_BY_ONE = ("tests/fleet", "tests/sweep", "tests/model")
@@ -38,6 +41,11 @@ def stands_in(place: str, folders: Iterable[str]) -> bool:
     """Whether a file is one of these or stands below one of them."""
     path = PurePath(place)
     return any(path.is_relative_to(folder) for folder in folders)
+
+
+def leaves_out(length: str | None, place: str) -> bool:
+    """Whether a run of the `short` or the `long` tests leaves a file out; without a length, none does."""
+    return length is not None and stands_in(place, LONG) != (length == "long")
 
 
 @cache  # thousands of tests stand in a few hundred files

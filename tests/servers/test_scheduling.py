@@ -3,7 +3,7 @@
 import pytest
 
 from tests.house import ROOT
-from tests.servers.scheduling import LONG_FIRST, ONE_BY_ONE, TOGETHER, rank, unit_of
+from tests.servers.scheduling import LONG_FIRST, ONE_BY_ONE, TOGETHER, leaves_out, rank, unit_of
 
 
 def test_every_place_exists() -> None:
@@ -25,3 +25,13 @@ def test_a_place_of_its_own_goes_before_the_folder_that_it_stands_in() -> None:
 )
 def test_the_unit_of_a_test(test: str, unit: str) -> None:
     assert unit_of(test) == unit
+
+
+@pytest.mark.parametrize("place", ["tests/fleet/test_kills.py", "tests/domain/jobs/test_retry.py", "tests/fleets.py"])
+def test_each_file_belongs_to_one_length(place: str) -> None:
+    assert [leaves_out(length, place) for length in ("short", "long")].count(True) == 1
+    assert not leaves_out(None, place)
+
+
+def test_a_fleet_takes_long() -> None:
+    assert leaves_out("short", "tests/fleet/test_kills.py")
