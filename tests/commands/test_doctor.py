@@ -11,9 +11,11 @@ import pytest
 from psycopg import Connection
 from pydantic import SecretStr
 
+from beat_schedule import EVERY
 from commands import doctor
 from commands.doctor import (
     audit_check,
+    beat_check,
     broker_check,
     clock_check,
     examine,
@@ -24,6 +26,7 @@ from commands.doctor import (
     watch_check,
 )
 from domain.jobs.gate_causes import Cause
+from engine.beat import tick, tick_payload
 from engine.process.runtime import Runtime
 from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import find_free_port
@@ -52,7 +55,7 @@ def test_a_fleet_without_workers_is_ill_and_told_what_to_start(process: Runtime)
     assert process
     rows = answer(doctor, status=1)
     ill = {row["name"] for row in rows if not row["ok"]}
-    assert ill == {f"queue {queue}" for queue in (
+    assert ill == {"beat"} | {f"queue {queue}" for queue in (
         "critical", "default", "notifications", "planning", "exports", "maintenance", "deadletter")}  # fmt: skip
     assert "celery -A tasks worker -Q critical" in call(doctor).output
 
@@ -74,7 +77,7 @@ def test_a_missing_database_and_broker_are_named_without_their_passwords(setting
     found = examine(Runtime(away))
     assert wrong(found) == {
         "broker", "rate limits", "workers", "worker names", "ledger role", "tenant role", "migrations", "rights",
-        "catalogue", "clock", "watches", "model answers", "gates", "providers", "alerts",
+        "catalogue", "clock", "beat", "watches", "model answers", "gates", "providers", "alerts",
     }  # fmt: skip
     assert "hunter2" not in str(found)
 
@@ -228,3 +231,85 @@ def test_a_gate_that_somebody_closed_is_named(process: Runtime) -> None:
     assert check.ok
     assert check.finding.startswith("5 closed, whose jobs wait: fleet: moving house; queue queue-0: a test;")
     assert check.finding.endswith("; and 2 more")
+
+
+def tick_all(process: Runtime) -> None:
+    """What a beat does when it begins."""
+    for name, every in EVERY.items():
+        tick(tick_payload(name), every, process.clock())
+
+
+def age_ticks(database: Connection, by: timedelta) -> None:
+    database.execute("update beat_ticks set ticked_at = ticked_at - %s", (by,))
+
+
+def close(process: Runtime, scope: str, key: str, cause: Cause = Cause.PAUSE) -> None:
+    with process.database.ledger() as tx:
+        gates.close(tx, Gate(scope, key, "moving house", None, "ann", cause))
+
+
+def test_an_installation_where_no_beat_ever_ran_is_told_so(process: Runtime) -> None:
+    check = beat_check(process)
+    assert not check.ok
+    assert check.finding.startswith("none has ever run")
+    assert "celery -A tasks beat" in check.remedy
+
+
+def test_a_beat_that_ticks_is_well_until_it_is_silent_for_too_long(process: Runtime, database: Connection) -> None:
+    tick_all(process)
+    assert beat_check(process).ok
+    age_ticks(database, timedelta(minutes=5, seconds=30))
+    assert beat_check(process).ok, "the next tick is five minutes late after six"
+    age_ticks(database, timedelta(minutes=1))
+    check = beat_check(process)
+    assert not check.ok
+    assert check.finding.startswith("none lives: the last tick was at 20")
+    assert "approvals.expire" in check.finding
+    assert check.remedy.startswith("start one")
+    tick_all(process)
+    assert beat_check(process).ok
+
+
+def test_a_beat_that_misses_one_job_alone_is_another_trouble_than_a_dead_one(
+    process: Runtime, database: Connection
+) -> None:
+    tick_all(process)
+    database.execute(
+        "update beat_ticks set ticked_at = now() - interval '1 day' where job_type = 'maintenance.full_sync'"
+    )
+    check = beat_check(process)
+    assert (check.ok, check.finding) == (False, "ticks, but not for maintenance.full_sync")
+    assert "tick_not_enqueued" in check.remedy
+
+
+def test_a_beat_of_another_release_is_named_and_what_it_ticks_for_beside_ours_is_not_missed(
+    process: Runtime, database: Connection
+) -> None:
+    tick_all(process)
+    database.execute(
+        "update beat_ticks set job_type = 'maintenance.of_yore' where job_type = 'maintenance.raise_alerts'"
+    )
+    database.execute(
+        "update beat_ticks set ticked_at = now() - interval '1 year' where job_type = 'maintenance.of_yore'"
+    )
+    check = beat_check(process)
+    assert (check.ok, check.remedy) == (False, "start beat anew from this release")
+    assert check.finding == "has never ticked for maintenance.raise_alerts: it is of another release"
+
+
+@pytest.mark.parametrize(("scope", "key"), [("fleet", "*"), ("queue", "maintenance")])
+def test_a_beat_that_is_stopped_while_a_person_pauses_its_jobs_is_not_missed(
+    process: Runtime, database: Connection, scope: str, key: str
+) -> None:
+    tick_all(process)
+    age_ticks(database, timedelta(hours=2))
+    assert not beat_check(process).ok
+    close(process, scope, key, Cause.SLOW_DOWN)
+    assert not beat_check(process).ok, "nobody wants that pause"
+    close(process, scope, key)
+    check = beat_check(process)
+    assert check.ok
+    assert "while gates keep its jobs from running" in check.finding
+    with process.database.ledger() as tx:
+        gates.open_gate(tx, scope, key)
+    assert not beat_check(process).ok
