@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import NamedTuple
 
 LATE_AFTER = timedelta(minutes=5)
-"""How long after its time a tick is late. Beat tries a tick each second that PostgreSQL did not take; five minutes is what
-beat's own health check gives one look at the schedule, after which its supervisor starts it anew."""
+"""How long after its time a tick is late. Beat tries a tick each second that PostgreSQL did not take; five minutes is
+what beat's own health check gives one look at the schedule, after which its supervisor starts it anew."""
 
 ON_TIME = timedelta(0)
 
