@@ -307,7 +307,7 @@ def beat_check(process: Runtime) -> Check:
 def watch_check(process: Runtime) -> Check:
     """Whether the watch of every active mailbox was renewed in time."""
     with process.database.ledger() as tx:
-        silent = accounts.without_watch(tx, since=process.clock() - WATCH_RENEWAL)
+        silent = accounts.without_watch(tx, process.clock(), renewal=WATCH_RENEWAL)
     if not silent:
         return Check("watches", ok=True, finding="those of all active mailboxes were renewed in time")
     names = ", ".join(account.email for account in silent[:5]) + (", …" if len(silent) > 5 else "")  # noqa: PLR2004 - a few say enough

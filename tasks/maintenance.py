@@ -86,7 +86,7 @@ def sync_labels(ctx: JobContext, _payload: SyncLabelsPayload) -> Outcome:
 def check_watches(ctx: JobContext, _payload: CheckWatchesPayload) -> Outcome:
     """Raise the alarm for accounts whose watch has expired or was not renewed in time."""
     with ctx.fleet() as tx:
-        lapsed = accounts.without_watch(tx, since=ctx.now() - WATCH_MUST_BE_YOUNGER_THAN, limit=BATCH)
+        lapsed = accounts.without_watch(tx, ctx.now(), renewal=WATCH_MUST_BE_YOUNGER_THAN, limit=BATCH)
 
     # With the end of the job: an attempt that dies has raised no alarm.
     def write(tx: Transaction) -> None:

@@ -165,6 +165,8 @@ def test_a_mailbox_that_no_longer_pushes_is_named(
             accounts.record_watch(tx, made.account_id, expires_at=datetime.now(UTC) + timedelta(days=5))
     if renewed_ago is not None:
         database.execute("update accounts set watch_renewed_at = now() - %s", (renewed_ago,))
+    assert watch_check(process).ok, "it is being set up"
+    database.execute("update accounts set status_changed_at = now() - interval '1 hour'")
     check = watch_check(process)
     assert check.ok == ok
     assert ("reader@example.com" in check.finding) != ok
