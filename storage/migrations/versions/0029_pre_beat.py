@@ -1,4 +1,4 @@
-"""Beat leaves behind when it last ticked, so that another process sees that it is dead."""
+"""Beat leaves behind when it last ticked, and a link that nobody used has an end."""
 
 from storage.migrations.statements import run_files
 
@@ -7,8 +7,8 @@ down_revision = "0028_pre_api_requests"
 
 
 def upgrade() -> None:
-    """Add the table."""
-    run_files("0029_beat_ticks")
+    """Add the table, and let a link end."""
+    run_files("0029_beat_ticks", "0029_consent_ends")
 
 
 def downgrade() -> None:
