@@ -22,7 +22,7 @@ from domain.mail.triage.classification import (
 )
 from domain.mail.triage.corrections import correction_lines
 from domain.mail.triage.mail_facts import MailFacts
-from domain.mail.triage.models_asked import decide_by_both, is_final, why_ask_again
+from domain.mail.triage.models_asked import decide_by_both, why_ask_again
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, LabelChoice, classification_prompt
 from domain.mail.triage.rules import RuleMatch, complete, decide_without_model, evaluate_all
 from domain.mail.triage.safety import SafetyEnforcer
@@ -158,10 +158,9 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> TriageCase | Done:
         if message.direction == "outgoing":
             return Done({"skipped": "the account's own mail asks nothing of it"})
         asked = models_asked(ctx.settings)
-        earlier = [one for one in decisions.of_message(tx, here, payload.message_id) if one.job_id != ctx.job.job_id]
-        final = next((one for one in earlier if is_final(one.undecided_by, asked)), None)
-        if final is not None and not payload.force:
-            return Done({"decided_before": str(final.decision_id)})
+        earlier = decisions.by_others(tx, here, payload.message_id, job_id=ctx.job.job_id, models=asked)
+        if earlier.final is not None and not payload.force:
+            return Done({"decided_before": str(earlier.final)})
         automation = message.automation or HUMAN
         certain = decide_by_automation(automation) is not None
         return TriageCase(
@@ -175,8 +174,8 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> TriageCase | Done:
             safety=SafetyEnforcer(safety.of_account(tx, here)),
             email=emails.get(tx, here, message.thread_id),
             forced=payload.force,
-            was_decided=bool(earlier),
-            was_undecided=bool(earlier) and earlier[0].undecided_by is not None,
+            was_decided=earlier.was_decided,
+            was_undecided=earlier.was_undecided,
         )
 
 

@@ -102,7 +102,7 @@ class ConsentAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Holders:
+class MailboxOwners:
     """Who has a mailbox already."""
 
     subject: str | None
@@ -174,12 +174,12 @@ def refusal_of(expected: Expected, granted: ConsentAnswer) -> RefusedConsent | N
     return None
 
 
-def refusal_for(holders: Holders, email: str, subject: str | None) -> RefusedConsent | None:
+def refusal_for(owners: MailboxOwners, email: str, subject: str | None) -> RefusedConsent | None:
     """Why a mailbox is not connected for this Google user, whichever door it is; None when it may be."""
-    if holders.subject is not None and subject != holders.subject:
+    if owners.subject is not None and subject != owners.subject:
         why = ConsentRefusal.UNKNOWN_USER if subject is None else ConsentRefusal.OTHER_USER
         return RefusedConsent(why, email)
-    return RefusedConsent(ConsentRefusal.OTHER_ORG, email) if holders.is_elsewhere else None
+    return RefusedConsent(ConsentRefusal.OTHER_ORG, email) if owners.is_elsewhere else None
 
 
 def refusal_by_google(error: str) -> RefusedConsent:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from domain.jobs.gate_causes import Cause
 from domain.jobs.job import Origin
-from domain.mail.consent import Holders, RefusedConsent, refusal_for
+from domain.mail.consent import MailboxOwners, RefusedConsent, refusal_for
 from storage.accounts import accounts
 from storage.accounts.accounts import Account, Consent
 from storage.ledger import gates
@@ -43,7 +43,7 @@ def connect(
     nothing was written. Who connects a mailbox waits for others that do so at the time. For the ledger role.
     """
     accounts.lock_mailbox(tx, mailbox.email)
-    refused = refusal_for(_holders(tx, mailbox), mailbox.email, consent.subject)
+    refused = refusal_for(_owners(tx, mailbox), mailbox.email, consent.subject)
     if refused is not None:
         return refused
     account_id, created = accounts.ensure(tx, mailbox.org_id, mailbox.email, mailbox.owner)
@@ -57,10 +57,10 @@ def connect(
     return AddedMailbox(accounts.get(tx, account_id), created, lost_at)
 
 
-def _holders(tx: Transaction, mailbox: OrgMailbox) -> Holders:
+def _owners(tx: Transaction, mailbox: OrgMailbox) -> MailboxOwners:
     known = accounts.by_email(tx, mailbox.email)
     ours = next((accounts.get(tx, one.account_id) for one in known if one.org_id == mailbox.org_id), None)
-    return Holders(
+    return MailboxOwners(
         subject=ours.google_subject if ours else None,
         is_elsewhere=any(one.org_id != mailbox.org_id and one.status != "disconnected" for one in known),
     )

@@ -12,7 +12,7 @@ from domain.mail.consent import (
     ConsentAnswer,
     ConsentRefusal,
     Expected,
-    Holders,
+    MailboxOwners,
     RefusedConsent,
     check_set_up,
     mail_scopes,
@@ -48,7 +48,7 @@ def test_a_consent_is_taken_exactly_when_mailbox_and_scopes_fit(
 def test_a_mailbox_stays_with_its_google_user_and_its_org(
     known: str | None, subject: str | None, elsewhere: bool
 ) -> None:
-    refused = refusal_for(Holders(known, elsewhere), "anna@example.com", subject)
+    refused = refusal_for(MailboxOwners(known, elsewhere), "anna@example.com", subject)
     assert (refused is None) == (known in {None, subject} and not elsewhere)
     if refused is not None and known is not None and known != subject:
         unknown = subject is None
