@@ -21,7 +21,7 @@ from engine.process.publisher import transport_options
 from engine.process.runtime import Runtime, runtime
 from observability import logs
 from settings import DEVELOPMENT_SEALING_KEY, Settings
-from storage.accounts import accounts
+from storage.accounts import accounts, pushes
 from storage.audit import exports
 from storage.ledger import alerts, gates
 from storage.money import model_calls
@@ -32,6 +32,8 @@ LARGEST_CLOCK_DIFFERENCE_S = 5.0
 """Jobs go by the database's clock, logs and providers' tokens by the machine's; one that is this far off is broken."""
 WATCH_RENEWAL = timedelta(days=2)
 """Watches are renewed daily: one that missed two renewals is in trouble, though it lasts for seven days."""
+PUSHES_WITHIN = timedelta(days=1)
+"""They are counted by day: yesterday's and today's."""
 INSPECTION_S = 2.0
 ANSWERS_WITHIN = timedelta(hours=1)
 MOST_UNUSABLE = 10
@@ -84,6 +86,7 @@ def _of_the_database(process: Runtime) -> Sequence[Check]:
         *installation_checks(database),
         _checked("clock", lambda: clock_check(process)),
         _checked("beat", lambda: beat_check(process)),
+        _checked("pushes", lambda: push_check(process)),
         _checked("watches", lambda: watch_check(process)),
         _checked("model key", lambda: model_check(process)),
         _checked("model answers", lambda: answers_check(process)),
@@ -302,6 +305,20 @@ def beat_check(process: Runtime) -> Check:
     if ticks.is_silent:
         return Check("beat", ok=True, finding=f"silent since {seen}, while gates keep its jobs from running")
     return Check("beat", ok=True, finding=f"ticks; the last time at {seen}")
+
+
+def push_check(process: Runtime) -> Check:
+    """Which pushes were acknowledged and thrown away lately; each mailbox is looked at by the schedule, too."""
+    since = (process.clock() - PUSHES_WITHIN).date()
+    with process.database.ledger() as tx:
+        found = pushes.refused_since(tx, since)
+    if not found:
+        return Check("pushes", ok=True, finding=f"none was thrown away since {since}")
+    counted: Counter[str] = Counter()
+    for row in found:
+        counted[row.reason] += row.count
+    named = ", ".join(f"{count} as {reason}" for reason, count in counted.most_common())
+    return Check("pushes", ok=True, finding=f"thrown away since {since}: {named}")
 
 
 def watch_check(process: Runtime) -> Check:

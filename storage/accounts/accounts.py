@@ -91,24 +91,6 @@ class Consent:
     """Google's id of the user, where it is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
-    """The account that was asked for, and whether it is new."""
-
-    account: Account
-    created: bool
-
-
-def add(tx: Transaction, sealer: Sealer, *, org: str, email: str, consent: Consent, owner: str | None = None) -> Added:
-    """Connect a mailbox: create org, owner and account where they are missing, and store the tokens. Ledger role only.
-
-    `org` is the org's name; `owner` the owner's address, by default the mailbox's. Connecting again is re-consent.
-    """
-    account_id, created = ensure(tx, ensure_org(tx, org), email, owner or email)
-    connect(tx, sealer, account_id, consent)
-    return Added(get(tx, account_id), created)
-
-
 def ensure_org(tx: Transaction, name: str) -> UUID:
     """The org of that id or name; one is made with the name if there is none. For the ledger role.
 

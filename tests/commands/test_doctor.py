@@ -21,6 +21,7 @@ from commands.doctor import (
     examine,
     gate_check,
     limits_check,
+    push_check,
     queue_checks,
     settings_checks,
     watch_check,
@@ -32,7 +33,7 @@ from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import find_free_port
 from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
-from storage.accounts import accounts
+from storage.accounts import accounts, pushes
 from storage.accounts.accounts import Consent
 from storage.ledger import gates
 from storage.ledger.gates import Gate
@@ -41,6 +42,7 @@ from storage.postgres.readiness import Check, changed_migrations, installation_c
 from storage.secrets.sealing import Sealer
 from tests.commands.calling import answer, call
 from tests.doubles.audit_entries import add_entries, count_all, export_all
+from tests.doubles.mail_factories import connect_account
 from tests.house import ROOT
 from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
@@ -77,7 +79,7 @@ def test_a_missing_database_and_broker_are_named_without_their_passwords(setting
     found = examine(Runtime(away))
     assert wrong(found) == {
         "broker", "rate limits", "workers", "worker names", "ledger role", "tenant role", "migrations", "rights",
-        "catalogue", "clock", "beat", "watches", "model answers", "gates", "providers", "alerts",
+        "catalogue", "clock", "beat", "pushes", "watches", "model answers", "gates", "providers", "alerts",
     }  # fmt: skip
     assert "hunter2" not in str(found)
 
@@ -160,7 +162,7 @@ def test_a_mailbox_that_no_longer_pushes_is_named(
 ) -> None:
     consent = Consent(SecretStr("access"), SecretStr("refresh"), datetime.now(UTC) + timedelta(hours=1))
     with process.database.ledger() as tx:
-        made = accounts.add(tx, Sealer(["a key"]), org="acme", email="reader@example.com", consent=consent).account
+        made = connect_account(tx, Sealer(["a key"]), "acme", "reader@example.com", consent)
         if renewed_ago is not None:
             accounts.record_watch(tx, made.account_id, expires_at=datetime.now(UTC) + timedelta(days=5))
     if renewed_ago is not None:
@@ -170,6 +172,18 @@ def test_a_mailbox_that_no_longer_pushes_is_named(
     check = watch_check(process)
     assert check.ok == ok
     assert ("reader@example.com" in check.finding) != ok
+
+
+def test_pushes_that_were_thrown_away_are_counted_by_their_reason(process: Runtime, database: Connection) -> None:
+    assert push_check(process).finding.startswith("none was thrown away since 20")
+    with process.database.ledger() as tx:
+        for reason in ("unknown_account", "unknown_account", "bad_payload"):
+            pushes.count_refused(tx, reason)
+    check = push_check(process)
+    assert check.ok
+    assert check.finding.endswith(": 2 as unknown_account, 1 as bad_payload")
+    database.execute("update refused_pushes set day = day - 3")
+    assert push_check(process).finding.startswith("none")
 
 
 def test_a_worker_makes_its_queues_well(settings: Settings, tmp_path: Path) -> None:

@@ -15,22 +15,6 @@ from storage.postgres.database import Database
 from tests.doubles.mail_factories import SEALER, make_account, make_consent
 
 
-def test_connecting_makes_org_owner_and_account_once(store: Database, database: Connection) -> None:
-    with store.ledger() as tx:
-        first = accounts.add(tx, SEALER, org="Acme", email="Me@Example.com", consent=make_consent())
-        again = accounts.add(tx, SEALER, org="Acme", email="me@example.com", consent=make_consent("access-2"))
-        other = accounts.add(
-            tx, SEALER, org="Acme", email="you@example.com", owner="me@example.com", consent=make_consent()
-        )
-    assert (first.created, again.created, other.created) == (True, False, True)
-    assert first.account.account_id == again.account.account_id
-    assert (first.account.email, first.account.status) == ("me@example.com", "active")
-    assert again.account.token_version == first.account.token_version + 1
-    assert other.account.org_id == first.account.org_id
-    owners = database.execute("select email, role from users").fetchall()
-    assert owners == [("me@example.com", "owner")]
-
-
 def test_a_mailbox_is_found_in_every_org_by_any_case(store: Database) -> None:
     here, there = make_account(store, org="one"), make_account(store, org="two")
     make_account(store, org="two", email="you@example.com")

@@ -18,12 +18,27 @@ from tests.waiting import eventually
 EMAIL = "reader@example.com"
 
 
-def connect(tx: Transaction, org: str, subject: str | None = None) -> AddedMailbox | RefusedConsent:
+def connect(tx: Transaction, org: str, subject: str | None = None, email: str = EMAIL) -> AddedMailbox | RefusedConsent:
     consent = Consent(
         SecretStr("access"), SecretStr("refresh"), datetime.now(UTC) + timedelta(hours=1), subject=subject
     )
-    mailbox = OrgMailbox(accounts.ensure_org(tx, org), EMAIL, EMAIL)
+    mailbox = OrgMailbox(accounts.ensure_org(tx, org), email, EMAIL)
     return connecting.connect(tx, Sealer(["a key"]), mailbox, consent, by=Origin())
+
+
+def test_connecting_makes_org_owner_and_account_once(store: Database, database: Connection) -> None:
+    with store.ledger() as tx:
+        first, again = connect(tx, "Acme"), connect(tx, "Acme", email=EMAIL.upper())
+        other = connect(tx, "Acme", email="you@example.com")
+    assert isinstance(first, AddedMailbox)
+    assert isinstance(again, AddedMailbox)
+    assert isinstance(other, AddedMailbox)
+    assert (first.created, again.created, other.created) == (True, False, True)
+    assert first.account.account_id == again.account.account_id
+    assert (first.account.email, first.account.status) == (EMAIL, "active")
+    assert again.account.token_version == first.account.token_version + 1
+    assert other.account.org_id == first.account.org_id
+    assert database.execute("select email, role from users").fetchall() == [(EMAIL, "owner")]
 
 
 def test_of_two_orgs_that_connect_a_mailbox_at_once_the_second_waits_and_is_refused(

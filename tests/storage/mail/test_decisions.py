@@ -18,7 +18,7 @@ from storage.accounts.accounts import Account
 from storage.actions import actions
 from storage.actions.actions import StoredAction
 from storage.mail import decisions
-from storage.mail.decisions import PastDecisions, Origins
+from storage.mail.decisions import Origins, PastDecisions
 from storage.postgres.database import Database, Transaction
 from tests.doubles.mail_factories import make_account, store_message
 
