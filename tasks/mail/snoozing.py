@@ -1,6 +1,7 @@
 """What snoozing and waking share: the label of snoozed messages, the time, and the stored snoozes as values."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from uuid import UUID
@@ -67,12 +68,25 @@ def hint_of(stored: StoredAction) -> UndoHint | None:
 
 def as_past(snoozed: StoredAction, hint: UndoHint | None) -> PastSnooze:
     """A snooze as the rules see it."""
-    return PastSnooze(snoozed.action_id, snoozed.state, snoozed.created_at, hint.snooze_until if hint else None)
+    return PastSnooze(
+        snoozed.action_id,
+        snoozed.state,
+        snoozed.created_at,
+        until=hint.snooze_until if hint else None,
+        label_id=hint.snooze_label_id if hint else None,
+    )
 
 
 def snoozes_among(of_message: Sequence[StoredAction]) -> tuple[PastSnooze, ...]:
     """The snoozes among the actions of a message."""
     return tuple(as_past(one, hint_of(one)) for one in of_message if one.kind is ActionKind.SNOOZE)
+
+
+def with_live_labels(tx: Transaction, account_id: UUID, snoozes: Sequence[PastSnooze]) -> tuple[PastSnooze, ...]:
+    """The snoozes with the ids that their labels have now: a label that was deleted is none of theirs any more."""
+    named = sorted({one.label_id for one in snoozes if one.label_id})
+    live = labels.translate(tx, account_id, named)
+    return tuple(replace(one, label_id=live.get(one.label_id or "", one.label_id)) for one in snoozes)
 
 
 def _find(stored: Sequence[labels.StoredLabel], account: Account) -> MailboxLabel | None:
