@@ -22,6 +22,7 @@ from domain.mail.actions.snoozing import (
     held_until,
     is_given_up,
     is_undecided,
+    labels_before,
     plan_unsnooze,
     why_not_wake,
 )
@@ -274,7 +275,10 @@ def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
     output: JsonObject = {"undone": str(hint.action), "undo_action_id": str(undoing.undo_id)}
     held = undoing.held_until(began_at)
     if held is not None:
-        output |= {"changed": False, "why": f"a later snooze keeps the message until {held.isoformat()}"}
+        output |= {
+            "changed": bool(plan.labels.remove),
+            "why": f"a later snooze keeps the message until {held.isoformat()}",
+        }
 
     def write(tx: Transaction) -> None:
         wake = hint.inverse_parameters.cancel_unsnooze_job_id
@@ -317,11 +321,10 @@ class Undoing:
         if self._snooze is None:
             return self.plan(carried, now)
         messages.hold(tx, here, message_id)
-        snoozes = snoozing.snoozes_among(actions.of_message(tx, here, message_id))
-        return replace(self, snoozes=snoozes).plan(carried, now)
+        return replace(self, snoozes=snoozing.snoozes_of(tx, here, message_id)).plan(carried, now)
 
     def held_until(self, now: datetime) -> datetime | None:
-        """Until when a later snooze keeps the message, so that nothing is changed."""
+        """Until when a later snooze keeps the message, so that it does not come back."""
         return held_until(self._snooze, self.snoozes, now) if self._snooze else None
 
     def live(self, wish: LabelWish) -> LabelWish:
@@ -348,8 +351,8 @@ def _begin_undo(ctx: JobContext, payload: UndoPayload) -> Undoing:
         named = {*hint.inverse_parameters.add_labels, *hint.inverse_parameters.remove_labels}
         named |= {hint.snooze_label_id} if hint.snooze_label_id else set()
         renamed = labels.translate(tx, here, sorted(named))
-        others = actions.of_message(tx, here, original.message_id)
-        return Undoing(account, original, hint, begun.undo_id, renamed, snoozing.snoozes_among(others))
+        snoozes = snoozing.snoozes_of(tx, here, original.message_id)
+        return Undoing(account, original, hint, begun.undo_id, renamed, snoozes)
 
 
 @job(
@@ -368,17 +371,19 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
         snoozed = actions.get(tx, here, payload.action_id)
         hint = snoozing.hint_of(snoozed)
         check_wake(payload, snoozed.kind, snoozed.message_id, hint)
-        others = actions.of_message(tx, here, payload.message_id)
+        others = snoozing.snoozes_of(tx, here, payload.message_id)
         label_id = payload.snooze_label_id or snoozing.known_label(tx, account)
         renamed = labels.translate(tx, here, [label_id] if label_id else [])
-    past, snoozes = snoozing.as_past(snoozed, hint), snoozing.snoozes_among(others)
-    if is_undecided(past, snoozes):
+    past = snoozing.as_past(snoozed, hint)
+    if is_undecided(past, others):
         return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "a snooze of the message is still being carried out")
-    reason = why_not_wake(past, snoozes)
+    reason = why_not_wake(past, others)
     if reason is not None:
         return Done({"restored": False, "why": reason})
     live = renamed.get(label_id, label_id) if label_id else None
-    wish = LabelWish(frozenset({INBOX}), frozenset({live}) if live else frozenset())
+    # Those of earlier snoozes, too: their own jobs have left the message to this one.
+    asleep = frozenset({live} if live else ()) | labels_before(past, others)
+    wish = LabelWish(frozenset({INBOX}), asleep)
     try:
         with open_mailbox(ctx, account) as mailbox:
             message = MessageHandle(ctx, mailbox, account, payload.message_id)

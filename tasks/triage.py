@@ -1,6 +1,6 @@
 """The triage family: what does a message ask of its reader? Automation signals, the user's rules, then the model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
@@ -22,7 +22,7 @@ from domain.mail.triage.classification import (
 )
 from domain.mail.triage.corrections import correction_lines
 from domain.mail.triage.mail_facts import MailFacts
-from domain.mail.triage.models_asked import decide_by_both, is_final, why_ask_again
+from domain.mail.triage.models_asked import decide_by_both, why_ask_again
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, LabelChoice, classification_prompt
 from domain.mail.triage.rules import RuleMatch, complete, decide_without_model, evaluate_all
 from domain.mail.triage.safety import SafetyEnforcer
@@ -35,7 +35,7 @@ from storage.accounts import accounts, labels
 from storage.accounts.accounts import Account
 from storage.accounts.labels import StoredLabel
 from storage.mail import decisions, emails, messages
-from storage.mail.decisions import Origins, PastDecision
+from storage.mail.decisions import Origins, PastDecisions
 from storage.mail.emails import Email, MadeDraft
 from storage.mail.messages import Message
 from storage.postgres.database import Transaction
@@ -82,12 +82,12 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
     def write(tx: Transaction) -> None:
         thread.finish(tx)
         messages.hold(tx, here, message.message_id)
-        if _by_others(ctx, decisions.of_message(tx, here, message.message_id)) != case.earlier:
+        if _earlier(ctx, tx, here, message.message_id) != case.earlier:
             # By a job under a key of its caller's, beside this one: what it asks for would be asked for twice.
             raise Transient("another job has decided about the message", code="thread.changed")
         left_out = action_orders.record(
             ctx, tx, here, message.message_id, decision,
-            checked=plan.actions, origins=origins, is_newer=bool(case.earlier),
+            checked=plan.actions, origins=origins, is_newer=case.earlier.was_decided,
         )  # fmt: skip
         if left_out:
             output["left_out"] = [one._asdict() for one in left_out]
@@ -114,18 +114,13 @@ class TriageCase:
     """The record of the message's thread."""
     forced: bool
     """Whether the message is decided again by request, wherever it lies."""
-    earlier: tuple[PastDecision, ...]
-    """What other jobs have decided about it, the latest first."""
+    earlier: PastDecisions
+    """What other jobs have decided about it."""
 
     @property
     def wanted(self) -> bool:
         """Whether the message is in the inbox, or counts as if it were."""
         return self.forced or INBOX in self.message.label_ids
-
-    @property
-    def was_undecided(self) -> bool:
-        """Whether the latest of them left the message to its person."""
-        return bool(self.earlier) and self.earlier[0].undecided_by is not None
 
     @property
     def draft(self) -> MadeDraft | None:
@@ -164,11 +159,9 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> TriageCase | Done:
         check_connected(account)
         if message.direction == "outgoing":
             return Done({"skipped": "the account's own mail asks nothing of it"})
-        asked = models_asked(ctx.settings)
-        earlier = _by_others(ctx, decisions.of_message(tx, here, payload.message_id))
-        final = next((one for one in earlier if is_final(one.undecided_by, asked)), None)
-        if final is not None and not payload.force:
-            return Done({"decided_before": str(final.decision_id)})
+        earlier = _earlier(ctx, tx, here, payload.message_id)
+        if earlier.final is not None and not payload.force:
+            return Done({"decided_before": str(earlier.final)})
         automation = message.automation or HUMAN
         certain = decide_by_automation(automation) is not None
         return TriageCase(
@@ -186,8 +179,9 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> TriageCase | Done:
         )
 
 
-def _by_others(ctx: JobContext, made: Sequence[PastDecision]) -> tuple[PastDecision, ...]:
-    return tuple(one for one in made if one.job_id != ctx.job.job_id)
+def _earlier(ctx: JobContext, tx: Transaction, here: UUID, message_id: str) -> PastDecisions:
+    """What other jobs have decided about the message."""
+    return decisions.by_others(tx, here, message_id, job_id=ctx.job.job_id, models=models_asked(ctx.settings))
 
 
 def _guidance(tx: Transaction, ctx: JobContext, here: UUID, message: Message) -> Guidance:
@@ -324,7 +318,7 @@ def _step(ctx: JobContext, model: str) -> str:
 
 def _before(case: TriageCase, email: Email | None, *, in_inbox: bool) -> ThreadBefore:
     before = email.before if email else ThreadBefore()
-    return replace(before, in_inbox=in_inbox, left_to_person=case.was_undecided)
+    return replace(before, in_inbox=in_inbox, left_to_person=case.earlier.was_undecided)
 
 
 def _plan(thread: ThreadHandle, case: TriageCase, decision: Decision) -> Planned:

@@ -12,6 +12,10 @@ from domain.payloads.payload import Payload
 
 OLDER_MAIL = timedelta(days=30)
 """Enough for the threads that are still open; more is ordered with `accounts backfill`."""
+ONBOARDED_WITHIN = timedelta(minutes=30)
+"""How long a mailbox that was just connected may be without a watch: its onboarding has four attempts of five minutes,
+waits of 30, 60 and 120 seconds between them, and the five minutes that its queue may make it wait. After that it has
+failed, and what it left undone must be heard of."""
 LONGEST_PREVIEW = 500
 """Source document 003 cuts its output there."""
 
