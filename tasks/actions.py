@@ -275,10 +275,8 @@ def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
     output: JsonObject = {"undone": str(hint.action), "undo_action_id": str(undoing.undo_id)}
     held = undoing.held_until(began_at)
     if held is not None:
-        output |= {
-            "changed": bool(plan.labels.remove),
-            "why": f"a later snooze keeps the message until {held.isoformat()}",
-        }
+        why = f"a later snooze keeps the message until {held.isoformat()}"
+        output |= {"changed": bool(plan.labels.remove), "why": why}
 
     def write(tx: Transaction) -> None:
         wake = hint.inverse_parameters.cancel_unsnooze_job_id

@@ -17,7 +17,7 @@ from storage.actions.actions import StoredAction
 from tasks import actions as action_jobs
 from tasks.mail.message_change import Changed, MessageHandle
 from tests.doubles.factories import pass_time
-from tests.doubles.mail_actions import do, labels, look, stored_letter, undo
+from tests.doubles.mail_actions import do, labels, look, stored_labels, stored_letter, undo
 from tests.doubles.mail_environment import MailEnvironment
 from tests.tasks.actions.test_snoozing import due, hint_of, wake
 
@@ -115,6 +115,16 @@ def test_a_message_that_falls_due_while_the_later_snooze_is_undone_comes_back(
     assert env.job(job_id)["state"] == "succeeded"
     wake(env)
     assert labels(env, place) == {"INBOX", "UNREAD"}
+
+
+def test_undoing_both_snoozes_brings_the_message_back(env: MailEnvironment) -> None:
+    """The labels from before the later one were the earlier one's, which holds no more."""
+    place = stored_letter(env)
+    first = do(env, place, Snooze(amount=1, units="hours"))
+    later = do(env, place, Snooze(amount=5, units="hours"))
+    undo(env, first.action_id)
+    undo(env, later.action_id)
+    assert labels(env, place) == stored_labels(env, place) == {"INBOX", "UNREAD"}
 
 
 def falls_due(env: MailEnvironment, action: StoredAction) -> None:
