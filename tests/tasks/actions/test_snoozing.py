@@ -258,35 +258,6 @@ def test_undoing_the_earlier_snooze_leaves_the_message_to_the_later_one(env: Mai
     assert labels(env, place) == {"INBOX", "UNREAD"}
 
 
-def two_snoozes_with_labels_of_their_own(env: MailEnvironment, place: MessagePlace) -> tuple[StoredAction, ...]:
-    settle(env, snooze_label="Elsewhere")
-    first = do(env, place, Snooze(amount=1, units="hours"))
-    settle(env, snooze_label="Later")
-    return first, do(env, place, Snooze(amount=5, units="hours"))
-
-
-def test_undoing_the_earlier_snooze_takes_its_own_label_off(env: MailEnvironment) -> None:
-    place = stored_letter(env)
-    first, later = two_snoozes_with_labels_of_their_own(env, place)
-    assert names(env, place) == {"Elsewhere", "Later", "UNREAD"}
-    output = env.job(undo(env, first.action_id))["output"]
-    assert output["changed"] is True
-    assert names(env, place) == {"Later", "UNREAD"}
-    assert labels(env, place) == stored_labels(env, place)
-    undo(env, later.action_id)
-    assert names(env, place) == {"INBOX", "UNREAD"}
-
-
-def test_a_message_wakes_without_the_label_of_an_earlier_snooze(env: MailEnvironment) -> None:
-    place = stored_letter(env)
-    first, _ = two_snoozes_with_labels_of_their_own(env, place)
-    env.database.execute("update jobs set run_at = now() where id = %s", (hint_of(first)["unsnooze_job_id"],))
-    assert env.run(UUID(hint_of(first)["unsnooze_job_id"])) == "succeeded"
-    assert names(env, place) == {"Elsewhere", "Later", "UNREAD"}, "the later one has the message"
-    wake(env)
-    assert names(env, place) == {"INBOX", "UNREAD"}
-
-
 def test_a_message_that_a_later_snooze_has_brought_back_is_not_brought_back_twice(env: MailEnvironment) -> None:
     place = stored_letter(env)
     first = do(env, place, Snooze(amount=5, units="hours"))
