@@ -31,7 +31,7 @@ def connect_by_browser(  # noqa: PLR0913, PLR0917 - one parameter per option
     """Make a link by which the owner of the mailbox EMAIL connects it, or connects it again. It works once."""
     wish = ConsentWish.of(email, owner, deletes=deletes)
     with runtime().database.ledger() as tx:
-        link = consents.ask(tx, runtime().settings, stored.ensure_org(tx, org), wish, by=operator(operator_name))
+        link = consents.invite(tx, runtime().settings, stored.ensure_org(tx, org), wish, by=operator(operator_name))
     document = {"email": wish.email, "expires_at": link.expires_at}
     show_document("link", document | ({"link": link.address} if as_json else {}), as_json=as_json)
     if not as_json:

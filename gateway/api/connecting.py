@@ -62,5 +62,5 @@ def connect_account(request: Request, caller: Operator, document: JsonBody) -> C
     wish = ConsentWish.of(asked.email, asked.owner, deletes=asked.deletes)
     by = origin_of(request, str(caller.key_id), ActorType.API_KEY)
     with resources_of(request).database.ledger() as tx:
-        link = consents.ask(tx, resources_of(request).settings, caller.org_id, wish, by=by)
+        link = consents.invite(tx, resources_of(request).settings, caller.org_id, wish, by=by)
     return ConnectLink(email=link.wish.email, link=link.address, expires_at=link.expires_at)

@@ -117,7 +117,7 @@ class ConsentSecrets:
     verifier: str = field(repr=False)
 
 
-def ask(tx: Transaction, settings: Settings, org_id: UUID, wish: ConsentWish, *, by: Origin) -> ConsentLink:
+def invite(tx: Transaction, settings: Settings, org_id: UUID, wish: ConsentWish, *, by: Origin) -> ConsentLink:
     """Make the link that an owner is sent, whichever door asks.
 
     Raises `Conflict` where the deployment has no public address or no OAuth client.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from providers.time_limit import TimeLimit, calls_within
+from providers.ports.time_limit import TimeLimit, calls_within
 
 
 @dataclass
