@@ -96,7 +96,7 @@ def test_a_link_is_made_only_where_a_browser_can_be_sent_somewhere(settings: Set
     with store.ledger() as tx:
         org_id = accounts.ensure_org(tx, "acme")
         with pytest.raises(Conflict, match="set POSTROOM_GOOGLE_CLIENT_SECRET"):
-            consents.ask(tx, half, org_id, ConsentWish.of(EMAIL), by=ADA)
-        link = consents.ask(tx, whole, org_id, ConsentWish.of(EMAIL.upper(), "Ben@Example.com"), by=ADA)
+            consents.invite(tx, half, org_id, ConsentWish.of(EMAIL), by=ADA)
+        link = consents.invite(tx, whole, org_id, ConsentWish.of(EMAIL.upper(), "Ben@Example.com"), by=ADA)
     assert link.address.startswith("https://mail.example.org/oauth/google/start?link=")
     assert (link.wish.email, link.wish.owner) == (EMAIL, "ben@example.com")
