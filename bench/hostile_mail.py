@@ -27,13 +27,16 @@ from psycopg import Error
 from pydantic import SecretStr
 
 from bench.mail_bombs import BOMBS, huge, mutants, nested
+from domain.jobs.job import Origin
+from domain.mail.consent import RefusedConsent
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.quoted_text import visible_text
 from domain.mail.triage.automation import detect_automation
 from sandbox.servers.postgres_server import PostgresServer
 from settings import Settings
-from storage.accounts import accounts
+from storage.accounts import accounts, connecting
 from storage.accounts.accounts import Account, Consent
+from storage.accounts.connecting import OrgMailbox
 from storage.mail import messages
 from storage.mail.messages import Message
 from storage.postgres.database import Database
@@ -172,7 +175,11 @@ def _resident(process: psutil.Process) -> float:
 def _account(store: Database, sealer: Sealer) -> Account:
     consent = Consent(SecretStr("access"), SecretStr("refresh"), datetime.now(UTC) + timedelta(hours=1))
     with store.ledger() as tx:
-        return accounts.add(tx, sealer, org="hostile", email="owner@example.com", consent=consent).account
+        mailbox = OrgMailbox(accounts.ensure_org(tx, "hostile"), "owner@example.com", "owner@example.com")
+        added = connecting.connect(tx, sealer, mailbox, consent, by=Origin())
+    if isinstance(added, RefusedConsent):
+        raise TypeError(added.words())
+    return added.account
 
 
 def show(report: Report) -> str:

@@ -10,8 +10,10 @@ from commands.answers import FleetGroup, json_option, operator, operator_option,
 from commands.mail.account_consent import connect_by_browser
 from commands.mail.account_settings import disconnect, list_corrections, safety_policy, settings
 from commands.mail.places import account_of
-from domain.jobs.failures import Invalid
+from domain.jobs.contract import check_text
+from domain.jobs.failures import Conflict, Invalid
 from domain.mail.backfill import check_wish
+from domain.mail.consent import RefusedConsent
 from domain.mail.email_address import check_address
 from domain.mail.onboarding import connection_jobs
 from domain.payloads.gmail import MOST_BACKFILLED, BackfillPayload
@@ -37,6 +39,8 @@ BACKFILL_COLUMNS = (
     "handled",
     "stored",
 )
+LONGEST_SUBJECT = 255
+"""Google's own bound of `sub`."""
 COLUMNS = (
     "account_id",
     "org_id",
@@ -66,6 +70,7 @@ for command in (connect_by_browser, settings, safety_policy, list_corrections, d
 @click.option("--refresh-token", envvar="POSTROOM_ACCOUNT_REFRESH_TOKEN", help="Likewise.")
 @click.option("--expires-in", type=click.IntRange(0), default=3600, help="Seconds the access token is still good for.")
 @click.option("--scope", "scopes", multiple=True, help="A scope that the consent covers; may be repeated.")
+@click.option("--google-user", help="The id of the Google user who consented: `sub` of the ID token.")
 @operator_option
 @json_option
 def add_account(  # noqa: PLR0913, PLR0917 - one parameter per option
@@ -76,13 +81,14 @@ def add_account(  # noqa: PLR0913, PLR0917 - one parameter per option
     refresh_token: str | None,
     expires_in: int,
     scopes: tuple[str, ...],
+    google_user: str | None,
     operator_name: str,
     as_json: bool,  # noqa: FBT001 - a flag of the command line
 ) -> None:
     """Connect a mailbox, or renew its consent, and start its first jobs.
 
     A token that is neither an option nor in the environment is read from standard input, a line each, the access
-    token first.
+    token first. A mailbox that another org has, or that another Google user connected, is refused, as by browser.
     """
     email, owner = check_address("email", email), check_address("owner", owner or email)
     by = operator(operator_name)
@@ -91,12 +97,15 @@ def add_account(  # noqa: PLR0913, PLR0917 - one parameter per option
         refresh_token=_token("refresh_token", refresh_token),
         access_expires_at=runtime().clock() + timedelta(seconds=expires_in),
         scopes=scopes,
+        subject=None if google_user is None else check_text("google_user", google_user, LONGEST_SUBJECT),
     )
     sealer = Sealer.of(runtime().settings)
     with runtime().database.ledger() as tx:
         mailbox = OrgMailbox(stored.ensure_org(tx, org), email, owner)
         added = connecting.connect(tx, sealer, mailbox, consent, by=by)
-        first = connection_jobs(added.account.account_id, added.lost_at)
+        if isinstance(added, RefusedConsent):
+            raise Conflict(added.words(), code=f"oauth.{added.why}")
+        first = connection_jobs(added.account.account_id, added.account.status_changed_at, added.lost_at)
         answers = enqueue(tx, *first, org_id=added.account.org_id, origin=by)
     document = {
         "account_id": added.account.account_id,

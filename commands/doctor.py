@@ -16,11 +16,12 @@ from domain.jobs.gate_causes import Cause
 from domain.jobs.queues import Queue
 from domain.mail.consent import missing_settings
 from engine.catalogue import catalogue
+from engine.process import beat_ticks
 from engine.process.publisher import transport_options
 from engine.process.runtime import Runtime, runtime
 from observability import logs
 from settings import DEVELOPMENT_SEALING_KEY, Settings
-from storage.accounts import accounts
+from storage.accounts import accounts, pushes
 from storage.audit import exports
 from storage.ledger import alerts, gates
 from storage.money import model_calls
@@ -31,12 +32,16 @@ LARGEST_CLOCK_DIFFERENCE_S = 5.0
 """Jobs go by the database's clock, logs and providers' tokens by the machine's; one that is this far off is broken."""
 WATCH_RENEWAL = timedelta(days=2)
 """Watches are renewed daily: one that missed two renewals is in trouble, though it lasts for seven days."""
+PUSHES_WITHIN = timedelta(days=1)
+"""They are counted by day: yesterday's and today's."""
 INSPECTION_S = 2.0
 ANSWERS_WITHIN = timedelta(hours=1)
 MOST_UNUSABLE = 10
 """Answers of an hour that cannot be used; fewer are what some mail brings about. It takes half of all calls, too: a
 model or a release that the vendor's requests no longer fit shows in nearly each of them."""
 MOST_GATES_NAMED = 3
+MOST_LATE_NAMED = 3
+START_BEAT = "start one, better two: celery -A tasks beat"
 
 EXPORTED_WITHIN = timedelta(hours=26)
 """An export a day, and time to make it: a shorter retention alarms nobody between two of them."""
@@ -49,7 +54,7 @@ ALERT_LOST_WITHIN = timedelta(hours=1)
 @json_option
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
-    """Examine broker, database, rights, catalogue, workers, watches, clock, settings; exit status 1 if one is wrong."""
+    """Examine broker, database, rights, catalogue, workers, beat, watches, clock, settings; status 1 if one fails."""
     if ctx.obj is not None:
         logs.configure("CRITICAL")
     rows = examine(runtime())
@@ -80,6 +85,8 @@ def _of_the_database(process: Runtime) -> Sequence[Check]:
         *database_checks(database, [job_type.name for job_type in catalogue]),
         *installation_checks(database),
         _checked("clock", lambda: clock_check(process)),
+        _checked("beat", lambda: beat_check(process)),
+        _checked("pushes", lambda: push_check(process)),
         _checked("watches", lambda: watch_check(process)),
         _checked("model key", lambda: model_check(process)),
         _checked("model answers", lambda: answers_check(process)),
@@ -277,10 +284,47 @@ def clock_check(process: Runtime) -> Check:
     return Check("clock", ok=right, finding=finding, remedy="" if right else "let NTP set both machines' clocks")
 
 
+def beat_check(process: Runtime) -> Check:
+    """Whether a beat lives, by its ticks in the ledger: without one nothing periodic happens, and nothing says so."""
+    with process.database.ledger() as tx:
+        ticks = beat_ticks.look(tx)
+    if ticks.age is None:
+        finding = "none has ever run: no watch is renewed, no lost push is made up for, no alert is raised"
+        return Check("beat", ok=False, finding=finding, remedy=START_BEAT)
+    seen = f"{process.clock() - ticks.age:%Y-%m-%d %H:%M:%S} UTC"
+    late = f"{', '.join(ticks.late[:MOST_LATE_NAMED])}" + (", …" if len(ticks.late) > MOST_LATE_NAMED else "")
+    if ticks.late and ticks.is_silent:
+        finding = f"none lives: the last tick was at {seen}; late are {late}"
+        return Check("beat", ok=False, finding=finding, remedy=f"{START_BEAT}; its log says why it ended")
+    if ticks.late:
+        remedy = "see why in beat's log: tick_not_enqueued names the reason"
+        return Check("beat", ok=False, finding=f"ticks, but not for {late}", remedy=remedy)
+    if ticks.missing:
+        finding = f"has never ticked for {', '.join(ticks.missing)}: it is of another release"
+        return Check("beat", ok=False, finding=finding, remedy="start beat anew from this release")
+    if ticks.is_silent:
+        return Check("beat", ok=True, finding=f"silent since {seen}, while gates keep its jobs from running")
+    return Check("beat", ok=True, finding=f"ticks; the last time at {seen}")
+
+
+def push_check(process: Runtime) -> Check:
+    """Which pushes were acknowledged and thrown away lately; each mailbox is looked at by the schedule, too."""
+    since = (process.clock() - PUSHES_WITHIN).date()
+    with process.database.ledger() as tx:
+        found = pushes.refused_since(tx, since)
+    if not found:
+        return Check("pushes", ok=True, finding=f"none was thrown away since {since}")
+    counted: Counter[str] = Counter()
+    for row in found:
+        counted[row.reason] += row.count
+    named = ", ".join(f"{count} as {reason}" for reason, count in counted.most_common())
+    return Check("pushes", ok=True, finding=f"thrown away since {since}: {named}")
+
+
 def watch_check(process: Runtime) -> Check:
     """Whether the watch of every active mailbox was renewed in time."""
     with process.database.ledger() as tx:
-        silent = accounts.without_watch(tx, since=process.clock() - WATCH_RENEWAL)
+        silent = accounts.without_watch(tx, process.clock(), renewal=WATCH_RENEWAL)
     if not silent:
         return Check("watches", ok=True, finding="those of all active mailboxes were renewed in time")
     names = ", ".join(account.email for account in silent[:5]) + (", …" if len(silent) > 5 else "")  # noqa: PLR2004 - a few say enough

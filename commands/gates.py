@@ -1,12 +1,12 @@
 """`celery -A tasks gates`: see what must not run now, pause more, let it run again."""
 
-import re
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from uuid import UUID
 
 import click
 
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
+from commands.mail.places import account_of
 from domain.jobs.contract import parse_time
 from domain.jobs.failures import Gone, Invalid
 from domain.jobs.gate_causes import Cause
@@ -14,7 +14,6 @@ from domain.jobs.job import SYSTEM_ORG
 from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
 from engine.process.runtime import runtime
-from storage.accounts import accounts
 from storage.ledger import gates as stored
 from storage.ledger import orgs
 from storage.ledger.gates import Gate
@@ -23,8 +22,6 @@ from storage.postgres.database import Transaction
 
 SCOPES = ("fleet", "queue", "job_type", "org", "account", "provider", "org_provider")
 WHOLE_FLEET = "*"
-ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-ORG_AND_PROVIDER = re.compile(rf"{ID.pattern}:[a-z_]+")
 scope_argument = click.argument("scope", type=click.Choice(SCOPES))
 key_argument = click.argument("key", default=WHOLE_FLEET)
 
@@ -60,13 +57,15 @@ def close_gate(  # noqa: PLR0913, PLR0917 - one parameter per option
     operator_name: str,
     as_json: bool,  # noqa: FBT001 - a flag of the command line
 ) -> None:
-    """Keep the jobs of a queue, job type, org, account, provider, org at a provider, or of the whole fleet queued."""
+    """Keep the jobs of a queue, job type, org, account, provider, org at a provider, or of the whole fleet queued.
+
+    KEY is the name; of an account its id or address, of an org its id or name, of an org at a provider ORG:PROVIDER.
+    """
     end = end_of(until, seconds)
     by = operator(operator_name)
-    gate = Gate(scope, known_key(scope, key), reason, end, by.actor_id)
-    facts = {"scope": scope, "key": gate.key, "reason": reason, "until": end and end.isoformat()}
     with runtime().database.ledger() as tx:
-        check_exists(tx, scope, gate.key)
+        gate = Gate(scope, known_key(tx, scope, key), reason, end, by.actor_id)
+        facts = {"scope": scope, "key": gate.key, "reason": reason, "until": end and end.isoformat()}
         stored.close(tx, gate)
         operator_actions.record(tx, "gate.closed", facts, by=by, org_id=SYSTEM_ORG)
     show_document("gate", gate, as_json=as_json)
@@ -87,32 +86,78 @@ def open_gate(
 ) -> None:
     """Let jobs run again; those that no other gate keeps back are let out at once."""
     with runtime().database.ledger() as tx:
-        if not stored.open_gate(tx, scope, key, Cause(cause) if cause else None):
-            raise Gone(f"the gate {scope} {key} is not closed" + (f" for the cause {cause}" if cause else ""))
+        key = _opened(tx, scope, key, Cause(cause) if cause else None)
         facts = {"scope": scope, "key": key} | ({"cause": cause} if cause else {})
         operator_actions.record(tx, "gate.opened", facts, by=operator(operator_name), org_id=SYSTEM_ORG)
     show_document("gate", facts | {"state": "open"}, as_json=as_json)
 
 
-def known_key(scope: str, key: str) -> str:
-    """The key as the ledger compares it; raises `Invalid` for one that could never match."""
+def _opened(tx: Transaction, scope: str, key: str, cause: Cause | None) -> str:
+    """Open the gate and return its key; a gate that stands may be opened though its key names nothing any more."""
+    if stored.open_gate(tx, scope, key, cause):
+        return key
+    known = known_key(tx, scope, key)
+    if known == key or not stored.open_gate(tx, scope, known, cause):
+        raise Gone(f"the gate {scope} {key} is not closed" + (f" for the cause {cause.value}" if cause else ""))
+    return known
+
+
+def known_key(tx: Transaction, scope: str, key: str) -> str:
+    """The key as the ledger compares it; raises `Invalid` for one that could never match.
+
+    A mailbox may be named by its address and an org by its name, as everywhere.
+    """
     if (scope == "fleet") != (key == WHOLE_FLEET):
         raise Invalid("key", "the fleet has none, every other scope needs one")
-    if scope == "queue" and key not in {queue.value for queue in Queue}:
-        raise Invalid("key", f"there is no queue {key}")
-    if scope == "job_type":
-        found = catalogue.find(key)
-        if found is None:
-            raise Invalid("key", f"there is no job type {key}")
-        return found.name
-    if scope == "org_provider" and not ORG_AND_PROVIDER.fullmatch(key):
-        raise Invalid("key", "is the org's id, a colon and a provider's name")
-    if scope in {"provider", "org_provider"}:
-        provider = key.rpartition(":")[2]
-        known = sorted({name for job_type in catalogue for name in job_type.providers})
-        if provider not in known:
-            raise Invalid("key", f"there is no provider {provider}; known are {', '.join(known)}")
+    return KEYS[scope](tx, key)
+
+
+def _job_type(_tx: Transaction, key: str) -> str:
+    found = catalogue.find(key)
+    return found.name if found else _one_of(key, "job type", [each.name for each in catalogue])
+
+
+def _org_at_provider(tx: Transaction, key: str) -> str:
+    org, colon, provider = key.rpartition(":")
+    if not colon:
+        raise Invalid("key", "is the org's id or name, a colon and a provider's name")
+    return f"{_org_id(tx, org)}:{_provider(tx, provider)}"
+
+
+def _one_of(key: str, kind: str, known: Sequence[str]) -> str:
+    if key not in known:
+        raise Invalid("key", f"{key} is no known {kind}; known are {', '.join(known)}")
     return key
+
+
+def _provider(_tx: Transaction, key: str) -> str:
+    return _one_of(key, "provider", sorted({name for job_type in catalogue for name in job_type.providers}))
+
+
+def _org_id(tx: Transaction, key: str) -> str:
+    try:
+        return str(orgs.find(tx, key))
+    except (Gone, Invalid) as failure:
+        raise Invalid("key", failure.reason) from None
+
+
+def _account_id(tx: Transaction, key: str) -> str:
+    try:
+        return str(account_of(tx, key).account_id)
+    except (Gone, Invalid) as failure:
+        raise Invalid("key", failure.reason) from None
+
+
+KEYS: Mapping[str, Callable[[Transaction, str], str]] = {
+    "fleet": lambda _tx, key: key,
+    "queue": lambda _tx, key: _one_of(key, "queue", [queue.value for queue in Queue]),
+    "job_type": _job_type,
+    "org": _org_id,
+    "account": _account_id,
+    "provider": _provider,
+    "org_provider": _org_at_provider,
+}
+"""How the key of each scope is found."""
 
 
 def end_of(until: str | None, seconds: int | None) -> datetime | None:
@@ -129,23 +174,3 @@ def end_of(until: str | None, seconds: int | None) -> datetime | None:
         return now + timedelta(seconds=seconds) if seconds else None
     except OverflowError:
         raise Invalid("for", "ends after the year 9999") from None
-
-
-def check_exists(tx: Transaction, scope: str, key: str) -> None:
-    """Raise `Invalid` when the key is of an org or an account that does not exist."""
-    if scope in {"org", "org_provider"}:
-        org = key.partition(":")[0]
-        if not orgs.exists(tx, identity(org)):
-            raise Invalid("key", f"there is no org with the id {org}")
-    if scope == "account":
-        try:
-            accounts.get(tx, identity(key))
-        except Gone:
-            raise Invalid("key", f"there is no account with the id {key}") from None
-
-
-def identity(key: str) -> UUID:
-    """The id that a key is; raises `Invalid` for another spelling than the ledger's, which would never match."""
-    if not ID.fullmatch(key):
-        raise Invalid("key", f"{key} is no id in its usual form, lower case with hyphens")
-    return UUID(key)

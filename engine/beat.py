@@ -13,17 +13,19 @@ from domain.jobs.failures import Failure
 from domain.jobs.job import SYSTEM_ORG, Origin
 from domain.payloads import payload_types
 from domain.payloads.payload import Payload
+from domain.scheduling.ticks import LATE_AFTER
 from engine.enqueue import enqueue_jobs
 from engine.process.runtime import runtime
 from observability.health import Finding, Health
 from observability.probes import show
+from storage.schedules import ticks
 
 log = structlog.get_logger(__name__)
 
 OWED_AGAIN_S = 1.0
 """How often ticks are tried again that could not be enqueued; a tick of each day must not wait for the next day."""
 
-LONGEST_ROUND_S = 300.0
+LONGEST_ROUND_S = LATE_AFTER.total_seconds()
 """While PostgreSQL is away each entry that is due waits for a connection, and a dozen may be due at once."""
 
 
@@ -110,5 +112,6 @@ def tick(payload: Payload, every: timedelta, now: datetime) -> bool:
     )
     with runtime().database.statements() as tx:
         created = enqueue_jobs(tx, [job])[0].created
+        ticks.note(tx, job_type)
     log.info("tick", job_type=job_type, created=created)
     return created

@@ -23,6 +23,7 @@ from domain.jobs.job import ClaimedJob, JsonObject
 from domain.jobs.lifecycle import describe
 from engine.process.database_away import retry_while_away
 from engine.process.runtime import Runtime
+from providers.ports.time_limit import calls_within
 from storage.ledger import audit, effects
 from storage.ledger.effects import Intent
 from storage.postgres.database import Transaction
@@ -161,7 +162,8 @@ class EffectGuard:
         self._announce()
         self._need_margin()
         try:
-            return call()
+            with calls_within(self._runtime.settings.provider_call_limit_s, self._runtime.monotonic):
+                return call()
         except Failure as failure:
             self._record_failure(failure)
             raise

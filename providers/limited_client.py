@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import httpcore2
 import httpx2
 
-from providers.time_limit import TimeLimit
+from providers.ports.time_limit import TimeLimit
 
 Client = TypeVar("Client", bound=httpx2.Client)
 

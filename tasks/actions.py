@@ -4,11 +4,11 @@ How an action ends is written with the success of its job, or by the end-of-job 
 ends otherwise: no action stays executing (docs: actions.md#statuses).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from domain.jobs.failures import Conflict, Gone, Invalid, Permanent
+from domain.jobs.failures import Conflict, Gone, Invalid, Permanent, Transient
 from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.mail.actions.action import Action, LabelWish
@@ -21,6 +21,8 @@ from domain.mail.actions.snoozing import (
     check_wake,
     held_until,
     is_given_up,
+    is_undecided,
+    labels_before,
     plan_unsnooze,
     why_not_wake,
 )
@@ -273,13 +275,16 @@ def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
     output: JsonObject = {"undone": str(hint.action), "undo_action_id": str(undoing.undo_id)}
     held = undoing.held_until(began_at)
     if held is not None:
-        output |= {"changed": False, "why": f"a later snooze keeps the message until {held.isoformat()}"}
+        why = f"a later snooze keeps the message until {held.isoformat()}"
+        output |= {"changed": bool(plan.labels.remove), "why": why}
 
     def write(tx: Transaction) -> None:
         wake = hint.inverse_parameters.cancel_unsnooze_job_id
         if wake is not None:
             # Before the message: in that order the waking job locks them, too.
             output["unsnooze"] = str(undos.cancel_wake(tx, ctx.job, wake))
+        if undoing.plan_now(tx, now, ctx.now()) != plan:
+            raise Transient("another snooze of the message has fallen due meanwhile", code="action.changed")
         changed.finish(tx)
         undos.finish(tx, original.action_id, undoing.undo_id, ctx.job.job_id)
 
@@ -308,8 +313,16 @@ class Undoing:
             return plan_undo(self.hint, carried)
         return plan_unsnooze(self._snooze, self.hint, self.snoozes, now, carried)
 
+    def plan_now(self, tx: Transaction, carried: frozenset[str], now: datetime) -> UndoPlan:
+        """The plan by the snoozes as they stand in this transaction; none of them wakes the message until it ends."""
+        here, message_id = self.account.account_id, self.original.message_id
+        if self._snooze is None:
+            return self.plan(carried, now)
+        messages.hold(tx, here, message_id)
+        return replace(self, snoozes=snoozing.snoozes_of(tx, here, message_id)).plan(carried, now)
+
     def held_until(self, now: datetime) -> datetime | None:
-        """Until when a later snooze keeps the message, so that nothing is changed."""
+        """Until when a later snooze keeps the message, so that it does not come back."""
         return held_until(self._snooze, self.snoozes, now) if self._snooze else None
 
     def live(self, wish: LabelWish) -> LabelWish:
@@ -336,8 +349,8 @@ def _begin_undo(ctx: JobContext, payload: UndoPayload) -> Undoing:
         named = {*hint.inverse_parameters.add_labels, *hint.inverse_parameters.remove_labels}
         named |= {hint.snooze_label_id} if hint.snooze_label_id else set()
         renamed = labels.translate(tx, here, sorted(named))
-        others = actions.of_message(tx, here, original.message_id)
-        return Undoing(account, original, hint, begun.undo_id, renamed, snoozing.snoozes_among(others))
+        snoozes = snoozing.snoozes_of(tx, here, original.message_id)
+        return Undoing(account, original, hint, begun.undo_id, renamed, snoozes)
 
 
 @job(
@@ -351,20 +364,24 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
     here = payload.account_id
     with ctx.tx() as tx:
         account = accounts.get(tx, here)
+        # An undo of another snooze of the message is waited for.
+        messages.hold(tx, here, payload.message_id)
         snoozed = actions.get(tx, here, payload.action_id)
         hint = snoozing.hint_of(snoozed)
         check_wake(payload, snoozed.kind, snoozed.message_id, hint)
-        others = actions.of_message(tx, here, payload.message_id)
+        others = snoozing.snoozes_of(tx, here, payload.message_id)
         label_id = payload.snooze_label_id or snoozing.known_label(tx, account)
         renamed = labels.translate(tx, here, [label_id] if label_id else [])
-    if snoozed.state is ActionStatus.EXECUTING:
-        return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "the snooze is still being carried out")
     past = snoozing.as_past(snoozed, hint)
-    reason = why_not_wake(past, snoozing.snoozes_among(others))
+    if is_undecided(past, others):
+        return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "a snooze of the message is still being carried out")
+    reason = why_not_wake(past, others)
     if reason is not None:
         return Done({"restored": False, "why": reason})
     live = renamed.get(label_id, label_id) if label_id else None
-    wish = LabelWish(frozenset({INBOX}), frozenset({live}) if live else frozenset())
+    # Those of earlier snoozes, too: their own jobs have left the message to this one.
+    asleep = frozenset({live} if live else ()) | labels_before(past, others)
+    wish = LabelWish(frozenset({INBOX}), asleep)
     try:
         with open_mailbox(ctx, account) as mailbox:
             message = MessageHandle(ctx, mailbox, account, payload.message_id)

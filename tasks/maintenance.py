@@ -37,6 +37,7 @@ from engine.process.map_in_threads import map_in_threads
 from storage.access import api_requests
 from storage.accounts import accounts, expected_writes, fan_out
 from storage.audit import deletion
+from storage.consents import consents
 from storage.doubts import doubts
 from storage.invariants import invariants
 from storage.ledger import alerts, audit, end_hooks, retention
@@ -86,7 +87,7 @@ def sync_labels(ctx: JobContext, _payload: SyncLabelsPayload) -> Outcome:
 def check_watches(ctx: JobContext, _payload: CheckWatchesPayload) -> Outcome:
     """Raise the alarm for accounts whose watch has expired or was not renewed in time."""
     with ctx.fleet() as tx:
-        lapsed = accounts.without_watch(tx, since=ctx.now() - WATCH_MUST_BE_YOUNGER_THAN, limit=BATCH)
+        lapsed = accounts.without_watch(tx, ctx.now(), renewal=WATCH_MUST_BE_YOUNGER_THAN, limit=BATCH)
 
     # With the end of the job: an attempt that dies has raised no alarm.
     def write(tx: Transaction) -> None:
@@ -148,7 +149,10 @@ def delete_exported_audit(ctx: JobContext, _payload: DeleteExportedAuditPayload)
 
 @job(queue=Queue.MAINTENANCE)
 def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Outcome:
-    """Delete guards, expectations, remembered requests and corrections past their time; what is in doubt stays."""
+    """Delete guards, expectations, remembered requests and corrections past their time; what is in doubt stays.
+
+    Requests for consent that nobody finished in time end here, too.
+    """
     purged = 0
 
     def purge(tx: Transaction) -> bool:
@@ -158,6 +162,7 @@ def purge_expired_keys(ctx: JobContext, _payload: PurgeExpiredKeysPayload) -> Ou
             expected_writes.purge(tx, limit=BATCH),
             api_requests.purge(tx, batch=BATCH),
             corrections.purge(tx, now=ctx.now(), limit=BATCH),
+            consents.end_overdue(tx, batch=BATCH),
         )
         purged += sum(batches)
         return max(batches) == BATCH

@@ -23,7 +23,7 @@ from domain.mail.triage.classification import (
 )
 from domain.mail.triage.corrections import correction_lines
 from domain.mail.triage.mail_facts import MailFacts
-from domain.mail.triage.models_asked import decide_by_both, is_final, why_ask_again
+from domain.mail.triage.models_asked import decide_by_both, why_ask_again
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance, LabelChoice, classification_prompt
 from domain.mail.triage.rules import RuleMatch, complete, decide_without_model, evaluate_all
 from domain.mail.triage.safety import SafetyEnforcer
@@ -36,7 +36,7 @@ from storage.accounts import accounts, labels
 from storage.accounts.accounts import Account
 from storage.accounts.labels import StoredLabel
 from storage.mail import decisions, emails, messages
-from storage.mail.decisions import Origins
+from storage.mail.decisions import Origins, PastDecisions
 from storage.mail.emails import Email, MadeDraft
 from storage.mail.messages import Message
 from storage.postgres.database import Transaction
@@ -82,9 +82,13 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
 
     def write(tx: Transaction) -> None:
         thread.finish(tx)
+        messages.hold(tx, here, message.message_id)
+        if _earlier(ctx, tx, here, message.message_id) != case.earlier:
+            # By a job under a key of its caller's, beside this one: what it asks for would be asked for twice.
+            raise Transient("another job has decided about the message", code="thread.changed")
         left_out = action_orders.record(
             ctx, tx, here, message.message_id, decision,
-            checked=plan.actions, origins=origins, is_newer=case.was_decided,
+            checked=plan.actions, origins=origins, is_newer=case.earlier.was_decided,
         )  # fmt: skip
         if left_out:
             output["left_out"] = [one._asdict() for one in left_out]
@@ -111,10 +115,8 @@ class TriageCase:
     """The record of the message's thread."""
     forced: bool
     """Whether the message is decided again by request, wherever it lies."""
-    was_decided: bool
-    """Whether another job has decided about it."""
-    was_undecided: bool
-    """Whether an earlier job left the message to its person."""
+    earlier: PastDecisions
+    """What other jobs have decided about it."""
 
     @property
     def wanted(self) -> bool:
@@ -158,11 +160,9 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> TriageCase | Done:
         check_connected(account)
         if message.direction == "outgoing":
             return Done({"skipped": "the account's own mail asks nothing of it"})
-        asked = models_asked(ctx.settings)
-        earlier = [one for one in decisions.of_message(tx, here, payload.message_id) if one.job_id != ctx.job.job_id]
-        final = next((one for one in earlier if is_final(one.undecided_by, asked)), None)
-        if final is not None and not payload.force:
-            return Done({"decided_before": str(final.decision_id)})
+        earlier = _earlier(ctx, tx, here, payload.message_id)
+        if earlier.final is not None and not payload.force:
+            return Done({"decided_before": str(earlier.final)})
         automation = message.automation or HUMAN
         certain = decide_by_automation(automation) is not None
         return TriageCase(
@@ -176,9 +176,13 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> TriageCase | Done:
             safety=SafetyEnforcer(safety.of_account(tx, here)),
             email=emails.get(tx, here, message.thread_id),
             forced=payload.force,
-            was_decided=bool(earlier),
-            was_undecided=bool(earlier) and earlier[0].undecided_by is not None,
+            earlier=earlier,
         )
+
+
+def _earlier(ctx: JobContext, tx: Transaction, here: UUID, message_id: str) -> PastDecisions:
+    """What other jobs have decided about the message."""
+    return decisions.by_others(tx, here, message_id, job_id=ctx.job.job_id, models=models_asked(ctx.settings))
 
 
 def _guidance(tx: Transaction, ctx: JobContext, here: UUID, message: Message) -> Guidance:
@@ -299,15 +303,23 @@ def _ask_model(ctx: JobContext, case: TriageCase, model: str) -> Decision:
         return accept_answer(arguments, label_ids, offered)
 
     try:
-        return ask(ctx, case.account.account_id, f"classify.{model}", model, prompt, accept)
+        return ask(ctx, case.account.account_id, _step(ctx, model), model, prompt, accept)
     except Invalid as refusal:
         ctx.log.warning("model_answer_refused", model=model, field=refusal.field, reason=refusal.reason)
         return needs_review(f"the model's answer was refused: {refusal.reason}")
 
 
+def _step(ctx: JobContext, model: str) -> str:
+    """What keeps a model's answer: its name, or where a worker of the release before has kept that of its one model."""
+    was_begun = ctx.job.attempt > 1 or ctx.job.returns or ctx.job.losses
+    if was_begun and not ctx.settings.classify_first_model and ctx.kept("classify") is not None:
+        return "classify"
+    return f"classify.{model}"
+
+
 def _before(case: TriageCase, email: Email | None, *, in_inbox: bool) -> ThreadBefore:
     before = email.before if email else ThreadBefore()
-    return replace(before, in_inbox=in_inbox, left_to_person=case.was_undecided)
+    return replace(before, in_inbox=in_inbox, left_to_person=case.earlier.was_undecided)
 
 
 def _plan(thread: ThreadHandle, case: TriageCase, decision: Decision) -> Planned:

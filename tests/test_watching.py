@@ -10,6 +10,7 @@ import yaml
 
 from domain.jobs.metrics import METRICS, MetricKind
 from domain.jobs.queues import Queue
+from domain.scheduling.ticks import LATE_AFTER
 from tests.deployment import DEPLOY, WAYS, objects, services
 from tests.house import ROOT
 
@@ -22,7 +23,7 @@ SUPERVISED = ("postroom-worker@", "postroom-beat@", "postroom-gateway")
 
 GROUPING = re.compile(r"\b(?:by|without|on|ignoring)\s*\([^)]*\)")
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-FUNCTIONS = {"sum", "max", "min", "count", "rate", "increase", "histogram_quantile", "absent"}
+FUNCTIONS = {"sum", "max", "min", "count", "rate", "increase", "histogram_quantile", "absent", "and"}
 
 
 def sample_names() -> set[str]:
@@ -114,3 +115,8 @@ def test_systemd_watches_each_worker_beat_and_gateway() -> None:
         assert "NotifyAccess=main" in text
         assert re.search(r"^WatchdogSec=\d+$", text, re.MULTILINE), unit
         assert "Restart=always" in text
+
+
+def test_the_alert_of_a_dead_beat_and_doctor_have_one_bound() -> None:
+    (rule,) = [one for group in ALERTS["groups"] for one in group["rules"] if one["alert"] == "PostroomBeatSilent"]
+    assert rule["expr"] == f"max(beat_tick_overdue_seconds) > {LATE_AFTER.total_seconds():.0f}"

@@ -5,8 +5,6 @@ import webbrowser
 import click
 
 from commands.answers import json_option, operator, operator_option, show_document
-from domain.mail.consent import check_set_up, link_address
-from domain.mail.email_address import check_address
 from engine.process.runtime import runtime
 from storage.accounts import accounts as stored
 from storage.consents import consents
@@ -31,16 +29,13 @@ def connect_by_browser(  # noqa: PLR0913, PLR0917 - one parameter per option
     as_json: bool,  # noqa: FBT001 - a flag of the command line
 ) -> None:
     """Make a link by which the owner of the mailbox EMAIL connects it, or connects it again. It works once."""
-    settings = runtime().settings
-    check_set_up(settings.public_url, settings.google_client_id, settings.google_client_secret.get_secret_value())
-    wish = ConsentWish(check_address("email", email), check_address("owner", owner or email), deletes)
+    wish = ConsentWish.of(email, owner, deletes=deletes)
     with runtime().database.ledger() as tx:
-        link = consents.make_link(tx, stored.ensure_org(tx, org), wish, by=operator(operator_name))
-    address = link_address(settings.public_url, link.secret)
+        link = consents.invite(tx, runtime().settings, stored.ensure_org(tx, org), wish, by=operator(operator_name))
     document = {"email": wish.email, "expires_at": link.expires_at}
-    show_document("link", document | ({"link": address} if as_json else {}), as_json=as_json)
+    show_document("link", document | ({"link": link.address} if as_json else {}), as_json=as_json)
     if not as_json:
         # In a line of its own: folded by a table, it could not be copied.
-        click.echo(f"\n{address}\n\nIt works once. Send it to the mailbox's owner, or open it in a browser.")
-    if browser and not webbrowser.open(address):
+        click.echo(f"\n{link.address}\n\nIt works once. Send it to the mailbox's owner, or open it in a browser.")
+    if browser and not webbrowser.open(link.address):
         click.echo("This machine has no browser: open the link yourself.", err=True)

@@ -146,6 +146,14 @@ COUNTING_LAG = Metric(
     "How old the newest place of the audit log is up to which everything is counted. A transaction that has written"
     " entries and does not end holds it up.",
 )
+TICKS = Metric(
+    "beat_tick_overdue_seconds",
+    GAUGE,
+    LEDGER,
+    ("job_type",),
+    "By how much beat's next tick for a periodic job is overdue; 0 in time, and while a person's gate keeps the job"
+    " from running. Shown once a beat has ticked: none is shown where no beat has ever run.",
+)
 TURN_AGE = Metric(
     "worker_turn_age_seconds", GAUGE, PROCESS, (), "Seconds since the worker's event loop last came round."
 )
@@ -184,6 +192,7 @@ METRICS = (
     GATES,
     EFFECTS,
     COUNTING_LAG,
+    TICKS,
     TURN_AGE,
     LEASE_LEFT,
     SLOTS,

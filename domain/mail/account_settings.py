@@ -1,8 +1,9 @@
 """What an owner may change about a mailbox: the settings, each checked (docs: mail.md#settings)."""
 
+import re
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
@@ -22,6 +23,10 @@ MODEL_MAY_ASK = (
 nothing here sends, nothing is for ever, and nothing takes a parameter, which hostile mail would choose."""
 
 
+LABEL_PARENT = re.compile(r"^[^/\x00-\x1f\x7f]{1,100}$")
+"""A slash would nest the labels once more; the rest cannot be seen."""
+
+
 class SettingsChange(BaseModel):
     """The settings to change; those that are left out stay as they are."""
 
@@ -29,8 +34,10 @@ class SettingsChange(BaseModel):
 
     label_parent: Annotated[
         str | None,
-        StringConstraints(pattern=r"^[^/\x00-\x1f\x7f]{1,100}$"),
-        Field(description="The label under which ours are made; labels that exist keep their names."),
+        Field(
+            description="The label under which ours are made; labels that exist keep their names.",
+            json_schema_extra={"pattern": LABEL_PARENT.pattern},
+        ),
     ] = None
     send_allowed: Annotated[
         bool | None, Field(description="Whether an agent gets a tool that sends. Off: there is no such tool.")
@@ -40,6 +47,14 @@ class SettingsChange(BaseModel):
         list[str] | None,
         Field(max_length=len(MODEL_MAY_ASK), description="The actions that the classifying model may ask for."),
     ] = None
+
+    @field_validator("label_parent")
+    @classmethod
+    def _plain(cls, name: str | None) -> str | None:
+        # A pattern of the field would be the reason, and nobody reads those.
+        if name is not None and not LABEL_PARENT.fullmatch(name):
+            raise ValueError("is a label's name of 1 to 100 characters, without slashes, line breaks and tabs")
+        return name
 
     @field_validator("model_actions")
     @classmethod

@@ -36,6 +36,8 @@ class ConsentRefusal(StrEnum):
     NO_REFRESH_TOKEN = "no_refresh_token"  # noqa: S105 - a reason, no token
     OTHER_MAILBOX = "other_mailbox"
     OTHER_USER = "other_user"
+    UNKNOWN_USER = "unknown_user"
+    """Only the command can leave it open who consented: a browser comes back with Google's word for it."""
     OTHER_ORG = "other_org"
     NO_MAILBOX = "no_mailbox"
     CODE_REFUSED = "code_refused"
@@ -56,6 +58,8 @@ WORDS: Mapping[ConsentRefusal, str] = {
     ConsentRefusal.OTHER_MAILBOX: "You signed in with another mailbox than this link is for: {detail}.",
     ConsentRefusal.OTHER_USER: "The address {detail} belongs to another Google user than the one who connected it"
     " before. An operator must disconnect the mailbox first.",
+    ConsentRefusal.UNKNOWN_USER: "A known Google user connected {detail} before, and nobody says that it is the same"
+    " one. Give their id (--google-user), connect it by browser, or disconnect the mailbox first.",
     ConsentRefusal.OTHER_ORG: "The mailbox {detail} is connected to another organisation. It must be disconnected there"
     " first.",
     ConsentRefusal.NO_MAILBOX: "This Google account has no Gmail mailbox.",
@@ -87,17 +91,24 @@ class Expected:
 
     email: str
     scopes: tuple[str, ...]
-    subject: str | None = None
-    """The Google user who connected the mailbox before."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsentAnswer:
-    """Who consented to what."""
+    """Whose mailbox, and to what its owner consented."""
 
     email: str
-    subject: str
     scopes: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxOwners:
+    """Who has a mailbox already."""
+
+    subject: str | None
+    """The Google user who connected it to this org before; None where nobody knows."""
+    is_elsewhere: bool
+    """Whether another org has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +171,15 @@ def refusal_of(expected: Expected, granted: ConsentAnswer) -> RefusedConsent | N
         return RefusedConsent(
             ConsentRefusal.OTHER_MAILBOX, f"{granted.email.lower()} instead of {expected.email.lower()}"
         )
-    if expected.subject is not None and granted.subject != expected.subject:
-        return RefusedConsent(ConsentRefusal.OTHER_USER, expected.email)
     return None
+
+
+def refusal_for(owners: MailboxOwners, email: str, subject: str | None) -> RefusedConsent | None:
+    """Why a mailbox is not connected for this Google user, whichever door it is; None when it may be."""
+    if owners.subject is not None and subject != owners.subject:
+        why = ConsentRefusal.UNKNOWN_USER if subject is None else ConsentRefusal.OTHER_USER
+        return RefusedConsent(why, email)
+    return RefusedConsent(ConsentRefusal.OTHER_ORG, email) if owners.is_elsewhere else None
 
 
 def refusal_by_google(error: str) -> RefusedConsent:

@@ -20,9 +20,14 @@ def neutralise(text: str, boundary: str, longest: int) -> str:
     Invisible characters can carry orders to a model that no person would notice, so they go first; what they hid
     is then in the open when the boundary is looked for.
     """
-    seen = "".join(one for one in clean_text(text[: longest * 2]) if _is_visible(one))
+    seen = visible(text[: longest * 2])
     without = re.sub(re.escape(boundary), REMOVED, seen, flags=re.IGNORECASE)
     return without if len(without) <= longest else f"{without[:longest]}\n[cut]"
+
+
+def visible(text: str) -> str:
+    """The text without characters that a reader cannot see."""
+    return "".join(one for one in clean_text(text) if _is_visible(one))
 
 
 def fence(name: str, text: str, boundary: str, longest: int) -> str:

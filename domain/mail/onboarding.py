@@ -12,6 +12,10 @@ from domain.payloads.payload import Payload
 
 OLDER_MAIL = timedelta(days=30)
 """Enough for the threads that are still open; more is ordered with `accounts backfill`."""
+ONBOARDED_WITHIN = timedelta(minutes=30)
+"""How long a mailbox that was just connected may be without a watch: its onboarding has four attempts of five minutes,
+waits of 30, 60 and 120 seconds between them, and the five minutes that its queue may make it wait. After that it has
+failed, and what it left undone must be heard of."""
 LONGEST_PREVIEW = 500
 """Source document 003 cuts its output there."""
 
@@ -23,10 +27,10 @@ class Part(StrEnum):
     WATCH = "watch"
 
 
-def connection_jobs(account_id: UUID, lost_at: datetime | None) -> tuple[Payload, ...]:
+def connection_jobs(account_id: UUID, connected_at: datetime, lost_at: datetime | None) -> tuple[Payload, ...]:
     """What a connection starts; one that brings a lost consent back also has this told, once for each loss."""
     told = () if lost_at is None else (payload_of(Alert(AlertKind.CONSENT_BACK, str(account_id), lost_at)),)
-    return (*first_jobs(account_id), *told)
+    return (*first_jobs(account_id, connected_at), *told)
 
 
 def older_mail_since(created_at: datetime) -> datetime:

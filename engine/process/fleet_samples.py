@@ -13,6 +13,7 @@ from domain.jobs.metrics import (
     METRICS,
     OLDEST,
     OPEN_LETTERS,
+    TICKS,
     WORKERS,
     Metric,
     MetricKind,
@@ -80,5 +81,6 @@ def _of_ledger(counts: FleetCounts) -> dict[Metric, list[Sample]]:
         WORKERS: [Sample((), by_what["workers"].get("", 0))],
         OPEN_LETTERS: [Sample((), by_what["dead_letters"].get("", 0))],
         GATES: [Sample((scope,), number) for scope, number in by_what["gates"].items()],
+        TICKS: [Sample((name,), by.total_seconds()) for name, by in counts.ticks.overdue.items()],
         EFFECTS: [Sample((state,), number) for state, number in by_what["effects"].items()],
     }

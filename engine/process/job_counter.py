@@ -18,6 +18,8 @@ from domain.jobs.counting import Series, totals_of
 from domain.jobs.failures import Failure
 from domain.jobs.metrics import SECONDS
 from domain.jobs.queues import Queue
+from domain.scheduling.ticks import Ticks
+from engine.process import beat_ticks
 from engine.process.runtime import Runtime
 from storage.counting import counting
 from storage.counting.counting import Mark, QueueMeasure
@@ -39,6 +41,7 @@ class FleetCounts:
     totals: Mapping[Series, float]
     queues: tuple[QueueMeasure, ...]
     ledger: Mapping[tuple[str, str], int]
+    ticks: Ticks
     measured_at: datetime
     counted_at: float
     """When, by the monotonic clock, the place was read up to which everything is counted."""
@@ -124,8 +127,9 @@ class JobCounter(threading.Thread):
             totals = counting.totals(tx)
             queues = tuple(counting.measure_queues(tx, [queue.value for queue in Queue]))
             states = counting.measure_ledger(tx)
+            ticks = beat_ticks.look(tx)
         # The clock may ask PostgreSQL by a connection of its own.
-        self.counts = FleetCounts(totals, queues, states, self._runtime.clock(), self._counted_at)
+        self.counts = FleetCounts(totals, queues, states, ticks, self._runtime.clock(), self._counted_at)
 
     def _release(self) -> None:
         self.counts = None

@@ -57,11 +57,6 @@ class Relay(threading.Thread):
                 self._stopped.wait(self._runtime.settings.relay_interval_s)
         self._broker.close()
 
-    @property
-    def is_leading(self) -> bool:
-        """Whether this one leads, as far as it knows."""
-        return self._leadership is not None
-
     def stop(self) -> None:
         """Stop leading; another worker takes over as soon as this one has given its lease up."""
         self._stopped.set()

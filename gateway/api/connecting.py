@@ -8,8 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType
-from domain.mail.consent import check_set_up, link_address
-from domain.mail.email_address import LONGEST_ADDRESS, check_address
+from domain.mail.email_address import LONGEST_ADDRESS
 from gateway.api.documents import takes
 from gateway.api.reasons import read_body
 from gateway.bodies import JsonBody
@@ -60,13 +59,8 @@ def connect_account(request: Request, caller: Operator, document: JsonBody) -> C
     if document is None:
         raise Invalid("email", "is missing")
     asked = read_body(ConnectWish, document)
-    settings = resources_of(request).settings
-    check_set_up(settings.public_url, settings.google_client_id, settings.google_client_secret.get_secret_value())
-    wish = ConsentWish(
-        check_address("email", asked.email), check_address("owner", asked.owner or asked.email), asked.deletes
-    )
+    wish = ConsentWish.of(asked.email, asked.owner, deletes=asked.deletes)
     by = origin_of(request, str(caller.key_id), ActorType.API_KEY)
     with resources_of(request).database.ledger() as tx:
-        link = consents.make_link(tx, caller.org_id, wish, by=by)
-    address = link_address(settings.public_url, link.secret)
-    return ConnectLink(email=wish.email, link=address, expires_at=link.expires_at)
+        link = consents.invite(tx, resources_of(request).settings, caller.org_id, wish, by=by)
+    return ConnectLink(email=link.wish.email, link=link.address, expires_at=link.expires_at)

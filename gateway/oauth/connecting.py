@@ -21,7 +21,7 @@ from domain.mail.onboarding import connection_jobs
 from gateway.approving import enqueue
 from gateway.resources import Resources
 from providers.on_demand import on_demand
-from storage.accounts import accounts, connecting
+from storage.accounts import connecting
 from storage.accounts.accounts import Consent
 from storage.accounts.connecting import OrgMailbox
 from storage.consents import consents
@@ -117,25 +117,22 @@ def _prove(resources: Resources, request: ConsentRequest, code: str, verifier: s
         scopes=tuple(sorted(given.scopes)),
         subject=given.subject,
     )
-    return Proven(consent, ConsentAnswer(email, given.subject, given.scopes))
+    return Proven(consent, ConsentAnswer(email, given.scopes))
 
 
 def _store(tx: Transaction, resources: Resources, request: ConsentRequest, proven: Proven) -> UUID | RefusedConsent:
     """Connect the mailbox and start its jobs, unless it is not the one that was asked for."""
-    accounts.lock_mailbox(tx, request.email)
-    known = accounts.by_email(tx, request.email)
-    ours = next((accounts.get(tx, one.account_id) for one in known if one.org_id == request.org_id), None)
-    expected = Expected(request.email, request.scopes, ours.google_subject if ours else None)
-    refused = refusal_of(expected, proven.granted)
-    if refused is None and any(one.org_id != request.org_id and one.status != "disconnected" for one in known):
-        refused = RefusedConsent(ConsentRefusal.OTHER_ORG, request.email)
+    refused = refusal_of(Expected(request.email, request.scopes), proven.granted)
     if refused is not None:
         return refused
     mailbox = OrgMailbox(request.org_id, request.email, request.owner)
     found = connecting.connect(tx, Sealer.of(resources.settings), mailbox, proven.consent, by=request.asked_by)
-    account_id = found.account.account_id
-    enqueue(resources, request.org_id, request.asked_by, tx, *connection_jobs(account_id, found.lost_at))
-    return account_id
+    if isinstance(found, RefusedConsent):
+        return found
+    account = found.account
+    first = connection_jobs(account.account_id, account.status_changed_at, found.lost_at)
+    enqueue(resources, request.org_id, request.asked_by, tx, *first)
+    return account.account_id
 
 
 def _refused(failure: Failure) -> RefusedConsent:

@@ -18,7 +18,7 @@ from providers.anthropic.models import Manner, cost_microcents, manner_of
 from providers.limited_client import limited, shared_tls
 from providers.ports import Meter, ModelAnswer, ModelRequest, Usage
 from providers.ports.conversation import ConversationAnswer, ConversationRequest
-from providers.time_limit import TimeLimit
+from providers.ports.time_limit import TimeLimit
 
 Shape = TypeVar("Shape", bound="_Identified")
 

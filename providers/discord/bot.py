@@ -20,7 +20,7 @@ from providers.discord.messages import body_of, ended_content, is_question, outc
 from providers.limited_client import limited, shared_tls
 from providers.ports import Meter
 from providers.ports.approvals import Outcome
-from providers.time_limit import TimeLimit
+from providers.ports.time_limit import TimeLimit
 
 LONGEST_ANSWER = 2 * 1024 * 1024
 """Bytes of an answer that are read; a page of a hundred messages of 2,000 characters has some 600 KB."""

@@ -17,7 +17,7 @@ from typing import Any
 import httplib2
 
 from observability.job_spans import call_span
-from providers.time_limit import TimeLimit
+from providers.ports.time_limit import TimeLimit
 
 Body = str | bytes | None
 

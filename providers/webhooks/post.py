@@ -12,8 +12,8 @@ from domain.jobs.failures import CallState, Failure, Permanent, Scope, Throttled
 from observability.job_spans import call_span
 from providers.limited_client import limited, shared_tls
 from providers.ports import Meter
+from providers.ports.time_limit import TimeLimit
 from providers.retry_after import header_wait
-from providers.time_limit import TimeLimit
 
 PROVIDER = "alerts"
 SEND = "alerts.send"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from domain.mail.account_settings import offered_actions
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.correspondence import DEFAULT_PARENT
 from domain.mail.email_address import check_address
+from domain.mail.onboarding import ONBOARDED_WITHIN
 from domain.mail.triage.classification import OFFERED_ACTIONS
 from storage.ledger import orgs
 from storage.postgres.database import Transaction
@@ -88,24 +89,6 @@ class Consent:
     scopes: tuple[str, ...] = ()
     subject: str | None = None
     """Google's id of the user, where it is known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """The account that was asked for, and whether it is new."""
-
-    account: Account
-    created: bool
-
-
-def add(tx: Transaction, sealer: Sealer, *, org: str, email: str, consent: Consent, owner: str | None = None) -> Added:
-    """Connect a mailbox: create org, owner and account where they are missing, and store the tokens. Ledger role only.
-
-    `org` is the org's name; `owner` the owner's address, by default the mailbox's. Connecting again is re-consent.
-    """
-    account_id, created = ensure(tx, ensure_org(tx, org), email, owner or email)
-    connect(tx, sealer, account_id, consent)
-    return Added(get(tx, account_id), created)
 
 
 def ensure_org(tx: Transaction, name: str) -> UUID:
@@ -188,9 +171,13 @@ def record_watch(tx: Transaction, account_id: UUID, *, expires_at: datetime) -> 
     _found(tx.run("record_watch", account_id=account_id, expires_at=expires_at), account_id)
 
 
-def without_watch(tx: Transaction, *, since: datetime, limit: int = 1000) -> tuple[Account, ...]:
-    """Active accounts whose watch was not renewed since then, or has run out: an alarm (docs: gmail-push.md#watch)."""
-    return tuple(_account(row) for row in tx.run("find_unwatched_accounts", since=since, limit=limit))
+def without_watch(tx: Transaction, now: datetime, *, renewal: timedelta, limit: int = 1000) -> tuple[Account, ...]:
+    """Active accounts whose watch was not renewed within that time, or has run out (docs: gmail-push.md#watch).
+
+    One that was just connected is none of them: its onboarding makes the watch.
+    """
+    asked = {"since": now - renewal, "connected_before": now - ONBOARDED_WITHIN, "limit": limit}
+    return tuple(_account(row) for row in tx.run("find_unwatched_accounts", **asked))
 
 
 def save_settings(tx: Transaction, account_id: UUID, changes: JsonObject) -> None:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from domain.jobs.gate_causes import Cause
 from domain.jobs.job import Origin
+from domain.mail.consent import MailboxOwners, RefusedConsent, refusal_for
 from storage.accounts import accounts
 from storage.accounts.accounts import Account, Consent
 from storage.ledger import gates
@@ -33,11 +34,18 @@ class AddedMailbox:
     """When its consent had been lost; None when it was not."""
 
 
-def connect(tx: Transaction, sealer: Sealer, mailbox: OrgMailbox, consent: Consent, *, by: Origin) -> AddedMailbox:
+def connect(
+    tx: Transaction, sealer: Sealer, mailbox: OrgMailbox, consent: Consent, *, by: Origin
+) -> AddedMailbox | RefusedConsent:
     """Store a consent and let the account's parked jobs go on; its first jobs are the caller's to enqueue.
 
-    Connecting again is re-consent. For the ledger role.
+    Connecting again is re-consent. Refuses a mailbox that another org has, or that another Google user connected; then
+    nothing was written. Who connects a mailbox waits for others that do so at the time. For the ledger role.
     """
+    accounts.lock_mailbox(tx, mailbox.email)
+    refused = refusal_for(_owners(tx, mailbox), mailbox.email, consent.subject)
+    if refused is not None:
+        return refused
     account_id, created = accounts.ensure(tx, mailbox.org_id, mailbox.email, mailbox.owner)
     before = accounts.get(tx, account_id)
     accounts.connect(tx, sealer, account_id, consent)
@@ -47,3 +55,12 @@ def connect(tx: Transaction, sealer: Sealer, mailbox: OrgMailbox, consent: Conse
     facts = {"account_id": str(account_id), "created": created, "regained": lost_at is not None}
     operator_actions.record(tx, "account.connected", facts, by=by, org_id=mailbox.org_id)
     return AddedMailbox(accounts.get(tx, account_id), created, lost_at)
+
+
+def _owners(tx: Transaction, mailbox: OrgMailbox) -> MailboxOwners:
+    known = accounts.by_email(tx, mailbox.email)
+    ours = next((accounts.get(tx, one.account_id) for one in known if one.org_id == mailbox.org_id), None)
+    return MailboxOwners(
+        subject=ours.google_subject if ours else None,
+        is_elsewhere=any(one.org_id != mailbox.org_id and one.status != "disconnected" for one in known),
+    )

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from domain.jobs.failures import Conflict, Forbidden, Gone
+from domain.jobs.failures import Conflict, Forbidden, Gone, Transient
 from domain.jobs.job import Enqueued, JsonObject
 from domain.mail.actions.action import Action
 from domain.mail.actions.kinds import ActionKind, Danger, Inverse
@@ -138,7 +138,7 @@ def listed(
     return tuple(_action(row) for row in rows)
 
 
-def request(
+def request(  # noqa: PLR0913 - an action, where it belongs, who wants it, and what goes with it
     tx: Transaction,
     account_id: UUID,
     message_id: str,
@@ -146,10 +146,11 @@ def request(
     *,
     requested_by: str,
     files: Sequence[AttachmentField] = (),
+    action_id: UUID | None = None,
 ) -> UUID:
-    """Keep an action that somebody asked for, with the files that it names.
+    """Keep an action that somebody asked for, with the files that it names; under the caller's id, if it gives one.
 
-    Raises `Gone` when the message is not stored.
+    Raises `Gone` when the message is not stored, `Transient` when another has just made an action of that id.
     """
     rows = tx.run(
         "request_action",
@@ -163,7 +164,10 @@ def request(
         state=str(checked.status),
         requested_by=requested_by[:200],
         files=Jsonb([one.model_dump(mode="json") for one in files]) if files else None,
+        action_id=action_id,
     )
+    if not rows and action_id is not None and find(tx, action_id) is not None:
+        raise Transient("the same action was asked for at the same time")
     if not rows:
         raise Gone(f"message_id: message {message_id} is not stored, or was deleted")
     return UUID(str(rows[0].action_id))

@@ -78,6 +78,11 @@ def listed(tx: Transaction, org_id: UUID | None = None, *, name: str | None = No
     return [_stored(row) for row in tx.run("list_agent_profiles", org_id=org_id, name=name)]
 
 
+def names(tx: Transaction, org_id: UUID, account_id: UUID | None) -> frozenset[str]:
+    """The names that a rule of a mailbox, or of a whole org, may route to; also those of disabled profiles."""
+    return frozenset(row.name for row in tx.run("list_profile_names", org_id=org_id, account_id=account_id))
+
+
 def switch(  # noqa: PLR0913 - what names a profile, and what becomes of it
     tx: Transaction,
     org_id: UUID,

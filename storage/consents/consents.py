@@ -20,8 +20,12 @@ from domain.mail.consent import (
     LINK_LIVES,
     ConsentRefusal,
     RefusedConsent,
+    check_set_up,
+    link_address,
     mail_scopes,
 )
+from domain.mail.email_address import check_address
+from settings import Settings
 from storage.operators import operator_actions
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -42,6 +46,11 @@ class ConsentWish:
     owner: str
     deletes: bool = False
 
+    @classmethod
+    def of(cls, email: str, owner: str | None = None, *, deletes: bool = False) -> "ConsentWish":
+        """What somebody asks for; by default a mailbox is its owner's own. Raises `Invalid` by the field."""
+        return cls(check_address("email", email), check_address("owner", owner or email), deletes)
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -49,6 +58,15 @@ class Link:
 
     request_id: UUID
     secret: str = field(repr=False)
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ConsentLink:
+    """What the owner opens."""
+
+    wish: ConsentWish
+    address: str = field(repr=False)
     expires_at: datetime
 
 
@@ -97,6 +115,16 @@ class ConsentSecrets:
     state: str = field(repr=False)
     browser: str = field(repr=False)
     verifier: str = field(repr=False)
+
+
+def invite(tx: Transaction, settings: Settings, org_id: UUID, wish: ConsentWish, *, by: Origin) -> ConsentLink:
+    """Make the link that an owner is sent, whichever door asks.
+
+    Raises `Conflict` where the deployment has no public address or no OAuth client.
+    """
+    check_set_up(settings.public_url, settings.google_client_id, settings.google_client_secret.get_secret_value())
+    link = make_link(tx, org_id, wish, by=by)
+    return ConsentLink(wish, link_address(settings.public_url, link.secret), link.expires_at)
 
 
 def make_link(tx: Transaction, org_id: UUID, wish: ConsentWish, *, by: Origin) -> Link:
@@ -162,14 +190,34 @@ def end(tx: Transaction, request: ConsentRequest, outcome: UUID | RefusedConsent
         detail=refused and refused.detail[:LONGEST_DETAIL],
     )
     if rows and refused:
-        facts = {"request_id": str(request.request_id), "why": str(refused.why)}
-        operator_actions.record(tx, "account.consent_refused", facts, by=request.asked_by, org_id=request.org_id)
+        _record_refusal(tx, request.request_id, refused.why, by=request.asked_by, org_id=request.org_id)
     return bool(rows)
+
+
+def end_overdue(tx: Transaction, *, batch: int) -> int:
+    """End requests that can come to no good any more, with the audit entry that nobody else would write."""
+    rows = tx.run(
+        "end_overdue_consents",
+        too_late=str(ConsentRefusal.TOO_LATE),
+        broken_off=str(ConsentRefusal.BROKEN_OFF),
+        exchange_within=EXCHANGE_WITHIN,
+        batch=batch,
+    )
+    for row in rows:
+        by = Origin(ActorType(row.actor_type), row.actor_id)
+        _record_refusal(tx, row.request_id, ConsentRefusal(row.refusal), by=by, org_id=row.org_id)
+    return len(rows)
 
 
 def digest(secret: str) -> bytes:
     """What the database keeps of a link, a state or a cookie."""
     return hashlib.sha256(secret.encode()).digest()
+
+
+def _record_refusal(tx: Transaction, request_id: UUID, why: ConsentRefusal, *, by: Origin, org_id: UUID) -> None:
+    """Neither the detail, which may name an address, nor anything of the link goes into the log."""
+    facts = {"request_id": str(request_id), "why": str(why)}
+    operator_actions.record(tx, "account.consent_refused", facts, by=by, org_id=org_id)
 
 
 def _find(tx: Transaction, secret: str, column: str) -> ConsentRequest | None:

@@ -14,8 +14,3 @@ def find(tx: Transaction, text: str) -> UUID:
     if len(rows) > 1:
         raise Invalid("org", f"several orgs are named {text}; give the id")
     return UUID(str(rows[0].id))
-
-
-def exists(tx: Transaction, org_id: UUID) -> bool:
-    """Whether there is an org of that id."""
-    return bool(tx.raw("select 1 from orgs where id = %(org)s", {"org": org_id}))

@@ -12,6 +12,7 @@ from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
 from domain.mail.actions.requested_action import version_of
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
+from domain.mail.triage.models_asked import ModelsAsked
 from domain.mail.triage.safety import CheckedAction
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -45,6 +46,24 @@ class PastDecision:
     """The models and prompt that gave no answer to use, where nobody decided."""
     job_id: UUID | None
     at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PastDecisions:
+    """What a job finds that is about to decide."""
+
+    final: UUID | None
+    """The latest decision that stands. A message without an answer to use is paid for, or refused, once per models and
+    prompt; another model or prompt may do better."""
+    latest: UUID | None
+    """The latest decision of all."""
+    was_undecided: bool
+    """Whether the latest left the message to its person."""
+
+    @property
+    def was_decided(self) -> bool:
+        """Whether another job has decided about it at all."""
+        return self.latest is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +109,21 @@ def of_message(tx: Transaction, account_id: UUID, message_id: str, *, limit: int
     """What was decided about a message, the latest first."""
     rows = tx.run("list_decisions", account_id=account_id, message_id=message_id, limit=limit)
     return tuple(_decision(row) for row in rows)
+
+
+def by_others(
+    tx: Transaction, account_id: UUID, message_id: str, *, job_id: UUID, models: ModelsAsked
+) -> PastDecisions:
+    """What other jobs have decided about a message, for the models that would be asked now."""
+    rows = tx.run(
+        "find_earlier_decisions", account_id=account_id, message_id=message_id, job_id=job_id, asked=models.name
+    )
+    latest = max(rows, key=lambda row: (row.at, row.decision_id), default=None)
+    return PastDecisions(
+        final=next((row.decision_id for row in rows if row.is_final), None),
+        latest=None if latest is None else latest.decision_id,
+        was_undecided=latest is not None and latest.undecided_by is not None,
+    )
 
 
 def _decision_columns(decision: Decision) -> dict[str, Any]:

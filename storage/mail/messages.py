@@ -85,6 +85,11 @@ def of_thread(tx: Transaction, account_id: UUID, thread_id: str, *, limit: int =
     return tuple(message_of(row) for row in rows)
 
 
+def hold(tx: Transaction, account_id: UUID, message_id: str) -> None:
+    """Let nobody else decide about a message, or wake it, until `tx` ends: what is read after this stays true."""
+    tx.run("hold_message", account_id=account_id, message_id=message_id)
+
+
 def unknown_of(tx: Transaction, account_id: UUID, message_ids: Sequence[str]) -> tuple[str, ...]:
     """Which of these were never stored, in the given order."""
     return tuple(row.id for row in tx.run("find_unknown_messages", account_id=account_id, ids=list(message_ids)))

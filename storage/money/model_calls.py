@@ -1,7 +1,7 @@
 """What the language model was paid for, recorded call by call whatever became of the answer."""
 
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from storage.postgres.database import Transaction
@@ -25,23 +25,9 @@ class ModelCall:
     job_id: UUID | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What an org has spent."""
-
-    cost_microcents: int
-    calls: int
-
-
 def record(tx: Transaction, org_id: UUID, account_id: UUID, call: ModelCall) -> bool:
     """Keep one call for an account of the org; false when its request id was recorded before, for it was paid once."""
     return bool(tx.run("record_model_call", org_id=org_id, account_id=account_id, **asdict(call)))
-
-
-def spent_since(tx: Transaction, org_id: UUID, since: datetime) -> Spent:
-    """What an org has spent on the model since then."""
-    row = tx.run("sum_model_cost", org_id=org_id, since=since)[0]
-    return Spent(row.cost_microcents, row.calls)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from domain.jobs.failures import Forbidden, Gone, Invalid
 from domain.jobs.job import Outcome
 from domain.mail.actions.action_files import check_files
 from domain.mail.actions.requested_action import AutoReply, Forward, files_of
-from domain.mail.outgoing.send_orders import ActionContext, check_people, check_words, send_order
+from domain.mail.outgoing.send_orders import ActionContext, check_conversation, check_people, check_words, send_order
 from domain.mail.outgoing.send_permission import (
     NO_ACTION,
     ActionFacts,
@@ -134,6 +134,7 @@ def _check_order(
     place = ActionContext(account.account_id, action.action_id, about.message_id, about.thread_id, about.parsed)
     asked = send_order(wanted, place, account.addresses)
     check_words(order, asked, about.parsed)
+    check_conversation(order, about.parsed)
     check_files(order.attachments, files_of(wanted))
     # Whom an answer reaches that nobody approved, `why_not` says.
     if isinstance(wanted, Forward) or not automatic:

@@ -1,6 +1,7 @@
 """What snoozing and waking share: the label of snoozed messages, the time, and the stored snoozes as values."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from uuid import UUID
@@ -18,6 +19,7 @@ from engine.context import JobContext
 from providers.ports import Mailbox
 from storage.accounts import labels
 from storage.accounts.accounts import Account
+from storage.actions import actions
 from storage.actions.actions import StoredAction
 from storage.postgres.database import Transaction
 from tasks.mail import mailbox_labels
@@ -67,12 +69,24 @@ def hint_of(stored: StoredAction) -> UndoHint | None:
 
 def as_past(snoozed: StoredAction, hint: UndoHint | None) -> PastSnooze:
     """A snooze as the rules see it."""
-    return PastSnooze(snoozed.action_id, snoozed.state, snoozed.created_at, hint.snooze_until if hint else None)
+    return PastSnooze(
+        snoozed.action_id,
+        snoozed.state,
+        snoozed.created_at,
+        until=hint.snooze_until if hint else None,
+        label_id=hint.snooze_label_id if hint else None,
+    )
 
 
-def snoozes_among(of_message: Sequence[StoredAction]) -> tuple[PastSnooze, ...]:
-    """The snoozes among the actions of a message."""
-    return tuple(as_past(one, hint_of(one)) for one in of_message if one.kind is ActionKind.SNOOZE)
+def snoozes_of(tx: Transaction, account_id: UUID, message_id: str) -> tuple[PastSnooze, ...]:
+    """The snoozes of a message, with the ids that their labels have now.
+
+    A label that was deleted is none of theirs any more.
+    """
+    stored = [one for one in actions.of_message(tx, account_id, message_id) if one.kind is ActionKind.SNOOZE]
+    snoozes = [as_past(one, hint_of(one)) for one in stored]
+    live = labels.translate(tx, account_id, sorted({one.label_id for one in snoozes if one.label_id}))
+    return tuple(replace(one, label_id=live.get(one.label_id or "", one.label_id)) for one in snoozes)
 
 
 def _find(stored: Sequence[labels.StoredLabel], account: Account) -> MailboxLabel | None:

@@ -11,25 +11,29 @@ import pytest
 from psycopg import Connection
 from pydantic import SecretStr
 
+from beat_schedule import EVERY
 from commands import doctor
 from commands.doctor import (
     audit_check,
+    beat_check,
     broker_check,
     clock_check,
     examine,
     gate_check,
     limits_check,
+    push_check,
     queue_checks,
     settings_checks,
     watch_check,
 )
 from domain.jobs.gate_causes import Cause
+from engine.beat import tick, tick_payload
 from engine.process.runtime import Runtime
 from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import find_free_port
 from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
-from storage.accounts import accounts
+from storage.accounts import accounts, pushes
 from storage.accounts.accounts import Consent
 from storage.ledger import gates
 from storage.ledger.gates import Gate
@@ -38,6 +42,7 @@ from storage.postgres.readiness import Check, changed_migrations, installation_c
 from storage.secrets.sealing import Sealer
 from tests.commands.calling import answer, call
 from tests.doubles.audit_entries import add_entries, count_all, export_all
+from tests.doubles.mail_factories import connect_account
 from tests.house import ROOT
 from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
@@ -52,7 +57,7 @@ def test_a_fleet_without_workers_is_ill_and_told_what_to_start(process: Runtime)
     assert process
     rows = answer(doctor, status=1)
     ill = {row["name"] for row in rows if not row["ok"]}
-    assert ill == {f"queue {queue}" for queue in (
+    assert ill == {"beat"} | {f"queue {queue}" for queue in (
         "critical", "default", "notifications", "planning", "exports", "maintenance", "deadletter")}  # fmt: skip
     assert "celery -A tasks worker -Q critical" in call(doctor).output
 
@@ -74,7 +79,7 @@ def test_a_missing_database_and_broker_are_named_without_their_passwords(setting
     found = examine(Runtime(away))
     assert wrong(found) == {
         "broker", "rate limits", "workers", "worker names", "ledger role", "tenant role", "migrations", "rights",
-        "catalogue", "clock", "watches", "model answers", "gates", "providers", "alerts",
+        "catalogue", "clock", "beat", "pushes", "watches", "model answers", "gates", "providers", "alerts",
     }  # fmt: skip
     assert "hunter2" not in str(found)
 
@@ -157,14 +162,28 @@ def test_a_mailbox_that_no_longer_pushes_is_named(
 ) -> None:
     consent = Consent(SecretStr("access"), SecretStr("refresh"), datetime.now(UTC) + timedelta(hours=1))
     with process.database.ledger() as tx:
-        made = accounts.add(tx, Sealer(["a key"]), org="acme", email="reader@example.com", consent=consent).account
+        made = connect_account(tx, Sealer(["a key"]), "acme", "reader@example.com", consent)
         if renewed_ago is not None:
             accounts.record_watch(tx, made.account_id, expires_at=datetime.now(UTC) + timedelta(days=5))
     if renewed_ago is not None:
         database.execute("update accounts set watch_renewed_at = now() - %s", (renewed_ago,))
+    assert watch_check(process).ok, "it is being set up"
+    database.execute("update accounts set status_changed_at = now() - interval '1 hour'")
     check = watch_check(process)
     assert check.ok == ok
     assert ("reader@example.com" in check.finding) != ok
+
+
+def test_pushes_that_were_thrown_away_are_counted_by_their_reason(process: Runtime, database: Connection) -> None:
+    assert push_check(process).finding.startswith("none was thrown away since 20")
+    with process.database.ledger() as tx:
+        for reason in ("unknown_account", "unknown_account", "bad_payload"):
+            pushes.count_refused(tx, reason)
+    check = push_check(process)
+    assert check.ok
+    assert check.finding.endswith(": 2 as unknown_account, 1 as bad_payload")
+    database.execute("update refused_pushes set day = day - 3")
+    assert push_check(process).finding.startswith("none")
 
 
 def test_a_worker_makes_its_queues_well(settings: Settings, tmp_path: Path) -> None:
@@ -228,3 +247,85 @@ def test_a_gate_that_somebody_closed_is_named(process: Runtime) -> None:
     assert check.ok
     assert check.finding.startswith("5 closed, whose jobs wait: fleet: moving house; queue queue-0: a test;")
     assert check.finding.endswith("; and 2 more")
+
+
+def tick_all(process: Runtime) -> None:
+    """What a beat does when it begins."""
+    for name, every in EVERY.items():
+        tick(tick_payload(name), every, process.clock())
+
+
+def age_ticks(database: Connection, by: timedelta) -> None:
+    database.execute("update beat_ticks set ticked_at = ticked_at - %s", (by,))
+
+
+def close(process: Runtime, scope: str, key: str, cause: Cause = Cause.PAUSE) -> None:
+    with process.database.ledger() as tx:
+        gates.close(tx, Gate(scope, key, "moving house", None, "ann", cause))
+
+
+def test_an_installation_where_no_beat_ever_ran_is_told_so(process: Runtime) -> None:
+    check = beat_check(process)
+    assert not check.ok
+    assert check.finding.startswith("none has ever run")
+    assert "celery -A tasks beat" in check.remedy
+
+
+def test_a_beat_that_ticks_is_well_until_it_is_silent_for_too_long(process: Runtime, database: Connection) -> None:
+    tick_all(process)
+    assert beat_check(process).ok
+    age_ticks(database, timedelta(minutes=5, seconds=30))
+    assert beat_check(process).ok, "the next tick is five minutes late after six"
+    age_ticks(database, timedelta(minutes=1))
+    check = beat_check(process)
+    assert not check.ok
+    assert check.finding.startswith("none lives: the last tick was at 20")
+    assert "approvals.expire" in check.finding
+    assert check.remedy.startswith("start one")
+    tick_all(process)
+    assert beat_check(process).ok
+
+
+def test_a_beat_that_misses_one_job_alone_is_another_trouble_than_a_dead_one(
+    process: Runtime, database: Connection
+) -> None:
+    tick_all(process)
+    database.execute(
+        "update beat_ticks set ticked_at = now() - interval '1 day' where job_type = 'maintenance.full_sync'"
+    )
+    check = beat_check(process)
+    assert (check.ok, check.finding) == (False, "ticks, but not for maintenance.full_sync")
+    assert "tick_not_enqueued" in check.remedy
+
+
+def test_a_beat_of_another_release_is_named_and_what_it_ticks_for_beside_ours_is_not_missed(
+    process: Runtime, database: Connection
+) -> None:
+    tick_all(process)
+    database.execute(
+        "update beat_ticks set job_type = 'maintenance.of_yore' where job_type = 'maintenance.raise_alerts'"
+    )
+    database.execute(
+        "update beat_ticks set ticked_at = now() - interval '1 year' where job_type = 'maintenance.of_yore'"
+    )
+    check = beat_check(process)
+    assert (check.ok, check.remedy) == (False, "start beat anew from this release")
+    assert check.finding == "has never ticked for maintenance.raise_alerts: it is of another release"
+
+
+@pytest.mark.parametrize(("scope", "key"), [("fleet", "*"), ("queue", "maintenance")])
+def test_a_beat_that_is_stopped_while_a_person_pauses_its_jobs_is_not_missed(
+    process: Runtime, database: Connection, scope: str, key: str
+) -> None:
+    tick_all(process)
+    age_ticks(database, timedelta(hours=2))
+    assert not beat_check(process).ok
+    close(process, scope, key, Cause.SLOW_DOWN)
+    assert not beat_check(process).ok, "nobody wants that pause"
+    close(process, scope, key)
+    check = beat_check(process)
+    assert check.ok
+    assert "while gates keep its jobs from running" in check.finding
+    with process.database.ledger() as tx:
+        gates.open_gate(tx, scope, key)
+    assert not beat_check(process).ok

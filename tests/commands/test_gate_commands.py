@@ -66,21 +66,26 @@ def test_a_gate_may_end_by_itself() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("close", "queue", "nope", "--reason", "r"), "no queue nope"),
-        (("close", "job_type", "no.pe", "--reason", "r"), "no job type no.pe"),
+        (("close", "queue", "nope", "--reason", "r"), "key: nope is no known queue; known are critical, default, "),
+        (
+            ("close", "job_type", "no.pe", "--reason", "r"),
+            "key: no.pe is no known job type; known are accounts.learn_voice, ",
+        ),
         (("close", "org", "--reason", "r"), "every other scope needs one"),
         (("close", "fleet", "x", "--reason", "r"), "the fleet has none"),
         (("close", "fleet", "--reason", "r", "--until", "soon"), "until: is no RFC 3339 time"),
         (("close", "fleet", "--reason", "r", "--until", "2020-01-01T00:00:00Z"), "until: is in the past"),
         (("close", "fleet", "--reason", "r", "--for", "999999999999999"), "for: ends after the year 9999"),
-        (("close", "provider", "gmial", "--reason", "r"), "key: there is no provider gmial"),
-        (("close", "org", NOBODY, "--reason", "r"), f"key: there is no org with the id {NOBODY}"),
-        (("close", "org", "acme", "--reason", "r"), "key: acme is no id"),
-        (("close", "account", NOBODY, "--reason", "r"), f"key: there is no account with the id {NOBODY}"),
-        (("close", "account", NOBODY.upper(), "--reason", "r"), "is no id in its usual form"),
-        (("close", "org_provider", f"{NOBODY}:gmail", "--reason", "r"), f"key: there is no org with the id {NOBODY}"),
-        (("close", "org_provider", f"{NOBODY}:gmial", "--reason", "r"), "key: there is no provider gmial"),
+        (("close", "provider", "gmial", "--reason", "r"), "key: gmial is no known provider; known are a"),
+        (("close", "org", NOBODY, "--reason", "r"), f"key: there is no org {NOBODY}"),
+        (("close", "org", "nobody", "--reason", "r"), "key: there is no org nobody"),
+        (("close", "account", NOBODY, "--reason", "r"), f"key: there is no account {NOBODY}"),
+        (("close", "account", "a@b.example", "--reason", "r"), "key: there is no account a@b.example"),
+        (("close", "org_provider", f"{NOBODY}:gmail", "--reason", "r"), f"key: there is no org {NOBODY}"),
+        (("close", "org_provider", NOBODY, "--reason", "r"), "key: is the org's id or name, a colon and"),
         (("open", "queue", "default"), "is not closed"),
+        (("open", "provider", "antropic"), "key: antropic is no known provider; known are a"),
+        (("open", "account", "a@b.example"), "key: there is no account a@b.example"),
     ],
 )
 def test_an_order_that_could_never_match_is_refused(arguments: tuple[str, ...], words: str) -> None:
@@ -97,4 +102,21 @@ def test_a_gate_of_what_exists_is_closed(org: UUID, scope: str, key: str) -> Non
 def test_a_gate_of_an_account_is_closed() -> None:
     given = ("--org", "acme", "--email", "reader@example.com", "--access-token", "a", "--refresh-token", "r")
     account = answer(accounts, "add", *given)["account_id"]
-    assert answer(gates, "close", "account", account, "--reason", "a repair")["key"] == account
+    for named in (account, account.upper(), "Reader@Example.com"):
+        assert answer(gates, "close", "account", named, "--reason", "a repair")["key"] == account
+        assert answer(gates, "open", "account", named)["key"] == account
+        assert answer(gates, "list") == []
+
+
+def test_a_gate_of_an_org_may_be_named_by_the_org_s_name(org: UUID, database: Connection) -> None:
+    database.execute("update orgs set name = 'Acme: East' where id = %s", (org,))
+    assert answer(gates, "close", "org", "Acme: East", "--reason", "a repair")["key"] == str(org)
+    made = answer(gates, "close", "org_provider", "Acme: East:gmail", "--reason", "a repair")
+    assert made["key"] == f"{org}:gmail"
+    assert "gmial is no known provider" in refusal(gates, "close", "org_provider", f"{org}:gmial", "--reason", "r")
+
+
+def test_a_gate_that_names_nothing_any_more_can_still_be_opened(process: Runtime) -> None:
+    with process.database.ledger() as tx:
+        stored.close(tx, Gate("job_type", "gone.by", "of another release", None, "ann", Cause.PAUSE))
+    assert answer(gates, "open", "job_type", "gone.by")["state"] == "open"

@@ -28,6 +28,7 @@ from storage.accounts.accounts import Account, Consent
 from storage.mail import emails
 from tests.doubles.factories import pass_time, unmetered
 from tests.doubles.inline_worker import run_job
+from tests.doubles.mail_factories import connect_account
 
 OWNER = "owner@postroom.example"
 MOST_ROUNDS = 400
@@ -238,7 +239,7 @@ def connect(process: Runtime, email: str, access: str, refresh: str) -> Account:
     """Consent as a mailbox's owner, for an hour; again for the same mailbox is re-consent."""
     consent = Consent(SecretStr(access), SecretStr(refresh), datetime.now(UTC) + timedelta(hours=1))
     with process.database.ledger() as tx:
-        return accounts.add(tx, process.sealer, org="The Example Org", email=email, consent=consent).account
+        return connect_account(tx, process.sealer, "The Example Org", email, consent)
 
 
 def _json(document: dict[str, Any]) -> str:

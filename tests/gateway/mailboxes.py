@@ -5,10 +5,10 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
-from storage.accounts import accounts
 from storage.accounts.accounts import Account, Consent
 from storage.postgres.database import Database
 from storage.secrets.sealing import Sealer
+from tests.doubles.mail_factories import connect_account
 
 AUDIENCE = "https://postroom.example.com/webhooks/gmail"
 PUSHER = "push@project.example.com"
@@ -20,7 +20,7 @@ def connect(store: Database, org: str = "one", email: str = EMAIL, cursor: int |
     """An active account whose history was read as far as the cursor."""
     consent = Consent(SecretStr("access"), SecretStr("refresh"), datetime.now(UTC) + timedelta(hours=1))
     with store.ledger() as tx:
-        account = accounts.add(tx, Sealer(["a key"]), org=org, email=email, consent=consent).account
+        account = connect_account(tx, Sealer(["a key"]), org, email, consent)
         if cursor is not None:
             tx.raw(
                 "update accounts set history_id = %(cursor)s where id = %(id)s",

@@ -14,8 +14,12 @@ from tests.doubles.outgoing_orders import action_of, approved, taken_in, text_of
 
 ANSWER = AutoReply(text="Plain text body")
 FORWARD = Forward(to=("boss@example.net",), note="Plain text body")
-ASKED = {"Message-ID": "<asked@example.com>", "Reply-To": "anna@example.com, cc@example.com"}
-"""Both are answered: an answer reaches nobody else."""
+ASKED = {
+    "Message-ID": "<asked@example.com>",
+    "References": "<message-id@domain.example>",
+    "Reply-To": "anna@example.com, cc@example.com",
+}
+"""Both are answered: an answer reaches nobody else, and stays in the conversation."""
 FILE = {
     "filename": "document.pdf",
     "mime_type": "application/pdf",

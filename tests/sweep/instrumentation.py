@@ -189,6 +189,10 @@ class WatchedPublisher(Publisher):
         return super().publish_demand(queue, parts)
 
 
+SHORT_LIVED = re.compile(r"(?<=/attachments/).+")
+"""Ids that Gmail gives anew at each look (docs: gmail.md#sending)."""
+
+
 def tap(watch: Callable[[], Watch | None], respond: Respond, provider: str) -> Respond:
     """A provider's endpoint as the process sees it: calls pass through to the emulator unless fault strikes."""
 
@@ -197,7 +201,7 @@ def tap(watch: Callable[[], Watch | None], respond: Respond, provider: str) -> R
         if now is None or now.resting:
             return respond(call)
         try:
-            fault = now.cross(Boundary(Kind.CALL, f"{provider} {call.method} {call.path}"))
+            fault = now.cross(Boundary(Kind.CALL, f"{provider} {call.method} {SHORT_LIVED.sub('…', call.path)}"))
             if fault is Fault.DEATH:
                 now.end()
             if fault is Fault.REFUSED:

@@ -5,14 +5,30 @@ from uuid import UUID
 import pytest
 
 from domain.mail.actions.status import ActionStatus
+from domain.mail.triage.rules import parse_rule
+from domain.payloads.triage import ClassifyPayload
+from engine.enqueue import enqueue
 from sandbox.emulator.control import MessagePlace
 from storage.actions import actions
-from tests.doubles.mail_actions import actions_of, ask, decided_by_rule, labels, undo
+from storage.rules import rules
+from tasks import triage
+from tests.doubles.mail_actions import actions_of, ask, decided_by_rule, labels, stored_letter, undo
 from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.meanwhile import Meanwhile
 from tests.doubles.outgoing_orders import FORWARD, approve
 
 FOR_GOOD: dict[str, object] = {"kind": "delete"}
 """A person is always asked about it."""
+
+DELETED_BY_RULE = parse_rule(
+    {
+        "rule_id": "x",
+        "name": "Anna",
+        "condition": {"kind": "sender", "addresses": ["anna@example.com"]},
+        "decision": {"actions": [FOR_GOOD]},
+    }
+)
+"""The class is the model's to find."""
 
 
 def classify_again(env: MailEnvironment, place: MessagePlace) -> dict[str, object]:
@@ -77,3 +93,19 @@ def test_what_is_under_way_or_another_s_is_left_alone(env: MailEnvironment, *, r
     classify_again(env, place)
     (still,) = (one for one in actions_of(env, place) if one.action_id == named)
     assert still.state is ActionStatus.APPROVED_PENDING
+
+
+def test_two_first_decisions_at_once_ask_a_person_once(env: MailEnvironment, meanwhile: Meanwhile) -> None:
+    """A caller's key makes a job of its own, beside the sync's: both read that nobody has decided."""
+    with env.process.database.ledger() as tx:
+        rules.add(tx, env.account.org_id, DELETED_BY_RULE, account_id=env.account.account_id)
+    place = stored_letter(env)
+    first = env.enqueue("triage.classify", {"message_id": place.message_id})
+    with env.process.database.ledger() as tx:
+        payload = ClassifyPayload(account_id=env.account.account_id, message_id=place.message_id, force=True)
+        (other,) = enqueue(tx, payload, org_id=env.account.org_id, idempotency_key="a caller's")
+    assert other.job_id != first
+    meanwhile(triage, lambda: env.run(other.job_id))
+    env.drain(only="triage.%")
+    waiting = [one for one in actions_of(env, place) if one.state is ActionStatus.APPROVED_PENDING]
+    assert len(waiting) == 1, actions_of(env, place)

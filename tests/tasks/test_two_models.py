@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from domain.mail.correspondence import EmailState
+from providers.anthropic.models import PROVIDER
 from sandbox.emulator.control import FaultOrder, MessagePlace
 from storage.mail import decisions
 from storage.mail.decisions import PastDecision
+from storage.money import spending
 from tests.doubles.mail_environment import MailEnvironment
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
@@ -148,3 +150,35 @@ def test_a_first_model_that_is_the_better_one_is_asked_once(env: MailEnvironment
     env.say(**UNSURE)
     assert classify(env) == ["succeeded"]
     assert models_paid(env) == [(CHEAP, False)]
+
+
+def test_an_answer_that_a_worker_of_the_release_before_has_paid_is_not_paid_again(env: MailEnvironment) -> None:
+    """It kept the answer under `classify`, whoever had given it; it stopped before it had settled the job."""
+    env.process.settings = env.process.settings.model_copy(update={"classify_first_model": ""})
+    place = waiting_letter(env)
+    env.fail("messages.modify", status=503)
+    (job_id,) = env.database.execute("select id from jobs where job_type = 'triage.classify'").fetchone() or ()
+    assert env.run(job_id) == "queued"
+    env.database.execute("update job_steps set name = 'classify' where name like 'classify.%'")
+    assert classify(env) == ["succeeded"]
+    assert models_paid(env) == [(BETTER, False)]
+    assert decided(env, place).model == BETTER
+
+
+def test_money_that_ends_between_the_two_calls_waits_and_pays_for_neither_twice(env: MailEnvironment) -> None:
+    place = waiting_letter(env)
+    env.say(**UNSURE)
+    (job_id,) = env.database.execute("select id from jobs where job_type = 'triage.classify'").fetchone() or ()
+    org_id, paid = env.account.org_id, list[int]()
+    for power in range(10, 32):
+        with env.process.database.ledger() as tx:
+            spending.set_daily(tx, org_id, 2**power, PROVIDER, by="ada")
+        env.run(job_id)
+        paid.append(len(models_paid(env)))
+        if paid[-1] == 2:
+            break
+    assert {0, 1, 2} == set(paid), "there was money for none, then for the first alone, then for both"
+    assert models_paid(env) == [(CHEAP, False), (BETTER, False)]
+    assert said(env) == [CHEAP, BETTER]
+    assert decided(env, place).model == BETTER
+    assert is_booked_once(env)

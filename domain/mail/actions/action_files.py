@@ -70,6 +70,11 @@ def named(file: AttachmentField) -> AttachmentFacts:
     )
 
 
+def base64_size(size: int) -> int:
+    """How many bytes of base64 a file of so many bytes takes."""
+    return (size + 2) // 3 * 4
+
+
 def check_files(given: Sequence[AttachmentField], approved: Sequence[AttachmentFacts]) -> None:
     """Refuse an order to send whose files are not exactly the action's; raises `Invalid` with the field."""
     missing = list(approved)

@@ -3,6 +3,7 @@
 A stored action keeps the version of its parameters; older versions are read through pure functions (`UPCASTS`).
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -17,11 +18,12 @@ from pydantic import (
     ValidationError,
 )
 
+from domain.jobs.contract import LARGEST_PAYLOAD
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
 from domain.mail.actions.action import Action
 from domain.mail.actions.action_files import FIELD as FILES
-from domain.mail.actions.action_files import AttachmentFacts, Attachments
+from domain.mail.actions.action_files import AttachmentFacts, Attachments, base64_size
 from domain.mail.actions.kinds import ActionKind, Danger, Inverse
 from domain.mail.actions.label_actions import (
     ApplyLabel,
@@ -41,6 +43,10 @@ VERSION = 3
 workers of the release before can execute it during a deploy."""
 BEFORE_FILES = 2
 """The last version in which no action had files."""
+
+LARGEST_MAIL = LARGEST_PAYLOAD - 12_000
+"""Of the words and the files in base64, in bytes. The order to send adds whom it answers, and must fit into a payload:
+what a person approves can be sent."""
 
 MOST_RECIPIENTS = 20
 """Of one forward, `to` and `cc` each: more is a mailing, which no rule and no model may start."""
@@ -234,9 +240,14 @@ def with_files(action: RequestedAction, files: Sequence[AttachmentFacts]) -> Req
         raise Invalid(FILES, f"go with no action of the kind {action.kind}")
     wider = ForwardWithAttachments if isinstance(action, Forward) else AutoReplyWithAttachments
     try:
-        return wider.model_validate(action.model_dump() | {FILES: tuple(files)})
+        made: RequestedAction = wider.model_validate(action.model_dump() | {FILES: tuple(files)})
     except ValidationError as error:
         raise invalid_from(error, FILES) from error
+    words = len(json.dumps(made.parameters, ensure_ascii=False).encode())
+    size = words + sum(base64_size(one.size) for one in files)
+    if size > LARGEST_MAIL:
+        raise Invalid(FILES, f"and the words have {size} bytes together as they are sent; at most {LARGEST_MAIL} fit")
+    return made
 
 
 def read_action(kind: ActionKind, parameters: Mapping[str, Any], version: int) -> Action:

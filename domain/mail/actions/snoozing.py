@@ -29,6 +29,8 @@ class PastSnooze:
     status: ActionStatus
     asked_at: datetime
     until: datetime | None
+    label_id: str | None = None
+    """Which label it put on the message, by the id that the label has now."""
 
     def is_before(self, other: "PastSnooze") -> bool:
         """Whether this one was asked for before another."""
@@ -46,6 +48,14 @@ def check_wake(payload: UnsnoozePayload, kind: ActionKind, message_id: str, hint
         raise Invalid("snooze_label_id", "is another label than the snooze put on")
 
 
+def is_undecided(snooze: PastSnooze, others: Iterable[PastSnooze]) -> bool:
+    """Whether this snooze or a later one is still being carried out, so that nobody knows yet which one counts."""
+    return any(
+        one.status is ActionStatus.EXECUTING and (one.action_id == snooze.action_id or snooze.is_before(one))
+        for one in others
+    )
+
+
 def why_not_wake(snooze: PastSnooze, others: Iterable[PastSnooze]) -> str | None:
     """Why the message is not brought back at this snooze's time, or None: it was undone, or a later one counts.
 
@@ -61,7 +71,7 @@ def why_not_wake(snooze: PastSnooze, others: Iterable[PastSnooze]) -> str | None
 
 
 def held_until(snooze: PastSnooze, others: Iterable[PastSnooze], now: datetime) -> datetime | None:
-    """Until when a later snooze keeps the message away, so that the undo of this one changes nothing; else None."""
+    """Until when a later snooze keeps the message away, so that the undo of this one brings nothing back; else None."""
     later = [one for one in others if one.status in _AT_WORK and one.until and snooze.is_before(one)]
     until = _last(later).until if later else None
     return until if until is not None and until > now else None
@@ -74,13 +84,31 @@ def comes_back(snooze: PastSnooze, hint: UndoHint, others: Iterable[PastSnooze],
     left the message to the later one.
     """
     before = hint.labels_before or ()
+    known = tuple(others)
     is_awake = hint.snooze_until is not None and hint.snooze_until <= now
-    if is_awake or hint.snooze_label_id not in before or INBOX in before:
+    asleep = {hint.snooze_label_id, *labels_before(snooze, known)}
+    if is_awake or asleep.isdisjoint(before) or INBOX in before:
         return False
-    earlier = [one for one in others if one.until and one.is_before(snooze)]
+    earlier = [one for one in known if one.until and one.is_before(snooze)]
     done = [one for one in earlier if one.status is ActionStatus.DONE]
     until = _last(done).until if done else None
     return bool(earlier) and (until is None or until <= now)
+
+
+def labels_before(snooze: PastSnooze, others: Iterable[PastSnooze]) -> frozenset[str]:
+    """The labels that earlier snoozes put on the message: the last to wake it takes them all off."""
+    return frozenset(one.label_id for one in others if one.label_id and one.until and one.is_before(snooze))
+
+
+def left_label(snooze: PastSnooze, hint: UndoHint, others: Iterable[PastSnooze]) -> frozenset[str]:
+    """The label that the undo of a snooze takes off although a later one holds the message: one of its own.
+
+    A label that another snooze has put on as well stays, as does one that the message carried before.
+    """
+    shared = {one.label_id for one in others if one.status in _AT_WORK and one.action_id != snooze.action_id}
+    if snooze.label_id is None or hint.snooze_label_id not in hint.inverse_parameters.remove_labels:
+        return frozenset()
+    return frozenset({snooze.label_id} - shared)
 
 
 def plan_unsnooze(
@@ -89,10 +117,10 @@ def plan_unsnooze(
     """What the undo of a snooze changes on a message that carries these labels."""
     known = tuple(others)
     if held_until(snooze, known, now) is not None:
-        return UndoPlan(None, LabelWish())
+        return UndoPlan(None, LabelWish(frozenset(), left_label(snooze, hint, known)))
     move, wish = plan_undo(hint, carried)
     if hint.snooze_label_id and comes_back(snooze, hint, known, now):
-        wish = LabelWish(wish.add | {INBOX}, wish.remove | {hint.snooze_label_id})
+        wish = LabelWish(wish.add | {INBOX}, wish.remove | {hint.snooze_label_id} | labels_before(snooze, known))
     return UndoPlan(move, wish)
 
 

@@ -48,18 +48,6 @@ MOVES: frozenset[tuple[ActionStatus, ActionStatus]] = frozenset(
 MAY_BEGIN = frozenset(before for before, after in MOVES if after is ActionStatus.EXECUTING)
 """From these a job may take an action up. A job that comes again finds its own action executing."""
 
-RESTING = frozenset(
-    {
-        ActionStatus.DONE,
-        ActionStatus.FAILED,
-        ActionStatus.DENIED,
-        ActionStatus.EXPIRED,
-        ActionStatus.UNDONE,
-        ActionStatus.CANCELED,
-    }
-)
-"""No job of the action is at work or to come."""
-
 
 def status_after_end(
     before: ActionStatus, job_state: str, reason: str | None, *, is_undo: bool = False

@@ -63,6 +63,17 @@ def check_people(order: SendPayload, asked: SendPayload) -> None:
                 raise Invalid(f"payload.{field}.{place}", "is nobody to whom the action sends")
 
 
+def check_conversation(order: SendPayload, original: ParsedMessage) -> None:
+    """Refuse an order that names another conversation than the original's; raises `Invalid` with the field.
+
+    Mail programs show a mail among those that it names: with ids of another one, it would be read in its light.
+    """
+    known = {*original.references, original.in_reply_to, original.message_id}
+    for place, one in enumerate(order.references):
+        if one not in known:
+            raise Invalid(f"payload.references.{place}", "is no message of the original's conversation")
+
+
 def check_words(order: SendPayload, asked: SendPayload, original: ParsedMessage) -> None:
     """Refuse an order that says something else than the action's own, in subject or body; raises `Invalid`."""
     if order.subject.strip() and plain_subject(order.subject) != plain_subject(original.subject):

@@ -4,6 +4,8 @@ Sent mail can quote strangers, so the model's description of it is hostile text,
 prompt.
 """
 
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Annotated, Any, Literal
@@ -11,11 +13,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from domain.mail.invalid_fields import invalid_from
-from domain.mail.mail_fence import fence, one_line
+from domain.mail.mail_fence import fence, one_line, visible
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.parsing.quoted_text import visible_text
 from domain.mail.triage.prompts import Prompt
-from domain.text.clean_text import clean_text
+from domain.text.secrets import secret_in
 
 SENT_MAIL = "in:sent newer_than:1y"
 """People change; what is older says little."""
@@ -32,6 +34,9 @@ LONGEST_LINE = 120
 MOST_HABITS = 5
 LONGEST_VOICE = 800
 VOICE_TOOL = "describe_voice"
+
+_LINK = re.compile(r"[@<>]|://|www\.|\b[a-z][a-z0-9+.-]*:[\w/]|[\w-]\.[^\W\d_]{2,}|\d\.\d+\.\d")
+"""An address, a link, or what a reader's program makes one of: `mailto:x`, `example.org`, `192.0.2.7`."""
 
 _TASK = f"""You describe how one person writes e-mail, so that replies can be drafted in their voice. Read their sent
 mail and call {VOICE_TOOL} once. Describe manner only: how they greet, close, and build sentences. Repeat no names of
@@ -126,5 +131,8 @@ def voice_hint(voice: Voice | None, boundary: str) -> str:
 
 
 def _plain(line: str) -> str:
-    seen = one_line(clean_text(line))
-    return "" if any(sign in seen.casefold() for sign in ("@", "://", "www.", "<", ">")) else seen
+    """The line on one line as a reader sees it; empty when it holds an address, a link or a secret."""
+    # One whitespace for another first: a line's end is a control character, and joins no words.
+    seen = one_line(visible(one_line(line)))
+    looked_at = unicodedata.normalize("NFKC", seen).casefold().replace("\u3002", ".")
+    return "" if _LINK.search(looked_at) or secret_in(seen) is not None else seen

@@ -12,7 +12,7 @@ _TAG = "+"
 
 @dataclass(frozen=True, slots=True)
 class RuleContext:
-    """The labels that may be named, the addresses whose mail the rule sees, and the time, for times in the past.
+    """The labels and profiles that may be named, the addresses whose mail the rule sees, and the time.
 
     Without one of them nothing is checked against it, as for a rule that is written back.
     """
@@ -20,6 +20,8 @@ class RuleContext:
     labels: LabelNames = AS_GIVEN
     own_addresses: frozenset[str] = frozenset()
     now: datetime | None = None
+    profiles: frozenset[str] | None = None
+    """The agents' profiles that a route may name."""
 
     def own_among(self, addresses: Collection[str]) -> str | None:
         """The first address that reaches a mailbox of the rule: a forward to it comes back to the same rule."""

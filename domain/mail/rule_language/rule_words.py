@@ -19,12 +19,14 @@ from domain.mail.rule_language.values import ADDRESS, DOMAIN, label, made, mappi
 from domain.mail.triage.classification import MODEL_CLASSES
 from domain.mail.triage.conditions import All, AnyOf, Condition, Label, Not
 from domain.mail.triage.prompts import LONGEST_RULE, RuleScope
-from domain.mail.triage.rules import Rule, RuleDecision
+from domain.mail.triage.rules import AGENT, Rule, RuleDecision
 
 UNSAVED = "unsaved"
 """The id of a rule that has none yet."""
 LONGEST_NAME = 200
 MOST_LABELS_NAMED = 50
+MOST_PROFILES_LISTED = 20
+"""In a refusal: whoever has more knows how to list them."""
 _RULE = ("name", "priority", "enabled", "when", "then", "stop")
 _TOLD = ("name", "enabled", "tell", "for", "labels")
 _THEN = ("class", "needs_reply", "actions", "route")
@@ -185,9 +187,20 @@ def _decision(value: object, path: Path, context: RuleContext) -> RuleDecision:
     if "actions" in given:
         fields["actions"] = defects.attempt(lambda: read_actions(given["actions"], (*path, "actions"), context))
     if "route" in given:
-        fields["route"] = defects.attempt(lambda: text(given["route"], (*path, "route")))
+        fields["route"] = defects.attempt(lambda: _route(given["route"], (*path, "route"), context))
     defects.check()
     return made(RuleDecision, fields, path, {"route": (*path, "route")})
+
+
+def _route(value: object, path: Path, context: RuleContext) -> str:
+    """Where messages are routed to; the form is the decision's to check."""
+    route = text(value, path)
+    name = route.removeprefix(AGENT)
+    if route.startswith(AGENT) and context.profiles is not None and name not in context.profiles:
+        listed = ", ".join(sorted(context.profiles)[:MOST_PROFILES_LISTED])
+        known = f"known are {listed}" if listed else "there is none"
+        raise defect(path, f"names no agent's profile: {name[:60]!r}; {known}")
+    return route
 
 
 def _told_document(rule: ToldRule) -> dict[str, Any]:

@@ -6,9 +6,7 @@ from domain.mail.triage.classification import Decision
 from domain.mail.triage.prompts import PROMPT_VERSION
 
 LONGEST_NAME = 300
-"""Of what is remembered, in characters; the table takes no more."""
-LONGEST_MODELS = 270
-"""Longer than two names that the settings allow."""
+"""Of what is remembered, in characters; the table takes no more, and two names that the settings allow are shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,17 +19,8 @@ class ModelsAsked:
     @property
     def name(self) -> str:
         """What an undecided message is remembered under: whoever is asked the same again would hardly answer better."""
-        models = " then ".join(filter(None, (self.first, self.model)))
-        return f"{models[:LONGEST_MODELS]}, prompt {PROMPT_VERSION}"
-
-
-def is_final(undecided_by: str | None, asked: ModelsAsked) -> bool:
-    """Whether an earlier decision is one, for models that would be asked now; `undecided_by` names who made none.
-
-    A message without an answer to use is paid for, or refused, once per models and prompt. Another model or prompt may
-    do better. A person who wants another look at once says so with `force`.
-    """
-    return undecided_by is None or undecided_by == asked.name
+        models, prompt = " then ".join(filter(None, (self.first, self.model))), f", prompt {PROMPT_VERSION}"
+        return models[: LONGEST_NAME - len(prompt)] + prompt
 
 
 def why_ask_again(first: Decision, sure_from: float) -> str | None:

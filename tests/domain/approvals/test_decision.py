@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from domain.approvals.approvers import UserRole
 from domain.approvals.decision import Choice, Refusal, Standing, refusal_of
-from domain.approvals.timing import EXPIRES_AFTER, remind_at
+from domain.approvals.timing import REMIND_AFTER_SHARE
 from domain.mail.actions.status import MOVES, ActionStatus
+from settings import Settings
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 STANDINGS = st.builds(
@@ -47,7 +48,6 @@ def test_every_choice_is_a_move_that_the_table_has() -> None:
     assert {(ActionStatus.APPROVED_PENDING, choice.status) for choice in Choice} <= MOVES
 
 
-@given(st.timedeltas(timedelta(minutes=1), timedelta(days=30)))
-def test_the_reminder_comes_before_the_end(lasts: timedelta) -> None:
-    assert NOON < remind_at(NOON, NOON + lasts) < NOON + lasts
-    assert NOON + EXPIRES_AFTER - remind_at(NOON, NOON + EXPIRES_AFTER) == timedelta(days=1)
+def test_the_reminder_comes_a_day_before_the_end() -> None:
+    lasts = Settings.model_fields["approval_expires_after_s"].default
+    assert timedelta(seconds=lasts * (1 - REMIND_AFTER_SHARE)) == timedelta(days=1)

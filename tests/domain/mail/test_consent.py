@@ -12,11 +12,13 @@ from domain.mail.consent import (
     ConsentAnswer,
     ConsentRefusal,
     Expected,
+    MailboxOwners,
     RefusedConsent,
     check_set_up,
     mail_scopes,
     missing_scopes,
     refusal_by_google,
+    refusal_for,
     refusal_of,
 )
 
@@ -33,13 +35,24 @@ def test_a_scope_is_missing_unless_it_or_the_full_one_was_granted(deletes: bool,
     assert (not missing) == (FULL in granted or set(wanted) <= granted)
 
 
-@given(ADDRESSES, ADDRESSES, st.none() | SUBJECTS, SUBJECTS, st.frozensets(SCOPES))
-def test_a_consent_is_taken_exactly_when_mailbox_user_and_scopes_fit(
-    email: str, granted_email: str, known: str | None, subject: str, scopes: frozenset[str]
+@given(ADDRESSES, ADDRESSES, st.frozensets(SCOPES))
+def test_a_consent_is_taken_exactly_when_mailbox_and_scopes_fit(
+    email: str, granted_email: str, scopes: frozenset[str]
 ) -> None:
-    expected, granted = Expected(email, (MODIFY,), known), ConsentAnswer(granted_email, subject, scopes)
-    fits = email.lower() == granted_email.lower() and known in {None, subject} and not scopes.isdisjoint({MODIFY, FULL})
+    expected, granted = Expected(email, (MODIFY,)), ConsentAnswer(granted_email, scopes)
+    fits = email.lower() == granted_email.lower() and not scopes.isdisjoint({MODIFY, FULL})
     assert (refusal_of(expected, granted) is None) == fits
+
+
+@given(st.none() | SUBJECTS, st.none() | SUBJECTS, st.booleans())
+def test_a_mailbox_stays_with_its_google_user_and_its_org(
+    known: str | None, subject: str | None, elsewhere: bool
+) -> None:
+    refused = refusal_for(MailboxOwners(known, elsewhere), "anna@example.com", subject)
+    assert (refused is None) == (known in {None, subject} and not elsewhere)
+    if refused is not None and known is not None and known != subject:
+        unknown = subject is None
+        assert refused.why is (ConsentRefusal.UNKNOWN_USER if unknown else ConsentRefusal.OTHER_USER)
 
 
 @given(st.text())

@@ -10,18 +10,21 @@ from psycopg import Connection
 
 from domain.jobs.counting import observed
 from domain.jobs.failures import Failure, Permanent, Transient
+from domain.jobs.gate_causes import Cause
 from domain.jobs.job import Cancel, Done, NewJob, Origin, Outcome, Snooze
 from domain.jobs.lifecycle import settlement_of
-from domain.jobs.metrics import ATTEMPTS, SECONDS
+from domain.jobs.metrics import ATTEMPTS, SECONDS, TICKS
 from domain.jobs.retry import STANDARD
 from engine.process.fleet_samples import samples_of
 from engine.process.job_counter import JobCounter
 from engine.process.runtime import Runtime
 from settings import Settings
 from storage.counting import counting
-from storage.ledger import ledger, recovery, relay
+from storage.ledger import gates, ledger, recovery, relay
+from storage.ledger.gates import Gate
 from storage.postgres.database import Database
 from storage.postgres.queries import statement
+from storage.schedules import ticks
 from tests.doubles.factories import (
     HINT_TIMEOUT,
     claim_one,
@@ -211,3 +214,28 @@ def test_counting_and_measuring_read_no_finished_jobs(database: Connection, stor
             plan = "\n".join(row[0] for row in tx.raw(f"explain {statement(name)}", parameters))
         assert "Seq Scan on jobs " not in plan, plan
         assert "Seq Scan on audit_entries" not in plan, plan
+
+
+def overdue(counter: JobCounter) -> dict[str, float]:
+    """What the metric of beat's ticks shows, by the job."""
+    assert counter.counts is not None
+    return {sample.labels[0]: sample.value for sample in samples_of(counter.counts, 0.0)[TICKS]}
+
+
+def test_ticks_are_overdue_by_the_time_after_their_own_and_none_is_shown_before_the_first(
+    store: Database, database: Connection, counter: JobCounter
+) -> None:
+    counter.turn()
+    assert overdue(counter) == {}
+    with store.ledger() as tx:
+        for name in ("maintenance.raise_alerts", "maintenance.full_sync"):
+            ticks.note(tx, name)
+    database.execute("update beat_ticks set ticked_at = now() - interval '11 minutes'")
+    counter.turn()
+    found = overdue(counter)
+    assert found["maintenance.full_sync"] == 0
+    assert 600 <= found["maintenance.raise_alerts"] < 660
+    with store.ledger() as tx:
+        gates.close(tx, Gate("job_type", "maintenance.raise_alerts", "a test", None, "ann", Cause.PAUSE))
+    counter.turn()
+    assert overdue(counter) == {"maintenance.full_sync": 0, "maintenance.raise_alerts": 0}

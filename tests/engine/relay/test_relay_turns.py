@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from psycopg import Connection
+from structlog.testing import capture_logs
 
 from engine.process.runtime import Runtime
 from engine.relay.backlog import BacklogPublisher
@@ -61,16 +62,18 @@ def test_a_relay_that_is_deposed_stops_leading_and_stands_by(settings: Settings,
     try:
         leads = "select pid, leads_until > clock_timestamp() from relay_leader"
         eventually(lambda: database.execute(leads).fetchone() == (os.getpid(), True), within=10, describe="a leader")
-        with process.database.session() as session:
+        with capture_logs() as logs, process.database.session() as session:
             rival = Leadership(session, uuid4())
             database.execute("update relay_leader set leads_until = clock_timestamp()")
             eventually(rival.take, within=10, describe="the rival's leadership")
             stands_by = f"select count(*) from pg_stat_activity where application_name like '{SESSION}%'"
             assert database.execute(stands_by).fetchone() == (2,)
-            eventually(lambda: not relay.is_leading, within=10, describe="the end of the first leadership")
+            deposed = {"event": "relay_was_deposed", "log_level": "warning"}
+            eventually(lambda: deposed in logs, within=10, describe="the end of the first leadership")
             assert rival.take()
         # The rival's session has ended, and with it its leadership.
-        eventually(lambda: relay.is_leading, within=10, describe="the second leadership")
+        led = f"select leads_until > clock_timestamp() and holder <> '{rival.holder}' from relay_leader"
+        eventually(lambda: database.execute(led).fetchone() == (True,), within=10, describe="the second leadership")
     finally:
         relay.stop()
         relay.join(10)

@@ -8,26 +8,11 @@ from psycopg import Connection
 from psycopg.errors import CheckViolation
 
 from domain.jobs.failures import Gone
+from domain.mail.onboarding import ONBOARDED_WITHIN
 from storage.accounts import accounts, tokens
 from storage.accounts.accounts import AccountSettings
 from storage.postgres.database import Database
 from tests.doubles.mail_factories import SEALER, make_account, make_consent
-
-
-def test_connecting_makes_org_owner_and_account_once(store: Database, database: Connection) -> None:
-    with store.ledger() as tx:
-        first = accounts.add(tx, SEALER, org="Acme", email="Me@Example.com", consent=make_consent())
-        again = accounts.add(tx, SEALER, org="Acme", email="me@example.com", consent=make_consent("access-2"))
-        other = accounts.add(
-            tx, SEALER, org="Acme", email="you@example.com", owner="me@example.com", consent=make_consent()
-        )
-    assert (first.created, again.created, other.created) == (True, False, True)
-    assert first.account.account_id == again.account.account_id
-    assert (first.account.email, first.account.status) == ("me@example.com", "active")
-    assert again.account.token_version == first.account.token_version + 1
-    assert other.account.org_id == first.account.org_id
-    owners = database.execute("select email, role from users").fetchall()
-    assert owners == [("me@example.com", "owner")]
 
 
 def test_a_mailbox_is_found_in_every_org_by_any_case(store: Database) -> None:
@@ -69,7 +54,7 @@ def test_disconnecting_forgets_the_tokens(store: Database) -> None:
 
 
 def test_an_account_without_a_fresh_watch_is_found(store: Database, database: Connection) -> None:
-    never, fresh, old, lapsed, parked = (make_account(store, email=f"{name}@example.com") for name in "abcde")
+    never, fresh, old, lapsed, parked, new = (make_account(store, email=f"{name}@example.com") for name in "abcdef")
     now = datetime.now(UTC)
     with store.ledger() as tx:
         for account in (fresh, old, lapsed, parked):
@@ -80,8 +65,12 @@ def test_an_account_without_a_fresh_watch_is_found(store: Database, database: Co
         ([old.account_id, parked.account_id],),
     )
     database.execute("update accounts set watch_expires_at = now() where id = %s", (lapsed.account_id,))
+    connected = "update accounts set status_changed_at = now() - %s where id = any (%s)"
+    before = [one.account_id for one in (never, fresh, old, lapsed, parked)]
+    database.execute(connected, (ONBOARDED_WITHIN + timedelta(minutes=1), before))
+    database.execute(connected, (ONBOARDED_WITHIN - timedelta(minutes=1), [new.account_id]))
     with store.ledger() as tx:
-        found = accounts.without_watch(tx, since=now - timedelta(hours=24))
+        found = accounts.without_watch(tx, now, renewal=timedelta(hours=24))
     assert {one.account_id for one in found} == {never.account_id, old.account_id, lapsed.account_id}
 
 

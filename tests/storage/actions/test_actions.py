@@ -16,7 +16,7 @@ from domain.mail.actions.kinds import ActionKind, Inverse
 from domain.mail.actions.label_actions import ApplyLabel, Archive
 from domain.mail.actions.requested_action import BEFORE_FILES
 from domain.mail.actions.snooze import Snooze
-from domain.mail.actions.status import MOVES, RESTING, ActionStatus, status_after_end
+from domain.mail.actions.status import MOVES, ActionStatus, status_after_end
 from domain.mail.actions.undo_hint import UndoHint, hint_for
 from domain.mail.triage.safety import CheckedAction
 from storage.accounts.accounts import Account
@@ -27,6 +27,17 @@ from tests.doubles.factories import claim_one, enqueue_one, make_job_type
 from tests.doubles.mail_factories import make_account, store_message
 from tests.waiting import eventually
 
+ENDED = frozenset(
+    {
+        ActionStatus.DONE,
+        ActionStatus.FAILED,
+        ActionStatus.DENIED,
+        ActionStatus.EXPIRED,
+        ActionStatus.UNDONE,
+        ActionStatus.CANCELED,
+    }
+)
+"""The table keeps when an action came to one of these."""
 HINT = hint_for(Archive(), {"INBOX"}, set())
 
 
@@ -76,7 +87,7 @@ def put(database: Connection, action_id: UUID, status: ActionStatus, job_id: UUI
             status.value,
             job_id or uuid4(),
             Jsonb(HINT.document()),
-            status in RESTING,
+            status in ENDED,
             action_id,
         ),
     )
@@ -87,7 +98,7 @@ def is_refused(database: Connection, action_id: UUID, before: ActionStatus, afte
     try:
         database.execute(
             "update actions set state = %s, finished_at = case when %s then now() end where id = %s",
-            (after.value, after in RESTING, action_id),
+            (after.value, after in ENDED, action_id),
         )
     except psycopg.ProgrammingError as error:
         return str(error).startswith(f"state: an action cannot go from {before.value} to {after.value}\n")

@@ -1,6 +1,7 @@
 """Decisions are kept once per job with their actions, and an action's states are whole."""
 
-from uuid import uuid4
+from functools import partial
+from uuid import UUID, uuid4
 
 import pytest
 from psycopg import Connection
@@ -11,13 +12,14 @@ from domain.mail.actions.kinds import ActionKind, Danger
 from domain.mail.actions.label_actions import ApplyLabel
 from domain.mail.actions.requested_action import BEFORE_FILES, Delete
 from domain.mail.triage.classification import Classification, Decision, DecisionSource, needs_review
+from domain.mail.triage.models_asked import ModelsAsked
 from domain.mail.triage.safety import CheckedAction, SafetyEnforcer
 from storage.accounts.accounts import Account
 from storage.actions import actions
 from storage.actions.actions import StoredAction
 from storage.mail import decisions
-from storage.mail.decisions import Origins
-from storage.postgres.database import Database
+from storage.mail.decisions import Origins, PastDecisions
+from storage.postgres.database import Database, Transaction
 from tests.doubles.mail_factories import make_account, store_message
 
 ACTIONS = (ApplyLabel(label_id="Label_1"), Delete())
@@ -82,6 +84,48 @@ def test_what_nobody_decided_is_kept_too(store: Database, account: Account) -> N
         (Classification.NEEDS_REVIEW, True),
         (Classification.FYI, False),
     }
+
+
+NOTHING = PastDecisions(None, None, was_undecided=False)
+ONE, OTHER = ModelsAsked("one"), ModelsAsked("other", "small")
+
+
+def test_a_message_stays_undecided_for_the_models_that_gave_no_answer_and_for_no_others(
+    store: Database, account: Account
+) -> None:
+    """However often an operator goes back and forth: the look is not bounded by a number of decisions."""
+    asks = partial(decisions.by_others, account_id=account.account_id, message_id="m1", job_id=uuid4())
+    with store.tenant(account.org_id) as tx:
+        assert asks(tx, models=ONE) == NOTHING
+        first = _undecided(tx, account, ONE)
+        others = [_undecided(tx, account, ModelsAsked(f"model-{number}")) for number in range(60)]
+        assert asks(tx, models=ONE) == PastDecisions(first, others[-1], was_undecided=True)
+        assert asks(tx, models=ModelsAsked("model-59")).final == others[-1]
+        assert asks(tx, models=OTHER) == PastDecisions(None, others[-1], was_undecided=True)
+
+
+def test_a_decision_stands_whoever_would_be_asked_now_and_a_jobs_own_does_not_count(
+    store: Database, account: Account
+) -> None:
+    mine = uuid4()
+    with store.tenant(account.org_id) as tx:
+        made = decisions.record(tx, account.account_id, "m1", DECISION, origins=Origins(job_id=mine)).decision_id
+        own = decisions.by_others(tx, account.account_id, "m1", job_id=mine, models=ONE)
+        assert own == NOTHING
+        for models in (ONE, OTHER):
+            found = decisions.by_others(tx, account.account_id, "m1", job_id=uuid4(), models=models)
+            assert found == PastDecisions(made, made, was_undecided=False)
+    with store.tenant(account.org_id) as tx:
+        latest = _undecided(tx, account, ONE)
+    with store.tenant(account.org_id) as tx:
+        found = decisions.by_others(tx, account.account_id, "m1", job_id=uuid4(), models=OTHER)
+    assert found == PastDecisions(made, latest, was_undecided=True)
+
+
+def _undecided(tx: Transaction, account: Account, models: ModelsAsked) -> UUID:
+    refused = needs_review("the model's answer was refused")
+    origins = Origins(job_id=uuid4(), undecided_by=models.name)
+    return decisions.record(tx, account.account_id, "m1", refused, origins=origins).decision_id
 
 
 def test_a_message_that_is_not_stored_cannot_have_a_decision(store: Database, account: Account) -> None:

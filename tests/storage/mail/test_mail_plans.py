@@ -99,12 +99,6 @@ def test_the_fleets_lookups_use_their_index(store: Database, name: str, paramete
         assert index in indexes_of(tx, name, **parameters)
 
 
-def test_spending_is_summed_by_index(store: Database) -> None:
-    account = make_account(store)
-    with store.tenant(account.org_id) as tx:
-        assert "llm_calls_org" in indexes_of(tx, "sum_model_cost", org_id=account.org_id, since=NOW)
-
-
 def test_expected_writes_are_found_by_account(store: Database) -> None:
     account = make_account(store)
     names = ("places", "history_ids", "changes", "threads", "messages", "labels")

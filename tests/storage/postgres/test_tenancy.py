@@ -14,6 +14,7 @@ from storage.postgres.database import Database, Transaction
 from tests.storage.postgres.row_makers import ROW_MAKERS, fill_every_table
 
 FLEET = {
+    "beat_ticks": "when beat last ticked",
     "counting": "how far the audit log of all orgs is counted",
     "job_totals": "what the metrics of the whole fleet show",
     "api_keys": "who may come in over HTTP; no handler's business",

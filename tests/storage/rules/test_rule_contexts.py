@@ -2,18 +2,24 @@
 
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from domain.agents.profile import parse_profile
 from domain.jobs.failures import Gone
+from domain.jobs.job import Origin
 from domain.mail.mailbox import MailboxLabel
 from domain.mail.rule_language.defects import RefusedRules
 from domain.mail.rule_language.rule_file import read_rule_document
 from storage.accounts import accounts, labels
 from storage.accounts.accounts import Account
+from storage.agents import profiles
 from storage.postgres.database import Database
 from storage.rules.rule_contexts import read_checked
 from tests.doubles.mail_factories import make_account
+
+PROFILE = {"prompt": "Be kind.", "model": "m-1", "tools": ["archive"]}
 
 
 @pytest.fixture
@@ -54,3 +60,27 @@ def test_names_are_a_mailboxs_own(store: Database, account: Account) -> None:
             read_checked(tx, other.org_id, account.account_id, read)
         with pytest.raises(RefusedRules):
             read_checked(tx, other.org_id, None, read)
+
+
+def test_a_route_names_a_profile_of_the_mailbox_or_of_its_org(store: Database, account: Account) -> None:
+    other = make_account(store, email="other@example.com")
+    with store.ledger() as tx:
+        for name, here in (("ours", None), ("mine", account.account_id), ("theirs", other.account_id)):
+            profile = parse_profile(PROFILE | {"name": name})
+            profiles.add(tx, account.org_id, profile, account_id=here, by=Origin())
+        profiles.switch(tx, account.org_id, "ours", enabled=False, by=Origin())
+
+    def taken(here: UUID | None) -> list[str]:
+        return [name for name in ("ours", "mine", "theirs", "nobodys") if is_taken(store, account, name, here)]
+
+    assert taken(account.account_id) == ["ours", "mine"]
+    assert taken(None) == ["ours", "mine", "theirs"]
+
+
+def is_taken(store: Database, account: Account, name: str, here: UUID | None) -> bool:
+    document = {"name": "x", "when": {"subject": "x"}, "then": {"route": f"agent:{name}"}}
+    with store.ledger() as tx:
+        try:
+            return bool(read_checked(tx, account.org_id, here, partial(read_rule_document, document)))
+        except RefusedRules as refusal:
+            return refusal.field != "/then/route"

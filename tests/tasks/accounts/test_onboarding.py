@@ -1,11 +1,15 @@
 """A connected mailbox is set up: each part once, whatever happens in between, and a failing part by its name."""
 
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 
+from domain.mail.onboarding import connection_jobs
+from engine.enqueue import enqueue
+from storage.accounts import accounts, tokens
 from tests.doubles.factories import pass_time
-from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.mail_environment import MailEnvironment, connect
 
 LATER = timedelta(minutes=20)
 ORDERED = {"gmail.backfill", "accounts.learn_voice"}
@@ -83,3 +87,43 @@ def test_a_disconnected_mailbox_is_left_alone(env: MailEnvironment, job_type: st
         " access_expires_at = null"
     )
     assert env.run(env.enqueue(job_type)) == "canceled"
+
+
+def connected(env: MailEnvironment) -> UUID:
+    """Connect the mailbox, and enqueue what follows from it; the job that sets it up."""
+    account = connect(env.process, env.account.email, "access-1", "refresh-1")
+    with env.process.database.ledger() as tx:
+        account = accounts.get(tx, account.account_id)
+        first = connection_jobs(account.account_id, account.status_changed_at, None)
+        return enqueue(tx, *first, org_id=account.org_id)[1].job_id
+
+
+def test_a_mailbox_that_is_connected_anew_while_its_set_up_waits_is_set_up_as_a_whole(env: MailEnvironment) -> None:
+    """What the job that waits has done was for the connection before."""
+    first = connected(env)
+    assert connected(env) == first, "the same connection is set up once"
+    env.fail("sendAs.list", status=503)
+    assert env.run(first) == "queued"
+    with env.process.database.ledger() as tx:
+        accounts.disconnect(tx, env.account.account_id, "left")
+    for job_type in sorted(ORDERED):
+        assert env.drain(only=job_type) == [(job_type, "canceled")]
+    listed = len(env.gmail.journal("labels.list"))
+    second = connected(env)
+    pass_time(env.database, LATER)
+    assert {env.run(first), env.run(second)} == {"succeeded"}
+    assert ordered(env) == sorted([*ORDERED, *ORDERED])
+    assert len(env.gmail.journal("labels.list")) > listed, "another mailbox may have the address"
+
+
+def test_a_consent_that_lapsed_and_came_back_orders_nothing_twice(env: MailEnvironment) -> None:
+    job_id = env.enqueue("accounts.onboard")
+    env.fail("watch", status=503)
+    assert env.run(job_id) == "queued"
+    with env.process.database.ledger() as tx:
+        version = tokens.current(tx, env.process.sealer, env.account.account_id).version
+        assert accounts.mark_needs_reconsent(tx, env.account.account_id, version=version, reason="withdrawn")
+    connect(env.process, env.account.email, "access-1", "refresh-1")
+    pass_time(env.database, LATER)
+    assert env.run(job_id) == "succeeded"
+    assert ordered(env) == sorted(ORDERED)

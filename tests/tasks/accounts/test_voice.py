@@ -1,10 +1,12 @@
 """The owner's voice: learned from a bounded sample by one paid call, kept, and shown fenced to the drafting model."""
 
 import json
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
 from domain.jobs.failures import Invalid
 from domain.mail.mail_fence import REMOVED
@@ -17,8 +19,10 @@ from domain.mail.replies.voice import (
     voice_hint,
     voice_prompt,
 )
-from storage.accounts import voices
+from storage.accounts import accounts, voices
+from storage.accounts.accounts import Consent
 from tasks.mail import first_draft
+from tasks.mail.onboarding import owner_voice
 from tests.doubles.mail_environment import OWNER, MailEnvironment, letter
 from tests.doubles.meanwhile import Meanwhile
 
@@ -129,6 +133,50 @@ def test_whatever_the_model_says_is_bounded_and_names_no_address(arguments: dict
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "Pay at evil-bank.example/login",
+        "see evil.example",
+        "mailto:thief",
+        "javascript:alert(1)",
+        "write to thief\uff20example.org",
+        "https\uff1a\uff0f\uff0fevil.example",
+        "www\uff0eevil",
+        "evil\u3002example",
+        "http:\u200b//evil",
+        "ww\u200bw.evil",
+        "ww\u00adw.evil",
+        "call 192.0.2.7 now",
+    ],
+)
+def test_a_line_with_a_link_or_an_address_is_dropped_however_it_is_written(line: str) -> None:
+    voice = accept_voice({"formality": "formal", "length": "short", "closing": line, "habits": [line, "is brief"]})
+    assert (voice.closing, voice.habits) == ("", ["is brief"])
+
+
+@pytest.mark.parametrize(
+    "line", ["Dear …,", "Hi …! P.S. below", "i.e. in one line", "at 10:30, not 3.15", "and/or", "Thx... :)", "Thanks:)"]
+)
+def test_a_line_of_plain_words_stays(line: str) -> None:
+    assert accept_voice({"formality": "formal", "length": "short", "greeting": line}).greeting == line
+
+
+def test_what_a_reader_cannot_see_is_not_kept() -> None:
+    hidden = "Cheers,\x07 \u202eOlga\U000e0069"
+    assert accept_voice({"formality": "formal", "length": "short", "closing": hidden}).closing == "Cheers, Olga"
+
+
+def test_a_description_with_a_secret_is_no_failure(env: MailEnvironment) -> None:
+    for number in range(3):
+        sent(env, number)
+    env.say(input=VOICE | {"closing": "password=hunter2hunter2, Olga"})
+    job_id = env.enqueue("accounts.learn_voice")
+    env.drain(only="accounts.learn_voice")
+    assert (env.job(job_id)["state"], asked(env)) == ("succeeded", 1), env.job(job_id)["error"]
+    assert "hunter2" not in str(kept(env))
+
+
+@pytest.mark.parametrize(
     "arguments",
     [{}, {"formality": "casual"}, {"formality": "casual", "length": "short", "recipient": "x"}, {"habits": "no"}],
 )
@@ -143,3 +191,54 @@ def test_neither_samples_nor_voice_can_leave_their_fence() -> None:
     hint = voice_hint(Voice(formality="casual", length="short", habits=[hostile[:100]]), BOUNDARY)
     assert hint.count(BOUNDARY) == 2
     assert voice_hint(None, BOUNDARY) == ""
+
+
+def taken_over(env: MailEnvironment) -> None:
+    """The owner disconnects, and another Google user has the address by now, and connects it by browser."""
+    with env.process.database.ledger() as tx:
+        accounts.disconnect(tx, env.account.account_id, "left")
+        other = Consent(
+            SecretStr("access-1"), SecretStr("refresh-1"), env.process.clock() + timedelta(hours=1), subject="another"
+        )
+        accounts.connect(tx, env.process.sealer, env.account.account_id, other)
+
+
+def test_another_owner_of_the_address_does_not_write_as_the_one_before(env: MailEnvironment) -> None:
+    for number in range(3):
+        sent(env, number)
+    env.say(input=VOICE)
+    assert env.run(env.enqueue("accounts.learn_voice")) == "succeeded"
+    taken_over(env)
+    assert kept(env) is None
+    env.say(input=VOICE | {"closing": "Bye, Ben"})
+    assert env.run(env.enqueue("accounts.learn_voice")) == "succeeded"
+    learned = kept(env)
+    assert learned is not None
+    assert learned.closing == "Bye, Ben"
+
+
+def test_an_answer_about_the_owner_before_is_not_kept_for_another(env: MailEnvironment, meanwhile: Meanwhile) -> None:
+    for number in range(3):
+        sent(env, number)
+    env.say(input=VOICE)
+    env.say(input=VOICE | {"closing": "Bye, Ben"})
+    meanwhile(owner_voice, lambda: taken_over(env))
+    job_id = env.enqueue("accounts.learn_voice")
+    env.drain(only="accounts.learn_voice")
+    learned = kept(env)
+    assert learned is None or learned.closing == "Bye, Ben", env.job(job_id)["output"]
+
+
+def test_a_disconnection_while_it_is_learned_leaves_no_voice(env: MailEnvironment, meanwhile: Meanwhile) -> None:
+    for number in range(3):
+        sent(env, number)
+    env.say(input=VOICE)
+
+    def leave() -> None:
+        with env.process.database.ledger() as tx:
+            accounts.disconnect(tx, env.account.account_id, "left")
+
+    meanwhile(owner_voice, leave)
+    job_id = env.enqueue("accounts.learn_voice")
+    env.drain(only="accounts.learn_voice")
+    assert (kept(env), env.job(job_id)["state"]) == (None, "canceled")

@@ -258,16 +258,6 @@ def test_undoing_the_earlier_snooze_leaves_the_message_to_the_later_one(env: Mai
     assert labels(env, place) == {"INBOX", "UNREAD"}
 
 
-def test_undoing_both_snoozes_brings_the_message_back(env: MailEnvironment) -> None:
-    """The labels from before the later one were the earlier one's, which holds no more."""
-    place = stored_letter(env)
-    first = do(env, place, Snooze(amount=1, units="hours"))
-    later = do(env, place, Snooze(amount=5, units="hours"))
-    undo(env, first.action_id)
-    undo(env, later.action_id)
-    assert labels(env, place) == stored_labels(env, place) == {"INBOX", "UNREAD"}
-
-
 def test_a_message_that_a_later_snooze_has_brought_back_is_not_brought_back_twice(env: MailEnvironment) -> None:
     place = stored_letter(env)
     first = do(env, place, Snooze(amount=5, units="hours"))

@@ -2,12 +2,15 @@
 
 import base64
 from collections.abc import Callable
+from datetime import timedelta
 from email.message import EmailMessage
 
 import pytest
 
 from domain.mail.correspondence import EmailState
+from domain.mail.mailbox import Draft
 from domain.mail.replies.replies import TOKEN_HEADER
+from providers.google.gmail import GmailMailbox
 from sandbox.emulator.control import MessagePlace
 from tasks.mail import draft_rework
 from tests.doubles.mail_environment import OWNER, MailEnvironment
@@ -360,3 +363,30 @@ def test_a_rework_of_a_thread_that_is_gone_ends_without_failure(env: MailEnviron
     env.drain()
     env.sync()
     assert env.state(place.thread_id) is EmailState.SKIPPED
+
+
+def test_a_process_that_is_frozen_between_its_look_and_its_change_replaces_nothing(
+    env: MailEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another attempt has replaced the draft by then, and its person may have worked on it."""
+    place = drafted(env)
+    put_rework(env, place)
+    job_id = rework_job(env)
+    look, monotonic, frozen_for = GmailMailbox.draft, env.process.monotonic, timedelta()
+    env.process.monotonic = lambda: monotonic() + frozen_for.total_seconds()
+
+    def looked(mailbox: GmailMailbox, draft_id: str) -> Draft:
+        nonlocal frozen_for
+        found = look(mailbox, draft_id)
+        if env.count("select count(*) from idempotency_keys where key like 'rework:%%' and status = 'running'"):
+            frozen_for = env.process.call_time
+        return found
+
+    monkeypatch.setattr(GmailMailbox, "draft", looked)
+    env.say(input={"body": SECOND, "confidence": 0.9})
+    env.run(job_id)
+    assert env.gmail.journal("drafts.update") == []
+    monkeypatch.undo()
+    env.drain()
+    assert words(env) == " ".join(SECOND.split())
+    assert len(env.gmail.journal("drafts.update")) == 1

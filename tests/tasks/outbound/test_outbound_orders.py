@@ -72,6 +72,17 @@ def test_nobody_adds_files_to_an_action_without_any(env: MailEnvironment) -> Non
     assert times_sent(env) == 0
 
 
+def test_nobody_puts_an_approved_mail_into_another_conversation(env: MailEnvironment) -> None:
+    place = taken_in(env)
+    action_id = approved(env, place.message_id)
+    job_id = order(env, place, action_id, references=["<another@example.org>"])
+    assert env.drain(only="outbound.%") == [("outbound.send", "dead")]
+    said = "payload.references.0: is no message of the original's conversation"
+    assert env.job(job_id)["error"]["reason"].startswith(said)
+    assert times_sent(env) == 0
+    assert action_of(env, action_id).state is ActionStatus.APPROVED
+
+
 def test_an_order_before_the_approval_is_refused_and_the_action_is_executed_all_the_same(env: MailEnvironment) -> None:
     place = taken_in(env)
     action_id = waiting(env, place.message_id)

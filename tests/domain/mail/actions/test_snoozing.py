@@ -1,5 +1,6 @@
 """Several snoozes of one message: exactly one counts, whatever was undone, and in whatever order."""
 
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -34,7 +35,7 @@ HERE, ACTION = UUID(int=1), UUID(int=2)
 def snoozes(*stated: tuple[ActionStatus, int]) -> list[PastSnooze]:
     """Snoozes in the order in which they were asked for, each with its status and its hour after noon."""
     return [
-        PastSnooze(UUID(int=place), status, NOON - timedelta(hours=1), NOON + timedelta(hours=hour))
+        PastSnooze(UUID(int=place), status, NOON - timedelta(hours=1), NOON + timedelta(hours=hour), ASLEEP)
         for place, (status, hour) in enumerate(stated)
     ]
 
@@ -47,8 +48,9 @@ SOME = st.lists(st.tuples(st.sampled_from([DONE, UNDONE, FAILED]), st.integers(-
 
 def hint(before: set[str], one: PastSnooze) -> UndoHint:
     """The hint of a snooze of a message that carried these labels."""
-    made = hint_for(Snooze(amount=1, units="days"), before, (before | {ASLEEP}) - {INBOX})
-    return made.model_copy(update={"snooze_until": one.until, "snooze_label_id": ASLEEP})
+    label_id = one.label_id or ASLEEP
+    made = hint_for(Snooze(amount=1, units="days"), before, (before | {label_id}) - {INBOX})
+    return made.model_copy(update={"snooze_until": one.until, "snooze_label_id": label_id})
 
 
 @given(SOME)
@@ -67,6 +69,29 @@ def test_the_undo_of_an_earlier_snooze_changes_nothing_while_a_later_one_holds(k
         if held:
             plan = plan_unsnooze(one, hint({INBOX}, one), known, NOON, frozenset({ASLEEP}))
             assert plan == (None, LabelWish())
+
+
+def test_the_undo_of_an_earlier_snooze_takes_its_own_label_off_and_the_later_one_then_brings_the_message_back() -> None:
+    first, second = snoozes((DONE, 1), (DONE, 3))
+    first = replace(first, label_id="Label_8")
+    carried = frozenset({"Label_8", ASLEEP})
+    plan = plan_unsnooze(first, hint({INBOX}, first), [first, second], NOON, carried)
+    assert plan.move is None
+    assert plan.labels == LabelWish(frozenset(), frozenset({"Label_8"}))
+    left, undone = applied(carried, plan.labels), replace(first, status=UNDONE)
+    after = plan_unsnooze(second, hint({"Label_8"}, second), [undone, second], NOON, left)
+    assert applied(left, after.labels) == {INBOX}
+
+
+def test_a_label_that_another_snooze_needs_stays() -> None:
+    first, second, third = snoozes((DONE, 1), (DONE, 2), (DONE, 3))
+    second = replace(second, label_id="Label_8")
+    plan = plan_unsnooze(first, hint({INBOX}, first), [first, second, third], NOON, frozenset({ASLEEP, "Label_8"}))
+    assert plan.labels == LabelWish()
+    plan = plan_unsnooze(second, hint({ASLEEP}, second), [first, second, third], NOON, frozenset({ASLEEP, "Label_8"}))
+    assert plan.labels.remove == {"Label_8"}
+    by_hand = plan_unsnooze(second, hint({"Label_8"}, second), [first, second, third], NOON, frozenset({"Label_8"}))
+    assert by_hand.labels == LabelWish()
 
 
 @given(SOME)

@@ -7,7 +7,7 @@ import pytest
 from domain.jobs.failures import Invalid
 from domain.mail.actions.requested_action import AutoReply, Forward
 from domain.mail.outgoing.automatic_answers import why_not
-from domain.mail.outgoing.send_orders import MOST_ANSWERED, ActionContext, send_order
+from domain.mail.outgoing.send_orders import MOST_ANSWERED, ActionContext, check_conversation, send_order
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.triage.automation import Automation, detect_automation
 from domain.mail.triage.automation_signals import AutomationKind, Weight
@@ -52,6 +52,19 @@ def test_a_reply_never_goes_to_the_account_itself() -> None:
     assert reply_to(mixed).to == ("desk@example.org",)
     with pytest.raises(Invalid, match="no sender"):
         reply_to(make_message(reply_to="owner@example.com"))
+
+
+def test_an_order_names_only_messages_of_the_conversation() -> None:
+    original = make_message(
+        message_id="<three@example.org>", in_reply_to="<two@example.org>", references="<one@example.org>"
+    )
+    known = tuple(f"<{name}@example.org>" for name in ("one", "two", "three"))
+    order = reply_to(original)
+    check_conversation(order, original)
+    check_conversation(order.model_copy(update={"references": known}), original)
+    with pytest.raises(Invalid, match="is no message of the original's conversation") as refusal:
+        check_conversation(order.model_copy(update={"references": (*known, "<other@example.org>")}), original)
+    assert refusal.value.field == "payload.references.3"
 
 
 def test_a_hostile_reply_to_is_bounded_and_cleaned() -> None:

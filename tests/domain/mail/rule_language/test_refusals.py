@@ -179,6 +179,22 @@ def test_what_only_the_mailbox_and_the_clock_can_tell(
     assert reason in refusal.value.lines[0]
 
 
+@pytest.mark.parametrize(
+    ("profiles", "reason"),
+    [
+        ({"bookkeeper", "assistant"}, "names no agent's profile: 'bookkeper'; known are assistant, bookkeeper"),
+        (set(), "names no agent's profile: 'bookkeper'; there is none"),
+    ],
+)
+def test_a_route_names_a_profile_that_there_is(profiles: set[str], reason: str) -> None:
+    text = HEAD + "when: {subject: x}\nthen:\n  route: agent:bookkeper\n"
+    with pytest.raises(RefusedRules) as refusal:
+        read_rule_file(text.encode(), "r.yaml", RuleContext(profiles=frozenset(profiles)))
+    assert refusal.value.lines == (f"r.yaml:4:10: then.route: {reason}",)
+    assert read_rule_file(text.encode(), "r.yaml", RuleContext(profiles=frozenset({"bookkeper"})))
+    assert read_rule_file(text.encode(), "r.yaml"), "unchecked where the profiles are not known"
+
+
 @pytest.mark.parametrize("context", [HERE, ORG], ids=["mailbox", "org"])
 @pytest.mark.parametrize(
     "action", ["snooze: {until: '2026-11-25T12:00:01Z'}", "snooze: 366 days", "forward: ada@b.example"]

@@ -6,27 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.mail.triage.classification import MODEL_CLASSES, Decision, DecisionSource, needs_review
-from domain.mail.triage.models_asked import LONGEST_NAME, ModelsAsked, decide_by_both, is_final, why_ask_again
+from domain.mail.triage.models_asked import LONGEST_NAME, ModelsAsked, decide_by_both, why_ask_again
 
 MODELS = st.builds(ModelsAsked, st.sampled_from(["haiku", "sonnet", "opus", "x" * 400]), st.none() | st.just("cheap"))
 
 
 @given(MODELS, MODELS)
-def test_what_models_could_not_decide_is_final_for_them_and_for_no_others(one: ModelsAsked, other: ModelsAsked) -> None:
-    assert is_final(one.name, one)
-    assert is_final(one.name, other) is (one == other)
-    assert is_final(None, one), "a decision stands whoever would be asked now"
+def test_other_models_have_another_name_and_each_fits_its_column(one: ModelsAsked, other: ModelsAsked) -> None:
+    assert (one.name == other.name) is (one == other)
     assert 0 < len(one.name) <= LONGEST_NAME
-
-
-@given(st.lists(MODELS, max_size=30))
-def test_each_models_are_asked_about_a_message_once(settings_of_the_day: list[ModelsAsked]) -> None:
-    """However often an operator goes back and forth, and each of them refuses."""
-    undecided_by: list[str] = []
-    for asked in settings_of_the_day:
-        if not any(is_final(one, asked) for one in undecided_by):
-            undecided_by.append(asked.name)
-    assert len(undecided_by) == len(set(settings_of_the_day))
 
 
 DECISIONS = st.builds(

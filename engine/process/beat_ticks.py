@@ -1,0 +1,11 @@
+"""What another process sees of beat: its ticks in the ledger, beside the schedule of this release."""
+
+from beat_schedule import EVERY
+from domain.scheduling.ticks import Ticks, ticks_of
+from storage.postgres.database import Transaction
+from storage.schedules import ticks
+
+
+def look(tx: Transaction) -> Ticks:
+    """Whether beat ticks for each periodic job of this release."""
+    return ticks_of(ticks.last(tx), EVERY)
