@@ -1,4 +1,4 @@
-"""What a dead job left stays for as long as its letter is open: its row, its steps, and the keys of its effects."""
+"""What a job left stays for as long as it may be done again: its row, its steps, and the keys of its effects."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -7,12 +7,12 @@ import pytest
 from psycopg import Connection
 
 from domain.jobs.effects import EffectStatus, Standing, Strategy
-from domain.jobs.failures import Invalid
-from domain.jobs.job import Done, Origin
+from domain.jobs.failures import Failure, Invalid, Permanent
+from domain.jobs.job import Done, Origin, Snooze
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from storage.ledger import dead_letters, effects, ledger, retention
-from storage.operators import replays
+from storage.operators import replays, retries
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org, pass_time
 from tests.storage.ledger.test_end_hooks import NOW
@@ -94,3 +94,44 @@ def test_whoever_relied_on_anothers_effect_keeps_it(store: Database, database: C
     assert act(store, relying) is Standing.DONE
     assert clean_up(store, database) == (1, 0)
     assert act(store, replay(store, relying), dies=False) is Standing.DONE
+
+
+def wait_after_acting(store: Database, org: UUID, ending: Snooze | Failure) -> UUID:
+    """A job that has sent something, and whose attempt then ended so."""
+    job_id = enqueue_one(store, org)
+    job = claim_one(store, job_id)
+    with store.statements() as tx:
+        effects.begin_effect(tx, job, KEY, Strategy.FIND)
+        effects.finish_effect(tx, job, KEY, EffectStatus.SUCCEEDED, result={"id": 7})
+        ledger.settle(tx, [settlement_of(job, ending, STANDARD, NOW, 0.0)])
+    return job_id
+
+
+def retry(store: Database, job_id: UUID) -> UUID:
+    with store.ledger() as tx:
+        return retries.retry(tx, job_id, by=Origin(), reason="now")
+
+
+def test_a_job_that_was_canceled_after_a_long_wait_does_not_act_again_when_it_is_retried(
+    store: Database, database: Connection, org: UUID
+) -> None:
+    job_id = wait_after_acting(store, org, Snooze(NOW, "its account has no consent"))
+    pass_time(database, LONG)
+    with store.ledger() as tx:
+        ledger.cancel(tx, [job_id], "not now", by=Origin())
+        assert retention.purge_expired_keys(tx, batch=100) == 0
+    again = retry(store, job_id)
+    assert act(store, again, dies=False) is Standing.DONE
+
+
+def test_a_retry_that_waits_for_long_does_not_act_again(store: Database, database: Connection, org: UUID) -> None:
+    again = retry(store, wait_after_acting(store, org, Permanent("refused")))
+    assert clean_up(store, database) == (1, 0), "the failed job goes; the effect is its retry's"
+    assert act(store, again, dies=False) is Standing.DONE
+
+
+def test_a_job_that_ended_without_success_takes_its_effects_with_it(
+    store: Database, database: Connection, org: UUID
+) -> None:
+    wait_after_acting(store, org, Permanent("refused"))
+    assert clean_up(store, database) == (1, 1)
