@@ -91,21 +91,23 @@ class DiscordBot:
         return _id_of(answer)
 
     def find_question(self, channel_id: str, question: Question, *, since: datetime, now: datetime) -> Finding:
-        """Look through the channel's messages since the attempt; `CannotTell` where there are too many, or none at all.
+        """Look through the channel's messages since the attempt; `CannotTell` where there are too many.
 
-        A bot that may not read a channel's history is shown an empty one (docs: discord.md#history). While Discord
-        knows the nonce that does not matter: a repeat makes no second message.
+        A bot that may not read a channel's history is shown an empty one (docs: discord.md#history), so where the
+        channel shows nothing at all, older messages either, it cannot be told. While Discord knows the nonce that does
+        not matter: a repeat makes no second message.
         """
         after, seen = id_at(since - CLOCKS_APART), 0
         for _ in range(MOST_PAGES):
-            page = self._page(channel_id, after)
+            page = self._page(channel_id, f"limit={PAGE}&after={after}")
             for message in page:
                 if is_question(message, question):
                     return Found({"message_id": str(message["id"]), "channel_id": channel_id})
             seen += len(page)
             if len(page) < PAGE:
                 known = now - since < NONCE_KNOWN_FOR
-                return NotFound() if seen or known else CannotTell("the channel shows no messages at all")
+                is_proof = seen or known or self._shows_messages(channel_id)
+                return NotFound() if is_proof else CannotTell("the channel shows no messages at all")
             after = max(int(message["id"]) for message in page)
         return CannotTell(f"the channel has more than {PAGE * MOST_PAGES} newer messages")
 
@@ -114,8 +116,12 @@ class DiscordBot:
         document = outcome_document(ended_content(outcome.question, outcome.words))
         self._call("PATCH", f"{_messages(channel_id)}/{quote(message_id, safe='')}", json.dumps(document).encode())
 
-    def _page(self, channel_id: str, after: int) -> list[dict[str, Any]]:
-        answer = self._call("GET", f"{_messages(channel_id)}?limit={PAGE}&after={after}")
+    def _shows_messages(self, channel_id: str) -> bool:
+        """Whether the bot may read the channel's history, as any message of it proves."""
+        return bool(self._page(channel_id, "limit=1"))
+
+    def _page(self, channel_id: str, which: str) -> list[dict[str, Any]]:
+        answer = self._call("GET", f"{_messages(channel_id)}?{which}")
         page = answer.document
         if not isinstance(page, list) or not all(_is_message(one) for one in page):
             raise unreadable(answer.status)

@@ -77,6 +77,14 @@ def test_a_channel_that_shows_nothing_proves_nothing_once_the_nonce_is_forgotten
     assert isinstance(later, CannotTell)
 
 
+def test_a_quiet_channel_with_older_messages_proves_that_nothing_was_posted(control: EmulatorControl) -> None:
+    control.post("/_control/write", {"channel": HERE, "content": "an older question"})
+    since = datetime.now(UTC) + timedelta(hours=1)
+    with bot(control.url) as channel:
+        found = channel.find_question(HERE, QUESTION, since=since, now=since + timedelta(minutes=20))
+    assert found == NotFound()
+
+
 def test_a_channel_with_too_many_messages_proves_nothing() -> None:
     page = [{"id": str(number), "components": []} for number in range(1, PAGE + 1)]
     now = datetime.now(UTC)
