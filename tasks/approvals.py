@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from domain.approvals.question import Question, outcome_of
-from domain.jobs.effects import CannotTell, Finding, Strategy
+from domain.jobs.effects import CannotTell, Finding, NotFound, Strategy
 from domain.jobs.failures import Gone
 from domain.jobs.job import Done, JsonObject, NewJob, Outcome
 from domain.jobs.queues import Queue
@@ -37,14 +37,20 @@ MOST_BATCHES = 20
 
 
 def find_question(ctx: JobContext, payload: NotifyPayload, _key: str) -> Finding:
-    """Whether the question of a job that has ended was posted, in the channel in which the org is asked now."""
+    """Whether the question of a job that has ended was posted, in the channel in which the org is asked now.
+
+    When that was chosen after the action came, another channel may have the question: not here is no answer then.
+    """
     with ctx.tx() as tx:
         stored = actions.get(tx, payload.account_id, payload.action_id)
-        channel_id = channels.find(tx, ctx.org_id)
+        channel = channels.read(tx, ctx.org_id)
         question = questions.of_action(tx, stored, int(payload.reminder))
-    if channel_id is None:
+    if channel is None:
         return CannotTell("the org has no channel any more")
-    return _channel(ctx).find_question(channel_id, question, since=stored.created_at, now=ctx.now())
+    found = _channel(ctx).find_question(channel.channel_id, question, since=stored.created_at, now=ctx.now())
+    if isinstance(found, NotFound) and channel.set_at >= stored.created_at:
+        return CannotTell("the org was asked in another channel, maybe")
+    return found
 
 
 @job(

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from domain.alerts.alert import payload_of
 from domain.alerts.due import WINDOW, alerts_due, alerts_of_doubts, look_from
-from domain.jobs.effects import Doubt, conclude, sort_out
+from domain.jobs.effects import CannotTell, Doubt, Finding, conclude, sort_out
+from domain.jobs.failures import Permanent
 from domain.jobs.job import Cancel, Done, JsonObject, NewJob, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retention import FIRST_ID, follow_up_key, next_place, pause_after
@@ -44,7 +45,7 @@ from storage.ledger import alerts, audit, end_hooks, retention
 from storage.money import spending
 from storage.postgres.database import Transaction
 from storage.rules import corrections
-from tasks.mail.mailbox_session import MAILBOX_AUDITS
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, Disconnected
 
 BATCH = 1000
 """Rows per transaction: a second's work at most, so that no lock is held for long."""
@@ -242,6 +243,7 @@ def resolve_effect(ctx: JobContext, payload: ResolveEffectPayload) -> Outcome:
     """Ask the provider whether an effect happened whose job has ended, and write down the answer.
 
     Runs in the effect's org. Nothing is repeated: a replay of the job finds the answer and goes on from there.
+    Where the question is refused for good, nobody can tell.
     """
     with ctx.tx() as tx:
         doubt = doubts.read(tx, ctx.job, payload.key)
@@ -251,7 +253,8 @@ def resolve_effect(ctx: JobContext, payload: ResolveEffectPayload) -> Outcome:
     finder = None if known is None else known.finder(doubt.key)
     if known is None or finder is None:
         return Cancel("nobody knows how to ask about it")
-    end = conclude(finder(ctx, known.read(doubt.payload, doubt.payload_version), doubt.key))
+    payload_of_job = known.read(doubt.payload, doubt.payload_version)
+    end = conclude(_answer(lambda: finder(ctx, payload_of_job, doubt.key)))
 
     def write(tx: Transaction) -> None:
         if doubts.conclude(tx, ctx.job, doubt, end.status, result=end.result, error=end.error):
@@ -278,6 +281,14 @@ def run_end_hook(ctx: JobContext, payload: RunEndHookPayload) -> Outcome:
 def _can_ask(doubt: Doubt) -> bool:
     known = None if doubt.job_type is None else catalogue.find(doubt.job_type)
     return known is not None and known.finder(doubt.key) is not None
+
+
+def _answer(ask: Callable[[], Finding]) -> Finding:
+    """What the provider says. Where it refuses the question for good, a person must hear of the doubt."""
+    try:
+        return ask()
+    except (Permanent, Disconnected) as refusal:
+        return CannotTell(f"the question was refused: {refusal.reason}")
 
 
 def _question(ctx: JobContext, doubt: Doubt) -> NewJob:

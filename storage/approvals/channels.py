@@ -22,8 +22,14 @@ class ApprovalChannel:
 
 def find(tx: Transaction, org_id: UUID) -> str | None:
     """The channel's id; None when the org is not asked on Discord."""
+    channel = read(tx, org_id)
+    return channel.channel_id if channel else None
+
+
+def read(tx: Transaction, org_id: UUID) -> ApprovalChannel | None:
+    """Where the org is asked, and since when; None when it is not asked on Discord."""
     rows = tx.run("find_approval_channel", org_id=org_id)
-    return str(rows[0].channel_id) if rows else None
+    return ApprovalChannel(**rows[0]._asdict()) if rows else None
 
 
 def choose(tx: Transaction, org_id: UUID, channel_id: str, *, by: Origin) -> ApprovalChannel:

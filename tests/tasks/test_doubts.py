@@ -11,6 +11,7 @@ from domain.jobs.effects import Strategy
 from domain.jobs.failures import Gone
 from domain.jobs.job import SYSTEM_ORG, Origin
 from sandbox.emulator.control import MessagePlace
+from storage.accounts import accounts
 from storage.doubts import doubts, rulings
 from storage.ledger import effects, ledger
 from storage.mail import emails
@@ -145,6 +146,16 @@ def test_a_provider_that_cannot_tell_leaves_it_to_a_person(env: MailEnvironment)
     assert status(env, job_id)[0] == "unknown"
     assert reconcile(env) == {"asked": 0, "told": 1}
     assert told(env) == 1
+
+
+def test_a_person_is_told_of_a_draft_whose_account_was_taken_away(env: MailEnvironment) -> None:
+    """Its mailbox will never be asked."""
+    job_id = canceled_in_the_call(env, drop="after")
+    with env.process.database.ledger() as tx:
+        accounts.disconnect(tx, env.account.account_id, "its owner left")
+    assert reconcile(env)["asked"] == 1
+    assert status(env, job_id)[0] == "unknown"
+    assert reconcile(env) == {"asked": 0, "told": 1}
 
 
 def test_a_call_that_may_still_be_under_way_is_left_alone(env: MailEnvironment) -> None:

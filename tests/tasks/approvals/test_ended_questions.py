@@ -1,0 +1,62 @@
+"""Questions whose job ended in the middle of the call: what the channel can prove, and who hears of what it cannot."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from domain.jobs.job import Origin
+from sandbox.emulator.client import EmulatorControl
+from sandbox.emulator.fault_order import FaultOrder
+from storage.ledger import ledger
+from tests.doubles.approvals import CHANNEL, ask_in_channel, messages, waiting
+from tests.doubles.mail_environment import MailEnvironment
+from tests.tasks.approvals.test_approvals import ASKED, bot, env
+from tests.tasks.test_doubts import reconcile, told
+
+__all__ = ["bot", "env"]
+
+OTHER = "222"
+
+
+def ended_in_the_call(env: MailEnvironment, bot: EmulatorControl) -> UUID:
+    """A job that posted a question, whose answer was lost, and that was canceled before anybody found out."""
+    waiting(env)
+    bot.order(FaultOrder(operation="channel.post", drop="after"))
+    ((job_id,),) = env.database.execute("select id from jobs where job_type = %s", (ASKED,)).fetchall()
+    assert env.run(job_id) == "queued"
+    with env.process.database.ledger() as tx:
+        ledger.cancel(tx, [job_id], "no longer needed", by=Origin())
+    return UUID(str(job_id))
+
+
+def status(env: MailEnvironment) -> str:
+    ((found,),) = env.database.execute("select status from idempotency_keys where key like 'approval:%'").fetchall()
+    return str(found)
+
+
+def test_a_question_is_found_in_its_channel(env: MailEnvironment, bot: EmulatorControl) -> None:
+    ended_in_the_call(env, bot)
+    assert reconcile(env) == {"asked": 1, "told": 0}
+    assert status(env) == "succeeded"
+
+
+def test_another_channel_does_not_prove_that_nobody_was_asked(env: MailEnvironment, bot: EmulatorControl) -> None:
+    ended_in_the_call(env, bot)
+    ask_in_channel(env, OTHER)
+    bot.post("/_control/write", {"channel": OTHER, "content": "hello"})
+    reconcile(env)
+    assert len(messages(bot)) == 1
+    assert status(env) == "unknown"
+
+
+@pytest.mark.parametrize("closed", ["forbidden", "deleted"])
+def test_a_person_is_told_when_the_question_is_refused_for_good(
+    env: MailEnvironment, bot: EmulatorControl, closed: str
+) -> None:
+    ended_in_the_call(env, bot)
+    bot.post("/_control/close", {closed: [CHANNEL]})
+    assert reconcile(env) == {"asked": 1, "told": 0}
+    assert status(env) == "unknown"
+    assert reconcile(env, timedelta(hours=1)) == {"asked": 0, "told": 1}
+    assert told(env) == 1
