@@ -11,6 +11,7 @@ from uuid import UUID
 from domain.jobs.failures import Conflict, Gone, Invalid, Permanent, Transient
 from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
+from domain.jobs.retry import PERSISTENT
 from domain.mail.actions.action import Action, LabelWish
 from domain.mail.actions.kinds import SENDING, ActionKind, Inverse
 from domain.mail.actions.label_actions import LabelAction
@@ -353,12 +354,7 @@ def _begin_undo(ctx: JobContext, payload: UndoPayload) -> Undoing:
         return Undoing(account, original, hint, begun.undo_id, renamed, snoozes)
 
 
-@job(
-    queue=Queue.DEFAULT,
-    deadline=timedelta(minutes=3),
-    providers=("gmail",),
-    audits=MAILBOX_AUDITS,
-)
+@job(queue=Queue.DEFAULT, retry=PERSISTENT, deadline=timedelta(minutes=3), providers=("gmail",), audits=MAILBOX_AUDITS)
 def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
     """Bring a snoozed message back to the inbox; one that was deleted needs nothing more."""
     here = payload.account_id

@@ -13,7 +13,7 @@ from domain.jobs.effects import CannotTell, Finding, NotFound, Strategy
 from domain.jobs.failures import Gone
 from domain.jobs.job import Done, JsonObject, NewJob, Outcome
 from domain.jobs.queues import Queue
-from domain.jobs.retry import NOTIFICATIONS
+from domain.jobs.retry import PERSISTENT
 from domain.mail.actions.status import ActionStatus
 from domain.payloads.approvals import ExpirePayload, NotifyPayload, ShowOutcomePayload
 from domain.payloads.payload import Payload
@@ -55,7 +55,7 @@ def find_question(ctx: JobContext, payload: NotifyPayload, _key: str) -> Finding
 
 @job(
     queue=Queue.NOTIFICATIONS,
-    retry=NOTIFICATIONS,
+    retry=PERSISTENT,
     deadline=timedelta(minutes=3),
     providers=(PROVIDER,),
     finds={"approval": find_question},
@@ -97,7 +97,7 @@ def _post(ctx: JobContext, channel_id: str, question: Question) -> JsonObject:
     )
 
 
-@job(queue=Queue.NOTIFICATIONS, retry=NOTIFICATIONS, deadline=timedelta(minutes=3), providers=(PROVIDER,))
+@job(queue=Queue.NOTIFICATIONS, retry=PERSISTENT, deadline=timedelta(minutes=3), providers=(PROVIDER,))
 def show_outcome(ctx: JobContext, payload: ShowOutcomePayload) -> Outcome:
     """Show on the question's messages how it ended, without buttons; a message that was deleted needs nothing."""
     with ctx.tx() as tx:

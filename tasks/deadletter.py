@@ -6,7 +6,7 @@ from domain.alerts.alert import alert_of, text_of, title_of
 from domain.jobs.effects import Strategy
 from domain.jobs.job import Cancel, Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
-from domain.jobs.retry import NOTIFICATIONS
+from domain.jobs.retry import PERSISTENT
 from domain.payloads.deadletter import QuarantinePayload, SendAlertPayload
 from engine.catalogue import job
 from engine.context import JobContext
@@ -38,7 +38,7 @@ def quarantine(ctx: JobContext, payload: QuarantinePayload) -> Outcome:
     return Done(facts, writes=write)
 
 
-@job(queue=Queue.NOTIFICATIONS, retry=NOTIFICATIONS, providers=(ALERTS,), audits=("alert.raised",))
+@job(queue=Queue.NOTIFICATIONS, retry=PERSISTENT, providers=(ALERTS,), audits=("alert.raised",))
 def send_alert(ctx: JobContext, payload: SendAlertPayload) -> Outcome:
     """Tell a person, where an address is set; an audit event and a log record stand for it in any case."""
     alert = alert_of(payload)

@@ -45,9 +45,12 @@ def _policy(name: str, attempts: int, base_s: float, cap_s: float) -> RetryPolic
 
 
 STANDARD = _policy("standard", 5, 5, 300)
-"""The default: long enough for a provider's bad five minutes (docs: seeds.md#004-default-retry)."""
+"""The default: all attempts within 8 to 75 seconds (docs: seeds.md#004-default-retry)."""
 NOTIFICATIONS = _policy("notifications", 10, 5, 1800)
-"""A late message is better than none; ten attempts span hours (docs: seeds.md#004-retry)."""
+"""A late message is better than none; the attempts span 4 to 43 minutes (docs: seeds.md#004-retry)."""
+PERSISTENT = _policy("persistent", 20, 5, 1800)
+"""What a person waits for and no other job makes up for: the attempts outlast a provider that is away for some three
+hours, half an hour at the least."""
 PLANNING = _policy("planning", 3, 5, 120)
 """A computation that fails three times fails for its input, and a person waits for it (docs: seeds.md#004-retry)."""
 EXPORTS = _policy("exports", 5, 5, 600)
@@ -59,4 +62,4 @@ PATIENT = _policy("patient", 4, 30, 900)
 PIPELINE = _policy("pipeline", 3, 5, 300)
 """Three attempts; the fallback sync runs anyway (docs: seeds.md#000-retry)."""
 
-POLICIES = {p.name: p for p in (STANDARD, NOTIFICATIONS, PLANNING, EXPORTS, ENGINE, PATIENT, PIPELINE)}
+POLICIES = {p.name: p for p in (STANDARD, NOTIFICATIONS, PERSISTENT, PLANNING, EXPORTS, ENGINE, PATIENT, PIPELINE)}

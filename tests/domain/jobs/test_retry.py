@@ -52,3 +52,17 @@ def test_the_policies_are_those_of_the_specification(name: str, attempts: int, b
     assert (policy.attempts, policy.base, policy.cap) == (attempts, timedelta(seconds=base), timedelta(seconds=cap))
     nearly_all = policy.delay(1, 1 - 1e-9)
     assert timedelta(seconds=base * 0.99) < nearly_all <= timedelta(seconds=base)
+
+
+@pytest.mark.parametrize(
+    ("name", "least_s", "most_s"), [("standard", 7, 75), ("notifications", 255, 2_555), ("persistent", 2_055, 20_555)]
+)
+def test_all_attempts_of_a_policy_span(name: str, least_s: int, most_s: int) -> None:
+    policy = POLICIES[name]
+
+    def span(jitter: float) -> float:
+        waits = (policy.delay(attempt, jitter) for attempt in range(1, policy.attempts))
+        return sum(waits, timedelta(0)).total_seconds()
+
+    assert span(0) == pytest.approx(least_s, abs=1)
+    assert span(1 - 1e-9) == pytest.approx(most_s, abs=1)

@@ -176,6 +176,22 @@ def test_a_message_comes_back_though_the_snooze_failed_half_way(env: MailEnviron
     assert labels(env, place) == {"INBOX", "UNREAD"}
 
 
+def test_a_message_comes_back_after_gmail_was_away_for_half_an_hour(env: MailEnvironment) -> None:
+    """Nobody else would bring it back; the waits are the shortest that chance may choose."""
+    place = stored_letter(env)
+    done = do(env, place, TWO_HOURS)
+    env.fail("messages.get", status=503, times=None)
+    came_back = env.process.clock() + timedelta(hours=2, minutes=30)
+    while datetime.fromisoformat(wake_job(env, done)["run_at"]) < came_back:
+        waits = datetime.fromisoformat(wake_job(env, done)["run_at"]) - env.process.clock()
+        pass_time(env.database, max(waits, timedelta(0)))
+        came_back -= max(waits, timedelta(0))
+        assert env.run(UUID(hint_of(done)["unsnooze_job_id"])) == "queued"
+    env.gmail.clear_faults()
+    assert wake(env) == [("actions.unsnooze", "succeeded")]
+    assert labels(env, place) == {"INBOX", "UNREAD"}
+
+
 def test_what_was_never_snoozed_is_not_brought_back(env: MailEnvironment) -> None:
     place = stored_letter(env)
     env.fail("messages.modify", status=503, times=5)

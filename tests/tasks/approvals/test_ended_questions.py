@@ -10,6 +10,7 @@ from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.fault_order import FaultOrder
 from storage.ledger import ledger
 from tests.doubles.approvals import CHANNEL, ask_in_channel, messages, waiting
+from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment
 from tests.tasks.approvals.test_approvals import ASKED, bot, env
 from tests.tasks.test_doubts import reconcile, told
@@ -17,6 +18,9 @@ from tests.tasks.test_doubts import reconcile, told
 __all__ = ["bot", "env"]
 
 OTHER = "222"
+EARLIER = """
+update job_steps set result = result || jsonb_build_object('at', ((result ->> 'at')::timestamptz - %s)::text)
+"""
 
 
 def ended_in_the_call(env: MailEnvironment, bot: EmulatorControl) -> UUID:
@@ -48,6 +52,26 @@ def test_another_channel_does_not_prove_that_nobody_was_asked(env: MailEnvironme
     reconcile(env)
     assert len(messages(bot)) == 1
     assert status(env) == "unknown"
+
+
+def test_people_are_asked_once_discord_is_back_after_half_an_hour(env: MailEnvironment, bot: EmulatorControl) -> None:
+    """In a channel that is quiet meanwhile; the waits are the shortest that chance may choose."""
+    bot.post("/_control/write", {"channel": CHANNEL, "content": "an older question"})
+    bot.post("/_control/clock", {"advance_s": 3600})
+    waiting(env)
+    ((job_id,),) = env.database.execute("select id from jobs where job_type = %s", (ASKED,)).fetchall()
+    bot.order(FaultOrder(operation="channel.*", status=503, times=None))
+    passed = timedelta(0)
+    while passed < timedelta(minutes=30):
+        assert env.run(job_id) == "queued"
+        ((left,),) = env.database.execute("select run_at - now() from jobs where id = %s", (job_id,)).fetchall()
+        passed += left
+        pass_time(env.database, left)
+        env.database.execute(EARLIER, (left,))
+        bot.post("/_control/clock", {"advance_s": left.total_seconds()})
+    bot.clear_faults()
+    assert env.drain(only=ASKED)[-1] == (ASKED, "succeeded")
+    assert len(messages(bot)) == 2
 
 
 @pytest.mark.parametrize("closed", ["forbidden", "deleted"])
