@@ -148,6 +148,7 @@ def _set_up(ctx: JobContext, case: AgentCase) -> tuple[Workplace, Script]:
         account=case.account,
         message=case.message,
         thread=case.thread,
+        newest=made.get("newest", case.thread[-1].message_id),
         label_ids=case.label_ids,
         boundary=made["boundary"],
         secret=made["mark"],
@@ -165,7 +166,9 @@ def _opening(case: AgentCase, word: str, *, secret: str) -> JsonObject:
         word,
         guidance=case.guidance,
     )
-    return {"system": begun.system, "text": begun.text, "boundary": word, "mark": secret}
+    # A later attempt goes on with these words, and the thread may have grown by then.
+    newest = case.thread[-1].message_id
+    return {"system": begun.system, "text": begun.text, "boundary": word, "mark": secret, "newest": newest}
 
 
 def _offer(case: AgentCase) -> Offer:
