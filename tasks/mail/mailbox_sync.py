@@ -7,7 +7,7 @@ from functools import partial
 from uuid import UUID
 
 from domain.jobs.job import JsonObject, Writes
-from domain.mail.correspondence import DRAFT_OUT, SETTLED, LabelRole
+from domain.mail.correspondence import DRAFT_OUT, SETTLED, EmailState, LabelRole
 from domain.mail.mailbox import INBOX, SENT, Change, HistoryPage, MessageRef
 from domain.mail.routing import (
     BY_ROLE,
@@ -22,6 +22,7 @@ from domain.mail.routing import (
     route,
 )
 from domain.mail.triage.asking_again import is_due_again
+from domain.mail.triage.classification import Classification
 from domain.mail.triage.corrections import removals_in
 from domain.payloads.drafts import ReworkPayload, WriteManualPayload, WritePayload
 from domain.payloads.gmail import IngestPayload
@@ -90,7 +91,7 @@ class Run:
         since = self._since()
         found, moved = self._ingest_inbox(mailbox, since)
         found += self._ingest_unknown(mailbox, SENT, since)
-        found += self._catch_up_labels(mailbox, since)
+        found += self._catch_up_labels(mailbox, since, by_schedule=by_schedule)
         with self.ctx.tx() as tx:
             waiting = messages.unclassified(tx, here, since=since, asked=models_asked(self.ctx.settings).name)
             drafted = [one for state in sorted(DRAFT_OUT) for one in emails.list_all(tx, here, state=state)]
@@ -177,8 +178,8 @@ class Run:
                 found += len(self.ctx.enqueue(tx, *payloads_for(self.account.account_id, wanted)))
         return found
 
-    def _catch_up_labels(self, mailbox: Mailbox, since: datetime) -> int:
-        """Enqueue the jobs of labels that a person set while history could not be read."""
+    def _catch_up_labels(self, mailbox: Mailbox, since: datetime, *, by_schedule: bool) -> int:
+        """Enqueue the jobs of labels that a person set while history could not be read, or whose jobs have failed."""
         here = self.account.account_id
         with self.ctx.tx() as tx:
             ids = labels.ids_by_role(tx, here)
@@ -189,9 +190,18 @@ class Run:
             for refs in self._pages(mailbox, ids[role], since):
                 threads = dict.fromkeys(ref.thread_id for ref in refs)
                 with self.ctx.tx() as tx:
-                    wanted = [intent(one) for one in threads if asks_anew(role, emails.get(tx, here, one))]
+                    wanted = [
+                        intent(one)
+                        for one in threads
+                        if self._asks(role, emails.get(tx, here, one), by_schedule=by_schedule)
+                    ]
                     found += len(self.ctx.enqueue(tx, *payloads_for(here, wanted)))
         return found
+
+    def _asks(self, role: LabelRole, email: Email | None, *, by_schedule: bool) -> bool:
+        if email is not None and waits_by_hand(role, email):
+            return not by_schedule or self._is_due(email.state_changed_at)
+        return asks_anew(role, email)
 
     def _pages(self, mailbox: Mailbox, label_id: str, since: datetime) -> Iterable[Sequence[MessageRef]]:
         query = f"after:{int(since.timestamp())}"
@@ -208,6 +218,18 @@ class Run:
 def asks_anew(role: LabelRole, email: Email | None) -> bool:
     """Whether a label that a thread carries asks for anything: Needs Response shows our own pending records, too."""
     return role is not LabelRole.NEEDS_RESPONSE or email is None or email.state in SETTLED
+
+
+def waits_by_hand(role: LabelRole, email: Email) -> bool:
+    """Whether a person has ordered the draft that the thread's record waits for; `emails.waiting` has the others.
+
+    Its job has ended without a draft, or is under way and makes it first.
+    """
+    return (
+        role is LabelRole.NEEDS_RESPONSE
+        and email.state is EmailState.PENDING
+        and email.classification is not Classification.NEEDS_RESPONSE
+    )
 
 
 def payloads_for(account_id: UUID, intents: Iterable[Intent], homes: Mapping[str, str] = NO_HOMES) -> list[Payload]:
