@@ -89,6 +89,11 @@ def begin(tx: Transaction, job_id: UUID, message: Message, profile: StoredProfil
     return BegunRun(**(rows[0]._asdict() | {"status": RunStatus(rows[0].status)}))
 
 
+def jobs_done_again(tx: Transaction, job_id: UUID) -> frozenset[UUID]:
+    """A job, and those that it does again as an operator's replay or retry: their answers and effects are its own."""
+    return frozenset(row.job_id for row in tx.run("list_replayed_jobs", job_id=job_id))
+
+
 def finish(tx: Transaction, run_id: UUID, ending: Ending, turns: Sequence[Turn]) -> bool:
     """End a run with what it came to; false when it had ended before."""
     rows = tx.run(
