@@ -93,15 +93,15 @@ class Run:
         found += self._ingest_unknown(mailbox, SENT, since)
         found += self._catch_up_labels(mailbox, since, by_schedule=by_schedule)
         with self.ctx.tx() as tx:
-            waiting = messages.unclassified(tx, here, since=since, asked=models_asked(self.ctx.settings).name)
+            asked = models_asked(self.ctx.settings).name
+            waiting = messages.unclassified(tx, here, since=since, asked=asked)
             drafted = [one for state in sorted(DRAFT_OUT) for one in emails.list_all(tx, here, state=state)]
             missed: list[Intent] = [CheckSent(one.thread_id, one.draft_message_id or "") for one in drafted]
             # One that has left the inbox is fetched again first, which orders its classification if it is back there.
             again: list[Payload] = [
                 ClassifyPayload(account_id=here, message_id=one.message_id)
                 for one in waiting
-                if one.message_id not in moved
-                and (not by_schedule or one.left_undecided or self._is_due(one.received_at))
+                if one.message_id not in moved and (not by_schedule or one.newly_asked or self._is_due(one.received_at))
             ]
             # Their jobs have ended without a draft, or are under way and make it first.
             again += [
@@ -114,7 +114,7 @@ class Run:
                 cursors.advance_cursor(tx, here, profile.history_id)
             if unknown is not None:
                 cursors.replace_cursor(tx, here, profile.history_id, unknown=unknown)
-            cursors.mark_full_sync(tx, here, self.ctx.now())
+            cursors.mark_full_sync(tx, here, self.ctx.now(), asked=asked)
         return {"how": "full", "jobs": found, "since": since.isoformat(), "cursor": str(profile.history_id)}
 
     def _is_due(self, since: datetime) -> bool:

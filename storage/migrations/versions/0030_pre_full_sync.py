@@ -1,0 +1,16 @@
+"""A full sync remembers which models it has had asked about what others left undecided."""
+
+from storage.migrations.statements import run_files
+
+revision = "0030_pre_full_sync"
+down_revision = "0029_pre_beat"
+
+
+def upgrade() -> None:
+    """Add the column."""
+    run_files("0030_full_sync_asked")
+
+
+def downgrade() -> None:
+    """Never: a ledger goes forward only; restore a backup instead."""
+    raise RuntimeError("the ledger goes forward only; restore a backup instead")
