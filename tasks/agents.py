@@ -10,7 +10,7 @@ from domain.agents.prompt import Opening, Sender, opening
 from domain.agents.routing import route_message
 from domain.agents.tools import Offer, offer_of
 from domain.agents.transcript import ToolResult, Turn
-from domain.jobs.failures import Gone, Invalid, Transient
+from domain.jobs.failures import Gone, Invalid, OverBudget, Throttled, Transient, Unauthorised
 from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
@@ -61,7 +61,12 @@ def process(ctx: JobContext, payload: ProcessPayload) -> Outcome:
     if isinstance(case, Done):
         return case
     place, script = _set_up(ctx, case)
-    turns, finish = hold(ctx, script, case.run, Toolbox(ctx, place).carry_out)
+    try:
+        turns, finish = hold(ctx, script, case.run, Toolbox(ctx, place).carry_out)
+    except (OverBudget, Throttled, Unauthorised):
+        with ctx.tx() as tx:
+            runs.let_wait(tx, case.run.run_id)
+        raise
     return _end(ctx, case, turns, finish)
 
 

@@ -1,4 +1,4 @@
-"""A full sync remembers which models it has had asked about what others left undecided."""
+"""A full sync remembers which models it has had asked about undecided mail, and a run how long it has waited."""
 
 from storage.migrations.statements import run_files
 
@@ -7,8 +7,8 @@ down_revision = "0029_pre_beat"
 
 
 def upgrade() -> None:
-    """Add the column."""
-    run_files("0030_full_sync_asked")
+    """Add the columns."""
+    run_files("0030_full_sync_asked", "0030_waiting_runs")
 
 
 def downgrade() -> None:
