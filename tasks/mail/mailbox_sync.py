@@ -123,6 +123,7 @@ class Run:
     def _take(self, tx: Transaction, page: HistoryPage) -> list[Payload]:
         """Bring the stored messages in line with a page of history, and say which jobs it asks for."""
         here = self.account.account_id
+        messages.hold(tx, here, *{change.message_id for change in page.changes})
         for change in page.changes:
             self._mirror(tx, change)
         others = expected_writes.unexpected(tx, here, page.changes)
