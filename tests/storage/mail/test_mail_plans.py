@@ -29,7 +29,7 @@ PLANS: list[tuple[str, dict[str, Any], str]] = [
     ("get_email", {"thread_id": "t1"}, "emails_org_id_account_id_gmail_thread_id_key"),
     ("find_email_by_draft_message", {"message_id": "dm1"}, "emails_draft_message"),
     ("find_draft_tokens", {"tokens": ["token-number-1"]}, "draft_tokens_pkey"),
-    ("find_waiting_records", {"since": NOW, "limit": 5}, "messages_pkey"),
+    ("find_waiting_records", {"since": NOW, "limit": 5}, "emails_waiting"),
     ("list_labels", {}, "labels_pkey"),
     ("list_decisions", {"message_id": "m1", "limit": 5}, "decisions_message"),
     ("list_actions", {"message_id": "m1"}, "actions_message"),
