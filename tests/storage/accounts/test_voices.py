@@ -8,9 +8,8 @@ from domain.mail.replies.voice import accept_voice
 from storage.accounts import accounts, voices
 from storage.postgres.database import Database
 from tests.doubles.mail_factories import make_account
-from tests.waiting import eventually
+from tests.waiting import until_a_lock_is_waited_for
 
-WAITS = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 VOICE = accept_voice(
     {"formality": "casual", "length": "short", "greeting": "Hi …,", "closing": "Cheers, Olga", "habits": ["is brief"]}
 )
@@ -29,6 +28,6 @@ def test_a_disconnection_waits_for_a_voice_that_is_being_kept_and_forgets_it(
         with store.tenant(account.org_id) as tx:
             assert voices.save(tx, account, VOICE, sampled=3)
             disconnected = threads.submit(disconnect)
-            eventually(lambda: database.execute(WAITS).fetchone() == (1,), describe="nobody waits for the voice")
+            until_a_lock_is_waited_for(database, describe="nobody waits for the voice")
         assert disconnected.result(timeout=30)
     assert database.execute("select count(*) from voices").fetchone() == (0,)

@@ -11,9 +11,7 @@ from storage.ledger import ledger
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type
 from tests.doubles.mail_factories import make_account
-from tests.waiting import eventually
-
-WAITS = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+from tests.waiting import until_a_lock_is_waited_for
 
 
 def test_a_cancellation_of_an_undo_and_of_the_waking_job_does_not_deadlock_with_the_undo(
@@ -32,6 +30,6 @@ def test_a_cancellation_of_an_undo_and_of_the_waking_job_does_not_deadlock_with_
     with ThreadPoolExecutor(1) as threads:
         with store.claimed(account.org_id, undo.job_id, undo.token) as tx:
             canceled = threads.submit(cancel_both)
-            eventually(lambda: database.execute(WAITS).fetchone() == (1,), describe="nobody waits for the undo")
+            until_a_lock_is_waited_for(database, describe="nobody waits for the undo")
             assert undos.cancel_wake(tx, undo, wake) == "canceled"
         assert canceled.result(timeout=30) == {undo.job_id: "running"}

@@ -12,10 +12,9 @@ from storage.mail import messages
 from storage.postgres.database import Database, Transaction
 from storage.postgres.execution import StatementAborted
 from tests.doubles.mail_factories import make_account, make_message, store_message
-from tests.waiting import eventually
+from tests.waiting import until_a_lock_is_waited_for
 
 Step = Callable[[Transaction], object]
-WAITS = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
 
 @pytest.fixture
@@ -41,7 +40,7 @@ class Crossing:
             with self._store.tenant(self._org_id) as tx:
                 before(tx)
                 second = threads.submit(self._run_all, between)
-                eventually(lambda: self._database.execute(WAITS).fetchone() == (1,), describe="nobody waits")
+                until_a_lock_is_waited_for(self._database, describe="nobody waits")
                 after(tx)
             second.result(timeout=30)
 

@@ -6,9 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from storage.mail import messages
 from storage.postgres.database import Transaction
 from tests.doubles.mail_environment import MailEnvironment
-from tests.waiting import eventually
+from tests.waiting import until_a_lock_is_waited_for
 
-WAITS = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 NEWS = "For your information only."
 
 
@@ -20,7 +19,7 @@ def while_it_waits(
         with env.process.database.ledger() as tx:
             hold(tx)
             drained = threads.submit(env.drain)
-            eventually(lambda: env.count(WAITS) == 1, describe="no job waits")
+            until_a_lock_is_waited_for(env.database, describe="no job waits")
             tx.raw("set local lock_timeout = '1ms'")
             look(tx)
         drained.result(timeout=60)
