@@ -9,7 +9,6 @@ from sandbox.emulator.control import FaultOrder, MessagePlace
 from storage.mail import decisions
 from storage.mail.decisions import PastDecision
 from tests.doubles.mail_environment import MailEnvironment
-from tests.tasks.drafts.test_failing_drafts import hourly
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
 NEWS = "For your information only."
@@ -198,14 +197,14 @@ def test_another_model_whose_answers_come_to_nothing_is_paid_for_less_and_less_o
     env.fail("messages.modify", times=None, status=403, reason="domainPolicy")
     before = asked(env)
     for _ in range(8):
-        hourly(env)
+        env.hour_later()
     assert 1 <= asked(env) - before <= len(("the change", 2, 4, 8))
 
 
 def test_another_model_is_asked_by_the_next_full_sync_of_the_schedule(env: MailEnvironment) -> None:
     undecided(env)
     for _ in range(5):
-        hourly(env)
+        env.hour_later()
     assert asked(env) == 1
     use_model(env, classify_model="claude-sonnet-5-5")
     env.sync(force_full=True, reason="full")

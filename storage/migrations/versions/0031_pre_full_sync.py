@@ -2,13 +2,13 @@
 
 from storage.migrations.statements import run_files
 
-revision = "0030_pre_full_sync"
-down_revision = "0029_pre_beat"
+revision = "0031_pre_full_sync"
+down_revision = "0030_pre_open_records"
 
 
 def upgrade() -> None:
     """Add the columns."""
-    run_files("0030_full_sync_asked", "0030_waiting_runs")
+    run_files("0031_full_sync_asked", "0031_waiting_runs")
 
 
 def downgrade() -> None:
