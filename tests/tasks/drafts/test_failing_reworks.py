@@ -1,23 +1,16 @@
 """A rework that Gmail keeps refusing is paid for a few times; then its person is told."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from domain.jobs.job import Origin
 from domain.mail.correspondence import MOST_REWORKS, EmailState
-from tests.doubles.factories import pass_time
+from storage.operators import retries
+from tasks.mail import draft_rework
 from tests.doubles.mail_environment import MailEnvironment
-from tests.tasks.drafts.reworks import drafted, labels_of, put_rework, words
-
-LATER = "update emails set state_changed_at = state_changed_at - interval '1 hour'"
-
-
-def hourly(env: MailEnvironment) -> None:
-    """An hour passes, and a full sync finds the label."""
-    pass_time(env.database, timedelta(hours=1))
-    env.database.execute(LATER)
-    env.sync(force_full=True, reason="full")
+from tests.doubles.meanwhile import Meanwhile
+from tests.tasks.drafts.reworks import FIRST, draft_id, drafted, labels_of, prompts, put_rework, rework_job, words
 
 
 @pytest.mark.parametrize("fault", [{"status": 403, "reason": "domainPolicy"}, {"status": 500}])
@@ -28,7 +21,7 @@ def test_a_rework_that_keeps_failing_ends_with_its_person(env: MailEnvironment, 
     env.fail("drafts.update", times=None, **fault)
     env.sync()
     for _ in range(MOST_REWORKS + 3):
-        hourly(env)
+        env.hour_later()
     assert len(env.model.journal("messages.create")) - asked == MOST_REWORKS + 1
     assert (env.state(place.thread_id), words(env)) == (EmailState.SKIPPED, old)
     assert labels_of(env, place) == {"Postroom/Action Required"}
@@ -39,7 +32,27 @@ def test_a_rework_after_one_that_was_given_up_is_the_second(env: MailEnvironment
     put_rework(env, place)
     env.fail("drafts.update", status=403, reason="domainPolicy")
     env.sync()
-    hourly(env)
+    env.hour_later()
     email = env.email(place.thread_id)
     assert (email.state, email.rework_count) == (EmailState.DRAFTED, 2)
     assert labels_of(env, place) == {"Postroom/Outbox"}
+
+
+def test_a_retry_by_an_operator_does_what_the_person_asks_by_now(env: MailEnvironment, meanwhile: Meanwhile) -> None:
+    place = drafted(env)
+    env.mailbox.edit_draft(draft_id(env, place), text=f"Make it shorter.\n\n{FIRST}")
+    put_rework(env, place)
+    job_id = rework_job(env)
+    env.fail("drafts.update", status=403, reason="domainPolicy")
+    assert env.run(job_id) == "failed"
+    env.pass_hour()
+    env.mailbox.edit_draft(draft_id(env, place), text=f"Say no, I am away.\n\n{FIRST}")
+    with env.process.database.ledger() as tx:
+        retries.retry(tx, job_id, by=Origin(actor_id="a test"), reason="it is mended")
+    asked = meanwhile(draft_rework, lambda: None)
+    env.drain(only="drafts.%")
+    assert prompts(env) == 2
+    assert "Say no, I am away." in str(asked[-1])
+    assert env.state(place.thread_id) is EmailState.DRAFTED
+    assert "I am away" in words(env)
+    assert FIRST not in words(env)
