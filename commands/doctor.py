@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import click
 from celery import Celery
@@ -26,7 +27,7 @@ from storage.audit import exports
 from storage.ledger import alerts, gates
 from storage.money import model_calls
 from storage.postgres.execution import DatabaseError
-from storage.postgres.readiness import Check, database_checks, installation_checks
+from storage.postgres.readiness import Check, database_checks, installation_checks, unasked
 
 LARGEST_CLOCK_DIFFERENCE_S = 5.0
 """Jobs go by the database's clock, logs and providers' tokens by the machine's; one that is this far off is broken."""
@@ -81,20 +82,29 @@ def _of_the_database(process: Runtime) -> Sequence[Check]:
         database = process.database
     except Invalid as invalid:
         return [Check("database URL", ok=False, finding=invalid.reason, remedy=f"mend {invalid.field}")]
+    found = database_checks(database, [job_type.name for job_type in catalogue])
+    is_away = any(check.is_away for check in found)
     return [
-        *database_checks(database, [job_type.name for job_type in catalogue]),
-        *installation_checks(database),
-        _checked("clock", lambda: clock_check(process)),
-        _checked("beat", lambda: beat_check(process)),
-        _checked("pushes", lambda: push_check(process)),
-        _checked("watches", lambda: watch_check(process)),
-        _checked("model key", lambda: model_check(process)),
-        _checked("model answers", lambda: answers_check(process)),
-        _checked("gates", lambda: gate_check(process)),
-        _checked("providers", lambda: provider_check(process)),
-        _checked("alerts", lambda: alert_check(process)),
-        _checked("audit log", lambda: audit_check(process)),
+        *found,
+        *installation_checks(database, is_away=is_away),
+        *(unasked(name) if is_away else _checked(name, partial(check, process)) for name, check in _ledger_checks()),
+        model_check(process),
+        _checked("audit log", partial(audit_check, process)),
     ]
+
+
+def _ledger_checks() -> Sequence[tuple[str, Callable[[Runtime], Check]]]:
+    """What only the ledger knows, by name."""
+    return (
+        ("clock", clock_check),
+        ("beat", beat_check),
+        ("pushes", push_check),
+        ("watches", watch_check),
+        ("model answers", answers_check),
+        ("gates", gate_check),
+        ("providers", provider_check),
+        ("alerts", alert_check),
+    )
 
 
 def settings_checks(settings: Settings) -> Sequence[Check]:
@@ -346,7 +356,7 @@ def _checked(name: str, check: Callable[[], Check]) -> Check:
     try:
         return check()
     except (Failure, DatabaseError):
-        return Check(name, ok=False, finding="could not be asked", remedy="mend the database first")
+        return unasked(name)
 
 
 def _consumed(queue: str, workers: int) -> Check:

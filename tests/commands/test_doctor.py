@@ -1,6 +1,7 @@
 """The doctor finds what is wrong, says what to do about it, and ends with status 1."""
 
 import shutil
+import socket
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -82,6 +83,22 @@ def test_a_missing_database_and_broker_are_named_without_their_passwords(setting
         "catalogue", "clock", "beat", "pushes", "watches", "model answers", "gates", "providers", "alerts",
     }  # fmt: skip
     assert "hunter2" not in str(found)
+
+
+def test_a_database_that_takes_connections_and_says_nothing_is_asked_once(settings: Settings) -> None:
+    # As a frozen server: the system takes the connection, and nobody reads from it.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgresql://postgres@127.0.0.1:{silent.getsockname()[1]}/none"
+        found = {
+            check.name: check
+            for check in examine(Runtime(settings.model_copy(update={"database_url": SecretStr(url)})))
+        }
+        silent.settimeout(0)
+        silent.accept()[0].close()
+        with pytest.raises(BlockingIOError):
+            silent.accept()
+    assert "did not answer" in found["ledger role"].finding
+    assert {"tenant role", "migrations", "rights", "clock", "beat", "providers"} <= wrong(list(found.values()))
 
 
 def test_an_unpublished_catalogue_and_an_old_schema_are_found(process: Runtime, database: Connection) -> None:
