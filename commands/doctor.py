@@ -28,6 +28,7 @@ from storage.ledger import alerts, gates
 from storage.money import model_calls
 from storage.postgres.execution import DatabaseError
 from storage.postgres.readiness import Check, database_checks, installation_checks, unasked
+from storage.secrets import other_keys
 
 LARGEST_CLOCK_DIFFERENCE_S = 5.0
 """Jobs go by the database's clock, logs and providers' tokens by the machine's; one that is this far off is broken."""
@@ -97,6 +98,7 @@ def _ledger_checks() -> Sequence[tuple[str, Callable[[Runtime], Check]]]:
     """What only the ledger knows, by name."""
     return (
         ("clock", clock_check),
+        ("sealed tokens", seal_check),
         ("beat", beat_check),
         ("pushes", push_check),
         ("watches", watch_check),
@@ -292,6 +294,20 @@ def clock_check(process: Runtime) -> Check:
     right = off <= LARGEST_CLOCK_DIFFERENCE_S
     finding = f"{off:.1f} s from the database's"
     return Check("clock", ok=right, finding=finding, remedy="" if right else "let NTP set both machines' clocks")
+
+
+def seal_check(process: Runtime) -> Check:
+    """Whether the sealing keys of these settings open every mailbox's tokens and every secret."""
+    with process.database.ledger() as tx:
+        found = other_keys.count(tx, process.sealer)
+    if not (found.mailboxes or found.secrets):
+        return Check("sealed tokens", ok=True, finding="the sealing keys open all of them")
+    finding = (
+        f"the tokens of {found.mailboxes} mailboxes and {found.secrets} secrets were sealed by a key that is not in"
+        " POSTROOM_SEALING_KEYS: their jobs cannot run here"
+    )
+    remedy = "put that key into POSTROOM_SEALING_KEYS, behind the new one, and start every process anew"
+    return Check("sealed tokens", ok=False, finding=finding, remedy=remedy)
 
 
 def beat_check(process: Runtime) -> Check:

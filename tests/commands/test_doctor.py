@@ -24,6 +24,7 @@ from commands.doctor import (
     limits_check,
     push_check,
     queue_checks,
+    seal_check,
     settings_checks,
     watch_check,
 )
@@ -80,7 +81,8 @@ def test_a_missing_database_and_broker_are_named_without_their_passwords(setting
     found = examine(Runtime(away))
     assert wrong(found) == {
         "broker", "rate limits", "workers", "worker names", "ledger role", "tenant role", "migrations", "rights",
-        "catalogue", "clock", "beat", "pushes", "watches", "model answers", "gates", "providers", "alerts",
+        "catalogue", "clock", "sealed tokens", "beat", "pushes", "watches", "model answers", "gates", "providers",
+        "alerts",
     }  # fmt: skip
     assert "hunter2" not in str(found)
 
@@ -171,6 +173,18 @@ def test_a_clock_that_is_off_is_found(process: Runtime, settings: Settings) -> N
     late = Runtime(settings, clock=lambda: datetime.now(UTC) - timedelta(seconds=30))
     assert not clock_check(late).ok
     late.close()
+
+
+def test_tokens_that_no_key_of_the_settings_opens_are_counted(process: Runtime) -> None:
+    consent = Consent(SecretStr("access"), SecretStr("refresh"), datetime.now(UTC) + timedelta(hours=1))
+    with process.database.ledger() as tx:
+        connect_account(tx, process.sealer, "acme", "reader@example.com", consent)
+    assert seal_check(process).ok
+    with process.database.ledger() as tx:
+        connect_account(tx, Sealer(["another key"]), "acme", "writer@example.com", consent)
+    found = seal_check(process)
+    assert not found.ok
+    assert "1 mailboxes and 0 secrets" in found.finding
 
 
 @pytest.mark.parametrize(("renewed_ago", "ok"), [(timedelta(hours=1), True), (timedelta(days=3), False), (None, False)])
