@@ -48,6 +48,7 @@ START_BEAT = "start one, better two: celery -A tasks beat"
 EXPORTED_WITHIN = timedelta(hours=26)
 """An export a day, and time to make it: a shorter retention alarms nobody between two of them."""
 
+LETTERS_WITHIN = timedelta(days=365)
 ALERT_LOST_WITHIN = timedelta(hours=1)
 """An alert that could not be delivered raises no other; this is where it is seen."""
 
@@ -104,6 +105,7 @@ def _ledger_checks() -> Sequence[tuple[str, Callable[[Runtime], Check]]]:
         ("watches", watch_check),
         ("model answers", answers_check),
         ("gates", gate_check),
+        ("people", people_check),
         ("providers", provider_check),
         ("alerts", alert_check),
     )
@@ -237,6 +239,18 @@ def gate_check(process: Runtime) -> Check:
     named = "; ".join(f"{gate.scope} {gate.key}".strip() + f": {gate.reason}" for gate in paused[:MOST_GATES_NAMED])
     more = f"; and {len(paused) - MOST_GATES_NAMED} more" if len(paused) > MOST_GATES_NAMED else ""
     return Check("gates", ok=True, finding=f"{len(paused)} closed, whose jobs wait: {named}{more}")
+
+
+def people_check(process: Runtime) -> Check:
+    """What waits for a person; nothing is wrong with the fleet, and an alert told of each."""
+    with process.database.ledger() as tx:
+        counts = alerts.count_letters(tx, since=process.clock() - LETTERS_WITHIN, window=LETTERS_WITHIN)
+        lost = sum(gate.cause is Cause.CONSENT for gate in gates.closed(tx))
+    letters = sum(found.count for found in counts)
+    if not letters and not lost:
+        return Check("people", ok=True, finding="nothing waits for a person")
+    finding = f"{letters} dead letters (deadletters list) and {lost} mailboxes without consent (accounts list) wait"
+    return Check("people", ok=True, finding=f"{finding} for a person")
 
 
 def provider_check(process: Runtime) -> Check:

@@ -22,6 +22,7 @@ from commands.doctor import (
     examine,
     gate_check,
     limits_check,
+    people_check,
     push_check,
     queue_checks,
     seal_check,
@@ -44,6 +45,7 @@ from storage.postgres.readiness import Check, changed_migrations, installation_c
 from storage.secrets.sealing import Sealer
 from tests.commands.calling import answer, call
 from tests.doubles.audit_entries import add_entries, count_all, export_all
+from tests.doubles.factories import enqueue_one
 from tests.doubles.mail_factories import connect_account
 from tests.house import ROOT
 from tests.servers.python_processes import spawn_python
@@ -81,8 +83,8 @@ def test_a_missing_database_and_broker_are_named_without_their_passwords(setting
     found = examine(Runtime(away))
     assert wrong(found) == {
         "broker", "rate limits", "workers", "worker names", "ledger role", "tenant role", "migrations", "rights",
-        "catalogue", "clock", "sealed tokens", "beat", "pushes", "watches", "model answers", "gates", "providers",
-        "alerts",
+        "catalogue", "clock", "sealed tokens", "beat", "pushes", "watches", "model answers", "gates", "people",
+        "providers", "alerts",
     }  # fmt: skip
     assert "hunter2" not in str(found)
 
@@ -243,6 +245,23 @@ def test_calls_that_are_counted_per_process_only_are_told_and_wrong_in_productio
     assert wrong([strict]) == {"rate limits"}
     assert "POSTROOM_LIMITS_URL" in strict.remedy
     assert limits_check(Runtime(without.model_copy(update={"limits_url": settings.broker_url}))).ok
+
+
+def test_what_waits_for_a_person_is_told_and_is_no_fault_of_the_fleet(
+    process: Runtime, database: Connection, org: UUID
+) -> None:
+    assert people_check(process).finding == "nothing waits for a person"
+    job_id = enqueue_one(process.database, org, "maintenance.full_sync")
+    database.execute(
+        "insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan)"
+        " select org_id, id, job_type, queue, payload, 1, 'x', '{}', 'x' from jobs where id = %s",
+        (job_id,),
+    )
+    with process.database.ledger() as tx:
+        gates.close(tx, Gate("account", str(org), "withdrawn", None, "postroom", Cause.CONSENT))
+    told = people_check(process)
+    assert told.ok
+    assert "1 dead letters (deadletters list) and 1 mailboxes without consent" in told.finding
 
 
 def test_an_audit_log_that_no_file_has_is_told_where_it_should_leave(
