@@ -32,6 +32,7 @@ from bench.machine import describe, here_and_now
 from bench.results_file import Results
 from bench.setup import ContestGroup, Setup, Sizes, open_setup
 from observability import logs
+from sandbox.demo.endings import Busy, Stopped, alone_in, stopped_by_signals
 
 FOLDER = Path("build/bench").absolute()
 GROUPS = (
@@ -52,13 +53,26 @@ SCREEN = Console(width=None if sys.stdout.isatty() else 180)
 """A file takes lines of any length, so tables are not wrapped at 80 columns."""
 
 
-def main() -> None:
+def main() -> int:
     """Build the peers, start servers that sync to disk, run the contests, and write `build/bench/results.json`.
 
     A run of some contests replaces their results in that file and keeps the others.
     """
     asked, sizes = read_command_line()
     logs.configure("ERROR")
+    try:
+        with stopped_by_signals(), alone_in(FOLDER):
+            measure(asked, sizes)
+    except Stopped as stopped:
+        return stopped.exit_status
+    except Busy as reason:
+        SCREEN.print(str(reason))
+        return 1
+    return 0
+
+
+def measure(asked: argparse.Namespace, sizes: Sizes) -> None:
+    """One run, alone in its folder."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     for left in ("servers", "run"):
         rmtree(FOLDER / left, ignore_errors=True)
@@ -154,4 +168,4 @@ def show(results: Results, setup: Setup) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

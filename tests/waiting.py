@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import pytest
+from psycopg import Connection
 
 from sandbox.servers.waiting import wait_until
 
@@ -16,3 +17,9 @@ def eventually(predicate: Callable[[], Answer], *, within: float = 10.0, describ
         return wait_until(predicate, within=within, describe=describe)
     except TimeoutError as late:
         pytest.fail(str(late))
+
+
+def until_a_lock_is_waited_for(database: Connection, *, describe: str) -> None:
+    """Return once a transaction of this database waits for a lock of another."""
+    waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    eventually(lambda: database.execute(waits).fetchone() == (1,), describe=describe)

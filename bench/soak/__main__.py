@@ -19,7 +19,7 @@ from bench.machine import here_and_now
 from bench.measured_job import VARIABLE
 from bench.run_folder import RunFolder
 from bench.soak.load import Load, new_lines
-from bench.soak.verdict import Sample, compare, failures, window_s
+from bench.soak.verdict import Sample, compare, failures, p99, window_s
 from bench.stores import RUN_DATABASE, Stores, bulk_sql
 from observability import logs
 from sandbox.demo.endings import Busy, Stopped, alone_in, forget_settings, stopped_by_signals
@@ -88,7 +88,7 @@ def soak(options: argparse.Namespace, console: Console) -> int:
         "compared": compared,
         "latest_other_ms": round(max((ms for sample in samples for ms in sample.other_ms), default=0.0), 1),
         "failures": broken,
-        "samples": [{"at_s": round(one.at_s, 1), **one.measures} for one in samples],
+        "samples": [_shown(sample) for sample in samples],
     }
     (folder / "report.json").write_text(json.dumps(report, indent=2) + "\n")
     console.print(json.dumps({name: report[name] for name in ("sums", "compared", "latest_other_ms")}, indent=2))
@@ -96,6 +96,11 @@ def soak(options: argparse.Namespace, console: Console) -> int:
         console.print(reason, style="red")
     console.print("FAILED" if broken else "it stayed flat")
     return 1 if broken else 0
+
+
+def _shown(sample: Sample) -> dict[str, float]:
+    tail = {"p99_ms": round(p99(sample.latencies_ms), 1)} if sample.latencies_ms else {}
+    return {"at_s": round(sample.at_s, 1), **tail, **sample.measures, **sample.counters}
 
 
 @contextmanager
@@ -120,9 +125,13 @@ def _samples(stores: Stores, loaded: RunFolder, other: RunFolder, seconds: float
     began, pause = time.monotonic(), threading.Event()
     with psycopg.connect(stores.database_url(), autocommit=True) as owner:
         while (at_s := time.monotonic() - began) < seconds:
-            rows = owner.execute(bulk_sql("soak_sizes")).fetchall()
-            yield Sample(at_s, dict(rows), latencies(), others())
+            measures, counters = _figures(owner, "soak_sizes"), _figures(owner, "soak_counters")
+            yield Sample(at_s, measures, latencies(), others(), counters)
             pause.wait(max(min(every, seconds - (time.monotonic() - began)), 0.01))
+
+
+def _figures(owner: psycopg.Connection, statement: str) -> dict[str, float]:
+    return dict(owner.execute(bulk_sql(statement)).fetchall())
 
 
 def _workers(stores: Stores) -> int:

@@ -1,7 +1,7 @@
 """Whether a soak stayed flat: windows of its samples, compared. Arithmetic only."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 
 LONGEST_WINDOW_S = 300.0
@@ -25,6 +25,8 @@ class Sample:
     """Of the probes in the loaded queue that began since the sample before."""
     other_ms: tuple[float, ...] = ()
     """The same in another queue."""
+    counters: Mapping[str, float] = field(default_factory=dict)
+    """What the database counted since it started. Not compared: it explains what is."""
 
 
 def window_s(seconds: float) -> float:

@@ -12,6 +12,7 @@ from uuid import uuid4
 import structlog
 from kombu.transport import redis, virtual
 
+from engine.celery_patches.redis_clients import KeptClientChannel
 from engine.celery_patches.redis_connections import bounded
 from engine.messages.envelope import RawEnvelope, close_envelope, read_envelope
 from engine.process.broker_silence import BrokerSilence
@@ -137,7 +138,7 @@ class PackedMessage(virtual.Message):  # type: ignore[misc] # kombu ships no typ
         self._raw, self.headers = payload, headers
 
 
-class FleetChannel(redis.Channel):  # type: ignore[misc] # kombu ships no types
+class FleetChannel(KeptClientChannel):
     """A channel that empties its queue's head in one go: kombu's BRPOP would bring one message at a time.
 
     BLMPOP came with Redis 7; Valkey has it in all versions.

@@ -1,13 +1,20 @@
-"""Which of our transports serves a broker, by the name that kombu loads it under.
+"""By which of our transports a process publishes to a broker, by the name that kombu loads it under.
 
-The transports themselves are loaded when they are used: they record what they cannot read, and so need the runtime.
+The transports themselves are loaded when they are used: one needs the runtime, and no process needs both.
 """
 
 AMQP = "engine.celery_patches.amqp_transport"
+REDIS = "engine.celery_patches.redis_clients"
+
+TRANSPORTS = {
+    "amqp": f"{AMQP}:Transport",
+    "pyamqp": f"{AMQP}:Transport",
+    "amqps": f"{AMQP}:SecureTransport",
+    "redis": f"{REDIS}:Transport",
+    "rediss": f"{REDIS}:Transport",
+}
 
 
 def transport_of(broker_url: str) -> str | None:
-    """The name of our transport for a broker's URL, as kombu takes it; None for another broker than RabbitMQ."""
-    scheme = broker_url.partition("://")[0]
-    name = {"amqp": "Transport", "pyamqp": "Transport", "amqps": "SecureTransport"}.get(scheme)
-    return name and f"{AMQP}:{name}"
+    """The name of a publisher's transport for a broker's URL, as kombu takes it; None for one that we have none for."""
+    return TRANSPORTS.get(broker_url.partition("://")[0])

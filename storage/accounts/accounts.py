@@ -136,8 +136,10 @@ def connect(tx: Transaction, sealer: Sealer, account_id: UUID, consent: Consent)
 
 
 def disconnect(tx: Transaction, account_id: UUID, reason: str) -> bool:
-    """Forget the tokens and the watch; false when they were forgotten before."""
+    """Forget the tokens, the watch and how the owner writes; false when they were forgotten before."""
     told = check_text("reason", reason, LONGEST_STATUS_REASON)
+    # In a statement before: the next one then sees a description of the owner that was being kept.
+    tx.raw("select from accounts where id = %(account)s for no key update", {"account": account_id})
     return bool(tx.run("disconnect_account", account_id=account_id, reason=told))
 
 

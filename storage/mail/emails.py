@@ -118,14 +118,17 @@ def by_draft_message(tx: Transaction, account_id: UUID, message_id: str) -> Emai
     return _email(rows[0]._asdict()) if rows else None
 
 
-def list_all(
-    tx: Transaction, account_id: UUID, *, state: EmailState | None = None, limit: int = 500
-) -> tuple[Email, ...]:
-    """An account's records, the latest change first."""
-    wanted = None if state is None else str(state)
-    return tuple(
-        _email(row._asdict()) for row in tx.run("list_emails", account_id=account_id, state=wanted, limit=limit)
-    )
+class OpenDraft(NamedTuple):
+    """A thread with a draft of ours that its person has not sent, the draft's message, and since when."""
+
+    thread_id: str
+    draft_message_id: str
+    since: datetime
+
+
+def open_drafts(tx: Transaction, account_id: UUID, *, limit: int = 2000) -> tuple[OpenDraft, ...]:
+    """Threads with a draft of ours that is neither sent nor thrown away, the latest first."""
+    return tuple(OpenDraft(*row) for row in tx.run("find_open_drafts", account_id=account_id, limit=limit))
 
 
 class WaitingRecord(NamedTuple):

@@ -46,7 +46,11 @@ class WaitingMessage(NamedTuple):
 
 
 def upsert(tx: Transaction, account_id: UUID, message: Message) -> bool:
-    """Store a message with its thread and correspondents; true when it is new. Again, only its labels change."""
+    """Store a message with its thread and correspondents; true when it is new. Again, only its labels change.
+
+    A transaction that stores several notes the correspondents of all first, and stores them in the order of their ids.
+    """
+    note_correspondents(tx, account_id, message)
     content = message.parsed
     rows = tx.run(
         "upsert_message",
@@ -58,7 +62,6 @@ def upsert(tx: Transaction, account_id: UUID, message: Message) -> bool:
         size=content.size,
         labels=_kept_labels(message.label_ids),
         sender=None if content.from_ is None else content.from_.key[:LONGEST_ADDRESS],
-        others=[address.key for address in _others(message) if 0 < len(address.key) <= LONGEST_ADDRESS],
         subject=content.subject,
         body=content.text,
         document=Jsonb(_DOCUMENT.dump_python(content, mode="json", exclude=_COLUMNS)),
@@ -69,6 +72,18 @@ def upsert(tx: Transaction, account_id: UUID, message: Message) -> bool:
     if not rows:
         raise Gone(f"there is no account {account_id}")
     return bool(rows[0].created)
+
+
+def note_correspondents(tx: Transaction, account_id: UUID, *found: Message) -> None:
+    """Note whom the account heard from, and wrote to, in these messages."""
+    met = [
+        (address.key, message.received_at, message.direction == "outgoing")
+        for message in found
+        for address in _others(message)
+        if 0 < len(address.key) <= LONGEST_ADDRESS
+    ]
+    columns = {name: [one[place] for one in met] for place, name in enumerate(("addresses", "times", "written"))}
+    tx.run("note_correspondents", account_id=account_id, **columns)
 
 
 def get(tx: Transaction, account_id: UUID, message_id: str) -> Message:
@@ -85,9 +100,12 @@ def of_thread(tx: Transaction, account_id: UUID, thread_id: str, *, limit: int =
     return tuple(message_of(row) for row in rows)
 
 
-def hold(tx: Transaction, account_id: UUID, message_id: str) -> None:
-    """Let nobody else decide about a message, or wake it, until `tx` ends: what is read after this stays true."""
-    tx.run("hold_message", account_id=account_id, message_id=message_id)
+def hold(tx: Transaction, account_id: UUID, *message_ids: str) -> None:
+    """Let nobody else decide about messages, or wake them, until `tx` ends: what is read after this stays true.
+
+    A transaction that changes several one after the other holds all of them first (docs: mail.md#locks).
+    """
+    tx.run("hold_messages", account_id=account_id, ids=list(message_ids))
 
 
 def unknown_of(tx: Transaction, account_id: UUID, message_ids: Sequence[str]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from functools import partial
 from uuid import UUID
 
 from domain.jobs.job import JsonObject, Writes
-from domain.mail.correspondence import DRAFT_OUT, SETTLED, LabelRole
+from domain.mail.correspondence import SETTLED, LabelRole
 from domain.mail.mailbox import INBOX, SENT, Change, HistoryPage, MessageRef
 from domain.mail.routing import (
     BY_ROLE,
@@ -79,11 +79,12 @@ class Run:
         cursors.advance_cursor(tx, self.account.account_id, cursor)
 
     def full(self, mailbox: Mailbox, *, by_schedule: bool = False, unknown: int | None = None) -> JsonObject:
-        """Search the last days for messages that are not stored as the mailbox has them, then move the cursor.
+        """Search the last days for messages that are not stored as the mailbox has them.
 
-        The mailbox's history id is read first: what comes in meanwhile is in the history after it (the 404 rule).
-        `by_schedule`, a message whose classification keeps failing is asked about less and less often. `unknown` is a
-        cursor that history did not know.
+        Where there is no cursor, or history did not know it (`unknown`), the cursor becomes the mailbox's history id.
+        That is read first: what comes in meanwhile is in the history after it (the 404 rule). `by_schedule`, what waits
+        is looked at less and less often: a message whose classification keeps failing, a thread whose draft Gmail does
+        not take, a draft that nobody sends.
         """
         here = self.account.account_id
         profile = mailbox.profile()
@@ -93,8 +94,11 @@ class Run:
         found += self._catch_up_labels(mailbox, since)
         with self.ctx.tx() as tx:
             waiting = messages.unclassified(tx, here, since=since, asked=models_asked(self.ctx.settings).name)
-            drafted = [one for state in sorted(DRAFT_OUT) for one in emails.list_all(tx, here, state=state)]
-            missed: list[Intent] = [CheckSent(one.thread_id, one.draft_message_id or "") for one in drafted]
+            missed: list[Intent] = [
+                CheckSent(one.thread_id, one.draft_message_id)
+                for one in emails.open_drafts(tx, here)
+                if not by_schedule or self._is_due(one.since)
+            ]
             # One that has left the inbox is fetched again first, which orders its classification if it is back there.
             again: list[Payload] = [
                 ClassifyPayload(account_id=here, message_id=one.message_id)
@@ -109,12 +113,12 @@ class Run:
                 if one.message_id not in moved and (not by_schedule or self._is_due(one.since))
             ]
             found += len(self.ctx.enqueue(tx, *again, *payloads_for(here, missed)))
-            if not cursors.set_first_cursor(tx, here, profile.history_id):
+            # A cursor that history knows stays: only history tells of a sent draft, and of labels taken off, soon.
+            if not cursors.set_first_cursor(tx, here, profile.history_id) and unknown is not None:
                 cursors.advance_cursor(tx, here, profile.history_id)
-            if unknown is not None:
                 cursors.replace_cursor(tx, here, profile.history_id, unknown=unknown)
             cursors.mark_full_sync(tx, here, self.ctx.now())
-        return {"how": "full", "jobs": found, "since": since.isoformat(), "cursor": str(profile.history_id)}
+        return {"how": "full", "jobs": found, "since": since.isoformat(), "history_id": str(profile.history_id)}
 
     def _is_due(self, since: datetime) -> bool:
         last = self.account.full_synced_at
@@ -123,6 +127,7 @@ class Run:
     def _take(self, tx: Transaction, page: HistoryPage) -> list[Payload]:
         """Bring the stored messages in line with a page of history, and say which jobs it asks for."""
         here = self.account.account_id
+        messages.hold(tx, here, *{change.message_id for change in page.changes})
         for change in page.changes:
             self._mirror(tx, change)
         others = expected_writes.unexpected(tx, here, page.changes)

@@ -23,17 +23,10 @@ TOKEN_REFERENCE = re.compile(r"<([A-Za-z0-9_-]{8,64})@draft\.postroom\.invalid>"
 
 def store(tx: Transaction, account: Account, raw: RawMessage, parsed: ParsedMessage) -> None:
     """Detect automation with what this account knows of the sender, and store the message."""
-    outgoing = SENT in raw.label_ids
-    automation = None if outgoing else detect_automation(parsed, raw.label_ids, _owner(tx, account, parsed, raw))
-    message = Message(
-        message_id=raw.message_id,
-        thread_id=raw.thread_id,
-        direction="outgoing" if outgoing else "incoming",
-        received_at=raw.received_at,
-        label_ids=raw.label_ids,
-        parsed=parsed,
-        automation=automation,
-    )
+    message = _message(raw, parsed)
+    if message.direction == "incoming":
+        signs = detect_automation(parsed, raw.label_ids, _owner(tx, account, parsed, raw))
+        message = replace(message, automation=signs)
     messages.upsert(tx, account.account_id, message)
 
 
@@ -48,9 +41,22 @@ def store_thread(ctx: JobContext, mailbox: Mailbox, account: Account, thread_id:
         raw = mailbox.message(facts.message_id)
         taken.append((replace(raw, raw=b""), parse_message(raw.raw)))
         ctx.check()
+    taken.sort(key=lambda one: one[0].message_id)
     with ctx.tx() as tx:
+        messages.note_correspondents(tx, account.account_id, *(_message(raw, parsed) for raw, parsed in taken))
         for raw, parsed in taken:
             store(tx, account, raw, parsed)
+
+
+def _message(raw: RawMessage, parsed: ParsedMessage) -> Message:
+    return Message(
+        message_id=raw.message_id,
+        thread_id=raw.thread_id,
+        direction="outgoing" if SENT in raw.label_ids else "incoming",
+        received_at=raw.received_at,
+        label_ids=raw.label_ids,
+        parsed=parsed,
+    )
 
 
 def _owner(tx: Transaction, account: Account, parsed: ParsedMessage, raw: RawMessage) -> Owner:

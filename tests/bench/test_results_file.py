@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from bench.contenders.peer_environments import Environments
 from bench.contest import Contest
 from bench.setup import ContestGroup, Setup, Sizes
 from bench.stores import Stores
+from sandbox.demo.endings import alone_in
 from tests.bench.test_peer_settings import PROMISED
 
 KNOWN = results_file.known_names(__main__.GROUPS, Sizes())
@@ -46,6 +48,19 @@ def test_there_is_no_contest_twice_and_all_that_were_promised() -> None:
     sized = {"growth_1m_finished", "growth_10m_finished", "growth_1m_scheduled", "drain_light_vs_oban_20k"}
     single = {"memory_worker_mib_growth", "fan_out_100k_accounts_s", "limit_claim_and_settle"}
     assert set(KNOWN) >= PROMISED | families | sized | single
+
+
+def test_a_second_run_waits_for_nobody_and_leaves_the_first_its_servers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    servers = tmp_path / "bench" / "servers"
+    servers.mkdir(parents=True)
+    monkeypatch.setattr(__main__, "FOLDER", tmp_path / "bench")
+    monkeypatch.setattr(sys, "argv", ["bench", "--only", "drain_light_vs_celery"])
+    with alone_in(tmp_path / "bench"):
+        assert __main__.main() == 1
+    assert servers.is_dir()
+    assert "another run works in" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("word", ["drain_light_vs_celeri", "growth_5m_finished", "drain_lihgt*", "io_bound", ""])

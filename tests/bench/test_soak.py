@@ -77,3 +77,6 @@ def test_a_short_soaks_sums_add_up(tmp_path: Path) -> None:
     assert sums["unfinished"] == 0
     assert {"jobs.rows", "jobs.table", "jobs.indexes", "p99_ms"} <= report["compared"].keys()
     assert len(report["samples"]) > 4
+    last = report["samples"][-1]
+    assert last["p99_ms"] > 0
+    assert last["wal.bytes"] > report["samples"][0]["wal.bytes"]

@@ -35,6 +35,14 @@ MOST_ROUNDS = 400
 RENEW_AFTER_S = 10
 """Above what a test takes on an idle machine, so that counted transactions stay the same there."""
 
+TIMES_OF_MAIL = (
+    ("messages", "received_at"),
+    ("accounts", "full_synced_at"),
+    ("emails", "state_changed_at"),
+    ("emails", "draft_planned_at"),
+)
+"""What `pass_time` leaves, and a full sync reads."""
+
 
 @dataclass
 class MailEnvironment:
@@ -105,6 +113,13 @@ class MailEnvironment:
         """Sync the mailbox and run all that follows."""
         self.enqueue("gmail.sync", payload)
         return self.drain()
+
+    def hour_later(self) -> list[tuple[str, str]]:
+        """Let an hour pass, also for what is stored of the mailbox, and run the full sync of the schedule."""
+        pass_time(self.database, timedelta(hours=1))
+        for table, column in TIMES_OF_MAIL:
+            self.database.execute(f"update {table} set {column} = {column} - interval '1 hour'")
+        return self.sync(force_full=True, reason="full")
 
     def deliver(self, subject: str, text: str, **options: Any) -> MessagePlace:  # noqa: ANN401 - as the emulator takes them
         """Let a person write to the owner."""

@@ -77,6 +77,18 @@ def test_the_next_classification_is_told_what_its_owner_took_off(env: MailEnviro
         assert kept(env, tx) == [("Receipts", "Bills")]
 
 
+def test_what_was_taken_off_just_before_a_full_sync_is_known_after_it(env: MailEnvironment, told: list[str]) -> None:
+    env.sync()
+    label_id = make_label(env, "Receipts")
+    place = labelled(env, "Receipts", label_id)
+    assert told
+    env.mailbox.label_message(place.message_id, remove=(label_id,))
+    env.sync(force_full=True, reason="full")
+    env.sync()
+    with env.process.database.ledger() as tx:
+        assert kept(env, tx) == [("Receipts", None)]
+
+
 def test_what_a_person_put_on_themselves_is_theirs_to_take_off(env: MailEnvironment) -> None:
     env.sync()
     label_id = make_label(env, "Receipts")

@@ -1,22 +1,12 @@
 """A message whose classification fails after the model was paid is not paid for by each hourly full sync."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment
 
 HOURS = 8
-
-
-def hourly(env: MailEnvironment) -> None:
-    """An hour passes, and the full sync of the schedule comes."""
-    pass_time(env.database, timedelta(hours=1))
-    for table, column in (("messages", "received_at"), ("accounts", "full_synced_at")):
-        env.database.execute(f"update {table} set {column} = {column} - interval '1 hour'")
-    env.sync(force_full=True, reason="full")
 
 
 def answers(env: MailEnvironment) -> int:
@@ -37,7 +27,7 @@ def test_it_is_paid_for_less_and_less_often(env: MailEnvironment, operation: str
     env.fail(operation, times=None, **fault)
     env.sync()
     for _ in range(HOURS):
-        hourly(env)
+        env.hour_later()
     assert answers(env) == 1 + len((1, 2, 4, 8))
 
 
@@ -47,7 +37,7 @@ def test_it_is_classified_when_the_mailbox_takes_labels_again(env: MailEnvironme
     env.fail("labels.create", status=400, reason="invalidArgument", message="Invalid label name")
     env.sync()
     assert env.count("select count(*) from decisions") == 0
-    hourly(env)
+    env.hour_later()
     assert env.email(place.thread_id).draft_id is not None
 
 

@@ -113,14 +113,15 @@ def test_sending_is_seen_once_and_from_the_expected_state(store: Database, accou
 
 def test_a_settled_thread_begins_anew(store: Database, account: Account) -> None:
     drafted(store, account)
+    with store.tenant(account.org_id) as tx:
+        assert [one.thread_id for one in emails.open_drafts(tx, account.account_id)] == ["t1"]
     assert move(store, account, EmailState.DRAFTED, EmailState.SKIPPED)
     with store.tenant(account.org_id) as tx:
         assert emails.forget_draft(tx, account.account_id, "t1")
         assert emails.reopen(tx, account.account_id, "t1", expected=EmailState.SKIPPED, message_id="m2")
         assert not emails.reopen(tx, account.account_id, "t1", expected=EmailState.SKIPPED, message_id="m3")
         assert emails.update_decision(tx, account.account_id, thread_id="t1", message_id="m3", decision=WANTS_ANSWER)
-        assert [one.thread_id for one in emails.list_all(tx, account.account_id, state=EmailState.PENDING)] == ["t1"]
-        assert emails.list_all(tx, account.account_id, state=EmailState.SENT) == ()
+        assert emails.open_drafts(tx, account.account_id) == ()
     email = current(store, account)
     assert (email.state, email.message_id, email.draft_id, email.rework_count) == (EmailState.PENDING, "m3", None, 0)
 

@@ -6,6 +6,7 @@ the sake of the tables that stay small; there only is shown that the index serve
 
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import pytest
 from psycopg import Connection
@@ -22,11 +23,14 @@ PLANS: list[tuple[str, dict[str, Any], str]] = [
     ("find_unclassified_messages", {"since": NOW, "asked": "a model", "limit": 5}, "messages_received"),
     ("find_inbox_messages", {"since": NOW}, "messages_received"),
     ("find_correspondents", {"addresses": ["7@example.org"], "before": NOW}, "correspondents_pkey"),
+    ("hold_messages", {"ids": ["m1", "m2"]}, "messages_pkey"),
+    ("find_earlier_decisions", {"message_id": "m1", "job_id": UUID(int=1), "asked": "a model"}, "decisions_message"),
     ("change_message_labels", {"ids": ["m1"], "added": [], "removed": []}, "messages_pkey"),
     ("get_email", {"thread_id": "t1"}, "emails_org_id_account_id_gmail_thread_id_key"),
     ("find_email_by_draft_message", {"message_id": "dm1"}, "emails_draft_message"),
     ("find_draft_tokens", {"tokens": ["token-number-1"]}, "draft_tokens_pkey"),
-    ("find_waiting_records", {"since": NOW, "limit": 5}, "messages_pkey"),
+    ("find_waiting_records", {"since": NOW, "limit": 5}, "emails_open"),
+    ("find_open_drafts", {"limit": 5}, "emails_open"),
     ("list_labels", {}, "labels_pkey"),
     ("list_decisions", {"message_id": "m1", "limit": 5}, "decisions_message"),
     ("list_actions", {"message_id": "m1"}, "actions_message"),

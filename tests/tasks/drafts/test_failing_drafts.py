@@ -1,30 +1,15 @@
 """A question whose draft could not be made gets one when Gmail takes it, without anybody's doing."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from domain.mail.correspondence import EmailState
 from sandbox.emulator.control import MessagePlace
-from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
 FAULTS: list[dict[str, Any]] = [{"status": 403, "reason": "domainPolicy"}, {"status": 500}]
-
-
-def hourly(env: MailEnvironment) -> None:
-    """An hour passes, and the full sync of the schedule comes."""
-    pass_time(env.database, timedelta(hours=1))
-    for table, column in (
-        ("messages", "received_at"),
-        ("accounts", "full_synced_at"),
-        ("emails", "state_changed_at"),
-        ("emails", "draft_planned_at"),
-    ):
-        env.database.execute(f"update {table} set {column} = {column} - interval '1 hour'")
-    env.sync(force_full=True, reason="full")
 
 
 def answers(env: MailEnvironment) -> int:
@@ -44,7 +29,7 @@ def question(env: MailEnvironment, times: int | None, fault: dict[str, Any]) -> 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_it_is_made_later(env: MailEnvironment, fault: dict[str, Any]) -> None:
     place = question(env, 3 if fault["status"] == 500 else 1, fault)
-    hourly(env)
+    env.hour_later()
     assert env.state(place.thread_id) is EmailState.DRAFTED
     assert len(env.mailbox.state().drafts) == 1
 
@@ -54,7 +39,7 @@ def test_it_is_paid_for_less_and_less_often(env: MailEnvironment, fault: dict[st
     question(env, None, fault)
     before = answers(env)
     for _ in range(8):
-        hourly(env)
+        env.hour_later()
     assert answers(env) - before <= len((1, 2, 4, 8))
     assert env.mailbox.state().drafts == []
 
@@ -63,7 +48,7 @@ def test_a_question_that_was_archived_meanwhile_gets_none(env: MailEnvironment) 
     place = question(env, 1, FAULTS[0])
     env.mailbox.archive(place.thread_id)
     env.sync()
-    hourly(env)
+    env.hour_later()
     assert env.mailbox.state().drafts == []
 
 
@@ -71,6 +56,6 @@ def test_a_question_that_was_answered_meanwhile_gets_none(env: MailEnvironment) 
     place = question(env, 1, FAULTS[0])
     env.deliver("Re: Lunch?", "Noon is fine.", thread_id=place.thread_id, label_ids=("SENT",))
     env.sync()
-    hourly(env)
+    env.hour_later()
     assert env.mailbox.state().drafts == []
     assert env.state(place.thread_id) is EmailState.SKIPPED

@@ -1,23 +1,12 @@
 """A rework that Gmail keeps refusing is paid for a few times; then its person is told."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from domain.mail.correspondence import MOST_REWORKS, EmailState
-from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment
 from tests.tasks.drafts.reworks import drafted, labels_of, put_rework, words
-
-LATER = "update emails set state_changed_at = state_changed_at - interval '1 hour'"
-
-
-def hourly(env: MailEnvironment) -> None:
-    """An hour passes, and a full sync finds the label."""
-    pass_time(env.database, timedelta(hours=1))
-    env.database.execute(LATER)
-    env.sync(force_full=True, reason="full")
 
 
 @pytest.mark.parametrize("fault", [{"status": 403, "reason": "domainPolicy"}, {"status": 500}])
@@ -28,7 +17,7 @@ def test_a_rework_that_keeps_failing_ends_with_its_person(env: MailEnvironment, 
     env.fail("drafts.update", times=None, **fault)
     env.sync()
     for _ in range(MOST_REWORKS + 3):
-        hourly(env)
+        env.hour_later()
     assert len(env.model.journal("messages.create")) - asked == MOST_REWORKS + 1
     assert (env.state(place.thread_id), words(env)) == (EmailState.SKIPPED, old)
     assert labels_of(env, place) == {"Postroom/Action Required"}
@@ -39,7 +28,7 @@ def test_a_rework_after_one_that_was_given_up_is_the_second(env: MailEnvironment
     put_rework(env, place)
     env.fail("drafts.update", status=403, reason="domainPolicy")
     env.sync()
-    hourly(env)
+    env.hour_later()
     email = env.email(place.thread_id)
     assert (email.state, email.rework_count) == (EmailState.DRAFTED, 2)
     assert labels_of(env, place) == {"Postroom/Outbox"}
