@@ -28,6 +28,9 @@ REFUSED = "refused"
 """In place of the vendor's reason why an answer ended, where it took no request; and where a step keeps its reason."""
 LONGEST_REFUSAL = 1_000
 
+BASED_ON = "based_on"
+"""Where a step keeps what its answer was made from."""
+
 CheckAnswer = Callable[[Mapping[str, Any]], str | None]
 """Why the arguments of a tool call cannot be used; None when they can."""
 
@@ -57,7 +60,7 @@ class ModelBudget:
         self._add_cost = add_cost
         self._enqueue = enqueue
 
-    def ask(
+    def ask(  # noqa: PLR0913 - who is asked, what, for whom, and what is kept of it
         self,
         provider: str,
         model: LanguageModel,
@@ -66,11 +69,13 @@ class ModelBudget:
         *,
         account_id: UUID | None = None,
         check: CheckAnswer | None = None,
+        based_on: str | None = None,
     ) -> JsonObject:
         """Make one call per job and step that the job's org can pay for; a later attempt gets the kept answer.
 
-        Returns `arguments` (those of the tool call, or None), `stop_reason` and `cost` in microcents; where the vendor
-        would not take the request, `refused` says why, and the same job does not ask again. The cost is booked
+        Returns `arguments` (those of the tool call, or None), `stop_reason`, `cost` in microcents, and the `based_on`
+        of the call, which tells a later attempt what the answer was made from; where the vendor would not take the
+        request, `refused` says why, and the same job does not ask again. The cost is booked
         whatever becomes of the claim or the answer. With an account the call is listed among its model calls under the
         part of the step before its dot, and with it why the answer cannot be used, by `check` or because there is none.
 
@@ -86,15 +91,18 @@ class ModelBudget:
         most = model.most_microcents(request)
         paid = _Paid(provider, step, account_id, most, partial(_closer, most, count))
 
+        basis: JsonObject = {} if based_on is None else {BASED_ON: based_on}
+
         def call() -> tuple[ModelAnswer, JsonObject, str | None]:
             try:
                 answer = model.ask(request)
             except Refused as refused:
-                return _unasked(request.model), {"arguments": None, REFUSED: refused.reason}, refused.reason
+                return _unasked(request.model), basis | {"arguments": None, REFUSED: refused.reason}, refused.reason
             said = answer.arguments
+            kept = basis | {"arguments": said}
             if said is None:
-                return answer, {"arguments": None}, f"no answer: {answer.stop_reason}"
-            return answer, {"arguments": said}, check(said) if check else None
+                return answer, kept, f"no answer: {answer.stop_reason}"
+            return answer, kept, check(said) if check else None
 
         return self._once(paid, call)
 

@@ -10,7 +10,7 @@ from domain.agents.prompt import Opening, Sender, opening
 from domain.agents.routing import route_message
 from domain.agents.tools import Offer, offer_of
 from domain.agents.transcript import ToolResult, Turn
-from domain.jobs.failures import Gone, Invalid, Transient
+from domain.jobs.failures import Gone, Invalid, OverBudget, Throttled, Transient, Unauthorised
 from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
@@ -61,7 +61,12 @@ def process(ctx: JobContext, payload: ProcessPayload) -> Outcome:
     if isinstance(case, Done):
         return case
     place, script = _set_up(ctx, case)
-    turns, finish = hold(ctx, script, case.run, Toolbox(ctx, place).carry_out)
+    try:
+        turns, finish = hold(ctx, script, case.run, Toolbox(ctx, place).carry_out)
+    except (OverBudget, Throttled, Unauthorised):
+        with ctx.tx() as tx:
+            runs.let_wait(tx, case.run.run_id)
+        raise
     return _end(ctx, case, turns, finish)
 
 
@@ -148,6 +153,7 @@ def _set_up(ctx: JobContext, case: AgentCase) -> tuple[Workplace, Script]:
         account=case.account,
         message=case.message,
         thread=case.thread,
+        newest=made.get("newest", case.thread[-1].message_id),
         label_ids=case.label_ids,
         boundary=made["boundary"],
         secret=made["mark"],
@@ -165,7 +171,9 @@ def _opening(case: AgentCase, word: str, *, secret: str) -> JsonObject:
         word,
         guidance=case.guidance,
     )
-    return {"system": begun.system, "text": begun.text, "boundary": word, "mark": secret}
+    # A later attempt goes on with these words, and the thread may have grown by then.
+    newest = case.thread[-1].message_id
+    return {"system": begun.system, "text": begun.text, "boundary": word, "mark": secret, "newest": newest}
 
 
 def _offer(case: AgentCase) -> Offer:

@@ -43,6 +43,6 @@ def replace_cursor(tx: Transaction, account_id: UUID, history_id: int, *, unknow
     return bool(tx.run("replace_cursor", account_id=account_id, history_id=history_id, unknown=unknown))
 
 
-def mark_full_sync(tx: Transaction, account_id: UUID, at: datetime) -> None:
-    """The whole mailbox was looked through as it stood then."""
-    tx.run("mark_full_sync", account_id=account_id, at=at)
+def mark_full_sync(tx: Transaction, account_id: UUID, at: datetime, *, asked: str) -> None:
+    """The whole mailbox was looked through as it stood then; `asked` names the models that classify."""
+    tx.run("mark_full_sync", account_id=account_id, at=at, asked=asked)

@@ -26,7 +26,7 @@ MOST_WHY = 300
 
 @dataclass(frozen=True, slots=True)
 class BegunRun:
-    """A run as its job finds it; `age` since its beginning, whichever attempt that was in."""
+    """A run as its job finds it; `age` since its beginning, without what it has waited."""
 
     run_id: UUID
     profile_version: int
@@ -87,6 +87,16 @@ def begin(tx: Transaction, job_id: UUID, message: Message, profile: StoredProfil
     if not rows:
         raise Gone(f"there is no account {account_id}")
     return BegunRun(**(rows[0]._asdict() | {"status": RunStatus(rows[0].status)}))
+
+
+def let_wait(tx: Transaction, run_id: UUID) -> None:
+    """The run's job goes back to wait for money, quota or consent; its next attempt ends the wait."""
+    tx.run("let_agent_run_wait", run_id=run_id)
+
+
+def jobs_done_again(tx: Transaction, job_id: UUID) -> frozenset[UUID]:
+    """A job, and those that it does again as an operator's replay or retry: their answers and effects are its own."""
+    return frozenset(row.job_id for row in tx.run("list_replayed_jobs", job_id=job_id))
 
 
 def finish(tx: Transaction, run_id: UUID, ending: Ending, turns: Sequence[Turn]) -> bool:

@@ -38,11 +38,14 @@ class Message:
 
 
 class WaitingMessage(NamedTuple):
-    """A message that nobody has decided; `left_undecided` when models have tried and gave no answer to use."""
+    """A message that nobody has decided.
+
+    `newly_asked` when only other models have tried, and no full sync has named today's.
+    """
 
     message_id: str
     received_at: datetime
-    left_undecided: bool
+    newly_asked: bool
 
 
 def upsert(tx: Transaction, account_id: UUID, message: Message) -> bool:

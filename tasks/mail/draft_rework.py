@@ -29,7 +29,7 @@ from storage.mail.emails import MadeDraft
 from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts
 from tasks.mail.draft_case import DraftCase
-from tasks.mail.language_model import ask, boundary
+from tasks.mail.language_model import OutOfDate, ask, boundary
 from tasks.mail.machine_drafts import Request
 from tasks.mail.mailbox_session import open_mailbox
 from tasks.mail.thread_handle import ThreadHandle
@@ -129,8 +129,12 @@ def _rewrite(
 ) -> Outcome:
     """Have the model write, and replace the draft once; its person may have touched it since it was read."""
     try:
-        body = _text(ctx, case, instruction).body
+        body = _text(ctx, case, request, instruction).body
         raw = _message(ctx, case, request, body)
+    except OutOfDate:
+        # An earlier job's, which this one replays: its person has asked for something else since.
+        back = partial(_back_to_drafted, case=case, message_id=request.draft.message_id)
+        return Done({"reworked": False, "why": TOUCHED}, (_again(ctx, case),), writes=back)
     except Invalid as refusal:
         ctx.log.warning("nothing_to_rework", field=refusal.field, reason=refusal.reason)
         return _refused(thread, case, f"no usable rework: {refusal.reason}")
@@ -143,7 +147,8 @@ def _rewrite(
     return _record_made(ctx, thread, case, effect, made, body)
 
 
-def _text(ctx: JobContext, case: DraftCase, instruction: Instruction) -> DraftText:
+def _text(ctx: JobContext, case: DraftCase, request: Request, instruction: Instruction) -> DraftText:
+    """The new words; raises `OutOfDate` when they were asked for by another message of the draft."""
     prompt = draft_prompt(
         [one.parsed for one in case.messages],
         boundary(),
@@ -151,7 +156,8 @@ def _text(ctx: JobContext, case: DraftCase, instruction: Instruction) -> DraftTe
         instruction=instruction.text,
         old_draft=instruction.words,
     )
-    return ask(ctx, case.account.account_id, WORDS, ctx.settings.draft_model, prompt, accept_draft)
+    here, model = case.account.account_id, ctx.settings.draft_model
+    return ask(ctx, here, WORDS, model, prompt, accept_draft, based_on=request.draft.message_id)
 
 
 def _message(ctx: JobContext, case: DraftCase, request: Request, body: str) -> bytes:

@@ -22,7 +22,7 @@ from storage.mail.emails import Email, MadeDraft
 from storage.postgres.database import Transaction
 from tasks.mail import draft_effect, lost_drafts
 from tasks.mail.draft_case import DraftCase
-from tasks.mail.language_model import ask, boundary
+from tasks.mail.language_model import OutOfDate, ask, boundary, is_based_on
 from tasks.mail.thread_handle import ThreadHandle
 
 CHANGED = "the thread has changed while the reply was written; a new job plans again"
@@ -42,11 +42,17 @@ def write_draft(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outco
 
 
 def _may_have_left_draft(ctx: JobContext, case: DraftCase) -> bool:
-    """Whether an earlier attempt may have left a draft that nobody waits for, or whose words another job had."""
+    """Whether an earlier attempt may have left a draft that nobody waits for, or with other words than this job's.
+
+    The words are another job's, or of before the thread's newest message.
+    """
     email = case.email
     if not email.in_doubt:
         return email.has_late_draft
-    return case.answered or email.state is not EmailState.PENDING or ctx.kept(WORDS) is None
+    if case.answered or email.state is not EmailState.PENDING:
+        return True
+    kept = ctx.kept(WORDS)
+    return kept is None or not is_based_on(kept, case.newest)
 
 
 def _answer(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
@@ -60,6 +66,8 @@ def _answer(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
         original = case.original
         body = _text(ctx, case).body
         tried = _make(ctx, thread, case, original, body)
+    except OutOfDate:
+        tried = None
     except Invalid as refusal:
         ctx.log.warning("nothing_to_draft", field=refusal.field, reason=refusal.reason)
         return _close(ctx, thread, case, EmailEvent.REWORKS_EXHAUSTED, f"no usable reply: {refusal.reason}")
@@ -82,9 +90,14 @@ def _show(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
 
 
 def _text(ctx: JobContext, case: DraftCase) -> DraftText:
-    """The reply's words, from this or an earlier attempt; `Invalid` when the model's answer cannot be used."""
+    """The reply's words, from this or an earlier attempt.
+
+    Raises `Invalid` when the model's answer cannot be used, and `OutOfDate` when the words are of before the thread's
+    newest message.
+    """
     prompt = draft_prompt([one.parsed for one in case.messages], boundary(), guidance=case.guidance, voice=case.voice)
-    return ask(ctx, case.account.account_id, WORDS, ctx.settings.draft_model, prompt, accept_draft)
+    here, model = case.account.account_id, ctx.settings.draft_model
+    return ask(ctx, here, WORDS, model, prompt, accept_draft, based_on=case.newest)
 
 
 def _make(

@@ -12,7 +12,7 @@ from domain.mail.triage.models_asked import ModelsAsked
 from domain.mail.triage.prompts import Prompt
 from engine.context import JobContext
 from engine.handler_settings import HandlerSettings
-from engine.model_budget import REFUSED, CheckAnswer
+from engine.model_budget import BASED_ON, REFUSED, CheckAnswer
 from providers.anthropic.models import PROVIDER
 from providers.on_demand import on_demand
 from providers.ports import LanguageModel, ModelRequest
@@ -22,6 +22,10 @@ Accepted = TypeVar("Accepted")
 
 MOST_TOKENS = 4096
 """Of an answer, in tokens."""
+
+
+class OutOfDate(Exception):
+    """The kept answer was made from something else than the caller has now; only another job asks anew."""
 
 
 def boundary() -> str:
@@ -34,18 +38,21 @@ def models_asked(settings: HandlerSettings) -> ModelsAsked:
     return ModelsAsked(settings.classify_model, settings.classify_first_model or None)
 
 
-def ask(
+def ask(  # noqa: PLR0913 - who asks, for whom, what, and what is kept of it
     ctx: JobContext,
     account_id: UUID,
     step: str,
     model: str,
     prompt: Prompt,
     accept: Callable[[Mapping[str, Any]], Accepted],
+    *,
+    based_on: str | None = None,
 ) -> Accepted:
     """What `accept` makes of the model's tool call, from this or an earlier attempt.
 
-    Raises `Invalid` when there is no answer to use: `accept` raised it, the model called no tool, or the vendor would
-    not take the request. The reason is listed with the call.
+    `based_on` names what the prompt was made from. Raises `OutOfDate` when an earlier attempt's was made from something
+    else, and `Invalid` when there is no answer to use: `accept` raised it, the model called no tool, or the vendor
+    would not take the request. The reason is listed with the call.
     """
     request = ModelRequest(
         model=model,
@@ -57,10 +64,17 @@ def ask(
         max_tokens=MOST_TOKENS,
         particular=prompt.particular,
     )
-    kept = ask_model(ctx, step, request, account_id=account_id, check=partial(_why_not, accept))
+    kept = ask_model(ctx, step, request, account_id=account_id, check=partial(_why_not, accept), based_on=based_on)
+    if not is_based_on(kept, based_on):
+        raise OutOfDate
     if kept["arguments"] is None:
         raise Invalid("answer", kept.get(REFUSED) or f"the model did not call the tool ({kept['stop_reason']})")
     return accept(kept["arguments"])
+
+
+def is_based_on(kept: JsonObject, basis: str | None) -> bool:
+    """Whether a kept answer was made from this; one of a release that did not say so counts as made from it."""
+    return bool(kept.get(BASED_ON, basis) == basis)
 
 
 def _why_not(accept: Callable[[Mapping[str, Any]], object], arguments: Mapping[str, Any]) -> str | None:
@@ -78,9 +92,12 @@ def ask_model(
     *,
     account_id: UUID | None = None,
     check: CheckAnswer | None = None,
+    based_on: str | None = None,
 ) -> JsonObject:
     """Make one call per job and step that the job's org can pay for; returns and raises as `ModelBudget.ask`."""
-    return ctx.budget.ask(PROVIDER, shared_model(ctx), step, request, account_id=account_id, check=check)
+    return ctx.budget.ask(
+        PROVIDER, shared_model(ctx), step, request, account_id=account_id, check=check, based_on=based_on
+    )
 
 
 def converse(

@@ -7,7 +7,7 @@ from functools import partial
 from uuid import UUID
 
 from domain.jobs.job import JsonObject, Writes
-from domain.mail.correspondence import SETTLED, LabelRole
+from domain.mail.correspondence import SETTLED, EmailState, LabelRole
 from domain.mail.mailbox import INBOX, SENT, Change, HistoryPage, MessageRef
 from domain.mail.routing import (
     BY_ROLE,
@@ -22,6 +22,7 @@ from domain.mail.routing import (
     route,
 )
 from domain.mail.triage.asking_again import is_due_again
+from domain.mail.triage.classification import Classification
 from domain.mail.triage.corrections import removals_in
 from domain.payloads.drafts import ReworkPayload, WriteManualPayload, WritePayload
 from domain.payloads.gmail import IngestPayload
@@ -91,38 +92,38 @@ class Run:
         since = self._since()
         found, moved = self._ingest_inbox(mailbox, since)
         found += self._ingest_unknown(mailbox, SENT, since)
-        found += self._catch_up_labels(mailbox, since)
+        found += self._catch_up_labels(mailbox, since, by_schedule=by_schedule)
         with self.ctx.tx() as tx:
-            waiting = messages.unclassified(tx, here, since=since, asked=models_asked(self.ctx.settings).name)
+            asked = models_asked(self.ctx.settings).name
+            waiting = messages.unclassified(tx, here, since=since, asked=asked)
             missed: list[Intent] = [
                 CheckSent(one.thread_id, one.draft_message_id)
                 for one in emails.open_drafts(tx, here)
-                if not by_schedule or self._is_due(one.since)
+                if self._is_due(one.since, by_schedule)
             ]
             # One that has left the inbox is fetched again first, which orders its classification if it is back there.
             again: list[Payload] = [
                 ClassifyPayload(account_id=here, message_id=one.message_id)
                 for one in waiting
-                if one.message_id not in moved
-                and (not by_schedule or one.left_undecided or self._is_due(one.received_at))
+                if one.message_id not in moved and (one.newly_asked or self._is_due(one.received_at, by_schedule))
             ]
             # Their jobs have ended without a draft, or are under way and make it first.
             again += [
                 WritePayload(account_id=here, thread_id=one.thread_id, message_id=one.message_id)
                 for one in emails.waiting(tx, here, since=since)
-                if one.message_id not in moved and (not by_schedule or self._is_due(one.since))
+                if one.message_id not in moved and self._is_due(one.since, by_schedule)
             ]
             found += len(self.ctx.enqueue(tx, *again, *payloads_for(here, missed)))
             # A cursor that history knows stays: only history tells of a sent draft, and of labels taken off, soon.
             if not cursors.set_first_cursor(tx, here, profile.history_id) and unknown is not None:
                 cursors.advance_cursor(tx, here, profile.history_id)
                 cursors.replace_cursor(tx, here, profile.history_id, unknown=unknown)
-            cursors.mark_full_sync(tx, here, self.ctx.now())
+            cursors.mark_full_sync(tx, here, self.ctx.now(), asked=asked)
         return {"how": "full", "jobs": found, "since": since.isoformat(), "history_id": str(profile.history_id)}
 
-    def _is_due(self, since: datetime) -> bool:
+    def _is_due(self, since: datetime, by_schedule: bool) -> bool:  # noqa: FBT001 - the sync's own
         last = self.account.full_synced_at
-        return last is None or is_due_again(since, last_look=last, now=self.ctx.now())
+        return not by_schedule or last is None or is_due_again(since, last_look=last, now=self.ctx.now())
 
     def _take(self, tx: Transaction, page: HistoryPage) -> list[Payload]:
         """Bring the stored messages in line with a page of history, and say which jobs it asks for."""
@@ -182,8 +183,8 @@ class Run:
                 found += len(self.ctx.enqueue(tx, *payloads_for(self.account.account_id, wanted)))
         return found
 
-    def _catch_up_labels(self, mailbox: Mailbox, since: datetime) -> int:
-        """Enqueue the jobs of labels that a person set while history could not be read."""
+    def _catch_up_labels(self, mailbox: Mailbox, since: datetime, *, by_schedule: bool) -> int:
+        """Enqueue the jobs of labels that a person set while history could not be read, or whose jobs have failed."""
         here = self.account.account_id
         with self.ctx.tx() as tx:
             ids = labels.ids_by_role(tx, here)
@@ -194,9 +195,18 @@ class Run:
             for refs in self._pages(mailbox, ids[role], since):
                 threads = dict.fromkeys(ref.thread_id for ref in refs)
                 with self.ctx.tx() as tx:
-                    wanted = [intent(one) for one in threads if asks_anew(role, emails.get(tx, here, one))]
+                    wanted = [
+                        intent(one)
+                        for one in threads
+                        if self._asks(role, emails.get(tx, here, one), by_schedule=by_schedule)
+                    ]
                     found += len(self.ctx.enqueue(tx, *payloads_for(here, wanted)))
         return found
+
+    def _asks(self, role: LabelRole, email: Email | None, *, by_schedule: bool) -> bool:
+        if email is not None and waits_by_hand(role, email):
+            return self._is_due(email.state_changed_at, by_schedule)
+        return asks_anew(role, email)
 
     def _pages(self, mailbox: Mailbox, label_id: str, since: datetime) -> Iterable[Sequence[MessageRef]]:
         query = f"after:{int(since.timestamp())}"
@@ -213,6 +223,18 @@ class Run:
 def asks_anew(role: LabelRole, email: Email | None) -> bool:
     """Whether a label that a thread carries asks for anything: Needs Response shows our own pending records, too."""
     return role is not LabelRole.NEEDS_RESPONSE or email is None or email.state in SETTLED
+
+
+def waits_by_hand(role: LabelRole, email: Email) -> bool:
+    """Whether a person has ordered the draft that the thread's record waits for; `emails.waiting` has the others.
+
+    Its job has ended without a draft, or is under way and makes it first.
+    """
+    return (
+        role is LabelRole.NEEDS_RESPONSE
+        and email.state is EmailState.PENDING
+        and email.classification is not Classification.NEEDS_RESPONSE
+    )
 
 
 def payloads_for(account_id: UUID, intents: Iterable[Intent], homes: Mapping[str, str] = NO_HOMES) -> list[Payload]:

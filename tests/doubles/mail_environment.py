@@ -114,11 +114,15 @@ class MailEnvironment:
         self.enqueue("gmail.sync", payload)
         return self.drain()
 
-    def hour_later(self) -> list[tuple[str, str]]:
-        """Let an hour pass, also for what is stored of the mailbox, and run the full sync of the schedule."""
+    def pass_hour(self) -> None:
+        """Let an hour pass, also for what is stored of the mailbox."""
         pass_time(self.database, timedelta(hours=1))
         for table, column in TIMES_OF_MAIL:
             self.database.execute(f"update {table} set {column} = {column} - interval '1 hour'")
+
+    def hour_later(self) -> list[tuple[str, str]]:
+        """Let an hour pass, and run the full sync of the schedule and all that follows."""
+        self.pass_hour()
         return self.sync(force_full=True, reason="full")
 
     def deliver(self, subject: str, text: str, **options: Any) -> MessagePlace:  # noqa: ANN401 - as the emulator takes them

@@ -24,10 +24,12 @@ def arrange(monkeypatch: pytest.MonkeyPatch, family: ModuleType, act: Callable[[
         model: str,
         prompt: Prompt,
         accept: Callable[..., object],
+        *,
+        based_on: str | None = None,
     ) -> object:
         prompts.append(prompt)
         try:
-            return real(ctx, account_id, step, model, prompt, accept)
+            return real(ctx, account_id, step, model, prompt, accept, based_on=based_on)
         finally:
             if todo:
                 todo.pop()()

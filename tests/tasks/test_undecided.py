@@ -189,3 +189,23 @@ def test_a_refused_draft_is_its_persons_and_its_call_is_listed(env: MailEnvironm
     assert env.state(place.thread_id) is EmailState.SKIPPED
     assert labels_of(env, place) == {"Action Required"}
     assert [(call[0], call[1]) for call in calls(env)] == [("classify", "tool_use"), ("draft", "refused")]
+
+
+def test_another_model_whose_answers_come_to_nothing_is_paid_for_less_and_less_often(env: MailEnvironment) -> None:
+    undecided(env)
+    use_model(env, classify_model="claude-sonnet-5-5")
+    env.fail("messages.modify", times=None, status=403, reason="domainPolicy")
+    before = asked(env)
+    for _ in range(8):
+        env.hour_later()
+    assert 1 <= asked(env) - before <= len(("the change", 2, 4, 8))
+
+
+def test_another_model_is_asked_by_the_next_full_sync_of_the_schedule(env: MailEnvironment) -> None:
+    undecided(env)
+    for _ in range(5):
+        env.hour_later()
+    assert asked(env) == 1
+    use_model(env, classify_model="claude-sonnet-5-5")
+    env.sync(force_full=True, reason="full")
+    assert asked(env) == 2

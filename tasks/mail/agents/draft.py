@@ -43,15 +43,12 @@ class DraftOrder:
     account: Account
     asked: Message
     thread: tuple[Message, ...]
+    newest: str
+    """The id of the message that was the thread's last when the run began; the model has read none after it."""
     call_id: str
     body: str
     secret: str
     """The run's own random word, which nobody is shown; the same in each attempt."""
-
-    @property
-    def newest(self) -> str:
-        """The id of the message that was the thread's last when the run read it."""
-        return self.thread[-1].message_id
 
     @property
     def original(self) -> Original:

@@ -15,14 +15,16 @@ def standing_of(
 ) -> tuple[StoredProfile | None, Standing]:
     """The profile that an account uses by that name, and what stands in the way of a run on a message.
 
-    A run of the job `but_job` is its own, and goes on with the version that it began with; whether the profile is
-    enabled, its newest version says. A profile that cannot be read any more counts as missing.
+    A run of the job `but_job`, or of one that it replays, is its own, and goes on with the version that it began with;
+    whether the profile is enabled, its newest version says. A profile that cannot be read any more counts as missing.
     """
     newest = profiles.find(tx, account.account_id, agent)
-    begun = None if but_job is None else profiles.of_run(tx, account.account_id, but_job)
-    stored = begun or newest
+    ours = frozenset[UUID]() if but_job is None else runs.jobs_done_again(tx, but_job)
     listed = runs.listed(tx, account_id=account.account_id, message_id=message_id)
-    earlier = next((run.status for run in listed if run.job_id != but_job), None)
+    own = next((run for run in listed if run.job_id in ours and run.profile == agent), None)
+    begun = None if own is None else profiles.of_run(tx, account.account_id, own.job_id)
+    stored = begun or newest
+    earlier = next((run.status for run in listed if run.job_id not in ours), None)
     return stored, Standing(
         has_profile=stored is not None and _can_be_read(stored),
         is_enabled=newest is not None and newest.enabled,

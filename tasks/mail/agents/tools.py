@@ -48,6 +48,8 @@ class Workplace:
     message: Message
     """The message that the run is about."""
     thread: tuple[Message, ...]
+    newest: str
+    """The id of the thread's last message when the run began."""
     label_ids: dict[LabelRole, str]
     boundary: str
     secret: str
@@ -196,7 +198,9 @@ class Toolbox:
 
     def _draft(self, call: ToolCall, wanted: DraftReply) -> ToolResult:
         place = self._place
-        order = DraftOrder(place.account, place.asked, place.thread, call.call_id, wanted.body, place.secret)
+        order = DraftOrder(
+            place.account, place.asked, place.thread, place.newest, call.call_id, wanted.body, place.secret
+        )
         return ToolResult(call.call_id, save_draft(self._ctx, order, place.label_ids))
 
     def _reply(self, call: ToolCall, wanted: Reply) -> ToolResult:

@@ -47,6 +47,6 @@ def test_two_syncs_at_once_leave_the_larger(store: Database) -> None:
 def test_the_mark_of_a_full_sync_never_goes_back(store: Database) -> None:
     account = make_account(store)
     with store.tenant(account.org_id) as tx:
-        cursors.mark_full_sync(tx, account.account_id, NOON)
-        cursors.mark_full_sync(tx, account.account_id, NOON - timedelta(hours=1))
+        cursors.mark_full_sync(tx, account.account_id, NOON, asked="a model")
+        cursors.mark_full_sync(tx, account.account_id, NOON - timedelta(hours=1), asked="a model")
         assert cursors.current(tx, account.account_id).full_synced_at == NOON

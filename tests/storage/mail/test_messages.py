@@ -130,7 +130,7 @@ def test_the_full_sync_finds_what_nobody_decided(store: Database) -> None:
     with store.tenant(account.org_id) as tx:
         decisions.record(tx, account.account_id, "decided", WANTS_ANSWER)
         found = messages.unclassified(tx, account.account_id, since=NOON - timedelta(hours=1), asked="a model")
-    assert found == (WaitingMessage("open", NOON, left_undecided=False),)
+    assert found == (WaitingMessage("open", NOON, newly_asked=False),)
 
 
 def test_an_unknown_account_stores_nothing(store: Database) -> None:

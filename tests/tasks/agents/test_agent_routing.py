@@ -1,13 +1,18 @@
 """Which messages an agent gets, and which go to the classifier instead."""
 
+from uuid import UUID
+
 import pytest
 
+from domain.jobs.job import Origin
 from domain.mail.correspondence import EmailState
 from domain.mail.triage.rules import parse_rule
 from storage.accounts import accounts
 from storage.agents import profiles
+from storage.ledger import ledger
+from storage.operators import retries
 from storage.rules import rules
-from tests.doubles.agents import BY, QUESTION, give_agent, order_run, run_agent, store_letter
+from tests.doubles.agents import BY, QUESTION, give_agent, order_run, run_agent, run_of, store_letter
 from tests.doubles.mail_environment import MailEnvironment
 
 
@@ -77,3 +82,57 @@ def test_mail_that_is_gone_or_decided_or_elsewhere_is_no_work(env: MailEnvironme
     again = order_run(env, place)
     assert env.run(again) == "succeeded"
     assert "decided_before" in env.job(again)["output"]
+
+
+def again(env: MailEnvironment, job_id: UUID) -> UUID:
+    """The job that an operator has made of one that has ended."""
+    with env.process.database.ledger() as tx:
+        return retries.retry(tx, job_id, by=Origin(actor_id="a test"), reason="it is mended")
+
+
+def paid(env: MailEnvironment) -> int:
+    return env.count("select count(*) from llm_calls")
+
+
+def test_a_run_that_an_operator_has_tried_again_goes_on_where_it_ended(env: MailEnvironment) -> None:
+    give_agent(env)
+    place = store_letter(env)
+    env.fail("drafts.create", status=403, reason="domainPolicy", times=2)
+    first = order_run(env, place)
+    assert env.run(first) == "failed"
+    give_agent(env, prompt="Do nothing.")
+    second = again(env, first)
+    assert env.run(second) == "failed"
+    assert paid(env) == run_of(env, first).turns
+    third = again(env, second)
+    assert env.run(third) == "succeeded"
+    run = run_of(env, third)
+    assert (run.status, run.profile_version) == ("succeeded", 1)
+    assert (paid(env), len(env.mailbox.state().drafts)) == (run.turns, 1)
+    assert env.count("select count(*) from agent_runs where status = 'running'") == 0
+
+
+def test_a_canceled_run_that_an_operator_has_tried_again_goes_on(env: MailEnvironment) -> None:
+    give_agent(env)
+    place = store_letter(env)
+    env.fail("drafts.create", status=503)
+    first = order_run(env, place)
+    assert env.run(first) == "queued"
+    with env.process.database.ledger() as tx:
+        ledger.cancel(tx, [first], "for the test", by=BY)
+    second = again(env, first)
+    env.drain(only="agents.%")  # the first call to make the draft may still be under way
+    assert env.job(second)["state"] == "succeeded"
+    assert (paid(env), run_of(env, second).turns, len(env.mailbox.state().drafts)) == (3, 3, 1)
+
+
+def test_a_run_that_is_tried_again_leaves_a_message_that_was_decided_meanwhile(env: MailEnvironment) -> None:
+    give_agent(env)
+    place = store_letter(env)
+    env.fail("drafts.create", status=403, reason="domainPolicy")
+    first = order_run(env, place)
+    assert env.run(first) == "failed"
+    env.sync(force_full=True)
+    second = again(env, first)
+    assert env.run(second) == "succeeded"
+    assert "decided_before" in env.job(second)["output"]

@@ -331,7 +331,8 @@ def test_a_message_that_came_meanwhile_makes_the_draft_out_of_date(env: MailEnvi
     env.drain(only="agents.%")
     run = run_of(env, job_id)
     assert run.status is RunStatus.SUCCEEDED
-    assert len(env.mailbox.state().drafts) == 1, "the next attempt reads the thread as it is now"
+    assert refusals(env, run) == ["Refused. thread: has changed since this run began"]
+    assert env.mailbox.state().drafts == [], "the model was told of the thread as the run began"
 
 
 @pytest.mark.parametrize("order", [{"drop": "after"}, {"drop": "before"}, {"status": 503, "after_execution": True}])

@@ -6,8 +6,9 @@ import pytest
 
 from domain.mail.correspondence import EmailState
 from sandbox.emulator.control import MessagePlace
-from tests.doubles.agents import give_agent, order_run, store_letter
+from tests.doubles.agents import give_agent, order_run, run_of, store_letter
 from tests.doubles.mail_environment import MailEnvironment
+from tests.tasks.agents.test_agents import refusals
 from tests.tasks.drafts.test_lost_answers import Deed, creates, deletes, sends
 
 AGAIN = "Could you also tell me who comes? Please reply."
@@ -51,3 +52,17 @@ def test_an_agents_draft_that_was_dealt_with_leaves_no_label(
     assert creates(env) == 1
     assert env.email(place.thread_id).in_doubt is False
     assert "Postroom/Needs Response" not in env.mailbox.state().label_names(place.message_id)
+
+
+def test_words_of_before_a_message_are_not_drafted_by_a_later_attempt(env: MailEnvironment) -> None:
+    give_agent(env)
+    place = store_letter(env)
+    job_id = order_run(env, place)
+    env.fail("drafts.create", status=503)
+    assert env.run(job_id) == "queued"
+    env.deliver("Re: Lunch?", "Forget Friday. Could you do Monday?", thread_id=place.thread_id)
+    env.enqueue("gmail.sync")
+    env.drain(only="gmail.%")
+    env.drain(only="agents.%")
+    assert refusals(env, run_of(env, job_id)) == ["Refused. thread: has changed since this run began"]
+    assert env.mailbox.state().drafts == []

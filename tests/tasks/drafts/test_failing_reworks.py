@@ -4,9 +4,13 @@ from typing import Any
 
 import pytest
 
+from domain.jobs.job import Origin
 from domain.mail.correspondence import MOST_REWORKS, EmailState
+from storage.operators import retries
+from tasks.mail import draft_rework
 from tests.doubles.mail_environment import MailEnvironment
-from tests.tasks.drafts.reworks import drafted, labels_of, put_rework, words
+from tests.doubles.meanwhile import Meanwhile
+from tests.tasks.drafts.reworks import FIRST, draft_id, drafted, labels_of, prompts, put_rework, rework_job, words
 
 
 @pytest.mark.parametrize("fault", [{"status": 403, "reason": "domainPolicy"}, {"status": 500}])
@@ -32,3 +36,23 @@ def test_a_rework_after_one_that_was_given_up_is_the_second(env: MailEnvironment
     email = env.email(place.thread_id)
     assert (email.state, email.rework_count) == (EmailState.DRAFTED, 2)
     assert labels_of(env, place) == {"Postroom/Outbox"}
+
+
+def test_a_retry_by_an_operator_does_what_the_person_asks_by_now(env: MailEnvironment, meanwhile: Meanwhile) -> None:
+    place = drafted(env)
+    env.mailbox.edit_draft(draft_id(env, place), text=f"Make it shorter.\n\n{FIRST}")
+    put_rework(env, place)
+    job_id = rework_job(env)
+    env.fail("drafts.update", status=403, reason="domainPolicy")
+    assert env.run(job_id) == "failed"
+    env.pass_hour()
+    env.mailbox.edit_draft(draft_id(env, place), text=f"Say no, I am away.\n\n{FIRST}")
+    with env.process.database.ledger() as tx:
+        retries.retry(tx, job_id, by=Origin(actor_id="a test"), reason="it is mended")
+    asked = meanwhile(draft_rework, lambda: None)
+    env.drain(only="drafts.%")
+    assert prompts(env) == 2
+    assert "Say no, I am away." in str(asked[-1])
+    assert env.state(place.thread_id) is EmailState.DRAFTED
+    assert "I am away" in words(env)
+    assert FIRST not in words(env)

@@ -7,12 +7,12 @@ import pytest
 from psycopg import Connection
 
 from domain.jobs.effects import EffectStatus, Standing, Strategy
-from domain.jobs.failures import Invalid
-from domain.jobs.job import Done, Origin
+from domain.jobs.failures import Failure, Invalid, Permanent
+from domain.jobs.job import Cancel, Done, Origin, Outcome
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from storage.ledger import dead_letters, effects, ledger, retention
-from storage.operators import replays
+from storage.operators import replays, retries
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org, pass_time
 from tests.storage.ledger.test_end_hooks import NOW
@@ -34,7 +34,7 @@ def dead(store: Database, org: UUID) -> UUID:
     return job_id
 
 
-def act(store: Database, job_id: UUID, *, dies: bool = True) -> Standing:
+def act(store: Database, job_id: UUID, *, dies: bool = True, end: Outcome | Failure | None = None) -> Standing:
     """One attempt at the effect and a step; returns what stood there before."""
     job = claim_one(store, job_id)
     with store.statements() as tx:
@@ -42,7 +42,7 @@ def act(store: Database, job_id: UUID, *, dies: bool = True) -> Standing:
         if standing is not Standing.DONE:
             effects.finish_effect(tx, job, KEY, EffectStatus.SUCCEEDED, result={"id": 7})
         effects.save_step(tx, job, "ask", {"answer": 1}, 5, took=timedelta(seconds=2))
-        ledger.settle(tx, [settlement_of(job, Invalid("a", "b") if dies else Done(), STANDARD, NOW, 0.0)])
+        ledger.settle(tx, [settlement_of(job, end or (Invalid("a", "b") if dies else Done()), STANDARD, NOW, 0.0)])
     return standing
 
 
@@ -70,6 +70,18 @@ def test_a_late_replay_neither_acts_nor_pays_again(store: Database, database: Co
     with store.statements() as tx:
         assert retention.purge_expired_keys(tx, batch=100) == 0
     assert clean_up(store, database) == (1, 1)
+
+
+@pytest.mark.parametrize("end", [Permanent("refused", code="a.refusal"), Cancel("nobody wants it")])
+def test_a_late_retry_neither_acts_nor_pays_again(
+    store: Database, database: Connection, org: UUID, end: Outcome | Failure
+) -> None:
+    job_id = enqueue_one(store, org)
+    act(store, job_id, end=end)
+    with store.ledger() as tx:
+        again = retries.retry(tx, job_id, by=Origin(), reason="mended")
+    assert clean_up(store, database) == (1, 0), "the job that has ended goes; the one that does it again waits"
+    assert act(store, again, dies=False) is Standing.DONE
 
 
 def test_a_discarded_letter_keeps_nothing(store: Database, database: Connection, dead: UUID) -> None:
