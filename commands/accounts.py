@@ -123,7 +123,7 @@ def add_account(  # noqa: PLR0913, PLR0917 - one parameter per option
 def list_accounts(org: str | None, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """List mailboxes with their state, cursor and watch; never their tokens."""
     with runtime().database.ledger() as tx:
-        found = stored.list_all(tx, orgs.find(tx, org) if org else None)
+        found = stored.list_all(tx, orgs.find_named(tx, org))
     show_rows(found, COLUMNS, as_json=as_json)
 
 

@@ -62,7 +62,7 @@ def add_profile(
 def list_profiles(org: str | None, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """List the newest version of each profile."""
     with runtime().database.ledger() as tx:
-        found = profiles.listed(tx, orgs.find(tx, org) if org else None)
+        found = profiles.listed(tx, orgs.find_named(tx, org))
     show_rows(found, LINE, as_json=as_json)
 
 
@@ -130,7 +130,7 @@ def enable_profile(
 def list_runs(org: str | None, limit: int, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """List runs, the latest first."""
     with runtime().database.ledger() as tx:
-        found = runs.listed(tx, org_id=orgs.find(tx, org) if org else None, limit=limit)
+        found = runs.listed(tx, org_id=orgs.find_named(tx, org), limit=limit)
     show_rows(found, RUNS, as_json=as_json)
 
 

@@ -40,7 +40,7 @@ def list_budgets(org: str | None, limit: int, as_json: bool) -> None:  # noqa: F
     """List orgs with today's figures, who has spent most first."""
     default_daily = runtime().settings.daily_budget_microcents
     with runtime().database.ledger() as tx:
-        org_id = orgs.find(tx, org) if org else None
+        org_id = orgs.find_named(tx, org)
         found = spending.budgets(tx, PROVIDER, default_daily=default_daily, org_id=org_id, limit=limit)
     show_rows(found, COLUMNS, as_json=as_json)
 

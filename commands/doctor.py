@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import click
 from celery import Celery
@@ -26,7 +27,8 @@ from storage.audit import exports
 from storage.ledger import alerts, gates
 from storage.money import model_calls
 from storage.postgres.execution import DatabaseError
-from storage.postgres.readiness import Check, database_checks, installation_checks
+from storage.postgres.readiness import Check, database_checks, installation_checks, unasked
+from storage.secrets import other_keys
 
 LARGEST_CLOCK_DIFFERENCE_S = 5.0
 """Jobs go by the database's clock, logs and providers' tokens by the machine's; one that is this far off is broken."""
@@ -46,6 +48,7 @@ START_BEAT = "start one, better two: celery -A tasks beat"
 EXPORTED_WITHIN = timedelta(hours=26)
 """An export a day, and time to make it: a shorter retention alarms nobody between two of them."""
 
+LETTERS_WITHIN = timedelta(days=365)
 ALERT_LOST_WITHIN = timedelta(hours=1)
 """An alert that could not be delivered raises no other; this is where it is seen."""
 
@@ -81,20 +84,31 @@ def _of_the_database(process: Runtime) -> Sequence[Check]:
         database = process.database
     except Invalid as invalid:
         return [Check("database URL", ok=False, finding=invalid.reason, remedy=f"mend {invalid.field}")]
+    found = database_checks(database, [job_type.name for job_type in catalogue])
+    is_away = any(check.is_away for check in found)
     return [
-        *database_checks(database, [job_type.name for job_type in catalogue]),
-        *installation_checks(database),
-        _checked("clock", lambda: clock_check(process)),
-        _checked("beat", lambda: beat_check(process)),
-        _checked("pushes", lambda: push_check(process)),
-        _checked("watches", lambda: watch_check(process)),
-        _checked("model key", lambda: model_check(process)),
-        _checked("model answers", lambda: answers_check(process)),
-        _checked("gates", lambda: gate_check(process)),
-        _checked("providers", lambda: provider_check(process)),
-        _checked("alerts", lambda: alert_check(process)),
-        _checked("audit log", lambda: audit_check(process)),
+        *found,
+        *installation_checks(database, is_away=is_away),
+        *(unasked(name) if is_away else _checked(name, partial(check, process)) for name, check in _ledger_checks()),
+        model_check(process),
+        _checked("audit log", partial(audit_check, process)),
     ]
+
+
+def _ledger_checks() -> Sequence[tuple[str, Callable[[Runtime], Check]]]:
+    """What only the ledger knows, by name."""
+    return (
+        ("clock", clock_check),
+        ("sealed tokens", seal_check),
+        ("beat", beat_check),
+        ("pushes", push_check),
+        ("watches", watch_check),
+        ("model answers", answers_check),
+        ("gates", gate_check),
+        ("people", people_check),
+        ("providers", provider_check),
+        ("alerts", alert_check),
+    )
 
 
 def settings_checks(settings: Settings) -> Sequence[Check]:
@@ -227,6 +241,18 @@ def gate_check(process: Runtime) -> Check:
     return Check("gates", ok=True, finding=f"{len(paused)} closed, whose jobs wait: {named}{more}")
 
 
+def people_check(process: Runtime) -> Check:
+    """What waits for a person; nothing is wrong with the fleet, and an alert told of each."""
+    with process.database.ledger() as tx:
+        counts = alerts.count_letters(tx, since=process.clock() - LETTERS_WITHIN, window=LETTERS_WITHIN)
+        lost = sum(gate.cause is Cause.CONSENT for gate in gates.closed(tx))
+    letters = sum(found.count for found in counts)
+    if not letters and not lost:
+        return Check("people", ok=True, finding="nothing waits for a person")
+    finding = f"{letters} dead letters (deadletters list) and {lost} mailboxes without consent (accounts list) wait"
+    return Check("people", ok=True, finding=f"{finding} for a person")
+
+
 def provider_check(process: Runtime) -> Check:
     """Whether a provider refuses all calls for so long that a person should look: a refused key, spent credit."""
     with process.database.ledger() as tx:
@@ -282,6 +308,20 @@ def clock_check(process: Runtime) -> Check:
     right = off <= LARGEST_CLOCK_DIFFERENCE_S
     finding = f"{off:.1f} s from the database's"
     return Check("clock", ok=right, finding=finding, remedy="" if right else "let NTP set both machines' clocks")
+
+
+def seal_check(process: Runtime) -> Check:
+    """Whether the sealing keys of these settings open every mailbox's tokens and every secret."""
+    with process.database.ledger() as tx:
+        found = other_keys.count(tx, process.sealer)
+    if not (found.mailboxes or found.secrets):
+        return Check("sealed tokens", ok=True, finding="the sealing keys open all of them")
+    finding = (
+        f"the tokens of {found.mailboxes} mailboxes and {found.secrets} secrets were sealed by a key that is not in"
+        " POSTROOM_SEALING_KEYS: their jobs cannot run here"
+    )
+    remedy = "put that key into POSTROOM_SEALING_KEYS, behind the new one, and start every process anew"
+    return Check("sealed tokens", ok=False, finding=finding, remedy=remedy)
 
 
 def beat_check(process: Runtime) -> Check:
@@ -346,7 +386,7 @@ def _checked(name: str, check: Callable[[], Check]) -> Check:
     try:
         return check()
     except (Failure, DatabaseError):
-        return Check(name, ok=False, finding="could not be asked", remedy="mend the database first")
+        return unasked(name)
 
 
 def _consumed(queue: str, workers: int) -> Check:

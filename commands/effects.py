@@ -31,7 +31,7 @@ def effects() -> None:
 def list_effects(org: str | None, limit: int, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """List the effects of which nobody knows whether they happened, the newest first."""
     with runtime().database.ledger() as tx:
-        found = rulings.listed(tx, org_id=orgs.find(tx, org) if org else None, limit=limit)
+        found = rulings.listed(tx, org_id=orgs.find_named(tx, org), limit=limit)
     show_rows(found, LINE, as_json=as_json)
 
 

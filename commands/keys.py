@@ -57,7 +57,7 @@ def create_key(
 def list_keys(org: str | None, limit: int, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """List keys, the newest first. `last_used_at` is a few minutes late at the most."""
     with runtime().database.ledger() as tx:
-        found = api_keys.listed(tx, org_id=orgs.find(tx, org) if org else None, limit=limit)
+        found = api_keys.listed(tx, org_id=orgs.find_named(tx, org), limit=limit)
     show_rows(found, LINE, as_json=as_json)
 
 

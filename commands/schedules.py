@@ -72,7 +72,7 @@ def add_schedule(  # noqa: PLR0913, PLR0917 - one parameter per option
 def list_schedules(org: str | None, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """List schedules and when they are due next."""
     with runtime().database.ledger() as tx:
-        found = stored.listed(tx, orgs.find(tx, org) if org else None)
+        found = stored.listed(tx, orgs.find_named(tx, org))
     show_rows(found, LINE, as_json=as_json)
 
 

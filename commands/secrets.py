@@ -42,7 +42,7 @@ def set_secret(name: str, org: str, operator_name: str, as_json: bool) -> None: 
 def list_secrets(org: str | None, limit: int, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """List which secrets there are."""
     with runtime().database.ledger() as tx:
-        found = org_secrets.listed(tx, org_id=orgs.find(tx, org) if org else None, limit=limit)
+        found = org_secrets.listed(tx, org_id=orgs.find_named(tx, org), limit=limit)
     show_rows(found, LINE, as_json=as_json)
 
 

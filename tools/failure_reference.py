@@ -27,7 +27,7 @@ from domain.mail.rule_language.defects import RefusedRules
 from engine.interrupts import Canceled, Interrupted
 from engine.worker.runner import Bug
 from storage.postgres.execution import ConnectionLost, DatabaseUnavailable, StatementAborted
-from storage.secrets.sealing import SealBroken
+from storage.secrets.sealing import SealBroken, UnknownSealKey
 from tasks.mail.mailbox_session import Disconnected
 from tools.reference_text import page, phrase, table
 
@@ -39,6 +39,7 @@ RAISED: tuple[Failure, ...] = (
     DatabaseUnavailable("-"),
     ConnectionLost("-"),
     StatementAborted("-"),
+    UnknownSealKey("-"),
     Bug("-"),
     Throttled("-", retry_after=timedelta(minutes=1), scope=Scope.ACCOUNT, provider="-"),
     Unauthorised("-", account="-"),

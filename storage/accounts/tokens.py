@@ -44,12 +44,12 @@ class Refreshed:
 
 
 def current(tx: Transaction, sealer: Sealer, account_id: UUID) -> Tokens:
-    """The tokens as they stand; raises `Gone` without the account, `SealBroken` when they cannot be opened."""
+    """The tokens as they stand; raises `Gone` without the account, `SealBroken` or `UnknownSealKey`."""
     return opened(sealer, accounts.get(tx, account_id))
 
 
 def opened(sealer: Sealer, account: Account) -> Tokens:
-    """The tokens of an account as `accounts.get` read it; raises `SealBroken` when they cannot be opened."""
+    """The tokens of an account as `accounts.get` read it; raises `SealBroken` or `UnknownSealKey`."""
     account_id = account.account_id
     return Tokens(
         account_id=account_id,

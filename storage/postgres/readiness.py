@@ -26,20 +26,36 @@ class Check:
     lasts: bool = True
     """Whether waiting does not help, when it is not well."""
 
+    @property
+    def is_away(self) -> bool:
+        """Whether PostgreSQL gave no answer for now: whatever else it is asked waits for as long, and in vain."""
+        return not self.ok and not self.lasts
+
+
+def unasked(name: str) -> Check:
+    """What nobody could find out, because PostgreSQL does not answer."""
+    return Check(name, ok=False, finding="could not be asked", remedy="mend the database first", lasts=False)
+
 
 def database_checks(database: Database, job_types: Collection[str] = ()) -> tuple[Check, ...]:
-    """Examine everything that a process needs of PostgreSQL; never raises because something is wrong."""
+    """Examine everything that a process needs of PostgreSQL; never raises because something is wrong.
+
+    A server that does not answer is asked once: each question takes as long as a connection may.
+    """
+    ledger = _guarded("ledger role", lambda: _logged_in(database.ledger(), LEDGER_ROLE))
+    if ledger.is_away:
+        return (ledger, unasked("tenant role"), unasked("migrations"), unasked("catalogue"))
     return (
-        _guarded("ledger role", lambda: _logged_in(database.ledger(), LEDGER_ROLE)),
+        ledger,
         _guarded("tenant role", lambda: _logged_in(database.tenant(SYSTEM_ORG), TENANT_ROLE)),
         _guarded("migrations", lambda: _migrations(database)),
         _guarded("catalogue", lambda: _catalogue(database, job_types)),
     )
 
 
-def installation_checks(database: Database) -> tuple[Check, ...]:
+def installation_checks(database: Database, *, is_away: bool = False) -> tuple[Check, ...]:
     """What an administrator must mend, and no process stops for; never raises because something is wrong."""
-    return (_closed_migrations(), _guarded("rights", lambda: _rights(database)))
+    return (_closed_migrations(), unasked("rights") if is_away else _guarded("rights", lambda: _rights(database)))
 
 
 def changed_migrations(folder: Path = MIGRATIONS) -> tuple[str, ...]:

@@ -15,6 +15,9 @@ from storage.ledger import ledger
 from storage.operators import operator_actions
 from storage.postgres.database import Transaction
 
+LONGEST_NAME = 100
+"""In characters, as the table's rule has it."""
+
 
 @dataclass(frozen=True, slots=True)
 class RequestedJob:
@@ -61,6 +64,8 @@ class Due:
 
 def add(tx: Transaction, org_id: UUID, name: str, work: RequestedJob, timetable: Timetable, *, by: Origin) -> Schedule:
     """Keep a new schedule; raises `Invalid` for one that is never due, `Conflict` when the org has one of that name."""
+    if not 1 <= len(name) <= LONGEST_NAME:
+        raise Invalid("name", f"must have 1 to {LONGEST_NAME} characters")
     rows = tx.run(
         "add_schedule",
         org_id=org_id,

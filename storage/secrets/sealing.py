@@ -14,7 +14,7 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
-from domain.jobs.failures import Permanent
+from domain.jobs.failures import Permanent, Transient
 from settings import Settings
 
 TokenField = Literal["access_token", "refresh_token"]
@@ -33,6 +33,12 @@ class SealBroken(Permanent):
     """A sealed token cannot be opened; the reason never carries its content."""
 
     code = "seal.broken"
+
+
+class UnknownSealKey(Transient):
+    """A sealed token needs a key that this process was not given; another process, or this one later, may have it."""
+
+    code = "seal.unknown_key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +128,11 @@ class Sealer:
         """The name of the key that seals; not secret."""
         return self._first.key_id
 
+    @property
+    def key_ids(self) -> tuple[bytes, ...]:
+        """The names of all its keys."""
+        return tuple(self._by_id)
+
     def seal(self, token: SecretStr, place: Place | SecretPlace) -> SealedToken:
         """Seal a token for one place, each time into different bytes."""
         head = _VERSION + self._first.key_id
@@ -136,13 +147,13 @@ class Sealer:
         return SealedToken(head + outer + wrapped + inner + content)
 
     def open(self, sealed: SealedToken, place: Place | SecretPlace) -> SecretStr:
-        """The token; raises `SealBroken` when it was changed, moved, or sealed by a key that is not here."""
+        """The token; raises `SealBroken` when it was changed or moved, `UnknownSealKey` when its key is not here."""
         data = sealed.data
         if len(data) < _SHORTEST or data[:1] != _VERSION:
             raise SealBroken(f"{place} is no sealed record")
         key = self._by_id.get(sealed.key_id)
         if key is None:
-            raise SealBroken(f"{place} was sealed by a key that is not in the settings")
+            raise UnknownSealKey(f"{place} was sealed by a key that is not in the settings")
         bound = data[:_HEAD] + place.bound
         outer, inner = data[_HEAD:_WRAPPED], data[_WRAPPED:]
         data_key = self._ciphers.decrypt(key.key, outer[:_NONCE], outer[_NONCE:], bound)

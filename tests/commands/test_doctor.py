@@ -1,6 +1,7 @@
 """The doctor finds what is wrong, says what to do about it, and ends with status 1."""
 
 import shutil
+import socket
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -21,8 +22,10 @@ from commands.doctor import (
     examine,
     gate_check,
     limits_check,
+    people_check,
     push_check,
     queue_checks,
+    seal_check,
     settings_checks,
     watch_check,
 )
@@ -42,6 +45,7 @@ from storage.postgres.readiness import Check, changed_migrations, installation_c
 from storage.secrets.sealing import Sealer
 from tests.commands.calling import answer, call
 from tests.doubles.audit_entries import add_entries, count_all, export_all
+from tests.doubles.factories import enqueue_one
 from tests.doubles.mail_factories import connect_account
 from tests.house import ROOT
 from tests.servers.python_processes import spawn_python
@@ -79,9 +83,26 @@ def test_a_missing_database_and_broker_are_named_without_their_passwords(setting
     found = examine(Runtime(away))
     assert wrong(found) == {
         "broker", "rate limits", "workers", "worker names", "ledger role", "tenant role", "migrations", "rights",
-        "catalogue", "clock", "beat", "pushes", "watches", "model answers", "gates", "providers", "alerts",
+        "catalogue", "clock", "sealed tokens", "beat", "pushes", "watches", "model answers", "gates", "people",
+        "providers", "alerts",
     }  # fmt: skip
     assert "hunter2" not in str(found)
+
+
+def test_a_database_that_takes_connections_and_says_nothing_is_asked_once(settings: Settings) -> None:
+    # As a frozen server: the system takes the connection, and nobody reads from it.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgresql://postgres@127.0.0.1:{silent.getsockname()[1]}/none"
+        found = {
+            check.name: check
+            for check in examine(Runtime(settings.model_copy(update={"database_url": SecretStr(url)})))
+        }
+        silent.settimeout(0)
+        silent.accept()[0].close()
+        with pytest.raises(BlockingIOError):
+            silent.accept()
+    assert "did not answer" in found["ledger role"].finding
+    assert {"tenant role", "migrations", "rights", "clock", "beat", "providers"} <= wrong(list(found.values()))
 
 
 def test_an_unpublished_catalogue_and_an_old_schema_are_found(process: Runtime, database: Connection) -> None:
@@ -156,6 +177,18 @@ def test_a_clock_that_is_off_is_found(process: Runtime, settings: Settings) -> N
     late.close()
 
 
+def test_tokens_that_no_key_of_the_settings_opens_are_counted(process: Runtime) -> None:
+    consent = Consent(SecretStr("access"), SecretStr("refresh"), datetime.now(UTC) + timedelta(hours=1))
+    with process.database.ledger() as tx:
+        connect_account(tx, process.sealer, "acme", "reader@example.com", consent)
+    assert seal_check(process).ok
+    with process.database.ledger() as tx:
+        connect_account(tx, Sealer(["another key"]), "acme", "writer@example.com", consent)
+    found = seal_check(process)
+    assert not found.ok
+    assert "1 mailboxes and 0 secrets" in found.finding
+
+
 @pytest.mark.parametrize(("renewed_ago", "ok"), [(timedelta(hours=1), True), (timedelta(days=3), False), (None, False)])
 def test_a_mailbox_that_no_longer_pushes_is_named(
     process: Runtime, database: Connection, renewed_ago: timedelta | None, ok: bool
@@ -212,6 +245,23 @@ def test_calls_that_are_counted_per_process_only_are_told_and_wrong_in_productio
     assert wrong([strict]) == {"rate limits"}
     assert "POSTROOM_LIMITS_URL" in strict.remedy
     assert limits_check(Runtime(without.model_copy(update={"limits_url": settings.broker_url}))).ok
+
+
+def test_what_waits_for_a_person_is_told_and_is_no_fault_of_the_fleet(
+    process: Runtime, database: Connection, org: UUID
+) -> None:
+    assert people_check(process).finding == "nothing waits for a person"
+    job_id = enqueue_one(process.database, org, "maintenance.full_sync")
+    database.execute(
+        "insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan)"
+        " select org_id, id, job_type, queue, payload, 1, 'x', '{}', 'x' from jobs where id = %s",
+        (job_id,),
+    )
+    with process.database.ledger() as tx:
+        gates.close(tx, Gate("account", str(org), "withdrawn", None, "postroom", Cause.CONSENT))
+    told = people_check(process)
+    assert told.ok
+    assert "1 dead letters (deadletters list) and 1 mailboxes without consent" in told.finding
 
 
 def test_an_audit_log_that_no_file_has_is_told_where_it_should_leave(

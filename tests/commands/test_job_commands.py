@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
 
+import click
 import pytest
 from psycopg import Connection
 
-from commands import jobs
+from commands import accounts, agents, budgets, effects, jobs, keys, schedules, secrets
 from engine.process.runtime import Runtime
 from tests.commands.calling import answer, call, refusal
 from tests.doubles import probe_jobs
@@ -56,6 +57,21 @@ def test_an_org_goes_by_its_name_unless_several_have_it(database: Connection) ->
     make_org(database, "acme")
     assert "several orgs" in refusal(jobs, "enqueue", "probe_jobs.ending", "--org", "acme")
     assert "no org" in refusal(jobs, "enqueue", "probe_jobs.ending", "--org", "nobody")
+
+
+@pytest.mark.parametrize("command", [accounts, agents, budgets, effects, jobs, keys, schedules, secrets])
+def test_an_empty_name_of_an_org_means_no_org_and_not_all_of_them(command: click.Group) -> None:
+    assert "org: must not be empty" in refusal(command, "list", "--org", "")
+
+
+def test_jobs_of_a_misspelt_type_are_refused_and_those_of_a_type_that_has_gone_are_listed(
+    org: UUID, database: Connection
+) -> None:
+    assert "probe_jobs.endng is no known job type" in refusal(jobs, "list", "--type", "probe_jobs.endng")
+    assert answer(jobs, "list", "--type", "probe_jobs.ending") == []
+    job_id = enqueued(org)
+    database.execute("update jobs set job_type = 'gone.type' where id = %s", (job_id,))
+    assert [row["job_id"] for row in answer(jobs, "list", "--type", "gone.type")] == [str(job_id)]
 
 
 @pytest.mark.parametrize(

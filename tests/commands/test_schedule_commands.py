@@ -6,6 +6,7 @@ import pytest
 
 from commands import schedules
 from tests.commands.calling import answer, call, refusal
+from tests.doubles import probe_jobs  # noqa: F401  # its job types are what the schedules name
 
 pytestmark = pytest.mark.usefixtures("process")
 ADD = ("add", "nightly", "--type", "probe_jobs.ending", "--zone", "Europe/Berlin", "--payload", '{"word": "hello"}')
@@ -40,3 +41,10 @@ def test_a_schedule_from_its_beginning_to_its_end(org: UUID) -> None:
 def test_a_schedule_that_could_never_run_is_refused(org: UUID, options: tuple[str, ...], words: str) -> None:
     assert words in refusal(schedules, *ADD, "--org", org, *options)
     assert answer(schedules, "list") == []
+
+
+@pytest.mark.parametrize("name", ["", "n" * 101])
+def test_a_name_of_a_wrong_length_is_refused_with_what_is_allowed(org: UUID, name: str) -> None:
+    assert "name: must have 1 to 100 characters" in refusal(
+        schedules, "add", name, *ADD[2:], "--org", org, "--cron", "0 0 * * *"
+    )

@@ -1,11 +1,14 @@
 """What becomes of the jobs of an account that waits for consent, or that its owner has taken away: one rule for all."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from engine.catalogue import Job
 from storage.accounts import accounts, tokens
+from storage.accounts.accounts import Consent
+from storage.secrets.sealing import Sealer
 from tests.doubles.mail_environment import MailEnvironment
 from tests.sweep.scenarios import SCENARIOS, scenarios_of
 from tools.reference import fleet
@@ -45,3 +48,16 @@ def test_a_lapsed_consent_parks_the_job_and_a_disconnected_account_cancels_it(
         assert (ending, job["cancel_reason"]) == ("canceled", "the account was disconnected")
     assert len(env.gmail.journal()) == called, "nothing was asked of the mailbox"
     assert len(env.model.journal()) == paid, "nothing was paid"
+
+
+def test_a_job_on_a_worker_without_the_sealing_key_is_tried_again(env: MailEnvironment) -> None:
+    in_an_hour = datetime.now(UTC) + timedelta(hours=1)
+    job_id = env.enqueue("gmail.sync")
+    with env.process.database.ledger() as tx:
+        had = tokens.current(tx, env.process.sealer, env.account.account_id)
+        assert had.access_token
+        assert had.refresh_token
+        consent = Consent(had.access_token, had.refresh_token, in_an_hour)
+        accounts.connect(tx, Sealer(["the key of the other workers"]), env.account.account_id, consent)
+    assert env.run(job_id) == "queued"
+    assert env.job(job_id)["error"]["code"] == "seal.unknown_key"

@@ -11,7 +11,7 @@ from domain.jobs.failures import Forbidden, Gone, Invalid
 from domain.jobs.job import SYSTEM_ORG, ActorType, Origin
 from storage.postgres.database import Database
 from storage.secrets import org_secrets
-from storage.secrets.sealing import SealBroken, SealedToken, Sealer, SecretPlace
+from storage.secrets.sealing import SealBroken, SealedToken, Sealer, SecretPlace, UnknownSealKey
 from tests.doubles.factories import make_org
 
 VALUE = SecretStr("blue-horse-battery-7719")
@@ -107,7 +107,7 @@ def test_what_was_moved_or_changed_does_not_open_and_is_not_shown(
     with pytest.raises(SealBroken, match="the secret moved of org") as caught:
         opened(store, SecretPlace(place.org_id, "moved"))
     assert VALUE.get_secret_value() not in str(caught.value)
-    with pytest.raises(SealBroken, match="a key that is not in the settings"):
+    with pytest.raises(UnknownSealKey, match="a key that is not in the settings"):
         opened(store, SecretPlace(place.org_id, "moved"), sealer=Sealer(["wrong"]))
 
 
