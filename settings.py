@@ -1,11 +1,15 @@
 """The environment, read once into one frozen record; nothing else reads `os.environ`."""
 
+import os
 import re
+from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cache
 from typing import Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 CLAIM_MARGIN = 1 / 12
@@ -14,6 +18,9 @@ CLAIM_MARGIN = 1 / 12
 A share and not a time: with a fixed time a short lease would refuse every effect.
 """
 
+PREFIX = "POSTROOM_"
+NEARLY = 0.9
+"""How alike a misspelt name is: two wrong letters in twenty. Others are further off, as POSTROOM_KEY is."""
 DEVELOPMENT_SEALING_KEY = "development-only-sealing-key-do-not-use"
 HOST = re.compile(r"[a-z0-9._:-]+")
 """Of an address that browsers are sent to, in lower case; a name with other letters is written as `xn--…`."""
@@ -24,7 +31,7 @@ class Settings(BaseSettings):
     """What an operator may set, each as `POSTROOM_<NAME>` (`docs/reference/settings.md`)."""
 
     model_config = SettingsConfigDict(
-        env_prefix="POSTROOM_",
+        env_prefix=PREFIX,
         frozen=True,
         extra="ignore",
         populate_by_name=True,
@@ -352,6 +359,20 @@ class Settings(BaseSettings):
         if info.data.get("environment") == "production" and (DEVELOPMENT_SEALING_KEY in given or "" in given):
             raise ValueError("set POSTROOM_SEALING_KEYS to secrets of this installation, none of them empty or public")
         return keys
+
+
+def misspelt_settings() -> Mapping[str, str]:
+    """Variables of the environment that are nearly named as a setting and set nothing, each with that setting."""
+    known = [f"{PREFIX}{name.upper()}" for name in Settings.model_fields]
+    also = {alias.upper() for field in Settings.model_fields.values() for alias in _aliases(field)}
+    unknown = [name for name in os.environ if name.startswith(PREFIX) and name not in {*known, *also}]
+    near = {name: get_close_matches(name, known, n=1, cutoff=NEARLY) for name in sorted(unknown)}
+    return {name: found[0] for name, found in near.items() if found}
+
+
+def _aliases(field: FieldInfo) -> list[str]:
+    alias = field.validation_alias
+    return [str(one) for one in alias.choices] if isinstance(alias, AliasChoices) else []
 
 
 @cache

@@ -11,17 +11,17 @@ from kombu import Connection
 from kombu.exceptions import OperationalError
 
 from commands.answers import json_option, show_rows
+from commands.settings_checks import settings_checks
 from domain.alerts.due import is_long
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.gate_causes import Cause
 from domain.jobs.queues import Queue
-from domain.mail.consent import missing_settings
 from engine.catalogue import catalogue
 from engine.process import beat_ticks
 from engine.process.publisher import transport_options
 from engine.process.runtime import Runtime, runtime
 from observability import logs
-from settings import DEVELOPMENT_SEALING_KEY, Settings
+from settings import Settings
 from storage.accounts import accounts, pushes
 from storage.audit import exports
 from storage.ledger import alerts, gates
@@ -108,36 +108,6 @@ def _ledger_checks() -> Sequence[tuple[str, Callable[[Runtime], Check]]]:
         ("people", people_check),
         ("providers", provider_check),
         ("alerts", alert_check),
-    )
-
-
-def settings_checks(settings: Settings) -> Sequence[Check]:
-    """What must not stay at its default outside development."""
-    production = settings.environment == "production"
-    default_key = DEVELOPMENT_SEALING_KEY in settings.sealing_keys.get_secret_value()
-    pushes = bool(settings.pubsub_audience and settings.pubsub_service_account)
-    secret = settings.google_client_secret.get_secret_value()
-    missing = missing_settings(settings.public_url, settings.google_client_id, secret)
-    return (
-        Check(
-            "sealing key",
-            ok=not (production and default_key),
-            finding="the development key, which everybody knows" if default_key else "set",
-            remedy="set POSTROOM_SEALING_KEYS to a secret of this installation" if default_key else "",
-        ),
-        Check(
-            "push settings",
-            ok=pushes or not production,
-            finding="set" if pushes else "no audience or service account: every push is refused",
-            remedy="" if pushes else "set POSTROOM_PUBSUB_AUDIENCE and POSTROOM_PUBSUB_SERVICE_ACCOUNT",
-        ),
-        # Without a public address nobody is meant to connect by browser.
-        Check(
-            "consent by browser",
-            ok=not missing or not settings.public_url,
-            finding=f"no mailbox can be connected by browser: {missing} not set" if missing else "set up",
-            remedy=f"set {missing}" if missing else "",
-        ),
     )
 
 

@@ -24,7 +24,7 @@ document domain draft draining due dumper email end ended ending enforcer enqueu
 evaluation event expected facts failure field filter finish first flag for forbidden forward found from frozen function
 go gone group guidance handle handler has header held history in inbox index ingest input interrupted invalid is item
 job keeper kept key kind label language limit line link list logging look loop lost made mail mailbox manual mark marker
-match measure mended message metric mode model move moved my name new not of offer opening option or original other
+match measure mended message metric mode model move moved my name new not of offer open opening option or original other
 output overdue own owned owner packed page parameter park parsed part past permanent pinned place plan policy pool
 priority probe process producer profile prompt publisher push qos queue raw read reader recipient record recorded ref
 refreshed refused registry removal remove renamed reply request requested reserved resolution restore result retry role

@@ -26,16 +26,16 @@ from commands.doctor import (
     push_check,
     queue_checks,
     seal_check,
-    settings_checks,
     watch_check,
 )
+from commands.settings_checks import settings_checks
 from domain.jobs.gate_causes import Cause
 from engine.beat import tick, tick_payload
 from engine.process.runtime import Runtime
 from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import find_free_port
 from sandbox.servers.valkey_server import ValkeyServer
-from settings import Settings
+from settings import Settings, misspelt_settings
 from storage.accounts import accounts, pushes
 from storage.accounts.accounts import Consent
 from storage.ledger import gates
@@ -159,6 +159,22 @@ def test_the_development_key_is_wrong_in_production_only(settings: Settings) -> 
     assert wrong(settings_checks(production)) == {"sealing key", "push settings"}
     set_up = {"sealing_keys": SecretStr("a secret"), "pubsub_audience": "a", "pubsub_service_account": "b"}
     assert wrong(settings_checks(production.model_copy(update=set_up))) == set()
+
+
+def test_a_misspelt_setting_is_named_with_the_one_that_was_meant(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POSTROOM_KEY", "what a script of the operator's keeps for itself")
+    monkeypatch.setenv("POSTROOM_CLASIFY_MODEL", "a value that may be a secret")
+    (check,) = [one for one in settings_checks(settings) if not one.ok]
+    assert check.finding == "no setting: POSTROOM_CLASIFY_MODEL"
+    assert check.remedy == "write POSTROOM_CLASSIFY_MODEL"
+
+
+@pytest.mark.parametrize("name", sorted(Settings.model_fields))
+def test_no_setting_is_taken_for_a_misspelt_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"POSTROOM_{name.upper()}", "")
+    assert misspelt_settings() == {}
 
 
 def test_a_half_set_up_consent_by_browser_is_named(settings: Settings) -> None:

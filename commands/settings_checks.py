@@ -1,0 +1,44 @@
+"""What `doctor` says of the settings alone, without asking anybody."""
+
+from collections.abc import Sequence
+
+from domain.mail.consent import missing_settings
+from settings import DEVELOPMENT_SEALING_KEY, Settings, misspelt_settings
+from storage.postgres.readiness import Check
+
+
+def settings_checks(settings: Settings) -> Sequence[Check]:
+    """What must not stay at its default outside development, and what was meant to be set."""
+    production = settings.environment == "production"
+    default_key = DEVELOPMENT_SEALING_KEY in settings.sealing_keys.get_secret_value()
+    pushes = bool(settings.pubsub_audience and settings.pubsub_service_account)
+    secret = settings.google_client_secret.get_secret_value()
+    missing = missing_settings(settings.public_url, settings.google_client_id, secret)
+    misspelt = misspelt_settings()
+    return (
+        Check(
+            "names of settings",
+            ok=not misspelt,
+            finding=f"no setting: {', '.join(misspelt)}" if misspelt else "known",
+            remedy=f"write {', '.join(misspelt.values())}" if misspelt else "",
+        ),
+        Check(
+            "sealing key",
+            ok=not (production and default_key),
+            finding="the development key, which everybody knows" if default_key else "set",
+            remedy="set POSTROOM_SEALING_KEYS to a secret of this installation" if default_key else "",
+        ),
+        Check(
+            "push settings",
+            ok=pushes or not production,
+            finding="set" if pushes else "no audience or service account: every push is refused",
+            remedy="" if pushes else "set POSTROOM_PUBSUB_AUDIENCE and POSTROOM_PUBSUB_SERVICE_ACCOUNT",
+        ),
+        # Without a public address nobody is meant to connect by browser.
+        Check(
+            "consent by browser",
+            ok=not missing or not settings.public_url,
+            finding=f"no mailbox can be connected by browser: {missing} not set" if missing else "set up",
+            remedy=f"set {missing}" if missing else "",
+        ),
+    )
