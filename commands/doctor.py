@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 
 import click
 from celery import Celery
@@ -144,31 +145,38 @@ def limits_check(process: Runtime) -> Check:
 
 def queue_checks(settings: Settings) -> Sequence[Check]:
     """Whether some worker consumes each queue, by asking the workers."""
-    # An application of its own, so that the broker of these settings is asked and a dead one is not waited for.
-    with Celery("doctor", broker=settings.broker_url.get_secret_value(), set_as_current=False) as app:
-        app.conf.broker_transport_options = transport_options()
-        try:
-            found = app.control.inspect(timeout=INSPECTION_S).active_queues() or {}
-        except (OperationalError, OSError, LookupError, ValueError) as error:
-            finding = f"the workers could not be asked: {type(error).__name__}"
-            return [Check("workers", ok=False, finding=finding, remedy="mend the broker first")]
+    found, trouble = ask_workers(settings, lambda app: app.control.inspect(timeout=INSPECTION_S).active_queues())
+    if trouble:
+        return [Check("workers", ok=False, finding=trouble, remedy="mend the broker first")]
     consumers = {queue.value: 0 for queue in Queue}
-    for queues in found.values():
+    for queues in (found or {}).values():
         for name in {each["name"] for each in queues} & set(consumers):
             consumers[name] += 1
     return [_consumed(name, workers) for name, workers in consumers.items()]
 
 
-def names_check(settings: Settings) -> Check:
-    """Whether each worker has a name of its own: a command to one of two is heard by both, and Flower shows one."""
-    with Celery("doctor", broker=settings.broker_url.get_secret_value(), set_as_current=False) as app:
+def ask_workers(settings: Settings, question: Callable[[Celery], Any]) -> tuple[Any, str]:
+    """What the workers answer, and why they could not be asked; that is empty when they could."""
+    url = settings.broker_url.get_secret_value()
+    lost: tuple[type[Exception], ...] = (OperationalError, OSError, LookupError, ValueError)
+    # An application of its own, so that the broker of these settings is asked and a dead one is not waited for.
+    with Celery("doctor", broker=url, set_as_current=False) as app:
         app.conf.broker_transport_options = transport_options()
         try:
-            answers = app.control.broadcast("ping", reply=True, timeout=INSPECTION_S) or []
-        except (OperationalError, OSError, LookupError, ValueError) as error:
-            finding = f"the workers could not be asked: {type(error).__name__}"
-            return Check("worker names", ok=False, finding=finding, remedy="mend the broker first")
-    counted = Counter(name for answer in answers for name in answer)
+            # A broker that ends while it is asked raises errors of its own library.
+            with Connection(url) as broker:
+                lost += (*broker.connection_errors, *broker.channel_errors)
+            return question(app), ""
+        except lost as error:
+            return None, f"the workers could not be asked: {type(error).__name__}"
+
+
+def names_check(settings: Settings) -> Check:
+    """Whether each worker has a name of its own: a command to one of two is heard by both, and Flower shows one."""
+    found, trouble = ask_workers(settings, lambda app: app.control.broadcast("ping", reply=True, timeout=INSPECTION_S))
+    if trouble:
+        return Check("worker names", ok=False, finding=trouble, remedy="mend the broker first")
+    counted = Counter(name for answer in found or [] for name in answer)
     twice = ", ".join(sorted(name for name, times in counted.items() if times > 1))
     if not twice:
         return Check("worker names", ok=True, finding="each is one worker's")

@@ -11,10 +11,12 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 from pydantic import SecretStr
+from redis.exceptions import ConnectionError as BrokerLost
 
 from beat_schedule import EVERY
 from commands import doctor
 from commands.doctor import (
+    ask_workers,
     audit_check,
     beat_check,
     broker_check,
@@ -28,14 +30,13 @@ from commands.doctor import (
     seal_check,
     watch_check,
 )
-from commands.settings_checks import settings_checks
 from domain.jobs.gate_causes import Cause
 from engine.beat import tick, tick_payload
 from engine.process.runtime import Runtime
 from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import find_free_port
 from sandbox.servers.valkey_server import ValkeyServer
-from settings import Settings, misspelt_settings
+from settings import Settings
 from storage.accounts import accounts, pushes
 from storage.accounts.accounts import Consent
 from storage.ledger import gates
@@ -105,6 +106,14 @@ def test_a_database_that_takes_connections_and_says_nothing_is_asked_once(settin
     assert {"tenant role", "migrations", "rights", "clock", "beat", "providers"} <= wrong(list(found.values()))
 
 
+def test_a_broker_that_ends_while_workers_are_asked_is_told(settings: Settings) -> None:
+    def question(_app: object) -> None:
+        raise BrokerLost("Connection closed by server.")
+
+    assert ask_workers(settings, question) == (None, "the workers could not be asked: ConnectionError")
+    assert ask_workers(settings, lambda _: {"a worker": []}) == ({"a worker": []}, "")
+
+
 def test_an_unpublished_catalogue_and_an_old_schema_are_found(process: Runtime, database: Connection) -> None:
     database.execute("delete from job_types")
     database.execute("update alembic_version set version_num = '0000'")
@@ -151,39 +160,6 @@ def test_a_closed_migration_that_was_changed_is_named(tmp_path: Path) -> None:
     (tmp_path / "migrations" / "versions" / "0002_pre_mail.py").unlink()
     changed = changed_migrations(tmp_path / "migrations")
     assert changed == ("sql/0001_roles.sql", "versions/0002_pre_mail.py")
-
-
-def test_the_development_key_is_wrong_in_production_only(settings: Settings) -> None:
-    production = settings.model_copy(update={"environment": "production"})
-    assert wrong(settings_checks(settings)) == set()
-    assert wrong(settings_checks(production)) == {"sealing key", "push settings"}
-    set_up = {"sealing_keys": SecretStr("a secret"), "pubsub_audience": "a", "pubsub_service_account": "b"}
-    assert wrong(settings_checks(production.model_copy(update=set_up))) == set()
-
-
-def test_a_misspelt_setting_is_named_with_the_one_that_was_meant(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("POSTROOM_KEY", "what a script of the operator's keeps for itself")
-    monkeypatch.setenv("POSTROOM_CLASIFY_MODEL", "a value that may be a secret")
-    (check,) = [one for one in settings_checks(settings) if not one.ok]
-    assert check.finding == "no setting: POSTROOM_CLASIFY_MODEL"
-    assert check.remedy == "write POSTROOM_CLASSIFY_MODEL"
-
-
-@pytest.mark.parametrize("name", sorted(Settings.model_fields))
-def test_no_setting_is_taken_for_a_misspelt_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(f"POSTROOM_{name.upper()}", "")
-    assert misspelt_settings() == {}
-
-
-def test_a_half_set_up_consent_by_browser_is_named(settings: Settings) -> None:
-    assert "consent by browser" not in wrong(settings_checks(settings)), "nobody wants it"
-    half = settings.model_copy(update={"public_url": "https://mail.example.org", "google_client_id": "c"})
-    (check,) = [one for one in settings_checks(half) if not one.ok]
-    assert (check.name, check.remedy) == ("consent by browser", "set POSTROOM_GOOGLE_CLIENT_SECRET")
-    whole = half.model_copy(update={"google_client_secret": SecretStr("a secret")})
-    assert wrong(settings_checks(whole)) == set()
 
 
 def test_a_clock_that_is_off_is_found(process: Runtime, settings: Settings) -> None:

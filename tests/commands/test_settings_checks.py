@@ -1,0 +1,41 @@
+"""What `doctor` says of the settings alone."""
+
+import pytest
+from pydantic import SecretStr
+
+from commands.settings_checks import settings_checks
+from settings import Settings, misspelt_settings
+from tests.commands.test_doctor import wrong
+
+
+def test_the_development_key_is_wrong_in_production_only(settings: Settings) -> None:
+    production = settings.model_copy(update={"environment": "production"})
+    assert wrong(settings_checks(settings)) == set()
+    assert wrong(settings_checks(production)) == {"sealing key", "push settings"}
+    set_up = {"sealing_keys": SecretStr("a secret"), "pubsub_audience": "a", "pubsub_service_account": "b"}
+    assert wrong(settings_checks(production.model_copy(update=set_up))) == set()
+
+
+def test_a_misspelt_setting_is_named_with_the_one_that_was_meant(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POSTROOM_KEY", "what a script of the operator's keeps for itself")
+    monkeypatch.setenv("POSTROOM_CLASIFY_MODEL", "a value that may be a secret")
+    (check,) = [one for one in settings_checks(settings) if not one.ok]
+    assert check.finding == "no setting: POSTROOM_CLASIFY_MODEL"
+    assert check.remedy == "write POSTROOM_CLASSIFY_MODEL"
+
+
+@pytest.mark.parametrize("name", sorted(Settings.model_fields))
+def test_no_setting_is_taken_for_a_misspelt_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"POSTROOM_{name.upper()}", "")
+    assert misspelt_settings() == {}
+
+
+def test_a_half_set_up_consent_by_browser_is_named(settings: Settings) -> None:
+    assert "consent by browser" not in wrong(settings_checks(settings)), "nobody wants it"
+    half = settings.model_copy(update={"public_url": "https://mail.example.org", "google_client_id": "c"})
+    (check,) = [one for one in settings_checks(half) if not one.ok]
+    assert (check.name, check.remedy) == ("consent by browser", "set POSTROOM_GOOGLE_CLIENT_SECRET")
+    whole = half.model_copy(update={"google_client_secret": SecretStr("a secret")})
+    assert wrong(settings_checks(whole)) == set()
