@@ -7,6 +7,7 @@ import redis
 
 from domain.jobs.job import Hint
 from engine.process.publisher import Publisher, connect_to
+from sandbox.servers.valkey_server import ValkeyServer
 
 
 def test_a_channel_asks_by_one_client(broker_url: str) -> None:
@@ -37,10 +38,10 @@ def test_two_channels_have_clients_of_their_own(broker_url: str) -> None:
             assert first.connection_pool is not second.connection_pool
 
 
-def test_a_publisher_that_lost_its_connections_publishes_again(broker_url: str) -> None:
-    publisher = Publisher(broker_url)
+def test_a_publisher_that_lost_its_connections_publishes_again(own_valkey: ValkeyServer) -> None:
+    publisher = Publisher(own_valkey.url())
     hint = Hint(uuid4(), "probe.run", "default")
-    with redis.Redis.from_url(broker_url) as operator:
+    with redis.Redis.from_url(own_valkey.url()) as operator:
         assert publisher.publish([hint])
         operator.client_kill_filter(_type="normal", skipme=True)
         sent = [publisher.publish([hint]) for _ in range(3)]

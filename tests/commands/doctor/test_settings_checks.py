@@ -5,7 +5,7 @@ from pydantic import SecretStr
 
 from commands.settings_checks import settings_checks
 from settings import Settings, misspelt_settings
-from tests.commands.test_doctor import wrong
+from tests.commands.doctor.test_doctor import wrong
 
 
 def test_the_development_key_is_wrong_in_production_only(settings: Settings) -> None:
