@@ -50,6 +50,7 @@ EXPORTED_WITHIN = timedelta(hours=26)
 """An export a day, and time to make it: a shorter retention alarms nobody between two of them."""
 
 LETTERS_WITHIN = timedelta(days=365)
+"""How far back dead letters are counted: whoever has left one for longer has decided."""
 ALERT_LOST_WITHIN = timedelta(hours=1)
 """An alert that could not be delivered raises no other; this is where it is seen."""
 

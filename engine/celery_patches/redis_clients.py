@@ -1,4 +1,4 @@
-"""kombu's Redis transport for who only publishes, with one client of redis-py for each channel.
+"""kombu's Redis transport for publishers, with one client of redis-py for each channel.
 
 kombu makes a client for whatever it asks. redis-py copies a table of 170 callbacks into each: 80 us, a third of what it
 takes to publish one hint.

@@ -1,6 +1,6 @@
 """By which of our transports a process publishes to a broker, by the name that kombu loads it under.
 
-The transports themselves are loaded when they are used: one needs the runtime, and no process needs both.
+A transport is loaded when a process first publishes, because RabbitMQ's needs the runtime.
 """
 
 AMQP = "engine.celery_patches.amqp_transport"
@@ -16,5 +16,5 @@ TRANSPORTS = {
 
 
 def transport_of(broker_url: str) -> str | None:
-    """The name of a publisher's transport for a broker's URL, as kombu takes it; None for one that we have none for."""
+    """The name of a publisher's transport for a broker's URL, as kombu takes it; None for a broker of another kind."""
     return TRANSPORTS.get(broker_url.partition("://")[0])

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-PREFIX = "POSTROOM_"
+from settings import PREFIX
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
