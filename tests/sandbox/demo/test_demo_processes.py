@@ -7,11 +7,10 @@ import pytest
 
 from domain.jobs.queues import Queue
 from sandbox.demo.addresses import Addresses
-from sandbox.demo.endings import PREFIX
 from sandbox.demo.processes import WORKERS, Died, Member, get_status
 from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import LOOPBACK, find_free_port
-from settings import Settings
+from settings import PREFIX, Settings
 
 ADDRESSES = Addresses.choose(database="postgresql://postgres@127.0.0.1:1/postroom", broker="redis://127.0.0.1:2/0")
 
