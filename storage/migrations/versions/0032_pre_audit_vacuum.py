@@ -1,0 +1,16 @@
+"""The audit log's new pages are vacuumed in portions of one size, however large the log is."""
+
+from storage.migrations.statements import run_files
+
+revision = "0032_pre_audit_vacuum"
+down_revision = "0031_pre_full_sync"
+
+
+def upgrade() -> None:
+    """Set the portion."""
+    run_files("0032_audit_vacuum")
+
+
+def downgrade() -> None:
+    """Never: a ledger goes forward only; restore a backup instead."""
+    raise RuntimeError("the ledger goes forward only; restore a backup instead")
