@@ -20,12 +20,14 @@ broker_connection_timeout = 5
 # What RabbitMQ refuses while it starts, or for a connection that it still holds, passes. With Redis these are mistakes.
 broker_channel_error_retry = broker_url.startswith(("amqp", "pyamqp"))
 broker_heartbeat = 6  # AMQP's: a connection without a sign of life for two of them, 12 s, is given up
-if broker_url.startswith(("redis://", "rediss://")):
-    broker_transport = "engine.celery_patches.redis_transport:Transport"
-elif broker_url.startswith("amqps://"):
-    broker_transport = "engine.celery_patches.amqp_transport:SecureTransport"
-elif broker_url.startswith(("amqp://", "pyamqp://")):
-    broker_transport = "engine.celery_patches.amqp_transport:Transport"
+TRANSPORTS = {
+    "redis": "engine.celery_patches.redis_transport:Transport",
+    "rediss": "engine.celery_patches.redis_transport:SecureTransport",
+    "amqp": "engine.celery_patches.amqp_transport:Transport",
+    "pyamqp": "engine.celery_patches.amqp_transport:Transport",
+    "amqps": "engine.celery_patches.amqp_transport:SecureTransport",
+}
+broker_transport = TRANSPORTS.get(broker_url.partition("://")[0].lower())
 broker_transport_options = {
     "socket_connect_timeout": 5,
     # A question that is not answered holds the event loop. Two of them, to connect and to greet, must take less than

@@ -63,7 +63,8 @@ class Settings(BaseSettings):
         " than that is given up, so this bounds how long a silent network holds a worker.",
     )
     broker_url: SecretStr = Field(
-        SecretStr("redis://127.0.0.1:6379/0"), description="Redis, Valkey or RabbitMQ; it carries hints only."
+        SecretStr("redis://127.0.0.1:6379/0"),
+        description="Redis, Valkey or RabbitMQ, also by `rediss://` and `amqps://`; it carries hints only.",
     )
     results_url: SecretStr = Field(
         SecretStr(""),

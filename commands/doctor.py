@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from ssl import SSLCertVerificationError
 from typing import Any
 
 import click
@@ -19,8 +20,9 @@ from domain.jobs.gate_causes import Cause
 from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
 from engine.process import beat_ticks
-from engine.process.publisher import transport_options
+from engine.process.publisher import connect_to, transport_options
 from engine.process.runtime import Runtime, runtime
+from engine.process.transport_names import transport_of
 from observability import logs
 from settings import Settings
 from storage.accounts import accounts, pushes
@@ -114,11 +116,11 @@ def _ledger_checks() -> Sequence[tuple[str, Callable[[Runtime], Check]]]:
 
 
 def broker_check(settings: Settings) -> Check:
-    """Whether the broker takes connections, and knows what workers ask of it."""
+    """Whether the broker takes connections as processes of the fleet make them, and knows what workers ask of it."""
     remedy = "start the broker and see that POSTROOM_BROKER_URL is right; jobs wait in PostgreSQL meanwhile"
     url = settings.broker_url.get_secret_value()
     try:
-        with Connection(url, transport_options=transport_options(INSPECTION_S), connect_timeout=3) as connection:
+        with connect_to(url, INSPECTION_S) as connection:
             connection.ensure_connection(max_retries=1, interval_start=0, timeout=3)
             if not _pops_many(connection):
                 finding = "does not know BLMPOP, by which workers take messages"
@@ -127,8 +129,23 @@ def broker_check(settings: Settings) -> Check:
         remedy = "mend POSTROOM_BROKER_URL: redis://host:6379/0 or amqp://user@host:5672/vhost"
         return Check("broker", ok=False, finding="its URL cannot be read", remedy=remedy)
     except (OperationalError, OSError) as error:
+        refused = refused_certificate(error)
+        if refused:
+            remedy = (
+                "trust its authority: POSTROOM_BROKER_URL=…?ssl_ca_certs=FILE (docs/howto/run-in-production.md#tls)"
+            )
+            return Check("broker", ok=False, finding=f"its certificate is not taken: {refused}", remedy=remedy)
         return Check("broker", ok=False, finding=f"did not answer: {type(error).__name__}", remedy=remedy)
     return Check("broker", ok=True, finding="answers")
+
+
+def refused_certificate(error: BaseException | None) -> str:
+    """What is wrong with the certificate that a connection failed at; empty when it failed at something else."""
+    while error is not None:
+        if isinstance(error, SSLCertVerificationError):
+            return error.verify_message
+        error = error.__cause__ or error.__context__
+    return ""
 
 
 def limits_check(process: Runtime) -> Check:
@@ -162,10 +179,10 @@ def ask_workers(settings: Settings, question: Callable[[Celery], Any]) -> tuple[
     lost: tuple[type[Exception], ...] = (OperationalError, OSError, LookupError, ValueError)
     # An application of its own, so that the broker of these settings is asked and a dead one is not waited for.
     with Celery("doctor", broker=url, set_as_current=False) as app:
-        app.conf.broker_transport_options = transport_options()
+        app.conf.update(broker_transport=transport_of(url), broker_transport_options=transport_options())
         try:
             # A broker that ends while it is asked raises errors of its own library.
-            with Connection(url) as broker:
+            with connect_to(url) as broker:
                 lost += (*broker.connection_errors, *broker.channel_errors)
             return question(app), ""
         except lost as error:

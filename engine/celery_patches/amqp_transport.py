@@ -12,6 +12,7 @@ from typing import Any
 from amqp import spec
 from kombu.transport import base, pyamqp
 
+from engine.celery_patches import tls
 from engine.celery_patches.redis_transport import COMPRESSION
 
 ANSWER_S = 5.0
@@ -100,3 +101,8 @@ class SecureTransport(pyamqp.SSLTransport):  # type: ignore[misc] # kombu ships 
     """RabbitMQ over TLS."""
 
     Connection = FleetAmqpConnection
+
+    def __init__(self, client: Any, **options: Any) -> None:  # noqa: ANN401 - kombu's signature
+        """Turn TLS on, and let the certificate be checked."""
+        client.ssl = tls.amqp_options(client.ssl, client.hostname)
+        super().__init__(client, **options)

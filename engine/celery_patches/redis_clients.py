@@ -8,6 +8,8 @@ from typing import Any
 
 from kombu.transport import redis
 
+from engine.celery_patches import tls
+
 PRIVATE = ("kombu.transport.redis:Channel._create_client",)
 
 
@@ -29,3 +31,12 @@ class Transport(redis.Transport):  # type: ignore[misc] # kombu ships no types
     """Redis and Valkey, for a publisher."""
 
     Channel = KeptClientChannel
+
+
+class SecureTransport(Transport):
+    """The same over TLS."""
+
+    def __init__(self, client: Any, **options: Any) -> None:  # noqa: ANN401 - kombu's signature
+        """Turn TLS on, whatever the transport is named."""
+        client.ssl = tls.redis_options(client.ssl)
+        super().__init__(client, **options)

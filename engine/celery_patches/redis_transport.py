@@ -12,6 +12,7 @@ from uuid import uuid4
 import structlog
 from kombu.transport import redis, virtual
 
+from engine.celery_patches import tls
 from engine.celery_patches.redis_clients import KeptClientChannel
 from engine.celery_patches.redis_connections import bounded
 from engine.messages.envelope import RawEnvelope, close_envelope, read_envelope
@@ -248,3 +249,12 @@ class Transport(redis.Transport):  # type: ignore[misc] # kombu ships no types
         """One silence for all channels, each of which has several connections."""
         self.silence = BrokerSilence()
         super().__init__(*arguments, **options)
+
+
+class SecureTransport(Transport):
+    """The same over TLS."""
+
+    def __init__(self, client: Any, **options: Any) -> None:  # noqa: ANN401 - kombu's signature
+        """Turn TLS on, whatever the transport is named."""
+        client.ssl = tls.redis_options(client.ssl)
+        super().__init__(client, **options)

@@ -11,10 +11,10 @@ TRANSPORTS = {
     "pyamqp": f"{AMQP}:Transport",
     "amqps": f"{AMQP}:SecureTransport",
     "redis": f"{REDIS}:Transport",
-    "rediss": f"{REDIS}:Transport",
+    "rediss": f"{REDIS}:SecureTransport",
 }
 
 
 def transport_of(broker_url: str) -> str | None:
     """The name of a publisher's transport for a broker's URL, as kombu takes it; None for a broker of another kind."""
-    return TRANSPORTS.get(broker_url.partition("://")[0])
+    return TRANSPORTS.get(broker_url.partition("://")[0].lower())

@@ -8,6 +8,7 @@ import structlog
 from celery import Celery
 from redis.exceptions import RedisError
 
+from engine.celery_patches import tls
 from engine.process.runtime import Runtime
 from engine.results.metas import meta_of
 from storage.results import results
@@ -86,4 +87,7 @@ class ResultSender:
             redis_socket_timeout=5,
             redis_socket_connect_timeout=5,
         )
+        if self._url.startswith("rediss://"):
+            # Without it Celery refuses a URL that says nothing of certificates. What the URL says comes first.
+            app.conf.redis_backend_use_ssl = tls.redis_options(None)
         return app

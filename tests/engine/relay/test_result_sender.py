@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
@@ -14,11 +15,14 @@ from domain.jobs.failures import Failure, Permanent
 from domain.jobs.job import Cancel, Done, Outcome
 from engine.process.runtime import Runtime, install
 from engine.relay.result_sender import ResultSender
+from sandbox.servers.free_port import LOOPBACK
+from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
 from storage.postgres.database import Database
 from storage.results import results
 from storage.results.results import Waiting
 from tests.doubles.factories import enqueue_one, make_job_type, make_org
+from tests.engine.celery_patches.tls_listener import CLIENT_HELLO, Listener, make_certificate
 from tests.storage.results.test_results import end
 
 
@@ -107,6 +111,28 @@ def test_a_server_that_is_away_gets_them_later(
         ResultSender(relay).turn()
     with redis.Redis.from_url(broker_url) as server:
         assert server.exists("celery-task-meta-t")
+
+
+def test_results_go_over_tls_where_the_address_says_so(
+    settings: Settings, store: Database, org: UUID, own_valkey: ValkeyServer, database: Connection, tmp_path: Path
+) -> None:
+    task_ids = ["checked", "taken"]
+    for task_id in task_ids:
+        end(store, wanted(store, org, task_id), Done({"a": 1}))
+    certificate = make_certificate(tmp_path)
+    with Listener() as plain, process(settings, f"rediss://:hunter2@{LOOPBACK}:{plain.port}/0") as relay:
+        ResultSender(relay).turn()
+        assert plain.all_heard.startswith(CLIENT_HELLO)
+        assert b"hunter2" not in plain.all_heard
+    with Listener(certificate, own_valkey.port) as front:
+        url = f"rediss://{LOOPBACK}:{front.port}/0"
+        for tail, sent in (("", 0), (f"?ssl_cert_reqs=required&ssl_ca_certs={certificate}", 2)):
+            database.execute("update result_requests set send_at = now()")
+            with process(settings, url + tail) as relay:
+                ResultSender(relay).turn()
+            assert database.execute("select count(sent_at) from result_requests").fetchone() == (sent,)
+    with redis.Redis.from_url(own_valkey.url()) as server:
+        assert server.exists(*(f"celery-task-meta-{task_id}" for task_id in task_ids)) == len(task_ids)
 
 
 def test_where_no_address_is_set_nothing_is_sent(
