@@ -132,12 +132,12 @@ class ClaimLost(Failure):
 
 
 class InFlight(Failure):
-    """An earlier attempt's call to the outside may still be under way; the job comes back when it has ended."""
+    """Somebody else is at it, such as an earlier attempt's call; the job comes back after that, without an attempt."""
 
     code = "effect.in_flight"
 
     def __init__(self, reason: str, *, wait: timedelta) -> None:
-        """Keep after what time the call has certainly ended."""
+        """Keep after what time to look again; a call has certainly ended by then."""
         super().__init__(reason)
         self.wait = wait
 

@@ -29,11 +29,13 @@ from domain.jobs.liveness import WorkerCondition
 from engine.celery_patches.draining_worker import DrainingWorker
 from engine.celery_patches.prefork_sentinels import watch_again
 from engine.process.database_away import retry_while_away
-from engine.process.runtime import runtime
+from engine.process.runtime import Runtime, runtime
 from engine.worker.lease import LeaseKeeper, renew
 from engine.worker.watchdog import ENDING_S, LOOK_S, Watchdog, end_without, report_deaths
 from observability import logs
 from storage.ledger import recovery
+from storage.ledger.ledger import Moved
+from storage.postgres.execution import StatementAborted
 from storage.postgres.readiness import database_checks
 
 log = structlog.get_logger(__name__)
@@ -219,11 +221,14 @@ def begin_stopping(**_: object) -> None:
 
 
 def return_claims(**_: object) -> int:
-    """Give back what this node still holds; the attempts do not count. Returns how many jobs went back."""
+    """Give back what this node still holds; the attempts do not count. Returns how many jobs went back.
+
+    After a deadlock once more: whoever was in the way has gone on by then. Nothing else is tried twice, for it takes as
+    long as a statement may.
+    """
     process = runtime()
     try:
-        with process.database.ledger() as tx:
-            moved = recovery.return_claims(tx, process.worker.node_id, process.lease.length)
+        moved = _give_back(process)
     except Failure as failure:
         # The leases end by themselves, and the rescue takes the jobs back then.
         log.warning("claims_not_returned", reason=failure.reason)
@@ -232,3 +237,16 @@ def return_claims(**_: object) -> int:
     if moved.job_ids:
         log.info("claims_returned", jobs=len(moved.job_ids))
     return len(moved.job_ids)
+
+
+def _give_back(process: Runtime) -> Moved:
+    def once() -> Moved:
+        with process.database.ledger() as tx:
+            return recovery.return_claims(tx, process.worker.node_id, process.lease.length)
+
+    try:
+        return once()
+    except StatementAborted as aborted:
+        if not aborted.is_deadlock:
+            raise
+        return once()

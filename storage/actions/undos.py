@@ -1,18 +1,23 @@
 """The undo of an action: an action of its own, linked to the one that it takes back; one undo wins."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from domain.jobs.failures import Conflict, Transient
+from domain.jobs.failures import Conflict, InFlight, Transient
 from domain.jobs.job import ClaimedJob
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.requested_action import Undo, version_of
 from domain.mail.actions.undo_hint import irreversible
 from storage.actions import actions
 from storage.postgres.database import Transaction
+from storage.postgres.execution import StatementAborted
+
+LOOK_AGAIN_AFTER = timedelta(seconds=1)
+"""A claim, a cancellation or the relay has a job locked for milliseconds."""
 
 
 class WakeCanceled(StrEnum):
@@ -55,10 +60,17 @@ def begin(tx: Transaction, account_id: UUID, original_id: UUID, job_id: UUID, *,
 
 
 def cancel_wake(tx: Transaction, job: ClaimedJob, wake_job: UUID) -> WakeCanceled:
-    """Cancel the job that would wake a snoozed message; the transaction holds the claim of the undo's job."""
-    rows = tx.run(
-        "cancel_wake", held_job=job.job_id, held_token=job.token, wake_job=wake_job, why="the snooze was undone"
-    )
+    """Cancel the job that would wake a snoozed message; the transaction holds the claim of the undo's job.
+
+    Raises `InFlight` where somebody else has locked that job: to wait with a job in hand could be to wait for each
+    other (docs: life-of-a-job.md#locks-on-jobs).
+    """
+    try:
+        rows = tx.run(
+            "cancel_wake", held_job=job.job_id, held_token=job.token, wake_job=wake_job, why="the snooze was undone"
+        )
+    except StatementAborted as error:
+        raise InFlight("somebody else moves the job that would wake the message", wait=LOOK_AGAIN_AFTER) from error
     return WakeCanceled(rows[0].outcome)
 
 

@@ -3,8 +3,7 @@
 with asked as (
   select id from jobs where id = any (%(job_ids)s::uuid[]) and finished_at is null
     and (%(org_id)s::uuid is null or org_id = %(org_id)s::uuid)
-  -- The youngest first: an undo locks its own job and then the older one that would wake its message (postroom.cancel_wake).
-  order by id desc for update
+  order by id for update
 ),
 requested as (
   update jobs j set

@@ -7,8 +7,8 @@ down_revision = "0031_pre_full_sync"
 
 
 def upgrade() -> None:
-    """Set the portion."""
-    run_files("0032_audit_vacuum")
+    """Set the portion, and replace functions."""
+    run_files("0032_audit_vacuum", "0032_canceled_wakes")
 
 
 def downgrade() -> None:

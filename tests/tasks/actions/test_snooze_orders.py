@@ -160,3 +160,17 @@ def test_a_message_that_falls_due_while_it_is_snoozed_again_stays_away(
     assert "INBOX" not in labels(env, place)
     wake(env)
     assert labels(env, place) == {"INBOX", "UNREAD"}
+
+
+def test_an_undo_waits_for_nobody_who_moves_the_waking_job(env: MailEnvironment) -> None:
+    """It would do so with its own job in hand, for which the other may wait."""
+    place = stored_letter(env)
+    snoozed = do(env, place, Snooze(amount=5, units="hours"))
+    job_id = env.enqueue("actions.undo", {"original_action_id": str(snoozed.action_id)})
+    with env.process.database.ledger() as tx:
+        tx.raw("select from jobs where id = %(id)s for update", {"id": hint_of(snoozed)["unsnooze_job_id"]})
+        assert env.run(job_id) == "queued"
+    assert (env.job(job_id)["attempt"], env.job(job_id)["free_returns"]) == (0, 1)
+    env.drain(only="actions.undo")
+    assert env.job(job_id)["output"]["unsnooze"] == "canceled"
+    assert labels(env, place) == {"INBOX", "UNREAD"}
