@@ -1,4 +1,4 @@
-"""The environment, read once into one frozen record; nothing else reads `os.environ`."""
+"""The environment as one frozen record; no other module reads `os.environ`."""
 
 import os
 import re

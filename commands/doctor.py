@@ -95,7 +95,6 @@ def _of_the_database(process: Runtime) -> Sequence[Check]:
         *installation_checks(database, is_away=is_away),
         *(unasked(name) if is_away else _checked(name, partial(check, process)) for name, check in _ledger_checks()),
         model_check(process),
-        _checked("audit log", partial(audit_check, process)),
     ]
 
 
@@ -112,6 +111,7 @@ def _ledger_checks() -> Sequence[tuple[str, Callable[[Runtime], Check]]]:
         ("people", people_check),
         ("providers", provider_check),
         ("alerts", alert_check),
+        ("audit log", audit_check),
     )
 
 
@@ -238,15 +238,16 @@ def gate_check(process: Runtime) -> Check:
 
 
 def people_check(process: Runtime) -> Check:
-    """What waits for a person; nothing is wrong with the fleet, and an alert told of each."""
+    """What waits for a person; nothing is wrong with the fleet. Alerts tell of job types and hours, not of each."""
     with process.database.ledger() as tx:
         counts = alerts.count_letters(tx, since=process.clock() - LETTERS_WITHIN, window=LETTERS_WITHIN)
         lost = sum(gate.cause is Cause.CONSENT for gate in gates.closed(tx))
     letters = sum(found.count for found in counts)
     if not letters and not lost:
         return Check("people", ok=True, finding="nothing waits for a person")
-    finding = f"{letters} dead letters (deadletters list) and {lost} mailboxes without consent (accounts list) wait"
-    return Check("people", ok=True, finding=f"{finding} for a person")
+    more = " or more" if letters >= alerts.MOST_LETTERS else ""
+    finding = f"{letters}{more} dead letters (deadletters list) and {lost} mailboxes without consent (accounts list)"
+    return Check("people", ok=True, finding=f"{finding} wait for a person")
 
 
 def provider_check(process: Runtime) -> Check:
@@ -311,7 +312,7 @@ def seal_check(process: Runtime) -> Check:
     with process.database.ledger() as tx:
         found = other_keys.count(tx, process.sealer)
     if not (found.mailboxes or found.secrets):
-        return Check("sealed tokens", ok=True, finding="the sealing keys open all of them")
+        return Check("sealed tokens", ok=True, finding="the sealing keys open every mailbox's and all secrets")
     finding = (
         f"the tokens of {found.mailboxes} mailboxes and {found.secrets} secrets were sealed by a key that is not in"
         " POSTROOM_SEALING_KEYS: their jobs cannot run here"

@@ -40,6 +40,7 @@ from settings import Settings
 from storage.accounts import accounts, pushes
 from storage.accounts.accounts import Consent
 from storage.ledger import gates
+from storage.ledger.alerts import MOST_LETTERS
 from storage.ledger.gates import Gate
 from storage.postgres.migrate import upgrade
 from storage.postgres.readiness import Check, changed_migrations, installation_checks
@@ -85,25 +86,27 @@ def test_a_missing_database_and_broker_are_named_without_their_passwords(setting
     assert wrong(found) == {
         "broker", "rate limits", "workers", "worker names", "ledger role", "tenant role", "migrations", "rights",
         "catalogue", "clock", "sealed tokens", "beat", "pushes", "watches", "model answers", "gates", "people",
-        "providers", "alerts",
+        "providers", "alerts", "audit log",
     }  # fmt: skip
     assert "hunter2" not in str(found)
 
 
-def test_a_database_that_takes_connections_and_says_nothing_is_asked_once(settings: Settings) -> None:
+@pytest.mark.parametrize("audit_retention_s", [None, 30 * 86_400.0])
+def test_a_database_that_takes_connections_and_says_nothing_is_asked_once(
+    settings: Settings, audit_retention_s: float | None
+) -> None:
     # As a frozen server: the system takes the connection, and nobody reads from it.
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"postgresql://postgres@127.0.0.1:{silent.getsockname()[1]}/none"
-        found = {
-            check.name: check
-            for check in examine(Runtime(settings.model_copy(update={"database_url": SecretStr(url)})))
-        }
+        changes = {"database_url": SecretStr(url), "audit_retention_s": audit_retention_s}
+        found = {check.name: check for check in examine(Runtime(settings.model_copy(update=changes)))}
         silent.settimeout(0)
         silent.accept()[0].close()
         with pytest.raises(BlockingIOError):
             silent.accept()
     assert "did not answer" in found["ledger role"].finding
-    assert {"tenant role", "migrations", "rights", "clock", "beat", "providers"} <= wrong(list(found.values()))
+    unasked = {"tenant role", "migrations", "rights", "clock", "beat", "providers", "audit log"}
+    assert unasked <= wrong(list(found.values()))
 
 
 def test_a_broker_that_ends_while_workers_are_asked_is_told(settings: Settings) -> None:
@@ -254,6 +257,16 @@ def test_what_waits_for_a_person_is_told_and_is_no_fault_of_the_fleet(
     told = people_check(process)
     assert told.ok
     assert "1 dead letters (deadletters list) and 1 mailboxes without consent" in told.finding
+
+
+def test_of_a_storm_of_dead_letters_a_part_is_counted(process: Runtime, database: Connection, org: UUID) -> None:
+    database.execute(
+        "insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan)"
+        " select %s, uuidv7(), 'maintenance.full_sync', 'maintenance', '{}', 1, 'x', '{}', 'x'"
+        " from generate_series(1, %s)",
+        (org, MOST_LETTERS + 1),
+    )
+    assert people_check(process).finding.startswith(f"{MOST_LETTERS} or more dead letters")
 
 
 def test_an_audit_log_that_no_file_has_is_told_where_it_should_leave(
