@@ -26,9 +26,13 @@ from providers.ports.approvals import ApprovalChannel
 from storage.actions import actions
 from storage.approvals import approvals, channels, questions
 from storage.approvals.approvals import Notice, WaitingAction
+from storage.doubts import doubts
 from storage.postgres.database import Transaction
 
 PROVIDER = "discord"
+
+BEGAN = "began"
+"""The step that keeps when and in which channel a job began to ask."""
 
 BATCH = 500
 """Actions per transaction of the housekeeping."""
@@ -36,15 +40,20 @@ MOST_BATCHES = 20
 """Of one run and each part; the next tick goes on."""
 
 
-def find_question(ctx: JobContext, payload: NotifyPayload, _key: str) -> Finding:
-    """Whether the question of a job that has ended was posted, in the channel in which the org is asked now.
+def find_question(ctx: JobContext, payload: NotifyPayload, key: str) -> Finding:
+    """Whether the question of a job that has ended was posted, in the channel in which the job asked it.
 
-    When that was chosen after the action came, another channel may have the question: not here is no answer then.
+    Where that job is not kept any more, the org's channel of now is asked. When that was chosen after the action came,
+    another channel may have the question: not here is no answer then.
     """
     with ctx.tx() as tx:
         stored = actions.get(tx, payload.account_id, payload.action_id)
-        channel = channels.read(tx, ctx.org_id)
         question = questions.of_action(tx, stored, int(payload.reminder))
+        began = doubts.step_of_its_job(tx, ctx.org_id, key, BEGAN)
+        channel = channels.read(tx, ctx.org_id)
+    if began is not None:
+        where, since = str(began["channel_id"]), datetime.fromisoformat(str(began["at"]))
+        return _channel(ctx).find_question(where, question, since=since, now=ctx.now())
     if channel is None:
         return CannotTell("the org has no channel any more")
     found = _channel(ctx).find_question(channel.channel_id, question, since=stored.created_at, now=ctx.now())
@@ -85,7 +94,7 @@ def notify(ctx: JobContext, payload: NotifyPayload) -> Outcome:
 
 def _post(ctx: JobContext, channel_id: str, question: Question) -> JsonObject:
     """Post once: by the nonce within its minutes, by the channel's messages afterwards."""
-    began = ctx.step("began", lambda: {"at": ctx.now().isoformat(), "channel_id": channel_id})
+    began = ctx.step(BEGAN, lambda: {"at": ctx.now().isoformat(), "channel_id": channel_id})
     # An earlier attempt's channel: the org may have another since, and the question would be asked in both.
     where, since = str(began["channel_id"]), datetime.fromisoformat(str(began["at"]))
     channel = _channel(ctx)

@@ -8,6 +8,7 @@ from domain.jobs.failures import (
     Conflict,
     Failure,
     Forbidden,
+    ForOtherWorker,
     Gone,
     InFlight,
     Invalid,
@@ -39,7 +40,6 @@ RAISED: tuple[Failure, ...] = (
     DatabaseUnavailable("-"),
     ConnectionLost("-"),
     StatementAborted("-"),
-    UnknownSealKey("-"),
     Bug("-"),
     Throttled("-", retry_after=timedelta(minutes=1), scope=Scope.ACCOUNT, provider="-"),
     Unauthorised("-", account="-"),
@@ -54,6 +54,8 @@ RAISED: tuple[Failure, ...] = (
     RefusedRules("-", "-", ()),
     Uncertain("-"),
     InFlight("-", wait=timedelta(minutes=1)),
+    ForOtherWorker("-"),
+    UnknownSealKey("-"),
     ClaimLost("-"),
 )
 """One of each kind that `domain.jobs.lifecycle.settlement_of` decides about."""

@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 import tasks  # noqa: F401 - fills the catalogue, of which the pages tell
 from beat_schedule import EVERY
 from domain.jobs.queues import Queue
-from domain.jobs.retry import POLICIES
+from domain.jobs.retry import LEAST_SHARE, POLICIES
 from domain.jobs.uniqueness import Unique, keep_key_for
 from domain.payloads.other_names import IN_SCHEMA
 from engine.catalogue import Job, catalogue
@@ -72,8 +72,8 @@ def queues_page() -> str:
         "Queues and retry policies",
         "A job's queue is a fact of its type. Each queue needs a worker: `celery -A tasks worker -Q <queue>`.",
         table(("queue", "for", "job types"), queues),
-        "## Retry policies\n\nAfter failed attempt number *n* a job waits a random time between nothing and"
-        " `base` doubled *n* - 1 times, at most `cap`.",
+        "## Retry policies\n\nAfter failed attempt number *n* a job waits a random time: at most `base` doubled *n* - 1"
+        f" times, and never above `cap`; at least {LEAST_SHARE:.0%} of that.",
         table(("policy", "attempts", "base", "cap", "job types"), policies),
     )
 

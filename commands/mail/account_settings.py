@@ -134,9 +134,9 @@ def list_corrections(account: str, limit: int, as_json: bool) -> None:  # noqa: 
 @operator_option
 @json_option
 def disconnect(account: str, reason: str, operator_name: str, as_json: bool) -> None:  # noqa: FBT001 - a flag
-    """Forget a mailbox's tokens and watch: its jobs fail from now on, but those that wake snoozed messages, which wait.
+    """Forget a mailbox's tokens and watch: each of its jobs is canceled when it would run, and what runs ends.
 
-    Mail, rules and records stay.
+    Those that wake snoozed messages wait instead. Mail, rules and records stay.
 
     `accounts connect` or `accounts add` connects it again. Google keeps the consent until its owner withdraws it there.
     """

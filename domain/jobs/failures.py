@@ -142,6 +142,12 @@ class InFlight(Failure):
         self.wait = wait
 
 
+class ForOtherWorker(Transient):
+    """This process was not given what the job needs, and another may have been; the job comes back for that one."""
+
+    code = "other_worker"
+
+
 class Uncertain(Permanent):
     """Nobody can know whether an outside effect happened; a person decides (promise P3)."""
 

@@ -1,6 +1,6 @@
 """What becomes of a job: the table of allowed moves, and one pure function from an outcome to a settlement."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
@@ -9,6 +9,7 @@ from uuid import UUID
 from domain.jobs.failures import (
     ClaimLost,
     Failure,
+    ForOtherWorker,
     InFlight,
     Invalid,
     OverBudget,
@@ -20,7 +21,7 @@ from domain.jobs.failures import (
 )
 from domain.jobs.gate_causes import Cause
 from domain.jobs.job import Cancel, ClaimedJob, Done, JsonObject, Outcome, Snooze, State
-from domain.jobs.retry import RetryPolicy
+from domain.jobs.retry import LEAST_REST, MOST_RETURNS, MOST_SNOOZES, RetryPolicy, free_wait
 from domain.text.clean_text import clean_text
 
 MOVES: frozenset[tuple[State, State]] = frozenset(
@@ -44,18 +45,6 @@ MOVES: frozenset[tuple[State, State]] = frozenset(
 
 MAX_LOSSES = 3
 """A job that took its process down this often is poison: more tries would only take more processes down."""
-
-LEAST_REST = timedelta(seconds=1)
-"""The shortest wait of a job that comes back without having spent an attempt: it may come back for very long, and a
-snooze into the past would otherwise keep a worker, the relay and the audit log busy without a pause."""
-
-MOST_RETURNS = 20
-"""How often in its life a job may go back without a fault that is known (its lease ran short, its process died beside
-others, an effect may still be under way) before that spends an attempt. A deploy or an outage makes a few of them; a
-job that makes more does so by itself, and would go round for ever."""
-
-MOST_SNOOZES = 1000
-"""The same for snoozes, which a handler means: one each minute lasts for sixteen hours."""
 
 SUSPECT_REST = timedelta(seconds=5)
 """How long a suspect rests that found no empty worker, so that the worker it held up can take other jobs meanwhile."""
@@ -192,15 +181,8 @@ def _settlement_undone(
         case Cancel(reason=reason):
             kept = clean_text(reason)
             return Settlement(job.job_id, job.token, State.CANCELED, reason=kept, detail={"reason": kept})
-        case ClaimLost() | InFlight() if job.returns >= MOST_RETURNS:
-            # Each further one spends an attempt.
-            return _settlement_of_failure(job, Transient(outcome.reason, code=outcome.code), policy, now, jitter)
-        case ClaimLost(reason=reason):
-            back = Settlement.returned(job, reason, cause="margin", until=now + LEAST_REST)
-            return back._replace(returns=1)
-        case InFlight(reason=reason, wait=wait):
-            back = Settlement.returned(job, reason, cause="in_flight", until=now + max(wait, LEAST_REST))
-            return back._replace(returns=1)
+        case ClaimLost() | InFlight() | ForOtherWorker():
+            return _given_back(job, outcome, policy, now, jitter)
         case Failure():
             return _settlement_of_failure(job, outcome, policy, now, jitter)
 
@@ -213,6 +195,18 @@ def _snoozed(job: ClaimedJob, until: datetime, reason: str) -> Settlement:
     if job.attempt >= job.max_attempts:
         return _end(job, State.DEAD, error)
     return _requeue(job, until, {"cause": "snooze", "error": error}, error=error)
+
+
+def _given_back(
+    job: ClaimedJob, failure: ClaimLost | InFlight | ForOtherWorker, policy: RetryPolicy, now: datetime, jitter: float
+) -> Settlement:
+    cause, wait = free_wait(failure, job.returns)
+    if job.returns >= MOST_RETURNS:
+        # Each further one spends an attempt.
+        spent = Transient(failure.reason, code=failure.code)
+        return _settlement_of_failure(job, spent, replace(policy, least=wait), now, jitter)
+    back = Settlement.returned(job, failure.reason, cause=cause, until=now + wait)
+    return back._replace(returns=1)
 
 
 class LossCause(StrEnum):

@@ -1,7 +1,13 @@
-"""Retry is arithmetic over policy, attempt and a random number (docs: queues.md#retry-policies)."""
+"""Retry is arithmetic over policy, attempt and a random number (docs: queues.md#retry-policies).
+
+So is the wait of a job that goes back without having spent an attempt: over why, and how often it has.
+"""
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import NamedTuple
+
+from domain.jobs.failures import ClaimLost, ForOtherWorker, InFlight
 
 MOST_DOUBLINGS = 20
 """A second doubled twenty times is twelve days, past every cap; the bound keeps the arithmetic from overflowing."""
@@ -19,6 +25,8 @@ class RetryPolicy:
     attempts: int
     base: timedelta
     cap: timedelta
+    least: timedelta = timedelta(0)
+    """No delay is shorter, whatever chance, attempt and the job's own times say."""
 
     def for_job(self, base_s: int | None, cap_s: int | None) -> "RetryPolicy":
         """This policy with a job's own times, in seconds; None leaves the policy's."""
@@ -37,7 +45,8 @@ class RetryPolicy:
         together do not come back together, and none comes back at once.
         """
         doublings = min(attempt - 1, MOST_DOUBLINGS)
-        return min(self.cap, self.base * (1 << doublings)) * (LEAST_SHARE + (1 - LEAST_SHARE) * jitter)
+        most = min(self.cap, self.base * (1 << doublings))
+        return max(self.least, most * (LEAST_SHARE + (1 - LEAST_SHARE) * jitter))
 
 
 def _policy(name: str, attempts: int, base_s: float, cap_s: float) -> RetryPolicy:
@@ -63,3 +72,39 @@ PIPELINE = _policy("pipeline", 3, 5, 300)
 """Three attempts; the fallback sync runs anyway (docs: seeds.md#000-retry)."""
 
 POLICIES = {p.name: p for p in (STANDARD, NOTIFICATIONS, PERSISTENT, PLANNING, EXPORTS, ENGINE, PATIENT, PIPELINE)}
+
+LEAST_REST = timedelta(seconds=1)
+"""The shortest wait of a job that comes back without having spent an attempt: it may come back for very long, and a
+snooze into the past would otherwise keep a worker, the relay and the audit log busy without a pause."""
+
+MOST_RETURNS = 20
+"""How often in its life a job may go back without a fault that is known (its lease ran short, its process died beside
+others, an effect may still be under way, its worker lacks a key) before that spends an attempt. A deploy or an outage
+makes a few of them; a job that makes more does so by itself, and would go round for ever."""
+
+MOST_SNOOZES = 1000
+"""The same for snoozes, which a handler means: one each minute lasts for sixteen hours."""
+
+WAIT_FOR_OTHER = timedelta(seconds=5)
+"""How long a job waits first that another worker can do: one that has what it needs is often beside this one."""
+
+LONGEST_WAIT_FOR_OTHER = timedelta(minutes=5)
+"""The waits double up to this. So all free returns last for more than an hour, and a deploy has ended by then."""
+
+
+class Wait(NamedTuple):
+    """How long a job waits that goes back without an attempt spent, and why, as the audit log says it."""
+
+    cause: str
+    lasts: timedelta
+
+
+def free_wait(failure: ClaimLost | InFlight | ForOtherWorker, returns: int) -> Wait:
+    """What becomes of a job that has gone back so often before."""
+    match failure:
+        case ClaimLost():
+            return Wait("margin", LEAST_REST)
+        case InFlight(wait=wait):
+            return Wait("in_flight", max(wait, LEAST_REST))
+        case ForOtherWorker():
+            return Wait("other_worker", min(WAIT_FOR_OTHER * (1 << min(returns, MOST_RETURNS)), LONGEST_WAIT_FOR_OTHER))

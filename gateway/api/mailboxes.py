@@ -204,7 +204,9 @@ def list_corrections(
     openapi_extra=takes("Reason", required=False),
 )
 def disconnect_account(request: Request, caller: Operator, account_id: UUID, document: JsonBody) -> DisconnectedAccount:
-    """Forget a mailbox's tokens and watch: its jobs fail from now on. Mail, rules and records stay.
+    """Forget a mailbox's tokens and watch: each of its jobs is canceled when it would run, and what runs ends.
+
+    Those that wake snoozed messages wait instead. Mail, rules and records stay.
 
     409 when it is disconnected already. Google keeps the consent until the owner withdraws it there.
     """

@@ -12,6 +12,7 @@ from pydantic import SecretStr
 
 from domain.jobs.contract import check_text
 from domain.jobs.failures import Gone
+from domain.jobs.gate_causes import Cause
 from domain.jobs.job import JsonObject
 from domain.mail.account_settings import offered_actions
 from domain.mail.actions.kinds import ActionKind
@@ -19,7 +20,7 @@ from domain.mail.correspondence import DEFAULT_PARENT
 from domain.mail.email_address import check_address
 from domain.mail.onboarding import ONBOARDED_WITHIN
 from domain.mail.triage.classification import OFFERED_ACTIONS
-from storage.ledger import orgs
+from storage.ledger import gates, orgs
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 from storage.secrets.sealing import Place, Sealer
@@ -136,11 +137,17 @@ def connect(tx: Transaction, sealer: Sealer, account_id: UUID, consent: Consent)
 
 
 def disconnect(tx: Transaction, account_id: UUID, reason: str) -> bool:
-    """Forget the tokens, the watch and how the owner writes; false when they were forgotten before."""
+    """Forget the tokens, the watch and how the owner writes; false when they were forgotten before.
+
+    Jobs that wait for the owner's consent are let go, and find the account disconnected: nobody else would end them.
+    """
     told = check_text("reason", reason, LONGEST_STATUS_REASON)
     # In a statement before: the next one then sees a description of the owner that was being kept.
     tx.raw("select from accounts where id = %(account)s for no key update", {"account": account_id})
-    return bool(tx.run("disconnect_account", account_id=account_id, reason=told))
+    if not tx.run("disconnect_account", account_id=account_id, reason=told):
+        return False
+    gates.open_gate(tx, "account", str(account_id), Cause.CONSENT)
+    return True
 
 
 def get(tx: Transaction, account_id: UUID) -> Account:

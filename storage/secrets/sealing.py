@@ -14,7 +14,7 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
-from domain.jobs.failures import Permanent, Transient
+from domain.jobs.failures import ForOtherWorker, Permanent
 from settings import Settings
 
 TokenField = Literal["access_token", "refresh_token"]
@@ -35,8 +35,8 @@ class SealBroken(Permanent):
     code = "seal.broken"
 
 
-class UnknownSealKey(Transient):
-    """A sealed token needs a key that this process was not given; another process, or this one later, may have it."""
+class UnknownSealKey(ForOtherWorker):
+    """A token was sealed by a key that this process was not given; another process, or this one later, may have it."""
 
     code = "seal.unknown_key"
 

@@ -10,8 +10,8 @@ from psycopg import Connection
 
 from domain.jobs.failures import Failure, Invalid, Permanent, Scope, Throttled, Transient, Unauthorised
 from domain.jobs.job import Cancel, ClaimedJob, Done, Outcome, Snooze
-from domain.jobs.lifecycle import LEAST_REST, Settlement, lose, settlement_of
-from domain.jobs.retry import RetryPolicy
+from domain.jobs.lifecycle import Settlement, lose, settlement_of
+from domain.jobs.retry import LEAST_REST, RetryPolicy
 from storage.ledger import ledger, recovery
 from storage.ledger import relay as relay_statements
 from storage.ledger.ledger import Worker

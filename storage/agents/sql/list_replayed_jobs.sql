@@ -1,9 +1,15 @@
--- A job, and those that it does again: the one that it replays, the one that was replayed by that, and so on.
-with recursive chain as (
-  select id, replay_of from jobs where id = %(job_id)s
+-- A job, and those that it does again: the one that it replays, the one that was replayed by that, and so on. Of one that is past its
+-- retention the audit log knows what it replayed.
+with recursive chain (job_id) as (
+  select %(job_id)s::uuid
   union
-  select j.id, j.replay_of from jobs j join chain c on j.id = c.replay_of
+  select before.replay_of
+  from chain c cross join lateral (
+    select j.replay_of from jobs j where j.id = c.job_id
+    union all
+    select a.replay_of from audit_log a where a.job_id = c.job_id and a.event = 'job.enqueued'
+    limit 1
+  ) as before
+  where before.replay_of is not null
 )
-select id as job_id from chain
-union
-select replay_of from chain where replay_of is not null
+select job_id from chain

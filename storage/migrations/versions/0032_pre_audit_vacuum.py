@@ -1,4 +1,4 @@
-"""The audit log's new pages are vacuumed in portions of one size, however large the log is."""
+"""The audit log's new pages are vacuumed in portions of one size; an effect is kept for all jobs that have begun it."""
 
 from storage.migrations.statements import run_files
 
@@ -7,8 +7,8 @@ down_revision = "0031_pre_full_sync"
 
 
 def upgrade() -> None:
-    """Set the portion, and replace functions."""
-    run_files("0032_audit_vacuum", "0032_canceled_wakes")
+    """Set the portion, replace functions, and add what they need."""
+    run_files("0032_audit_vacuum", "0032_canceled_wakes", "0032_effect_jobs")
 
 
 def downgrade() -> None:

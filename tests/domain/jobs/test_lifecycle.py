@@ -23,10 +23,8 @@ from domain.jobs.failures import (
 )
 from domain.jobs.job import FINAL, Cancel, ClaimedJob, Done, JsonObject, Origin, Outcome, Snooze, State
 from domain.jobs.lifecycle import (
-    LEAST_REST,
     LONG_WAIT,
     MAX_LOSSES,
-    MOST_RETURNS,
     MOVES,
     REST_BEHIND_GATE,
     THROTTLE_JITTER,
@@ -36,7 +34,7 @@ from domain.jobs.lifecycle import (
     lose_claim,
     settlement_of,
 )
-from domain.jobs.retry import POLICIES, RetryPolicy
+from domain.jobs.retry import LEAST_REST, MOST_RETURNS, POLICIES, RetryPolicy
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=3)

@@ -1,19 +1,30 @@
 """Retry is arithmetic: bounded, growing, and spread by jitter."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.jobs.retry import POLICIES, RetryPolicy
+from domain.jobs.retry import LEAST_SHARE, MOST_DOUBLINGS, POLICIES, RetryPolicy
 
 policies = st.sampled_from(sorted(POLICIES.values(), key=lambda policy: policy.name))
 
 
 @given(policies, st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))
-def test_a_delay_is_never_negative_and_never_past_the_cap(policy: RetryPolicy, attempt: int, jitter: float) -> None:
-    assert timedelta(0) <= policy.delay(attempt, jitter) <= policy.cap
+def test_a_delay_is_a_share_of_the_doubled_base_and_never_past_the_cap(
+    policy: RetryPolicy, attempt: int, jitter: float
+) -> None:
+    most = min(policy.cap, policy.base * 2 ** min(attempt - 1, MOST_DOUBLINGS))
+    assert most * LEAST_SHARE <= policy.delay(attempt, jitter) <= most
+
+
+@given(policies, st.integers(1, 40), st.floats(0, 1, exclude_max=True), st.timedeltas(timedelta(0), timedelta(hours=1)))
+def test_no_delay_is_below_the_least_that_its_policy_says(
+    policy: RetryPolicy, attempt: int, jitter: float, least: timedelta
+) -> None:
+    assert replace(policy, least=least).for_job(1, 1).delay(attempt, jitter) >= least
 
 
 @given(policies, st.integers(1, 40), st.floats(0.01, 1, exclude_max=True))

@@ -1,5 +1,6 @@
 """Mailboxes: connecting, parking, watching, and what they may do."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -8,9 +9,12 @@ from psycopg import Connection
 from psycopg.errors import CheckViolation
 
 from domain.jobs.failures import Gone
+from domain.jobs.gate_causes import Cause
 from domain.mail.onboarding import ONBOARDED_WITHIN
 from storage.accounts import accounts, tokens
 from storage.accounts.accounts import AccountSettings
+from storage.ledger import gates
+from storage.ledger.gates import Gate
 from storage.postgres.database import Database
 from tests.doubles.mail_factories import SEALER, make_account, make_consent
 
@@ -51,6 +55,23 @@ def test_disconnecting_forgets_the_tokens(store: Database) -> None:
         assert not accounts.disconnect(tx, account.account_id, "again")
         left = tokens.current(tx, SEALER, account.account_id)
     assert (left.status, left.access_token, left.refresh_token) == ("disconnected", None, None)
+
+
+def test_no_gate_for_lost_consent_outlives_a_disconnection(store: Database) -> None:
+    """Neither one that was closed before, nor one that a job closes which had learned of the loss before."""
+    account = make_account(store)
+    closing = Gate("account", str(account.account_id), "needs_reconsent: revoked", None, "postroom", Cause.CONSENT)
+    pause = replace(closing, cause=Cause.PAUSE)
+    with store.ledger() as tx:
+        accounts.mark_needs_reconsent(tx, account.account_id, version=account.token_version, reason="revoked")
+        for one in (closing, pause):
+            gates.close(tx, one)
+        assert len(gates.closed(tx)) == 2
+    with store.ledger() as tx:
+        accounts.disconnect(tx, account.account_id, "the owner asked")
+    with store.ledger() as tx:
+        gates.close(tx, closing)
+        assert [gate.cause for gate in gates.closed(tx)] == [Cause.PAUSE]
 
 
 def test_an_account_without_a_fresh_watch_is_found(store: Database, database: Connection) -> None:

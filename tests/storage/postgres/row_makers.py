@@ -16,6 +16,7 @@ ROW_MAKERS = {
     "idempotency_keys": """
         insert into idempotency_keys (org_id, key, kind, mode, status, job_id, expires_at)
         values (%(org)s, %(word)s, 'job', 'for_ttl', 'pending', %(job)s, now())""",
+    "effect_jobs": "insert into effect_jobs (org_id, key, job_id) values (%(org)s, %(word)s, %(job)s)",
     "job_steps": """
         insert into job_steps (job_id, org_id, name, result, attempt)
         values (%(job)s, %(org)s, 'x', '{}', 1)""",

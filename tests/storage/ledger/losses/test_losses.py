@@ -8,15 +8,8 @@ from psycopg import Connection
 
 from domain.jobs.failures import ClaimLost
 from domain.jobs.job import ClaimedJob, Snooze
-from domain.jobs.lifecycle import (
-    MAX_LOSSES,
-    MOST_REFUSED_SUSPECTS,
-    MOST_RETURNS,
-    MOST_SNOOZES,
-    Settlement,
-    settlement_of,
-)
-from domain.jobs.retry import STANDARD
+from domain.jobs.lifecycle import MAX_LOSSES, MOST_REFUSED_SUSPECTS, Settlement, settlement_of
+from domain.jobs.retry import MOST_RETURNS, MOST_SNOOZES, STANDARD
 from storage.ledger import ledger, recovery
 from storage.postgres.database import Database
 from tests.doubles.factories import LEASE, claim_one, enqueue_one, make_job_type, make_org, make_worker, pass_time
