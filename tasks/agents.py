@@ -10,7 +10,7 @@ from domain.agents.prompt import Opening, Sender, opening
 from domain.agents.routing import route_message
 from domain.agents.tools import Offer, offer_of
 from domain.agents.transcript import ToolResult, Turn
-from domain.jobs.failures import Gone, Invalid, OverBudget, Throttled, Transient, Unauthorised
+from domain.jobs.failures import Failure, Gone, Invalid, Transient
 from domain.jobs.job import Done, JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
@@ -60,14 +60,16 @@ def process(ctx: JobContext, payload: ProcessPayload) -> Outcome:
     case = _read(ctx, payload)
     if isinstance(case, Done):
         return case
-    place, script = _set_up(ctx, case)
+    began_at = ctx.now()
     try:
+        place, script = _set_up(ctx, case)
         turns, finish = hold(ctx, script, case.run, Toolbox(ctx, place).carry_out)
-    except (OverBudget, Throttled, Unauthorised):
+        return _end(ctx, case, turns, finish)
+    except Failure:
+        # Another attempt may follow, whenever that is: what counts is how long this one has worked.
         with ctx.tx() as tx:
-            runs.let_wait(tx, case.run.run_id)
+            runs.record_work(tx, case.run.run_id, case.run.worked + (ctx.now() - began_at))
         raise
-    return _end(ctx, case, turns, finish)
 
 
 @dataclass(frozen=True, slots=True)

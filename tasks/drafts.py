@@ -6,7 +6,7 @@ from domain.jobs.failures import Gone, Transient
 from domain.jobs.job import Cancel, Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
-from domain.mail.correspondence import DRAFT_OUT, SETTLED, EmailState
+from domain.mail.correspondence import SETTLED, EmailState
 from domain.mail.thread_plan import DRAFT_GONE, DraftStanding, ThreadBefore, plan_by_hand
 from domain.payloads.drafts import ReworkPayload, WriteManualPayload, WritePayload
 from domain.payloads.threads import CleanupPayload
@@ -20,7 +20,7 @@ from tasks.mail import machine_drafts, message_intake
 from tasks.mail.draft_case import DraftCase, read_case
 from tasks.mail.draft_effect import find_made
 from tasks.mail.draft_rework import REWORK_KEY, find_reworked, rework_draft
-from tasks.mail.first_draft import WORDS, write_draft
+from tasks.mail.first_draft import write_draft
 from tasks.mail.mailbox_session import MAILBOX_AUDITS
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
@@ -45,11 +45,9 @@ def write(ctx: JobContext, payload: WritePayload) -> Outcome:
         case = read_case(tx, payload.account_id, payload.thread_id)
     if case is None:
         return Cancel(NO_RECORD)
-    email = case.email
-    # A draft that an earlier attempt may have left behind is looked for, whatever became of the record since.
-    if email.state in SETTLED | {EmailState.REWORK_REQUESTED} and not (email.in_doubt or email.has_late_draft):
-        return Done({"skipped": f"the e-mail is {email.state}"})
-    with open_thread(ctx, case.account, email.thread_id, case.label_ids) as thread:
+    if _waits_for_nothing(case.email):
+        return Done({"skipped": f"the e-mail is {case.email.state}"})
+    with open_thread(ctx, case.account, case.email.thread_id, case.label_ids) as thread:
         return write_draft(ctx, thread, case)
 
 
@@ -73,9 +71,8 @@ def write_manual(ctx: JobContext, payload: WriteManualPayload) -> Outcome:
         try:
             if not is_stored:
                 message_intake.store_thread(ctx, thread.mailbox, account, thread_id)
-            if email is not None and email.state is EmailState.DRAFTED and ctx.kept(WORDS) is not None:
-                # An earlier attempt of this job made and recorded the draft, and ended before it set the labels.
-                return _finished(ctx, thread, payload, thread_id)
+            if email is not None and _has_ended(ctx, email):
+                return _go_on(ctx, thread, payload)
             plan = plan_by_hand(_before_by_hand(thread, email))
             if plan.reason == DRAFT_GONE and email is not None:
                 return _wait_for_cleanup(ctx, email)
@@ -114,6 +111,21 @@ def rework(ctx: JobContext, payload: ReworkPayload) -> Outcome:
             return Done({"reworked": False, "why": "the thread is gone"})
 
 
+def _waits_for_nothing(email: Email) -> bool:
+    """Whether there is nothing to draft, and nothing to look for that an earlier attempt may have left behind."""
+    no_first_draft = email.state in SETTLED | {EmailState.REWORK_REQUESTED}
+    return no_first_draft and not (email.in_doubt or email.has_late_draft)
+
+
+def _has_ended(ctx: JobContext, email: Email) -> bool:
+    """Whether an earlier attempt has put this job's order into the record, and the record waits for no draft any more.
+
+    The attempt made and recorded the draft, and ended before it set the labels; or the thread was settled since.
+    """
+    in_record = email.by_hand_at is not None and email.by_hand_at >= ctx.job.created_at
+    return in_record and email.state is not EmailState.PENDING
+
+
 def _before_by_hand(thread: ThreadHandle, email: Email | None) -> ThreadBefore:
     """The thread as it stands; the draft is always read, for the person may have thrown it away a moment ago."""
     if email is None:
@@ -133,16 +145,20 @@ def _wait_for_cleanup(ctx: JobContext, email: Email) -> Outcome:
     return Snooze(ctx.now() + LOOK_AGAIN_AFTER, DRAFT_GONE)
 
 
-def _finished(ctx: JobContext, thread: ThreadHandle, payload: WriteManualPayload, thread_id: str) -> Outcome:
+def _go_on(ctx: JobContext, thread: ThreadHandle, payload: WriteManualPayload) -> Outcome:
     with ctx.tx() as tx:
-        case = read_case(tx, payload.account_id, thread_id, by_hand_at=ctx.job.created_at)
-    return Cancel(NO_MAIL) if case is None else write_draft(ctx, thread, case)
+        case = read_case(tx, payload.account_id, payload.thread_id)
+    if case is None:
+        return Cancel(NO_MAIL)
+    if _waits_for_nothing(case.email):
+        return Done({"drafted": False, "why": f"the e-mail is {case.email.state}"})
+    return write_draft(ctx, thread, case)
 
 
 def _opened(
     tx: Transaction, payload: WriteManualPayload, thread_id: str, email: Email | None, asked_at: datetime
 ) -> DraftCase | None:
-    """Begin the thread's record or open a finished one again, and read the case.
+    """Begin the thread's record or open a finished one again, write the order into it, and read the case.
 
     Raises `Transient` when the record has changed since it was read; the job plans again.
     """
@@ -156,7 +172,8 @@ def _opened(
         opened = emails.open_email(tx, here, thread_id=thread_id, message_id=message_id)
     elif email.state in SETTLED:
         opened = emails.reopen(tx, here, thread_id, expected=email.state, message_id=message_id)
-    case = read_case(tx, here, thread_id, by_hand_at=asked_at)
-    if not opened or case is None or case.email.state in DRAFT_OUT:
+    ordered = emails.order_by_hand(tx, here, thread_id, at=asked_at)
+    case = read_case(tx, here, thread_id)
+    if not opened or not ordered or case is None:
         raise Transient("the thread has changed since it was planned on", code="thread.changed")
     return case

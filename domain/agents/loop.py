@@ -57,7 +57,7 @@ class Used:
     """What a run has used besides its turns."""
 
     seconds: float = 0.0
-    """Since its beginning, whichever attempts they were spent in."""
+    """In which its attempts have worked; what it waits between them is none of its time."""
     answered: int = 0
     """Answers that earlier attempts have paid for; they are taken up before any limit is looked at."""
 

@@ -44,7 +44,7 @@ class SearchScope(StrEnum):
 
 
 class RunLimits(BaseModel):
-    """What ends a run: model calls, microcents (a millionth of a cent), seconds since its beginning."""
+    """What ends a run: model calls, microcents (a millionth of a cent), seconds that it works."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 

@@ -26,12 +26,12 @@ MOST_WHY = 300
 
 @dataclass(frozen=True, slots=True)
 class BegunRun:
-    """A run as its job finds it; `age` since its beginning, without what it has waited."""
+    """A run as its job finds it; `worked` is how long its attempts have worked so far."""
 
     run_id: UUID
     profile_version: int
     status: RunStatus
-    age: timedelta
+    worked: timedelta
     is_new: bool
 
 
@@ -89,9 +89,9 @@ def begin(tx: Transaction, job_id: UUID, message: Message, profile: StoredProfil
     return BegunRun(**(rows[0]._asdict() | {"status": RunStatus(rows[0].status)}))
 
 
-def let_wait(tx: Transaction, run_id: UUID) -> None:
-    """The run's job goes back to wait for money, quota or consent; its next attempt ends the wait."""
-    tx.run("let_agent_run_wait", run_id=run_id)
+def record_work(tx: Transaction, run_id: UUID, worked: timedelta) -> None:
+    """How long the run's attempts have worked by now; another one may follow."""
+    tx.run("record_agent_work", run_id=run_id, worked=worked)
 
 
 def jobs_done_again(tx: Transaction, job_id: UUID) -> frozenset[UUID]:

@@ -1,6 +1,6 @@
 """The life of each thread that wants an answer; every move names the state it starts from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -11,6 +11,9 @@ from domain.mail.mailbox import Draft
 from domain.mail.thread_plan import DraftStanding, ThreadBefore
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
 from storage.postgres.database import Transaction
+
+PAGE = 500
+"""Records that are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,8 @@ class Email:
     rework_count: int
     sent_message_id: str | None
     sent_at: datetime | None
+    by_hand_at: datetime | None
+    """When its person ordered the draft that it waits for, or has; None where a decision did."""
 
     @property
     def draft(self) -> "MadeDraft | None":
@@ -118,31 +123,55 @@ def by_draft_message(tx: Transaction, account_id: UUID, message_id: str) -> Emai
     return _email(rows[0]._asdict()) if rows else None
 
 
-class OpenDraft(NamedTuple):
-    """A thread with a draft of ours that its person has not sent, the draft's message, and since when."""
+class OpenRecord(NamedTuple):
+    """A thread with a draft of ours that its person has not sent, or that waits for one, and since when.
 
-    thread_id: str
-    draft_message_id: str
-    since: datetime
-
-
-def open_drafts(tx: Transaction, account_id: UUID, *, limit: int = 2000) -> tuple[OpenDraft, ...]:
-    """Threads with a draft of ours that is neither sent nor thrown away, the latest first."""
-    return tuple(OpenDraft(*row) for row in tx.run("find_open_drafts", account_id=account_id, limit=limit))
-
-
-class WaitingRecord(NamedTuple):
-    """A thread that waits for its draft, the message that asked for one, and since when."""
+    `by_hand` says that its person ordered the draft.
+    """
 
     thread_id: str
     message_id: str
+    state: EmailState
     since: datetime
+    by_hand: bool
 
 
-def waiting(tx: Transaction, account_id: UUID, *, since: datetime, limit: int = 500) -> tuple[WaitingRecord, ...]:
-    """Threads of the inbox that a decision left waiting for a draft, since then at most, the longest first."""
-    rows = tx.run("find_waiting_records", account_id=account_id, since=since, limit=limit)
-    return tuple(WaitingRecord(*row) for row in rows)
+def open_records(
+    tx: Transaction, account_id: UUID, *, since: datetime, after: OpenRecord | None = None, limit: int = PAGE
+) -> tuple[OpenRecord, ...]:
+    """The records since then of which something is still expected: a page of them, the next one `after` a record.
+
+    Those that wait for a draft are among them while their message lies in the inbox; those that wait for one by hand,
+    while it is not thrown away.
+    """
+    place = {"after_state": "", "after_time": since, "after_thread": ""}
+    if after is not None:
+        place = {"after_state": str(after.state), "after_time": after.since, "after_thread": after.thread_id}
+    rows = tx.run("find_open_records", account_id=account_id, since=since, limit=limit, **place)
+    return tuple(OpenRecord(**(row._asdict() | {"state": EmailState(row.state)})) for row in rows)
+
+
+def order_by_hand(tx: Transaction, account_id: UUID, thread_id: str, *, at: datetime) -> bool:
+    """Its person ordered, then, the draft that a record waits for; false when it waits for none."""
+    return bool(tx.run("order_by_hand", account_id=account_id, thread_id=thread_id, at=at))
+
+
+class EndedWait(NamedTuple):
+    """A thread that waits for no draft any more; `in_doubt` says that one may have been made for it all the same."""
+
+    thread_id: str
+    message_id: str
+    in_doubt: bool
+
+
+def withdraw_orders(
+    tx: Transaction, account_id: UUID, message_ids: Sequence[str], *, label_id: str
+) -> tuple[EndedWait, ...]:
+    """The label that orders a draft was taken off these messages: a thread without it waits for none any more."""
+    if not message_ids:
+        return ()
+    rows = tx.run("withdraw_orders", account_id=account_id, messages=list(message_ids), label=label_id)
+    return tuple(EndedWait(*row) for row in rows)
 
 
 def update_decision(tx: Transaction, account_id: UUID, *, thread_id: str, message_id: str, decision: Decision) -> bool:
@@ -173,7 +202,8 @@ def move(
 def reopen(tx: Transaction, account_id: UUID, thread_id: str, *, expected: EmailState, message_id: str) -> bool:
     """Reopen a finished record without draft or reworks. Discard a draft that is still in the mailbox first.
 
-    The token of a draft in doubt stays: whoever drafts next looks for that draft first.
+    The token of a draft in doubt stays: whoever drafts next looks for that draft first. An order by hand is of the life
+    before, and is forgotten.
     """
     values = {"from": str(expected), "message_id": message_id}
     return bool(tx.run("reopen_email", account_id=account_id, thread_id=thread_id, **values))

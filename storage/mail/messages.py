@@ -19,6 +19,9 @@ from storage.postgres.execution import Row
 
 Direction = Literal["incoming", "outgoing"]
 
+PAGE = 500
+"""Messages that are read at once."""
+
 _DOCUMENT = TypeAdapter(ParsedMessage)
 _COLUMNS = {"subject", "text", "html"}
 """Not in the document: subject and text have columns, and HTML is not stored, because its text is."""
@@ -122,13 +125,17 @@ def in_inbox(tx: Transaction, account_id: UUID, *, since: datetime) -> frozenset
 
 
 def unclassified(
-    tx: Transaction, account_id: UUID, *, since: datetime, asked: str, limit: int = 500
+    tx: Transaction, account_id: UUID, *, since: datetime, asked: str, after: str = "", limit: int = PAGE
 ) -> tuple[WaitingMessage, ...]:
-    """Inbox messages received since then that have no decision, oldest first; `asked` names the models of today.
+    """Inbox messages received since then that have no decision: a page of them, oldest first.
+
+    The next page begins `after` the last message, and `since` that was received. `asked` names the models of today.
 
     Those that other models gave no answer about are among them (`domain.mail.triage.models_asked`).
     """
-    rows = tx.run("find_unclassified_messages", account_id=account_id, since=since, asked=asked, limit=limit)
+    rows = tx.run(
+        "find_unclassified_messages", account_id=account_id, since=since, after=after, asked=asked, limit=limit
+    )
     return tuple(WaitingMessage(*row) for row in rows)
 
 

@@ -11,7 +11,7 @@ from domain.mail.parsing.parsed_message import Address
 from domain.mail.replies.replies import Original
 from domain.mail.replies.voice import Voice
 from domain.mail.triage.prompts import Guidance
-from domain.payloads.drafts import WriteManualPayload, WritePayload
+from domain.payloads.drafts import WritePayload
 from storage.accounts import accounts, labels, voices
 from storage.accounts.accounts import Account
 from storage.mail import emails, messages
@@ -30,8 +30,6 @@ class DraftCase:
     messages: tuple[Message, ...]
     guidance: Guidance
     label_ids: dict[LabelRole, str]
-    by_hand_at: datetime | None = None
-    """When the person asked for the draft; None when the classification did."""
     voice: Voice | None = None
     """How the owner writes, where that was learned."""
 
@@ -56,12 +54,13 @@ class DraftCase:
         last = self.messages[-1]
         if last.direction != "outgoing":
             return False
-        return self.by_hand_at is None or last.received_at > self.by_hand_at
+        asked_at = self.email.by_hand_at
+        return asked_at is None or last.received_at > asked_at
 
     @property
     def thrown_away(self) -> bool:
         """Whether the message to answer lies in the trash or in spam; of a draft by hand, the person knows better."""
-        return self.by_hand_at is None and bool(self.asked.label_ids & {TRASH, SPAM})
+        return self.email.by_hand_at is None and bool(self.asked.label_ids & {TRASH, SPAM})
 
     def wants_since(self, moment: datetime) -> bool:
         """Whether the message that the record waits to answer came after a moment."""
@@ -74,11 +73,12 @@ class DraftCase:
         return self.messages[-1].message_id
 
     @property
-    def again(self) -> WritePayload | WriteManualPayload:
-        """The same task for a new job, which reads the thread and asks the model anew."""
+    def again(self) -> WritePayload:
+        """The same task for a new job, which reads the thread and asks the model anew.
+
+        An order by hand stands in the record: `drafts.write_manual` would take the new job for a later order.
+        """
         here, thread_id = self.email.account_id, self.email.thread_id
-        if self.by_hand_at is not None:
-            return WriteManualPayload(account_id=here, thread_id=thread_id)
         return WritePayload(account_id=here, thread_id=thread_id, message_id=self.asked.message_id)
 
 
@@ -88,7 +88,7 @@ def original_of(account: Account, asked: Message, thread: Sequence[Message]) -> 
     return Original.of(asked.parsed, [one.parsed for one in thread], own)
 
 
-def read_case(tx: Transaction, here: UUID, thread_id: str, *, by_hand_at: datetime | None = None) -> DraftCase | None:
+def read_case(tx: Transaction, here: UUID, thread_id: str) -> DraftCase | None:
     """Read a thread's case; None when the thread has no record, or no message that is stored."""
     email = emails.get(tx, here, thread_id)
     thread = messages.of_thread(tx, here, thread_id)
@@ -101,6 +101,5 @@ def read_case(tx: Transaction, here: UUID, thread_id: str, *, by_hand_at: dateti
         messages=thread,
         guidance=rules.guidance(tx, here, thread[-1].parsed.from_),
         label_ids=labels.ids_by_role(tx, here),
-        by_hand_at=by_hand_at,
         voice=learned.voice if learned else None,
     )

@@ -1,13 +1,14 @@
 """One run of a mailbox's sync: its history by pages, or all mail of the last days (docs: gmail.md#history)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Generic, TypeVar
 from uuid import UUID
 
 from domain.jobs.job import JsonObject, Writes
-from domain.mail.correspondence import SETTLED, EmailState, LabelRole
+from domain.mail.correspondence import DRAFT_OUT, SETTLED, EmailState, LabelRole
 from domain.mail.mailbox import INBOX, SENT, Change, HistoryPage, MessageRef
 from domain.mail.routing import (
     BY_ROLE,
@@ -23,7 +24,7 @@ from domain.mail.routing import (
 )
 from domain.mail.triage.asking_again import is_due_again
 from domain.mail.triage.classification import Classification
-from domain.mail.triage.corrections import removals_in
+from domain.mail.triage.corrections import Removal, removals_in
 from domain.payloads.drafts import ReworkPayload, WriteManualPayload, WritePayload
 from domain.payloads.gmail import IngestPayload
 from domain.payloads.payload import Payload
@@ -34,7 +35,8 @@ from providers.ports import Mailbox
 from storage.accounts import cursors, expected_writes, labels
 from storage.accounts.accounts import Account
 from storage.mail import emails, messages
-from storage.mail.emails import Email
+from storage.mail.emails import Email, EndedWait, OpenRecord
+from storage.mail.messages import WaitingMessage
 from storage.postgres.database import Transaction
 from storage.rules import corrections
 from tasks.mail.language_model import models_asked
@@ -42,9 +44,60 @@ from tasks.mail.language_model import models_asked
 LOOK_BACK = timedelta(days=10)
 """How far a full sync looks (docs: seeds.md#000-periodic); longer when the last one was longer ago."""
 
+OPEN_FOR = timedelta(days=30)
+"""How far the schedule's full sync looks for records that are still open; longer when the last one was longer ago."""
+
 MARGIN = timedelta(days=1)
 
+BEGINNING = datetime.min.replace(tzinfo=UTC)
+
 NO_HOMES: Mapping[str, str] = {}
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A full sync's look at the mailbox: its time, one for all that it decides, and that of the look before."""
+
+    now: datetime
+    last: datetime | None
+    by_schedule: bool
+
+    @property
+    def mail_since(self) -> datetime:
+        """Since when mail is compared with what is stored."""
+        return self._back(LOOK_BACK)
+
+    @property
+    def records_since(self) -> datetime:
+        """Since when records are looked at."""
+        return self._back(OPEN_FOR) if self.by_schedule else BEGINNING
+
+    def is_due(self, since: datetime) -> bool:
+        """Whether what has waited since then is ordered: by the schedule less and less often, else always."""
+        return not self.by_schedule or self.last is None or is_due_again(since, last_look=self.last, now=self.now)
+
+    def _back(self, usual: timedelta) -> datetime:
+        return self.now - usual if self.last is None else min(self.now - usual, self.last - MARGIN)
+
+
+@dataclass(slots=True)
+class Sweep(Generic[Row]):
+    """All rows of a kind, read page by page, and the job that each of them asks for, if it asks for one."""
+
+    read: Callable[[Transaction, Row | None], Sequence[Row]]
+    """The page that follows a row; an empty one when there is none."""
+    job_for: Callable[[Row], Payload | None]
+    last: Row | None = None
+    is_over: bool = False
+
+    def orders(self, tx: Transaction) -> list[Payload]:
+        """The jobs that the next page asks for."""
+        page = () if self.is_over else self.read(tx, self.last)
+        self.is_over = not page
+        self.last = page[-1] if page else self.last
+        return [order for row in page if (order := self.job_for(row)) is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,41 +142,69 @@ class Run:
         """
         here = self.account.account_id
         profile = mailbox.profile()
-        since = self._since()
+        look = Look(self.ctx.now(), self.account.full_synced_at, by_schedule)
+        since = look.mail_since
         found, moved = self._ingest_inbox(mailbox, since)
         found += self._ingest_unknown(mailbox, SENT, since)
-        found += self._catch_up_labels(mailbox, since, by_schedule=by_schedule)
-        with self.ctx.tx() as tx:
-            asked = models_asked(self.ctx.settings).name
-            waiting = messages.unclassified(tx, here, since=since, asked=asked)
-            missed: list[Intent] = [
-                CheckSent(one.thread_id, one.draft_message_id)
-                for one in emails.open_drafts(tx, here)
-                if self._is_due(one.since, by_schedule)
-            ]
-            # One that has left the inbox is fetched again first, which orders its classification if it is back there.
-            again: list[Payload] = [
-                ClassifyPayload(account_id=here, message_id=one.message_id)
-                for one in waiting
-                if one.message_id not in moved and (one.newly_asked or self._is_due(one.received_at, by_schedule))
-            ]
-            # Their jobs have ended without a draft, or are under way and make it first.
-            again += [
-                WritePayload(account_id=here, thread_id=one.thread_id, message_id=one.message_id)
-                for one in emails.waiting(tx, here, since=since)
-                if one.message_id not in moved and self._is_due(one.since, by_schedule)
-            ]
-            found += len(self.ctx.enqueue(tx, *again, *payloads_for(here, missed)))
-            # A cursor that history knows stays: only history tells of a sent draft, and of labels taken off, soon.
-            if not cursors.set_first_cursor(tx, here, profile.history_id) and unknown is not None:
-                cursors.advance_cursor(tx, here, profile.history_id)
-                cursors.replace_cursor(tx, here, profile.history_id, unknown=unknown)
-            cursors.mark_full_sync(tx, here, self.ctx.now(), asked=asked)
+        found += self._catch_up_labels(mailbox)
+        asked = models_asked(self.ctx.settings).name
+        sweeps = (self._undecided(look, asked, moved), self._open_records(look, moved))
+        while True:
+            with self.ctx.tx() as tx:
+                orders = [order for sweep in sweeps for order in sweep.orders(tx)]
+                found += len(self.ctx.enqueue(tx, *orders))
+                if all(sweep.is_over for sweep in sweeps):
+                    # A cursor that history knows stays: only history tells soon of a sent draft or a label taken off.
+                    if not cursors.set_first_cursor(tx, here, profile.history_id) and unknown is not None:
+                        cursors.advance_cursor(tx, here, profile.history_id)
+                        cursors.replace_cursor(tx, here, profile.history_id, unknown=unknown)
+                    cursors.mark_full_sync(tx, here, look.now, asked=asked)
+                    break
+            self.ctx.check()
         return {"how": "full", "jobs": found, "since": since.isoformat(), "history_id": str(profile.history_id)}
 
-    def _is_due(self, since: datetime, by_schedule: bool) -> bool:  # noqa: FBT001 - the sync's own
-        last = self.account.full_synced_at
-        return not by_schedule or last is None or is_due_again(since, last_look=last, now=self.ctx.now())
+    def _undecided(self, look: Look, asked: str, moved: frozenset[str]) -> Sweep[WaitingMessage]:
+        """Have messages classified that nobody has decided.
+
+        One that has left the inbox is fetched again first, which orders its classification if it is back there.
+        """
+        here = self.account.account_id
+
+        def read(tx: Transaction, last: WaitingMessage | None) -> Sequence[WaitingMessage]:
+            if last is None:
+                return messages.unclassified(tx, here, since=look.mail_since, asked=asked)
+            return messages.unclassified(tx, here, since=last.received_at, after=last.message_id, asked=asked)
+
+        def job_for(one: WaitingMessage) -> Payload | None:
+            if one.message_id in moved or not (one.newly_asked or look.is_due(one.received_at)):
+                return None
+            return ClassifyPayload(account_id=here, message_id=one.message_id)
+
+        return Sweep(read, job_for)
+
+    def _open_records(self, look: Look, moved: frozenset[str]) -> Sweep[OpenRecord]:
+        """Find out what became of drafts that are out, and have those drafted that are waited for.
+
+        The jobs of the latter have ended without a draft, or are under way and make it first.
+        """
+        here = self.account.account_id
+
+        def read(tx: Transaction, last: OpenRecord | None) -> Sequence[OpenRecord]:
+            return emails.open_records(tx, here, since=look.records_since, after=last)
+
+        def job_for(one: OpenRecord) -> Payload | None:
+            if not look.is_due(one.since):
+                return None
+            if one.state in DRAFT_OUT:
+                thread_id = one.thread_id
+                return CleanupPayload(
+                    account_id=here, thread_id=thread_id, action="check_sent", draft_thread_id=thread_id
+                )
+            if not one.by_hand and one.message_id in moved:
+                return None
+            return WritePayload(account_id=here, thread_id=one.thread_id, message_id=one.message_id)
+
+        return Sweep(read, job_for)
 
     def _take(self, tx: Transaction, page: HistoryPage) -> list[Payload]:
         """Bring the stored messages in line with a page of history, and say which jobs it asks for."""
@@ -132,11 +213,30 @@ class Run:
         for change in page.changes:
             self._mirror(tx, change)
         others = expected_writes.unexpected(tx, here, page.changes)
-        corrections.record(tx, here, removals_in(others))
+        roles = labels.roles_by_id(tx, here)
+        withdrawn = self._take_back(tx, removals_in(others), roles)
         deleted = [change.message_id for change in page.changes if change.kind == "message_deleted"]
         records = {one: emails.by_draft_message(tx, here, one) for one in deleted}
         homes = {one: email.thread_id for one, email in records.items() if email is not None}
-        return payloads_for(here, route(others, labels.roles_by_id(tx, here), frozenset(homes)), homes)
+        return payloads_for(here, route(others, roles, frozenset(homes)), homes) + withdrawn
+
+    def _take_back(self, tx: Transaction, removals: Sequence[Removal], roles: Mapping[str, LabelRole]) -> list[Payload]:
+        """Learn from labels that their person took off, and withdraw the orders that were given by them.
+
+        Returns the jobs that look for drafts which were made and not recorded before the order was withdrawn.
+        """
+        here = self.account.account_id
+        corrections.record(tx, here, removals)
+        withdrawn: list[EndedWait] = []
+        for label_id, role in roles.items():
+            if role is LabelRole.NEEDS_RESPONSE:
+                left = [one.message_id for one in removals if one.label_id == label_id]
+                withdrawn += emails.withdraw_orders(tx, here, left, label_id=label_id)
+        return [
+            WritePayload(account_id=here, thread_id=one.thread_id, message_id=one.message_id)
+            for one in withdrawn
+            if one.in_doubt
+        ]
 
     def _mirror(self, tx: Transaction, change: Change) -> None:
         here, message = self.account.account_id, {change.message_id}
@@ -149,11 +249,6 @@ class Run:
                 messages.mark_deleted(tx, here, message)
             case "message_added":
                 pass
-
-    def _since(self) -> datetime:
-        last = self.account.full_synced_at
-        usual = self.ctx.now() - LOOK_BACK
-        return usual if last is None else min(usual, last - MARGIN)
 
     def _ingest_inbox(self, mailbox: Mailbox, since: datetime) -> tuple[int, frozenset[str]]:
         """Fetch anew what the inbox shows and the store does not, and what the store shows and the inbox does not.
@@ -183,8 +278,11 @@ class Run:
                 found += len(self.ctx.enqueue(tx, *payloads_for(self.account.account_id, wanted)))
         return found
 
-    def _catch_up_labels(self, mailbox: Mailbox, since: datetime, *, by_schedule: bool) -> int:
-        """Enqueue the jobs of labels that a person set while history could not be read, or whose jobs have failed."""
+    def _catch_up_labels(self, mailbox: Mailbox) -> int:
+        """Enqueue the jobs of labels that a person set while history could not be read, or whose jobs have failed.
+
+        On mail of any age: a label that was obeyed comes off, so few threads carry one.
+        """
         here = self.account.account_id
         with self.ctx.tx() as tx:
             ids = labels.ids_by_role(tx, here)
@@ -192,24 +290,15 @@ class Run:
         for role, intent in BY_ROLE.items():
             if role not in ids:
                 continue
-            for refs in self._pages(mailbox, ids[role], since):
+            for refs in self._pages(mailbox, ids[role]):
                 threads = dict.fromkeys(ref.thread_id for ref in refs)
                 with self.ctx.tx() as tx:
-                    wanted = [
-                        intent(one)
-                        for one in threads
-                        if self._asks(role, emails.get(tx, here, one), by_schedule=by_schedule)
-                    ]
+                    wanted = [intent(one) for one in threads if is_new_order(role, emails.get(tx, here, one))]
                     found += len(self.ctx.enqueue(tx, *payloads_for(here, wanted)))
         return found
 
-    def _asks(self, role: LabelRole, email: Email | None, *, by_schedule: bool) -> bool:
-        if email is not None and waits_by_hand(role, email):
-            return self._is_due(email.state_changed_at, by_schedule)
-        return asks_anew(role, email)
-
-    def _pages(self, mailbox: Mailbox, label_id: str, since: datetime) -> Iterable[Sequence[MessageRef]]:
-        query = f"after:{int(since.timestamp())}"
+    def _pages(self, mailbox: Mailbox, label_id: str, since: datetime | None = None) -> Iterable[Sequence[MessageRef]]:
+        query = "" if since is None else f"after:{int(since.timestamp())}"
         page_token = None
         while True:
             page = mailbox.search(query, label_ids=[label_id], page=page_token)
@@ -220,21 +309,20 @@ class Run:
             self.ctx.check()
 
 
-def asks_anew(role: LabelRole, email: Email | None) -> bool:
-    """Whether a label that a thread carries asks for anything: Needs Response shows our own pending records, too."""
-    return role is not LabelRole.NEEDS_RESPONSE or email is None or email.state in SETTLED
+def is_new_order(role: LabelRole, email: Email | None) -> bool:
+    """Whether a label that a thread carries asks for something that its record does not know of yet.
 
-
-def waits_by_hand(role: LabelRole, email: Email) -> bool:
-    """Whether a person has ordered the draft that the thread's record waits for; `emails.waiting` has the others.
-
-    Its job has ended without a draft, or is under way and makes it first.
+    A record that waits for a draft by hand is looked at by its age (`emails.open_records`), also where *Rework* ordered
+    the first one. *Needs Response* shows our own pending records, too.
     """
-    return (
-        role is LabelRole.NEEDS_RESPONSE
-        and email.state is EmailState.PENDING
-        and email.classification is not Classification.NEEDS_RESPONSE
-    )
+    if role is LabelRole.DONE or email is None:
+        return True
+    if email.state is EmailState.PENDING and email.by_hand_at is not None:
+        return False
+    if role is LabelRole.REWORK or email.state in SETTLED:
+        return True
+    # A release that did not write orders by hand down had such records for them only.
+    return email.state is EmailState.PENDING and email.classification is not Classification.NEEDS_RESPONSE
 
 
 def payloads_for(account_id: UUID, intents: Iterable[Intent], homes: Mapping[str, str] = NO_HOMES) -> list[Payload]:

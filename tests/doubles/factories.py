@@ -134,6 +134,7 @@ def pass_time(database: Connection, span: timedelta) -> None:
         "automatic_answers": ("answered_at",),
         "outgoing_mails": ("send_began_at", "sent_at"),
         "backfills": ("next_page_at",),
+        "emails": ("by_hand_at",),
     }
     for table, names in columns.items():
         moves = ", ".join(f"{name} = {name} - %(span)s" for name in names)

@@ -4,6 +4,7 @@ update emails set state = 'pending', state_changed_at = now(), gmail_message_id 
   draft_token = case when state <> 'sent' and draft_id is null then draft_token end, draft_id = null,
   draft_planned_at = case when state <> 'sent' and draft_id is null then draft_planned_at end,
   draft_history_id = case when state <> 'sent' and draft_id is null then draft_history_id end,
-  draft_message_id = null, draft_fingerprint = null, drafted_at = null, rework_count = 0, sent_message_id = null, sent_at = null
+  draft_message_id = null, draft_fingerprint = null, drafted_at = null, rework_count = 0, sent_message_id = null, sent_at = null,
+  by_hand_at = null
 where account_id = %(account_id)s and gmail_thread_id = %(thread_id)s and state = %(from)s
 returning id

@@ -1,4 +1,4 @@
-"""The audit log's new pages are vacuumed in portions of one size; an effect is kept for all jobs that have begun it."""
+"""Portions of the audit log for a vacuum, who has begun an effect, drafts ordered by hand, and how long a run has worked."""
 
 from storage.migrations.statements import run_files
 
@@ -8,7 +8,9 @@ down_revision = "0031_pre_full_sync"
 
 def upgrade() -> None:
     """Set the portion, replace functions, and add what they need."""
-    run_files("0032_audit_vacuum", "0032_canceled_wakes", "0032_effect_jobs")
+    run_files(
+        "0032_audit_vacuum", "0032_canceled_wakes", "0032_effect_jobs", "0032_orders_by_hand", "0032_worked_runs"
+    )
 
 
 def downgrade() -> None:

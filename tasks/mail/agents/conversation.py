@@ -56,7 +56,7 @@ def hold(ctx: JobContext, script: Script, run: BegunRun, carry_out: CarryOut) ->
 
     An attempt after a crash takes up the kept answers and results, pays for none anew and does nothing twice.
     """
-    began_at = ctx.now() - run.age
+    began_at = ctx.now() - run.worked
     kept = () if run.is_new else _kept_answers(ctx, script)
     turns: list[Turn] = []
     while True:

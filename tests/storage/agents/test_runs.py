@@ -1,9 +1,11 @@
 """Runs: begun once per job, ended once, and searches that stay within what others have seen."""
 
+from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
 from psycopg import Connection
+from psycopg.sql import SQL
 
 from domain.agents.ending import end_run
 from domain.agents.loop import Finish, RunLimit, RunStatus
@@ -16,7 +18,9 @@ from storage.agents import profiles, runs
 from storage.agents.profiles import StoredProfile
 from storage.postgres.database import Database
 from tests.doubles.mail_factories import make_account, make_message, store_message
+from tests.storage.postgres.row_makers import ROW_MAKERS
 
+NONE = timedelta()
 PROFILE = parse_profile({"name": "desk", "prompt": "Be kind.", "model": "m-1", "tools": ["archive"]})
 CALL = ToolCall("toolu_1", "forward_mail", {})
 TURNS = (
@@ -65,7 +69,37 @@ def test_a_run_whose_job_is_tried_once_more_begins_anew(store: Database, databas
     )
     with store.tenant(account.org_id) as tx:
         again = runs.begin(tx, job_id, message, stored, account_id=account.account_id)
-    assert (again.status, again.is_new, again.age.total_seconds()) == (RunStatus.RUNNING, False, 0)
+    assert (again.status, again.is_new, again.worked) == (RunStatus.RUNNING, False, NONE)
+
+
+def test_a_run_has_worked_as_long_as_its_attempts_and_at_least_as_long_as_what_was_kept(
+    store: Database, database: Connection
+) -> None:
+    account = make_account(store)
+    message, stored, job_id = store_message(store, account), added(store, account), uuid4()
+    database.execute(SQL(ROW_MAKERS["jobs"]), {"org": account.org_id, "job": job_id, "word": "x"})
+
+    def worked() -> timedelta:
+        with store.tenant(account.org_id) as tx:
+            return runs.begin(tx, job_id, message, stored, account_id=account.account_id).worked
+
+    def kept(name: str, minutes: int) -> None:
+        database.execute(
+            "insert into job_steps (job_id, org_id, name, result, attempt, started_at, at)"
+            " values (%s, %s, %s, '{}', 1, now(), now() + %s)",
+            (job_id, account.org_id, name, timedelta(minutes=minutes)),
+        )
+
+    assert worked() == NONE
+    kept("agent_turn.1", 3)
+    assert worked() == timedelta(minutes=3), "its attempt was killed"
+    with store.tenant(account.org_id) as tx:
+        (run,) = runs.listed(tx, account_id=account.account_id)
+        runs.record_work(tx, run.run_id, timedelta(minutes=5))
+        runs.record_work(tx, run.run_id, timedelta(minutes=4))
+    assert worked() == timedelta(minutes=5), "with what was not kept"
+    kept("agent_turn.2", 1)
+    assert worked() == timedelta(minutes=5)
 
 
 @pytest.mark.parametrize(

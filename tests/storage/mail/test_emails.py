@@ -1,5 +1,6 @@
 """The life of a thread that wants an answer: moves start from the expected state, and half a draft cannot be stored."""
 
+from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
@@ -15,6 +16,7 @@ from storage.postgres.database import Database
 from tests.doubles.mail_factories import NOON, WANTS_ANSWER, make_account, make_message, store_message
 
 DRAFT = MadeDraft("r1", "dm1", "fingerprint")
+EVER = datetime.min.replace(tzinfo=UTC)
 
 
 @pytest.fixture
@@ -114,14 +116,15 @@ def test_sending_is_seen_once_and_from_the_expected_state(store: Database, accou
 def test_a_settled_thread_begins_anew(store: Database, account: Account) -> None:
     drafted(store, account)
     with store.tenant(account.org_id) as tx:
-        assert [one.thread_id for one in emails.open_drafts(tx, account.account_id)] == ["t1"]
+        (record,) = emails.open_records(tx, account.account_id, since=EVER)
+    assert (record.thread_id, record.state, record.by_hand) == ("t1", EmailState.DRAFTED, False)
     assert move(store, account, EmailState.DRAFTED, EmailState.SKIPPED)
     with store.tenant(account.org_id) as tx:
         assert emails.forget_draft(tx, account.account_id, "t1")
         assert emails.reopen(tx, account.account_id, "t1", expected=EmailState.SKIPPED, message_id="m2")
         assert not emails.reopen(tx, account.account_id, "t1", expected=EmailState.SKIPPED, message_id="m3")
         assert emails.update_decision(tx, account.account_id, thread_id="t1", message_id="m3", decision=WANTS_ANSWER)
-        assert emails.open_drafts(tx, account.account_id) == ()
+        assert emails.open_records(tx, account.account_id, since=EVER) == (), "no message is in the inbox"
     email = current(store, account)
     assert (email.state, email.message_id, email.draft_id, email.rework_count) == (EmailState.PENDING, "m3", None, 0)
 

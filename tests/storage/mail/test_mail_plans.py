@@ -4,7 +4,7 @@ The tables that grow with the mail hold a few thousand rows, analysed. Sequentia
 the sake of the tables that stay small; there only is shown that the index serves the condition under the policy.
 """
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +20,7 @@ PLANS: list[tuple[str, dict[str, Any], str]] = [
     ("get_message", {"message_id": "m1"}, "messages_pkey"),
     ("find_unknown_messages", {"ids": ["m1", "m2"]}, "messages_pkey"),
     ("list_thread_messages", {"thread_id": "t1", "limit": 5}, "messages_thread"),
-    ("find_unclassified_messages", {"since": NOW, "asked": "a model", "limit": 5}, "messages_received"),
+    ("find_unclassified_messages", {"since": NOW, "asked": "a model", "after": "m1", "limit": 5}, "messages_received"),
     ("find_inbox_messages", {"since": NOW}, "messages_received"),
     ("find_correspondents", {"addresses": ["7@example.org"], "before": NOW}, "correspondents_pkey"),
     ("hold_messages", {"ids": ["m1", "m2"]}, "messages_pkey"),
@@ -29,8 +29,12 @@ PLANS: list[tuple[str, dict[str, Any], str]] = [
     ("get_email", {"thread_id": "t1"}, "emails_org_id_account_id_gmail_thread_id_key"),
     ("find_email_by_draft_message", {"message_id": "dm1"}, "emails_draft_message"),
     ("find_draft_tokens", {"tokens": ["token-number-1"]}, "draft_tokens_pkey"),
-    ("find_waiting_records", {"since": NOW, "limit": 5}, "emails_open"),
-    ("find_open_drafts", {"limit": 5}, "emails_open"),
+    (
+        "find_open_records",
+        {"since": NOW, "limit": 5, "after_state": "drafted", "after_time": NOW, "after_thread": "t1"},
+        "emails_open",
+    ),
+    ("withdraw_orders", {"messages": ["m1"], "label": "Label_1"}, "emails_open"),
     ("list_labels", {}, "labels_pkey"),
     ("list_decisions", {"message_id": "m1", "limit": 5}, "decisions_message"),
     ("list_actions", {"message_id": "m1"}, "actions_message"),
@@ -89,6 +93,23 @@ def test_a_handlers_lookups_use_their_index(store: Database, database: Connectio
     for name, parameters, index in PLANS:
         with store.tenant(account.org_id) as tx:
             assert index in indexes_of(tx, name, account_id=account.account_id, **parameters), name
+
+
+def test_open_records_come_in_the_order_of_their_index(store: Database, database: Connection) -> None:
+    account = make_account(store)
+    for statement_text in ROWS:
+        database.execute(statement_text, {"org": account.org_id, "account": account.account_id})
+    database.execute("analyze")
+    place = {"after_state": "drafted", "after_time": NOW, "after_thread": "t1"}
+    with store.tenant(account.org_id) as tx:
+        parameters = {"account_id": account.account_id, "since": NOW - timedelta(days=30), "limit": 500} | place
+        tx.raw("set local enable_seqscan = off")
+        plan = tx.raw(f"explain (format json) {statement('find_open_records')}", parameters)[0][0][0]["Plan"]
+    assert "Sort" not in set(_types(plan)), plan
+
+
+def _types(node: dict[str, Any]) -> list[str]:
+    return [node["Node Type"]] + [found for child in node.get("Plans", ()) for found in _types(child)]
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,13 @@ def test_the_schedule_looks_at_growing_ages(env: MailEnvironment) -> None:
     assert env.state(place.thread_id) is EmailState.DRAFTED
 
 
+def test_the_schedule_looks_for_thirty_days(env: MailEnvironment) -> None:
+    drafted(env)
+    env.database.execute("update emails set state_changed_at = now() - interval '30 days 23 hours 30 minutes'")
+    assert looks(env, 1) == []
+    assert LOOK in env.sync(force_full=True)
+
+
 def test_a_draft_that_was_thrown_away_is_found_by_history_at_once(env: MailEnvironment) -> None:
     place = drafted(env)
     looks(env, 5)

@@ -1,0 +1,10 @@
+-- Drafts that were ordered by a label which their person has taken off again: no message of the thread carries it any more.
+update emails e set state = 'skipped', state_changed_at = now()
+where e.account_id = %(account_id)s and e.state = 'pending' and e.by_hand_at is not null
+  and e.gmail_thread_id in (
+    select m.gmail_thread_id from messages m where m.account_id = %(account_id)s and m.gmail_message_id = any (%(messages)s::text[]))
+  and not exists (
+    select from messages m
+    where m.org_id = e.org_id and m.account_id = e.account_id and m.gmail_thread_id = e.gmail_thread_id and m.deleted_at is null
+      and %(label)s = any (m.labels))
+returning e.gmail_thread_id as thread_id, e.gmail_message_id as message_id, e.draft_token is not null as in_doubt

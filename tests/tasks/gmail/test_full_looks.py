@@ -1,0 +1,74 @@
+"""A full sync decides by one time what is due, and looks at all that waits, however much there is."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from storage.accounts import accounts
+from tests.doubles.mail_environment import MailEnvironment
+
+MANY = 501
+"""More than a page."""
+
+
+def full_synced_at(env: MailEnvironment) -> datetime | None:
+    with env.process.database.ledger() as tx:
+        return accounts.get(tx, env.account.account_id).full_synced_at
+
+
+def test_the_time_that_is_stored_is_the_one_that_was_decided_by(env: MailEnvironment) -> None:
+    """Time passes with each search; an age that fell between look and mark was met by no sync."""
+    env.sync()
+    env.label("Needs Response")
+    job_id = env.enqueue("gmail.sync", {"force_full": True, "reason": "full"})
+    began, before = env.process.clock(), len(env.gmail.journal("messages.list"))
+
+    def clock() -> datetime:
+        return began + timedelta(minutes=len(env.gmail.journal("messages.list")) - before)
+
+    env.process.clock = clock
+    assert env.run(job_id) == "succeeded"
+    assert clock() > began
+    assert full_synced_at(env) == began
+
+
+def stored_without_decision(env: MailEnvironment) -> None:
+    """As many messages in the inbox, all stored, none decided."""
+    env.sync()
+    for number in range(MANY):
+        env.deliver(f"Letter {number}", "For your information only.")
+    org, here = env.account.org_id, env.account.account_id
+    for place in env.mailbox.state().messages:
+        values = {"org": org, "account": here, "message": place["message_id"], "thread": place["thread_id"]}
+        env.database.execute(
+            "insert into threads select %(org)s, %(account)s, %(thread)s, now(), now() on conflict do nothing",
+            values,
+        )
+        env.database.execute(
+            "insert into messages (org_id, account_id, gmail_message_id, gmail_thread_id, direction, received_at, size,"
+            " labels, subject, body, document) values (%(org)s, %(account)s, %(message)s, %(thread)s, 'incoming',"
+            " now() - interval '2 hours', 1, '{INBOX}', 'x', 'x', '{}')",
+            values,
+        )
+
+
+def classifications(env: MailEnvironment) -> int:
+    return env.count("select count(*) from jobs where job_type = 'triage.classify' and state = 'queued'")
+
+
+@pytest.mark.parametrize("undecided", [False, True])
+def test_messages_beyond_a_page_are_looked_at(env: MailEnvironment, *, undecided: bool) -> None:
+    """Those that keep failing hide no newer ones, and a model that is new is asked about all."""
+    stored_without_decision(env)
+    reason = "admin"
+    if undecided:
+        reason = "full"
+        env.database.execute("update accounts set full_synced_at = now() - interval '10 minutes'")
+        env.database.execute(
+            "insert into decisions (org_id, account_id, gmail_message_id, source, classification, confidence,"
+            " rationale, needs_review, undecided_by)"
+            " select org_id, account_id, gmail_message_id, 'llm', 'needs_review', 0, 'x', true, 'another model'"
+            " from messages"
+        )
+    assert env.run(env.enqueue("gmail.sync", {"force_full": True, "reason": reason})) == "succeeded"
+    assert classifications(env) == MANY
