@@ -29,12 +29,13 @@ from domain.jobs.liveness import WorkerCondition
 from engine.celery_patches.draining_worker import DrainingWorker
 from engine.celery_patches.prefork_sentinels import watch_again
 from engine.process.database_away import retry_while_away
-from engine.process.runtime import runtime
+from engine.process.runtime import Runtime, runtime
 from engine.worker.lease import LeaseKeeper, renew
 from engine.worker.watchdog import ENDING_S, LOOK_S, Watchdog, end_without, report_deaths
 from observability import logs
 from storage.ledger import recovery
 from storage.postgres.readiness import database_checks
+from storage.secrets import other_keys
 
 log = structlog.get_logger(__name__)
 
@@ -67,6 +68,7 @@ class FleetWorker(DrainingWorker):
         watchdog = Watchdog(runtime(), self.condition, self.let_go)
         watchdog.start()
         self.watched_threads: list[threading.Thread] = [watchdog, keep_lease()]
+        report_unknown_seals(runtime())
 
     grace_ends_at = math.inf
     """Until when running jobs may go on; from the first signal, warm or cold, they have the grace."""
@@ -211,6 +213,18 @@ def keep_lease() -> LeaseKeeper:
     keeper = LeaseKeeper(process)
     keeper.start()
     return keeper
+
+
+def report_unknown_seals(process: Runtime) -> None:
+    """Log how much this process cannot open: `doctor` compares the keys of its own process only."""
+
+    def count() -> other_keys.UnknownSeals:
+        with process.database.ledger() as tx:
+            return other_keys.count(tx, process.sealer)
+
+    found = retry_while_away(process, count)
+    if found.mailboxes or found.secrets:
+        log.error("sealing_keys_missing", mailboxes=found.mailboxes, secrets=found.secrets)
 
 
 def begin_stopping(**_: object) -> None:

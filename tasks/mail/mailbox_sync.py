@@ -99,19 +99,20 @@ class Run:
             missed: list[Intent] = [
                 CheckSent(one.thread_id, one.draft_message_id)
                 for one in emails.open_drafts(tx, here)
-                if self._is_due(one.since, by_schedule)
+                if self._is_due(one.since, by_schedule=by_schedule)
             ]
             # One that has left the inbox is fetched again first, which orders its classification if it is back there.
             again: list[Payload] = [
                 ClassifyPayload(account_id=here, message_id=one.message_id)
                 for one in waiting
-                if one.message_id not in moved and (one.newly_asked or self._is_due(one.received_at, by_schedule))
+                if one.message_id not in moved
+                and (one.newly_asked or self._is_due(one.received_at, by_schedule=by_schedule))
             ]
             # Their jobs have ended without a draft, or are under way and make it first.
             again += [
                 WritePayload(account_id=here, thread_id=one.thread_id, message_id=one.message_id)
                 for one in emails.waiting(tx, here, since=since)
-                if one.message_id not in moved and self._is_due(one.since, by_schedule)
+                if one.message_id not in moved and self._is_due(one.since, by_schedule=by_schedule)
             ]
             found += len(self.ctx.enqueue(tx, *again, *payloads_for(here, missed)))
             # A cursor that history knows stays: only history tells of a sent draft, and of labels taken off, soon.
@@ -121,7 +122,7 @@ class Run:
             cursors.mark_full_sync(tx, here, self.ctx.now(), asked=asked)
         return {"how": "full", "jobs": found, "since": since.isoformat(), "history_id": str(profile.history_id)}
 
-    def _is_due(self, since: datetime, by_schedule: bool) -> bool:  # noqa: FBT001 - the sync's own
+    def _is_due(self, since: datetime, *, by_schedule: bool) -> bool:
         last = self.account.full_synced_at
         return not by_schedule or last is None or is_due_again(since, last_look=last, now=self.ctx.now())
 
@@ -205,7 +206,7 @@ class Run:
 
     def _asks(self, role: LabelRole, email: Email | None, *, by_schedule: bool) -> bool:
         if email is not None and waits_by_hand(role, email):
-            return self._is_due(email.state_changed_at, by_schedule)
+            return self._is_due(email.state_changed_at, by_schedule=by_schedule)
         return asks_anew(role, email)
 
     def _pages(self, mailbox: Mailbox, label_id: str, since: datetime) -> Iterable[Sequence[MessageRef]]:
