@@ -13,7 +13,7 @@ from domain.jobs.effects import Strategy
 from domain.jobs.failures import Conflict, Forbidden, Gone, Permanent, Throttled, Transient
 from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
-from domain.jobs.retry import STANDARD
+from domain.jobs.retry import NOTIFICATIONS
 from domain.mail.actions.undo_hint import irreversible
 from domain.mail.mailbox import Draft
 from domain.mail.outgoing.automatic_answers import ONE_ANSWER_PER, addresses_of, kind_of
@@ -41,7 +41,7 @@ LOOK_AGAIN_AFTER = timedelta(seconds=3)
 
 @job(
     queue=Queue.CRITICAL,
-    retry=STANDARD,
+    retry=NOTIFICATIONS,
     deadline=timedelta(minutes=5),
     providers=("gmail",),
     on_end="action_job_ended",

@@ -37,6 +37,7 @@ from storage.ledger import recovery
 from storage.ledger.ledger import Moved
 from storage.postgres.execution import StatementAborted
 from storage.postgres.readiness import database_checks
+from storage.secrets import other_keys
 
 log = structlog.get_logger(__name__)
 
@@ -69,6 +70,7 @@ class FleetWorker(DrainingWorker):
         watchdog = Watchdog(runtime(), self.condition, self.let_go)
         watchdog.start()
         self.watched_threads: list[threading.Thread] = [watchdog, keep_lease()]
+        report_unknown_seals(runtime())
 
     grace_ends_at = math.inf
     """Until when running jobs may go on; from the first signal, warm or cold, they have the grace."""
@@ -213,6 +215,18 @@ def keep_lease() -> LeaseKeeper:
     keeper = LeaseKeeper(process)
     keeper.start()
     return keeper
+
+
+def report_unknown_seals(process: Runtime) -> None:
+    """Log how much this process cannot open: `doctor` compares the keys of its own process only."""
+
+    def count() -> other_keys.UnknownSeals:
+        with process.database.ledger() as tx:
+            return other_keys.count(tx, process.sealer)
+
+    found = retry_while_away(process, count)
+    if found.mailboxes or found.secrets:
+        log.error("sealing_keys_missing", mailboxes=found.mailboxes, secrets=found.secrets)
 
 
 def begin_stopping(**_: object) -> None:

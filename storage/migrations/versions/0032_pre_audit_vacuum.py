@@ -1,4 +1,4 @@
-"""Portions of the audit log for a vacuum, who has begun an effect, drafts ordered by hand, and how long a run has worked."""
+"""How the audit log is vacuumed, who has begun an effect, drafts ordered by hand, how long a run has worked."""
 
 from storage.migrations.statements import run_files
 

@@ -1,0 +1,26 @@
+"""A worker says at its start that it was not given every sealing key."""
+
+from datetime import UTC, datetime, timedelta
+
+from pydantic import SecretStr
+from structlog.testing import capture_logs
+
+from engine.process.runtime import Runtime
+from engine.worker.worker import report_unknown_seals
+from storage.accounts.accounts import Consent
+from storage.secrets.sealing import Sealer
+from tests.doubles.mail_factories import connect_account
+
+
+def test_a_worker_reports_the_mailboxes_that_it_cannot_open(process: Runtime) -> None:
+    consent = Consent(SecretStr("access"), SecretStr("refresh"), datetime.now(UTC) + timedelta(hours=1))
+    with process.database.ledger() as tx:
+        connect_account(tx, process.sealer, "acme", "reader@example.com", consent)
+    with capture_logs() as quiet:
+        report_unknown_seals(process)
+    with process.database.ledger() as tx:
+        connect_account(tx, Sealer(["another key"]), "acme", "writer@example.com", consent)
+    with capture_logs() as logs:
+        report_unknown_seals(process)
+    assert quiet == []
+    assert logs == [{"event": "sealing_keys_missing", "log_level": "error", "mailboxes": 1, "secrets": 0}]
