@@ -46,6 +46,9 @@ NAMES = {numbered(statement(name))[0].decode(): name for name in statement_files
 
 DUE = numbered(MAKE_DUE)[0].decode()
 
+BEGIN = "begin"
+"""What begins a transaction on a connection whose statements commit by themselves."""
+
 Raw = psycopg.Connection[Any]
 
 
@@ -81,7 +84,9 @@ class Counter:
         name = NAMES.get(text, text[:50])
         if name in SHARED:
             self.shared += 1
-        elif raw.autocommit:
+        elif text == BEGIN:
+            self._open[id(raw)] = []
+        elif raw.autocommit and id(raw) not in self._open:
             self.own.append([name])
         else:
             self._open.setdefault(id(raw), []).append(name)

@@ -8,9 +8,7 @@ down_revision = "0031_pre_full_sync"
 
 def upgrade() -> None:
     """Set the portion, replace functions, and add what they need."""
-    run_files(
-        "0032_audit_vacuum", "0032_canceled_wakes", "0032_effect_jobs", "0032_orders_by_hand", "0032_worked_runs"
-    )
+    run_files("0032_audit_vacuum", "0032_canceled_wakes", "0032_effect_jobs", "0032_orders_by_hand", "0032_worked_runs")
 
 
 def downgrade() -> None:
