@@ -46,9 +46,6 @@ NAMES = {numbered(statement(name))[0].decode(): name for name in statement_files
 
 DUE = numbered(MAKE_DUE)[0].decode()
 
-BEGIN = "begin"
-"""What begins a transaction on a connection whose statements commit by themselves."""
-
 Raw = psycopg.Connection[Any]
 
 
@@ -84,7 +81,7 @@ class Counter:
         name = NAMES.get(text, text[:50])
         if name in SHARED:
             self.shared += 1
-        elif text == BEGIN:
+        elif text == "begin":
             self._open[id(raw)] = []
         elif raw.autocommit and id(raw) not in self._open:
             self.own.append([name])
