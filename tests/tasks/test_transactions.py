@@ -37,7 +37,6 @@ from tests.sweep.prepared.housekeeping import effect_to_ask_about
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
 NEWS = "For your information only."
-
 SHARED = {"claim_jobs", "settle_jobs", "start_jobs"}
 """Statements of the engine for all jobs of a batch."""
 
