@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+from psycopg import Connection
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
@@ -24,3 +25,10 @@ def test_a_worker_reports_the_mailboxes_that_it_cannot_open(process: Runtime) ->
         report_unknown_seals(process)
     assert quiet == []
     assert logs == [{"event": "sealing_keys_missing", "log_level": "error", "mailboxes": 1, "secrets": 0}]
+
+
+def test_a_worker_that_cannot_find_out_begins_all_the_same(process: Runtime, database: Connection) -> None:
+    database.execute("revoke select on org_secrets from postroom_ledger")
+    with capture_logs() as logs:
+        report_unknown_seals(process)
+    assert [(one["event"], one["log_level"]) for one in logs] == [("sealing_keys_not_compared", "warning")]
