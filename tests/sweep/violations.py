@@ -42,8 +42,8 @@ TOLD_TWICE = frozenset({"budget_days", "budget_reservations", "expected_writes",
 """What an attempt that is repeated rightly writes again: an expectation before each call, a bill for each answer, and
 money set aside by a process that died, which is charged later because nobody knows whether the call was billed."""
 
-DIFFERS = frozenset({"uuid", "bytea", "timestamp with time zone"})
-"""Types whose values differ from run to run; whether there is one is compared."""
+DIFFERS = frozenset({"uuid", "bytea", "timestamp with time zone", "interval"})
+"""Types whose values differ from run to run, as times and measured durations do; whether there is one is compared."""
 
 DIFFERENT_COLUMNS = frozenset({"history_id", "token_version", "draft_token", "token", "draft_id", "draft_message_id"})
 """Of an outside draft's ids, which follow the order of all that was made there, only the presence is compared."""
