@@ -9,6 +9,7 @@ from celery.bootsteps import StartStopStep
 from domain.jobs.failures import Invalid
 from domain.payloads import payload_types
 from engine.catalogue import Job, catalogue
+from engine.celery_patches.fleet_connection import FleetAmqp
 from engine.celery_patches.request_stack import RequestStack
 from engine.process.database_away import retry_while_away
 from engine.process.runtime import runtime
@@ -24,6 +25,7 @@ class FleetApp(Celery):  # type: ignore[misc] # Celery ships no types
     """Celery with our worker command and our logs."""
 
     log_cls = "engine.worker.worker:FleetLogging"
+    amqp_cls = FleetAmqp
 
     @cached_property
     def Worker(self) -> Any:  # noqa: N802, ANN401 - Celery's name

@@ -95,12 +95,14 @@ class Transport(pyamqp.Transport):  # type: ignore[misc] # kombu ships no types
     """RabbitMQ."""
 
     Connection = FleetAmqpConnection
+    scheme = "amqp"
 
 
 class SecureTransport(pyamqp.SSLTransport):  # type: ignore[misc] # kombu ships no types
     """RabbitMQ over TLS."""
 
     Connection = FleetAmqpConnection
+    scheme = "amqps"
 
     def __init__(self, client: Any, **options: Any) -> None:  # noqa: ANN401 - kombu's signature
         """Turn TLS on, and let the certificate be checked."""

@@ -244,6 +244,7 @@ class Transport(redis.Transport):  # type: ignore[misc] # kombu ships no types
     """Redis and Valkey, as the fleet uses them."""
 
     Channel = FleetChannel
+    scheme = "redis"
 
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - kombu's signature
         """One silence for all channels, each of which has several connections."""
@@ -253,6 +254,8 @@ class Transport(redis.Transport):  # type: ignore[misc] # kombu ships no types
 
 class SecureTransport(Transport):
     """The same over TLS."""
+
+    scheme = "rediss"
 
     def __init__(self, client: Any, **options: Any) -> None:  # noqa: ANN401 - kombu's signature
         """Turn TLS on, whatever the transport is named."""
