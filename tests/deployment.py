@@ -21,6 +21,25 @@ WAYS = ("compose", "kubernetes", "systemd")
 VARIABLE = re.compile(r"\b(?:POSTROOM|FLOWER)_[A-Z_]+\b")
 
 
+class StrictLoader(yaml.SafeLoader):
+    """Refuses a key that stands twice in one mapping, as Docker and Kubernetes do; PyYAML takes the later one."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:  # noqa: ANN401 - its stubs are mistaken
+        """One mapping; raises `yaml.MarkedYAMLError` for a doubled key."""
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f"{key.value} stands twice", problem_mark=key.start_mark)
+            seen.add(key.value)
+        return node
+
+
+def read_yaml(text: str) -> list[Any]:
+    """Every document of a YAML file."""
+    return [one for one in yaml.load_all(text, StrictLoader) if one]
+
+
 @dataclass(frozen=True)
 class Process:
     """One process that a way of deployment starts, and how many of it."""
@@ -45,7 +64,7 @@ class Process:
 
 def documents() -> list[dict[str, Any]]:
     """Every Kubernetes object."""
-    return [one for path in KUBERNETES for one in yaml.safe_load_all(path.read_text()) if one]
+    return [one for path in KUBERNETES for one in read_yaml(path.read_text())]
 
 
 def objects(kind: str) -> dict[str, dict[str, Any]]:
@@ -55,7 +74,7 @@ def objects(kind: str) -> dict[str, dict[str, Any]]:
 
 def services() -> dict[str, dict[str, Any]]:
     """The services of docker-compose.yml, their merges done."""
-    found: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE.read_text())["services"]
+    found: dict[str, dict[str, Any]] = read_yaml(COMPOSE.read_text())[0]["services"]
     return found
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from psycopg import Connection
 from pydantic import SecretStr
 
@@ -16,7 +17,19 @@ from domain.jobs.queues import Queue
 from domain.text.redaction import redact_text
 from settings import Settings
 from storage.postgres.database import Database
-from tests.deployment import ALL_FILES, COMPOSE, DEPLOY, EXAMPLE, SYSTEMD, VARIABLE, WAYS, objects, processes, services
+from tests.deployment import (
+    ALL_FILES,
+    COMPOSE,
+    DEPLOY,
+    EXAMPLE,
+    SYSTEMD,
+    VARIABLE,
+    WAYS,
+    objects,
+    processes,
+    read_yaml,
+    services,
+)
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
 from tests.house import ROOMS, ROOT, SINGLE_FILES
 
@@ -50,7 +63,6 @@ MUST_BE_CHOSEN = {
     "POSTROOM_ANTHROPIC_API_KEY",
     "POSTROOM_GOOGLE_CLIENT_ID",
     "POSTROOM_GOOGLE_CLIENT_SECRET",
-    "POSTROOM_PUBLIC_URL",
     "POSTROOM_PUBSUB_TOPIC",
     "POSTROOM_PUBSUB_AUDIENCE",
     "POSTROOM_PUBSUB_SERVICE_ACCOUNT",
@@ -98,6 +110,18 @@ def test_no_file_keeps_a_secret(path: Path) -> None:
     assert kept == []
     plain = TAKEN_FROM_OUTSIDE.sub("", text)
     assert redact_text(plain) == plain
+
+
+def test_no_variable_stands_twice_in_an_environment() -> None:
+    for path in (EXAMPLE, *SYSTEMD):
+        names = [name for name, _ in assignments(path.read_text()) if VARIABLE.fullmatch(name)]
+        assert len(names) == len(set(names)), path.name
+
+
+def test_a_doubled_key_would_be_found() -> None:
+    with pytest.raises(yaml.MarkedYAMLError, match="A stands twice"):
+        read_yaml("x: {A: 1, B: 2}\ny:\n  A: 1\n  B: 2\n  A: 3\n")
+    assert read_yaml("x: &x {A: 1}\ny:\n  <<: *x\n  A: 2\n") == [{"x": {"A": 1}, "y": {"A": 2}}]
 
 
 def test_a_kept_secret_would_be_found() -> None:

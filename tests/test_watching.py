@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from domain.jobs.metrics import METRICS, MetricKind
 from domain.jobs.queues import Queue
 from domain.scheduling.ticks import LATE_AFTER
-from tests.deployment import DEPLOY, WAYS, objects, services
+from tests.deployment import DEPLOY, WAYS, objects, read_yaml, services
 from tests.house import ROOT
 
 PORT = 9464
-ALERTS = yaml.safe_load((DEPLOY / "prometheus" / "alerts.yaml").read_text())
-SCRAPE = yaml.safe_load((DEPLOY / "prometheus" / "scrape.yaml").read_text())
+ALERTS = read_yaml((DEPLOY / "prometheus" / "alerts.yaml").read_text())[0]
+SCRAPE = read_yaml((DEPLOY / "prometheus" / "scrape.yaml").read_text())[0]
 DASHBOARD = json.loads((DEPLOY / "grafana" / "postroom.json").read_text())
 OBJECTIVES = (ROOT / "docs" / "howto" / "watch-the-fleet.md").read_text()
 SUPERVISED = ("postroom-worker@", "postroom-beat@", "postroom-gateway")
