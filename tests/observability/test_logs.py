@@ -1,14 +1,17 @@
 """Logs are one JSON object a line, and none of them shows a secret (promise P9)."""
 
+import ast
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 import structlog
 
 from domain.text.redaction import HIDDEN
+from domain.text.secrets import names_secret
 from observability import logs
+from tests.house import belongs, read_house
 
 SECRET = "abcdefghijklmnop"
 
@@ -59,3 +62,23 @@ def test_libraries_that_print_what_they_send_never_debug() -> None:
     logs.configure("DEBUG")
     assert not logging.getLogger("anthropic").isEnabledFor(logging.DEBUG)
     assert logging.getLogger("tasks").isEnabledFor(logging.DEBUG)
+
+
+LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
+
+
+def hidden_fields(nodes: Iterable[ast.AST]) -> list[str]:
+    """The fields of log records whose values nobody would see, because their names are those of secrets."""
+    calls = [node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    fields = [word.arg for call in calls if getattr(call.func, "attr", "") in LEVELS for word in call.keywords]
+    return [field for field in fields if field and names_secret(field)]
+
+
+def test_no_record_has_a_field_that_is_always_hidden() -> None:
+    house = [module for module in read_house() if not belongs(module.name, ["tests"])]
+    found = [(module.name, field) for module in house for field in hidden_fields(module.nodes())]
+    assert found == []
+
+
+def test_a_hidden_field_would_be_found() -> None:
+    assert hidden_fields(ast.walk(ast.parse("log.error('x', secrets=3, tokens=4)"))) == ["secrets"]
