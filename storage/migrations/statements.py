@@ -7,13 +7,21 @@ from sqlalchemy import text
 
 FOLDER = Path(__file__).parent / "sql"
 
+LOCK_WAIT = "2s"
+"""How long a migration waits for a table: whoever wants it next waits behind the migration, however short his own lock
+is. A migration that gives up has changed nothing, and is tried again (`storage.postgres.migrate`)."""
+
 
 def run_files(*names: str) -> None:
-    """Run SQL files in the migration's transaction, as they stand: no parameters, so a percent sign is one."""
+    """Run SQL files in the migration's transaction, as they stand: no parameters, so a percent sign is one.
+
+    Raises the database's error (SQLSTATE 55P03) when somebody else has a table for longer than `LOCK_WAIT`.
+    """
     connection = op.get_bind()
     raw = connection.connection.driver_connection
     if raw is None:
         raise RuntimeError("the connection was closed during a migration")
+    raw.execute(f"set local lock_timeout = '{LOCK_WAIT}'")
     for name in names:
         raw.execute((FOLDER / f"{name}.sql").read_text(encoding="utf-8"))
 

@@ -6,10 +6,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 
+import structlog
 from alembic import command
 from alembic.config import Config
 from alembic.util import CommandError
 from psycopg import sql
+from psycopg.errors import LockNotAvailable
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.exc import OperationalError
 
@@ -18,11 +20,15 @@ from settings import Settings
 from storage.postgres.execution import translated
 from storage.postgres.logins import LEDGER_ROLE, TENANT_ROLE, read_url, role_url
 
+log = structlog.get_logger(__name__)
+
 ONE_AT_A_TIME = 8_217_603_144
 """The advisory lock of whoever migrates a database; any number that nothing else in it uses."""
 WAIT_S = 600
-"""How long a second migrator waits for the first: longer than any migration has taken so far."""
+"""How long a migrator waits for another, or for a table: longer than any migration has taken so far."""
 TRY_MS = 200
+PAUSE_S = 1.0
+"""How long a migration that found a table taken leaves it to others."""
 TAKEN = "55P03"
 """SQLSTATE of a lock that was not had in time."""
 
@@ -37,10 +43,28 @@ def upgrade(settings: Settings) -> None:
     """
     with translated(), _alone(settings):
         try:
-            command.upgrade(configuration(settings), "head")
+            _run_all(settings)
         except CommandError as error:
             raise Forbidden("a newer release has migrated this database: migrate with that one") from error
         _admit_roles(settings)
+
+
+def _run_all(settings: Settings) -> None:
+    """Run what is missing; while somebody else has a table, again and again, so that the fleet gets on in between.
+
+    Raises the database's error when that takes too long: a session that stays in its transaction must be ended then.
+    """
+    ends_at = time.monotonic() + WAIT_S
+    while True:
+        try:
+            command.upgrade(configuration(settings), "head")
+        except LockNotAvailable:
+            if time.monotonic() > ends_at:
+                raise
+            log.warning("migration_waits", reason="another session has a table in a transaction of its own")
+            Event().wait(PAUSE_S)
+        else:
+            return
 
 
 @contextmanager
