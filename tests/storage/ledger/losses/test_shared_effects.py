@@ -1,5 +1,6 @@
 """Several jobs may begin one effect: it is kept while any of them may go on, whoever acted, and none acts again."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from storage.operators import replays, retries
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org, pass_time
 from tests.storage.ledger.test_end_hooks import NOW
+from tests.waiting import until_a_lock_is_waited_for
 
 KEY, LONG, A_WEEK = "send:1", timedelta(days=60), timedelta(days=7)
 REFUSED, UNREADABLE = Permanent("refused", code="a.refusal"), Invalid("a", "b")
@@ -178,6 +180,26 @@ def test_what_a_person_found_out_late_is_kept_from_then_on(store: Database, data
         assert retention.purge_expired_keys(tx, batch=100) == 0
     assert kept_for(database) == KEEP_EFFECT_FOR
     assert act(store, enqueue_one(store, org), Done()) is Standing.DONE
+
+
+@pytest.mark.parametrize("ending", [REFUSED, UNREADABLE], ids=["retried", "replayed"])
+def test_who_does_a_job_again_has_its_effect_when_another_begins_it_meanwhile(
+    store: Database, database: Connection, org: UUID, ending: Failure
+) -> None:
+    first, other = claim_one(store, enqueue_one(store, org)), claim_one(store, enqueue_one(store, org))
+    begin(store, first)
+    finish(store, first, EffectStatus.FAILED)
+    end(store, first, ending)
+    with ThreadPoolExecutor() as threads:
+        with store.ledger() as tx:
+            assert effects.begin_effect(tx, other, KEY, Strategy.FIND).standing is Standing.ACT
+            again = threads.submit(retry, store, first.job_id)
+            until_a_lock_is_waited_for(database, describe="the retry waits for the key of the effect")
+        done_again = again.result()
+    finish(store, other)
+    end(store, other, Done())
+    assert purge(store, database, keep_jobs_for=A_WEEK) == 0, "the one that is done again waits"
+    assert act(store, done_again, Done()) is Standing.DONE
 
 
 def kept_for(database: Connection) -> timedelta:
