@@ -48,7 +48,7 @@ class EffectGuard:
     def __init__(
         self, runtime: Runtime, job: ClaimedJob, log: BoundLogger, key: str, strategy: Strategy, request: bytes = b""
     ) -> None:
-        """Name the effect, and the claim it happens under; `request` is what a native key stands for."""
+        """Name the effect, and the claim it happens under; `request` is what the attempt would send."""
         self._runtime = runtime
         self._job = job
         self._log = log
@@ -66,6 +66,11 @@ class EffectGuard:
         """When the attempt's deadline takes the claim away, by the monotonic clock."""
         self._doubted = False
         """Whether an earlier attempt's call may have had its effect."""
+
+    @property
+    def first_request(self) -> bytes | None:
+        """What an earlier attempt sent, or another job's; None when there was none, or a release kept nothing."""
+        return self._intent.request
 
     def once(self, call: Call, find: Find | None) -> JsonObject:
         """Cause the effect, or find out what an earlier attempt did."""

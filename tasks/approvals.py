@@ -3,10 +3,12 @@
 What is asked in the app, beside Discord, joins in `notify`: the question is made once, in words of the domain's.
 """
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from uuid import UUID
 
 from domain.approvals.question import Question, outcome_of
 from domain.jobs.effects import CannotTell, Finding, NotFound, Strategy
@@ -24,6 +26,7 @@ from providers.on_demand import on_demand
 from providers.ports import approvals as approval_ports
 from providers.ports.approvals import ApprovalChannel
 from storage.actions import actions
+from storage.actions.actions import StoredAction
 from storage.approvals import approvals, channels, questions
 from storage.approvals.approvals import Notice, WaitingAction
 from storage.doubts import doubts
@@ -40,20 +43,48 @@ MOST_BATCHES = 20
 """Of one run and each part; the next tick goes on."""
 
 
-def find_question(ctx: JobContext, payload: NotifyPayload, key: str) -> Finding:
-    """Whether the question of a job that has ended was posted, in the channel in which the job asked it.
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Where and since when an action's question is asked: the request of the effect, whichever job began it."""
 
-    Where that job is not kept any more, the org's channel of now is asked. When that was chosen after the action came,
-    another channel may have the question: not here is no answer then.
+    channel_id: str
+    since: datetime
+
+    @property
+    def document(self) -> JsonObject:
+        """As a step keeps it."""
+        return {"at": self.since.isoformat(), "channel_id": self.channel_id}
+
+    @staticmethod
+    def of(document: JsonObject) -> "Asking":
+        """Read what `document` wrote."""
+        return Asking(str(document["channel_id"]), datetime.fromisoformat(str(document["at"])))
+
+
+def find_question(ctx: JobContext, payload: NotifyPayload, key: str) -> Finding:
+    """Whether the question of a job that has ended was posted, in the channel in which it was asked.
+
+    The key says which question: a mended replay may have the effect of another.
     """
+    _, action_id, number = key.split(":")
     with ctx.tx() as tx:
-        stored = actions.get(tx, payload.account_id, payload.action_id)
-        question = questions.of_action(tx, stored, int(payload.reminder))
-        began = doubts.step_of_its_job(tx, ctx.org_id, key, BEGAN)
-        channel = channels.read(tx, ctx.org_id)
+        stored = actions.get(tx, payload.account_id, UUID(action_id))
+        question = questions.of_action(tx, stored, int(number))
+        began = doubts.request(tx, ctx.job, key)
+    return _find(ctx, stored, question, began)
+
+
+def _find(ctx: JobContext, stored: StoredAction, question: Question, began: bytes | None) -> Finding:
+    """Look for the question where it was asked.
+
+    Of a question that an earlier release asked nobody knows where. Then the org's channel of now is asked. When that
+    was chosen after the action came, another channel may have the question: not here is no answer then.
+    """
     if began is not None:
-        where, since = str(began["channel_id"]), datetime.fromisoformat(str(began["at"]))
-        return _channel(ctx).find_question(where, question, since=since, now=ctx.now())
+        asked = Asking.of(json.loads(began))
+        return _channel(ctx).find_question(asked.channel_id, question, since=asked.since, now=ctx.now())
+    with ctx.tx() as tx:
+        channel = channels.read(tx, ctx.org_id)
     if channel is None:
         return CannotTell("the org has no channel any more")
     found = _channel(ctx).find_question(channel.channel_id, question, since=stored.created_at, now=ctx.now())
@@ -80,7 +111,7 @@ def notify(ctx: JobContext, payload: NotifyPayload) -> Outcome:
         return Done({"sent": False, "why": f"the action is {stored.state}"})
     if channel_id is None or not ctx.settings.discord_bot_token.get_secret_value():
         return Done({"sent": False, "why": "the org has no channel for approvals, or the installation no bot"})
-    posted = _post(ctx, channel_id, question)
+    posted = _post(ctx, stored, channel_id, question)
     notice = Notice(number, str(posted["channel_id"]), str(posted["message_id"]))
 
     def write(tx: Transaction) -> None:
@@ -92,18 +123,18 @@ def notify(ctx: JobContext, payload: NotifyPayload) -> Outcome:
     return Done({"sent": True, "message_id": notice.message_id}, writes=write)
 
 
-def _post(ctx: JobContext, channel_id: str, question: Question) -> JsonObject:
+def _post(ctx: JobContext, stored: StoredAction, channel_id: str, question: Question) -> JsonObject:
     """Post once: by the nonce within its minutes, by the channel's messages afterwards."""
-    began = ctx.step(BEGAN, lambda: {"at": ctx.now().isoformat(), "channel_id": channel_id})
-    # An earlier attempt's channel: the org may have another since, and the question would be asked in both.
-    where, since = str(began["channel_id"]), datetime.fromisoformat(str(began["at"]))
-    channel = _channel(ctx)
-    return ctx.effect(
-        f"approval:{question.action_id}:{question.number}",
-        lambda: {"message_id": channel.post_question(where, question), "channel_id": where},
-        find=lambda: channel.find_question(where, question, since=since, now=ctx.now()),
-        strategy=Strategy.FIND,
-    )
+    # An earlier attempt's channel: the org may have another since.
+    began = ctx.step(BEGAN, lambda: Asking(channel_id, ctx.now()).document)
+
+    def post(request: bytes) -> JsonObject:
+        # The channel of the job that asked first: in this job's, the question would be asked in both.
+        where = Asking.of(json.loads(request)).channel_id
+        return {"message_id": _channel(ctx).post_question(where, question), "channel_id": where}
+
+    request, find = json.dumps(began).encode(), partial(_find, ctx, stored, question)
+    return ctx.effect_with_request(f"approval:{question.action_id}:{question.number}", request, post, find)
 
 
 @job(queue=Queue.NOTIFICATIONS, retry=PERSISTENT, deadline=timedelta(minutes=3), providers=(PROVIDER,))

@@ -68,14 +68,14 @@ def read(tx: Transaction, job: ClaimedJob, key: str) -> OwnDoubt | None:
     return OwnDoubt(key, *rows[0]) if rows else None
 
 
-def step_of_its_job(tx: Transaction, org_id: UUID, key: str, name: str) -> JsonObject | None:
-    """What the job that began an effect kept as a step, while that job is kept itself."""
+def request(tx: Transaction, job: ClaimedJob, key: str) -> bytes | None:
+    """What was sent, of an effect that a held job is to find out about; None when nothing is kept."""
     rows = tx.raw(
-        "select s.result from idempotency_keys k join job_steps s on s.job_id = k.job_id and s.org_id = k.org_id"
-        " where k.org_id = %(org)s and k.key = %(key)s and k.kind = 'effect' and s.name = %(name)s",
-        {"org": org_id, "key": key, "name": name},
+        "select postroom.read_doubt_request(%(job)s, %(token)s, %(key)s) as request",
+        {"job": job.job_id, "token": job.token, "key": key},
     )
-    return rows[0].result if rows else None
+    found: bytes | None = rows[0].request
+    return found
 
 
 def conclude(

@@ -58,6 +58,7 @@ def replay(
     if not answer.created:
         raise Conflict(f"job {answer.job_id} has the same key; let it end or cancel it first")
     tx.run("hand_over_effects", source=letter.job_id, target=answer.job_id)
+    tx.run("hand_over_shared_effects", source=letter.job_id, target=answer.job_id)
     if mended is None:
         tx.run("copy_steps", source=letter.job_id, target=answer.job_id)
     changes = redact(payload_changes(letter.payload, mended.payload)) if mended else []

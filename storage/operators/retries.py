@@ -45,6 +45,7 @@ def retry(
     if not again.created:
         raise Conflict(f"job {again.job_id} has the same key; let it end or cancel it first")
     tx.run("hand_over_effects", source=job_id, target=again.job_id)
+    tx.run("hand_over_shared_effects", source=job_id, target=again.job_id)
     tx.run("copy_steps", source=job_id, target=again.job_id)
     facts = {"replay_job_id": str(again.job_id), "reason": reason}
     operator_actions.record(tx, "job.replayed", facts, by=by, org_id=job.org_id, job=(job_id, job.job_type))

@@ -5,7 +5,7 @@ For the drafts family and for agents: the draft's words are theirs, the rules ar
 
 from datetime import datetime
 
-from domain.jobs.effects import Finding
+from domain.jobs.effects import CannotTell, Finding
 from domain.jobs.job import JsonObject, Writes
 from domain.mail.correspondence import SETTLED, EmailEvent, EmailState
 from domain.mail.replies.draft_fingerprint import UNKNOWN
@@ -27,6 +27,7 @@ from tasks.mail.thread_handle import ThreadHandle
 SENT = "the draft was sent"
 DISCARDED = "the person has thrown the draft away"
 MOVED = "the e-mail was moved while its draft was made"
+OTHER_THREAD = "its job was replayed for another thread"
 
 
 def effect_key(email: Email, token: str) -> str:
@@ -52,11 +53,16 @@ def make(thread: ThreadHandle, effect: EffectGuard, lost: LostDraft, raw: bytes)
 
 
 def find_made(ctx: JobContext, payload: WritePayload | WriteManualPayload | ProcessPayload, key: str) -> Finding:
-    """Ask the mailbox whether a job that has ended made its draft (`effect_key`)."""
-    token = key.rpartition(":")[2]
+    """Ask the mailbox whether a job that has ended made its draft (`effect_key`).
+
+    A mended replay may name another thread: a draft that stands there would be taken for this one.
+    """
+    _, email_id, token = key.split(":")
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
         case = read_case(tx, payload.account_id, payload.thread_id)
+    if case is not None and str(case.email.email_id) != email_id:
+        return CannotTell(OTHER_THREAD)
     lost = LostDraft(payload.thread_id, token) if case is None else sought(case, token, None)
     with open_mailbox(ctx, account) as mailbox:
         return lost_drafts.find(mailbox, lost)

@@ -29,6 +29,7 @@ from storage.mail.emails import MadeDraft
 from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts
 from tasks.mail.draft_case import DraftCase
+from tasks.mail.draft_effect import OTHER_THREAD
 from tasks.mail.language_model import OutOfDate, ask, boundary
 from tasks.mail.machine_drafts import Request
 from tasks.mail.mailbox_session import open_mailbox
@@ -57,10 +58,12 @@ def find_reworked(ctx: JobContext, payload: ReworkPayload, key: str) -> Finding:
     Once the record has moved on, the message that was to be replaced is known no more. Then only the token, or a draft
     that is gone, proves anything.
     """
-    token = key.rpartition(":")[2]
+    _, email_id, token = key.split(":")
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
         email = emails.get(tx, payload.account_id, payload.thread_id)
+    if email is not None and str(email.email_id) != email_id:
+        return CannotTell(OTHER_THREAD)
     if email is None or email.draft_id is None:
         return CannotTell("the thread's record names no draft any more")
     with open_mailbox(ctx, account) as mailbox:

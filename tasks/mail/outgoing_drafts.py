@@ -1,6 +1,7 @@
 """Finds what became of a mail: its draft by the token, the sent mail by its draft (docs: sending.md#once)."""
 
 from collections.abc import Iterator
+from uuid import UUID
 
 from domain.jobs.effects import CannotTell, Finding, Found, NotFound
 from domain.jobs.failures import Gone
@@ -11,8 +12,11 @@ from domain.payloads.outbound import SendPayload
 from engine.context import JobContext
 from providers.ports import Mailbox
 from storage.accounts import accounts
+from storage.actions import actions
+from storage.mail import messages
 from storage.outgoing import outgoing_mails
 from storage.outgoing.outgoing_mails import MailRecord
+from storage.postgres.database import Transaction
 from tasks.mail.lost_drafts import TooManyDrafts, all_drafts, changes_since, described, messages_of
 from tasks.mail.mailbox_session import open_mailbox
 
@@ -29,19 +33,33 @@ def sent(message_id: str, thread_id: str) -> JsonObject:
 
 
 def find_outgoing(ctx: JobContext, order: SendPayload, key: str) -> Finding:
-    """Ask the mailbox what became of a mail whose job has ended; `key` is that of its draft or of its sending."""
-    here = order.account_id
+    """Ask the mailbox what became of a mail whose job has ended; `key` is that of its draft or of its sending.
+
+    The key says which action's, and the action in which thread: a mended replay's order may name others.
+    """
+    here, action_id = order.account_id, UUID(key.rpartition(":")[2])
     with ctx.tx() as tx:
         account = accounts.get(tx, here)
-        mail = outgoing_mails.get(tx, here, order.action_id)
+        mail = outgoing_mails.get(tx, here, action_id)
+        thread_id = _thread_of_reply(tx, here, mail)
     if mail is None:
         return CannotTell("nothing is written down of the mail")
     with open_mailbox(ctx, account) as mailbox:
         if key.startswith(f"{DRAFT_KEY}:"):
-            return find_draft(mailbox, mail, order.thread_id if order.message_type == "reply" else None)
+            return find_draft(mailbox, mail, thread_id)
         if mail.draft is None:
             return CannotTell("the mail's draft is not written down")
         return find_sent(mailbox, mail, mail.draft)
+
+
+def _thread_of_reply(tx: Transaction, here: UUID, mail: MailRecord | None) -> str | None:
+    """The thread of the message that a mail answers; None for another mail, and when the message was deleted."""
+    if mail is None or mail.message_type != "reply":
+        return None
+    try:
+        return messages.get(tx, here, actions.get(tx, here, mail.action_id).message_id).thread_id
+    except Gone:
+        return None
 
 
 def find_draft(mailbox: Mailbox, mail: MailRecord, thread_id: str | None) -> Finding:

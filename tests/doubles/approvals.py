@@ -24,6 +24,23 @@ from tests.doubles.mail_environment import MailEnvironment
 
 CHANNEL = "111"
 APPROVER = "42"
+ASKED_EARLIER = """
+with steps as (
+  update job_steps set result = result || jsonb_build_object('at', ((result ->> 'at')::timestamptz - span)::text)
+  from (values (%s::interval)) as v (span)
+  where name = 'began'
+  returning span
+)
+update idempotency_keys k set request = convert_to(
+  (r.sent || jsonb_build_object('at', ((r.sent ->> 'at')::timestamptz - (select max(span) from steps))::text))::text,
+  'utf8'
+)
+from (
+  select org_id, key, convert_from(request, 'utf8')::jsonb as sent from idempotency_keys where request is not null
+) as r
+where k.org_id = r.org_id and k.key = r.key
+"""
+"""Moves the time since when jobs have asked their question into the past."""
 FORWARD = Forward(to=("bob@example.org",), note="Could you?")
 
 

@@ -196,3 +196,28 @@ def test_a_key_is_as_old_as_the_call_that_may_have_landed(
 def test_a_native_key_comes_with_the_bytes_that_it_stands_for(process: Runtime, held: ClaimedJob) -> None:
     with pytest.raises(ValueError, match="keyed_effect"):
         JobContext(process, held).effect(KEY, not_called, strategy=Strategy.NATIVE_KEY)
+
+
+def test_another_job_looks_for_what_the_first_request_said(
+    process: Runtime, database: Connection, org: UUID, held: ClaimedJob, outside: Outside
+) -> None:
+    asked: list[bytes | None] = []
+    kept = "select status, request from idempotency_keys where key = %s"
+
+    def find(request: bytes | None) -> Finding:
+        asked.append(request)
+        return CannotTell("it does not say") if len(asked) > 1 else NotFound()
+
+    with pytest.raises(Transient):
+        JobContext(process, held).effect_with_request(KEY, b"here", lost_answer(outside), find)
+    pass_time(database, timedelta(hours=1))
+    lose_claim(process, database, "deadline")
+    other = JobContext(process, claim_one(process.database, enqueue_one(process.database, org)))
+    with pytest.raises(Transient):
+        other.effect_with_request(KEY, b"there", lost_answer(outside), find)
+    assert outside.deeds == [b"here", b"here"], "what was not found is done where it was wanted first"
+    pass_time(database, timedelta(minutes=2))
+    with pytest.raises(Uncertain):
+        other.effect_with_request(KEY, b"there", outside.call, find)
+    assert asked == [b"here", b"here"]
+    assert database.execute(kept, (KEY,)).fetchone() == ("unknown", b"here")

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from domain.jobs.effects import Strategy
+from domain.jobs.effects import KEEP_EFFECT_FOR, Strategy
 from domain.jobs.failures import Gone
 from domain.jobs.job import SYSTEM_ORG, Origin
 from sandbox.emulator.control import MessagePlace
@@ -94,6 +94,14 @@ def test_the_provider_is_asked_about_a_call_whose_job_was_canceled(
     assert env.count("select count(*) from audit_log where event = 'effect.resolved'") == 1
     assert reconcile(env) == {"asked": 0, "told": 0}
     assert told(env) == 0
+
+
+def test_an_answer_that_comes_late_is_kept_from_then_on(env: MailEnvironment) -> None:
+    job_id = canceled_in_the_call(env, drop="after")
+    reconcile(env, 2 * KEEP_EFFECT_FOR)
+    assert status(env, job_id)[0] == "succeeded"
+    kept = "select expires_at - last_seen_at from idempotency_keys where kind = 'effect' and key like 'draft:%'"
+    assert env.database.execute(kept).fetchall() == [(KEEP_EFFECT_FOR,)]
 
 
 def test_an_agents_draft_is_asked_about_as_any_other(env: MailEnvironment) -> None:

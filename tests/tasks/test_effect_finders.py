@@ -14,7 +14,7 @@ from engine.catalogue import catalogue
 UNASKED: dict[str, str] = {}
 """First words of keys of effects that nobody can ask about, each with the reason."""
 
-BEGINNINGS = {"effect": 0, "keyed_effect": 0, "begin_effect": 1}
+BEGINNINGS = {"effect": 0, "keyed_effect": 0, "effect_with_request": 0, "begin_effect": 1}
 """The methods of a job's context that begin an effect, and the place of its key."""
 
 
@@ -77,7 +77,8 @@ def test_an_effect_without_a_finder_is_seen() -> None:
 ctx.effect(f"mail:{order_id}", call, strategy=Strategy.AT_MOST_ONCE)
 self._ctx.begin_effect(tx, _effect_key(ctx, case))
 ctx.keyed_effect("text", body, call)
+ctx.effect_with_request("post", where, call, find)
 ctx.effect(f"label:{name}", call, strategy=Strategy.IDEMPOTENT)
 """
     home = importlib.import_module("tasks.mail.draft_rework")
-    assert list(words_of(source, home)) == ["mail", "rework", "text"]
+    assert list(words_of(source, home)) == ["mail", "rework", "text", "post"]

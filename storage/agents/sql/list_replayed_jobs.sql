@@ -5,10 +5,10 @@ with recursive chain (job_id) as (
   union
   select before.replay_of
   from chain c cross join lateral (
-    select j.replay_of from jobs j where j.id = c.job_id
-    union all
-    select a.replay_of from audit_log a where a.job_id = c.job_id and a.event = 'job.enqueued'
-    limit 1
+    select coalesce(
+      (select j.replay_of from jobs j where j.id = c.job_id),
+      (select a.replay_of from audit_log a where a.job_id = c.job_id and a.event = 'job.enqueued' order by a.replay_of limit 1)
+    ) as replay_of
   ) as before
   where before.replay_of is not null
 )

@@ -304,6 +304,7 @@ FOR_TENANTS = {
     "names_secret",  # pure
     "org_secret",
     "read_doubt",
+    "read_doubt_request",
     "repeat_end_hook",
     "resolve_payload_names",
     "settle_held",

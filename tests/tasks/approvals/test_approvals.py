@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from psycopg import Connection
@@ -17,7 +17,7 @@ from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.fault_order import FaultOrder
 from sandbox.google.gmail import gmail_emulator
 from settings import Settings
-from tests.doubles.approvals import CHANNEL, ask_in_channel, buttons, decide, messages, waiting
+from tests.doubles.approvals import ASKED_EARLIER, CHANNEL, ask_in_channel, buttons, decide, messages, waiting
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_actions import look
 from tests.doubles.mail_environment import Addresses, MailEnvironment, environment_at
@@ -106,8 +106,7 @@ def test_where_nobody_can_tell_the_job_says_so_and_the_action_still_waits(
     assert row is not None
     env.run(row[0])
     pass_time(env.database, timedelta(minutes=10))
-    began = (datetime.now(UTC) - timedelta(minutes=10)).isoformat()
-    env.database.execute("update job_steps set result = result || jsonb_build_object('at', %s::text)", (began,))
+    env.database.execute(ASKED_EARLIER, (timedelta(minutes=10),))
     env.drain(only=ASKED)
     assert env.job(row[0])["state"] in {"failed", "dead"}
     assert len(messages(bot)) == 1

@@ -10,7 +10,9 @@ from domain.jobs.job import Origin
 from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.fault_order import FaultOrder
 from storage.ledger import ledger
-from tests.doubles.approvals import CHANNEL, ask_in_channel, messages, waiting
+from storage.operators import replays
+from storage.operators.replays import Mended
+from tests.doubles.approvals import ASKED_EARLIER, CHANNEL, ask_in_channel, messages, waiting
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment
 from tests.tasks.approvals.test_approvals import ASKED, bot, env
@@ -22,9 +24,6 @@ OTHER = "222"
 LETTER = """
 insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan)
 select org_id, id, job_type, queue, payload, payload_version, 'x', '{}', 'x' from jobs where id = %s
-"""
-EARLIER = """
-update job_steps set result = result || jsonb_build_object('at', ((result ->> 'at')::timestamptz - %s)::text)
 """
 
 
@@ -47,6 +46,12 @@ def forget(env: MailEnvironment, job_id: UUID) -> None:
     env.database.execute("delete from jobs where id = %s", (job_id,))
 
 
+def forget_channel(env: MailEnvironment, job_id: UUID) -> None:
+    """The job has left, and began in a release that did not keep the channel with the effect."""
+    forget(env, job_id)
+    env.database.execute("update idempotency_keys set request = null where key like 'approval:%'")
+
+
 def status(env: MailEnvironment) -> str:
     ((found,),) = env.database.execute("select status from idempotency_keys where key like 'approval:%'").fetchall()
     return str(found)
@@ -65,9 +70,18 @@ def test_a_question_is_found_in_the_channel_in_which_its_job_asked(env: MailEnvi
     assert status(env) == "succeeded"
 
 
-def test_another_channel_does_not_prove_that_nobody_was_asked(env: MailEnvironment, bot: EmulatorControl) -> None:
-    """By when the job is not kept any more, and nobody knows in which channel it asked."""
+def test_a_question_is_found_in_its_channel_when_its_job_is_not_kept_any_more(
+    env: MailEnvironment, bot: EmulatorControl
+) -> None:
     forget(env, ended_in_the_call(env, bot))
+    ask_in_channel(env, OTHER)
+    assert reconcile(env) == {"asked": 1, "told": 0}
+    assert status(env) == "succeeded"
+
+
+def test_another_channel_does_not_prove_that_nobody_was_asked(env: MailEnvironment, bot: EmulatorControl) -> None:
+    """By an earlier release, which kept no channel with the effect."""
+    forget_channel(env, ended_in_the_call(env, bot))
     ask_in_channel(env, OTHER)
     bot.post("/_control/write", {"channel": OTHER, "content": "hello"})
     reconcile(env)
@@ -83,7 +97,7 @@ def test_the_same_channel_named_again_still_proves_that_nobody_was_asked(
     job_id = ended_in_the_call(env, bot, lost="before")
     ask_in_channel(env, CHANNEL)
     if not is_kept:
-        forget(env, job_id)
+        forget_channel(env, job_id)
     assert reconcile(env) == {"asked": 1, "told": 0}
     assert status(env) == "failed"
 
@@ -101,7 +115,7 @@ def test_people_are_asked_once_discord_is_back_after_half_an_hour(env: MailEnvir
         ((left,),) = env.database.execute("select run_at - now() from jobs where id = %s", (job_id,)).fetchall()
         passed += left
         pass_time(env.database, left)
-        env.database.execute(EARLIER, (left,))
+        env.database.execute(ASKED_EARLIER, (left,))
         bot.post("/_control/clock", {"advance_s": left.total_seconds()})
     bot.clear_faults()
     assert env.drain(only=ASKED)[-1] == (ASKED, "succeeded")
@@ -118,3 +132,85 @@ def test_a_person_is_told_when_the_question_is_refused_for_good(
     assert status(env) == "unknown"
     assert reconcile(env, timedelta(hours=1)) == {"asked": 0, "told": 1}
     assert told(env) == 1
+
+
+def second(env: MailEnvironment) -> UUID:
+    """Another job that asks about the same action, half an hour later: the nonce is forgotten by then."""
+    pass_time(env.database, timedelta(minutes=30))
+    ((action,),) = env.database.execute("select id from actions where state = 'approved_pending'").fetchall()
+    return env.enqueue(ASKED, {"account_id": str(env.account.account_id), "action_id": str(action)})
+
+
+def test_another_job_looks_in_the_channel_in_which_the_first_one_asked(
+    env: MailEnvironment, bot: EmulatorControl
+) -> None:
+    ended_in_the_call(env, bot)
+    ask_in_channel(env, OTHER)
+    assert env.run(second(env)) == "succeeded"
+    assert (len(messages(bot)), len(messages(bot, OTHER))) == (1, 0)
+
+
+def test_another_job_asks_in_the_channel_in_which_the_first_one_did_not(
+    env: MailEnvironment, bot: EmulatorControl
+) -> None:
+    bot.post("/_control/write", {"channel": CHANNEL, "content": "an older question"})
+    ended_in_the_call(env, bot, lost="before")
+    ask_in_channel(env, OTHER)
+    assert env.run(second(env)) == "succeeded"
+    assert (len(messages(bot)), len(messages(bot, OTHER))) == (2, 0), "the effect is kept with that channel"
+
+
+@pytest.mark.parametrize("lost", ["before", "after"])
+def test_the_channel_of_the_question_is_asked_when_another_job_has_ended_in_doubt_too(
+    env: MailEnvironment, bot: EmulatorControl, lost: Literal["before", "after"]
+) -> None:
+    bot.post("/_control/write", {"channel": CHANNEL, "content": "an older question"})
+    ended_in_the_call(env, bot, lost=lost)
+    ask_in_channel(env, OTHER)
+    bot.order(FaultOrder(operation="channel.*", status=503, times=None))
+    again = second(env)
+    assert env.run(again) == "queued"
+    with env.process.database.ledger() as tx:
+        ledger.cancel(tx, [again], "no longer needed", by=Origin())
+    bot.clear_faults()
+    assert reconcile(env) == {"asked": 1, "told": 0}
+    assert status(env) == ("succeeded" if lost == "after" else "failed")
+
+
+def test_a_mended_replay_looks_in_the_channel_in_which_the_dead_job_asked(
+    env: MailEnvironment, bot: EmulatorControl
+) -> None:
+    job_id = ended_in_the_call(env, bot)
+    env.database.execute(LETTER, (job_id,))
+    ((payload, version),) = env.database.execute(
+        "select payload, payload_version from jobs where id = %s", (job_id,)
+    ).fetchall()
+    ask_in_channel(env, OTHER)
+    pass_time(env.database, timedelta(minutes=30))
+    with env.process.database.ledger() as tx:
+        again = replays.replay(tx, job_id, by=Origin(), reason="mended", mended=Mended(payload, version))
+    assert env.run(again) == "succeeded"
+    assert (len(messages(bot)), len(messages(bot, OTHER))) == (1, 0)
+
+
+def test_the_channel_is_known_as_long_as_nobody_knows_the_end(env: MailEnvironment, bot: EmulatorControl) -> None:
+    """The channel could not be read when it was asked; it is asked again a week later, when the org has another."""
+    ended_in_the_call(env, bot)
+    bot.order(FaultOrder(operation="channel.*", status=403))
+    reconcile(env)
+    assert status(env) == "unknown"
+    ask_in_channel(env, OTHER)
+    reconcile(env, timedelta(days=8))
+    assert status(env) == "succeeded"
+
+
+def test_what_an_earlier_release_asked_is_looked_for_in_the_channel_of_now(
+    env: MailEnvironment, bot: EmulatorControl
+) -> None:
+    """It kept no channel with the effect: what is not in another channel may be in the first one."""
+    ended_in_the_call(env, bot)
+    env.database.execute("update idempotency_keys set request = null where key like 'approval:%'")
+    ask_in_channel(env, OTHER)
+    bot.post("/_control/write", {"channel": OTHER, "content": "hello"})
+    assert env.run(second(env)) == "dead"
+    assert (len(messages(bot)), len(messages(bot, OTHER)), status(env)) == (1, 1, "unknown")

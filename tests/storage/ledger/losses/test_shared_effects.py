@@ -1,21 +1,24 @@
 """Several jobs may begin one effect: it is kept while any of them may go on, whoever acted, and none acts again."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from uuid import UUID
 
 import pytest
 from psycopg import Connection
 
-from domain.jobs.effects import EffectStatus, Standing, Strategy
+from domain.jobs.effects import KEEP_EFFECT_FOR, EffectStatus, Standing, Strategy
 from domain.jobs.failures import Failure, Invalid, Permanent
 from domain.jobs.job import Cancel, ClaimedJob, Done, Origin, Outcome, Snooze
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
+from storage.doubts import rulings
 from storage.ledger import effects, ledger, retention
 from storage.operators import replays, retries
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org, pass_time
 from tests.storage.ledger.test_end_hooks import NOW
+from tests.waiting import until_a_lock_is_waited_for
 
 KEY, LONG, A_WEEK = "send:1", timedelta(days=60), timedelta(days=7)
 REFUSED, UNREADABLE = Permanent("refused", code="a.refusal"), Invalid("a", "b")
@@ -139,3 +142,69 @@ def test_nothing_stays_of_jobs_that_cannot_go_on(store: Database, database: Conn
     assert database.execute(left).fetchone() == (1, 1), "of those that relied and ended well only the last is known"
     assert purge(store, database, keep_jobs_for=A_WEEK) == 1
     assert database.execute(left).fetchone() == (0, 0)
+
+
+@pytest.mark.parametrize("status", [EffectStatus.FAILED, None], ids=["failed", "in_doubt"])
+def test_what_a_replay_did_late_is_kept_from_then_on(
+    store: Database, database: Connection, org: UUID, status: EffectStatus | None
+) -> None:
+    dead = claim_one(store, enqueue_one(store, org))
+    begin(store, dead)
+    if status is not None:
+        finish(store, dead, status)
+    end(store, dead, UNREADABLE)
+    assert purge(store, database, keep_jobs_for=A_WEEK) == 0
+    assert act(store, replay(store, dead.job_id), Done()) is not Standing.DONE
+    with store.statements() as tx:
+        assert retention.purge_expired_keys(tx, batch=100) == 0
+    assert kept_for(database) == KEEP_EFFECT_FOR
+    assert act(store, enqueue_one(store, org), Done()) is Standing.DONE
+
+
+def test_a_result_is_kept_from_the_end_of_its_call_on(store: Database, database: Connection, org: UUID) -> None:
+    job = claim_one(store, enqueue_one(store, org))
+    begin(store, job)
+    database.execute("update idempotency_keys set expires_at = now() where kind = 'effect'")
+    finish(store, job)
+    assert kept_for(database) == KEEP_EFFECT_FOR
+
+
+def test_what_a_person_found_out_late_is_kept_from_then_on(store: Database, database: Connection, org: UUID) -> None:
+    job = claim_one(store, enqueue_one(store, org))
+    begin(store, job)
+    finish(store, job, EffectStatus.UNKNOWN)
+    end(store, job, REFUSED)
+    assert purge(store, database, keep_jobs_for=A_WEEK) == 0
+    with store.ledger() as tx:
+        rulings.rule(tx, org, KEY, happened=True, result={}, by=Origin())
+        assert retention.purge_expired_keys(tx, batch=100) == 0
+    assert kept_for(database) == KEEP_EFFECT_FOR
+    assert act(store, enqueue_one(store, org), Done()) is Standing.DONE
+
+
+@pytest.mark.parametrize("ending", [REFUSED, UNREADABLE], ids=["retried", "replayed"])
+def test_who_does_a_job_again_has_its_effect_when_another_begins_it_meanwhile(
+    store: Database, database: Connection, org: UUID, ending: Failure
+) -> None:
+    first, other = claim_one(store, enqueue_one(store, org)), claim_one(store, enqueue_one(store, org))
+    begin(store, first)
+    finish(store, first, EffectStatus.FAILED)
+    end(store, first, ending)
+    with ThreadPoolExecutor() as threads:
+        with store.ledger() as tx:
+            assert effects.begin_effect(tx, other, KEY, Strategy.FIND).standing is Standing.ACT
+            again = threads.submit(retry, store, first.job_id)
+            until_a_lock_is_waited_for(database, describe="the retry waits for the key of the effect")
+        done_again = again.result()
+    finish(store, other)
+    end(store, other, Done())
+    assert purge(store, database, keep_jobs_for=A_WEEK) == 0, "the one that is done again waits"
+    assert act(store, done_again, Done()) is Standing.DONE
+
+
+def kept_for(database: Connection) -> timedelta:
+    """How long the effect is kept after it was last relied on."""
+    row = database.execute("select expires_at - last_seen_at from idempotency_keys where kind = 'effect'").fetchone()
+    assert row is not None
+    kept: timedelta = row[0]
+    return kept
