@@ -19,10 +19,10 @@ from domain.jobs.failures import Failure, Invalid
 from domain.jobs.gate_causes import Cause
 from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
+from engine.celery_patches.fleet_connection import FleetAmqp
 from engine.process import beat_ticks
 from engine.process.publisher import connect_to, transport_options
 from engine.process.runtime import Runtime, runtime
-from engine.process.transport_names import transport_of
 from observability import logs
 from settings import Settings
 from storage.accounts import accounts, pushes
@@ -178,8 +178,8 @@ def ask_workers(settings: Settings, question: Callable[[Celery], Any]) -> tuple[
     url = settings.broker_url.get_secret_value()
     lost: tuple[type[Exception], ...] = (OperationalError, OSError, LookupError, ValueError)
     # An application of its own, so that the broker of these settings is asked and a dead one is not waited for.
-    with Celery("doctor", broker=url, set_as_current=False) as app:
-        app.conf.update(broker_transport=transport_of(url), broker_transport_options=transport_options())
+    with Celery("doctor", broker=url, amqp=FleetAmqp, set_as_current=False) as app:
+        app.conf.update(broker_transport_options=transport_options())
         try:
             # A broker that ends while it is asked raises errors of its own library.
             with connect_to(url) as broker:
