@@ -13,6 +13,7 @@ from domain.jobs.job import ClaimedJob, JsonObject
 from domain.payloads.budgets import AlertPayload
 from domain.payloads.payload import Payload
 from domain.text.clean_text import clean_text
+from engine.beside_failure import beside_failure
 from engine.interrupts import Canceled, Interrupted
 from engine.process.database_away import retry_while_away
 from engine.process.runtime import Runtime
@@ -146,7 +147,8 @@ class ModelBudget:
         try:
             answer, said, refusal = call()
         except Failure as failure:
-            self._charge(reserved.reservation_id, 0 if failure.call_state is CallState.NOT_DONE else paid.most)
+            with beside_failure("charge"):
+                self._charge(reserved.reservation_id, 0 if failure.call_state is CallState.NOT_DONE else paid.most)
             raise
         took = timedelta(seconds=time.monotonic() - began)
         listed = _listed(self._job, paid, answer, refusal)

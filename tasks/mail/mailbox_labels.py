@@ -9,6 +9,7 @@ from domain.jobs.failures import Conflict, Failure, InFlight, Permanent
 from domain.jobs.job import JsonObject
 from domain.mail.correspondence import LabelRole, label_key, label_name, match_roles
 from domain.mail.mailbox import MailboxLabel
+from engine.beside_failure import beside_failure
 from engine.context import JobContext
 from providers.ports import Mailbox
 from storage.accounts import label_lease, labels
@@ -70,7 +71,7 @@ def create(ctx: JobContext, mailbox: Mailbox, account: Account, roles: Collectio
     try:
         return _make(ctx, mailbox, account, roles)
     except Failure:
-        with ctx.tx() as tx:
+        with beside_failure("label_lease"), ctx.tx() as tx:
             label_lease.release(tx, here, owner=owner)
         raise
 
