@@ -30,7 +30,7 @@ from storage.audit import exports
 from storage.ledger import alerts, gates
 from storage.money import model_calls
 from storage.postgres.execution import DatabaseError
-from storage.postgres.readiness import Check, database_checks, installation_checks, unasked
+from storage.postgres.readiness import Check, database_checks, installation_checks, not_answered
 from storage.secrets import other_keys
 
 LARGEST_CLOCK_DIFFERENCE_S = 5.0
@@ -93,7 +93,10 @@ def _of_the_database(process: Runtime) -> Sequence[Check]:
     return [
         *found,
         *installation_checks(database, is_away=is_away),
-        *(unasked(name) if is_away else _checked(name, partial(check, process)) for name, check in _ledger_checks()),
+        *(
+            not_answered(name) if is_away else _checked(name, partial(check, process))
+            for name, check in _ledger_checks()
+        ),
         model_check(process),
     ]
 
@@ -383,7 +386,7 @@ def _checked(name: str, check: Callable[[], Check]) -> Check:
     try:
         return check()
     except (Failure, DatabaseError):
-        return unasked(name)
+        return not_answered(name)
 
 
 def _consumed(queue: str, workers: int) -> Check:

@@ -98,7 +98,8 @@ class ModelBudget:
             try:
                 answer = model.ask(request)
             except Refused as refused:
-                return _unasked(request.model), basis | {"arguments": None, REFUSED: refused.reason}, refused.reason
+                refusal = basis | {"arguments": None, REFUSED: refused.reason}
+                return _refused_answer(request.model), refusal, refused.reason
             said = answer.arguments
             kept = basis | {"arguments": said}
             if said is None:
@@ -267,7 +268,7 @@ def _closer(most: int, count: Callable[[], int]) -> int:
         return most
 
 
-def _unasked(model: str) -> ModelAnswer:
+def _refused_answer(model: str) -> ModelAnswer:
     """What stands in the list for a call that the vendor did not take: nothing was read, nothing is billed."""
     return ModelAnswer(model, REFUSED, None, Usage(), 0)
 
