@@ -14,20 +14,13 @@ from settings import load_or_end
 _settings = load_or_end()
 
 broker_url = _settings.broker_url.get_secret_value()
+IS_RABBITMQ = broker_url.startswith(("amqp", "pyamqp"))
 broker_connection_retry_on_startup = True
 broker_connection_max_retries = None  # a worker outlives any outage of its broker
 broker_connection_timeout = 5
 # What RabbitMQ refuses while it starts, or for a connection that it still holds, passes. With Redis these are mistakes.
-broker_channel_error_retry = broker_url.startswith(("amqp", "pyamqp"))
+broker_channel_error_retry = IS_RABBITMQ
 broker_heartbeat = 6  # AMQP's: a connection without a sign of life for two of them, 12 s, is given up
-TRANSPORTS = {
-    "redis": "engine.celery_patches.redis_transport:Transport",
-    "rediss": "engine.celery_patches.redis_transport:SecureTransport",
-    "amqp": "engine.celery_patches.amqp_transport:Transport",
-    "pyamqp": "engine.celery_patches.amqp_transport:Transport",
-    "amqps": "engine.celery_patches.amqp_transport:SecureTransport",
-}
-broker_transport = TRANSPORTS.get(broker_url.partition("://")[0].lower())
 broker_transport_options = {
     "socket_connect_timeout": 5,
     # A question that is not answered holds the event loop. Two of them, to connect and to greet, must take less than
@@ -46,7 +39,7 @@ control_queue_exclusive = False
 control_queue_durable = True
 
 # RabbitMQ keeps a quorum queue through the loss of a node; Redis takes no notice of a queue's arguments.
-QUEUE_ARGUMENTS = {"x-queue-type": "quorum"} if broker_url.startswith("amqp") else None
+QUEUE_ARGUMENTS = {"x-queue-type": "quorum"} if IS_RABBITMQ else None
 
 # The anonymous exchange needs no binding, so a broker that lost its data still takes hints at once.
 task_queues = [

@@ -1,7 +1,6 @@
 """The environment as one frozen record; no other module reads `os.environ`."""
 
 import os
-import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -12,6 +11,8 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError, Validation
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from domain.text.addresses import origin_of, with_lower_scheme
+
 CLAIM_MARGIN = 1 / 12
 """The share of the lease that must be left after the longest call, to record its result (of 60 s: 5 s).
 
@@ -20,10 +21,9 @@ A share and not a time: with a fixed time a short lease would refuse every effec
 
 PREFIX = "POSTROOM_"
 NEARLY = 0.9
-"""How alike a misspelt name is: two wrong letters in twenty. Others are further off, as POSTROOM_KEY is."""
+"""Similarity from which a name counts as misspelt. 0.9 allows two wrong letters in twenty; POSTROOM_KEY stays below it.
+"""
 DEVELOPMENT_SEALING_KEY = "development-only-sealing-key-do-not-use"
-HOST = re.compile(r"[a-z0-9._:-]+")
-"""Of an address that browsers are sent to, in lower case; a name with other letters is written as `xn--…`."""
 REDIS = ("redis://", "rediss://", "unix://")
 
 
@@ -64,7 +64,7 @@ class Settings(BaseSettings):
     )
     broker_url: SecretStr = Field(
         SecretStr("redis://127.0.0.1:6379/0"),
-        description="Redis, Valkey or RabbitMQ, also by `rediss://` and `amqps://`; it carries hints only.",
+        description="One Redis, Valkey or RabbitMQ, also by `rediss://` and `amqps://`; it carries hints only.",
     )
     results_url: SecretStr = Field(
         SecretStr(""),
@@ -320,27 +320,25 @@ class Settings(BaseSettings):
             raise ValueError(f"alert_timeout_s: must be at most provider_call_limit_s ({self.provider_call_limit_s:g})")
         return self
 
+    @field_validator("broker_url", "results_url", "limits_url")
+    @classmethod
+    def _has_a_lower_scheme(cls, url: SecretStr | None) -> SecretStr | None:
+        return None if url is None else SecretStr(with_lower_scheme(url.get_secret_value()))
+
+    @field_validator("broker_url")
+    @classmethod
+    def _names_one_broker(cls, url: SecretStr) -> SecretStr:
+        """Of several, kombu would go to the next one by a transport that checks no certificate."""
+        if ";" in url.get_secret_value():
+            raise ValueError("must name one broker, so without a semicolon; one in a password is written %3B")
+        return url
+
     @field_validator("public_url")
     @classmethod
     def _is_an_origin(cls, url: str, info: ValidationInfo) -> str:
-        """Google takes http for this machine alone, and the path is ours."""
-        origin = url.removesuffix("/")
-        if not url:
-            return url
-        try:
-            parts = urlsplit(origin)
-            port = "" if parts.port is None else f":{parts.port}"
-        except ValueError:
-            raise ValueError("must be an address such as https://mail.example.org") from None
-        host = parts.hostname or ""
-        is_here = host in {"127.0.0.1", "::1", "localhost"} and info.data.get("environment") == "development"
-        if parts.scheme != "https" and not (parts.scheme == "http" and is_here):
-            raise ValueError("must be an address with https; http is for development on this machine")
-        # Compared as a whole: urlsplit passes over line ends, empty queries and fragments, which Google does not.
-        plain = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}"
-        if not HOST.fullmatch(host) or origin.lower() != plain:
-            raise ValueError("must be scheme, host and at most a port, as https://mail.example.org, and nothing else")
-        return plain
+        """The path is ours."""
+        is_development = info.data.get("environment") == "development"
+        return origin_of(url, may_be_plain_here=is_development) if url else url
 
     @model_validator(mode="after")
     def _check_discord(self) -> Self:

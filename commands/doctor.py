@@ -19,10 +19,10 @@ from domain.jobs.failures import Failure, Invalid
 from domain.jobs.gate_causes import Cause
 from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
+from engine.celery_patches.fleet_connection import FleetAmqp
 from engine.process import beat_ticks
 from engine.process.publisher import connect_to, transport_options
 from engine.process.runtime import Runtime, runtime
-from engine.process.transport_names import transport_of
 from observability import logs
 from settings import Settings
 from storage.accounts import accounts, pushes
@@ -30,7 +30,7 @@ from storage.audit import exports
 from storage.ledger import alerts, gates
 from storage.money import model_calls
 from storage.postgres.execution import DatabaseError
-from storage.postgres.readiness import Check, database_checks, installation_checks, unasked
+from storage.postgres.readiness import Check, database_checks, installation_checks, not_answered
 from storage.secrets import other_keys
 
 LARGEST_CLOCK_DIFFERENCE_S = 5.0
@@ -93,7 +93,10 @@ def _of_the_database(process: Runtime) -> Sequence[Check]:
     return [
         *found,
         *installation_checks(database, is_away=is_away),
-        *(unasked(name) if is_away else _checked(name, partial(check, process)) for name, check in _ledger_checks()),
+        *(
+            not_answered(name) if is_away else _checked(name, partial(check, process))
+            for name, check in _ledger_checks()
+        ),
         model_check(process),
     ]
 
@@ -178,8 +181,8 @@ def ask_workers(settings: Settings, question: Callable[[Celery], Any]) -> tuple[
     url = settings.broker_url.get_secret_value()
     lost: tuple[type[Exception], ...] = (OperationalError, OSError, LookupError, ValueError)
     # An application of its own, so that the broker of these settings is asked and a dead one is not waited for.
-    with Celery("doctor", broker=url, set_as_current=False) as app:
-        app.conf.update(broker_transport=transport_of(url), broker_transport_options=transport_options())
+    with Celery("doctor", broker=url, amqp=FleetAmqp, set_as_current=False) as app:
+        app.conf.update(broker_transport_options=transport_options())
         try:
             # A broker that ends while it is asked raises errors of its own library.
             with connect_to(url) as broker:
@@ -383,7 +386,7 @@ def _checked(name: str, check: Callable[[], Check]) -> Check:
     try:
         return check()
     except (Failure, DatabaseError):
-        return unasked(name)
+        return not_answered(name)
 
 
 def _consumed(queue: str, workers: int) -> Check:

@@ -13,6 +13,7 @@ from domain.jobs.job import ClaimedJob, JsonObject
 from domain.payloads.budgets import AlertPayload
 from domain.payloads.payload import Payload
 from domain.text.clean_text import clean_text
+from engine.beside_failure import beside_failure
 from engine.interrupts import Canceled, Interrupted
 from engine.process.database_away import retry_while_away
 from engine.process.runtime import Runtime
@@ -97,7 +98,8 @@ class ModelBudget:
             try:
                 answer = model.ask(request)
             except Refused as refused:
-                return _unasked(request.model), basis | {"arguments": None, REFUSED: refused.reason}, refused.reason
+                refusal = basis | {"arguments": None, REFUSED: refused.reason}
+                return _refused_answer(request.model), refusal, refused.reason
             said = answer.arguments
             kept = basis | {"arguments": said}
             if said is None:
@@ -146,7 +148,8 @@ class ModelBudget:
         try:
             answer, said, refusal = call()
         except Failure as failure:
-            self._charge(reserved.reservation_id, 0 if failure.call_state is CallState.NOT_DONE else paid.most)
+            with beside_failure("charge"):
+                self._charge(reserved.reservation_id, 0 if failure.call_state is CallState.NOT_DONE else paid.most)
             raise
         took = timedelta(seconds=time.monotonic() - began)
         listed = _listed(self._job, paid, answer, refusal)
@@ -265,7 +268,7 @@ def _closer(most: int, count: Callable[[], int]) -> int:
         return most
 
 
-def _unasked(model: str) -> ModelAnswer:
+def _refused_answer(model: str) -> ModelAnswer:
     """What stands in the list for a call that the vendor did not take: nothing was read, nothing is billed."""
     return ModelAnswer(model, REFUSED, None, Usage(), 0)
 

@@ -22,6 +22,7 @@ from domain.mail.triage.prompts import Guidance
 from domain.mail.triage.safety import SafetyEnforcer
 from domain.payloads.agents import ProcessPayload
 from domain.payloads.triage import ClassifyPayload
+from engine.beside_failure import beside_failure
 from engine.catalogue import job
 from engine.context import JobContext
 from storage.accounts import accounts, labels
@@ -67,7 +68,7 @@ def process(ctx: JobContext, payload: ProcessPayload) -> Outcome:
         return _end(ctx, case, turns, finish)
     except Failure:
         # Another attempt may follow, whenever that is: what counts is how long this one has worked.
-        with ctx.tx() as tx:
+        with beside_failure("worked"), ctx.tx() as tx:
             runs.record_work(tx, case.run.run_id, case.run.worked + (ctx.now() - began_at))
         raise
 

@@ -16,7 +16,7 @@ WORD = re.compile(r"QoS|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 
 PLAIN = """
 aborted account action actor added address after age agent alert all amqp answer any app apply archive argument ask
-attachment auth auto automated automation away batch before begun block body bounded broken browser buffered bug call
+attachment auth auto automated automation away batch before begun block body bounded broken browser buffered bug busy call
 canceled capacity cause change channel check checked choice claimed classification classify cleanup client close column
 command conclusion condition conflict connection consent consumer contact context contract conversation correction count
 counted counter daily danger database decision declaration defect delete demand description direction dispatcher

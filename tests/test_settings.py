@@ -79,6 +79,24 @@ def test_a_public_address_is_kept_as_google_compares_it(url: str, kept: str) -> 
     assert Settings.model_validate({"public_url": url}).public_url == kept
 
 
+def test_a_list_of_brokers_is_refused_and_not_shown() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Settings.model_validate({"broker_url": "rediss://:hunter2@one;rediss://two"})
+    assert refused_settings(caught.value).startswith("settings: POSTROOM_BROKER_URL: must name one broker")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_schemes_are_kept_in_lower_case_and_all_else_as_it_was_written() -> None:
+    written = "REDISS://User:PassWord@Broker:6379/0?ssl_ca_certs=/A.pem"
+    settings = Settings.model_validate(dict.fromkeys(("broker_url", "results_url", "limits_url"), written))
+    kept = f"rediss{written.removeprefix('REDISS')}"
+    assert settings.broker_url.get_secret_value() == settings.results_url.get_secret_value() == kept
+    assert settings.counting_url == kept
+    assert Settings.model_validate({"broker_url": "Redis://one/0"}).counting_url == "redis://one/0"
+    assert Settings.model_validate({"results_url": "RPC://"}).results_url.get_secret_value() == "rpc://"
+    assert Settings.model_validate({"results_url": ""}).results_url.get_secret_value() == ""
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

@@ -1,17 +1,32 @@
-"""A connection that is shown under its broker's scheme.
+"""A connection by the transport of its URL's scheme, that is shown under this scheme.
 
-kombu shows one under its transport's name, and ours are named by their modules: Flower knows no broker of such a
-scheme, and an operator reads `redis://` sooner than a path of modules.
+Celery takes the transport from its settings and the URL from where it finds one first, such as its own `-b` or
+`CELERY_BROKER_URL`: a `rediss://` from there would be spoken in plaintext by the transport of a `redis://` from here.
+
+kombu shows a connection under its transport's name, and ours are named by their modules: Flower knows no broker of such
+a scheme, and an operator reads `redis://` sooner than a path of modules.
 """
 
 from typing import Any
 
 from celery.app.amqp import AMQP
+from celery.exceptions import ImproperlyConfigured
 from kombu import Connection
+
+from engine.process.transport_names import transports_of
 
 
 class FleetConnection(Connection):  # type: ignore[misc] # kombu ships no types
     """A connection of the app's, for workers, beat and Flower."""
+
+    def __init__(self, hostname: str | None = "localhost", *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - kombu's signature
+        """Prepare; `hostname` is a URL, or in a copy of a connection the host, whose transport is handed over."""
+        given = hostname or ""
+        if ";" in given:
+            # From one of several URLs to the next, kombu goes by transports of its own, which check no certificate.
+            raise ImproperlyConfigured("the broker's URL must name one broker; a semicolon is written %3B")
+        names = transports_of(given)
+        super().__init__(hostname, *arguments, **(options | ({} if names is None else {"transport": names.apps})))
 
     def as_uri(self, *arguments: Any, **options: Any) -> str:  # noqa: ANN401 - kombu's signature
         """The broker's URL, by default without its password."""

@@ -252,12 +252,7 @@ class Transport(redis.Transport):  # type: ignore[misc] # kombu ships no types
         super().__init__(*arguments, **options)
 
 
-class SecureTransport(Transport):
+class SecureTransport(tls.SecureTransport, Transport):
     """The same over TLS."""
 
     scheme = "rediss"
-
-    def __init__(self, client: Any, **options: Any) -> None:  # noqa: ANN401 - kombu's signature
-        """Turn TLS on, whatever the transport is named."""
-        client.ssl = tls.redis_options(client.ssl)
-        super().__init__(client, **options)

@@ -29,6 +29,15 @@ def redis_options(given: object) -> dict[str, Any]:
     return {CHECK: CERT_REQUIRED} | said
 
 
+class SecureTransport:
+    """What makes a transport for Redis one over TLS, whatever it is named."""
+
+    def __init__(self, client: Any, **options: Any) -> None:  # noqa: ANN401 - kombu's signature
+        """Turn TLS on before the transport looks at its options."""
+        client.ssl = redis_options(client.ssl)
+        super().__init__(client, **options)  # type: ignore[call-arg] # of kombu's transport, which comes next
+
+
 def amqp_options(given: object, hostname: str | None) -> dict[str, Any]:
     """The same for py-amqp, which checks the certificate's name only when it is told the host's.
 

@@ -26,13 +26,16 @@ MOST_WHY = 300
 
 @dataclass(frozen=True, slots=True)
 class BegunRun:
-    """A run as its job finds it; `worked` is how long its attempts have worked so far."""
+    """A run as its job finds it; `worked` is how long its attempts have worked so far.
+
+    `may_have_answers` where an earlier attempt, or the job that this one does again, may have kept some.
+    """
 
     run_id: UUID
     profile_version: int
     status: RunStatus
     worked: timedelta
-    is_new: bool
+    may_have_answers: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class Check:
         return not self.ok and not self.lasts
 
 
-def unasked(name: str) -> Check:
+def not_answered(name: str) -> Check:
     """What nobody could find out, because PostgreSQL does not answer."""
     return Check(name, ok=False, finding="could not be asked", remedy="mend the database first", lasts=False)
 
@@ -44,7 +44,7 @@ def database_checks(database: Database, job_types: Collection[str] = ()) -> tupl
     """
     ledger = _guarded("ledger role", lambda: _logged_in(database.ledger(), LEDGER_ROLE))
     if ledger.is_away:
-        return (ledger, unasked("tenant role"), unasked("migrations"), unasked("catalogue"))
+        return (ledger, not_answered("tenant role"), not_answered("migrations"), not_answered("catalogue"))
     return (
         ledger,
         _guarded("tenant role", lambda: _logged_in(database.tenant(SYSTEM_ORG), TENANT_ROLE)),
@@ -55,7 +55,7 @@ def database_checks(database: Database, job_types: Collection[str] = ()) -> tupl
 
 def installation_checks(database: Database, *, is_away: bool = False) -> tuple[Check, ...]:
     """What an administrator must mend, and no process stops for; never raises because something is wrong."""
-    return (_closed_migrations(), unasked("rights") if is_away else _guarded("rights", lambda: _rights(database)))
+    return (_closed_migrations(), not_answered("rights") if is_away else _guarded("rights", lambda: _rights(database)))
 
 
 def changed_migrations(folder: Path = MIGRATIONS) -> tuple[str, ...]:

@@ -5,10 +5,11 @@ from datetime import timedelta
 from functools import partial
 
 from domain.jobs.effects import Strategy
-from domain.jobs.failures import Conflict, Failure, InFlight, Permanent
+from domain.jobs.failures import Busy, Conflict, Failure, Permanent
 from domain.jobs.job import JsonObject
 from domain.mail.correspondence import LabelRole, label_key, label_name, match_roles
 from domain.mail.mailbox import MailboxLabel
+from engine.beside_failure import beside_failure
 from engine.context import JobContext
 from providers.ports import Mailbox
 from storage.accounts import label_lease, labels
@@ -54,7 +55,7 @@ def bring_up_to_date(ctx: JobContext, mailbox: Mailbox, account: Account, missin
 def create(ctx: JobContext, mailbox: Mailbox, account: Account, roles: Collection[LabelRole]) -> dict[LabelRole, str]:
     """Make those labels of ours that the mailbox lacks, parent first; returns the ids of all that are known then.
 
-    One job of an account at a time does so. Raises `InFlight` while another does: the job comes back without an attempt
+    One job of an account at a time does so. Raises `Busy` while another does: the job comes back without an attempt
     used, and finds the labels.
     """
     here, owner = account.account_id, ctx.job.token
@@ -66,11 +67,11 @@ def create(ctx: JobContext, mailbox: Mailbox, account: Account, roles: Collectio
             label_lease.release(tx, here, owner=owner)
             return known
     if not leads:
-        raise InFlight("another job makes the mailbox's labels", wait=LOOK_AGAIN_AFTER)
+        raise Busy("another job makes the mailbox's labels", wait=LOOK_AGAIN_AFTER)
     try:
         return _make(ctx, mailbox, account, roles)
     except Failure:
-        with ctx.tx() as tx:
+        with beside_failure("label_lease"), ctx.tx() as tx:
             label_lease.release(tx, here, owner=owner)
         raise
 

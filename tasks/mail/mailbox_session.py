@@ -9,6 +9,7 @@ from pydantic import SecretStr
 
 from domain.alerts.alert import Alert, AlertKind, payload_of
 from domain.jobs.failures import Failure, Scope, Throttled, Unauthorised
+from engine.beside_failure import beside_failure
 from engine.context import JobContext
 from engine.interrupts import Canceled, Interrupted
 from providers.on_demand import on_demand
@@ -106,7 +107,7 @@ def _refresh(ctx: JobContext, held: Tokens) -> Tokens:
     try:
         fresh = _ask_google(ctx, held)
     except Failure as failure:
-        with ctx.tx() as tx:
+        with beside_failure("refresh_lease"), ctx.tx() as tx:
             tokens.release(tx, account_id, owner=owner)
         if isinstance(failure, Unauthorised):
             _mark(ctx, held, failure)

@@ -26,6 +26,7 @@ from storage.money import spending
 from tests.doubles.factories import claim_one, enqueue_one
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.probe_jobs import QUESTION
+from tests.doubles.refused_writes import refuse
 
 COST = 1_000
 TURN = ConversationRequest("a model", "system", (), "a thread")
@@ -224,3 +225,15 @@ def test_why_an_answer_cannot_be_used_is_listed_with_its_call(env: MailEnvironme
     )
     row = env.database.execute("select purpose, refusal from llm_calls").fetchone()
     assert row == ("classify", why and why.replace("\x00", "")[:1_000])
+
+
+def test_why_a_call_failed_counts_although_its_cost_cannot_be_written(env: MailEnvironment) -> None:
+    """Housekeeping charges what is set aside once the claim is gone."""
+
+    def fail() -> None:
+        raise Throttled("slow down", retry_after=timedelta(minutes=20), scope=Scope.PROVIDER, provider=VENDOR)
+
+    refuse(env.database, "delete", "budget_reservations")
+    with pytest.raises(Throttled):
+        ask(env, held(env, VENDOR), Answering({}, fail))
+    assert booked(env) == (0, 2 * COST, 0)

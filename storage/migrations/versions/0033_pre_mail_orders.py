@@ -1,4 +1,4 @@
-"""How long effects are kept, whose jobs a connected mailbox runs, and orders that were taken back."""
+"""How long effects are kept, whose jobs a connected mailbox runs, orders that were taken back, time that was worked."""
 
 from storage.migrations.statements import run_files
 
@@ -8,7 +8,7 @@ down_revision = "0032_pre_audit_vacuum"
 
 def upgrade() -> None:
     """Replace functions, and add what they need."""
-    run_files("0033_kept_effects")
+    run_files("0033_kept_effects", "0033_worked_until")
 
 
 def downgrade() -> None:

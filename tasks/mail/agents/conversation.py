@@ -57,7 +57,7 @@ def hold(ctx: JobContext, script: Script, run: BegunRun, carry_out: CarryOut) ->
     An attempt after a crash takes up the kept answers and results, pays for none anew and does nothing twice.
     """
     began_at = ctx.now() - run.worked
-    kept = () if run.is_new else _kept_answers(ctx, script)
+    kept = _kept_answers(ctx, script) if run.may_have_answers else ()
     turns: list[Turn] = []
     while True:
         used = Used((ctx.now() - began_at).total_seconds(), len(kept))

@@ -7,14 +7,13 @@ from uuid import uuid4
 
 import pytest
 import redis
-from kombu import Connection
 from kombu.exceptions import OperationalError
 from pydantic import SecretStr
 
-import celeryconfig
 from commands.doctor import ask_workers, broker_check
 from domain.jobs.job import Hint
 from engine.celery_patches import tls
+from engine.celery_patches.fleet_connection import FleetConnection
 from engine.process.metering import Meters
 from engine.process.publisher import Publisher
 from engine.process.runtime import Runtime
@@ -55,8 +54,7 @@ def ask_the_broker(url: str) -> None:
 
 
 def connect_a_worker(url: str) -> None:
-    transport = celeryconfig.TRANSPORTS[url.partition("://")[0]]
-    with Connection(url, transport=transport, connect_timeout=1) as connection, pytest.raises(OperationalError):
+    with FleetConnection(url, connect_timeout=1) as connection, pytest.raises(OperationalError):
         connection.ensure_connection(max_retries=1, interval_start=0, timeout=1)
 
 
@@ -107,7 +105,7 @@ def test_a_broker_whose_certificate_is_known_takes_what_the_fleet_says(
             assert Meters(url).answers()
             assert broker_check(settings_of(url)).ok
             assert ask_workers(settings_of(url), lambda app: app.control.ping(timeout=0.1)) == ([], "")
-            with Connection(url, transport=celeryconfig.TRANSPORTS["rediss"]) as connection:
+            with FleetConnection(url) as connection:
                 connection.default_channel.queue_purge("default")
         assert front.heard
 
@@ -157,18 +155,19 @@ def test_what_a_url_says_comes_first_and_a_copy_of_a_connection_says_the_same() 
     assert tls.amqp_options(checked, "broker") == checked
 
 
-def test_every_scheme_of_ours_has_a_transport_for_publishers_and_for_workers() -> None:
-    assert set(TRANSPORTS) == set(celeryconfig.TRANSPORTS)
+def test_every_secure_scheme_has_secure_transports_however_it_is_written() -> None:
     for name in SECURE:
-        for transport in (TRANSPORTS[name], celeryconfig.TRANSPORTS[name], transport_of(f"{name.upper()}://broker")):
+        for transport in (*TRANSPORTS[name], transport_of(f"{name.upper()}://broker")):
             assert str(transport).endswith(":SecureTransport")
 
 
-def test_celery_itself_speaks_tls() -> None:
-    """By celeryconfig.py, which workers, beat and Flower go by."""
+@pytest.mark.parametrize("says", ["POSTROOM_BROKER_URL", "CELERY_BROKER_URL", "-b"])
+def test_celery_itself_speaks_tls(says: str) -> None:
+    """By the app's connections, which workers, beat and Flower go by, whoever says where the broker is."""
     with Listener() as listener:
-        words = ("celery", "-A", "tasks", "inspect", "ping", "--timeout", "1")
-        status, said = run_python(*words, folder=ROOT, environment={"POSTROOM_BROKER_URL": url_of(listener)})
+        words = ("celery", "-A", "tasks", *(("-b", url_of(listener)) if says == "-b" else ()))
+        environment = {} if says == "-b" else {says: url_of(listener)}
+        status, said = run_python(*words, "inspect", "ping", "--timeout", "1", folder=ROOT, environment=environment)
         assert status != 0
         assert listener.all_heard.startswith(CLIENT_HELLO)
         assert PASSWORD.encode() not in listener.all_heard

@@ -43,7 +43,7 @@ def test_a_run_is_begun_once_and_ended_once(store: Database) -> None:
     with store.tenant(account.org_id) as tx:
         begun = runs.begin(tx, job_id, message, stored, account_id=account.account_id)
         again = runs.begin(tx, job_id, message, stored, account_id=account.account_id)
-        assert (begun.run_id, begun.is_new, again.is_new) == (again.run_id, True, False)
+        assert (begun.run_id, begun.may_have_answers, again.may_have_answers) == (again.run_id, False, True)
         assert runs.finish(tx, begun.run_id, ending, TURNS)
         assert not runs.finish(tx, begun.run_id, ending, TURNS)
         (run,) = runs.listed(tx, account_id=account.account_id, message_id=message.message_id)
@@ -69,10 +69,19 @@ def test_a_run_whose_job_is_tried_once_more_begins_anew(store: Database, databas
     )
     with store.tenant(account.org_id) as tx:
         again = runs.begin(tx, job_id, message, stored, account_id=account.account_id)
-    assert (again.status, again.is_new, again.worked) == (RunStatus.RUNNING, False, NONE)
+    assert (again.status, again.may_have_answers, again.worked) == (RunStatus.RUNNING, True, NONE)
 
 
-def test_a_run_has_worked_as_long_as_its_attempts_and_at_least_as_long_as_what_was_kept(
+def keep_step(database: Connection, account: Account, job_id: UUID, name: str, minutes: int) -> None:
+    """As the ledger does: a step is kept when it ends."""
+    database.execute(
+        "insert into job_steps (job_id, org_id, name, result, attempt, started_at)"
+        " values (%s, %s, %s, '{}', 1, now() - %s)",
+        (job_id, account.org_id, name, timedelta(minutes=minutes)),
+    )
+
+
+def test_a_run_has_worked_as_long_as_its_attempts_and_of_a_killed_one_as_long_as_its_steps(
     store: Database, database: Connection
 ) -> None:
     account = make_account(store)
@@ -84,22 +93,44 @@ def test_a_run_has_worked_as_long_as_its_attempts_and_at_least_as_long_as_what_w
             return runs.begin(tx, job_id, message, stored, account_id=account.account_id).worked
 
     def kept(name: str, minutes: int) -> None:
-        database.execute(
-            "insert into job_steps (job_id, org_id, name, result, attempt, started_at, at)"
-            " values (%s, %s, %s, '{}', 1, now(), now() + %s)",
-            (job_id, account.org_id, name, timedelta(minutes=minutes)),
-        )
+        keep_step(database, account, job_id, name, minutes)
+
+    def record(minutes: int) -> None:
+        with store.tenant(account.org_id) as tx:
+            (run,) = runs.listed(tx, account_id=account.account_id)
+            runs.record_work(tx, run.run_id, timedelta(minutes=minutes))
 
     assert worked() == NONE
     kept("agent_turn.1", 3)
     assert worked() == timedelta(minutes=3), "its attempt was killed"
-    with store.tenant(account.org_id) as tx:
-        (run,) = runs.listed(tx, account_id=account.account_id)
-        runs.record_work(tx, run.run_id, timedelta(minutes=5))
-        runs.record_work(tx, run.run_id, timedelta(minutes=4))
+    assert worked() == timedelta(minutes=3), "nothing counts twice"
+    record(5)
+    record(4)
     assert worked() == timedelta(minutes=5), "with what was not kept"
-    kept("agent_turn.2", 1)
-    assert worked() == timedelta(minutes=5)
+    kept("agent_turn.2", 4)
+    assert worked() == timedelta(minutes=9), "an attempt was killed after one that failed"
+    kept("agent_turn.3", 1)
+    record(11)
+    assert worked() == timedelta(minutes=11), "its step is in what it said"
+    database.execute("update agent_runs set status = 'failed', reason = 'x', finished_at = now()")
+    assert worked() == NONE, "the job is tried once more"
+    kept("agent_turn.4", 2)
+    assert worked() == timedelta(minutes=2)
+
+
+def test_time_that_workers_of_the_release_before_have_counted_counts_once(
+    store: Database, database: Connection
+) -> None:
+    account = make_account(store)
+    message, stored, job_id = store_message(store, account), added(store, account), uuid4()
+    database.execute(SQL(ROW_MAKERS["jobs"]), {"org": account.org_id, "job": job_id, "word": "x"})
+    with store.tenant(account.org_id) as tx:
+        runs.begin(tx, job_id, message, stored, account_id=account.account_id)
+    keep_step(database, account, job_id, "agent_turn.1", 3)
+    database.execute("update agent_runs set worked = greatest(worked, '3 min')")
+    with store.tenant(account.org_id) as tx:
+        found = runs.begin(tx, job_id, message, stored, account_id=account.account_id)
+    assert found.worked == timedelta(minutes=3)
 
 
 @pytest.mark.parametrize(

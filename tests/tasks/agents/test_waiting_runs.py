@@ -13,6 +13,7 @@ from storage.ledger import gates
 from storage.money import spending
 from tests.doubles.agents import give_agent, order_run, run_of, store_letter
 from tests.doubles.mail_environment import MailEnvironment, connect
+from tests.doubles.refused_writes import refuse
 
 NIGHT = timedelta(hours=8)
 
@@ -118,3 +119,13 @@ def test_the_time_before_and_after_a_wait_is_the_runs(env: MailEnvironment) -> N
     set_daily(env, None)
     env.drain(only="agents.%")
     assert run_of(env, job_id).stopped_by == "time"
+
+
+def test_what_ended_an_attempt_counts_although_its_time_cannot_be_written(env: MailEnvironment) -> None:
+    """Gmail says how long nobody of the account may call; that closes a gate, and spends no attempt."""
+    give_agent(env)
+    job_id = order_run(env, store_letter(env))
+    env.fail("drafts.create", times=None, status=429, reason="userRateLimitExceeded")
+    refuse(env.database, "update", "agent_runs", when="old.worked is distinct from new.worked")
+    assert env.run(job_id) == "queued"
+    assert env.count("select count(*) from gates") == 1

@@ -14,6 +14,7 @@ from storage.rules import rules
 from storage.rules.rules import Reach
 from tasks.mail import mailbox_labels
 from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.refused_writes import refuse
 from tests.sandbox.sdk import gmail_users
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
@@ -205,6 +206,7 @@ def test_one_job_at_a_time_makes_a_mailbox_s_labels(env: MailEnvironment) -> Non
     assert {env.run(row[0]) for row in waiting} == {"queued"}
     assert env.gmail.journal("labels.create") == []
     assert env.count("select max(attempt) from jobs where job_type = 'triage.classify'") == 0
+    assert env.count("select count(*) from audit_log where data ->> 'cause' = 'busy'") == len(waiting)
     with env.process.database.ledger() as tx:
         label_lease.release(tx, here, owner=somebody)
     env.drain()
@@ -229,3 +231,11 @@ def test_labels_that_are_there_are_not_made_again(env: MailEnvironment) -> None:
     env.database.execute("delete from labels")
     sync_labels(env)
     assert len(env.gmail.journal("labels.create")) == made
+
+
+def test_what_gmail_refuses_counts_although_the_lease_cannot_be_given_back(env: MailEnvironment) -> None:
+    env.sync()
+    env.fail("labels.create", times=None, status=429, reason="userRateLimitExceeded")
+    refuse(env.database, "update", "accounts", when="old.labels_owner is not null and new.labels_owner is null")
+    assert env.run(env.enqueue("gmail.sync_labels")) == "queued"
+    assert env.count("select count(*) from gates where scope = 'account'") == 1

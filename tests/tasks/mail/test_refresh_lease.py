@@ -9,6 +9,7 @@ from sandbox.emulator.control import FaultOrder
 from storage.accounts import tokens
 from storage.postgres.database import Database, TenantTransaction
 from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.refused_writes import refuse
 
 
 class Rival(Database):
@@ -54,3 +55,16 @@ def test_a_refresh_that_failed_lets_another_try(env: MailEnvironment) -> None:
     rival = expiring(env)
     env.run(env.enqueue("gmail.sync_labels"))
     assert rival.won
+
+
+def test_lost_consent_is_found_although_the_lease_cannot_be_given_back(env: MailEnvironment) -> None:
+    env.gmail.order(FaultOrder(operation="oauth.token", status=400, reason="invalid_grant"))
+    expiring(env)
+    refuse(
+        env.database,
+        "update",
+        "accounts",
+        when="old.refresh_owner is not null and new.refresh_owner is null and new.status = old.status",
+    )
+    assert env.run(env.enqueue("gmail.sync_labels")) == "queued"
+    assert env.count("select count(*) from gates where scope = 'account'") == 1
