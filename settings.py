@@ -12,6 +12,8 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError, Validation
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from domain.text.broker_urls import BrokerUrl
+
 CLAIM_MARGIN = 1 / 12
 """The share of the lease that must be left after the longest call, to record its result (of 60 s: 5 s).
 
@@ -62,7 +64,7 @@ class Settings(BaseSettings):
         description="No statement runs longer than this many seconds. A connection whose answer is three seconds later"
         " than that is given up, so this bounds how long a silent network holds a worker.",
     )
-    broker_url: SecretStr = Field(
+    broker_url: BrokerUrl = Field(
         SecretStr("redis://127.0.0.1:6379/0"),
         description="Redis, Valkey or RabbitMQ, also by `rediss://` and `amqps://`; it carries hints only.",
     )
@@ -246,9 +248,7 @@ class Settings(BaseSettings):
 
     log_level: str = Field("INFO", description="The least severe level that is logged.")
     traces_url: SecretStr | None = Field(
-        None,
-        description="Where spans are sent, by OTLP over HTTP: `http://collector:4318/v1/traces`. Default: nothing is"
-        " traced.",
+        None, description="Where spans are sent by OTLP over HTTP: `http://collector:4318/v1/traces`. Default: nowhere."
     )
     traces_ratio: float = Field(
         1.0, ge=0, le=1, description="The part of the traces that begin here and are kept; others say it themselves."
