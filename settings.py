@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from domain.text.addresses import origin_of, with_lower_scheme
+from domain.text.broker_urls import BrokerUrl
 
 CLAIM_MARGIN = 1 / 12
 """The share of the lease that must be left after the longest call, to record its result (of 60 s: 5 s).
@@ -62,7 +63,7 @@ class Settings(BaseSettings):
         description="No statement runs longer than this many seconds. A connection whose answer is three seconds later"
         " than that is given up, so this bounds how long a silent network holds a worker.",
     )
-    broker_url: SecretStr = Field(
+    broker_url: BrokerUrl = Field(
         SecretStr("redis://127.0.0.1:6379/0"),
         description="One Redis, Valkey or RabbitMQ, also by `rediss://` and `amqps://`; it carries hints only.",
     )
@@ -246,9 +247,7 @@ class Settings(BaseSettings):
 
     log_level: str = Field("INFO", description="The least severe level that is logged.")
     traces_url: SecretStr | None = Field(
-        None,
-        description="Where spans are sent, by OTLP over HTTP: `http://collector:4318/v1/traces`. Default: nothing is"
-        " traced.",
+        None, description="Where spans are sent by OTLP over HTTP: `http://collector:4318/v1/traces`. Default: nowhere."
     )
     traces_ratio: float = Field(
         1.0, ge=0, le=1, description="The part of the traces that begin here and are kept; others say it themselves."
@@ -324,14 +323,6 @@ class Settings(BaseSettings):
     @classmethod
     def _has_a_lower_scheme(cls, url: SecretStr | None) -> SecretStr | None:
         return None if url is None else SecretStr(with_lower_scheme(url.get_secret_value()))
-
-    @field_validator("broker_url")
-    @classmethod
-    def _names_one_broker(cls, url: SecretStr) -> SecretStr:
-        """Of several, kombu would go to the next one by a transport that checks no certificate."""
-        if ";" in url.get_secret_value():
-            raise ValueError("must name one broker, so without a semicolon; one in a password is written %3B")
-        return url
 
     @field_validator("public_url")
     @classmethod

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from ssl import SSLCertVerificationError
 from typing import Any
 
 import click
 from celery import Celery
 from kombu import Connection
 from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 from commands.answers import json_option, show_rows
 from commands.settings_checks import settings_checks
@@ -24,6 +24,7 @@ from engine.process import beat_ticks
 from engine.process.publisher import connect_to, transport_options
 from engine.process.runtime import Runtime, runtime
 from observability import logs
+from observability.connection_trouble import trouble_of
 from settings import Settings
 from storage.accounts import accounts, pushes
 from storage.audit import exports
@@ -120,7 +121,6 @@ def _ledger_checks() -> Sequence[tuple[str, Callable[[Runtime], Check]]]:
 
 def broker_check(settings: Settings) -> Check:
     """Whether the broker takes connections as processes of the fleet make them, and knows what workers ask of it."""
-    remedy = "start the broker and see that POSTROOM_BROKER_URL is right; jobs wait in PostgreSQL meanwhile"
     url = settings.broker_url.get_secret_value()
     try:
         with connect_to(url, INSPECTION_S) as connection:
@@ -128,27 +128,12 @@ def broker_check(settings: Settings) -> Check:
             if not _pops_many(connection):
                 finding = "does not know BLMPOP, by which workers take messages"
                 return Check("broker", ok=False, finding=finding, remedy="use Valkey, or Redis 7 or newer")
-    except (LookupError, ValueError):
-        remedy = "mend POSTROOM_BROKER_URL: redis://host:6379/0 or amqp://user@host:5672/vhost"
-        return Check("broker", ok=False, finding="its URL cannot be read", remedy=remedy)
-    except (OperationalError, OSError) as error:
-        refused = refused_certificate(error)
-        if refused:
-            remedy = (
-                "trust its authority: POSTROOM_BROKER_URL=…?ssl_ca_certs=FILE (docs/howto/run-in-production.md#tls)"
-            )
-            return Check("broker", ok=False, finding=f"its certificate is not taken: {refused}", remedy=remedy)
-        return Check("broker", ok=False, finding=f"did not answer: {type(error).__name__}", remedy=remedy)
+    except (OperationalError, OSError, RedisError, LookupError, ValueError, TypeError) as error:
+        trouble = trouble_of(error)
+        return Check(
+            "broker", ok=False, finding=trouble.finding, remedy=f"{trouble.remedy}; jobs wait in PostgreSQL meanwhile"
+        )
     return Check("broker", ok=True, finding="answers")
-
-
-def refused_certificate(error: BaseException | None) -> str:
-    """What is wrong with the certificate that a connection failed at; empty when it failed at something else."""
-    while error is not None:
-        if isinstance(error, SSLCertVerificationError):
-            return error.verify_message
-        error = error.__cause__ or error.__context__
-    return ""
 
 
 def limits_check(process: Runtime) -> Check:
@@ -158,9 +143,10 @@ def limits_check(process: Runtime) -> Check:
         finding = "each process counts its calls for itself: the fleet may call faster than a provider allows"
         remedy = "set POSTROOM_LIMITS_URL to a Redis or Valkey"
         return Check("rate limits", ok=settings.environment != "production", finding=finding, remedy=remedy)
-    if not process.meters.answers():
-        remedy = "start the Redis that POSTROOM_LIMITS_URL or POSTROOM_BROKER_URL names"
-        return Check("rate limits", ok=False, finding="calls are not counted: no answer", remedy=remedy)
+    trouble = process.meters.trouble()
+    if trouble is not None:
+        finding = f"calls are not counted: {trouble.finding}"
+        return Check("rate limits", ok=False, finding=finding, remedy=trouble.remedy)
     return Check("rate limits", ok=True, finding="calls are counted for the whole fleet")
 
 

@@ -13,6 +13,7 @@ from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
 from domain.jobs.failures import Scope, Throttled
+from observability.connection_trouble import trouble_of
 from settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -54,7 +55,8 @@ class RequestLimiter:
             left = self._strategy.get_window_stats(self._item, str(key_id)).reset_time - time.time()
         except StorageError as error:
             self._asked_again_at = time.monotonic() + LEAVE_ALONE_S
-            log.warning("requests_not_counted", error=type(error.storage_error).__name__)
+            lost = error.storage_error
+            log.warning("requests_not_counted", error=type(lost).__name__, cause=trouble_of(lost).finding)
             return
         raise Throttled(
             f"more than {self._item.amount} requests of this key within a minute",

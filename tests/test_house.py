@@ -33,7 +33,7 @@ ENGINE_MAY = {
 FAMILIES_MAY = {"domain", "storage", "providers", "observability", "engine", "settings"}
 MAY_IMPORT = {  # the first line whose name fits a module counts; its own room is always allowed
     "domain": set(),
-    "settings": {"domain.text.addresses"},
+    "settings": {"domain.text.addresses", "domain.text.broker_urls"},
     "storage": {"domain", "settings"},
     "observability": {"domain", "settings"},
     "providers": {"domain", "settings", "observability"},

@@ -10,9 +10,11 @@ import structlog
 from limits import RateLimitItemPerSecond
 from limits.errors import StorageError
 from limits.storage import MemoryStorage, RedisStorage
+from redis.exceptions import RedisError
 
 from domain.jobs.failures import Scope, Throttled
 from domain.scheduling.limits import Limit, Used, bounded, limits_of, wait_for_room
+from observability.connection_trouble import Trouble, trouble_of
 from providers.ports import Meter
 from settings import Settings
 
@@ -65,9 +67,15 @@ class Meters:
 
         return ask
 
-    def answers(self) -> bool:
-        """Whether the place where calls are counted can be reached."""
-        return bool(self._storage.check())
+    def trouble(self) -> Trouble | None:
+        """Why the place where calls are counted cannot be reached; None when it can."""
+        try:
+            storage = self._storage
+            if isinstance(storage, RedisStorage):
+                storage.get_connection().ping()
+        except (RedisError, OSError, LookupError, ValueError, TypeError) as error:
+            return trouble_of(error, "POSTROOM_LIMITS_URL or POSTROOM_BROKER_URL")
+        return None
 
     def _count(self, limit: Limit, account: str, method: str, units: int) -> None:
         if time.monotonic() < self._asked_again_at:
@@ -76,7 +84,9 @@ class Meters:
             wait = self._wait(limit, account, units)
         except StorageError as error:
             self._asked_again_at = time.monotonic() + LEAVE_ALONE.total_seconds()
-            log.warning("calls_not_counted", limit=limit.name, error=type(error.storage_error).__name__)
+            lost = error.storage_error
+            cause = trouble_of(lost).finding
+            log.warning("calls_not_counted", limit=limit.name, error=type(lost).__name__, cause=cause)
             return
         if wait is not None:
             raise Throttled(

@@ -2,17 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 
 import structlog
+from amqp.exceptions import AMQPError
 from kombu import Connection
 from kombu.exceptions import BatchPublishError, LimitExceeded, OperationalError
 from kombu.pools import ProducerPool
+from redis.exceptions import RedisError
 
 from domain.jobs.job import Hint
 from domain.scheduling.backlog_demand import Demand
 from engine.process.broker_silence import BrokerSilence
 from engine.process.hints import BODY, Message, bundles, demand_message, hint_message
 from engine.process.transport_names import transport_of
+from observability.connection_trouble import trouble_of
 
 POOL_SIZE = 10
 """Connections to the broker per process, at most: publishing takes microseconds, so few are ever needed."""
@@ -23,6 +27,9 @@ with its worker slot."""
 
 AWAY = (BatchPublishError, LimitExceeded, OperationalError)
 """What kombu raises when it cannot publish, besides the errors that each transport lists."""
+
+NOT_MADE = (AMQPError, AttributeError, ImportError, LookupError, OSError, RedisError, TypeError, ValueError)
+"""What making a connection may raise, for a URL or an option that kombu or a client library does not understand."""
 
 log = structlog.get_logger(__name__)
 
@@ -57,11 +64,10 @@ class Publisher:
     """Sends hints to the broker; what it cannot send, the relay sends later."""
 
     def __init__(self, broker_url: str, *, answer_within_s: float = ANSWER_WITHIN_S) -> None:
-        """Prepare a pool of connections of this process's own; nothing connects yet."""
+        """Prepare for a process of its own; nothing is made of the URL yet, so that nothing of it raises."""
+        self._broker_url = broker_url
         self._answer_within_s = answer_within_s
-        self._connection = connect_to(broker_url, answer_within_s)
-        self._connections = self._connection.Pool(limit=POOL_SIZE)
-        self._producers = ProducerPool(self._connections, limit=POOL_SIZE)
+        self._lost: tuple[type[Exception], ...] = (*AWAY, *NOT_MADE)
         self._silence = BrokerSilence()
 
     @property
@@ -69,11 +75,18 @@ class Publisher:
         """Whether the broker is asked at all: for a moment not, after it has left a question unanswered."""
         return not self._silence.lasts
 
+    @cached_property
+    def _producers(self) -> ProducerPool:
+        connection = connect_to(self._broker_url, self._answer_within_s)
+        self._lost = (*AWAY, *NOT_MADE, *connection.connection_errors, *connection.channel_errors)
+        return ProducerPool(connection.Pool(limit=POOL_SIZE), limit=POOL_SIZE)
+
     def close(self) -> None:
         """Close this process's connections to the broker."""
-        self._producers.force_close_all()
-        self._connections.force_close_all()  # which the pool of producers leaves open
-        self._connection.release()
+        producers = vars(self).pop("_producers", None)
+        if producers is not None:
+            producers.force_close_all()
+            producers.connections.force_close_all()  # which the pool of producers leaves open
 
     def publish(self, hints: Sequence[Hint]) -> bool:
         """Send hints in one pipelined batch; false when the broker could not take them all. Never raises for it."""
@@ -101,8 +114,8 @@ class Publisher:
                     delivery_mode=1,
                     retry=False,
                 )
-        except (*AWAY, *self._connection.connection_errors, *self._connection.channel_errors) as error:
-            log.warning("reply_not_sent", error=type(error).__name__)
+        except self._lost as error:
+            log.warning("reply_not_sent", error=type(error).__name__, cause=trouble_of(error).finding)
             return False
         return True
 
@@ -129,7 +142,8 @@ class Publisher:
                         delivery_mode=2,
                         retry=False,
                     )
-        except (*AWAY, *self._connection.connection_errors, *self._connection.channel_errors) as error:
-            log.warning("hints_not_published", messages=len(messages), error=type(error).__name__)
+        except self._lost as error:
+            cause = trouble_of(error).finding
+            log.warning("hints_not_published", messages=len(messages), error=type(error).__name__, cause=cause)
             return False
         return True

@@ -119,7 +119,7 @@ class BacklogPublisher:
         try:
             messages = self._broker.depths(QUEUES)
         except BrokerAway as away:
-            log.warning("broker_unavailable", error=str(away))
+            log.warning("broker_unavailable", cause=str(away))
             return IDLE_S
         now = time.monotonic()
         seconds, self._looked_at = now - self._looked_at, now

@@ -13,6 +13,7 @@ import celeryconfig
 from engine.process.broker_silence import BrokerSilence
 from engine.process.publisher import ANSWER_WITHIN_S, connect_to
 from engine.process.runtime import Runtime
+from observability.connection_trouble import trouble_of
 
 KEY = "postroom:epoch"
 """The key of the mark in Redis, and what the name of the marking queue in RabbitMQ begins with."""
@@ -88,7 +89,7 @@ class Broker:
         ) as error:
             # A connection that broke once never works again.
             vars(self).pop("_connection").release()
-            raise BrokerAway(type(error).__name__) from error
+            raise BrokerAway(trouble_of(error).finding) from error
 
     def _declared_depth(self, queue: str) -> int:
         channel = self._connection.channel()

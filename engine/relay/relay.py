@@ -133,7 +133,7 @@ class Relay(threading.Thread):
         try:
             epoch = self._broker.read_or_set_epoch(str(uuid4()), known)
         except BrokerAway as away:
-            log.warning("broker_unavailable", error=str(away))
+            log.warning("broker_unavailable", cause=str(away))
             return False
         if epoch is not None and epoch != known:
             log.warning("broker_holds_other_data", first=known is None)

@@ -11,6 +11,7 @@ from redis.exceptions import RedisError
 from engine.celery_patches import tls
 from engine.process.runtime import Runtime
 from engine.results.metas import meta_of
+from observability.connection_trouble import trouble_of
 from storage.results import results
 from storage.results.results import DueResult
 
@@ -74,7 +75,8 @@ class ResultSender:
                 pipe.publish(key, value)
                 pipe.execute()
         except (OSError, RedisError) as error:
-            log.warning("results_not_sent", error=type(error).__name__)
+            cause = trouble_of(error, "POSTROOM_RESULTS_URL").finding
+            log.warning("results_not_sent", error=type(error).__name__, cause=cause)
             return False
         return True
 

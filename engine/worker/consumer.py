@@ -19,6 +19,7 @@ from engine.process.refused_messages import record_refusal
 from engine.process.runtime import runtime
 from engine.worker import inspection  # noqa: F401  # registers what the worker answers
 from engine.worker.loop import LedgerLoop
+from observability.connection_trouble import trouble_of
 
 log = structlog.get_logger(__name__)
 
@@ -86,7 +87,8 @@ class FleetConsumer(BufferedEvents):
 
         def log_retry(error: BaseException, interval: float) -> None:
             self._note_lost_broker()
-            log.warning("broker_unavailable", error=type(error).__name__, again_in_s=interval)
+            cause = trouble_of(error).finding
+            log.warning("broker_unavailable", error=type(error).__name__, cause=cause, again_in_s=interval)
 
         connected = conn.ensure_connection(log_retry, None, interval_max=MOST_BETWEEN_TRIES_S, callback=self._meanwhile)
         # Celery ends a worker of which a child has died before its first connection: it takes that for a pool that
@@ -116,7 +118,7 @@ class FleetConsumer(BufferedEvents):
             with self._lasting_timers():
                 next(self.hub.create_loop())
         except self.connection_errors as error:
-            log.warning("broker_lost", error=type(error).__name__)
+            log.warning("broker_lost", error=type(error).__name__, cause=trouble_of(error).finding)
             self._leave_broker()
 
     @contextmanager

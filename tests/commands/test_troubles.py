@@ -227,3 +227,21 @@ def test_two_workers_of_one_name_are_found(settings: Settings, tmp_path: Path) -
 @pytest.mark.parametrize("words", ["", "server closed the connection unexpectedly", "no answer within 18.0 s"])
 def test_what_says_nothing_of_a_login_is_no_refusal(words: str) -> None:
     assert refusal(words) is None
+
+
+@pytest.mark.parametrize(
+    "words", [("jobs", "enqueue", "maintenance.full_sync"), ("worker", "-Q", "default"), ("beat",), ("doctor",)]
+)
+def test_a_brokers_url_that_cannot_be_used_ends_every_command_before_it_has_done_anything(
+    words: tuple[str, ...],
+) -> None:
+    url = "rediss://:hunter2@broker/0?ssl_cert_reqs=bogus"
+    said = celery(*words, environment={"POSTROOM_BROKER_URL": url})
+    assert said == ("Error: settings: POSTROOM_BROKER_URL: ssl_cert_reqs must be one of required, optional, none\n")
+
+
+def test_a_brokers_url_that_cannot_be_used_ends_the_gateway() -> None:
+    environment = {"POSTROOM_BROKER_URL": "redis://broker:hunter2/0"}
+    ended, said = run_python("gateway", "--port", "0", folder=ROOT, environment=environment)
+    assert (ended, said.count("\n"), "hunter2" in said) == (1, 1, False)
+    assert said.startswith("Error: settings: POSTROOM_BROKER_URL: its host or port cannot be read")

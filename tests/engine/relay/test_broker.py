@@ -23,14 +23,15 @@ def test_the_depth_of_each_queue_in_redis(settings: Settings) -> None:
     process.close()
 
 
-def test_the_depth_of_each_queue_where_it_must_be_declared() -> None:
+def test_the_depth_of_each_queue_where_it_must_be_declared(settings: Settings) -> None:
     """The same verb of the protocol that RabbitMQ answers; a queue that nobody has declared is empty."""
+    in_memory = settings.model_copy(update={"broker_url": SecretStr("memory://")})  # as settings, it is refused
     name = f"queue-{UUID(int=1)}"
     with Connection("memory://") as connection:
         queue = connection.SimpleQueue(name)
         for _ in range(2):
             queue.put({})
-        broker = Broker(Runtime(Settings(broker_url=SecretStr("memory://"))))
+        broker = Broker(Runtime(in_memory))
         assert broker.depths([name, "nobody"]) == {name: 2, "nobody": 0}
         queue.clear()
         assert broker.depths([name]) == {name: 0}

@@ -1,0 +1,112 @@
+"""Why a connection to the broker, or to a Redis that counts, could not be made: in words for a log line and for doctor.
+
+kombu and redis-py raise an error of their own with the cause behind it. The words are ours, the operating system's or
+OpenSSL's, or an answer of the server; never those of an error about a URL, which may show a part of its password.
+"""
+
+import re
+import socket
+import ssl
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from redis.exceptions import AuthenticationError, RedisError, ResponseError
+
+from domain.text.redaction import redact_text
+
+DOCS = "(docs/howto/run-in-production.md#tls)"
+FILES = "ssl_ca_certs, ssl_certfile and ssl_keyfile"
+WRONG_NAME = (62, 64)
+"""X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH of OpenSSL."""
+WRONG_TIME = (9, 10)
+"""X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED."""
+ENDED = re.compile("closed (by server|connection)")
+"""How redis-py and py-amqp say that the server ended the connection; neither has an error of its own for it."""
+MOST = 200
+"""Characters of an answer that are shown."""
+
+
+class Trouble(NamedTuple):
+    """What was found, as said of the server, and what to do about it."""
+
+    finding: str
+    remedy: str
+
+
+def trouble_of(error: BaseException, setting: str = "POSTROOM_BROKER_URL") -> Trouble:
+    """Why no connection came about, by the first error of the chain that tells; `setting` is where its URL stands."""
+    for each in _chain(error):
+        found = _of_tls(each, setting) or _of_network(each, setting) or _of_answer(each, setting)
+        if found is not None:
+            return found
+    if isinstance(error, (LookupError, ValueError, TypeError)):
+        return Trouble("its URL cannot be read", f"mend {setting}: redis://host:6379/0 or amqp://user@host:5672/vhost")
+    return Trouble(f"did not answer: {type(error).__name__}", _start(setting))
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _of_tls(error: BaseException, setting: str) -> Trouble | None:
+    plaintext = Trouble(
+        "does not answer as a server that speaks TLS",
+        f"write redis:// or amqp:// in {setting} if that port is for plaintext, or name the port for TLS {DOCS}",
+    )
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return _of_certificate(error, setting)
+    if isinstance(error, ssl.SSLEOFError) or getattr(error, "reason", None) == "WRONG_VERSION_NUMBER":
+        return plaintext
+    if isinstance(error, ssl.SSLError):
+        reason = (error.reason or _text(error)).replace("_", " ").lower()
+        return Trouble(f"TLS failed: {reason}", f"see {FILES} in {setting} {DOCS}")
+    if isinstance(error, TimeoutError) and "handshake" in str(error):
+        return plaintext
+    return None
+
+
+def _of_certificate(error: ssl.SSLCertVerificationError, setting: str) -> Trouble:
+    finding = f"its certificate is not taken: {error.verify_message.rstrip('.')}"
+    if error.verify_code in WRONG_NAME:
+        remedy = f"write the name that it bears as the host in {setting}, or add ssl_check_hostname=false {DOCS}"
+    elif error.verify_code in WRONG_TIME:
+        remedy = "renew the server's certificate, or set this machine's clock"
+    else:
+        remedy = f"trust its authority: {setting}=…?ssl_ca_certs=FILE {DOCS}"
+    return Trouble(finding, remedy)
+
+
+def _of_network(error: BaseException, setting: str) -> Trouble | None:
+    said = _text(error)
+    if isinstance(error, (ConnectionResetError, BrokenPipeError)) or (
+        isinstance(error, (OSError, RedisError)) and ENDED.search(said)
+    ):
+        remedy = f"if that port is for TLS, write rediss:// or amqps:// in {setting} {DOCS}; else see the server's log"
+        return Trouble(f"ended the connection: {said}", remedy)
+    if isinstance(error, (FileNotFoundError, PermissionError, IsADirectoryError)):
+        return Trouble(f"a file of its URL cannot be read: {said}", f"see {FILES} in {setting} {DOCS}")
+    if isinstance(error, socket.gaierror):
+        return Trouble(f"its host is not found: {said}", f"mend the host in {setting}")
+    if isinstance(error, OSError):
+        return Trouble(f"did not answer: {said or type(error).__name__}", _start(setting))
+    return None
+
+
+def _of_answer(error: BaseException, setting: str) -> Trouble | None:
+    """What the server itself said; AMQP's errors have its code."""
+    if isinstance(error, (AuthenticationError, ResponseError)) or getattr(error, "reply_code", None):
+        return Trouble(f"refuses: {_text(error)}", f"mend the login, the path or the server's rights for {setting}")
+    return None
+
+
+def _start(setting: str) -> str:
+    return f"start the server and see that {setting} is right"
+
+
+def _text(error: BaseException) -> str:
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return redact_text(" ".join(said.split()))[:MOST]
