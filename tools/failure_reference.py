@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from domain.jobs.failures import (
+    Busy,
     ClaimLost,
     Conflict,
     Failure,
@@ -54,6 +55,7 @@ RAISED: tuple[Failure, ...] = (
     RefusedRules("-", "-", ()),
     Uncertain("-"),
     InFlight("-", wait=timedelta(minutes=1)),
+    Busy("-", wait=timedelta(minutes=1)),
     ForOtherWorker("-"),
     UnknownSealKey("-"),
     ClaimLost("-"),

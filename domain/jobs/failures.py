@@ -132,17 +132,28 @@ class ClaimLost(Failure):
 
 
 class InFlight(Failure):
-    """Somebody else is at it, such as an earlier attempt's call; the job comes back after that, without an attempt."""
+    """An earlier attempt's call may still be under way; the job comes back after that, without an attempt."""
 
     code = "effect.in_flight"
 
     def __init__(self, reason: str, *, wait: timedelta) -> None:
-        """Keep after what time to look again; a call has certainly ended by then."""
+        """Keep after what time to look again; the call has certainly ended by then."""
         super().__init__(reason)
         self.wait = wait
 
 
-class ForOtherWorker(Transient):
+class Busy(Failure):
+    """Another job is at what this one needs; the job comes back soon, without an attempt."""
+
+    code = "busy"
+
+    def __init__(self, reason: str, *, wait: timedelta) -> None:
+        """Keep after what time to look again."""
+        super().__init__(reason)
+        self.wait = wait
+
+
+class ForOtherWorker(Failure):
     """This process was not given what the job needs, and another may have been; the job comes back for that one."""
 
     code = "other_worker"

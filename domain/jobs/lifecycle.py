@@ -7,6 +7,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from domain.jobs.failures import (
+    Busy,
     ClaimLost,
     Failure,
     ForOtherWorker,
@@ -21,7 +22,7 @@ from domain.jobs.failures import (
 )
 from domain.jobs.gate_causes import Cause
 from domain.jobs.job import Cancel, ClaimedJob, Done, JsonObject, Outcome, Snooze, State
-from domain.jobs.retry import LEAST_REST, MOST_RETURNS, MOST_SNOOZES, RetryPolicy, free_wait
+from domain.jobs.retry import LEAST_REST, MOST_RETURNS, MOST_SNOOZES, FreeReturn, RetryPolicy, free_wait
 from domain.text.clean_text import clean_text
 
 MOVES: frozenset[tuple[State, State]] = frozenset(
@@ -181,7 +182,7 @@ def _settlement_undone(
         case Cancel(reason=reason):
             kept = clean_text(reason)
             return Settlement(job.job_id, job.token, State.CANCELED, reason=kept, detail={"reason": kept})
-        case ClaimLost() | InFlight() | ForOtherWorker():
+        case ClaimLost() | InFlight() | Busy() | ForOtherWorker():
             return _given_back(job, outcome, policy, now, jitter)
         case Failure():
             return _settlement_of_failure(job, outcome, policy, now, jitter)
@@ -197,9 +198,7 @@ def _snoozed(job: ClaimedJob, until: datetime, reason: str) -> Settlement:
     return _requeue(job, until, {"cause": "snooze", "error": error}, error=error)
 
 
-def _given_back(
-    job: ClaimedJob, failure: ClaimLost | InFlight | ForOtherWorker, policy: RetryPolicy, now: datetime, jitter: float
-) -> Settlement:
+def _given_back(job: ClaimedJob, failure: FreeReturn, policy: RetryPolicy, now: datetime, jitter: float) -> Settlement:
     cause, wait = free_wait(failure, job.returns)
     if job.returns >= MOST_RETURNS:
         # Each further one spends an attempt.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import NamedTuple
 
-from domain.jobs.failures import ClaimLost, ForOtherWorker, InFlight
+from domain.jobs.failures import Busy, ClaimLost, ForOtherWorker, InFlight
 
 MOST_DOUBLINGS = 20
 """A second doubled twenty times is twelve days, past every cap; the bound keeps the arithmetic from overflowing."""
@@ -99,12 +99,18 @@ class Wait(NamedTuple):
     lasts: timedelta
 
 
-def free_wait(failure: ClaimLost | InFlight | ForOtherWorker, returns: int) -> Wait:
-    """What becomes of a job that has gone back so often before."""
+FreeReturn = ClaimLost | InFlight | Busy | ForOtherWorker
+"""What gives a job back without a fault of its own."""
+
+
+def free_wait(failure: FreeReturn, returns: int) -> Wait:
+    """How long a returned job waits, and the cause in the audit log."""
     match failure:
         case ClaimLost():
             return Wait("margin", LEAST_REST)
         case InFlight(wait=wait):
             return Wait("in_flight", max(wait, LEAST_REST))
+        case Busy(wait=wait):
+            return Wait("busy", max(wait, LEAST_REST))
         case ForOtherWorker():
             return Wait("other_worker", min(WAIT_FOR_OTHER * (1 << min(returns, MOST_RETURNS)), LONGEST_WAIT_FOR_OTHER))

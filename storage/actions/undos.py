@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from domain.jobs.failures import Conflict, InFlight, Transient
+from domain.jobs.failures import Busy, Conflict, Transient
 from domain.jobs.job import ClaimedJob
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.requested_action import Undo, version_of
@@ -62,7 +62,7 @@ def begin(tx: Transaction, account_id: UUID, original_id: UUID, job_id: UUID, *,
 def cancel_wake(tx: Transaction, job: ClaimedJob, wake_job: UUID) -> WakeCanceled:
     """Cancel the job that would wake a snoozed message; the transaction holds the claim of the undo's job.
 
-    Raises `InFlight` where somebody else has locked that job: to wait with a job in hand could be to wait for each
+    Raises `Busy` where somebody else has locked that job: to wait with a job in hand could be to wait for each
     other (docs: life-of-a-job.md#locks-on-jobs).
     """
     try:
@@ -70,7 +70,7 @@ def cancel_wake(tx: Transaction, job: ClaimedJob, wake_job: UUID) -> WakeCancele
             "cancel_wake", held_job=job.job_id, held_token=job.token, wake_job=wake_job, why="the snooze was undone"
         )
     except StatementAborted as error:
-        raise InFlight("somebody else moves the job that would wake the message", wait=LOOK_AGAIN_AFTER) from error
+        raise Busy("somebody else moves the job that would wake the message", wait=LOOK_AGAIN_AFTER) from error
     return WakeCanceled(rows[0].outcome)
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from functools import partial
 
 from domain.jobs.effects import Strategy
-from domain.jobs.failures import Conflict, Failure, InFlight, Permanent
+from domain.jobs.failures import Busy, Conflict, Failure, Permanent
 from domain.jobs.job import JsonObject
 from domain.mail.correspondence import LabelRole, label_key, label_name, match_roles
 from domain.mail.mailbox import MailboxLabel
@@ -55,7 +55,7 @@ def bring_up_to_date(ctx: JobContext, mailbox: Mailbox, account: Account, missin
 def create(ctx: JobContext, mailbox: Mailbox, account: Account, roles: Collection[LabelRole]) -> dict[LabelRole, str]:
     """Make those labels of ours that the mailbox lacks, parent first; returns the ids of all that are known then.
 
-    One job of an account at a time does so. Raises `InFlight` while another does: the job comes back without an attempt
+    One job of an account at a time does so. Raises `Busy` while another does: the job comes back without an attempt
     used, and finds the labels.
     """
     here, owner = account.account_id, ctx.job.token
@@ -67,7 +67,7 @@ def create(ctx: JobContext, mailbox: Mailbox, account: Account, roles: Collectio
             label_lease.release(tx, here, owner=owner)
             return known
     if not leads:
-        raise InFlight("another job makes the mailbox's labels", wait=LOOK_AGAIN_AFTER)
+        raise Busy("another job makes the mailbox's labels", wait=LOOK_AGAIN_AFTER)
     try:
         return _make(ctx, mailbox, account, roles)
     except Failure:

@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.jobs.failures import ClaimLost, ForOtherWorker, InFlight
+from domain.jobs.failures import Busy, ClaimLost, ForOtherWorker, InFlight
 from domain.jobs.job import ClaimedJob, Origin, State
 from domain.jobs.lifecycle import Settlement, settlement_of
 from domain.jobs.retry import LEAST_REST, LONGEST_WAIT_FOR_OTHER, MOST_RETURNS, PIPELINE, WAIT_FOR_OTHER, free_wait
@@ -47,7 +47,8 @@ def test_past_its_bound_it_spends_attempts_as_slowly_and_ends_with_its_reason() 
 
 @given(st.integers(0, 10_000), st.timedeltas(timedelta(0), timedelta(hours=1)))
 def test_no_free_return_is_without_a_rest(returns: int, wait: timedelta) -> None:
-    for failure in (ClaimLost("-"), InFlight("-", wait=wait), LACKS):
+    for failure in (ClaimLost("-"), InFlight("-", wait=wait), Busy("-", wait=wait), LACKS):
         assert free_wait(failure, returns).lasts >= LEAST_REST
     assert free_wait(LACKS, returns).lasts <= LONGEST_WAIT_FOR_OTHER
     assert free_wait(InFlight("-", wait=wait), returns).lasts >= wait
+    assert free_wait(Busy("-", wait=wait), returns).lasts >= wait

@@ -206,6 +206,7 @@ def test_one_job_at_a_time_makes_a_mailbox_s_labels(env: MailEnvironment) -> Non
     assert {env.run(row[0]) for row in waiting} == {"queued"}
     assert env.gmail.journal("labels.create") == []
     assert env.count("select max(attempt) from jobs where job_type = 'triage.classify'") == 0
+    assert env.count("select count(*) from audit_log where data ->> 'cause' = 'busy'") == len(waiting)
     with env.process.database.ledger() as tx:
         label_lease.release(tx, here, owner=somebody)
     env.drain()

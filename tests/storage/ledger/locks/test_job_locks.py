@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 from psycopg import Connection, connect
 
-from domain.jobs.failures import InFlight
+from domain.jobs.failures import Busy
 from domain.jobs.job import ClaimedJob, Done, Origin
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
@@ -150,7 +150,7 @@ def test_an_undo_does_not_wait_for_who_cancels_both_jobs(
 
     with ThreadPoolExecutor(1) as threads:
         with (
-            pytest.raises(InFlight, match="somebody else"),
+            pytest.raises(Busy, match="somebody else"),
             store.claimed(snoozed.org_id, snoozed.undo.job_id, snoozed.undo.token) as tx,
         ):
             canceled = threads.submit(cancel)
