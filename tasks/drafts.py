@@ -21,7 +21,7 @@ from tasks.mail.draft_case import DraftCase, read_case
 from tasks.mail.draft_effect import find_made
 from tasks.mail.draft_rework import REWORK_KEY, find_reworked, rework_draft
 from tasks.mail.first_draft import write_draft
-from tasks.mail.mailbox_session import MAILBOX_AUDITS
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 NO_RECORD = "the thread has no record"
@@ -99,6 +99,7 @@ def write_manual(ctx: JobContext, payload: WriteManualPayload) -> Outcome:
 def rework(ctx: JobContext, payload: ReworkPayload) -> Outcome:
     """Write the draft anew as its person asks in it; at most three times, and never over their own text."""
     with ctx.tx() as tx:
+        check_connected(ctx, accounts.get(tx, payload.account_id))
         case = read_case(tx, payload.account_id, payload.thread_id)
     if case is None:
         # Nobody has drafted here yet: the person gets a first draft.

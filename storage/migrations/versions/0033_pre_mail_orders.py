@@ -8,7 +8,7 @@ down_revision = "0032_pre_audit_vacuum"
 
 def upgrade() -> None:
     """Replace functions, and add what they need."""
-    run_files()
+    run_files("0033_connections")
 
 
 def downgrade() -> None:
