@@ -20,7 +20,7 @@ from tasks.mail import machine_drafts, message_intake
 from tasks.mail.draft_case import DraftCase, read_case
 from tasks.mail.draft_effect import find_made
 from tasks.mail.draft_rework import REWORK_KEY, find_reworked, rework_draft
-from tasks.mail.first_draft import write_draft
+from tasks.mail.first_draft import skipped, write_draft
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
@@ -43,6 +43,9 @@ def write(ctx: JobContext, payload: WritePayload) -> Outcome:
     """Draft a reply to a thread that waits for one: context, model, one Gmail draft, Outbox label."""
     with ctx.tx() as tx:
         case = read_case(tx, payload.account_id, payload.thread_id)
+        email = emails.get(tx, payload.account_id, payload.thread_id) if case is None else None
+    if email is not None and email.state is EmailState.PENDING:
+        return skipped(email, NO_MAIL)
     if case is None:
         return Cancel(NO_RECORD)
     if _waits_for_nothing(case.email):
