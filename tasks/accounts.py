@@ -37,7 +37,7 @@ def onboard(ctx: JobContext, payload: OnboardPayload) -> Outcome:
     """
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
-    check_connected(account)
+    check_connected(ctx, account)
     since = older_mail_since(ctx.job.created_at)
     ctx.step("orders", partial(_order, ctx, account))
     done: dict[Part, JsonObject] = {}
@@ -70,7 +70,7 @@ def learn_voice(ctx: JobContext, payload: LearnVoicePayload) -> Outcome:
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
         kept = voices.find(tx, payload.account_id)
-    check_connected(account)
+    check_connected(ctx, account)
     is_fresh = kept is not None and kept.voice is not None and ctx.now() - kept.learned_at < LEARNED_FOR
     if is_fresh and not payload.again:
         return Done({"learned": False, "why": "it was learned lately"})

@@ -54,7 +54,7 @@ from storage.mail import messages
 from storage.mail.messages import Message
 from storage.postgres.database import Transaction
 from tasks.mail import snoozing
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, Disconnected, open_mailbox
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, Disconnected, check_connected, open_mailbox
 from tasks.mail.message_change import DELETED, Change, MessageHandle, Move
 
 MOVES = {Inverse.TRASH: Move.TRASH, Inverse.RESTORE: Move.RESTORE}
@@ -115,6 +115,7 @@ def _take_up(ctx: JobContext, payload: ExecutePayload) -> ActionCase | Done:
     here = payload.account_id
     with ctx.tx() as tx:
         account = accounts.get(tx, here)
+        check_connected(ctx, account)
         stored = actions.get(tx, here, payload.action_id)
         if stored.kind is ActionKind.UNDO:
             raise Conflict("action_id: an undo is executed by actions.undo", code="action.not_ready")
@@ -379,7 +380,7 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
     asleep = frozenset({live} if live else ()) | labels_before(past, others)
     wish = LabelWish(frozenset({INBOX}), asleep)
     try:
-        with open_mailbox(ctx, account) as mailbox:
+        with open_mailbox(ctx, account, for_anyone=True) as mailbox:
             message = MessageHandle(ctx, mailbox, account, payload.message_id)
             now = message.labels()
             if snoozed.state is not ActionStatus.DONE and live not in now:

@@ -110,7 +110,7 @@ def _read(ctx: JobContext, payload: ProcessPayload) -> AgentCase | Done:
         if decided and decided[0].job_id != ctx.job.job_id:
             return Done({"decided_before": str(decided[0].decision_id)})
         account = accounts.get(tx, here)
-        check_connected(account)
+        check_connected(ctx, account)
         stored, standing = standing_of(tx, account, payload.message_id, payload.profile, but_job=ctx.job.job_id)
         routed = route_message(payload.profile, standing)
         if routed.is_taken:

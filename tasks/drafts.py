@@ -1,18 +1,20 @@
 """The drafts family: one machine draft per thread, written once, in its thread, never over a person's words."""
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from domain.jobs.failures import Gone, Transient
 from domain.jobs.job import Cancel, Done, JsonObject, Outcome, Snooze
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PIPELINE
-from domain.mail.correspondence import SETTLED, EmailState
+from domain.mail.correspondence import ORDERING, SETTLED, EmailState
 from domain.mail.thread_plan import DRAFT_GONE, DraftStanding, ThreadBefore, plan_by_hand
 from domain.payloads.drafts import ReworkPayload, WriteManualPayload, WritePayload
 from domain.payloads.threads import CleanupPayload
 from engine.catalogue import job
 from engine.context import JobContext
-from storage.accounts import accounts, labels
+from providers.ports import Mailbox
+from storage.accounts import accounts, expected_writes, labels
 from storage.mail import emails, messages
 from storage.mail.emails import Email
 from storage.postgres.database import Transaction
@@ -20,13 +22,16 @@ from tasks.mail import machine_drafts, message_intake
 from tasks.mail.draft_case import DraftCase, read_case
 from tasks.mail.draft_effect import find_made
 from tasks.mail.draft_rework import REWORK_KEY, find_reworked, rework_draft
-from tasks.mail.first_draft import write_draft
-from tasks.mail.mailbox_session import MAILBOX_AUDITS
+from tasks.mail.first_draft import skipped, write_draft
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 NO_RECORD = "the thread has no record"
 NO_MAIL = "the thread has no mail"
+WITHDRAWN = "the person took the label off again"
 LOOK_AGAIN_AFTER = timedelta(seconds=5)
+SEEN_WITHIN = timedelta(minutes=1)
+"""Within it a sync sees a label, as a rule; another job may have taken the label off meanwhile."""
 FINDS_OUT_WITHIN = timedelta(seconds=60)
 """Longer than `threads.cleanup` takes to find out what became of a draft."""
 
@@ -43,6 +48,9 @@ def write(ctx: JobContext, payload: WritePayload) -> Outcome:
     """Draft a reply to a thread that waits for one: context, model, one Gmail draft, Outbox label."""
     with ctx.tx() as tx:
         case = read_case(tx, payload.account_id, payload.thread_id)
+        email = emails.get(tx, payload.account_id, payload.thread_id) if case is None else None
+    if email is not None and email.state is EmailState.PENDING:
+        return skipped(email, NO_MAIL)
     if case is None:
         return Cancel(NO_RECORD)
     if _waits_for_nothing(case.email):
@@ -67,8 +75,12 @@ def write_manual(ctx: JobContext, payload: WriteManualPayload) -> Outcome:
         label_ids = labels.ids_by_role(tx, payload.account_id)
         is_stored = bool(messages.of_thread(tx, payload.account_id, thread_id, limit=1))
         email = emails.get(tx, payload.account_id, thread_id)
+        is_new = not _is_in_record(ctx, email) and emails.is_ordered_by_label(tx, ctx.job.job_id)
+    orders = {label_ids[role] for role in ORDERING & label_ids.keys()} if is_new else ()
     with open_thread(ctx, account, thread_id, label_ids) as thread:
         try:
+            if orders and _is_withdrawn(ctx, thread.mailbox, payload, email, orders):
+                return Done({"drafted": False, "why": WITHDRAWN})
             if not is_stored:
                 message_intake.store_thread(ctx, thread.mailbox, account, thread_id)
             if email is not None and _has_ended(ctx, email):
@@ -99,6 +111,7 @@ def write_manual(ctx: JobContext, payload: WriteManualPayload) -> Outcome:
 def rework(ctx: JobContext, payload: ReworkPayload) -> Outcome:
     """Write the draft anew as its person asks in it; at most three times, and never over their own text."""
     with ctx.tx() as tx:
+        check_connected(ctx, accounts.get(tx, payload.account_id))
         case = read_case(tx, payload.account_id, payload.thread_id)
     if case is None:
         # Nobody has drafted here yet: the person gets a first draft.
@@ -117,13 +130,35 @@ def _waits_for_nothing(email: Email) -> bool:
     return no_first_draft and not (email.in_doubt or email.has_late_draft)
 
 
+def _is_in_record(ctx: JobContext, email: Email | None) -> bool:
+    """Whether an earlier attempt has put this job's order into the record."""
+    return email is not None and email.by_hand_at is not None and email.by_hand_at >= ctx.job.created_at
+
+
+def _is_withdrawn(
+    ctx: JobContext, mailbox: Mailbox, payload: WriteManualPayload, email: Email | None, orders: Collection[str]
+) -> bool:
+    """Whether the person has taken the label off again that ordered the draft. Asks the mailbox; raises `Gone`.
+
+    It tells nothing where we may have taken it off ourselves, with a move of the record or without.
+    """
+    if email is not None and email.by_hand_at is None and email.state_changed_at >= ctx.job.created_at:
+        return False
+    shown = mailbox.thread(payload.thread_id).messages
+    if any(one.label_ids.intersection(orders) for one in shown):
+        return False
+    since = ctx.job.created_at - SEEN_WITHIN
+    with ctx.tx() as tx:
+        ids = [one.message_id for one in shown]
+        return not expected_writes.took_off(tx, payload.account_id, ids, orders, since=since)
+
+
 def _has_ended(ctx: JobContext, email: Email) -> bool:
-    """Whether an earlier attempt has put this job's order into the record, and the record waits for no draft any more.
+    """Whether this job's order is in the record, and the record waits for no draft any more.
 
     The attempt made and recorded the draft, and ended before it set the labels; or the thread was settled since.
     """
-    in_record = email.by_hand_at is not None and email.by_hand_at >= ctx.job.created_at
-    return in_record and email.state is not EmailState.PENDING
+    return _is_in_record(ctx, email) and email.state is not EmailState.PENDING
 
 
 def _before_by_hand(thread: ThreadHandle, email: Email | None) -> ThreadBefore:

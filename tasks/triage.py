@@ -157,7 +157,7 @@ def _read(ctx: JobContext, payload: ClassifyPayload) -> TriageCase | Done:
             message = messages.get(tx, here, payload.message_id)
         except Gone:
             return Done({"gone": True})
-        check_connected(account)
+        check_connected(ctx, account)
         if message.direction == "outgoing":
             return Done({"skipped": "the account's own mail asks nothing of it"})
         earlier = _earlier(ctx, tx, here, payload.message_id)

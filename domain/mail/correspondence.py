@@ -93,6 +93,9 @@ _MOVES: dict[tuple[EmailState, EmailEvent], EmailState] = {
     **{(state, EmailEvent.REWORKS_EXHAUSTED): EmailState.SKIPPED for state in EmailState},
 }
 
+ORDERING = frozenset({LabelRole.NEEDS_RESPONSE, LabelRole.REWORK})
+"""The labels by which a person orders a thread's first draft."""
+
 _WORKING = frozenset({LabelRole.NEEDS_RESPONSE, LabelRole.OUTBOX, LabelRole.REWORK})
 _PLANS = {
     EmailEvent.CLASSIFIED: LabelPlan(add=frozenset({LabelRole.NEEDS_RESPONSE})),

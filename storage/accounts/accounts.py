@@ -73,6 +73,11 @@ class Account:
     access_expires_at: datetime | None = None
     google_subject: str | None = None
     """Which Google user connected the mailbox by browser; only `get` reads it."""
+    connected_at: datetime | None = None
+    """When it was connected, for the first time or after a disconnection; a renewed consent leaves it.
+
+    None for one that has been connected since before this was kept. Only `get` reads it.
+    """
 
     @property
     def addresses(self) -> frozenset[str]:

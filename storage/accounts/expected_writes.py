@@ -4,9 +4,9 @@ An expectation about one message answers one history record, and the same record
 else doing the same later is news. An expectation about a thread answers one record for each message until it expires.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from domain.mail.mailbox import Change, ChangeKind
@@ -14,6 +14,13 @@ from storage.postgres.database import Transaction
 
 KEEP = timedelta(hours=1)
 """History comes within seconds; after an hour an equal change is more likely a person's."""
+
+OWN_REMOVALS = """
+select from expected_writes
+where account_id = %(account)s and change = 'labels_removed' and created_at >= %(since)s
+  and gmail_message_id = any (%(messages)s::text[]) and gmail_label_id = any (%(labels)s::text[])
+limit 1
+"""
 
 _LABEL_CHANGES = frozenset({"labels_added", "labels_removed"})
 
@@ -57,6 +64,17 @@ def unexpected(tx: Transaction, account_id: UUID, changes: Sequence[Change]) -> 
     ours = {(row.place, row.label_id) for row in rows}
     left = (_without(change, place, ours) for place, change in enumerate(changes))
     return tuple(change for change in left if change is not None)
+
+
+def took_off(
+    tx: Transaction, account_id: UUID, message_ids: Sequence[str], label_ids: Collection[str], *, since: datetime
+) -> bool:
+    """Whether a call of ours has taken one of these labels off one of these messages since then.
+
+    It is known for as long as the call is expected in history.
+    """
+    values = {"account": account_id, "messages": list(message_ids), "labels": sorted(label_ids), "since": since}
+    return bool(tx.raw(OWN_REMOVALS, values))
 
 
 def purge(tx: Transaction, *, limit: int = 5000) -> int:

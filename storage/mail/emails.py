@@ -1,6 +1,6 @@
 """The life of each thread that wants an answer; every move names the state it starts from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -156,6 +156,14 @@ def order_by_hand(tx: Transaction, account_id: UUID, thread_id: str, *, at: date
     return bool(tx.run("order_by_hand", account_id=account_id, thread_id=thread_id, at=at))
 
 
+def is_ordered_by_label(tx: Transaction, job_id: UUID) -> bool:
+    """Whether a label on its thread ordered a job that drafts; a service's order needs none.
+
+    Also false when the job that saw the label is past its retention.
+    """
+    return bool(tx.run("is_ordered_by_label", job_id=job_id))
+
+
 class EndedWait(NamedTuple):
     """A thread that waits for no draft any more; `in_doubt` says that one may have been made for it all the same."""
 
@@ -164,13 +172,19 @@ class EndedWait(NamedTuple):
     in_doubt: bool
 
 
+def ordering_messages(tx: Transaction, account_id: UUID, label_ids: Collection[str]) -> tuple[str, ...]:
+    """The messages that carry a label of these, by the store, in threads that wait for a draft ordered by hand."""
+    rows = tx.run("find_ordering_messages", account_id=account_id, labels=sorted(label_ids))
+    return tuple(row.message_id for row in rows)
+
+
 def withdraw_orders(
-    tx: Transaction, account_id: UUID, message_ids: Sequence[str], *, label_id: str
+    tx: Transaction, account_id: UUID, message_ids: Collection[str], label_ids: Collection[str]
 ) -> tuple[EndedWait, ...]:
-    """The label that orders a draft was taken off these messages: a thread without it waits for none any more."""
+    """A label that orders a draft was taken off these messages: a thread without one waits for no draft any more."""
     if not message_ids:
         return ()
-    rows = tx.run("withdraw_orders", account_id=account_id, messages=list(message_ids), label=label_id)
+    rows = tx.run("withdraw_orders", account_id=account_id, messages=sorted(message_ids), labels=sorted(label_ids))
     return tuple(EndedWait(*row) for row in rows)
 
 

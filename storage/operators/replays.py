@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -46,14 +46,15 @@ def replay(
 ) -> UUID:
     """Enqueue a dead job again under a new id that names the old one; returns the new id.
 
-    The relay publishes it. Raises `Gone` without such a letter, `Conflict` when it is closed or another job has the
-    key, `Invalid` when a doubtful effect has no ruling or a ruling no doubtful effect.
+    The relay publishes it. Raises `Gone` without such a letter, `Conflict` when it is closed, another job has the key
+    or its account was connected anew, `Invalid` when a doubtful effect has no ruling or a ruling no doubtful effect.
     """
     check_text("reason", reason)
     letter = opened(tx, letter_id)
     rule(tx, letter, rulings or {}, by)
     rows = tx.run("release_dead_job", job_id=letter.job_id)
     job = _again(letter, rows[0] if rows else None, mended, by)
+    check_connection(tx, job, made_at=rows[0].created_at if rows else letter.created_at)
     answer = ledger.enqueue(tx, [job], publisher=False, hint_timeout=timedelta(0))[0]
     if not answer.created:
         raise Conflict(f"job {answer.job_id} has the same key; let it end or cancel it first")
@@ -98,6 +99,16 @@ def rule(tx: Transaction, letter: DeadLetter, rulings: Mapping[str, Ruling], by:
         operator_actions.record(
             tx, "effect.ruled", facts, by=by, org_id=letter.org_id, job=(letter.job_id, letter.job_type)
         )
+
+
+def check_connection(tx: Transaction, job: NewJob, *, made_at: datetime) -> None:
+    """Raise `Conflict` when the job's account was connected anew since the job was made that it would do again.
+
+    The address may be somebody else's by now, and the new job would pass for an order of theirs.
+    """
+    account = str(job.payload.get("account_id"))
+    if tx.run("find_newer_connection", org_id=job.org_id, account=account, made_at=made_at):
+        raise Conflict(f"job {job.replay_of} was made before its account was connected anew; enqueue a new one")
 
 
 def _again(letter: DeadLetter, dead: Row | None, mended: Mended | None, by: Origin) -> NewJob:

@@ -28,8 +28,8 @@ def retry(
     """Enqueue a failed, canceled or dead job again; returns the new job's id. The relay publishes it.
 
     A dead job is replayed by its dead letter, which is closed. Raises `Gone` when there is no such job (of the org),
-    `Conflict` when it has not ended, has succeeded or was retried before, or when another job has its key, and
-    `Invalid` for a doubtful effect without a ruling.
+    `Conflict` when it has not ended, has succeeded or was retried before, when another job has its key, or when its
+    account was connected anew, and `Invalid` for a doubtful effect without a ruling.
     """
     check_text("reason", reason)
     rows = tx.run("lock_job_to_retry", job_id=job_id, org_id=org_id)
@@ -41,7 +41,9 @@ def retry(
         return replays.replay(tx, job_id, by=by, reason=reason, rulings=rulings)
     replays.rule(tx, job, rulings, by)
     tx.run("release_ended_job", job_id=job_id)
-    again = ledger.enqueue(tx, [_again(job, by)], publisher=False, hint_timeout=timedelta(0))[0]
+    wanted = _again(job, by)
+    replays.check_connection(tx, wanted, made_at=job.created_at)
+    again = ledger.enqueue(tx, [wanted], publisher=False, hint_timeout=timedelta(0))[0]
     if not again.created:
         raise Conflict(f"job {again.job_id} has the same key; let it end or cancel it first")
     tx.run("hand_over_effects", source=job_id, target=again.job_id)

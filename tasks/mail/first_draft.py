@@ -38,7 +38,7 @@ def write_draft(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outco
     try:
         return _find_left(ctx, thread, case) if _may_have_left_draft(ctx, case) else _answer(ctx, thread, case)
     except Gone:
-        return _skipped(case.email, "the thread is gone")
+        return skipped(case.email, "the thread is gone")
 
 
 def _may_have_left_draft(ctx: JobContext, case: DraftCase) -> bool:
@@ -230,7 +230,9 @@ def _close(ctx: JobContext, thread: ThreadHandle, case: DraftCase, event: EmailE
     return Done({"drafted": False, "why": plan.reason}, writes=write)
 
 
-def _skipped(email: Email, why: str) -> Outcome:
+def skipped(email: Email, why: str) -> Outcome:
+    """End without a draft, and settle the record of a thread that is gone."""
+
     def write(tx: Transaction) -> None:
         emails.move(tx, email.account_id, email.thread_id, expected=email.state, to=EmailState.SKIPPED)
 

@@ -29,14 +29,19 @@ class Disconnected(Canceled):
     code = "account.disconnected"
 
 
-def check_connected(account: Account) -> None:
-    """Raise before anything is done or paid for an account whose mailbox cannot be opened (docs: mail.md#accounts).
+def check_connected(ctx: JobContext, account: Account, *, for_anyone: bool = False) -> None:
+    """Raise before anything is done or paid for an account that the job may not touch (docs: mail.md#accounts).
 
-    `Disconnected`, which ends the job, for one that its owner has taken away; `Unauthorised`, which parks the job until
-    it is connected again, for one whose consent is gone.
+    `Disconnected`, which ends the job, for one that its owner has taken away, also when it was connected again since
+    the job was made: the address may be somebody else's by now. `Unauthorised`, which parks the job until the account
+    is connected again, for one whose consent is gone. A job `for_anyone` carries out nobody's order: it looks, and a
+    new one would be folded into it.
     """
     if account.status == "disconnected":
         raise Disconnected("the account was disconnected")
+    began_at = account.connected_at
+    if not for_anyone and began_at is not None and ctx.job.created_at < began_at:
+        raise Disconnected("the account was disconnected, and connected again after the job was made")
     if account.status == "needs_reconsent":
         raise Unauthorised("the account must be connected again", account=str(account.account_id))
 
@@ -49,16 +54,18 @@ WHILE_ANOTHER_REFRESHES = timedelta(seconds=2)
 
 
 @contextmanager
-def open_mailbox(ctx: JobContext, account: Account, *, share: str | None = None) -> Iterator[Mailbox]:
+def open_mailbox(
+    ctx: JobContext, account: Account, *, share: str | None = None, for_anyone: bool = False
+) -> Iterator[Mailbox]:
     """Open the mailbox of an account that the job has read; marks the account when its consent is gone.
 
     With `share`, calls are counted under that name of `domain/scheduling/limits.py`, too.
 
-    Raises `Disconnected` for an account that its owner has taken away, `Interrupted` when the job should simply be
-    tried again with a newer token, `Throttled` for a moment while another process refreshes a dead one, `Unauthorised`
-    when the account must be connected again, and whatever the calls inside raise.
+    Raises as `check_connected`, `Interrupted` when the job should simply be tried again with a newer token, `Throttled`
+    for a moment while another process refreshes a dead one, `Unauthorised` when the account must be connected again,
+    and whatever the calls inside raise.
     """
-    check_connected(account)
+    check_connected(ctx, account, for_anyone=for_anyone)
     account_id = account.account_id
     held = _fresh_tokens(ctx, tokens.opened(ctx.sealer, account))
     if held.access_token is None:

@@ -1,6 +1,6 @@
 """One run of a mailbox's sync: its history by pages, or all mail of the last days (docs: gmail.md#history)."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from uuid import UUID
 
 from domain.jobs.job import JsonObject, Writes
-from domain.mail.correspondence import DRAFT_OUT, SETTLED, EmailState, LabelRole
+from domain.mail.correspondence import DRAFT_OUT, ORDERING, SETTLED, EmailState, LabelRole
 from domain.mail.mailbox import INBOX, SENT, Change, HistoryPage, MessageRef
 from domain.mail.routing import (
     BY_ROLE,
@@ -227,11 +227,12 @@ class Run:
         """
         here = self.account.account_id
         corrections.record(tx, here, removals)
-        withdrawn: list[EndedWait] = []
-        for label_id, role in roles.items():
-            if role is LabelRole.NEEDS_RESPONSE:
-                left = [one.message_id for one in removals if one.label_id == label_id]
-                withdrawn += emails.withdraw_orders(tx, here, left, label_id=label_id)
+        orders = {label_id for label_id, role in roles.items() if role in ORDERING}
+        left = {one.message_id for one in removals if one.label_id in orders}
+        return self._looking_for(emails.withdraw_orders(tx, here, left, orders))
+
+    def _looking_for(self, withdrawn: Iterable[EndedWait]) -> list[Payload]:
+        here = self.account.account_id
         return [
             WritePayload(account_id=here, thread_id=one.thread_id, message_id=one.message_id)
             for one in withdrawn
@@ -281,21 +282,38 @@ class Run:
     def _catch_up_labels(self, mailbox: Mailbox) -> int:
         """Enqueue the jobs of labels that a person set while history could not be read, or whose jobs have failed.
 
-        On mail of any age: a label that was obeyed comes off, so few threads carry one.
+        On mail of any age: a label that was obeyed comes off, so few threads carry one. An order whose label was taken
+        off meanwhile is withdrawn.
         """
         here = self.account.account_id
         with self.ctx.tx() as tx:
             ids = labels.ids_by_role(tx, here)
+            orders = {ids[role] for role in ORDERING & ids.keys()}
+            # Before the search: a label that is put on after it is not missed.
+            left = set(emails.ordering_messages(tx, here, orders))
         found = 0
         for role, intent in BY_ROLE.items():
             if role not in ids:
                 continue
             for refs in self._pages(mailbox, ids[role]):
                 threads = dict.fromkeys(ref.thread_id for ref in refs)
+                shown = {ref.message_id for ref in refs}
+                if role in ORDERING:
+                    left -= shown
                 with self.ctx.tx() as tx:
+                    messages.change_labels(tx, here, shown, add=(ids[role],), remove=())
                     wanted = [intent(one) for one in threads if is_new_order(role, emails.get(tx, here, one))]
                     found += len(self.ctx.enqueue(tx, *payloads_for(here, wanted)))
-        return found
+        return found + self._withdraw(left, orders)
+
+    def _withdraw(self, left: Collection[str], orders: Collection[str]) -> int:
+        if not left:
+            return 0
+        here = self.account.account_id
+        with self.ctx.tx() as tx:
+            messages.hold(tx, here, *left)
+            messages.change_labels(tx, here, left, add=(), remove=orders)
+            return len(self.ctx.enqueue(tx, *self._looking_for(emails.withdraw_orders(tx, here, left, orders))))
 
     def _pages(self, mailbox: Mailbox, label_id: str, since: datetime | None = None) -> Iterable[Sequence[MessageRef]]:
         query = "" if since is None else f"after:{int(since.timestamp())}"

@@ -71,7 +71,7 @@ def open_thread(
 
     A job that changes a thread's labels more than once names the `purpose` of each change. Raises as `check_connected`.
     """
-    check_connected(account)
+    check_connected(ctx, account)
     with ExitStack() as stack:
         yield ThreadHandle(ctx, account, thread_id, label_ids, stack, purpose)
 

@@ -5,13 +5,20 @@ from typing import Any
 
 import pytest
 
+from domain.jobs.failures import Conflict
+from domain.jobs.job import Origin
+from domain.payloads.accounts import first_jobs
 from engine.catalogue import Job
-from storage.accounts import accounts, tokens
+from engine.enqueue import enqueue
+from storage.accounts import accounts, connecting, tokens
 from storage.accounts.accounts import Consent
+from storage.accounts.connecting import AddedMailbox, OrgMailbox
+from storage.operators import retries
 from storage.secrets.sealing import Sealer
 from tests.doubles.factories import relay_once
 from tests.doubles.mail_environment import MailEnvironment
-from tests.sweep.scenarios import SCENARIOS, scenarios_of
+from tests.sweep.prepared.places import stored_question
+from tests.sweep.scenarios import SCENARIOS, Scenario, scenarios_of
 from tools.reference import fleet
 
 MAIL_TYPES = [one for one in fleet() if "gmail" in one.providers]
@@ -19,10 +26,21 @@ MAIL_TYPES = [one for one in fleet() if "gmail" in one.providers]
 WAIT = {"actions.unsnooze": "nobody else would bring the message back, so it waits for the account for a month"}
 """Types whose jobs do not end when the account is disconnected, each with the reason."""
 
+FOR_ANYONE = {
+    "gmail.sync": "it looks at the mailbox, and the next owner's is folded into it",
+    "gmail.ingest": "likewise",
+    "gmail.sync_labels": "likewise",
+    "gmail.renew_watch": "likewise",
+    "actions.unsnooze": "nobody else would bring the message back",
+}
+"""Types whose jobs are done for whoever has connected the account by then, each with the reason."""
+
+CONNECTED_ANEW = "the account was disconnected, and connected again after the job was made"
+
 
 def test_every_mail_type_is_prepared() -> None:
     assert {one.name for one in MAIL_TYPES} <= SCENARIOS.keys()
-    assert WAIT.keys() <= {one.name for one in MAIL_TYPES}
+    assert WAIT.keys() | FOR_ANYONE.keys() <= {one.name for one in MAIL_TYPES}
 
 
 @pytest.mark.parametrize("job_type", MAIL_TYPES, ids=lambda one: one.name)
@@ -50,6 +68,94 @@ def test_a_lapsed_consent_parks_the_job_and_a_disconnected_account_cancels_it(
         assert (ending, job["cancel_reason"]) == ("canceled", "the account was disconnected")
     assert len(env.gmail.journal()) == called, "nothing was asked of the mailbox"
     assert len(env.model.journal()) == paid, "nothing was paid"
+
+
+def disconnect(env: MailEnvironment) -> Consent:
+    """Take the mailbox away; returns a consent with which it can be connected again."""
+    here = env.account.account_id
+    with env.process.database.ledger() as tx:
+        had = tokens.current(tx, env.process.sealer, here)
+        accounts.disconnect(tx, here, "its owner left")
+    assert had.access_token
+    assert had.refresh_token
+    return Consent(had.access_token, had.refresh_token, datetime.now(UTC) + timedelta(hours=1), env.account.scopes)
+
+
+def connect(env: MailEnvironment, consent: Consent) -> None:
+    """Connect the mailbox by the common door."""
+    place = OrgMailbox(env.account.org_id, env.account.email, "new.owner@postroom.example")
+    with env.process.database.ledger() as tx:
+        assert isinstance(connecting.connect(tx, env.process.sealer, place, consent, by=Origin()), AddedMailbox)
+
+
+EVERY_SCENARIO = [scenario for job_type in MAIL_TYPES for scenario in scenarios_of(job_type)]
+
+
+@pytest.mark.parametrize("scenario", EVERY_SCENARIO, ids=str)
+def test_a_job_from_before_a_disconnection_is_not_done_for_the_next_owner(
+    env: MailEnvironment, scenario: Scenario
+) -> None:
+    """It was not due while nobody had connected the mailbox: a retry, a pause, a time of its own."""
+    job_id = scenario.prepare(env)
+    connect(env, disconnect(env))
+    called, paid, jobs = len(env.gmail.journal()), len(env.model.journal()), env.count("select count(*) from jobs")
+    ending = env.run(job_id)
+    if scenario.job_type in FOR_ANYONE:
+        assert ending == scenario.attempt_ends
+        return
+    assert (ending, env.job(job_id)["cancel_reason"]) == ("canceled", CONNECTED_ANEW)
+    assert len(env.gmail.journal()) == called, "nothing was asked of the mailbox"
+    assert len(env.model.journal()) == paid, "nothing was paid"
+    assert env.count("select count(*) from jobs") == jobs, "no other job does it"
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_rework_from_before_a_disconnection_orders_no_first_draft(env: MailEnvironment, *, is_known: bool) -> None:
+    thread_id = stored_question(env).thread_id
+    job_id = env.enqueue("drafts.rework", {"thread_id": thread_id})
+    if is_known:
+        connect(env, disconnect(env))
+    assert env.run(job_id) == ("canceled" if is_known else "succeeded")
+
+
+def test_a_renewed_consent_leaves_the_jobs_that_waited_for_it(env: MailEnvironment) -> None:
+    job_id = env.enqueue("drafts.write_manual", {"thread_id": stored_question(env).thread_id})
+    here = env.account.account_id
+    with env.process.database.ledger() as tx:
+        had = tokens.current(tx, env.process.sealer, here)
+        assert accounts.mark_needs_reconsent(tx, here, version=had.version, reason="the owner withdrew it")
+    assert had.access_token
+    assert had.refresh_token
+    connect(env, Consent(had.access_token, had.refresh_token, datetime.now(UTC) + timedelta(hours=1)))
+    assert env.run(job_id) == "succeeded"
+
+
+def test_the_first_jobs_of_a_connection_are_its_own(env: MailEnvironment) -> None:
+    consent = disconnect(env)
+    place = OrgMailbox(env.account.org_id, env.account.email, "new.owner@postroom.example")
+    with env.process.database.ledger() as tx:
+        added = connecting.connect(tx, env.process.sealer, place, consent, by=Origin())
+        assert isinstance(added, AddedMailbox)
+        here = added.account.account_id
+        onboard = enqueue(tx, *first_jobs(here, added.account.status_changed_at), org_id=env.account.org_id)[1]
+    assert env.run(onboard.job_id) == "succeeded"
+
+
+@pytest.mark.parametrize(("status", "ending"), [(403, "failed"), (500, "dead")])
+def test_a_job_from_before_a_disconnection_is_not_done_again_for_the_next_owner(
+    env: MailEnvironment, status: int, ending: str
+) -> None:
+    env.fail("messages.list", times=None, status=status, reason="domainPolicy")
+    job_id = env.enqueue("accounts.learn_voice")
+    assert env.drain(only="accounts.%")[-1] == ("accounts.learn_voice", ending)
+    connect(env, disconnect(env))
+    with env.process.database.ledger() as tx, pytest.raises(Conflict, match="connected anew"):
+        retries.retry(tx, job_id, by=Origin(actor_id="a test"), reason="it is mended")
+    assert env.job(job_id)["state"] == ending
+    now = env.enqueue("accounts.learn_voice")
+    assert env.drain(only="accounts.%")[-1] == ("accounts.learn_voice", ending)
+    with env.process.database.ledger() as tx:
+        retries.retry(tx, now, by=Origin(actor_id="a test"), reason="it is mended")
 
 
 def test_a_job_on_a_worker_without_the_sealing_key_waits_for_another_and_spends_no_attempt(

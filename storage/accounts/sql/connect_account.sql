@@ -1,6 +1,7 @@
 -- New consent: stores the sealed tokens, and what waits on the account's refresh lease sees a new version.
 update accounts set
   status = 'active', status_reason = null,
+  connected_at = case when status = 'disconnected' then now() else connected_at end,
   status_changed_at = case when status = 'active' then status_changed_at else now() end,
   sealed_access_token = %(access)s, sealed_refresh_token = %(refresh)s, access_expires_at = %(access_expires_at)s,
   scopes = %(scopes)s::text[], google_subject = coalesce(%(subject)s, google_subject), token_version = token_version + 1, refresh_owner = null, refresh_until = null

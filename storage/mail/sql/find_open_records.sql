@@ -7,8 +7,9 @@ where e.org_id = (select org_id from accounts where id = %(account_id)s) and e.a
   and (e.state, e.state_changed_at, e.gmail_thread_id) > (%(after_state)s::text, %(after_time)s::timestamptz, %(after_thread)s::text)
   and (e.state <> 'pending' or exists (
     select from messages m
-    where m.org_id = e.org_id and m.account_id = e.account_id and m.gmail_message_id = e.gmail_message_id and m.deleted_at is null
+    where m.org_id = e.org_id and m.account_id = e.account_id and m.gmail_message_id = e.gmail_message_id
+      -- What was ordered by hand is drafted about the rest of a thread that has lost its message, or ended.
       and case when e.by_hand_at is not null then not m.labels && '{TRASH,SPAM}'
-          else e.classification = 'needs_response' and 'INBOX' = any (m.labels) end))
+          else m.deleted_at is null and e.classification = 'needs_response' and 'INBOX' = any (m.labels) end))
 order by e.state, e.state_changed_at, e.gmail_thread_id
 limit %(limit)s

@@ -1,4 +1,4 @@
--- Drafts that were ordered by a label which their person has taken off again: no message of the thread carries it any more.
+-- Drafts that were ordered by a label which their person has taken off again: no message of the thread carries one of these any more.
 update emails e set state = 'skipped', state_changed_at = now()
 where e.account_id = %(account_id)s and e.state = 'pending' and e.by_hand_at is not null
   and e.gmail_thread_id in (
@@ -6,5 +6,5 @@ where e.account_id = %(account_id)s and e.state = 'pending' and e.by_hand_at is 
   and not exists (
     select from messages m
     where m.org_id = e.org_id and m.account_id = e.account_id and m.gmail_thread_id = e.gmail_thread_id and m.deleted_at is null
-      and %(label)s = any (m.labels))
+      and m.labels && %(labels)s::text[])
 returning e.gmail_thread_id as thread_id, e.gmail_message_id as message_id, e.draft_token is not null as in_doubt

@@ -8,7 +8,7 @@ down_revision = "0032_pre_audit_vacuum"
 
 def upgrade() -> None:
     """Replace functions, and add what they need."""
-    run_files("0033_kept_effects", "0033_worked_until")
+    run_files("0033_connections", "0033_kept_effects", "0033_worked_until")
 
 
 def downgrade() -> None:

@@ -40,7 +40,7 @@ def learn(ctx: JobContext, mailbox: Mailbox, account: Account) -> Outcome:
 
     def write(tx: Transaction) -> None:
         if not voices.save(tx, account, voice, sampled=sampled):
-            check_connected(accounts.get(tx, account.account_id))
+            check_connected(ctx, accounts.get(tx, account.account_id))
             raise Transient("the account was connected anew while its mail was read", code="account.changed")
 
     return Done({"learned": True, "sampled": sampled}, writes=write)

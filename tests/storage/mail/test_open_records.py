@@ -100,13 +100,13 @@ def test_an_order_is_withdrawn_with_the_last_label(store: Database, account: Acc
     with store.tenant(account.org_id) as tx:
         emails.order_by_hand(tx, here, thread_id, at=NOON)
         messages.change_labels(tx, here, ["m1"], add={label}, remove=())
-        assert emails.withdraw_orders(tx, here, ["m0"], label_id=label) == ()
+        assert emails.withdraw_orders(tx, here, ["m0"], {label}) == ()
         messages.change_labels(tx, here, ["m1"], add=(), remove={label})
-        assert emails.withdraw_orders(tx, here, ["m1"], label_id=label) == (EndedWait(thread_id, "m0", in_doubt=False),)
-        assert emails.withdraw_orders(tx, here, ["m1"], label_id=label) == ()
+        assert emails.withdraw_orders(tx, here, ["m1"], {label}) == (EndedWait(thread_id, "m0", in_doubt=False),)
+        assert emails.withdraw_orders(tx, here, ["m1"], {label}) == ()
 
 
 def test_taking_the_label_off_what_a_decision_wants_withdraws_nothing(store: Database, account: Account) -> None:
     opened(store, account)
     with store.tenant(account.org_id) as tx:
-        assert emails.withdraw_orders(tx, account.account_id, ["m0"], label_id="Label_1") == ()
+        assert emails.withdraw_orders(tx, account.account_id, ["m0"], {"Label_1"}) == ()

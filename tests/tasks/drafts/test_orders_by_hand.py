@@ -210,6 +210,33 @@ def test_one_whose_message_was_thrown_away_is_not_made(env: MailEnvironment) -> 
     assert drafts(env) == 0
 
 
+def test_one_whose_message_was_deleted_is_about_the_rest_of_the_thread(env: MailEnvironment) -> None:
+    place = archived(env)
+    second = env.deliver("Re: Lunch?", f"Once more: {QUESTION}", thread_id=place.thread_id)
+    env.sync()
+    env.mailbox.archive(place.thread_id)
+    env.mailbox.discard_draft(draft_id(env, place))
+    env.sync()
+    order_in_vain(env, place)
+    env.gmail.clear_faults()
+    assert env.email(place.thread_id).message_id == second.message_id
+    env.mailbox.delete_message(second.message_id)
+    env.sync()
+    env.hour_later()
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+
+
+def test_one_whose_thread_was_deleted_ends(env: MailEnvironment) -> None:
+    place = archived(env)
+    order_in_vain(env, place)
+    env.gmail.clear_faults()
+    paid = answers(env)
+    env.mailbox.delete_message(place.message_id)
+    env.sync()
+    env.hour_later()
+    assert (answers(env), env.state(place.thread_id)) == (paid, EmailState.SKIPPED)
+
+
 def test_a_thread_that_is_done_between_two_attempts_is_not_opened_again(env: MailEnvironment) -> None:
     place = discarded(env)
     put(env, place)

@@ -1,0 +1,148 @@
+"""An order by hand that its person takes back before anything is drafted is not carried out, and nothing is paid."""
+
+from collections.abc import Callable
+
+import pytest
+
+from domain.mail.correspondence import EmailState
+from sandbox.emulator.control import MessagePlace
+from tests.doubles.mail_environment import MailEnvironment
+from tests.sweep.prepared.places import stored_question
+from tests.tasks.drafts.reworks import draft_id, labels_of
+from tests.tasks.drafts.test_orders_by_hand import answers, archived, discarded, drafts, old, order_in_vain, put
+
+LABELS = ["Needs Response", "Rework"]
+
+
+def withdraw(env: MailEnvironment, place: MessagePlace, label: str = "Needs Response") -> None:
+    env.mailbox.label_thread(place.thread_id, remove=(env.label(label),))
+
+
+def see(env: MailEnvironment, *families: str) -> None:
+    """Have the sync see what its person did, and run some of what follows."""
+    env.enqueue("gmail.sync")
+    for family in ("gmail.%", *families):
+        env.drain(only=family)
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("case", [discarded, archived, old])
+def test_one_that_is_taken_back_before_its_job_begins(
+    env: MailEnvironment, case: Callable[[MailEnvironment], MessagePlace], label: str, *, is_seen: bool
+) -> None:
+    """The job waited for the model, for money or for a worker, and a sync has seen the withdrawal by then or not."""
+    place = case(env)
+    env.database.execute("update expected_writes set created_at = created_at - interval '2 minutes'")
+    put(env, place, label)
+    see(env)
+    paid = answers(env)
+    withdraw(env, place, label)
+    if is_seen:
+        see(env)
+    env.drain()
+    assert (drafts(env), answers(env) - paid) == (0, 0)
+    env.sync(force_full=True)
+    assert (drafts(env), answers(env) - paid) == (0, 0)
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_a_label_that_we_took_off_ourselves_is_no_order_that_was_withdrawn(
+    env: MailEnvironment, *, by_hand: bool
+) -> None:
+    """A draft is thrown away and another ordered in the same breath: `threads.cleanup` clears the thread's labels."""
+    place = discarded(env)
+    put(env, place)
+    env.sync()
+    env.database.execute("update emails set by_hand_at = null where not %s", (by_hand,))
+    env.mailbox.discard_draft(draft_id(env, place))
+    put(env, place)
+    see(env, "threads.%")
+    assert labels_of(env, place) == set()
+    env.drain()
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+
+
+@pytest.mark.parametrize("job_type", ["drafts.write_manual", "drafts.rework"])
+def test_a_service_orders_without_a_label(env: MailEnvironment, job_type: str) -> None:
+    env.enqueue(job_type, {"thread_id": stored_question(env).thread_id})
+    env.drain()
+    assert drafts(env) == 1
+
+
+def test_one_that_is_given_again_is_carried_out(env: MailEnvironment) -> None:
+    place = discarded(env)
+    put(env, place)
+    see(env)
+    withdraw(env, place)
+    see(env)
+    put(env, place)
+    env.sync()
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+
+
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("case", [discarded, archived, old])
+def test_one_that_is_taken_back_while_history_is_lost(
+    env: MailEnvironment, case: Callable[[MailEnvironment], MessagePlace], label: str
+) -> None:
+    place = case(env)
+    order_in_vain(env, place, label)
+    env.gmail.clear_faults()
+    withdraw(env, place, label)
+    env.mailbox.expire_history()
+    paid = answers(env)
+    env.sync()
+    env.hour_later()
+    assert (drafts(env), answers(env) - paid) == (0, 0)
+    assert env.state(place.thread_id) is EmailState.SKIPPED
+    assert not env.email(place.thread_id).in_doubt
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_one_that_is_given_and_taken_back_while_history_is_lost(env: MailEnvironment, label: str) -> None:
+    place = archived(env)
+    env.fail("drafts.create", times=None, status=403, reason="domainPolicy")
+    put(env, place, label)
+    env.mailbox.expire_history()
+    env.sync()
+    env.gmail.clear_faults()
+    withdraw(env, place, label)
+    env.mailbox.expire_history()
+    env.sync()
+    assert (drafts(env), env.state(place.thread_id)) == (0, EmailState.SKIPPED)
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_one_that_is_taken_back_in_history(env: MailEnvironment, label: str) -> None:
+    place = archived(env)
+    order_in_vain(env, place, label)
+    env.gmail.clear_faults()
+    withdraw(env, place, label)
+    env.sync()
+    env.hour_later()
+    assert (drafts(env), env.state(place.thread_id)) == (0, EmailState.SKIPPED)
+
+
+def test_a_services_order_is_not_withdrawn_by_a_full_sync(env: MailEnvironment) -> None:
+    """No label ordered it, so none can be missing."""
+    place = archived(env)
+    env.fail("drafts.create", times=None, status=403, reason="domainPolicy")
+    env.enqueue("drafts.write_manual", {"thread_id": place.thread_id})
+    env.drain()
+    env.gmail.clear_faults()
+    env.sync(force_full=True)
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+
+
+def test_an_order_that_stands_is_carried_out_although_history_was_lost(env: MailEnvironment) -> None:
+    """Also where its label is on one message of several."""
+    place = archived(env)
+    env.deliver("Re: Lunch?", "For your information only.", thread_id=place.thread_id)
+    env.sync()
+    order_in_vain(env, place)
+    env.gmail.clear_faults()
+    env.mailbox.label_message(place.message_id, remove=(env.label("Needs Response"),))
+    env.mailbox.expire_history()
+    env.sync()
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
