@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from domain.text.addresses import origin_of, with_lower_scheme
-from domain.text.broker_urls import BrokerUrl
+from domain.text.broker_urls import BrokerUrl, LimitsUrl
 
 CLAIM_MARGIN = 1 / 12
 """The share of the lease that must be left after the longest call, to record its result (of 60 s: 5 s).
@@ -196,7 +196,7 @@ class Settings(BaseSettings):
         description="What an org without a budget of its own may spend on the model per day (UTC)."
         " One cent is 1,000,000 microcents; 0 lets nobody ask the model.",
     )
-    limits_url: SecretStr | None = Field(
+    limits_url: LimitsUrl = Field(
         None,
         description="The Redis or Valkey that counts calls to providers, for the whole fleet. Default: the broker when"
         " it is one; with another broker each process counts for itself, which `doctor` reports.",

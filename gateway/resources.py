@@ -9,10 +9,13 @@ from datetime import timedelta
 from fastapi import Request
 
 from domain.jobs.failures import Scope, Throttled
+from domain.payloads.gmail import SyncPayload
 from gateway.rate_limit import RequestLimiter
+from gateway.readiness import Readiness
 from providers.google.certificates import CertificateStore
 from settings import Settings
 from storage.postgres.database import Database
+from storage.postgres.readiness import database_checks, silent_checks
 
 CERTIFICATE_TIMEOUT_S = 5.0
 """Pub/Sub waits 10 s for an answer by default; the fetch must leave room for the database."""
@@ -24,6 +27,9 @@ TRIALS_AT_ONCE = 2
 EXCHANGES_AT_ONCE = 8
 """Codes that are exchanged with Google at a time. One may take 20 s, and must leave threads for all other requests."""
 
+NEEDED_JOB_TYPES = (SyncPayload.declaration.job_type,)
+"""What the gateway enqueues; a catalogue without it would make every push come again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Resources:
@@ -33,6 +39,7 @@ class Resources:
     database: Database
     certificates: CertificateStore
     limiter: RequestLimiter
+    readiness: Readiness
     trials: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(TRIALS_AT_ONCE))
 
     exchanges: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(EXCHANGES_AT_ONCE))
@@ -41,7 +48,10 @@ class Resources:
     def of(cls, settings: Settings) -> "Resources":
         """Prepare everything; nothing connects yet."""
         timeout_s = min(CERTIFICATE_TIMEOUT_S, settings.google_request_timeout_s)
-        return cls(settings, Database(settings), CertificateStore(timeout_s=timeout_s), RequestLimiter.of(settings))
+        database = Database(settings)
+        readiness = Readiness(lambda: database_checks(database, NEEDED_JOB_TYPES), silent_checks())
+        certificates = CertificateStore(timeout_s=timeout_s)
+        return cls(settings, database, certificates, RequestLimiter.of(settings), readiness)
 
     def one_trial(self) -> AbstractContextManager[None]:
         """Hold a place among the trials of rules; raises `Throttled` when all are taken."""

@@ -1,10 +1,10 @@
-"""What the URL of the broker may say.
+"""What the URLs of the broker, and of the Redis that counts calls, may say.
 
 kombu and redis-py both read it, each in its own way, and find a mistake only when they connect: that is too late for a
 command that has committed already, and its error may hold the password.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 from urllib.parse import parse_qsl, urlsplit
 
@@ -29,15 +29,27 @@ LOGIN = {"login_method": ("PLAIN", "AMQPLAIN", "EXTERNAL")}
 
 def checked_broker_url(url: SecretStr) -> SecretStr:
     """The same URL; raises `ValueError` that says what is wrong with it, without the URL or a part of its password."""
-    for problem in _problems(url.get_secret_value()):
+    return _checked(url, (*REDIS, *RABBITMQ))
+
+
+def checked_limits_url(url: SecretStr | None) -> SecretStr | None:
+    """The same of a Redis, if there is one; one on this machine, by `unix://`, is taken as it stands."""
+    if url is None or url.get_secret_value().lower().startswith("unix://"):
+        return url
+    return _checked(url, REDIS)
+
+
+BrokerUrl = Annotated[SecretStr, AfterValidator(checked_broker_url)]
+LimitsUrl = Annotated[SecretStr | None, AfterValidator(checked_limits_url)]
+
+
+def _checked(url: SecretStr, schemes: Sequence[str]) -> SecretStr:
+    for problem in _problems(url.get_secret_value(), schemes):
         raise ValueError(problem)
     return url
 
 
-BrokerUrl = Annotated[SecretStr, AfterValidator(checked_broker_url)]
-
-
-def _problems(url: str) -> Iterator[str]:
+def _problems(url: str, schemes: Sequence[str]) -> Iterator[str]:
     if ";" in url:
         # Of several, kombu would go to the next one by a transport that checks no certificate.
         yield "must name one broker, so without a semicolon; one in a password is written %3B"
@@ -49,8 +61,8 @@ def _problems(url: str) -> Iterator[str]:
         yield "its host or port cannot be read; in a name or password / is written %2F, ? %3F and # %23"
         return
     scheme = parts.scheme
-    if scheme not in {*REDIS, *RABBITMQ} or not url.lower().startswith(f"{scheme}://"):
-        yield "must begin with redis://, rediss://, amqp:// or amqps://"
+    if scheme not in schemes or not url.lower().startswith(f"{scheme}://"):
+        yield f"must begin with one of {', '.join(f'{each}://' for each in schemes)}"
     elif parts.fragment or ("@" not in parts.netloc and "@" in parts.path + parts.query):
         yield "stops being a URL in its name or password: / is written %2F there, ? %3F and # %23"
     elif not host:

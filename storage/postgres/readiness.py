@@ -10,7 +10,7 @@ from domain.jobs.failures import Failure
 from domain.jobs.job import SYSTEM_ORG
 from storage.postgres.database import Database, Transaction
 from storage.postgres.execution import DatabaseError, trouble_of
-from storage.postgres.logins import LEDGER_ROLE, MIGRATE, SILENT, TENANT_ROLE
+from storage.postgres.logins import LEDGER_ROLE, MIGRATE, SILENT, TENANT_ROLE, Cause
 
 MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
 
@@ -44,13 +44,18 @@ def database_checks(database: Database, job_types: Collection[str] = ()) -> tupl
     """
     ledger = _guarded("ledger role", lambda: _logged_in(database.ledger(), LEDGER_ROLE))
     if ledger.is_away:
-        return (ledger, not_answered("tenant role"), not_answered("migrations"), not_answered("catalogue"))
+        return (ledger, *silent_checks()[1:])
     return (
         ledger,
         _guarded("tenant role", lambda: _logged_in(database.tenant(SYSTEM_ORG), TENANT_ROLE)),
         _guarded("migrations", lambda: _migrations(database)),
         _guarded("catalogue", lambda: _catalogue(database, job_types)),
     )
+
+
+def silent_checks() -> tuple[Check, ...]:
+    """What `database_checks` finds when the server does not answer; for those who cannot wait to be sure of it."""
+    return (_away("ledger role", SILENT), not_answered("tenant role"), not_answered("migrations"), not_answered("catalogue"))
 
 
 def installation_checks(database: Database, *, is_away: bool = False) -> tuple[Check, ...]:
@@ -78,10 +83,11 @@ def _guarded(name: str, check: Callable[[], Check]) -> Check:
     try:
         return check()
     except (Failure, DatabaseError) as error:
-        trouble = trouble_of(error) or SILENT
-        return Check(
-            name, ok=False, finding=f"PostgreSQL: {trouble.finding}", remedy=trouble.remedy, lasts=trouble.lasts
-        )
+        return _away(name, trouble_of(error) or SILENT)
+
+
+def _away(name: str, trouble: Cause) -> Check:
+    return Check(name, ok=False, finding=f"PostgreSQL: {trouble.finding}", remedy=trouble.remedy, lasts=trouble.lasts)
 
 
 def _logged_in(transaction: AbstractContextManager[Transaction], role: str) -> Check:

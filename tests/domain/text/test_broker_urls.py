@@ -53,11 +53,11 @@ REFUSED = (
     ("amqp://u:12#hunter2@broker//", "# %23"),
     ("redis://:hunter2@:6379/0", "names no host"),
     ("redis://:hunter2@broker/first", "the number of a database"),
-    ("http://:hunter2@broker/0", "must begin with redis://"),
-    ("memory://", "must begin with redis://"),
-    ("broker:6379", "must begin with redis://"),
-    ("redis:/hunter2", "must begin with redis://"),
-    ("", "must begin with redis://"),
+    ("http://:hunter2@broker/0", "must begin with one of redis://"),
+    ("memory://", "must begin with one of redis://"),
+    ("broker:6379", "must begin with one of redis://"),
+    ("redis:/hunter2", "must begin with one of redis://"),
+    ("", "must begin with one of redis://"),
 )
 
 
@@ -72,3 +72,20 @@ def test_what_they_could_not_use_is_refused_by_name_and_without_the_password(url
 
 def test_a_scheme_may_be_written_in_capitals() -> None:
     assert checked_broker_url(SecretStr("Rediss://broker/0?ssl_cert_reqs=none"))
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://two/0", "unix:///run/valkey.sock?db=1", "rediss://:a@two/0?ssl_cert_reqs=none"]
+)
+def test_a_redis_that_counts_is_taken(url: str) -> None:
+    assert Settings.model_validate({"limits_url": url}).counting_url == url
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://two:hunter2/0", "redis://:hunter2@two/0?x=1", "amqp://u:hunter2@two//", "http://hunter2", ""]
+)
+def test_a_redis_that_could_not_count_is_refused_before_a_request_or_a_job_fails_for_it(url: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Settings.model_validate({"limits_url": url})
+    assert refused_settings(caught.value).startswith("settings: POSTROOM_LIMITS_URL: ")
+    assert "hunter2" not in str(caught.value)

@@ -1,0 +1,45 @@
+"""Whether the gateway can do its work, said before whoever probes gives up."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
+
+from storage.postgres.readiness import Check
+
+ANSWER_WITHIN_S = 4.0
+"""Below the timeouts of the shipped probes: 5 s in docker-compose.yml, 6 s in deploy/kubernetes/gateway.yaml. A frozen
+PostgreSQL is given up after POSTROOM_STATEMENT_TIMEOUT_S and three seconds, 18 s in all."""
+
+
+class Readiness:
+    """Examines for all who ask at once by one thread, so that probes of a server that is silent hold no other."""
+
+    def __init__(
+        self,
+        examine: Callable[[], Sequence[Check]],
+        silent: Sequence[Check],
+        *,
+        within_s: float = ANSWER_WITHIN_S,
+    ) -> None:
+        """Prepare; `silent` is what is said while an examination takes too long."""
+        self._examine = examine
+        self._silent = silent
+        self._within_s = within_s
+        self._thread = ThreadPoolExecutor(1, "readiness")
+        self._asking = Lock()
+        self._running: Future[Sequence[Check]] | None = None
+
+    def checks(self) -> Sequence[Check]:
+        """What was found, also by an examination that was under way already."""
+        with self._asking:
+            if self._running is None or self._running.done():
+                self._running = self._thread.submit(self._examine)
+            running = self._running
+        try:
+            return running.result(self._within_s)
+        except TimeoutError:
+            return self._silent
+
+    def close(self) -> None:
+        """Begin no other examination."""
+        self._thread.shutdown(wait=False)
