@@ -55,7 +55,12 @@ def database_checks(database: Database, job_types: Collection[str] = ()) -> tupl
 
 def silent_checks() -> tuple[Check, ...]:
     """What `database_checks` finds when the server does not answer; for those who cannot wait to be sure of it."""
-    return (_away("ledger role", SILENT), not_answered("tenant role"), not_answered("migrations"), not_answered("catalogue"))
+    return (
+        _away("ledger role", SILENT),
+        not_answered("tenant role"),
+        not_answered("migrations"),
+        not_answered("catalogue"),
+    )
 
 
 def installation_checks(database: Database, *, is_away: bool = False) -> tuple[Check, ...]:
