@@ -136,9 +136,9 @@ class Run:
         """Search the last days for messages that are not stored as the mailbox has them.
 
         Where there is no cursor, or history did not know it (`unknown`), the cursor becomes the mailbox's history id.
-        That is read first: what comes in meanwhile is in the history after it (the 404 rule). `by_schedule`, what waits
-        is looked at less and less often: a message whose classification keeps failing, a thread whose draft Gmail does
-        not take, a draft that nobody sends.
+        That is read first: what comes in meanwhile is in the history after it (the 404 rule). With `by_schedule`, what
+        waits is ordered at growing intervals (`is_due_again`): a message whose classification keeps failing, a thread
+        whose draft Gmail does not take, a draft that nobody sends.
         """
         here = self.account.account_id
         profile = mailbox.profile()
@@ -339,7 +339,7 @@ def is_new_order(role: LabelRole, email: Email | None) -> bool:
         return False
     if role is LabelRole.REWORK or email.state in SETTLED:
         return True
-    # A release that did not write orders by hand down had such records for them only.
+    # Before migration 0032 an order by hand was not written down, and only such a record showed one.
     return email.state is EmailState.PENDING and email.classification is not Classification.NEEDS_RESPONSE
 
 
