@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from domain.jobs.failures import Conflict, Failure, Forbidden, Gone, Invalid, Throttled, Transient
+from domain.jobs.failures import Busy, Conflict, Failure, Forbidden, ForOtherWorker, Gone, Invalid, Throttled, Transient
 from domain.text.redaction import redact_text
 from observability import logs
 
@@ -28,6 +28,8 @@ STATUS_OF: Mapping[type[Failure], int] = {
     Forbidden: HTTPStatus.FORBIDDEN,
     Throttled: HTTPStatus.TOO_MANY_REQUESTS,
     Transient: HTTPStatus.SERVICE_UNAVAILABLE,
+    Busy: HTTPStatus.SERVICE_UNAVAILABLE,
+    ForOtherWorker: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 """What else fails is a defect of ours: 500."""
 
