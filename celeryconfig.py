@@ -9,12 +9,13 @@ from kombu import Queue as BrokerQueue
 
 from beat_schedule import SCHEDULE
 from domain.jobs.queues import Queue
+from domain.text.broker_urls import is_rabbitmq
 from settings import load_or_end
 
 _settings = load_or_end()
 
 broker_url = _settings.broker_url.get_secret_value()
-IS_RABBITMQ = broker_url.startswith(("amqp", "pyamqp"))
+IS_RABBITMQ = is_rabbitmq(broker_url)
 broker_connection_retry_on_startup = True
 broker_connection_max_retries = None  # a worker outlives any outage of its broker
 broker_connection_timeout = 5

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from domain.text.addresses import origin_of, with_lower_scheme
-from domain.text.broker_urls import BrokerUrl, LimitsUrl
+from domain.text.broker_urls import BrokerUrl, LimitsUrl, ResultsUrl, is_redis
 
 CLAIM_MARGIN = 1 / 12
 """The share of the lease that must be left after the longest call, to record its result (of 60 s: 5 s).
@@ -25,7 +25,6 @@ NEARLY = 0.9
 """Similarity from which a name counts as misspelt. 0.9 allows two wrong letters in twenty; POSTROOM_KEY stays below it.
 """
 DEVELOPMENT_SEALING_KEY = "development-only-sealing-key-do-not-use"
-REDIS = ("redis://", "rediss://", "unix://")
 
 
 class Settings(BaseSettings):
@@ -67,10 +66,11 @@ class Settings(BaseSettings):
         SecretStr("redis://127.0.0.1:6379/0"),
         description="One Redis, Valkey or RabbitMQ, also by `rediss://` and `amqps://`; it carries hints only.",
     )
-    results_url: SecretStr = Field(
+    results_url: ResultsUrl = Field(
         SecretStr(""),
-        description="Where foreign Celery clients get their results: the `redis://` URL of their result backend, or"
-        " `rpc://`. Whoever can read there reads the outputs of jobs. Empty: results are read from the ledger only.",
+        description="Where foreign Celery clients get their results: the `redis://`, `rediss://` or `unix://` URL of"
+        " the Redis that is their result backend, or `rpc://`. Whoever can read there reads the outputs of jobs. Empty:"
+        " results are read from the ledger only.",
     )
     sealing_keys: SecretStr = Field(
         SecretStr(DEVELOPMENT_SEALING_KEY),
@@ -281,7 +281,7 @@ class Settings(BaseSettings):
         if self.limits_url is not None:
             return self.limits_url.get_secret_value()
         broker = self.broker_url.get_secret_value()
-        return broker if broker.startswith(REDIS) else None
+        return broker if is_redis(broker) else None
 
     @model_validator(mode="after")
     def _check_times(self) -> Self:

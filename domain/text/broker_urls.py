@@ -1,30 +1,52 @@
-"""What the URLs of the broker, and of the Redis that counts calls, may say.
+"""What the URLs of the broker, of the Redis that counts calls and of the one for results may say.
 
-kombu and redis-py both read it, each in its own way, and find a mistake only when they connect: that is too late for a
-command that has committed already, and its error may hold the password.
+kombu and redis-py both read them, each in its own way, and find a mistake only when they connect: that is too late for
+a command that has committed already, and the error may hold the password.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from pydantic import AfterValidator, SecretStr
 
 REDIS = ("redis", "rediss")
+SOCKET = ("unix",)
 RABBITMQ = ("amqp", "amqps", "pyamqp")
 SECURE = ("rediss", "amqps")
+RPC = "rpc://"
+"""Results go to the queue that each sender names, by the broker."""
 
-TLS = {
+Options = Mapping[str, tuple[str, ...]]
+"""What each may say; without values, anything but nothing."""
+
+TLS: Options = {
     "ssl_cert_reqs": ("required", "optional", "none"),
     "ssl_check_hostname": ("true", "false"),
     "ssl_ca_certs": (),
     "ssl_certfile": (),
     "ssl_keyfile": (),
 }
-"""Options and what each may say; without values, any file. kombu takes CERT_NONE for `none` too, and redis-py 0 for
-`false`: the other one understands something else or nothing."""
-LOGIN = {"login_method": ("PLAIN", "AMQPLAIN", "EXTERNAL")}
+"""kombu takes CERT_NONE for `none` too, and redis-py 0 for `false`: the other one understands something else or
+nothing."""
+LOGIN: Options = {"login_method": ("PLAIN", "AMQPLAIN", "EXTERNAL")}
 """How a client logs in at RabbitMQ: EXTERNAL is by its certificate."""
+OF_SOCKET: Options = {"db": ()}
+
+NUMBER = re.compile("[0-9]+")
+DATABASE = re.compile(f"/?|/{NUMBER.pattern}")
+"""The path to a database of Redis. kombu takes no other; redis-py and limits take some, each another one."""
+
+
+def is_redis(url: str) -> bool:
+    """Whether a URL of the settings is of a Redis or Valkey over a network."""
+    return _scheme(url) in REDIS
+
+
+def is_rabbitmq(url: str) -> bool:
+    """Whether a URL of the settings is of a RabbitMQ."""
+    return _scheme(url) in RABBITMQ
 
 
 def checked_broker_url(url: SecretStr) -> SecretStr:
@@ -33,14 +55,27 @@ def checked_broker_url(url: SecretStr) -> SecretStr:
 
 
 def checked_limits_url(url: SecretStr | None) -> SecretStr | None:
-    """The same of a Redis, if there is one; one on this machine, by `unix://`, is taken as it stands."""
-    if url is None or url.get_secret_value().lower().startswith("unix://"):
+    """The same of a Redis, if there is one; it may be on this machine, by `unix://`."""
+    return None if url is None else _checked(url, (*REDIS, *SOCKET))
+
+
+def checked_results_url(url: SecretStr) -> SecretStr:
+    """The same of a Redis where results go; they may go nowhere, or by `rpc://`."""
+    said = url.get_secret_value()
+    if not said or said.lower() == RPC:
         return url
-    return _checked(url, REDIS)
+    if _scheme(said) == "rpc":
+        raise ValueError(f"must be {RPC} without more: the broker is that of POSTROOM_BROKER_URL")
+    return _checked(url, (*REDIS, *SOCKET))
 
 
 BrokerUrl = Annotated[SecretStr, AfterValidator(checked_broker_url)]
 LimitsUrl = Annotated[SecretStr | None, AfterValidator(checked_limits_url)]
+ResultsUrl = Annotated[SecretStr, AfterValidator(checked_results_url)]
+
+
+def _scheme(url: str) -> str:
+    return url.partition("://")[0].lower()
 
 
 def _checked(url: SecretStr, schemes: Sequence[str]) -> SecretStr:
@@ -52,7 +87,7 @@ def _checked(url: SecretStr, schemes: Sequence[str]) -> SecretStr:
 def _problems(url: str, schemes: Sequence[str]) -> Iterator[str]:
     if ";" in url:
         # Of several, kombu would go to the next one by a transport that checks no certificate.
-        yield "must name one broker, so without a semicolon; one in a password is written %3B"
+        yield "must name one server, so without a semicolon; one in a password is written %3B"
         return
     try:
         parts = urlsplit(url)
@@ -65,25 +100,43 @@ def _problems(url: str, schemes: Sequence[str]) -> Iterator[str]:
         yield f"must begin with one of {', '.join(f'{each}://' for each in schemes)}"
     elif parts.fragment or ("@" not in parts.netloc and "@" in parts.path + parts.query):
         yield "stops being a URL in its name or password: / is written %2F there, ? %3F and # %23"
+    elif scheme in SOCKET:
+        yield from _wrong_socket(parts)
     elif not host:
         yield "names no host"
-    elif scheme in REDIS and not (parts.path.strip("/") or "0").isdecimal():
+    elif scheme in REDIS and not DATABASE.fullmatch(parts.path):
         yield "must end with the number of a database, as redis://host:6379/0"
     else:
-        yield from _wrong_options(scheme, dict(parse_qsl(parts.query, keep_blank_values=True)))
+        known = {**(TLS if scheme in SECURE else {}), **(LOGIN if scheme in RABBITMQ else {})}
+        yield from _wrong_options(parts, known)
 
 
-def _wrong_options(scheme: str, options: dict[str, str]) -> Iterator[str]:
-    known = (TLS if scheme in SECURE else {}) | (LOGIN if scheme in RABBITMQ else {})
-    for name, value in options.items():
+def _wrong_socket(parts: SplitResult) -> Iterator[str]:
+    if parts.netloc.rpartition("@")[2] or not parts.path.strip("/"):
+        yield "must name a socket of this machine by its whole path, as unix:///run/valkey.sock"
+        return
+    yield from _wrong_options(parts, OF_SOCKET)
+    if not all(NUMBER.fullmatch(value) for _, value in parse_qsl(parts.query)):
+        yield "db must be the number of a database"
+
+
+def _wrong_options(parts: SplitResult, known: Options) -> Iterator[str]:
+    said = parse_qsl(parts.query, keep_blank_values=True)
+    options = dict(said)
+    for name, value in said:
         if name not in known:
             yield _unknown(name, known)
         elif not value:
             yield f"{name} is empty"
         elif known[name] and value not in known[name]:
             yield f"{name} must be one of {', '.join(known[name])}"
+        elif [each for each, _ in said].count(name) > 1:
+            # kombu takes the last, redis-py the first.
+            yield f"{name} stands there twice"
     if "ssl_keyfile" in options and "ssl_certfile" not in options:
         yield "ssl_keyfile needs ssl_certfile, the certificate of that key"
+    if options.get("login_method") == "EXTERNAL" and "ssl_certfile" not in options:
+        yield "login_method=EXTERNAL needs amqps:// and ssl_certfile, the certificate by which to log in"
 
 
 def _unknown(name: str, known: Iterable[str]) -> str:

@@ -44,7 +44,7 @@ def test_a_broker_that_is_away_keeps_no_rescue_waiting_and_no_hint_is_marked_as_
     claim_one(store, orphan, make_worker(store))
     database.execute("update workers set lease_until = now() - interval '1 second'")
     database.execute("update jobs set next_check_at = now() where id = %s", (orphan,))
-    turn(settings, f"{scheme}://{LOOPBACK}:{find_free_port()}//")
+    turn(settings, f"{scheme}://{LOOPBACK}:{find_free_port()}")
     rows = database.execute(
         "select id, state, losses, published_at, next_check_at <= now(), backlog_since is not null from jobs"
     ).fetchall()
