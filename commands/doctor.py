@@ -9,8 +9,6 @@ from typing import Any
 import click
 from celery import Celery
 from kombu import Connection
-from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
 
 from commands.answers import json_option, show_rows
 from commands.settings_checks import settings_checks
@@ -21,6 +19,7 @@ from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
 from engine.celery_patches.fleet_connection import FleetAmqp
 from engine.process import beat_ticks
+from engine.process.connection_errors import CONNECTION_ERRORS
 from engine.process.publisher import connect_to, transport_options
 from engine.process.runtime import Runtime, runtime
 from observability import logs
@@ -128,7 +127,7 @@ def broker_check(settings: Settings) -> Check:
             if not _pops_many(connection):
                 finding = "does not know BLMPOP, by which workers take messages"
                 return Check("broker", ok=False, finding=finding, remedy="use Valkey, or Redis 7 or newer")
-    except (OperationalError, OSError, RedisError, LookupError, ValueError, TypeError) as error:
+    except CONNECTION_ERRORS as error:
         trouble = trouble_of(error)
         return Check(
             "broker", ok=False, finding=trouble.finding, remedy=f"{trouble.remedy}; jobs wait in PostgreSQL meanwhile"
@@ -165,16 +164,12 @@ def queue_checks(settings: Settings) -> Sequence[Check]:
 def ask_workers(settings: Settings, question: Callable[[Celery], Any]) -> tuple[Any, str]:
     """What the workers answer, and why they could not be asked; that is empty when they could."""
     url = settings.broker_url.get_secret_value()
-    lost: tuple[type[Exception], ...] = (OperationalError, OSError, LookupError, ValueError)
     # An application of its own, so that the broker of these settings is asked and a dead one is not waited for.
     with Celery("doctor", broker=url, amqp=FleetAmqp, set_as_current=False) as app:
         app.conf.update(broker_transport_options=transport_options())
         try:
-            # A broker that ends while it is asked raises errors of its own library.
-            with connect_to(url) as broker:
-                lost += (*broker.connection_errors, *broker.channel_errors)
             return question(app), ""
-        except lost as error:
+        except CONNECTION_ERRORS as error:
             return None, f"the workers could not be asked: {type(error).__name__}"
 
 

@@ -10,10 +10,10 @@ import structlog
 from limits import RateLimitItemPerSecond
 from limits.errors import StorageError
 from limits.storage import MemoryStorage, RedisStorage
-from redis.exceptions import RedisError
 
 from domain.jobs.failures import Scope, Throttled
 from domain.scheduling.limits import Limit, Used, bounded, limits_of, wait_for_room
+from engine.process.connection_errors import CONNECTION_ERRORS
 from observability.connection_trouble import Trouble, trouble_of
 from providers.ports import Meter
 from settings import Settings
@@ -73,7 +73,7 @@ class Meters:
             storage = self._storage
             if isinstance(storage, RedisStorage):
                 storage.get_connection().ping()
-        except (RedisError, OSError, LookupError, ValueError, TypeError) as error:
+        except CONNECTION_ERRORS as error:
             return trouble_of(error, "POSTROOM_LIMITS_URL or POSTROOM_BROKER_URL")
         return None
 

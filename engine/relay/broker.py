@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from kombu.exceptions import OperationalError
 from redis import Redis
-from redis.exceptions import RedisError
 
 import celeryconfig
+from domain.text.broker_urls import is_rabbitmq, is_redis
 from engine.process.broker_silence import BrokerSilence
+from engine.process.connection_errors import CONNECTION_ERRORS
 from engine.process.publisher import ANSWER_WITHIN_S, connect_to
 from engine.process.runtime import Runtime
 from observability.connection_trouble import trouble_of
@@ -21,9 +21,6 @@ KEY = "postroom:epoch"
 QUORUM = {"x-queue-type": "quorum"}
 """As the fleet's own queues (celeryconfig): the mark must not be lost where they are kept."""
 NOT_FOUND = 404
-
-REDIS = ("redis://", "rediss://", "unix://")
-RABBITMQ = ("amqp://", "amqps://", "pyamqp://")
 
 
 class BrokerAway(Exception):
@@ -47,16 +44,16 @@ class Broker:
         `known` is the epoch that was there before. Raises `BrokerAway`.
         """
         with self._asked():
-            if self._url.startswith(REDIS):
+            if is_redis(self._url):
                 return self._key(fresh)
-            if self._url.startswith(RABBITMQ):
+            if is_rabbitmq(self._url):
                 return self._queue(fresh, known)
         return None
 
     def depths(self, queues: Sequence[str]) -> Mapping[str, int]:
         """How many messages wait in each queue; what a worker has prefetched is not among them. Raises `BrokerAway`."""
         with self._asked():
-            if not self._url.startswith(REDIS):
+            if not is_redis(self._url):
                 return {queue: self._declared_depth(queue) for queue in queues}
             pipeline = self._redis.pipeline(transaction=False)
             for queue in queues:
@@ -76,19 +73,14 @@ class Broker:
     def _asked(self) -> Iterator[None]:
         if self._silence.lasts:  # or the relay would be at nothing else, and lose its leadership
             raise BrokerAway("it did not answer")
-        connection = self._connection
         try:
             with self._silence.noting(ANSWER_WITHIN_S):
                 yield
-        except (
-            OperationalError,
-            OSError,
-            RedisError,
-            *connection.connection_errors,
-            *connection.channel_errors,
-        ) as error:
+        except CONNECTION_ERRORS as error:
             # A connection that broke once never works again.
-            vars(self).pop("_connection").release()
+            broken = vars(self).pop("_connection", None)
+            if broken is not None:
+                broken.release()
             raise BrokerAway(trouble_of(error).finding) from error
 
     def _declared_depth(self, queue: str) -> int:
