@@ -6,6 +6,7 @@ from typing import Any
 from celery import Celery, Task
 from celery.bootsteps import StartStopStep
 
+import celeryconfig
 from domain.jobs.failures import Invalid
 from domain.payloads import payload_types
 from engine.catalogue import Job, catalogue
@@ -26,6 +27,7 @@ class FleetApp(Celery):  # type: ignore[misc] # Celery ships no types
 
     log_cls = "engine.worker.worker:FleetLogging"
     amqp_cls = FleetAmqp
+    backend_cls = celeryconfig.result_backend  # of the settings alone, `CELERY_RESULT_BACKEND` would take the place
 
     @cached_property
     def Worker(self) -> Any:  # noqa: N802, ANN401 - Celery's name

@@ -6,9 +6,12 @@ from typing import Any
 
 import structlog
 from celery import Celery
-from redis.exceptions import RedisError
+from celery.backends.redis import RedisBackend
+from redis import Redis
 
-from engine.celery_patches import tls
+from domain.text.broker_urls import RPC
+from engine.process.connection_errors import CONNECTION_ERRORS
+from engine.process.publisher import ANSWER_WITHIN_S
 from engine.process.runtime import Runtime
 from engine.results.metas import meta_of
 from observability.connection_trouble import trouble_of
@@ -16,8 +19,6 @@ from storage.results import results
 from storage.results.results import DueResult
 
 log = structlog.get_logger(__name__)
-
-RPC = "rpc://"
 
 BATCH = 100
 """Results per turn: as many round trips, which keep the relay from its other work for some 20 ms."""
@@ -66,30 +67,27 @@ class ResultSender:
         return reached
 
     def _store(self, task_id: str, meta: dict[str, Any]) -> bool:
-        backend = self._app.backend
-        key, value = backend.get_key_for_task(task_id), backend.encode(meta)
+        key, value = self._backend.get_key_for_task(task_id), self._backend.encode(meta)
         try:
             # As Celery's backend does, which would try again for as long as a server is away.
-            with backend.client.pipeline() as pipe:
-                pipe.set(key, value, ex=backend.expires or None)
+            with self._redis.pipeline() as pipe:
+                pipe.set(key, value, ex=self._backend.expires or None)
                 pipe.publish(key, value)
                 pipe.execute()
-        except (OSError, RedisError) as error:
+        except CONNECTION_ERRORS as error:
             cause = trouble_of(error, "POSTROOM_RESULTS_URL").finding
             log.warning("results_not_sent", error=type(error).__name__, cause=cause)
             return False
         return True
 
     @cached_property
-    def _app(self) -> Any:  # noqa: ANN401 - Celery ships no types
-        """An app that has nothing but the clients' result backend, with a bound on each round trip."""
-        app = Celery("results", set_as_current=False)
-        app.conf.update(
-            result_backend=self._url,
-            redis_socket_timeout=5,
-            redis_socket_connect_timeout=5,
-        )
-        if self._url.startswith("rediss://"):
-            # Without it Celery refuses a URL that says nothing of certificates. What the URL says comes first.
-            app.conf.redis_backend_use_ssl = tls.redis_options(None)
-        return app
+    def _backend(self) -> Any:  # noqa: ANN401 - Celery ships no types
+        """The clients' result backend, for how they name and write a result; it never connects.
+
+        Made by its class: what an app finds by a URL, `CELERY_RESULT_BACKEND` overrides.
+        """
+        return RedisBackend(app=Celery("results", set_as_current=False))
+
+    @cached_property
+    def _redis(self) -> Any:  # noqa: ANN401 - redis types its commands as sync or async at once
+        return Redis.from_url(self._url, socket_timeout=ANSWER_WITHIN_S, socket_connect_timeout=ANSWER_WITHIN_S)

@@ -10,11 +10,15 @@ import redis
 from celery import Celery
 from celery.exceptions import TaskError, TaskRevokedError
 from psycopg import Connection
+from pydantic import SecretStr
+from structlog.testing import capture_logs
 
 from domain.jobs.failures import Failure, Permanent
 from domain.jobs.job import Cancel, Done, Outcome
+from engine.app import FleetApp
 from engine.process.runtime import Runtime, install
 from engine.relay.result_sender import ResultSender
+from engine.results.ledger_backend import LedgerBackend
 from sandbox.servers.free_port import LOOPBACK
 from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
@@ -111,6 +115,32 @@ def test_a_server_that_is_away_gets_them_later(
         ResultSender(relay).turn()
     with redis.Redis.from_url(broker_url) as server:
         assert server.exists("celery-task-meta-t")
+
+
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:hunter2/0", "rediss://:hunter2@127.0.0.1/0?ssl_cert_reqs=bogus"])
+def test_a_url_that_cannot_be_used_ends_no_turn_and_is_not_logged(
+    settings: Settings, store: Database, org: UUID, url: str
+) -> None:
+    end(store, wanted(store, org, "t"), Done({"a": 1}))
+    unchecked = Runtime(settings.model_copy(update={"results_url": SecretStr(url)}))
+    with capture_logs() as logged:
+        assert ResultSender(unchecked).turn() is False
+    unchecked.close()
+    assert [each["event"] for each in logged] == ["results_not_sent"]
+    assert "hunter2" not in str(logged)
+
+
+def test_celery_s_own_variable_takes_the_place_of_no_setting(
+    settings: Settings, store: Database, org: UUID, broker_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CELERY_RESULT_BACKEND", "redis://127.0.0.1:hunter2/0")
+    end(store, wanted(store, org, "t"), Done({"a": 1}))
+    with process(settings, broker_url) as relay:
+        ResultSender(relay).turn()
+    with redis.Redis.from_url(broker_url) as server:
+        assert server.exists("celery-task-meta-t")
+    with FleetApp("beside", set_as_current=False) as app:
+        assert isinstance(app.backend, LedgerBackend)
 
 
 def test_results_go_over_tls_where_the_address_says_so(
