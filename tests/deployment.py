@@ -104,7 +104,7 @@ def _of_kubernetes() -> Iterator[Process]:
 def _of_systemd() -> Iterator[Process]:
     """The target's wishes, a template's instance put in for %i."""
     target = (DEPLOY / "systemd" / "postroom.target").read_text()
-    for wished in re.findall(r"^(?:Wants|Requires)=(postroom\S+)$", target, re.MULTILINE):
+    for wished in re.findall(r"^Wants=(postroom\S+)$", target, re.MULTILINE):
         name, at, rest = wished.partition("@")
         instance = rest.removesuffix(".service")
         unit = (DEPLOY / "systemd" / (f"{name}@.service" if at else wished)).read_text()

@@ -183,6 +183,17 @@ def test_only_the_migration_knows_the_owner_on_systemd() -> None:
         assert OWNER not in dict(assignments(unit.read_text())), unit.name
 
 
+def test_a_migration_on_systemd_comes_first_and_takes_nothing_down_when_it_is_run_again() -> None:
+    for unit in SYSTEMD:
+        lines = re.findall(r"^(\w+)=(.*\bpostroom-migrate\b.*)$", unit.read_text(), re.MULTILINE)
+        found = {name for name, _ in lines}
+        if unit.name == "postroom-migrate.service":
+            assert found == set()
+        else:
+            # What is restarted takes along whatever has it in Requires=, BindsTo= or PartOf= (systemd.unit(5)).
+            assert found == ({"Wants"} if unit.suffix == ".target" else {"After"}), unit.name
+
+
 def test_flower_does_not_start_without_a_password() -> None:
     container = objects("Deployment")["postroom-flower"]["spec"]["template"]["spec"]["containers"][0]
     assert container["env"][0]["name"] == FLOWER_PASSWORD
