@@ -70,7 +70,7 @@ def find_question(ctx: JobContext, payload: NotifyPayload, key: str) -> Finding:
     with ctx.tx() as tx:
         stored = actions.get(tx, payload.account_id, UUID(action_id))
         question = questions.of_action(tx, stored, int(number))
-        began = doubts.request(tx, ctx.job, key)
+        began = doubts.read_request(tx, ctx.job, key)
     return _find(ctx, stored, question, began)
 
 

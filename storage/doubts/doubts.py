@@ -68,7 +68,7 @@ def read(tx: Transaction, job: ClaimedJob, key: str) -> OwnDoubt | None:
     return OwnDoubt(key, *rows[0]) if rows else None
 
 
-def request(tx: Transaction, job: ClaimedJob, key: str) -> bytes | None:
+def read_request(tx: Transaction, job: ClaimedJob, key: str) -> bytes | None:
     """What was sent, of an effect that a held job is to find out about; None when nothing is kept."""
     rows = tx.raw(
         "select postroom.read_doubt_request(%(job)s, %(token)s, %(key)s) as request",
