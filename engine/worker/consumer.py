@@ -88,7 +88,7 @@ class FleetConsumer(BufferedEvents):
         def log_retry(error: BaseException, interval: float) -> None:
             self._note_lost_broker()
             cause = trouble_of(error).finding
-            log.warning("broker_unavailable", error=type(error).__name__, cause=cause, again_in_s=interval)
+            log.warning("broker_unavailable", cause=cause, again_in_s=interval)
 
         connected = conn.ensure_connection(log_retry, None, interval_max=MOST_BETWEEN_TRIES_S, callback=self._meanwhile)
         # Celery ends a worker of which a child has died before its first connection: it takes that for a pool that
