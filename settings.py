@@ -283,6 +283,11 @@ class Settings(BaseSettings):
         broker = self.broker_url.get_secret_value()
         return broker if is_redis(broker) else None
 
+    @property
+    def counting_setting(self) -> str:
+        """The variable that names it."""
+        return f"{PREFIX}BROKER_URL" if self.limits_url is None else f"{PREFIX}LIMITS_URL"
+
     @model_validator(mode="after")
     def _check_times(self) -> Self:
         """Refuse times under which claims or effects could never hold; names the field that is too long."""

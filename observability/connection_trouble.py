@@ -41,7 +41,7 @@ def trouble_of(error: BaseException, setting: str = "POSTROOM_BROKER_URL") -> Tr
             return found
     if isinstance(error, (LookupError, ValueError, TypeError)):
         return Trouble("its URL cannot be read", f"mend {setting}: redis://host:6379/0 or amqp://user@host:5672/vhost")
-    return Trouble(f"did not answer: {type(error).__name__}", _start(setting))
+    return Trouble(f"did not answer: {type(error).__name__}", _remedy_of_silence(setting))
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -53,19 +53,23 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _of_tls(error: BaseException, setting: str) -> Trouble | None:
-    plaintext = Trouble(
-        "does not answer as a server that speaks TLS",
-        f"write redis:// or amqp:// in {setting} if that port is for plaintext, or name the port for TLS {DOCS}",
-    )
+    """Plaintext is advised only where a server speaks it, and with what it costs: it shows the password."""
+    port = f"that the port in {setting} is the server's port for TLS {DOCS}"
     if isinstance(error, ssl.SSLCertVerificationError):
         return _of_certificate(error, setting)
-    if isinstance(error, ssl.SSLEOFError) or getattr(error, "reason", None) == "WRONG_VERSION_NUMBER":
-        return plaintext
+    if isinstance(error, ssl.SSLEOFError):
+        return Trouble("ended the connection over TLS", f"see {port}; else see the server's log")
+    if isinstance(error, TimeoutError) and "handshake" in str(error):
+        return Trouble("did not answer: its handshake for TLS timed out", f"see that the server lives, and {port}")
+    if getattr(error, "reason", None) == "WRONG_VERSION_NUMBER":
+        remedy = (
+            f"name the server's port for TLS in {setting}; if it has none, and nobody else can read that network, write"
+            f" redis:// or amqp:// {DOCS}"
+        )
+        return Trouble("answers in plaintext, not in TLS", remedy)
     if isinstance(error, ssl.SSLError):
         reason = (error.reason or _text(error)).replace("_", " ").lower()
         return Trouble(f"TLS failed: {reason}", f"see {FILES} in {setting} {DOCS}")
-    if isinstance(error, TimeoutError) and "handshake" in str(error):
-        return plaintext
     return None
 
 
@@ -92,7 +96,7 @@ def _of_network(error: BaseException, setting: str) -> Trouble | None:
     if isinstance(error, socket.gaierror):
         return Trouble(f"its host is not found: {said}", f"mend the host in {setting}")
     if isinstance(error, OSError):
-        return Trouble(f"did not answer: {said or type(error).__name__}", _start(setting))
+        return Trouble(f"did not answer: {said or type(error).__name__}", _remedy_of_silence(setting))
     return None
 
 
@@ -103,7 +107,7 @@ def _of_answer(error: BaseException, setting: str) -> Trouble | None:
     return None
 
 
-def _start(setting: str) -> str:
+def _remedy_of_silence(setting: str) -> str:
     return f"start the server and see that {setting} is right"
 
 

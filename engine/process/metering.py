@@ -39,8 +39,14 @@ class Meters:
     as ours does, is the second line of defence. Safe to share between threads; build it after any fork.
     """
 
-    def __init__(self, url: str | None, own_amounts: Mapping[str, int] | None = None) -> None:
-        """Count at that Redis, or in this process's memory without one; nothing connects yet."""
+    def __init__(
+        self, url: str | None, own_amounts: Mapping[str, int] | None = None, setting: str = "POSTROOM_LIMITS_URL"
+    ) -> None:
+        """Count at that Redis, or in this process's memory without one; nothing connects yet.
+
+        `setting` is where its URL stands.
+        """
+        self._setting = setting
         self._url = url
         self._own_amounts = dict(own_amounts or {})
         self._asked_again_at = 0.0
@@ -49,7 +55,7 @@ class Meters:
     @classmethod
     def of(cls, settings: Settings) -> "Meters":
         """The meters that the settings ask for."""
-        return cls(settings.counting_url, settings.rate_limits)
+        return cls(settings.counting_url, settings.rate_limits, settings.counting_setting)
 
     def meter(self, provider: str, account: str = "") -> Meter:
         """What a provider's client asks before each call, for one account or, without one, for the installation.
@@ -74,7 +80,7 @@ class Meters:
             if isinstance(storage, RedisStorage):
                 storage.get_connection().ping()
         except CONNECTION_ERRORS as error:
-            return trouble_of(error, "POSTROOM_LIMITS_URL or POSTROOM_BROKER_URL")
+            return trouble_of(error, self._setting)
         return None
 
     def _count(self, limit: Limit, account: str, method: str, units: int) -> None:

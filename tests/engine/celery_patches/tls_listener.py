@@ -102,7 +102,7 @@ def _forward(client: socket.socket, upstream: socket.socket) -> None:
             others[end].sendall(said)
 
 
-def make_certificate(folder: Path, name: str = LOOPBACK) -> Path:
+def make_certificate(folder: Path, name: str = LOOPBACK, ends_in: timedelta = timedelta(days=1)) -> Path:
     """A file with a fresh key and the certificate for a name or an address that it has signed itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -113,8 +113,8 @@ def make_certificate(folder: Path, name: str = LOOPBACK) -> Path:
         .issuer_name(subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
+        .not_valid_before(now - timedelta(days=2))
+        .not_valid_after(now + ends_in)
         .add_extension(x509.SubjectAlternativeName([_general(name)]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())

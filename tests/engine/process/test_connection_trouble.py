@@ -1,24 +1,30 @@
 """What is said of a connection that could not be made, by the real errors of ssl, redis-py, py-amqp and kombu."""
 
 import re
-from collections.abc import Iterator
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import redis
 from amqp.exceptions import AccessRefused
 from kombu.exceptions import OperationalError
+from pydantic import SecretStr
+from redis.exceptions import ResponseError
 from structlog.testing import capture_logs
 
-from commands.doctor import broker_check, limits_check
+from commands.doctor import broker_check, limits_check, names_check
 from domain.jobs.job import Hint
 from engine.process.metering import Meters
 from engine.process.publisher import Publisher
 from engine.process.runtime import Runtime
 from engine.relay.broker import Broker, BrokerAway
-from observability.connection_trouble import trouble_of
+from observability.connection_trouble import MOST, trouble_of
 from sandbox.servers.free_port import LOOPBACK, find_free_port
 from sandbox.servers.valkey_server import ValkeyServer
+from settings import Settings
 from tests.engine.celery_patches.test_tls import HINT, PASSWORD, SECURE, settings_of, url_of
 from tests.engine.celery_patches.tls_listener import Listener, make_certificate
 
@@ -27,7 +33,8 @@ WRONG_NAME = ("its certificate is not taken: IP address mismatch", "the host in 
 NO_FILE = ("a file of its URL cannot be read: No such file or directory", "ssl_ca_certs, ssl_certfile and ssl_keyfile")
 NO_CERTIFICATE = ("TLS failed: no certificate or crl found", "ssl_ca_certs, ssl_certfile and ssl_keyfile")
 NO_PEM = ("TLS failed: .*pem lib", "ssl_ca_certs, ssl_certfile and ssl_keyfile")
-PLAINTEXT = ("does not answer as a server that speaks TLS", "redis:// or amqp://")
+ENDED_TLS = ("ended the connection over TLS", "see that the port in .* is the server's port for TLS")
+EXPIRED = ("its certificate is not taken: certificate has expired", "renew the server's certificate")
 TLS_PORT = ("ended the connection: ", "if that port is for TLS, write rediss:// or amqps://")
 AWAY = ("did not answer: Connection refused", "start the server")
 NO_HOST = ("its host is not found: ", "mend the host")
@@ -67,7 +74,14 @@ def test_what_is_wrong_with_tls_is_told(scheme: str, own_valkey: ValkeyServer, t
     junk = tmp_path / "junk.pem"
     junk.write_text("no certificate")
     ours, other = make_certificate(tmp_path), make_certificate(tmp_path, "other.example")
-    with Listener(ours, own_valkey.port) as front, Listener(other, own_valkey.port) as misnamed, Listener() as plain:
+    (tmp_path / "late").mkdir()
+    late = make_certificate(tmp_path / "late", ends_in=timedelta(days=-1))
+    with (
+        Listener(ours, own_valkey.port) as front,
+        Listener(other, own_valkey.port) as misnamed,
+        Listener(late, own_valkey.port) as expired,
+        Listener() as plain,
+    ):
         for server, tail, said in (
             (front, "", UNTRUSTED),
             (misnamed, f"?ssl_ca_certs={other}", WRONG_NAME),
@@ -75,7 +89,8 @@ def test_what_is_wrong_with_tls_is_told(scheme: str, own_valkey: ValkeyServer, t
             (front, "?ssl_certfile=/nonexistent.pem", NO_FILE),
             (front, f"?ssl_ca_certs={junk}", NO_CERTIFICATE),
             (front, f"?ssl_certfile={junk}", NO_PEM),
-            (plain, f"?ssl_ca_certs={ours}", PLAINTEXT),
+            (expired, f"?ssl_ca_certs={late}", EXPIRED),
+            (plain, f"?ssl_ca_certs={ours}", ENDED_TLS),
         ):
             assert_said(url_of(server, scheme, tail), said)
 
@@ -106,11 +121,63 @@ def test_what_rabbitmq_answers_is_told() -> None:
     assert trouble_of(error).finding == "refuses: Connection.close: (403) Login was refused"
 
 
+def handshake_error(answer: Callable[[socket.socket], object]) -> OSError:
+    """What a client raises that speaks TLS to a peer with this answer."""
+    ours, peer = socket.socketpair()
+    with ours, peer:
+        ours.settimeout(0.01)
+        answer(peer)
+        with pytest.raises(OSError, match=r"\w") as caught:
+            ssl.create_default_context().wrap_socket(ours, server_hostname="broker")
+    return caught.value
+
+
 @pytest.mark.parametrize(
-    "error", [ValueError(PASSWORD), KeyError(PASSWORD), TypeError(PASSWORD), RuntimeError(PASSWORD)]
+    ("answer", "finding", "advises_plaintext"),
+    [
+        (lambda _peer: None, "did not answer: its handshake for TLS timed out", False),
+        (lambda peer: peer.shutdown(socket.SHUT_WR), "ended the connection over TLS", False),
+        (lambda peer: peer.close(), "ended the connection: Broken pipe", False),
+        (lambda peer: peer.sendall(b"-ERR unknown command"), "answers in plaintext, not in TLS", True),
+    ],
 )
-def test_an_error_that_may_hold_a_part_of_the_url_is_not_shown(error: Exception) -> None:
-    assert PASSWORD not in "".join(trouble_of(error))
+def test_plaintext_is_advised_only_where_the_server_speaks_it(
+    answer: Callable[[socket.socket], object], finding: str, advises_plaintext: bool
+) -> None:
+    trouble = trouble_of(handshake_error(answer))
+    assert trouble.finding == finding
+    assert bool(re.search(r"\b(redis|amqp)://", trouble.remedy)) == advises_plaintext
+
+
+@pytest.mark.parametrize(
+    ("error", "finding"),
+    [
+        (ValueError(PASSWORD), "its URL cannot be read"),
+        (KeyError(PASSWORD), "its URL cannot be read"),
+        (TypeError(PASSWORD), "its URL cannot be read"),
+        (RuntimeError(PASSWORD), "did not answer: RuntimeError"),
+    ],
+)
+def test_an_error_that_may_hold_a_part_of_the_url_is_not_shown(error: Exception, finding: str) -> None:
+    trouble = trouble_of(error)
+    assert trouble.finding == finding
+    assert PASSWORD not in "".join(trouble)
+
+
+def test_what_a_server_answers_is_shown_without_secrets_and_not_at_length() -> None:
+    error = ResponseError(f"no redis://:{PASSWORD}@broker/0 here, {'and so on, ' * 50}")
+    finding = trouble_of(error).finding
+    assert finding.startswith("refuses: no redis://")
+    assert PASSWORD not in finding
+    assert len(finding) == len("refuses: ") + MOST
+
+
+def test_an_error_that_was_raised_from_none_is_not_told_by_what_came_before() -> None:
+    error = RuntimeError()
+    error.__context__ = socket.gaierror("no such host")
+    assert trouble_of(error).finding == "its host is not found: no such host"
+    error.__suppress_context__ = True
+    assert trouble_of(error).finding == "did not answer: RuntimeError"
 
 
 def test_an_error_that_is_its_own_cause_ends() -> None:
@@ -125,7 +192,19 @@ def test_calls_that_are_not_counted_say_why(tmp_path: Path) -> None:
     assert [each["cause"] for each in logged] == [UNTRUSTED[0]]
 
 
-@pytest.mark.parametrize(
+def test_the_row_of_the_limits_names_the_one_setting_that_its_url_is_from(tmp_path: Path) -> None:
+    with Listener(make_certificate(tmp_path)) as front:
+        of_broker = settings_of(url_of(front))
+        for settings, named in (
+            (of_broker, "POSTROOM_BROKER_URL"),
+            (of_broker.model_copy(update={"limits_url": of_broker.broker_url}), "POSTROOM_LIMITS_URL"),
+        ):
+            remedy = limits_check(Runtime(settings)).remedy
+            assert re.findall(r"POSTROOM_\w+", remedy) == [named]
+            assert remedy.startswith(f"trust its authority: {named}=")
+
+
+UNUSABLE = pytest.mark.parametrize(
     "url",
     [
         f"rediss://:{PASSWORD}@broker/0?ssl_cert_reqs=bogus",
@@ -136,8 +215,22 @@ def test_calls_that_are_not_counted_say_why(tmp_path: Path) -> None:
         f"unknown://:{PASSWORD}@broker",
     ],
 )
+"""Settings refuse these."""
+
+
+@UNUSABLE
+def test_doctor_and_the_relay_raise_for_no_url(url: str) -> None:
+    process = Runtime(Settings().model_copy(update={"broker_url": SecretStr(url)}))
+    rows = [broker_check(process.settings), limits_check(process), names_check(process.settings)]
+    assert [row.ok for row in rows[::2]] == [False, False]
+    with pytest.raises(BrokerAway) as away:
+        Broker(process).depths(["default"])
+    assert PASSWORD not in f"{rows}{away.value}"
+
+
+@UNUSABLE
 def test_a_publisher_raises_for_no_url(url: str) -> None:
-    """Settings refuse these; a job is committed by the time a publisher uses one."""
+    """A job is committed by the time a publisher uses one."""
     publisher = Publisher(url, answer_within_s=1)
     with capture_logs() as logged:
         assert not publisher.publish([*HINT, Hint(HINT[0].job_id, "probe.run", "default")])
