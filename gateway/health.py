@@ -9,15 +9,15 @@ router = APIRouter()
 
 
 @router.get("/healthz")
-def healthz() -> JsonObject:
-    """The process answers; nothing else is asked."""
+async def healthz() -> JsonObject:
+    """The process answers; nothing else is asked. Needs no thread, of which busy requests may hold all."""
     return {"status": "ok"}
 
 
 @router.get("/readyz")
-def readyz(request: Request, response: Response) -> JsonObject:
+async def readyz(request: Request, response: Response) -> JsonObject:
     """Both roles reach the database, the schema is this release's, the catalogue is known; 503 names what is not so."""
-    checks = resources_of(request).readiness.checks()
+    checks = await resources_of(request).readiness.checks()
     ready = all(check.ok for check in checks)
     if not ready:
         response.status_code = status.HTTP_503_SERVICE_UNAVAILABLE

@@ -1,5 +1,6 @@
 """Whether the gateway can do its work, said before whoever probes gives up."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
@@ -29,14 +30,18 @@ class Readiness:
         self._asking = Lock()
         self._running: Future[Sequence[Check]] | None = None
 
-    def checks(self) -> Sequence[Check]:
-        """What was found, also by an examination that was under way already."""
+    async def checks(self) -> Sequence[Check]:
+        """What was found, also by an examination that was under way already.
+
+        It waits in the event loop: the threads that serve requests may all be held by a PostgreSQL that is silent.
+        """
         with self._asking:
             if self._running is None or self._running.done():
                 self._running = self._thread.submit(self._examine)
             running = self._running
         try:
-            return running.result(self._within_s)
+            # What is waited for goes on when the waiting ends: others wait for it too.
+            return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(running)), self._within_s)
         except TimeoutError:
             return self._silent
 

@@ -15,6 +15,7 @@ import commands
 from domain.jobs.liveness import STOP_MARGIN_S
 from domain.jobs.queues import Queue
 from domain.text.redaction import redact_text
+from gateway.readiness import ANSWER_WITHIN_S
 from settings import Settings
 from storage.postgres.database import Database
 from tests.deployment import (
@@ -192,6 +193,15 @@ def test_a_migration_on_systemd_comes_first_and_takes_nothing_down_when_it_is_ru
         else:
             # What is restarted takes along whatever has it in Requires=, BindsTo= or PartOf= (systemd.unit(5)).
             assert found == ({"Wants"} if unit.suffix == ".target" else {"After"}), unit.name
+
+
+def test_what_makes_the_gateway_ready_is_said_before_the_probes_give_up() -> None:
+    pods = objects("Deployment")["postroom-gateway"]["spec"]["template"]["spec"]["containers"]
+    health = services()["gateway"]["healthcheck"]
+    asked = re.search(r"/readyz', timeout=(\d+)", " ".join(health["test"]))
+    assert asked is not None
+    patience = [pods[0]["readinessProbe"]["timeoutSeconds"], int(asked[1]), int(health["timeout"].removesuffix("s"))]
+    assert all(seconds > ANSWER_WITHIN_S for seconds in patience), patience
 
 
 def test_flower_does_not_start_without_a_password() -> None:

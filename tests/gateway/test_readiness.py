@@ -1,11 +1,22 @@
 """Probes are answered before they give up, and one examination at a time serves them all."""
 
+import asyncio
+import threading
 from collections.abc import Sequence
 from threading import Event
 
-from gateway.readiness import Readiness
-from storage.postgres.readiness import Check, silent_checks
+from anyio.to_thread import current_default_thread_limiter
+from fastapi import FastAPI
+from starlette.types import Message
 
+from gateway.app import create_app
+from gateway.readiness import Readiness
+from settings import Settings
+from storage.postgres.readiness import Check, silent_checks
+from tests.waiting import eventually
+
+NO_CATALOGUE = 503
+"""No worker has told this database of its job types."""
 FOUND = (Check("ledger role", ok=True, finding="logged in"),)
 
 
@@ -19,7 +30,7 @@ def test_an_examination_that_takes_long_is_not_waited_for_and_not_begun_twice() 
 
     readiness = Readiness(examine, silent_checks(), within_s=0.01)
     for _ in range(2):
-        assert [check.ok for check in readiness.checks()] == [False] * 4
+        assert [check.ok for check in asyncio.run(readiness.checks())] == [False] * 4
     assert len(begun) == 1
     answered.set()
     readiness.close()
@@ -33,7 +44,7 @@ def test_each_who_asks_after_an_examination_gets_another() -> None:
         return FOUND
 
     readiness = Readiness(examine, silent_checks())
-    assert readiness.checks() == readiness.checks() == FOUND
+    assert asyncio.run(readiness.checks()) == asyncio.run(readiness.checks()) == FOUND
     assert len(begun) == 2
     readiness.close()
 
@@ -42,3 +53,44 @@ def test_what_is_said_meanwhile_names_the_database_and_what_to_do() -> None:
     first, *others = silent_checks()
     assert (first.finding, first.is_away) == ("PostgreSQL: it did not answer", True)
     assert all(check.remedy == "mend the database first" for check in others)
+
+
+async def status_of(app: FastAPI, path: str) -> int:
+    """By which status one GET is answered, in the loop and the task of the caller."""
+    answers = list[Message]()
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        answers.append(message)
+
+    scope = {"type": "http", "http_version": "1.1", "method": "GET", "scheme": "http", "root_path": ""}
+    await app(scope | {"path": path, "query_string": b"", "headers": []}, receive, send)
+    return int(answers[0]["status"])
+
+
+def test_probes_are_answered_while_requests_hold_every_thread(settings: Settings) -> None:
+    app = create_app(settings)
+
+    async def probe() -> list[int]:
+        threads = current_default_thread_limiter()
+        threads.total_tokens = 1
+        async with app.router.lifespan_context(app), threads:
+            return [await status_of(app, path) for path in ("/healthz", "/readyz")]
+
+    assert asyncio.run(probe()) == [200, NO_CATALOGUE]
+
+
+def test_an_application_that_ends_leaves_no_thread_that_examines(settings: Settings) -> None:
+    app = create_app(settings)
+
+    async def serve_once() -> None:
+        async with app.router.lifespan_context(app):
+            assert await status_of(app, "/readyz") == NO_CATALOGUE
+
+    asyncio.run(serve_once())
+    eventually(
+        lambda: not any(thread.name.startswith("readiness") for thread in threading.enumerate()),
+        describe="its thread to end",
+    )
