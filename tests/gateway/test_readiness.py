@@ -29,10 +29,14 @@ def test_an_examination_that_takes_long_is_not_waited_for_and_not_begun_twice() 
         return FOUND
 
     readiness = Readiness(examine, silent_checks(), within_s=0.01)
-    for _ in range(2):
-        assert [check.ok for check in asyncio.run(readiness.checks())] == [False] * 4
-    assert len(begun) == 1
-    answered.set()
+
+    async def ask() -> None:
+        for _ in range(2):
+            assert [check.ok for check in await readiness.checks()] == [False] * 4
+        assert len(begun) == 1
+        answered.set()
+
+    asyncio.run(ask())
     readiness.close()
 
 
