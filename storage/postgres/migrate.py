@@ -1,7 +1,7 @@
 """Brings a database to the newest schema, and sets its roles right: passwords, settings, rights."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
@@ -29,32 +29,35 @@ WAIT_S = 600
 TRY_MS = 200
 PAUSE_S = 1.0
 """How long a migration that found a table taken leaves it to others."""
+NEVER = Event()
+"""To wait for it is to pause."""
+"""Waited for, it is a pause."""
 TAKEN = "55P03"
 """SQLSTATE of a lock that was not had in time."""
 
 MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
 
 
-def upgrade(settings: Settings) -> None:
+def upgrade(settings: Settings, *, wait_s: float = WAIT_S, pause: Callable[[float], object] = NEVER.wait) -> None:
     """Run every migration that is missing, as the owner; reset what a role may have changed of itself.
 
     Of several at once, each waits for the one before and finds its work done. Raises `Forbidden` for a database that a
-    newer release has migrated.
+    newer release has migrated. For `wait_s` a table that somebody else has is tried again, after a `pause` each time.
     """
     with translated(), _alone(settings):
         try:
-            _run_all(settings)
+            _run_all(settings, wait_s, pause)
         except CommandError as error:
             raise Forbidden("a newer release has migrated this database: migrate with that one") from error
         _admit_roles(settings)
 
 
-def _run_all(settings: Settings) -> None:
+def _run_all(settings: Settings, wait_s: float, pause: Callable[[float], object]) -> None:
     """Run what is missing; while somebody else has a table, again and again, so that the fleet gets on in between.
 
     Raises the database's error when that takes too long: a session that stays in its transaction must be ended then.
     """
-    ends_at = time.monotonic() + WAIT_S
+    ends_at = time.monotonic() + wait_s
     while True:
         try:
             command.upgrade(configuration(settings), "head")
@@ -62,7 +65,7 @@ def _run_all(settings: Settings) -> None:
             if time.monotonic() > ends_at:
                 raise
             log.warning("migration_waits", reason="another session has a table in a transaction of its own")
-            Event().wait(PAUSE_S)
+            pause(PAUSE_S)
         else:
             return
 
@@ -95,7 +98,7 @@ def _wait_for_turn(connection: Connection) -> None:
             if getattr(error.orig, "sqlstate", None) != TAKEN or time.monotonic() > ends_at:
                 raise
             connection.rollback()
-            Event().wait(TRY_MS / 1000)
+            NEVER.wait(TRY_MS / 1000)
         else:
             # Lets go of the statement before, whose snapshot would keep the builder of an index waiting.
             connection.execute(text("set local lock_timeout = 0"))
