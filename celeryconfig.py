@@ -9,13 +9,12 @@ from kombu import Queue as BrokerQueue
 
 from beat_schedule import SCHEDULE
 from domain.jobs.queues import Queue
-from domain.text.broker_urls import is_rabbitmq
 from settings import load_or_end
 
 _settings = load_or_end()
 
 broker_url = _settings.broker_url.get_secret_value()
-IS_RABBITMQ = is_rabbitmq(broker_url)
+IS_RABBITMQ = _settings.broker_is_rabbitmq
 broker_connection_retry_on_startup = True
 broker_connection_max_retries = None  # a worker outlives any outage of its broker
 broker_connection_timeout = 5

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from domain.text.addresses import origin_of, with_lower_scheme
-from domain.text.broker_urls import BrokerUrl, LimitsUrl, ResultsUrl, is_redis
+from domain.text.broker_urls import BrokerUrl, LimitsUrl, ResultsUrl, is_rabbitmq, is_redis
 
 CLAIM_MARGIN = 1 / 12
 """The share of the lease that must be left after the longest call, to record its result (of 60 s: 5 s).
@@ -274,6 +274,11 @@ class Settings(BaseSettings):
     metrics_interval_s: float = Field(
         5.0, gt=0, le=300, description="Seconds between two countings of what happened to the fleet's jobs."
     )
+
+    @property
+    def broker_is_rabbitmq(self) -> bool:
+        """By whichever of its schemes."""
+        return is_rabbitmq(self.broker_url.get_secret_value())
 
     @property
     def counting_url(self) -> str | None:
