@@ -15,10 +15,12 @@ from psycopg.errors import LockNotAvailable
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.exc import OperationalError
 
-from domain.jobs.failures import Forbidden
+from domain.jobs.failures import Forbidden, Transient
+from domain.text.said_again import SaidAgain
 from settings import Settings
 from storage.postgres.execution import translated
 from storage.postgres.logins import LEDGER_ROLE, TENANT_ROLE, read_url, role_url
+from storage.postgres.migration_waits import find_holder, lift_time_limits, watched
 
 log = structlog.get_logger(__name__)
 
@@ -52,19 +54,20 @@ def upgrade(settings: Settings) -> None:
 def _run_all(settings: Settings) -> None:
     """Run what is missing; while somebody else has a table, again and again, so that the fleet gets on in between.
 
-    Raises the database's error when that takes too long: a session that stays in its transaction must be ended then.
+    Raises `Transient`, which names the table and the session that has it, when that takes too long: a session that
+    stays in its transaction must be ended then.
     """
     ends_at = time.monotonic() + WAIT_S
-    while True:
-        try:
-            command.upgrade(configuration(settings), "head")
-        except LockNotAvailable:
-            if time.monotonic() > ends_at:
-                raise
-            log.warning("migration_waits", reason="another session has a table in a transaction of its own")
-            Event().wait(PAUSE_S)
-        else:
-            return
+    with watched(read_url(settings.database_url, "database_url")) as watch:
+        while True:
+            try:
+                command.upgrade(configuration(settings), "head")
+            except LockNotAvailable as error:
+                if time.monotonic() > ends_at:
+                    raise watch.given_up() from error
+                Event().wait(PAUSE_S)
+            else:
+                return
 
 
 @contextmanager
@@ -73,6 +76,8 @@ def _alone(settings: Settings) -> Iterator[None]:
     engine = create_engine(read_url(settings.database_url, "database_url"))
     try:
         with engine.connect() as connection:
+            lift_time_limits(connection)
+            connection.commit()
             _wait_for_turn(connection)
             yield
     finally:
@@ -80,31 +85,48 @@ def _alone(settings: Settings) -> Iterator[None]:
 
 
 def _wait_for_turn(connection: Connection) -> None:
-    """Take the lock; raises the database's error when another has it for too long.
+    """Take the lock; raises `Transient`, which names who has it, when that is for too long.
 
     By many short waits: who builds an index beside running fleets waits for every statement that is older, and so for
     one that waits for the builder.
     """
     ends_at = time.monotonic() + WAIT_S
+    said = SaidAgain()
     while True:
         connection.execute(text(f"set local lock_timeout = '{TRY_MS}ms'"))
         try:
             # The lock of a transaction, for the right to take a session's may have been revoked (0008_security.sql).
             connection.execute(text("select pg_advisory_xact_lock(:lock)"), {"lock": ONE_AT_A_TIME})
         except OperationalError as error:
-            if getattr(error.orig, "sqlstate", None) != TAKEN or time.monotonic() > ends_at:
+            if getattr(error.orig, "sqlstate", None) != TAKEN:
                 raise
             connection.rollback()
-            Event().wait(TRY_MS / 1000)
+            _wait_for_migrator(connection, ends_at, said)
         else:
             # Lets go of the statement before, whose snapshot would keep the builder of an index waiting.
             connection.execute(text("set local lock_timeout = 0"))
             return
 
 
+def _wait_for_migrator(connection: Connection, ends_at: float, said: SaidAgain) -> None:
+    """Wait for a moment; raises `Transient` when the time is over."""
+    holder = find_holder(connection, ONE_AT_A_TIME)
+    connection.rollback()
+    if time.monotonic() > ends_at:
+        raise Transient(
+            f"another process has been migrating this database for too long: {holder or 'it has just ended'};"
+            " wait for it, or end that session, and migrate again",
+            code="database.locked",
+        )
+    if said.is_due(time.monotonic()):
+        log.warning("migration_waits", reason="another process migrates this database", holder=str(holder))
+    Event().wait(TRY_MS / 1000)
+
+
 def _admit_roles(settings: Settings) -> None:
     engine = create_engine(read_url(settings.database_url, "database_url"))
     with engine.begin() as connection:
+        lift_time_limits(connection)
         raw = connection.connection.driver_connection
         if raw is None:
             raise RuntimeError("the connection was closed while its roles were set up")
