@@ -18,6 +18,7 @@ from engine.process.runtime import runtime
 from engine.relay.relay import Relay
 from engine.results.ledger_backend import LedgerBackend
 from engine.worker import execution
+from engine.worker.events import FleetEvents
 from engine.worker.probes import WorkerProbes
 from engine.worker.worker import FleetWorker
 from storage.ledger import job_types
@@ -28,6 +29,7 @@ class FleetApp(Celery):  # type: ignore[misc] # Celery ships no types
 
     log_cls = "engine.worker.worker:FleetLogging"
     amqp_cls = FleetAmqp
+    events_cls = FleetEvents
 
     def connection_for_read(self, url: str | None = None, **options: Any) -> Any:  # noqa: ANN401 - Celery's signature
         """A connection to take messages by, to the one broker of this process."""
