@@ -11,7 +11,7 @@ from celery import Celery
 from kombu import Connection
 
 from commands.answers import json_option, show_rows
-from commands.settings_checks import settings_checks
+from commands.settings_checks import one_broker_check, settings_checks
 from domain.alerts.due import is_long
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.gate_causes import Cause
@@ -57,6 +57,14 @@ ALERT_LOST_WITHIN = timedelta(hours=1)
 """An alert that could not be delivered raises no other; this is where it is seen."""
 
 
+class AskingApp(Celery):  # type: ignore[misc] # Celery ships no types
+    """Asks the broker that it was given, whatever `CELERY_BROKER_URL` says: Celery reads that first."""
+
+    def connection_for_write(self, _url: str | None = None, **options: Any) -> Any:  # noqa: ANN401 - Celery's signature
+        """A connection to the broker that was given."""
+        return super().connection_for_write(self.conf["broker_url"], **options)
+
+
 @click.command()
 @json_option
 @click.pass_context
@@ -64,7 +72,9 @@ def doctor(ctx: click.Context, as_json: bool) -> None:  # noqa: FBT001 - a flag 
     """Examine broker, database, rights, catalogue, workers, beat, watches, clock, settings; status 1 if one fails."""
     if ctx.obj is not None:
         logs.configure("CRITICAL")
-    rows = examine(runtime())
+    process = runtime()
+    doors = [] if ctx.obj is None else [one_broker_check(ctx.obj.app.conf, process.settings)]
+    rows = [*doors, *examine(process)]
     show_rows(rows, ("name", "ok", "finding", "remedy"), as_json=as_json)
     if not all(check.ok for check in rows):
         ctx.exit(1)
@@ -164,8 +174,8 @@ def queue_checks(settings: Settings) -> Sequence[Check]:
 def ask_workers(settings: Settings, question: Callable[[Celery], Any]) -> tuple[Any, str]:
     """What the workers answer, and why they could not be asked; that is empty when they could."""
     url = settings.broker_url.get_secret_value()
-    # An application of its own, so that the broker of these settings is asked and a dead one is not waited for.
-    with Celery("doctor", broker=url, amqp=FleetAmqp, set_as_current=False) as app:
+    # An application of its own, so that a dead broker is not waited for.
+    with AskingApp("doctor", broker=url, amqp=FleetAmqp, set_as_current=False) as app:
         app.conf.update(broker_transport_options=transport_options())
         try:
             return question(app), ""

@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 
+from celery.app.utils import Settings as CelerySettings
+
 from domain.mail.consent import missing_settings
+from domain.text.one_broker import REMEDY, trouble_with_broker
 from settings import DEVELOPMENT_SEALING_KEY, Settings, misspelt_settings
 from storage.postgres.readiness import Check
 
@@ -42,3 +45,11 @@ def settings_checks(settings: Settings) -> Sequence[Check]:
             remedy=f"set {missing}" if missing else "",
         ),
     )
+
+
+def one_broker_check(celery: CelerySettings, settings: Settings) -> Check:
+    """Whether Celery goes by the broker of our settings: workers, beat and Flower end at their start when not."""
+    own = settings.broker_url.get_secret_value()
+    found = [trouble_with_broker(url, own) for url in (celery.broker_read_url, celery.broker_write_url)]
+    trouble = next(filter(None, found), None)
+    return Check("one broker", ok=trouble is None, finding=trouble or "the same", remedy=REMEDY if trouble else "")

@@ -9,6 +9,7 @@ from celery.bootsteps import StartStopStep
 import celeryconfig
 from domain.jobs.failures import Invalid
 from domain.payloads import payload_types
+from domain.text.one_broker import REMEDY, trouble_with_broker
 from engine.catalogue import Job, catalogue
 from engine.celery_patches.fleet_connection import FleetAmqp
 from engine.celery_patches.request_stack import RequestStack
@@ -17,6 +18,7 @@ from engine.process.runtime import runtime
 from engine.relay.relay import Relay
 from engine.results.ledger_backend import LedgerBackend
 from engine.worker import execution
+from engine.worker.events import FleetEvents
 from engine.worker.probes import WorkerProbes
 from engine.worker.worker import FleetWorker
 from storage.ledger import job_types
@@ -28,6 +30,28 @@ class FleetApp(Celery):  # type: ignore[misc] # Celery ships no types
     log_cls = "engine.worker.worker:FleetLogging"
     amqp_cls = FleetAmqp
     backend_cls = celeryconfig.result_backend  # of the settings alone, `CELERY_RESULT_BACKEND` would take the place
+    events_cls = FleetEvents
+
+    def connection_for_read(self, url: str | None = None, **options: Any) -> Any:  # noqa: ANN401 - Celery's signature
+        """A connection to take messages by, to the one broker of this process."""
+        self.need_one_broker(url)
+        return super().connection_for_read(url, **options)
+
+    def connection_for_write(self, url: str | None = None, **options: Any) -> Any:  # noqa: ANN401 - Celery's signature
+        """A connection to send messages by, to the same broker."""
+        self.need_one_broker(url)
+        return super().connection_for_write(url, **options)
+
+    def need_one_broker(self, url: str | None = None) -> None:
+        """End the process with one line when Celery goes by another broker than that of the settings.
+
+        What publishes hints reads the settings alone, and so does the gateway: with two brokers each would look well,
+        and no job would ever begin. `-b` is known only after the settings were read, so they cannot check it.
+        """
+        for given in (url, self.conf.broker_read_url, self.conf.broker_write_url):
+            trouble = given and trouble_with_broker(given, celeryconfig.broker_url)
+            if trouble:
+                raise SystemExit(f"Error: {trouble}; {REMEDY}")
 
     @cached_property
     def Worker(self) -> Any:  # noqa: N802, ANN401 - Celery's name

@@ -41,6 +41,7 @@ class LedgerScheduler(Scheduler):  # type: ignore[misc] # Celery ships no types
 
         Raises `ValueError` that names an entry whose job type does not exist or needs a payload.
         """
+        self.app.need_one_broker()  # `--quiet` leaves out the banner, which makes beat's only connection
         super().setup_schedule()
         self._owed: dict[str, ScheduleEntry] = {}
         self._ticks = {entry.task: tick_payload(entry.task) for entry in self.schedule.values()}

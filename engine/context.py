@@ -167,7 +167,8 @@ class JobContext:
         """Change the outside world at most once per key; returns the call's result, from this or an earlier attempt.
 
         Raises `Uncertain` when nobody can know whether it happened, `InFlight` while an earlier attempt's call may
-        still be under way, `ClaimLost`, what `call` raises, and `ValueError` for a native key: see `keyed_effect`.
+        still be under way, `Busy` while another job is at it, `ClaimLost`, what `call` raises, and `ValueError` for a
+        native key: see `keyed_effect`.
         """
         if strategy is Strategy.NATIVE_KEY:
             raise ValueError("an effect with a native key is a keyed_effect: the provider compares what is sent")

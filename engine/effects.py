@@ -18,7 +18,7 @@ from domain.jobs.effects import (
     may_call_again,
     status_after,
 )
-from domain.jobs.failures import ClaimLost, Failure, InFlight, Transient, Uncertain
+from domain.jobs.failures import Busy, ClaimLost, Failure, InFlight, Uncertain
 from domain.jobs.job import ClaimedJob, JsonObject
 from domain.jobs.lifecycle import describe
 from engine.process.database_away import retry_while_away
@@ -36,6 +36,9 @@ T = TypeVar("T")
 BEGIN_WITHIN_S = 1.0
 """A call that begins later than this after its announcement is announced anew. Less than the margin, by which an
 announcement outlasts the longest call."""
+
+LOOK_AGAIN_AFTER = timedelta(seconds=5)
+"""How long a job waits whose effect another is at. Its free returns last for longer than one call and its margin."""
 
 
 class EffectGuard:
@@ -95,7 +98,7 @@ class EffectGuard:
             self.request = intent.request
         match intent.standing:
             case Standing.BUSY:
-                raise Transient(f"another job is at effect {self._key}", code="effect.busy")
+                raise Busy(f"another job is at effect {self._key}", wait=LOOK_AGAIN_AFTER)
             case Standing.UNKNOWN:
                 raise Uncertain(f"nobody knows whether {self._key} happened")
 

@@ -2,6 +2,7 @@
 
 Celery takes the transport from its settings and the URL from where it finds one first, such as its own `-b` or
 `CELERY_BROKER_URL`: a `rediss://` from there would be spoken in plaintext by the transport of a `redis://` from here.
+That it is the broker of our settings is the app's to see to (engine/app.py); here the URL itself is checked.
 
 kombu shows a connection under its transport's name, and ours are named by their modules: Flower knows no broker of such
 a scheme, and an operator reads `redis://` sooner than a path of modules.
@@ -12,7 +13,9 @@ from typing import Any
 from celery.app.amqp import AMQP
 from celery.exceptions import ImproperlyConfigured
 from kombu import Connection
+from pydantic import SecretStr
 
+from domain.text.broker_urls import checked_broker_url
 from engine.process.transport_names import transports_of
 
 
@@ -22,9 +25,8 @@ class FleetConnection(Connection):  # type: ignore[misc] # kombu ships no types
     def __init__(self, hostname: str | None = "localhost", *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - kombu's signature
         """Prepare; `hostname` is a URL, or in a copy of a connection the host, whose transport is handed over."""
         given = hostname or ""
-        if ";" in given:
-            # From one of several URLs to the next, kombu goes by transports of its own, which check no certificate.
-            raise ImproperlyConfigured("the broker's URL must name one broker; a semicolon is written %3B")
+        if "://" in given:
+            _check(given)
         names = transports_of(given)
         super().__init__(hostname, *arguments, **(options | ({} if names is None else {"transport": names.apps})))
 
@@ -33,6 +35,14 @@ class FleetConnection(Connection):  # type: ignore[misc] # kombu ships no types
         shown: str = super().as_uri(*arguments, **options)
         scheme = getattr(self.transport, "scheme", None)
         return f"{scheme}://{shown.partition('://')[2]}" if scheme else shown
+
+
+def _check(url: str) -> None:
+    """Raise what is wrong with a URL, before kombu does so in words that hold a part of its password."""
+    try:
+        checked_broker_url(SecretStr(url))
+    except ValueError as error:
+        raise ImproperlyConfigured(f"the broker's URL: {error}") from None
 
 
 class FleetAmqp(AMQP):  # type: ignore[misc] # Celery ships no types

@@ -118,8 +118,7 @@ class BacklogPublisher:
         """Fill every window once; returns in how many seconds to do it again."""
         try:
             messages = self._broker.depths(QUEUES)
-        except BrokerAway as away:
-            log.warning("broker_unavailable", cause=str(away))
+        except BrokerAway:
             return IDLE_S
         now = time.monotonic()
         seconds, self._looked_at = now - self._looked_at, now

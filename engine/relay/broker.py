@@ -1,19 +1,24 @@
 """What the relay reads from the broker: its epoch, a mark that is lost with its data, and how much each queue holds."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
+import structlog
 from redis import Redis
 
 import celeryconfig
 from domain.text.broker_urls import is_rabbitmq, is_redis
+from domain.text.said_again import SaidAgain
 from engine.process.broker_silence import BrokerSilence
 from engine.process.connection_errors import CONNECTION_ERRORS
 from engine.process.publisher import ANSWER_WITHIN_S, connect_to
 from engine.process.runtime import Runtime
 from observability.connection_trouble import trouble_of
+
+log = structlog.get_logger(__name__)
 
 KEY = "postroom:epoch"
 """The key of the mark in Redis, and what the name of the marking queue in RabbitMQ begins with."""
@@ -24,7 +29,7 @@ NOT_FOUND = 404
 
 
 class BrokerAway(Exception):
-    """The broker cannot be asked now."""
+    """The broker cannot be asked now; the log has it."""
 
 
 class Broker:
@@ -37,6 +42,7 @@ class Broker:
         """Take the broker's address from the process's settings; nothing connects yet."""
         self._url = runtime.settings.broker_url.get_secret_value()
         self._silence = BrokerSilence()
+        self._said = SaidAgain()
 
     def read_or_set_epoch(self, fresh: str, known: str | None) -> str | None:
         """The epoch that stands in the broker, after setting `fresh` if there was none; None without a mark.
@@ -71,6 +77,19 @@ class Broker:
 
     @contextmanager
     def _asked(self) -> Iterator[None]:
+        """Log a broker that is away, and that it is back: the relay asks several times a second."""
+        try:
+            with self._one_question():
+                yield
+        except BrokerAway as away:
+            if self._said.is_due(time.monotonic()):
+                log.warning("broker_unavailable", cause=str(away))
+            raise
+        if self._said.is_over():
+            log.warning("recovered", defect="broker_unavailable")
+
+    @contextmanager
+    def _one_question(self) -> Iterator[None]:
         if self._silence.lasts:  # or the relay would be at nothing else, and lose its leadership
             raise BrokerAway("it did not answer")
         try:

@@ -132,8 +132,7 @@ class Relay(threading.Thread):
             known = relay.known_epoch(tx)
         try:
             epoch = self._broker.read_or_set_epoch(str(uuid4()), known)
-        except BrokerAway as away:
-            log.warning("broker_unavailable", cause=str(away))
+        except BrokerAway:
             return False
         if epoch is not None and epoch != known:
             log.warning("broker_holds_other_data", first=known is None)

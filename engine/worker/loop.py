@@ -145,7 +145,8 @@ class LedgerLoop:
     def stop(self) -> None:
         """Claim nothing more, and give back what has not begun."""
         self._claims.inbox.clear()
-        self._give_back("shutdown")
+        if self.attached:  # a start that failed has claimed nothing, and there is no event loop to settle it in
+            self._give_back("shutdown")
 
     def take_back_unsent(self) -> None:
         """Give back what the pool has not begun, because it was made to forget it."""

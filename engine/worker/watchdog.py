@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import traceback
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable
 from typing import NoReturn
 
@@ -18,6 +18,7 @@ from celery.exceptions import WorkerShutdown
 from celery.platforms import EX_FAILURE
 
 from domain.jobs.liveness import LOOP_STANDS_STILL, STOP_MARGIN_S, Defect, WorkerCondition, defects
+from domain.text.said_again import SaidAgain
 from engine.process.runtime import Runtime
 
 log = structlog.get_logger(__name__)
@@ -30,9 +31,6 @@ EX_STUCK = 75
 
 ENDING_S = 10.0
 """How long the jobs of a worker that must end may go on, and how long giving back its claims may take."""
-
-SAY_AGAIN_S = 60.0
-"""How often a defect that lasts is logged."""
 
 LOOKS_BEFORE_END = 5
 """So many looks in a row must find that a worker has to end."""
@@ -55,7 +53,7 @@ class Watchdog(threading.Thread):
         self._condition = condition
         self._end = end
         self._main = threading.main_thread().ident
-        self._said: dict[str, float] = {}
+        self._said: defaultdict[str, SaidAgain] = defaultdict(SaidAgain)
         self._looks: Counter[str] = Counter()
         """How many looks in a row found this."""
         self.hopeless = ""
@@ -105,8 +103,7 @@ class Watchdog(threading.Thread):
         names = set()
         for defect in found:
             names.add(defect.name)
-            if now - self._said.get(defect.name, -SAY_AGAIN_S) >= SAY_AGAIN_S:
-                self._said[defect.name] = now
+            if self._said[defect.name].is_due(now):
                 log.error(defect.name, reason=defect.reason, main_thread=self._stack())
         for name in set(self._said) - names:
             del self._said[name]

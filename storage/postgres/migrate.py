@@ -10,15 +10,17 @@ import structlog
 from alembic import command
 from alembic.config import Config
 from alembic.util import CommandError
+from psycopg import Error as DatabaseError
 from psycopg import sql
-from psycopg.errors import LockNotAvailable
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.exc import OperationalError
 
-from domain.jobs.failures import Forbidden
+from domain.jobs.failures import Forbidden, Transient
+from domain.text.said_again import SaidAgain
 from settings import Settings
 from storage.postgres.execution import translated
 from storage.postgres.logins import LEDGER_ROLE, TENANT_ROLE, read_url, role_url
+from storage.postgres.migration_waits import find_holder, lift_time_limits, watched
 
 log = structlog.get_logger(__name__)
 
@@ -31,9 +33,10 @@ PAUSE_S = 1.0
 """How long a migration that found a table taken leaves it to others."""
 NEVER = Event()
 """To wait for it is to pause."""
-"""Waited for, it is a pause."""
 TAKEN = "55P03"
 """SQLSTATE of a lock that was not had in time."""
+DEADLOCK = "40P01"
+"""SQLSTATE of two sessions of which each wants what the other has: PostgreSQL ends one of them, maybe the migration."""
 
 MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
 
@@ -42,9 +45,10 @@ def upgrade(settings: Settings, *, wait_s: float = WAIT_S, pause: Callable[[floa
     """Run every migration that is missing, as the owner; reset what a role may have changed of itself.
 
     Of several at once, each waits for the one before and finds its work done. Raises `Forbidden` for a database that a
-    newer release has migrated. For `wait_s` a table that somebody else has is tried again, after a `pause` each time.
+    newer release has migrated. For `wait_s` another migrator is waited for, and a table that
+    somebody else has is tried again, after a `pause` each time. Raises `Transient` when that was not enough.
     """
-    with translated(), _alone(settings):
+    with translated(), _alone(settings, wait_s):
         try:
             _run_all(settings, wait_s, pause)
         except CommandError as error:
@@ -55,59 +59,86 @@ def upgrade(settings: Settings, *, wait_s: float = WAIT_S, pause: Callable[[floa
 def _run_all(settings: Settings, wait_s: float, pause: Callable[[float], object]) -> None:
     """Run what is missing; while somebody else has a table, again and again, so that the fleet gets on in between.
 
-    Raises the database's error when that takes too long: a session that stays in its transaction must be ended then.
+    Raises `Transient`, which names the table and the session that has it, when that takes too long: a session that
+    stays in its transaction must be ended then.
     """
     ends_at = time.monotonic() + wait_s
-    while True:
-        try:
-            command.upgrade(configuration(settings), "head")
-        except LockNotAvailable:
-            if time.monotonic() > ends_at:
-                raise
-            log.warning("migration_waits", reason="another session has a table in a transaction of its own")
-            pause(PAUSE_S)
-        else:
-            return
+    with watched(read_url(settings.database_url, "database_url")) as watch:
+        while True:
+            try:
+                command.upgrade(configuration(settings), "head")
+            except (DatabaseError, OperationalError) as error:
+                if _sqlstate(error) not in {TAKEN, DEADLOCK}:
+                    raise
+                if time.monotonic() > ends_at:
+                    raise watch.given_up() from error
+                pause(PAUSE_S)
+            else:
+                return
 
 
 @contextmanager
-def _alone(settings: Settings) -> Iterator[None]:
+def _alone(settings: Settings, wait_s: float) -> Iterator[None]:
     """Hold the lock by a transaction of its own: migrations commit in between, and build indexes outside of any."""
     engine = create_engine(read_url(settings.database_url, "database_url"))
     try:
         with engine.connect() as connection:
-            _wait_for_turn(connection)
+            lift_time_limits(connection)
+            connection.commit()
+            _wait_for_turn(connection, wait_s)
             yield
     finally:
         engine.dispose()
 
 
-def _wait_for_turn(connection: Connection) -> None:
-    """Take the lock; raises the database's error when another has it for too long.
+def _wait_for_turn(connection: Connection, wait_s: float) -> None:
+    """Take the lock; raises `Transient`, which names who has it, when that is for too long.
 
     By many short waits: who builds an index beside running fleets waits for every statement that is older, and so for
     one that waits for the builder.
     """
-    ends_at = time.monotonic() + WAIT_S
+    ends_at = time.monotonic() + wait_s
+    said = SaidAgain()
     while True:
         connection.execute(text(f"set local lock_timeout = '{TRY_MS}ms'"))
         try:
             # The lock of a transaction, for the right to take a session's may have been revoked (0008_security.sql).
             connection.execute(text("select pg_advisory_xact_lock(:lock)"), {"lock": ONE_AT_A_TIME})
         except OperationalError as error:
-            if getattr(error.orig, "sqlstate", None) != TAKEN or time.monotonic() > ends_at:
+            if _sqlstate(error) != TAKEN:
                 raise
             connection.rollback()
-            NEVER.wait(TRY_MS / 1000)
+            _wait_for_migrator(connection, ends_at, said)
         else:
             # Lets go of the statement before, whose snapshot would keep the builder of an index waiting.
             connection.execute(text("set local lock_timeout = 0"))
             return
 
 
+def _wait_for_migrator(connection: Connection, ends_at: float, said: SaidAgain) -> None:
+    """Wait for a moment; raises `Transient` when the time is over."""
+    holder = find_holder(connection, ONE_AT_A_TIME)
+    connection.rollback()
+    if time.monotonic() > ends_at:
+        raise Transient(
+            f"another process has been migrating this database for too long: {holder or 'it has just ended'};"
+            " wait for it, or end that session, and migrate again",
+            code="database.locked",
+        )
+    if said.is_due(time.monotonic()):
+        log.warning("migration_waits", reason="another process migrates this database", holder=str(holder))
+    NEVER.wait(TRY_MS / 1000)
+
+
+def _sqlstate(error: DatabaseError | OperationalError) -> str | None:
+    """The database's code of an error, which SQLAlchemy wraps where a statement went through it."""
+    return getattr(error.orig if isinstance(error, OperationalError) else error, "sqlstate", None)
+
+
 def _admit_roles(settings: Settings) -> None:
     engine = create_engine(read_url(settings.database_url, "database_url"))
     with engine.begin() as connection:
+        lift_time_limits(connection)
         raw = connection.connection.driver_connection
         if raw is None:
             raise RuntimeError("the connection was closed while its roles were set up")

@@ -7,14 +7,17 @@ import pytest
 from psycopg import Connection
 
 from domain.jobs.effects import EffectStatus, Strategy
-from domain.jobs.failures import ClaimLost, Transient
-from domain.jobs.job import ClaimedJob, JsonObject
+from domain.jobs.failures import Busy, ClaimLost, Transient
+from domain.jobs.job import ClaimedJob, JsonObject, State
+from domain.jobs.lifecycle import settlement_of
+from domain.jobs.retry import MOST_RETURNS, STANDARD
 from engine.context import JobContext
 from engine.interrupts import Canceled
 from engine.process.runtime import Runtime
 from storage.ledger import audit, effects
 from storage.postgres.database import Transaction
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
+from tests.storage.ledger.test_end_hooks import NOW
 
 KEY = "send:1"
 
@@ -127,3 +130,15 @@ def test_a_tenant_cannot_touch_the_effects_of_another_org(
             effects.begin_effect(tx, held, "send:2", Strategy.FIND)
         assert not effects.finish_effect(tx, held, KEY, EffectStatus.SUCCEEDED, result={})
     assert status(database) == "running"
+
+
+def test_an_effect_that_another_job_is_at_costs_no_attempt(process: Runtime, ctx: JobContext, org: UUID) -> None:
+    """Or it could spend all of them within one long call of the other's: each try ends at once."""
+    with ctx.tx() as tx:
+        ctx.begin_effect(tx, KEY)
+    other = claim_one(process.database, enqueue_one(process.database, org))
+    with pytest.raises(Busy, match="another job is at effect") as caught:
+        JobContext(process, other).effect(KEY, lambda: {"sent": 2})
+    assert caught.value.wait * MOST_RETURNS > process.call_time
+    back = settlement_of(other, caught.value, STANDARD, NOW, 0.0)
+    assert (back.state, back.attempt_delta) == (State.QUEUED, -1)

@@ -117,6 +117,11 @@ def test_a_broker_that_ends_while_workers_are_asked_is_told(settings: Settings) 
     assert ask_workers(settings, lambda _: {"a worker": []}) == ({"a worker": []}, "")
 
 
+def test_workers_are_asked_by_the_broker_of_the_settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CELERY_BROKER_URL", f"redis://127.0.0.1:{find_free_port()}/0?foo=1")
+    assert ask_workers(settings, lambda app: app.control.ping(timeout=0.1)) == ([], "")
+
+
 def test_an_unpublished_catalogue_and_an_old_schema_are_found(process: Runtime, database: Connection) -> None:
     database.execute("delete from job_types")
     database.execute("update alembic_version set version_num = '0000'")

@@ -3,7 +3,8 @@
 import pytest
 from pydantic import SecretStr
 
-from commands.settings_checks import settings_checks
+from commands.settings_checks import one_broker_check, settings_checks
+from engine.app import app
 from settings import Settings, misspelt_settings
 from tests.commands.doctor.test_doctor import wrong
 
@@ -39,3 +40,13 @@ def test_a_half_set_up_consent_by_browser_is_named(settings: Settings) -> None:
     assert (check.name, check.remedy) == ("consent by browser", "set POSTROOM_GOOGLE_CLIENT_SECRET")
     whole = half.model_copy(update={"google_client_secret": SecretStr("a secret")})
     assert wrong(settings_checks(whole)) == set()
+
+
+def test_another_broker_that_celery_was_given_is_named(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = settings.model_copy(update={"broker_url": SecretStr(app.conf.broker_url)})
+    assert one_broker_check(app.conf, own).ok
+    monkeypatch.setenv("CELERY_BROKER_URL", "redis://:hunter2@other.example/0")
+    found = one_broker_check(app.conf, own)
+    assert "another broker than POSTROOM_BROKER_URL" in found.finding
+    assert "CELERY_BROKER_URL" in found.remedy
+    assert "hunter2" not in f"{found}"

@@ -1,11 +1,17 @@
 """A connection of the app's is shown under its broker's scheme: in the banner, the log and on Flower's Broker page."""
 
+from collections.abc import Callable
+from traceback import format_exception
+
 import pytest
 from celery.exceptions import ImproperlyConfigured
 from flower.utils.broker import Broker, RabbitMQ, Redis, RedisSsl
 
 from engine.app import app
 from engine.process.transport_names import TRANSPORTS
+from settings import load
+from tests.house import ROOT
+from tests.servers.python_processes import run_python
 
 PASSWORD = "hunter2-secret"
 
@@ -50,8 +56,48 @@ def test_a_connection_goes_by_the_scheme_of_its_url_and_so_do_its_copies(scheme:
     assert (copy.hostname, bool(copy.ssl)) == ("broker.example", scheme in {"rediss", "amqps"})
 
 
-def test_no_connection_is_made_to_one_of_several_brokers() -> None:
-    """kombu would go from the first to the second by its own transport, and check no certificate."""
-    with pytest.raises(ImproperlyConfigured, match="must name one broker") as caught:
-        app.amqp.Connection(f"rediss://:{PASSWORD}@one.example;rediss://two.example")
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        # kombu would go from the first to the second by its own transport, and check no certificate.
+        (f"rediss://:{PASSWORD}@one.example;rediss://two.example", "semicolon"),
+        (f"redis://:{PASSWORD}/x@one.example/0", "its host or port cannot be read"),
+        (f"redis://:{PASSWORD}@one.example/0?foo=1", "an option that is not known"),
+        (f"foo://:{PASSWORD}@one.example", "must begin with one of"),
+    ],
+)
+def test_no_connection_is_made_by_a_url_that_the_settings_would_refuse(url: str, said: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=said) as caught:
+        app.amqp.Connection(url)
+    assert PASSWORD not in "".join(format_exception(caught.value))
+
+
+ENVIRONMENT = ("CELERY_BROKER_URL", "CELERY_BROKER_READ_URL", "CELERY_BROKER_WRITE_URL")
+
+
+@pytest.mark.parametrize("variable", ENVIRONMENT)
+@pytest.mark.parametrize("connect", [app.connection, app.connection_for_read, app.connection_for_write])
+def test_a_process_that_celery_would_lead_to_another_broker_ends(
+    connect: Callable[[], object], variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would take messages from one and publish to the other: alive, and idle (promise P11)."""
+    monkeypatch.setenv(variable, f"redis://:{PASSWORD}@other.example/0")
+    with pytest.raises(SystemExit, match=f"another broker than POSTROOM_BROKER_URL.*{variable}") as caught:
+        connect()
     assert PASSWORD not in str(caught.value)
+
+
+def test_the_same_broker_may_be_named_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CELERY_BROKER_URL", load().broker_url.get_secret_value())
+    assert app.connection().as_uri().startswith("redis://")
+
+
+@pytest.mark.parametrize("tail", ["", "?foo=1"])
+@pytest.mark.parametrize("words", ["worker", "beat", "-q beat", "inspect ping", "flower"])
+def test_a_command_that_is_given_another_broker_ends_with_one_line(words: str, tail: str) -> None:
+    url = f"redis://:{PASSWORD}@127.0.0.1:1/0{tail}"
+    status, said = run_python("celery", "-A", "tasks", "-b", url, *words.split(), folder=ROOT)
+    assert status == 1
+    assert said.count("Error: ") == 1
+    assert "POSTROOM_BROKER_URL" in said.splitlines()[-1]
+    assert ("Traceback" in said, PASSWORD in said) == (False, False)

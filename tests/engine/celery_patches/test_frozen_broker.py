@@ -14,6 +14,7 @@ from kombu import Queue as BrokerQueue
 from sqlalchemy.engine import make_url
 
 from domain.jobs.job import Hint
+from engine.app import app
 from engine.celery_patches.redis_connections import bounded
 from engine.process.broker_silence import AGAIN_S, BrokerSilence
 from engine.process.publisher import Publisher
@@ -59,6 +60,24 @@ def test_a_consumers_questions_cost_one_time_limit_in_all(proxy: TcpProxy, broke
         connection.transport.cycle.maybe_restore_messages()
         for channel in channels:
             connection.maybe_close_channel(channel)
+    proxy.resume()
+    connection.release()
+
+
+def test_an_event_of_a_worker_is_not_sent_again_and_again(proxy: TcpProxy, broker_url: str) -> None:
+    """Celery sends heartbeats from a timer of the event loop, which would stand still for as long as the broker."""
+    connection = Connection(
+        at_port(broker_url, proxy.port),
+        transport="engine.celery_patches.redis_transport:Transport",
+        transport_options={"socket_timeout": LIMIT_S, "socket_connect_timeout": LIMIT_S},
+    )
+    dispatcher = app.events.Dispatcher(connection, hostname="worker@here", groups=["worker"])
+    dispatcher.send("worker-heartbeat", retry=True)
+    proxy.stall()
+    with lasting_at_most(2 * LIMIT_S), pytest.raises(connection.connection_errors):
+        dispatcher.send("worker-heartbeat", retry=True)
+    dispatcher.send("worker-offline", retry=False)
+    assert dispatcher.buffer_while_offline
     proxy.resume()
     connection.release()
 

@@ -161,12 +161,15 @@ def test_every_secure_scheme_has_secure_transports_however_it_is_written() -> No
             assert str(transport).endswith(":SecureTransport")
 
 
-@pytest.mark.parametrize("says", ["POSTROOM_BROKER_URL", "CELERY_BROKER_URL", "-b"])
-def test_celery_itself_speaks_tls(says: str) -> None:
-    """By the app's connections, which workers, beat and Flower go by, whoever says where the broker is."""
+@pytest.mark.parametrize("says_too", ["", "CELERY_BROKER_URL", "-b"])
+def test_celery_itself_speaks_tls(says_too: str) -> None:
+    """By the app's connections, which workers, beat and Flower go by, whoever says again where the broker is."""
     with Listener() as listener:
-        words = ("celery", "-A", "tasks", *(("-b", url_of(listener)) if says == "-b" else ()))
-        environment = {} if says == "-b" else {says: url_of(listener)}
+        url = url_of(listener)
+        words = ("celery", "-A", "tasks", *(("-b", url) if says_too == "-b" else ()))
+        environment = {"POSTROOM_BROKER_URL": url}
+        if says_too.startswith("CELERY"):
+            environment[says_too] = url
         status, said = run_python(*words, "inspect", "ping", "--timeout", "1", folder=ROOT, environment=environment)
         assert status != 0
         assert listener.all_heard.startswith(CLIENT_HELLO)

@@ -5,10 +5,14 @@ from uuid import UUID, uuid4
 import pytest
 from kombu import Connection
 from pydantic import SecretStr
+from sqlalchemy.engine import make_url
+from structlog.testing import capture_logs
 
 from domain.jobs.job import Hint
 from engine.process.runtime import Runtime
 from engine.relay.broker import Broker, BrokerAway
+from sandbox.servers.free_port import find_free_port
+from sandbox.servers.tcp_proxy import TcpProxy
 from settings import Settings
 
 
@@ -43,3 +47,23 @@ def test_a_broker_that_is_away_says_so(url: str) -> None:
     for _ in range(2):
         with pytest.raises(BrokerAway):
             broker.depths(["default"])
+
+
+def test_a_broker_that_is_away_is_logged_once_and_so_is_its_return(settings: Settings) -> None:
+    """The relay asks several times a second."""
+    real = make_url(settings.broker_url.get_secret_value())
+    with TcpProxy(real.port or 0) as proxy:
+        through = real.set(port=proxy.port).render_as_string(hide_password=False)
+        broker = Broker(Runtime(settings.model_copy(update={"broker_url": SecretStr(through)})))
+        with capture_logs() as logged:
+            assert broker.depths(["default"]) == {"default": 0}
+            upstream, proxy.upstream = proxy.upstream, find_free_port()
+            proxy.cut()
+            for _ in range(5):
+                with pytest.raises(BrokerAway):
+                    broker.depths(["default"])
+            proxy.upstream = upstream
+            for _ in range(2):
+                broker.depths(["default"])
+        broker.close()
+    assert [line["event"] for line in logged] == ["broker_unavailable", "recovered"]

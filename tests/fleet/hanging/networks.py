@@ -9,7 +9,7 @@ from sqlalchemy.engine import make_url
 from sandbox.servers.tcp_proxy import TcpProxy
 from tests.cluster.nodes import WorkerNode
 from tests.doubles.probe_jobs import Noop, Visit
-from tests.fleet.fleet import Fleet, wait_until_ready
+from tests.fleet.fleet import QUIET_OPTIONS, Fleet, wait_until_ready
 
 RECOVERY_S = 30.0
 """How long a fleet may take to go on with its work after any silence (docs: promises.md#p11)."""
@@ -39,9 +39,12 @@ class Network:
             "POSTROOM_BROKER_URL": at_port(self.fleet.broker_url, self.broker.port),
         }
 
-    def workers(self, *pools: str) -> list[WorkerNode]:
+    def workers(self, *pools: str, options: tuple[str, ...] = QUIET_OPTIONS) -> list[WorkerNode]:
         """Start a worker per pool behind the proxies; ready, and with every connection in use."""
-        nodes = [self.fleet.worker(f"worker-{n}", pool=pool, settings=self.environment) for n, pool in enumerate(pools)]
+        nodes = [
+            self.fleet.worker(f"worker-{n}", pool=pool, settings=self.environment, options=options)
+            for n, pool in enumerate(pools)
+        ]
         wait_until_ready(*nodes)
         self.work(*[Visit(then="transaction") for _ in range(4 * len(nodes))], within=60.0)
         return nodes

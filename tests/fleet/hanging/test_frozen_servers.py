@@ -12,6 +12,7 @@ from tests.cluster.nodes import WorkerNode
 from tests.doubles.probe_jobs import Visit
 from tests.fleet.fleet import Fleet, wait_until_ready
 from tests.fleet.hanging.networks import put_between
+from tests.fleet.test_task_events import WITH_HEARTBEAT
 from tests.waiting import eventually
 
 FROZEN_S = TURN_LIMIT_S + LOOKS_BEFORE_END + 3
@@ -25,14 +26,16 @@ def freeze(workers: list[WorkerNode], doomed: WorkerNode) -> None:
     doomed.kill("SIGTERM")
     eventually(lambda: not doomed.alive, within=GRACE_S + STOP_MARGIN_S, describe="the end of the stopped worker")
     eventually(lambda: time.monotonic() - began > FROZEN_S, within=FROZEN_S + 5, describe=f"{FROZEN_S:.0f} s to pass")
+    assert doomed.exit_status == 0, "its watchdog had to end it"
     assert all(worker.alive for worker in workers), [worker.logs()[-2000:] for worker in workers if not worker.alive]
 
 
 def test_a_frozen_valkey_and_a_frozen_postgresql_end_no_worker(fleet: Fleet) -> None:
     with ExitStack() as stack:
         network, other = put_between(fleet, stack), put_between(fleet, stack)
-        workers = network.workers("threads", "prefork")
-        doomed = fleet.worker("doomed", settings=network.environment)
+        # As deployed, with events of the workers: Celery would send one again and again, and hold the loop meanwhile.
+        workers = network.workers("threads", "prefork", options=WITH_HEARTBEAT)
+        doomed = fleet.worker("doomed", settings=network.environment, options=WITH_HEARTBEAT)
         apart = fleet.worker("apart", settings=other.environment)
         wait_until_ready(doomed, apart)
         network.broker.stall()
