@@ -355,9 +355,9 @@ def _payloads_for(account_id: UUID, intent: Intent, homes: Mapping[str, str]) ->
         case Cleanup(thread_id=thread_id):
             yield CleanupPayload(account_id=account_id, thread_id=thread_id, action="done")
         case Rework(thread_id=thread_id):
-            yield ReworkPayload(account_id=account_id, thread_id=thread_id)
+            yield ReworkPayload(account_id=account_id, thread_id=thread_id, by_label=True)
         case WriteManual(thread_id=thread_id):
-            yield WriteManualPayload(account_id=account_id, thread_id=thread_id)
+            yield WriteManualPayload(account_id=account_id, thread_id=thread_id, by_label=True)
         case CheckSent(thread_id=thread_id, draft_message_id=message_id):
             # A person who edits a draft's subject moves it to another thread; the record stays where the mail is.
             home = homes.get(message_id, thread_id)

@@ -1,6 +1,7 @@
 """An order by hand that its person takes back before anything is drafted is not carried out, and nothing is paid."""
 
 from collections.abc import Callable
+from uuid import UUID
 
 import pytest
 
@@ -146,3 +147,90 @@ def test_an_order_that_stands_is_carried_out_although_history_was_lost(env: Mail
     env.mailbox.expire_history()
     env.sync()
     assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+
+
+def order_as_a_service(env: MailEnvironment, place: MessagePlace, job_type: str = "drafts.write_manual") -> UUID:
+    return env.enqueue(job_type, {"thread_id": place.thread_id})
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize(
+    ("job_type", "label"), [("drafts.write_manual", "Needs Response"), ("drafts.rework", "Rework")]
+)
+def test_a_services_order_stands_beside_a_label_that_comes_and_goes(
+    env: MailEnvironment, job_type: str, label: str, *, is_first: bool
+) -> None:
+    """The service's is a job of its own, whoever ordered first, and whether the sync saw the label go."""
+    place = old(env)
+    mine = order_as_a_service(env, place, job_type) if is_first else None
+    put(env, place, label)
+    see(env)
+    mine = mine or order_as_a_service(env, place, job_type)
+    withdraw(env, place, label)
+    see(env)
+    env.drain()
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+    assert env.job(mine)["state"] == "succeeded"
+
+
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("case", [archived, old])
+def test_a_services_order_that_waits_is_not_withdrawn_by_a_label(
+    env: MailEnvironment, case: Callable[[MailEnvironment], MessagePlace], label: str, *, lost: bool
+) -> None:
+    place = case(env)
+    env.fail("drafts.create", times=None, status=403, reason="domainPolicy")
+    order_as_a_service(env, place)
+    env.drain()
+    put(env, place, label)
+    env.sync()
+    env.gmail.clear_faults()
+    withdraw(env, place, label)
+    if lost:
+        env.mailbox.expire_history()
+    env.sync()
+    env.hour_later()
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+
+
+def test_a_services_order_after_a_labels_that_waits_is_not_withdrawn(env: MailEnvironment) -> None:
+    place = archived(env)
+    order_in_vain(env, place)
+    order_as_a_service(env, place)
+    env.drain()
+    env.gmail.clear_faults()
+    withdraw(env, place)
+    env.sync()
+    env.hour_later()
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+
+
+def test_a_labels_order_is_withdrawn_in_a_thread_of_an_earlier_service(env: MailEnvironment) -> None:
+    """The service's order was of the life before."""
+    place = archived(env)
+    order_as_a_service(env, place)
+    env.drain()
+    env.mailbox.discard_draft(draft_id(env, place))
+    env.sync()
+    order_in_vain(env, place)
+    env.gmail.clear_faults()
+    withdraw(env, place)
+    env.sync()
+    env.hour_later()
+    assert (drafts(env), env.state(place.thread_id)) == (0, EmailState.SKIPPED)
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_an_order_of_the_first_version_is_withdrawn(env: MailEnvironment, label: str) -> None:
+    """Made by a worker of the release before, it does not say that a label ordered it."""
+    place = old(env)
+    put(env, place, label)
+    see(env)
+    env.database.execute(
+        "update jobs set payload = payload - 'by_label', payload_version = 1 where job_type like 'drafts.%'"
+    )
+    withdraw(env, place, label)
+    see(env)
+    env.drain()
+    assert drafts(env) == 0
