@@ -55,4 +55,4 @@ class ReworkPayload(
     account_id: AccountId
     thread_id: Annotated[str, EMAIL_THREAD]
     by_label: bool = False
-    """Whether a label on the thread orders it; so the first draft of a thread without one is withdrawn with the label."""
+    """Whether a label on the thread orders it, which then withdraws the first draft of a thread that has none."""

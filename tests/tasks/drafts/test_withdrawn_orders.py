@@ -7,7 +7,9 @@ import pytest
 
 from domain.mail.correspondence import EmailState
 from sandbox.emulator.control import MessagePlace
+from tasks.mail import first_draft, mailbox_sync
 from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.meanwhile import Meanwhile
 from tests.sweep.prepared.places import stored_question
 from tests.tasks.drafts.reworks import draft_id, labels_of
 from tests.tasks.drafts.test_orders_by_hand import answers, archived, discarded, drafts, old, order_in_vain, put
@@ -234,3 +236,70 @@ def test_an_order_of_the_first_version_is_withdrawn(env: MailEnvironment, label:
     see(env)
     env.drain()
     assert drafts(env) == 0
+
+
+def search_in_vain(env: MailEnvironment) -> None:
+    """Gmail's search lags: it shows nothing yet."""
+    env.fail("messages.list", times=None, status=200, body={"resultSizeEstimate": 0})
+
+
+def test_an_order_that_stands_is_carried_out_although_the_search_lags(env: MailEnvironment) -> None:
+    place = archived(env)
+    order_in_vain(env, place)
+    env.gmail.clear_faults()
+    search_in_vain(env)
+    env.sync(force_full=True)
+    env.gmail.clear_faults()
+    env.hour_later()
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+
+
+def test_an_order_that_is_carried_out_is_not_withdrawn_by_a_search_that_lags(
+    env: MailEnvironment, meanwhile: Meanwhile
+) -> None:
+    place = archived(env)
+
+    def sync() -> None:
+        search_in_vain(env)
+        env.enqueue("gmail.sync", {"force_full": True})
+        env.drain(only="gmail.%")
+        env.gmail.clear_faults()
+
+    put(env, place)
+    see(env)
+    meanwhile(first_draft, sync)
+    env.drain()
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+    assert labels_of(env, place) == {"Postroom/Outbox"}
+
+
+@pytest.mark.parametrize("status", [403, 503])
+def test_a_message_that_gmail_does_not_tell_of_is_asked_for_by_the_next_full_sync(
+    env: MailEnvironment, status: int
+) -> None:
+    place = archived(env)
+    order_in_vain(env, place)
+    withdraw(env, place)
+    env.mailbox.expire_history()
+    env.fail("messages.get", times=None, status=status, reason="domainPolicy")
+    env.enqueue("gmail.sync")
+    assert env.drain(only="gmail.%") == [("gmail.sync", "succeeded")]
+    assert env.state(place.thread_id) is EmailState.PENDING
+    env.gmail.clear_faults()
+    env.enqueue("gmail.sync", {"force_full": True})
+    env.drain(only="gmail.%")
+    env.drain()
+    assert (drafts(env), env.state(place.thread_id)) == (0, EmailState.SKIPPED)
+
+
+def test_a_full_sync_asks_for_so_many_messages_at_most(env: MailEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mailbox_sync, "MOST_ASKED", 1)
+    place = archived(env)
+    env.deliver("Re: Lunch?", "For your information only.", thread_id=place.thread_id)
+    env.sync()
+    order_in_vain(env, place)
+    env.gmail.clear_faults()
+    search_in_vain(env)
+    before = len(env.gmail.journal("messages.get"))
+    env.run(env.enqueue("gmail.sync", {"force_full": True}))
+    assert len(env.gmail.journal("messages.get")) == before + 1
