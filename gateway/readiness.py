@@ -1,8 +1,8 @@
 """Whether the gateway can do its work, said before whoever probes gives up."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Lock
+from concurrent.futures import Future
+from threading import Lock, Thread
 
 from storage.postgres.readiness import Check
 
@@ -25,7 +25,6 @@ class Readiness:
         self._examine = examine
         self._silent = silent
         self._within_s = within_s
-        self._thread = ThreadPoolExecutor(1, "readiness")
         self._asking = Lock()
         self._running: Future[Sequence[Check]] | None = None
 
@@ -33,13 +32,22 @@ class Readiness:
         """What was found, also by an examination that was under way already."""
         with self._asking:
             if self._running is None or self._running.done():
-                self._running = self._thread.submit(self._examine)
+                self._running = self._begin()
             running = self._running
         try:
             return running.result(self._within_s)
         except TimeoutError:
             return self._silent
 
-    def close(self) -> None:
-        """Begin no other examination."""
-        self._thread.shutdown(wait=False)
+    def _begin(self) -> Future[Sequence[Check]]:
+        """Examine in a thread that the gateway does not wait for when it ends: PostgreSQL may be silent for longer."""
+        begun = Future[Sequence[Check]]()
+        Thread(target=self._run, args=(begun,), name="readiness", daemon=True).start()
+        return begun
+
+    def _run(self, begun: Future[Sequence[Check]]) -> None:
+        found = self._silent
+        try:
+            found = self._examine()
+        finally:
+            begun.set_result(found)
