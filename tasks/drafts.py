@@ -144,7 +144,8 @@ def _is_withdrawn(
 ) -> bool:
     """Whether the person has taken the label off again that ordered the draft. Asks the mailbox; raises `Gone`.
 
-    It tells nothing where we may have taken it off ourselves, with a move of the record or without.
+    It tells nothing where we may have taken it off ourselves, with a move of the record or without, or did so too long
+    ago to be remembered.
     """
     if email is not None and email.by_hand_at is None and email.state_changed_at >= ctx.job.created_at:
         return False
@@ -152,6 +153,8 @@ def _is_withdrawn(
     if any(one.label_ids.intersection(orders) for one in shown):
         return False
     since = ctx.job.created_at - SEEN_WITHIN
+    if email is not None and ctx.now() - since > expected_writes.REMEMBER:
+        return False
     with ctx.tx() as tx:
         ids = [one.message_id for one in shown]
         return not expected_writes.took_off(tx, payload.account_id, ids, orders, since=since)

@@ -5,9 +5,13 @@ from uuid import UUID
 
 import pytest
 
+from domain.mail.actions.label_actions import RemoveLabel
+from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import EmailState
 from sandbox.emulator.control import MessagePlace
+from storage.accounts import expected_writes
 from tasks.mail import first_draft, mailbox_sync
+from tests.doubles.mail_actions import do
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
 from tests.sweep.prepared.places import stored_question
@@ -303,3 +307,63 @@ def test_a_full_sync_asks_for_so_many_messages_at_most(env: MailEnvironment, mon
     before = len(env.gmail.journal("messages.get"))
     env.run(env.enqueue("gmail.sync", {"force_full": True}))
     assert len(env.gmail.journal("messages.get")) == before + 1
+
+
+def pass_hours(env: MailEnvironment, hours: int) -> None:
+    """Let the job of an order wait, as in a queue that is paused, and what is over be deleted."""
+    for table, columns in {
+        "expected_writes": ("created_at", "expires_at"),
+        "accounts": ("created_at", "connected_at"),
+        "emails": ("state_changed_at", "by_hand_at", "drafted_at"),
+        "jobs": ("created_at",),
+    }.items():
+        for column in columns:
+            env.database.execute(f"update {table} set {column} = {column} - make_interval(hours => %s)", (hours,))
+    with env.process.database.ledger() as tx:
+        expected_writes.purge(tx)
+
+
+@pytest.mark.parametrize("hours", [2, 24, 8 * 24])
+def test_an_order_that_waits_is_carried_out_although_we_took_its_label_off(env: MailEnvironment, hours: int) -> None:
+    place = discarded(env)
+    put(env, place)
+    env.sync()
+    env.mailbox.discard_draft(draft_id(env, place))
+    put(env, place)
+    see(env, "threads.%")
+    assert labels_of(env, place) == set()
+    pass_hours(env, hours)
+    env.drain()
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+
+
+@pytest.mark.parametrize("case", [discarded, old])
+def test_one_that_waits_and_is_taken_back_is_not_carried_out(
+    env: MailEnvironment, case: Callable[[MailEnvironment], MessagePlace]
+) -> None:
+    place = case(env)
+    pass_hours(env, 2)
+    put(env, place)
+    see(env)
+    pass_hours(env, 24)
+    withdraw(env, place)
+    paid = answers(env)
+    env.drain()
+    assert (drafts(env), answers(env) - paid) == (0, 0)
+
+
+@pytest.mark.parametrize("is_waiting", [True, False])
+def test_one_whose_label_is_taken_off_by_an_action_is_taken_back(env: MailEnvironment, *, is_waiting: bool) -> None:
+    place = archived(env)
+    env.database.execute("update expected_writes set created_at = created_at - interval '2 minutes'")
+    if is_waiting:
+        order_in_vain(env, place)
+        env.gmail.clear_faults()
+    else:
+        put(env, place)
+        see(env)
+    paid = answers(env)
+    assert do(env, place, RemoveLabel(label_id=env.label("Needs Response"))).state is ActionStatus.DONE
+    env.sync()
+    env.hour_later()
+    assert (drafts(env), answers(env) - paid, env.state(place.thread_id)) == (0, 0, EmailState.SKIPPED)
