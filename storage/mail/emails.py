@@ -68,7 +68,11 @@ class Email:
     def before(self) -> ThreadBefore:
         """What a plan is made from; nobody has read the draft yet, and a sent one is no draft any more."""
         may_be_there = self.draft is not None and self.state is not EmailState.SENT
-        return ThreadBefore(self.state, DraftStanding.UNREAD if may_be_there else DraftStanding.NONE)
+        return ThreadBefore(
+            self.state,
+            DraftStanding.UNREAD if may_be_there else DraftStanding.NONE,
+            by_hand=self.state is EmailState.PENDING and self.by_hand_at is not None,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from tests.doubles.mail_actions import do
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
 from tests.sweep.prepared.places import stored_question
-from tests.tasks.drafts.reworks import draft_id, labels_of
+from tests.tasks.drafts.reworks import QUESTION, draft_id, labels_of
 from tests.tasks.drafts.test_orders_by_hand import answers, archived, discarded, drafts, old, order_in_vain, put
 
 LABELS = ["Needs Response", "Rework"]
@@ -367,3 +367,23 @@ def test_one_whose_label_is_taken_off_by_an_action_is_taken_back(env: MailEnviro
     env.sync()
     env.hour_later()
     assert (drafts(env), answers(env) - paid, env.state(place.thread_id)) == (0, 0, EmailState.SKIPPED)
+
+
+def test_the_label_of_an_order_that_waits_stays_where_an_archived_message_is_classified(env: MailEnvironment) -> None:
+    """Or its person could not take it back."""
+    env.sync()
+    env.label("Needs Response")
+    place = env.deliver("Lunch?", QUESTION)
+    see(env)
+    env.mailbox.archive(place.thread_id)
+    put(env, place)
+    see(env)
+    env.fail("drafts.create", times=None, status=403, reason="domainPolicy")
+    for family in ("drafts.%", "triage.%"):
+        env.drain(only=family)
+    env.gmail.clear_faults()
+    assert (labels_of(env, place), env.state(place.thread_id)) == ({"Postroom/Needs Response"}, EmailState.PENDING)
+    withdraw(env, place)
+    env.sync()
+    env.hour_later()
+    assert (drafts(env), env.state(place.thread_id)) == (0, EmailState.SKIPPED)
