@@ -44,7 +44,6 @@ def create_app(settings: Settings) -> FastAPI:
         await asyncio.to_thread(traces.flush)
         if probes is not None:
             await asyncio.to_thread(probes.end)
-        resources.readiness.close()
         resources.database.dispose()
 
     app = FastAPI(title="Postroom", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Lock
+from concurrent.futures import Future
+from threading import Lock, Thread
 
 from storage.postgres.readiness import Check
 
@@ -26,7 +26,6 @@ class Readiness:
         self._examine = examine
         self._silent = silent
         self._within_s = within_s
-        self._thread = ThreadPoolExecutor(1, "readiness")
         self._asking = Lock()
         self._running: Future[Sequence[Check]] | None = None
 
@@ -37,7 +36,7 @@ class Readiness:
         """
         with self._asking:
             if self._running is None or self._running.done():
-                self._running = self._thread.submit(self._examine)
+                self._running = self._begin()
             running = self._running
         try:
             # What is waited for goes on when the waiting ends: others wait for it too.
@@ -45,6 +44,15 @@ class Readiness:
         except TimeoutError:
             return self._silent
 
-    def close(self) -> None:
-        """Begin no other examination."""
-        self._thread.shutdown(wait=False)
+    def _begin(self) -> Future[Sequence[Check]]:
+        """Examine in a thread that the gateway does not wait for when it ends: PostgreSQL may be silent for longer."""
+        begun = Future[Sequence[Check]]()
+        Thread(target=self._run, args=(begun,), name="readiness", daemon=True).start()
+        return begun
+
+    def _run(self, begun: Future[Sequence[Check]]) -> None:
+        found = self._silent
+        try:
+            found = self._examine()
+        finally:
+            begun.set_result(found)

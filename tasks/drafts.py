@@ -75,15 +75,16 @@ def write_manual(ctx: JobContext, payload: WriteManualPayload) -> Outcome:
         label_ids = labels.ids_by_role(tx, payload.account_id)
         is_stored = bool(messages.of_thread(tx, payload.account_id, thread_id, limit=1))
         email = emails.get(tx, payload.account_id, thread_id)
-        is_new = not _is_in_record(ctx, email) and emails.is_ordered_by_label(tx, ctx.job.job_id)
-    orders = {label_ids[role] for role in ORDERING & label_ids.keys()} if is_new else ()
+        by_label = emails.is_ordered_by_label(tx, ctx.job.job_id)
+    is_open = by_label and not _is_in_record(ctx, email, by_label=by_label)
+    orders = {label_ids[role] for role in ORDERING & label_ids.keys()} if is_open else ()
     with open_thread(ctx, account, thread_id, label_ids) as thread:
         try:
             if orders and _is_withdrawn(ctx, thread.mailbox, payload, email, orders):
                 return Done({"drafted": False, "why": WITHDRAWN})
             if not is_stored:
                 message_intake.store_thread(ctx, thread.mailbox, account, thread_id)
-            if email is not None and _has_ended(ctx, email):
+            if email is not None and _has_ended(ctx, email, by_label=by_label):
                 return _go_on(ctx, thread, payload)
             plan = plan_by_hand(_before_by_hand(thread, email))
             if plan.reason == DRAFT_GONE and email is not None:
@@ -95,7 +96,7 @@ def write_manual(ctx: JobContext, payload: WriteManualPayload) -> Outcome:
             return Done({"drafted": False, "why": plan.reason}, writes=thread.finish)
         with ctx.tx() as tx:
             thread.finish(tx)
-            case = _opened(tx, payload, thread_id, email, ctx.job.created_at)
+            case = _opened(tx, payload, email, ctx.job.created_at, by_service=not by_label)
         thread.forget()
         return Cancel(NO_MAIL) if case is None else write_draft(ctx, thread, case)
 
@@ -113,13 +114,14 @@ def rework(ctx: JobContext, payload: ReworkPayload) -> Outcome:
     with ctx.tx() as tx:
         check_connected(ctx, accounts.get(tx, payload.account_id))
         case = read_case(tx, payload.account_id, payload.thread_id)
+        by_label = emails.is_ordered_by_label(tx, ctx.job.job_id)
     if case is None:
         # Nobody has drafted here yet: the person gets a first draft.
-        first = WriteManualPayload(account_id=payload.account_id, thread_id=payload.thread_id)
+        first = WriteManualPayload(account_id=payload.account_id, thread_id=payload.thread_id, by_label=by_label)
         return Done({"reworked": False, "why": NO_RECORD}, children=(first.job(org_id=ctx.org_id),))
     with open_thread(ctx, case.account, case.email.thread_id, case.label_ids) as thread:
         try:
-            return rework_draft(ctx, thread, case)
+            return rework_draft(ctx, thread, case, by_label=by_label)
         except Gone:
             return Done({"reworked": False, "why": "the thread is gone"})
 
@@ -130,9 +132,11 @@ def _waits_for_nothing(email: Email) -> bool:
     return no_first_draft and not (email.in_doubt or email.has_late_draft)
 
 
-def _is_in_record(ctx: JobContext, email: Email | None) -> bool:
-    """Whether an earlier attempt has put this job's order into the record."""
-    return email is not None and email.by_hand_at is not None and email.by_hand_at >= ctx.job.created_at
+def _is_in_record(ctx: JobContext, email: Email | None, *, by_label: bool) -> bool:
+    """Whether an earlier attempt has put this job's order into the record, and not only another one that came later."""
+    if email is None or email.by_hand_at is None or not (by_label or email.by_service):
+        return False
+    return email.by_hand_at >= ctx.job.created_at
 
 
 def _is_withdrawn(
@@ -140,7 +144,8 @@ def _is_withdrawn(
 ) -> bool:
     """Whether the person has taken the label off again that ordered the draft. Asks the mailbox; raises `Gone`.
 
-    It tells nothing where we may have taken it off ourselves, with a move of the record or without.
+    It tells nothing where we may have taken it off ourselves, with a move of the record or without, or did so too long
+    ago to be remembered.
     """
     if email is not None and email.by_hand_at is None and email.state_changed_at >= ctx.job.created_at:
         return False
@@ -148,17 +153,19 @@ def _is_withdrawn(
     if any(one.label_ids.intersection(orders) for one in shown):
         return False
     since = ctx.job.created_at - SEEN_WITHIN
+    if email is not None and ctx.now() - since > expected_writes.REMEMBER:
+        return False
     with ctx.tx() as tx:
         ids = [one.message_id for one in shown]
         return not expected_writes.took_off(tx, payload.account_id, ids, orders, since=since)
 
 
-def _has_ended(ctx: JobContext, email: Email) -> bool:
+def _has_ended(ctx: JobContext, email: Email, *, by_label: bool) -> bool:
     """Whether this job's order is in the record, and the record waits for no draft any more.
 
     The attempt made and recorded the draft, and ended before it set the labels; or the thread was settled since.
     """
-    return _is_in_record(ctx, email) and email.state is not EmailState.PENDING
+    return _is_in_record(ctx, email, by_label=by_label) and email.state is not EmailState.PENDING
 
 
 def _before_by_hand(thread: ThreadHandle, email: Email | None) -> ThreadBefore:
@@ -191,13 +198,13 @@ def _go_on(ctx: JobContext, thread: ThreadHandle, payload: WriteManualPayload) -
 
 
 def _opened(
-    tx: Transaction, payload: WriteManualPayload, thread_id: str, email: Email | None, asked_at: datetime
+    tx: Transaction, payload: WriteManualPayload, email: Email | None, asked_at: datetime, *, by_service: bool
 ) -> DraftCase | None:
     """Begin the thread's record or open a finished one again, write the order into it, and read the case.
 
     Raises `Transient` when the record has changed since it was read; the job plans again.
     """
-    here = payload.account_id
+    here, thread_id = payload.account_id, payload.thread_id
     stored = messages.of_thread(tx, here, thread_id)
     if not stored:
         return None
@@ -207,7 +214,7 @@ def _opened(
         opened = emails.open_email(tx, here, thread_id=thread_id, message_id=message_id)
     elif email.state in SETTLED:
         opened = emails.reopen(tx, here, thread_id, expected=email.state, message_id=message_id)
-    ordered = emails.order_by_hand(tx, here, thread_id, at=asked_at)
+    ordered = emails.order_by_hand(tx, here, thread_id, at=asked_at, by_service=by_service)
     case = read_case(tx, here, thread_id)
     if not opened or not ordered or case is None:
         raise Transient("the thread has changed since it was planned on", code="thread.changed")

@@ -65,6 +65,8 @@ class ThreadBefore:
     """Whether the message that the plan is about is in the inbox; its person takes it out who is done with it."""
     left_to_person: bool = False
     """Whether the message was undecided before, and its thread shows that."""
+    by_hand: bool = False
+    """Whether the thread waits for a draft that was ordered by hand: a label on it may be the order, which stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +200,8 @@ def _labels_without_draft(before: ThreadBefore, decision: Decision, automation: 
     if is_undecided and before.in_inbox:
         return LabelPlan(add=FOR_ITS_PERSON)
     # An attempt that planned before the message left the inbox may have put a label on.
-    remove = WITHDRAWN.remove if obstacle == LEFT_INBOX else NO_LABELS.remove
+    may_be_ours = obstacle == LEFT_INBOX and not before.by_hand
+    remove = WITHDRAWN.remove if may_be_ours else NO_LABELS.remove
     return LabelPlan(remove=remove | FOR_ITS_PERSON if is_undecided or before.left_to_person else remove)
 
 

@@ -25,23 +25,34 @@ class WriteManualPayload(
     Payload,
     job_type="drafts.write_manual",
     aliases=("manual_draft",),
-    unique=while_queued("account_id", "thread_id"),
+    version=2,
+    upcasts={1: dict},
+    unique=while_queued("account_id", "thread_id", "by_label"),
     serial_by="thread_id",
 ):
-    """A thread whose person asks for a draft by hand."""
+    """A thread whose person asks for a draft by hand, or for which a service orders one."""
 
     account_id: AccountId
     thread_id: Annotated[str, EMAIL_THREAD]
+    by_label: bool = False
+    """Whether a label on the thread orders it, which its person withdraws by taking the label off.
+
+    Part of the key: what a service orders is no other job's, and stands whatever becomes of the label.
+    """
 
 
 class ReworkPayload(
     Payload,
     job_type="drafts.rework",
     aliases=("rework",),
-    unique=while_queued("account_id", "thread_id"),
+    version=2,
+    upcasts={1: dict},
+    unique=while_queued("account_id", "thread_id", "by_label"),
     serial_by="thread_id",
 ):
     """A thread whose person asks for another draft."""
 
     account_id: AccountId
     thread_id: Annotated[str, EMAIL_THREAD]
+    by_label: bool = False
+    """Whether a label on the thread orders it, which then withdraws the first draft of a thread that has none."""

@@ -1,13 +1,13 @@
 """Publishes hints and demand; what the broker does not take, the relay sends later."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cached_property
 
 import structlog
 from amqp.exceptions import AMQPError
-from kombu import Connection
-from kombu.exceptions import BatchPublishError, LimitExceeded, OperationalError
+from kombu import Connection, Producer
+from kombu.exceptions import BatchPublishError, KombuError, LimitExceeded, OperationalError
 from kombu.pools import ProducerPool
 from redis.exceptions import RedisError
 
@@ -25,11 +25,15 @@ ANSWER_WITHIN_S = 5.0
 """How long the broker may take to connect and to answer. kombu's own default is to wait for ever: a publish would hang
 with its worker slot."""
 
-AWAY = (BatchPublishError, LimitExceeded, OperationalError)
-"""What kombu raises when it cannot publish, besides the errors that each transport lists."""
+AWAY = (AMQPError, BatchPublishError, LimitExceeded, OperationalError, OSError, RedisError)
+"""What kombu and the client libraries raise for a broker that does not answer or refuses, besides the errors that each
+transport lists."""
 
-NOT_MADE = (AMQPError, AttributeError, ImportError, LookupError, OSError, RedisError, TypeError, ValueError)
+NOT_MADE = (AttributeError, ImportError, LookupError, TypeError, ValueError)
 """What making a connection may raise, for a URL or an option that kombu or a client library does not understand."""
+
+MISTAKES = (*NOT_MADE, ArithmeticError, AssertionError, KombuError, RuntimeError)
+"""What is a mistake of ours once a connection is made. The jobs are committed by then: it is logged and not raised."""
 
 log = structlog.get_logger(__name__)
 
@@ -60,6 +64,10 @@ def connect_to(broker_url: str, answer_within_s: float = ANSWER_WITHIN_S) -> Con
     )
 
 
+class NotMade(Exception):
+    """No connection can be made of the URL; the cause says why."""
+
+
 class Publisher:
     """Sends hints to the broker; what it cannot send, the relay sends later."""
 
@@ -67,7 +75,7 @@ class Publisher:
         """Prepare for a process of its own; nothing is made of the URL yet, so that nothing of it raises."""
         self._broker_url = broker_url
         self._answer_within_s = answer_within_s
-        self._lost: tuple[type[Exception], ...] = (*AWAY, *NOT_MADE)
+        self._away: tuple[type[Exception], ...] = AWAY
         self._silence = BrokerSilence()
 
     @property
@@ -78,7 +86,7 @@ class Publisher:
     @cached_property
     def _producers(self) -> ProducerPool:
         connection = connect_to(self._broker_url, self._answer_within_s)
-        self._lost = (*AWAY, *NOT_MADE, *connection.connection_errors, *connection.channel_errors)
+        self._away = (*AWAY, *connection.connection_errors, *connection.channel_errors)
         return ProducerPool(connection.Pool(limit=POOL_SIZE), limit=POOL_SIZE)
 
     def close(self) -> None:
@@ -101,10 +109,7 @@ class Publisher:
         if not self.may_publish:
             return False
         try:
-            with (
-                self._silence.noting(self._answer_within_s),
-                self._producers.acquire(block=True, timeout=self._answer_within_s) as producer,
-            ):
+            with self._silence.noting(self._answer_within_s), self._connected() as producer:
                 producer.publish(
                     document,
                     routing_key=queue,
@@ -114,8 +119,8 @@ class Publisher:
                     delivery_mode=1,
                     retry=False,
                 )
-        except self._lost as error:
-            log.warning("reply_not_sent", error=type(error).__name__, cause=trouble_of(error).finding)
+        except (NotMade, *self._away, *MISTAKES) as error:
+            self._log_failure("reply_not_sent", error)
             return False
         return True
 
@@ -127,7 +132,7 @@ class Publisher:
         try:
             with (
                 self._silence.noting(self._answer_within_s),
-                self._producers.acquire(block=True, timeout=self._answer_within_s) as producer,
+                self._connected() as producer,
                 producer.batch() if len(messages) > 1 else nullcontext(),  # one command needs no pipeline: 35 us less
             ):
                 for queue, message in messages:
@@ -142,8 +147,29 @@ class Publisher:
                         delivery_mode=2,
                         retry=False,
                     )
-        except self._lost as error:
-            cause = trouble_of(error).finding
-            log.warning("hints_not_published", messages=len(messages), error=type(error).__name__, cause=cause)
+        except (NotMade, *self._away, *MISTAKES) as error:
+            self._log_failure("hints_not_published", error, messages=len(messages))
             return False
         return True
+
+    @contextmanager
+    def _connected(self) -> Iterator[Producer]:
+        """A producer whose connection is made; raises `NotMade`, and what kombu raises for a broker that is away."""
+        with ExitStack() as held:
+            try:
+                producer = held.enter_context(self._producers.acquire(block=True, timeout=self._answer_within_s))
+                producer.channel.connection  # noqa: B018 - kombu connects when the channel is first asked for
+            except self._away:
+                raise
+            except NOT_MADE as error:
+                raise NotMade from error
+            yield producer
+
+    def _log_failure(self, event: str, error: Exception, **facts: int) -> None:
+        """Say why nothing was sent: the broker, its URL, or a mistake of ours, which is shown in full."""
+        known = error.__cause__ or error if isinstance(error, NotMade) else error
+        name = type(known).__name__
+        if isinstance(error, (NotMade, *self._away)):
+            log.warning(event, error=name, cause=trouble_of(known).finding, **facts)
+        else:
+            log.error(event, error=name, exc_info=error, **facts)

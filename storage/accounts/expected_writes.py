@@ -15,6 +15,9 @@ from storage.postgres.database import Transaction
 KEEP = timedelta(hours=1)
 """History comes within seconds; after an hour an equal change is more likely a person's."""
 
+REMEMBER = timedelta(days=7)
+"""How long an order by a label, whose job waits, can tell that we took the label off, and not its person."""
+
 OWN_REMOVALS = """
 select from expected_writes
 where account_id = %(account)s and change = 'labels_removed' and created_at >= %(since)s
@@ -35,12 +38,16 @@ class ExpectedWrite:
     label_id: str | None = None
 
 
-def expect(tx: Transaction, account_id: UUID, writes: Sequence[ExpectedWrite], *, keep: timedelta = KEEP) -> None:
-    """Store the changes that a call will cause; commit them before the call."""
+def expect(tx: Transaction, account_id: UUID, writes: Sequence[ExpectedWrite], *, remember: timedelta = KEEP) -> None:
+    """Store the changes that a call will cause; commit them before the call.
+
+    With `remember` it stays known for so long, for `took_off`, which labels it takes off.
+    """
     tx.run(
         "expect_writes",
         account_id=account_id,
-        keep=keep,
+        keep=KEEP,
+        remember=remember,
         changes=[write.change for write in writes],
         threads=[write.thread_id for write in writes],
         messages=[write.message_id for write in writes],
@@ -54,6 +61,7 @@ def unexpected(tx: Transaction, account_id: UUID, changes: Sequence[Change]) -> 
     rows = tx.run(
         "match_expected_writes",
         account_id=account_id,
+        keep=KEEP,
         places=[place for place, _ in labelled],
         history_ids=[changes[place].history_id for place, _ in labelled],
         changes=[changes[place].kind for place, _ in labelled],
@@ -71,7 +79,7 @@ def took_off(
 ) -> bool:
     """Whether a call of ours has taken one of these labels off one of these messages since then.
 
-    It is known for as long as the call is expected in history.
+    It is known for as long as the call was to be remembered (`REMEMBER`).
     """
     values = {"account": account_id, "messages": list(message_ids), "labels": sorted(label_ids), "since": since}
     return bool(tx.raw(OWN_REMOVALS, values))

@@ -44,6 +44,8 @@ class Email:
     sent_at: datetime | None
     by_hand_at: datetime | None
     """When its person ordered the draft that it waits for, or has; None where a decision did."""
+    by_service: bool
+    """Whether a service ordered it, too, which no label withdraws."""
 
     @property
     def draft(self) -> "MadeDraft | None":
@@ -66,7 +68,11 @@ class Email:
     def before(self) -> ThreadBefore:
         """What a plan is made from; nobody has read the draft yet, and a sent one is no draft any more."""
         may_be_there = self.draft is not None and self.state is not EmailState.SENT
-        return ThreadBefore(self.state, DraftStanding.UNREAD if may_be_there else DraftStanding.NONE)
+        return ThreadBefore(
+            self.state,
+            DraftStanding.UNREAD if may_be_there else DraftStanding.NONE,
+            by_hand=self.state is EmailState.PENDING and self.by_hand_at is not None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,16 +157,14 @@ def open_records(
     return tuple(OpenRecord(**(row._asdict() | {"state": EmailState(row.state)})) for row in rows)
 
 
-def order_by_hand(tx: Transaction, account_id: UUID, thread_id: str, *, at: datetime) -> bool:
-    """Its person ordered, then, the draft that a record waits for; false when it waits for none."""
-    return bool(tx.run("order_by_hand", account_id=account_id, thread_id=thread_id, at=at))
+def order_by_hand(tx: Transaction, account_id: UUID, thread_id: str, *, at: datetime, by_service: bool = False) -> bool:
+    """Its person ordered, then, the draft that a record waits for, or a service; false when it waits for none."""
+    values = {"at": at, "by_service": by_service}
+    return bool(tx.run("order_by_hand", account_id=account_id, thread_id=thread_id, **values))
 
 
 def is_ordered_by_label(tx: Transaction, job_id: UUID) -> bool:
-    """Whether a label on its thread ordered a job that drafts; a service's order needs none.
-
-    Also false when the job that saw the label is past its retention.
-    """
+    """Whether a label on its thread orders what a job drafts; a service's order needs none."""
     return bool(tx.run("is_ordered_by_label", job_id=job_id))
 
 
@@ -173,7 +177,7 @@ class EndedWait(NamedTuple):
 
 
 def ordering_messages(tx: Transaction, account_id: UUID, label_ids: Collection[str]) -> tuple[str, ...]:
-    """The messages that carry a label of these, by the store, in threads that wait for a draft ordered by hand."""
+    """The messages that carry a label of these, by the store, in threads that wait for a draft ordered by a label."""
     rows = tx.run("find_ordering_messages", account_id=account_id, labels=sorted(label_ids))
     return tuple(row.message_id for row in rows)
 
@@ -181,7 +185,10 @@ def ordering_messages(tx: Transaction, account_id: UUID, label_ids: Collection[s
 def withdraw_orders(
     tx: Transaction, account_id: UUID, message_ids: Collection[str], label_ids: Collection[str]
 ) -> tuple[EndedWait, ...]:
-    """A label that orders a draft was taken off these messages: a thread without one waits for no draft any more."""
+    """A label that orders a draft was taken off these messages: a thread without one waits for no draft any more.
+
+    Unless a service ordered it, too.
+    """
     if not message_ids:
         return ()
     rows = tx.run("withdraw_orders", account_id=account_id, messages=sorted(message_ids), labels=sorted(label_ids))

@@ -74,8 +74,11 @@ def find_reworked(ctx: JobContext, payload: ReworkPayload, key: str) -> Finding:
     return CannotTell("the thread's record has moved on, and its draft does not carry the rework's token")
 
 
-def rework_draft(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
-    """Rework the draft as its person asks, or finish what an earlier attempt began."""
+def rework_draft(ctx: JobContext, thread: ThreadHandle, case: DraftCase, *, by_label: bool) -> Outcome:
+    """Rework the draft as its person asks, or finish what an earlier attempt began.
+
+    `by_label` says whether the label that the thread carries ordered this job, or a service.
+    """
     email = case.email
     if email.draft_token == _token(ctx):
         return _go_on(ctx, thread, case)
@@ -83,10 +86,10 @@ def rework_draft(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outc
         return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "another job reworks the draft")
     if not thread.carries(LabelRole.REWORK) and ctx.kept(LEFT) is None:
         return Done({"reworked": False, "why": NOT_ASKED})
-    return _begin(ctx, thread, case)
+    return _begin(ctx, thread, case, by_label=by_label)
 
 
-def _begin(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+def _begin(ctx: JobContext, thread: ThreadHandle, case: DraftCase, *, by_label: bool) -> Outcome:
     """Read what is asked, plan, and do it."""
     email = case.email
     request = None if email.draft is None else machine_drafts.request(thread.mailbox, email.draft)
@@ -94,7 +97,7 @@ def _begin(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
     plan = plan_rework(ThreadBefore(email.state, standing), email.rework_count)
     output: JsonObject = {"reworked": False, "why": plan.reason}
     if plan.order_draft:
-        return Done(output, children=(_first_draft(case).job(org_id=ctx.org_id),))
+        return Done(output, children=(_first_draft(case, by_label=by_label).job(org_id=ctx.org_id),))
     if request is None:
         return Done(output, children=(_find_out(case).job(org_id=ctx.org_id),))
     if plan.rewrite_draft and request.instruction is not None:
@@ -275,8 +278,8 @@ def _again(ctx: JobContext, case: DraftCase) -> NewJob:
     return payload.job(org_id=ctx.org_id, run_at=ctx.now() + LOOK_AGAIN_AFTER)
 
 
-def _first_draft(case: DraftCase) -> WriteManualPayload:
-    return WriteManualPayload(account_id=case.email.account_id, thread_id=case.email.thread_id)
+def _first_draft(case: DraftCase, *, by_label: bool) -> WriteManualPayload:
+    return WriteManualPayload(account_id=case.email.account_id, thread_id=case.email.thread_id, by_label=by_label)
 
 
 def _find_out(case: DraftCase) -> CleanupPayload:

@@ -175,7 +175,7 @@ class ThreadHandle:
         purpose = f":{self._purpose}" if self._purpose else ""
         key = f"labels:{self._ctx.job.job_id}:{self._thread_id}{purpose}"
         self._effect = self._ctx.begin_effect(tx, key, Strategy.IDEMPOTENT)
-        expected_writes.expect(tx, self._account.account_id, self._change.echo())
+        expected_writes.expect(tx, self._account.account_id, self._change.echo(), remember=expected_writes.REMEMBER)
 
     def apply(self) -> None:
         """Discard the draft and change the labels; the intents must be committed."""

@@ -1,6 +1,8 @@
 """Probes are answered before they give up, and one examination at a time serves them all."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from threading import Event
@@ -17,6 +19,12 @@ from tests.waiting import eventually
 
 NO_CATALOGUE = 503
 """No worker has told this database of its job types."""
+UNDER_WAY = """
+import asyncio
+from threading import Event
+from gateway.readiness import Readiness
+asyncio.run(Readiness(Event().wait, (), within_s=0.01).checks())
+"""
 FOUND = (Check("ledger role", ok=True, finding="logged in"),)
 
 
@@ -37,7 +45,6 @@ def test_an_examination_that_takes_long_is_not_waited_for_and_not_begun_twice() 
         answered.set()
 
     asyncio.run(ask())
-    readiness.close()
 
 
 def test_each_who_asks_after_an_examination_gets_another() -> None:
@@ -50,7 +57,10 @@ def test_each_who_asks_after_an_examination_gets_another() -> None:
     readiness = Readiness(examine, silent_checks())
     assert asyncio.run(readiness.checks()) == asyncio.run(readiness.checks()) == FOUND
     assert len(begun) == 2
-    readiness.close()
+
+
+def test_a_process_ends_although_an_examination_has_no_end() -> None:
+    subprocess.run([sys.executable, "-c", UNDER_WAY], check=True, timeout=60)  # noqa: S603 - a program of this test
 
 
 def test_what_is_said_meanwhile_names_the_database_and_what_to_do() -> None:

@@ -1,5 +1,6 @@
 -- Which of these changes are our own. What was expected of a message answers one history record, and the same record
--- again; what was expected of a thread answers one record for each of its messages, until it expires.
+-- again; what was expected of a thread answers one record for each of its messages, until it expires. What is only remembered
+-- answers nothing.
 with audited as (
   select * from unnest(%(places)s::int[], %(history_ids)s::numeric[], %(changes)s::text[], %(threads)s::text[], %(messages)s::text[], %(labels)s::text[])
     as c (place, history_id, change, thread_id, message_id, label_id)
@@ -7,7 +8,7 @@ with audited as (
 waiting as (
   select w.id, w.change, w.gmail_thread_id, w.gmail_message_id, w.gmail_label_id, w.history_id
   from expected_writes w
-  where w.account_id = %(account_id)s and w.expires_at > now()
+  where w.account_id = %(account_id)s and w.expires_at > now() and w.created_at > now() - %(keep)s::interval
   for update
 ),
 matched as (

@@ -1,6 +1,6 @@
--- Drafts that were ordered by a label which their person has taken off again: no message of the thread carries one of these any more.
+-- Drafts that were ordered by a label alone, which their person has taken off again: no message of the thread carries one of these any more.
 update emails e set state = 'skipped', state_changed_at = now()
-where e.account_id = %(account_id)s and e.state = 'pending' and e.by_hand_at is not null
+where e.account_id = %(account_id)s and e.state = 'pending' and e.by_hand_at is not null and not e.by_service
   and e.gmail_thread_id in (
     select m.gmail_thread_id from messages m where m.account_id = %(account_id)s and m.gmail_message_id = any (%(messages)s::text[]))
   and not exists (

@@ -1,7 +1,5 @@
 """Our own writes are no news when they come back; the same change by somebody else is."""
 
-from datetime import timedelta
-
 import pytest
 from psycopg import Connection
 from psycopg.errors import IntegrityError
@@ -91,6 +89,25 @@ def test_expectations_end(store: Database, account: Account, database: Connectio
         assert [expected_writes.purge(tx), expected_writes.purge(tx)] == [1, 0]
 
 
+def test_a_label_that_we_took_off_is_remembered_and_answers_nothing(
+    store: Database, account: Account, database: Connection
+) -> None:
+    here, write = account.account_id, ExpectedWrite("labels_removed", message_id="m1", label_id="Label_1")
+    removal = change(5, "labels_removed", "Label_1")
+    with store.tenant(account.org_id) as tx:
+        expected_writes.expect(tx, here, [write], remember=expected_writes.REMEMBER)
+    later = "update expected_writes set created_at = created_at - %(by)s, expires_at = expires_at - %(by)s"
+    database.execute(later, {"by": 2 * expected_writes.KEEP})
+    assert news(store, account, removal) == (removal,)
+    with store.ledger() as tx:
+        assert expected_writes.purge(tx) == 0
+    expect(store, account, write)
+    assert news(store, account, removal) == ()
+    database.execute(later, {"by": expected_writes.REMEMBER})
+    with store.ledger() as tx:
+        assert expected_writes.purge(tx) == 2
+
+
 def test_an_expectation_names_one_place_and_a_label_for_label_changes(store: Database, account: Account) -> None:
     for write in (
         ExpectedWrite("labels_added", message_id="m1"),
@@ -99,4 +116,4 @@ def test_an_expectation_names_one_place_and_a_label_for_label_changes(store: Dat
         ExpectedWrite("message_added", message_id="m1", thread_id="t1"),
     ):
         with pytest.raises(IntegrityError, match="violates check constraint"), store.tenant(account.org_id) as tx:
-            expected_writes.expect(tx, account.account_id, [write], keep=timedelta(hours=1))
+            expected_writes.expect(tx, account.account_id, [write])

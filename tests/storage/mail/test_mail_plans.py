@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
+from storage.accounts.expected_writes import KEEP
 from storage.postgres.database import Database, Transaction
 from storage.postgres.queries import statement
 from tests.doubles.mail_factories import make_account
@@ -130,5 +131,5 @@ def test_expected_writes_are_found_by_account(store: Database) -> None:
     names = ("places", "history_ids", "changes", "threads", "messages", "labels")
     with store.tenant(account.org_id) as tx:
         empty: dict[str, list[str]] = {name: [] for name in names}
-        found = indexes_of(tx, "match_expected_writes", account_id=account.account_id, **empty)
+        found = indexes_of(tx, "match_expected_writes", account_id=account.account_id, keep=KEEP, **empty)
     assert "expected_writes_account" in found

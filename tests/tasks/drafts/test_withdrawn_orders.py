@@ -1,14 +1,21 @@
 """An order by hand that its person takes back before anything is drafted is not carried out, and nothing is paid."""
 
 from collections.abc import Callable
+from uuid import UUID
 
 import pytest
 
+from domain.mail.actions.label_actions import RemoveLabel
+from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import EmailState
 from sandbox.emulator.control import MessagePlace
+from storage.accounts import expected_writes
+from tasks.mail import first_draft, mailbox_sync
+from tests.doubles.mail_actions import do
 from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.meanwhile import Meanwhile
 from tests.sweep.prepared.places import stored_question
-from tests.tasks.drafts.reworks import draft_id, labels_of
+from tests.tasks.drafts.reworks import QUESTION, draft_id, labels_of
 from tests.tasks.drafts.test_orders_by_hand import answers, archived, discarded, drafts, old, order_in_vain, put
 
 LABELS = ["Needs Response", "Rework"]
@@ -146,3 +153,237 @@ def test_an_order_that_stands_is_carried_out_although_history_was_lost(env: Mail
     env.mailbox.expire_history()
     env.sync()
     assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+
+
+def order_as_a_service(env: MailEnvironment, place: MessagePlace, job_type: str = "drafts.write_manual") -> UUID:
+    return env.enqueue(job_type, {"thread_id": place.thread_id})
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize(
+    ("job_type", "label"), [("drafts.write_manual", "Needs Response"), ("drafts.rework", "Rework")]
+)
+def test_a_services_order_stands_beside_a_label_that_comes_and_goes(
+    env: MailEnvironment, job_type: str, label: str, *, is_first: bool
+) -> None:
+    """The service's is a job of its own, whoever ordered first, and whether the sync saw the label go."""
+    place = old(env)
+    mine = order_as_a_service(env, place, job_type) if is_first else None
+    put(env, place, label)
+    see(env)
+    mine = mine or order_as_a_service(env, place, job_type)
+    withdraw(env, place, label)
+    see(env)
+    env.drain()
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+    assert env.job(mine)["state"] == "succeeded"
+
+
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("case", [archived, old])
+def test_a_services_order_that_waits_is_not_withdrawn_by_a_label(
+    env: MailEnvironment, case: Callable[[MailEnvironment], MessagePlace], label: str, *, lost: bool
+) -> None:
+    place = case(env)
+    env.fail("drafts.create", times=None, status=403, reason="domainPolicy")
+    order_as_a_service(env, place)
+    env.drain()
+    put(env, place, label)
+    env.sync()
+    env.gmail.clear_faults()
+    withdraw(env, place, label)
+    if lost:
+        env.mailbox.expire_history()
+    env.sync()
+    env.hour_later()
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+
+
+def test_a_services_order_after_a_labels_that_waits_is_not_withdrawn(env: MailEnvironment) -> None:
+    place = archived(env)
+    order_in_vain(env, place)
+    order_as_a_service(env, place)
+    env.drain()
+    env.gmail.clear_faults()
+    withdraw(env, place)
+    env.sync()
+    env.hour_later()
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+
+
+def test_a_labels_order_is_withdrawn_in_a_thread_of_an_earlier_service(env: MailEnvironment) -> None:
+    """The service's order was of the life before."""
+    place = archived(env)
+    order_as_a_service(env, place)
+    env.drain()
+    env.mailbox.discard_draft(draft_id(env, place))
+    env.sync()
+    order_in_vain(env, place)
+    env.gmail.clear_faults()
+    withdraw(env, place)
+    env.sync()
+    env.hour_later()
+    assert (drafts(env), env.state(place.thread_id)) == (0, EmailState.SKIPPED)
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_an_order_of_the_first_version_is_withdrawn(env: MailEnvironment, label: str) -> None:
+    """Made by a worker of the release before, it does not say that a label ordered it."""
+    place = old(env)
+    put(env, place, label)
+    see(env)
+    env.database.execute(
+        "update jobs set payload = payload - 'by_label', payload_version = 1 where job_type like 'drafts.%'"
+    )
+    withdraw(env, place, label)
+    see(env)
+    env.drain()
+    assert drafts(env) == 0
+
+
+def search_in_vain(env: MailEnvironment) -> None:
+    """Gmail's search lags: it shows nothing yet."""
+    env.fail("messages.list", times=None, status=200, body={"resultSizeEstimate": 0})
+
+
+def test_an_order_that_stands_is_carried_out_although_the_search_lags(env: MailEnvironment) -> None:
+    place = archived(env)
+    order_in_vain(env, place)
+    env.gmail.clear_faults()
+    search_in_vain(env)
+    env.sync(force_full=True)
+    env.gmail.clear_faults()
+    env.hour_later()
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+
+
+def test_an_order_that_is_carried_out_is_not_withdrawn_by_a_search_that_lags(
+    env: MailEnvironment, meanwhile: Meanwhile
+) -> None:
+    place = archived(env)
+
+    def sync() -> None:
+        search_in_vain(env)
+        env.enqueue("gmail.sync", {"force_full": True})
+        env.drain(only="gmail.%")
+        env.gmail.clear_faults()
+
+    put(env, place)
+    see(env)
+    meanwhile(first_draft, sync)
+    env.drain()
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+    assert labels_of(env, place) == {"Postroom/Outbox"}
+
+
+@pytest.mark.parametrize("status", [403, 503])
+def test_a_message_that_gmail_does_not_tell_of_is_asked_for_by_the_next_full_sync(
+    env: MailEnvironment, status: int
+) -> None:
+    place = archived(env)
+    order_in_vain(env, place)
+    withdraw(env, place)
+    env.mailbox.expire_history()
+    env.fail("messages.get", times=None, status=status, reason="domainPolicy")
+    env.enqueue("gmail.sync")
+    assert env.drain(only="gmail.%") == [("gmail.sync", "succeeded")]
+    assert env.state(place.thread_id) is EmailState.PENDING
+    env.gmail.clear_faults()
+    env.enqueue("gmail.sync", {"force_full": True})
+    env.drain(only="gmail.%")
+    env.drain()
+    assert (drafts(env), env.state(place.thread_id)) == (0, EmailState.SKIPPED)
+
+
+def test_a_full_sync_asks_for_so_many_messages_at_most(env: MailEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mailbox_sync, "MOST_ASKED", 1)
+    place = archived(env)
+    env.deliver("Re: Lunch?", "For your information only.", thread_id=place.thread_id)
+    env.sync()
+    order_in_vain(env, place)
+    env.gmail.clear_faults()
+    search_in_vain(env)
+    before = len(env.gmail.journal("messages.get"))
+    env.run(env.enqueue("gmail.sync", {"force_full": True}))
+    assert len(env.gmail.journal("messages.get")) == before + 1
+
+
+def pass_hours(env: MailEnvironment, hours: int) -> None:
+    """Let the job of an order wait, as in a queue that is paused, and what is over be deleted."""
+    for table, columns in {
+        "expected_writes": ("created_at", "expires_at"),
+        "accounts": ("created_at", "connected_at"),
+        "emails": ("state_changed_at", "by_hand_at", "drafted_at"),
+        "jobs": ("created_at",),
+    }.items():
+        for column in columns:
+            env.database.execute(f"update {table} set {column} = {column} - make_interval(hours => %s)", (hours,))
+    with env.process.database.ledger() as tx:
+        expected_writes.purge(tx)
+
+
+@pytest.mark.parametrize("hours", [2, 24, 8 * 24])
+def test_an_order_that_waits_is_carried_out_although_we_took_its_label_off(env: MailEnvironment, hours: int) -> None:
+    place = discarded(env)
+    put(env, place)
+    env.sync()
+    env.mailbox.discard_draft(draft_id(env, place))
+    put(env, place)
+    see(env, "threads.%")
+    assert labels_of(env, place) == set()
+    pass_hours(env, hours)
+    env.drain()
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+
+
+@pytest.mark.parametrize("case", [discarded, old])
+def test_one_that_waits_and_is_taken_back_is_not_carried_out(
+    env: MailEnvironment, case: Callable[[MailEnvironment], MessagePlace]
+) -> None:
+    place = case(env)
+    pass_hours(env, 2)
+    put(env, place)
+    see(env)
+    pass_hours(env, 24)
+    withdraw(env, place)
+    paid = answers(env)
+    env.drain()
+    assert (drafts(env), answers(env) - paid) == (0, 0)
+
+
+@pytest.mark.parametrize("is_waiting", [True, False])
+def test_one_whose_label_is_taken_off_by_an_action_is_taken_back(env: MailEnvironment, *, is_waiting: bool) -> None:
+    place = archived(env)
+    env.database.execute("update expected_writes set created_at = created_at - interval '2 minutes'")
+    if is_waiting:
+        order_in_vain(env, place)
+        env.gmail.clear_faults()
+    else:
+        put(env, place)
+        see(env)
+    paid = answers(env)
+    assert do(env, place, RemoveLabel(label_id=env.label("Needs Response"))).state is ActionStatus.DONE
+    env.sync()
+    env.hour_later()
+    assert (drafts(env), answers(env) - paid, env.state(place.thread_id)) == (0, 0, EmailState.SKIPPED)
+
+
+def test_the_label_of_an_order_that_waits_stays_where_an_archived_message_is_classified(env: MailEnvironment) -> None:
+    """Or its person could not take it back."""
+    env.sync()
+    env.label("Needs Response")
+    place = env.deliver("Lunch?", QUESTION)
+    see(env)
+    env.mailbox.archive(place.thread_id)
+    put(env, place)
+    see(env)
+    env.fail("drafts.create", times=None, status=403, reason="domainPolicy")
+    for family in ("drafts.%", "triage.%"):
+        env.drain(only=family)
+    env.gmail.clear_faults()
+    assert (labels_of(env, place), env.state(place.thread_id)) == ({"Postroom/Needs Response"}, EmailState.PENDING)
+    withdraw(env, place)
+    env.sync()
+    env.hour_later()
+    assert (drafts(env), env.state(place.thread_id)) == (0, EmailState.SKIPPED)
