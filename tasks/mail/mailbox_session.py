@@ -29,6 +29,9 @@ class Disconnected(Canceled):
     code = "account.disconnected"
 
 
+CONNECTED_ANEW = "the account was disconnected, and connected again after the job was made; enqueue a new one"
+
+
 def check_connected(ctx: JobContext, account: Account, *, for_anyone: bool = False) -> None:
     """Raise before anything is done or paid for an account that the job may not touch (docs: mail.md#accounts).
 
@@ -41,7 +44,7 @@ def check_connected(ctx: JobContext, account: Account, *, for_anyone: bool = Fal
         raise Disconnected("the account was disconnected")
     began_at = account.connected_at
     if not for_anyone and began_at is not None and ctx.job.created_at < began_at:
-        raise Disconnected("the account was disconnected, and connected again after the job was made")
+        raise Disconnected(CONNECTED_ANEW)
     if account.status == "needs_reconsent":
         raise Unauthorised("the account must be connected again", account=str(account.account_id))
 

@@ -35,7 +35,7 @@ FOR_ANYONE = {
 }
 """Types whose jobs are done for whoever has connected the account by then, each with the reason."""
 
-CONNECTED_ANEW = "the account was disconnected, and connected again after the job was made"
+CONNECTED_ANEW = "the account was disconnected, and connected again after the job was made; enqueue a new one"
 
 
 def test_every_mail_type_is_prepared() -> None:
