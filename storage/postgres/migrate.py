@@ -10,8 +10,8 @@ import structlog
 from alembic import command
 from alembic.config import Config
 from alembic.util import CommandError
+from psycopg import Error as DatabaseError
 from psycopg import sql
-from psycopg.errors import LockNotAvailable
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.exc import OperationalError
 
@@ -31,6 +31,8 @@ PAUSE_S = 1.0
 """How long a migration that found a table taken leaves it to others."""
 TAKEN = "55P03"
 """SQLSTATE of a lock that was not had in time."""
+DEADLOCK = "40P01"
+"""SQLSTATE of two sessions of which each wants what the other has: PostgreSQL ends one of them, maybe the migration."""
 
 MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
 
@@ -58,8 +60,8 @@ def _run_all(settings: Settings) -> None:
     while True:
         try:
             command.upgrade(configuration(settings), "head")
-        except LockNotAvailable:
-            if time.monotonic() > ends_at:
+        except (DatabaseError, OperationalError) as error:
+            if _sqlstate(error) not in {TAKEN, DEADLOCK} or time.monotonic() > ends_at:
                 raise
             log.warning("migration_waits", reason="another session has a table in a transaction of its own")
             Event().wait(PAUSE_S)
@@ -92,7 +94,7 @@ def _wait_for_turn(connection: Connection) -> None:
             # The lock of a transaction, for the right to take a session's may have been revoked (0008_security.sql).
             connection.execute(text("select pg_advisory_xact_lock(:lock)"), {"lock": ONE_AT_A_TIME})
         except OperationalError as error:
-            if getattr(error.orig, "sqlstate", None) != TAKEN or time.monotonic() > ends_at:
+            if _sqlstate(error) != TAKEN or time.monotonic() > ends_at:
                 raise
             connection.rollback()
             Event().wait(TRY_MS / 1000)
@@ -100,6 +102,11 @@ def _wait_for_turn(connection: Connection) -> None:
             # Lets go of the statement before, whose snapshot would keep the builder of an index waiting.
             connection.execute(text("set local lock_timeout = 0"))
             return
+
+
+def _sqlstate(error: DatabaseError | OperationalError) -> str | None:
+    """The database's code of an error, which SQLAlchemy wraps where a statement went through it."""
+    return getattr(error.orig if isinstance(error, OperationalError) else error, "sqlstate", None)
 
 
 def _admit_roles(settings: Settings) -> None:
