@@ -36,7 +36,7 @@ def test_no_job_is_made_later_than_it_is_enqueued(
             door(tx, NewJob("one.plain", org, {}, created_at=at)) for at in (LATER, LONG_AGO, None)
         )
         began = tx.raw("select now() as at")[0].at
-    made = {job_id: created_at for job_id, created_at in database.execute("select id, created_at from jobs").fetchall()}
+    made: dict[UUID, datetime] = dict(database.execute("select id, created_at from jobs").fetchall())
     (now,) = database.execute("select now()").fetchone() or ()
     assert began <= made[ahead] <= now
     assert made[behind] == LONG_AGO
