@@ -115,8 +115,8 @@ def _take_up(ctx: JobContext, payload: ExecutePayload) -> ActionCase | Done:
     here = payload.account_id
     with ctx.tx() as tx:
         account = accounts.get(tx, here)
-        check_connected(ctx, account)
         stored = actions.get(tx, here, payload.action_id)
+        check_connected(ctx, account, made_at=stored.created_at)
         if stored.kind is ActionKind.UNDO:
             raise Conflict("action_id: an undo is executed by actions.undo", code="action.not_ready")
         if not actions.begin(tx, stored.action_id, ctx.job.job_id):
@@ -380,7 +380,7 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
     asleep = frozenset({live} if live else ()) | labels_before(past, others)
     wish = LabelWish(frozenset({INBOX}), asleep)
     try:
-        with open_mailbox(ctx, account, for_anyone=True) as mailbox:
+        with open_mailbox(ctx, account) as mailbox:
             message = MessageHandle(ctx, mailbox, account, payload.message_id)
             now = message.labels()
             if snoozed.state is not ActionStatus.DONE and live not in now:

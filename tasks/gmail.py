@@ -49,10 +49,10 @@ def sync(ctx: JobContext, payload: SyncPayload) -> Outcome:
     """Bring one mailbox up to date by Gmail's history, or by a full sync where the history has expired."""
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
-    check_connected(ctx, account, for_anyone=True)
+    check_connected(ctx, account)
     # Read history even if the push's id is old: a later push may have been merged into this job while it was queued.
     run = mailbox_sync.Run(ctx, account)
-    with open_mailbox(ctx, account, for_anyone=True) as mailbox:
+    with open_mailbox(ctx, account) as mailbox:
         if account.history_id is None or payload.force_full:
             return Done(run.full(mailbox, by_schedule=payload.reason == "full"))
         try:
@@ -82,7 +82,7 @@ def ingest(ctx: JobContext, payload: IngestPayload) -> Outcome:
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
     try:
-        with open_mailbox(ctx, account, for_anyone=True) as mailbox:
+        with open_mailbox(ctx, account) as mailbox:
             raw = mailbox.message(payload.message_id)
     except Gone:
         if _is_young(ctx):
@@ -138,7 +138,7 @@ def sync_labels(ctx: JobContext, payload: SyncLabelsPayload) -> Outcome:
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
         missing = mailbox_labels.never_made(tx, account)
-    with open_mailbox(ctx, account, for_anyone=True) as mailbox:
+    with open_mailbox(ctx, account) as mailbox:
         return Done(mailbox_labels.bring_up_to_date(ctx, mailbox, account, missing))
 
 
@@ -155,7 +155,7 @@ def renew_watch(ctx: JobContext, payload: RenewWatchPayload) -> Outcome:
     """
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
-    with open_mailbox(ctx, account, for_anyone=True) as mailbox:
+    with open_mailbox(ctx, account) as mailbox:
         made = push_watch.renew(mailbox, ctx.settings.pubsub_topic)
     output: JsonObject = {"expires_at": made.expires_at.isoformat(), "syncing": account.history_id is not None}
     return Done(output, writes=lambda tx: push_watch.record(tx, account, made))

@@ -53,7 +53,7 @@ def send(ctx: JobContext, payload: SendPayload) -> Outcome:
     case = outgoing_case.read(ctx, payload)
     if not isinstance(case, OutgoingCase):
         return case
-    with open_mailbox(ctx, case.account) as mailbox:
+    with open_mailbox(ctx, case.account, made_at=case.action.created_at) as mailbox:
         if case.mail is not None and case.mail.sent_message_id is not None:
             return _finish(ctx, mailbox, case, case.mail.sent_message_id)
         try:

@@ -1,17 +1,19 @@
 """`celery -A tasks accounts settings`, `safety`, `corrections` and `disconnect`."""
 
+from functools import partial
 from typing import Any
 
 import click
 
 from commands.answers import json_option, operator, operator_option, show_document, show_rows
 from commands.mail.places import account_of, org_option, place_of
-from domain.jobs.failures import Conflict, Invalid
+from domain.jobs.failures import Invalid
 from domain.mail.account_settings import MODEL_MAY_ASK, parse_settings
 from domain.mail.actions.kinds import Danger
 from domain.mail.actions.requested_action import KINDS
+from engine.enqueue import enqueue
 from engine.process.runtime import runtime
-from storage.accounts import accounts as stored
+from storage.accounts import disconnecting
 from storage.operators import operator_actions
 from storage.rules import corrections as kept
 from storage.rules import owner_settings, safety
@@ -136,16 +138,16 @@ def list_corrections(account: str, limit: int, as_json: bool) -> None:  # noqa: 
 def disconnect(account: str, reason: str, operator_name: str, as_json: bool) -> None:  # noqa: FBT001 - a flag
     """Forget a mailbox's tokens and watch: each of its jobs is canceled when it would run, and what runs ends.
 
-    Those that wake snoozed messages wait instead. Mail, rules and records stay.
+    So do actions that wait for approval, and drafts that a person has ordered. Jobs that wake snoozed messages wait
+    instead. Mail, rules and records stay.
 
     `accounts connect` or `accounts add` connects it again. Google keeps the consent until its owner withdraws it there.
     """
     with runtime().database.ledger() as tx:
         found = account_of(tx, account)
-        if not stored.disconnect(tx, found.account_id, reason):
-            raise Conflict("the account is disconnected already")
-        facts = {"account_id": str(found.account_id), "reason": reason}
-        operator_actions.record(tx, "account.disconnected", facts, by=operator(operator_name), org_id=found.org_id)
+        by = operator(operator_name)
+        jobs = partial(enqueue, org_id=found.org_id, origin=by)
+        facts = disconnecting.disconnect(tx, found.account_id, jobs, reason=reason, by=by)
     show_document("account", facts | {"email": found.email, "status": "disconnected"}, as_json=as_json)
 
 

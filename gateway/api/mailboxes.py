@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
-from domain.jobs.failures import Conflict, Invalid
+from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, JsonObject, Origin
 from domain.mail.account_settings import parse_settings
 from domain.mail.label_description import parse_description
@@ -17,13 +18,14 @@ from domain.mail.triage.safety_policy import PolicyDocument
 from gateway.api.documents import takes
 from gateway.api.reasons import Reason, read_body
 from gateway.api.rule_models import Removed
+from gateway.approving import enqueue
 from gateway.bodies import JsonBody
 from gateway.callers import Operator, Reader, Writer
 from gateway.problems import problems
 from gateway.request_ids import origin_of
 from gateway.resources import resources_of
 from storage.access.api_keys import Caller
-from storage.accounts import accounts, labels
+from storage.accounts import accounts, disconnecting, labels
 from storage.operators import operator_actions
 from storage.postgres.database import Transaction
 from storage.rules import corrections, owner_settings, safety
@@ -206,15 +208,16 @@ def list_corrections(
 def disconnect_account(request: Request, caller: Operator, account_id: UUID, document: JsonBody) -> DisconnectedAccount:
     """Forget a mailbox's tokens and watch: each of its jobs is canceled when it would run, and what runs ends.
 
-    Those that wake snoozed messages wait instead. Mail, rules and records stay.
+    So do actions that wait for approval, and drafts that a person has ordered. Jobs that wake snoozed messages wait
+    instead. Mail, rules and records stay.
 
     409 when it is disconnected already. Google keeps the consent until the owner withdraws it there.
     """
     reason = read_body(Reason, document).reason or DEFAULT_REASON
     with _writing(request, caller, account_id) as tx:
-        if not accounts.disconnect(tx, account_id, reason):
-            raise Conflict("the account is disconnected already")
-        _record(tx, request, caller, "account.disconnected", {"account_id": str(account_id), "reason": reason})
+        by = _origin(request, caller)
+        jobs = partial(enqueue, resources_of(request), caller.org_id, by)
+        disconnecting.disconnect(tx, account_id, jobs, reason=reason, by=by)
     return DisconnectedAccount(account_id=account_id, status="disconnected")
 
 

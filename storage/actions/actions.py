@@ -233,6 +233,11 @@ def decide(
     return bool(tx.run("decide_action", action_id=action_id, to=str(to), **given))
 
 
+def cancel_waiting(tx: Transaction, account_id: UUID) -> tuple[UUID, ...]:
+    """Cancel what waits for a person in a mailbox that is taken away; returns the actions."""
+    return tuple(row.action_id for row in tx.run("cancel_waiting_actions", account_id=account_id))
+
+
 def _action(row: Row) -> StoredAction:
     words = {
         "kind": ActionKind(row.kind),

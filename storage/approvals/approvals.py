@@ -13,10 +13,13 @@ from domain.jobs.failures import Conflict
 from domain.jobs.job import JsonObject, Origin
 from domain.mail.actions.status import ActionStatus
 from domain.payloads.approvals import NotifyPayload, ShowOutcomePayload
+from storage.accounts import accounts
 from storage.actions import actions
 from storage.actions.actions import Enqueue, StoredAction
 from storage.operators import operator_actions
 from storage.postgres.database import Transaction
+
+CONNECTED_ANEW = "its mailbox was disconnected, and connected again since: whoever wants the action asks for it anew"
 
 
 class WaitingAction(NamedTuple):
@@ -59,7 +62,8 @@ def decide(tx: Transaction, found: StoredAction, choice: Choice, decider: Decide
     """Write a person's decision, with its entry in the audit log and the jobs that follow from it, all in `tx`.
 
     An approval releases the action: its job is enqueued here. Raises `Conflict` when the action waits no more, with how
-    it stands. The transaction is the ledger's, for the audit log.
+    it stands, and when an action is approved that is older than the connection of its mailbox. The transaction is the
+    ledger's, for the audit log.
     """
     to: Literal[ActionStatus.APPROVED, ActionStatus.DENIED] = (
         ActionStatus.APPROVED if choice is Choice.APPROVE else ActionStatus.DENIED
@@ -67,6 +71,10 @@ def decide(tx: Transaction, found: StoredAction, choice: Choice, decider: Decide
     here, action_id = found.account_id, found.action_id
     if decider.reason is not None:
         check_text("reason", decider.reason)
+    began_at = accounts.get(tx, here).connected_at
+    is_open = found.state is ActionStatus.APPROVED_PENDING and choice is Choice.APPROVE
+    if is_open and began_at is not None and found.created_at < began_at:
+        raise Conflict(f"action_id: {CONNECTED_ANEW}", code="approval.closed")
     if not actions.decide(tx, action_id, to, approver=decider.name, reason=decider.reason):
         raise Conflict(f"action_id: {_standing(actions.get(tx, here, action_id))}", code="approval.closed")
     data: JsonObject = {"action_id": str(action_id), "kind": str(found.kind), "reason": decider.reason}

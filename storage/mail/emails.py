@@ -148,7 +148,7 @@ def open_records(
     """The records since then of which something is still expected: a page of them, the next one `after` a record.
 
     Those that wait for a draft are among them while their message lies in the inbox; those that wait for one by hand,
-    while it is not thrown away.
+    while it is not thrown away. An order from before the mailbox was connected counts for nothing.
     """
     place = {"after_state": "", "after_time": since, "after_thread": ""}
     if after is not None:
@@ -193,6 +193,11 @@ def withdraw_orders(
         return ()
     rows = tx.run("withdraw_orders", account_id=account_id, messages=sorted(message_ids), labels=sorted(label_ids))
     return tuple(EndedWait(*row) for row in rows)
+
+
+def end_orders_by_hand(tx: Transaction, account_id: UUID) -> int:
+    """Let no thread wait any more for a draft that its person ordered: their mailbox is taken away. How many did."""
+    return len(tx.run("end_orders_by_hand", account_id=account_id))
 
 
 def update_decision(tx: Transaction, account_id: UUID, *, thread_id: str, message_id: str, decision: Decision) -> bool:

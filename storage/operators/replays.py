@@ -11,6 +11,7 @@ from domain.jobs.contract import check_text
 from domain.jobs.failures import Conflict, Gone, Invalid
 from domain.jobs.job import JsonObject, NewJob, Origin
 from domain.jobs.payload_changes import payload_changes
+from domain.mail.connections import FOR_ANYONE
 from domain.text.redaction import redact
 from storage.ledger import dead_letters, ledger
 from storage.ledger.dead_letters import DeadLetter
@@ -54,10 +55,10 @@ def replay(
     rule(tx, letter, rulings or {}, by)
     rows = tx.run("release_dead_job", job_id=letter.job_id)
     job = _again(letter, rows[0] if rows else None, mended, by)
-    check_connection(tx, job, made_at=rows[0].created_at if rows else letter.created_at)
     answer = ledger.enqueue(tx, [job], publisher=False, hint_timeout=timedelta(0))[0]
     if not answer.created:
         raise Conflict(f"job {answer.job_id} has the same key; let it end or cancel it first")
+    check_connection(tx, job, answer.job_id, made_at=rows[0].created_at if rows else letter.made_at)
     tx.run("hand_over_effects", source=letter.job_id, target=answer.job_id)
     tx.run("hand_over_shared_effects", source=letter.job_id, target=answer.job_id)
     if mended is None:
@@ -101,13 +102,13 @@ def rule(tx: Transaction, letter: DeadLetter, rulings: Mapping[str, Ruling], by:
         )
 
 
-def check_connection(tx: Transaction, job: NewJob, *, made_at: datetime) -> None:
-    """Raise `Conflict` when the job's account was connected anew since the job was made that it would do again.
+def check_connection(tx: Transaction, job: NewJob, again: UUID, *, made_at: datetime | None) -> None:
+    """Raise `Conflict` when the account was connected anew since the job was made that the new one would do `again`.
 
-    The address may be somebody else's by now, and the new job would pass for an order of theirs.
+    The address may be somebody else's by now, and the new job would pass for an order of theirs. A job of which nobody
+    knows when it was made is older. The new job's row names the account, in whatever way a mended payload names it.
     """
-    account = str(job.payload.get("account_id"))
-    if tx.run("find_newer_connection", org_id=job.org_id, account=account, made_at=made_at):
+    if job.job_type not in FOR_ANYONE and tx.run("find_newer_connection", job_id=again, made_at=made_at):
         raise Conflict(f"job {job.replay_of} was made before its account was connected anew; enqueue a new one")
 
 

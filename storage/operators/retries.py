@@ -42,10 +42,10 @@ def retry(
     replays.rule(tx, job, rulings, by)
     tx.run("release_ended_job", job_id=job_id)
     wanted = _again(job, by)
-    replays.check_connection(tx, wanted, made_at=job.created_at)
     again = ledger.enqueue(tx, [wanted], publisher=False, hint_timeout=timedelta(0))[0]
     if not again.created:
         raise Conflict(f"job {again.job_id} has the same key; let it end or cancel it first")
+    replays.check_connection(tx, wanted, again.job_id, made_at=job.created_at)
     tx.run("hand_over_effects", source=job_id, target=again.job_id)
     tx.run("hand_over_shared_effects", source=job_id, target=again.job_id)
     tx.run("copy_steps", source=job_id, target=again.job_id)

@@ -10,12 +10,14 @@ from domain.mail.triage.classification import Decision
 from domain.mail.triage.decided_again import PastAction, RefusedAction, WantedActions, still_wanted
 from domain.mail.triage.safety import CheckedAction
 from engine.context import JobContext
+from storage.accounts import accounts
 from storage.actions import actions
 from storage.actions.actions import StoredAction
 from storage.approvals import approvals
 from storage.mail import decisions
 from storage.mail.decisions import Origins
 from storage.postgres.database import Transaction
+from tasks.mail.mailbox_session import check_connected
 
 
 def order(ctx: JobContext, tx: Transaction, account_id: UUID, recorded: Mapping[UUID, ActionStatus]) -> None:
@@ -43,8 +45,10 @@ def record(  # noqa: PLR0913 - a decision, where it belongs, and where it comes 
     """Record a decision with its checked actions, and set them going.
 
     With `is_newer` the message was decided before: what still waits for a person is asked anew or not at all. Returns
-    the actions that are left out, because a person did not want them or an earlier job is at them.
+    the actions that are left out, because a person did not want them or an earlier job is at them. Raises as
+    `check_connected`: actions and jobs that are made after a new connection would pass for the next owner's.
     """
+    check_connected(ctx, accounts.get(tx, account_id))
     wanted, left_out = WantedActions(tuple(checked), ())
     if is_newer:
         # First, so that a decision of a person that comes between is seen below.

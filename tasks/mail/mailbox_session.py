@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from pydantic import SecretStr
 
 from domain.alerts.alert import Alert, AlertKind, payload_of
 from domain.jobs.failures import Failure, Scope, Throttled, Unauthorised
+from domain.mail.connections import FOR_ANYONE
 from engine.beside_failure import beside_failure
 from engine.context import JobContext
 from engine.interrupts import Canceled, Interrupted
@@ -29,19 +30,23 @@ class Disconnected(Canceled):
     code = "account.disconnected"
 
 
-def check_connected(ctx: JobContext, account: Account, *, for_anyone: bool = False) -> None:
+CONNECTED_ANEW = "the account was disconnected, and connected again after the job was made; enqueue a new one"
+
+
+def check_connected(ctx: JobContext, account: Account, *, made_at: datetime | None = None) -> None:
     """Raise before anything is done or paid for an account that the job may not touch (docs: mail.md#accounts).
 
     `Disconnected`, which ends the job, for one that its owner has taken away, also when it was connected again since
     the job was made: the address may be somebody else's by now. `Unauthorised`, which parks the job until the account
-    is connected again, for one whose consent is gone. A job `for_anyone` carries out nobody's order: it looks, and a
-    new one would be folded into it.
+    is connected again, for one whose consent is gone. `made_at` says when the order was made that the job carries out,
+    where that was not with the job.
     """
     if account.status == "disconnected":
         raise Disconnected("the account was disconnected")
     began_at = account.connected_at
-    if not for_anyone and began_at is not None and ctx.job.created_at < began_at:
-        raise Disconnected("the account was disconnected, and connected again after the job was made")
+    is_older = began_at is not None and (made_at or ctx.job.created_at) < began_at
+    if is_older and ctx.job.job_type not in FOR_ANYONE:
+        raise Disconnected(CONNECTED_ANEW)
     if account.status == "needs_reconsent":
         raise Unauthorised("the account must be connected again", account=str(account.account_id))
 
@@ -55,7 +60,11 @@ WHILE_ANOTHER_REFRESHES = timedelta(seconds=2)
 
 @contextmanager
 def open_mailbox(
-    ctx: JobContext, account: Account, *, share: str | None = None, for_anyone: bool = False
+    ctx: JobContext,
+    account: Account,
+    *,
+    share: str | None = None,
+    made_at: datetime | None = None,
 ) -> Iterator[Mailbox]:
     """Open the mailbox of an account that the job has read; marks the account when its consent is gone.
 
@@ -65,7 +74,7 @@ def open_mailbox(
     for a moment while another process refreshes a dead one, `Unauthorised` when the account must be connected again,
     and whatever the calls inside raise.
     """
-    check_connected(ctx, account, for_anyone=for_anyone)
+    check_connected(ctx, account, made_at=made_at)
     account_id = account.account_id
     held = _fresh_tokens(ctx, tokens.opened(ctx.sealer, account))
     if held.access_token is None:

@@ -307,7 +307,8 @@ class Run:
                     left -= shown
                 with self.ctx.tx() as tx:
                     messages.change_labels(tx, here, shown, add=(ids[role],), remove=())
-                    wanted = [intent(one) for one in threads if is_new_order(role, emails.get(tx, here, one))]
+                    began_at = self.account.connected_at
+                    wanted = [intent(one) for one in threads if is_new_order(role, emails.get(tx, here, one), began_at)]
                     found += len(self.ctx.enqueue(tx, *payloads_for(here, wanted)))
         return found + self._withdraw(self._without(mailbox, left, orders), orders)
 
@@ -350,16 +351,17 @@ class Run:
             self.ctx.check()
 
 
-def is_new_order(role: LabelRole, email: Email | None) -> bool:
+def is_new_order(role: LabelRole, email: Email | None, connected_at: datetime | None = None) -> bool:
     """Whether a label that a thread carries asks for something that its record does not know of yet.
 
     A record that waits for a draft by hand is looked at by its age (`emails.open_records`), also where *Rework* ordered
-    the first one. *Needs Response* shows our own pending records, too.
+    the first one. What the record knows from before the mailbox was connected is not waited for any more. *Needs
+    Response* shows our own pending records, too.
     """
     if role is LabelRole.DONE or email is None:
         return True
     if email.state is EmailState.PENDING and email.by_hand_at is not None:
-        return False
+        return connected_at is not None and email.by_hand_at < connected_at
     if role is LabelRole.REWORK or email.state in SETTLED:
         return True
     # Before migration 0032 an order by hand was not written down, and only such a record showed one.

@@ -5,15 +5,14 @@ from typing import Any
 
 import pytest
 
-from domain.jobs.failures import Conflict
 from domain.jobs.job import Origin
+from domain.mail import connections
 from domain.payloads.accounts import first_jobs
 from engine.catalogue import Job
 from engine.enqueue import enqueue
 from storage.accounts import accounts, connecting, tokens
 from storage.accounts.accounts import Consent
 from storage.accounts.connecting import AddedMailbox, OrgMailbox
-from storage.operators import retries
 from storage.secrets.sealing import Sealer
 from tests.doubles.factories import relay_once
 from tests.doubles.mail_environment import MailEnvironment
@@ -35,12 +34,13 @@ FOR_ANYONE = {
 }
 """Types whose jobs are done for whoever has connected the account by then, each with the reason."""
 
-CONNECTED_ANEW = "the account was disconnected, and connected again after the job was made"
+CONNECTED_ANEW = "the account was disconnected, and connected again after the job was made; enqueue a new one"
 
 
 def test_every_mail_type_is_prepared() -> None:
     assert {one.name for one in MAIL_TYPES} <= SCENARIOS.keys()
     assert WAIT.keys() | FOR_ANYONE.keys() <= {one.name for one in MAIL_TYPES}
+    assert FOR_ANYONE.keys() == connections.FOR_ANYONE
 
 
 @pytest.mark.parametrize("job_type", MAIL_TYPES, ids=lambda one: one.name)
@@ -139,23 +139,6 @@ def test_the_first_jobs_of_a_connection_are_its_own(env: MailEnvironment) -> Non
         here = added.account.account_id
         onboard = enqueue(tx, *first_jobs(here, added.account.status_changed_at), org_id=env.account.org_id)[1]
     assert env.run(onboard.job_id) == "succeeded"
-
-
-@pytest.mark.parametrize(("status", "ending"), [(403, "failed"), (500, "dead")])
-def test_a_job_from_before_a_disconnection_is_not_done_again_for_the_next_owner(
-    env: MailEnvironment, status: int, ending: str
-) -> None:
-    env.fail("messages.list", times=None, status=status, reason="domainPolicy")
-    job_id = env.enqueue("accounts.learn_voice")
-    assert env.drain(only="accounts.%")[-1] == ("accounts.learn_voice", ending)
-    connect(env, disconnect(env))
-    with env.process.database.ledger() as tx, pytest.raises(Conflict, match="connected anew"):
-        retries.retry(tx, job_id, by=Origin(actor_id="a test"), reason="it is mended")
-    assert env.job(job_id)["state"] == ending
-    now = env.enqueue("accounts.learn_voice")
-    assert env.drain(only="accounts.%")[-1] == ("accounts.learn_voice", ending)
-    with env.process.database.ledger() as tx:
-        retries.retry(tx, now, by=Origin(actor_id="a test"), reason="it is mended")
 
 
 def test_a_job_on_a_worker_without_the_sealing_key_waits_for_another_and_spends_no_attempt(

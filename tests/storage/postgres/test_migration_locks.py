@@ -16,6 +16,8 @@ from tests.waiting import eventually, until_a_lock_is_waited_for
 
 BEFORE_NEW_COLUMNS = "0031_pre_full_sync"
 """0032 adds a column to `emails`, which takes the whole table."""
+BEFORE_TWO_TABLES = "0032_pre_audit_vacuum"
+"""0033 adds columns to `accounts` and then to `agent_runs`."""
 
 MIGRATOR = "select pid from pg_locks where locktype = 'advisory' and granted"
 """The session that keeps other migrators out."""
@@ -121,3 +123,23 @@ def test_a_migrator_that_waits_for_another_says_so_once(empty_database_url: str)
         done.result(timeout=60)
     (line,) = [each for each in logged if each["event"] == "migration_waits"]
     assert line["holder"].startswith(holder)
+
+
+def test_a_migration_that_a_deadlock_ends_is_tried_again(empty_database_url: str) -> None:
+    """A worker writes a run and then asks for its account, as a foreign key does; the migration takes them in turn."""
+    settings = Settings(database_url=SecretStr(empty_database_url))
+    command.upgrade(configuration(settings), BEFORE_TWO_TABLES)
+    with (
+        ThreadPoolExecutor(1) as aside,
+        connect(empty_database_url, autocommit=True) as fleet,
+        connect(empty_database_url) as worker,
+    ):
+        worker.execute("set deadlock_timeout = '1h'")  # so that PostgreSQL ends the migration, and not the worker
+        worker.execute("update agent_runs set reason = reason")
+        done = aside.submit(upgrade, settings)
+        until_a_lock_is_waited_for(fleet, describe="the migration to wait for the runs")
+        worker.execute("select from accounts for key share")
+        worker.commit()
+        done.result(timeout=60)
+        newest = (MIGRATIONS / "HEAD").read_text().strip()
+        assert fleet.execute("select version_num from alembic_version").fetchall() == [(newest,)]

@@ -1,0 +1,34 @@
+"""Disconnects a mailbox: tokens, what waits in it and the audit entry in one transaction, whichever door it is."""
+
+from uuid import UUID
+
+from domain.jobs.failures import Conflict
+from domain.jobs.job import JsonObject, Origin
+from domain.payloads.approvals import ShowOutcomePayload
+from storage.accounts import accounts
+from storage.actions import actions
+from storage.actions.actions import Enqueue
+from storage.mail import emails
+from storage.operators import operator_actions
+from storage.postgres.database import Transaction
+
+
+def disconnect(tx: Transaction, account_id: UUID, enqueue: Enqueue, *, reason: str, by: Origin) -> JsonObject:
+    """Forget a mailbox's tokens, and end what its owner has left waiting; returns what the audit log says of it.
+
+    The address may be somebody else's when it is connected again. Each question of an action shows that it ended.
+    Raises `Conflict` when the mailbox is disconnected already. For the ledger role.
+    """
+    ended = actions.cancel_waiting(tx, account_id)
+    orders = emails.end_orders_by_hand(tx, account_id)
+    if ended:
+        enqueue(tx, *(ShowOutcomePayload(account_id=account_id, action_id=one) for one in ended))
+    if not accounts.disconnect(tx, account_id, reason):
+        raise Conflict("the account is disconnected already")
+    org_id = accounts.get(tx, account_id).org_id
+    facts: JsonObject = {
+        "account_id": str(account_id), "reason": reason,
+        "canceled_actions": [str(one) for one in ended], "ended_orders": orders,
+    }  # fmt: skip
+    operator_actions.record(tx, "account.disconnected", facts, by=by, org_id=org_id)
+    return facts

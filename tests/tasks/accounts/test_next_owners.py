@@ -1,0 +1,215 @@
+"""What an earlier owner of a mailbox left behind does not reach the one who connects it next."""
+
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from uuid import UUID, uuid4
+
+import pytest
+
+from domain.approvals.decision import Choice
+from domain.jobs.contract import JobContract
+from domain.jobs.failures import Conflict
+from domain.jobs.job import Origin
+from domain.mail.actions.status import ActionStatus
+from domain.mail.correspondence import EmailState
+from domain.payloads.accounts import first_jobs
+from engine.enqueue import enqueue, enqueue_jobs
+from storage.accounts import connecting, disconnecting, tokens
+from storage.accounts.accounts import Consent
+from storage.accounts.connecting import AddedMailbox, OrgMailbox
+from storage.actions import actions
+from storage.secrets.sealing import Place
+from tasks import triage
+from tests.doubles.approvals import decide, waiting
+from tests.doubles.mail_actions import look
+from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.meanwhile import Meanwhile
+from tests.tasks.drafts.reworks import draft_id
+from tests.tasks.drafts.test_orders_by_hand import REFUSED, answers, archived, discarded, drafts, order_in_vain, put
+from tests.tasks.drafts.test_withdrawn_orders import withdraw
+from tests.tasks.test_account_ends import CONNECTED_ANEW, connect, disconnect
+
+AHEAD = timedelta(minutes=10)
+
+
+def adopt(env: MailEnvironment, job_type: str, *, made_at: datetime, **payload: str) -> UUID:
+    """Take in a job as another service's Celery message brings it; returns its id."""
+    document = {
+        "job_id": str(uuid4()),
+        "job_type": job_type,
+        "org_id": str(env.account.org_id),
+        "actor_type": "system",
+        "actor_id": "a service",
+        "request_id": "a request",
+        "correlation_id": "a request",
+        "idempotency_key": str(uuid4()),
+        "created_at": made_at.isoformat(),
+        "payload": {"account_id": str(env.account.account_id), **payload},
+        "payload_version": 1,
+    }
+    with env.process.database.ledger() as tx:
+        return enqueue_jobs(tx, [JobContract.parse(document).new_job()])[0].job_id
+
+
+def test_a_service_whose_clock_is_ahead_makes_no_job_of_the_next_owners(env: MailEnvironment) -> None:
+    job_id = adopt(env, "accounts.learn_voice", made_at=datetime.now(UTC) + AHEAD)
+    connect(env, disconnect(env))
+    assert (env.run(job_id), env.job(job_id)["cancel_reason"]) == ("canceled", CONNECTED_ANEW)
+
+
+def test_a_service_whose_clock_is_behind_is_told_to_enqueue_again(env: MailEnvironment) -> None:
+    connect(env, disconnect(env))
+    job_id = adopt(env, "accounts.learn_voice", made_at=datetime.now(UTC) - AHEAD)
+    assert env.run(job_id) == "canceled"
+    assert "enqueue a new one" in env.job(job_id)["cancel_reason"]
+
+
+def test_an_order_by_label_after_one_of_a_service_whose_clock_is_ahead_is_carried_out(env: MailEnvironment) -> None:
+    place = discarded(env)
+    adopt(env, "drafts.write_manual", made_at=datetime.now(UTC) + AHEAD, thread_id=place.thread_id)
+    env.drain()
+    assert drafts(env) == 1
+    env.mailbox.discard_draft(draft_id(env, place))
+    env.sync()
+    put(env, place)
+    env.sync()
+    assert drafts(env) == 1
+
+
+def leave(env: MailEnvironment) -> Consent:
+    """Take the mailbox away by the common door; returns a consent with which it can be connected again."""
+    here, org_id = env.account.account_id, env.account.org_id
+    with env.process.database.ledger() as tx:
+        had = tokens.current(tx, env.process.sealer, here)
+        jobs = partial(enqueue, org_id=org_id)
+        disconnecting.disconnect(tx, here, jobs, reason="its owner left", by=Origin(actor_id="a test"))
+    assert had.access_token
+    assert had.refresh_token
+    return Consent(had.access_token, had.refresh_token, datetime.now(UTC) + timedelta(hours=1))
+
+
+def written(env: MailEnvironment) -> list[str]:
+    """The calls that wrote mail."""
+    return [call.operation for call in env.gmail.journal() if call.operation.startswith("drafts.")]
+
+
+def test_what_waits_for_approval_ends_with_the_connection(env: MailEnvironment) -> None:
+    action = waiting(env, subject="Of the first owner")
+    env.drain()
+    connect(env, leave(env))
+    ended = look(env, action)
+    assert (ended.state, ended.error) == (
+        ActionStatus.CANCELED,
+        {"code": "account.disconnected", "reason": "the account was disconnected"},
+    )
+    with pytest.raises(Conflict, match="it is canceled"):
+        decide(env, action, Choice.APPROVE)
+    assert env.drain() == [("approvals.show_outcome", "succeeded")]
+    facts = env.database.execute("select data from audit_log where event = 'account.disconnected'").fetchall()
+    assert [(one["canceled_actions"], one["ended_orders"]) for (one,) in facts] == [([str(action)], 0)]
+
+
+def test_what_still_waits_from_before_can_be_denied_and_not_approved(env: MailEnvironment) -> None:
+    """A gateway of the release before leaves it waiting when it disconnects a mailbox."""
+    action = waiting(env)
+    env.drain()
+    connect(env, disconnect(env))
+    with pytest.raises(Conflict, match="connected again since"):
+        decide(env, action, Choice.APPROVE)
+    assert decide(env, action, Choice.DENY).state is ActionStatus.DENIED
+
+
+@pytest.mark.parametrize("is_taken_up", [False, True])
+def test_an_action_that_was_approved_for_the_next_owner_is_not_executed(
+    env: MailEnvironment, *, is_taken_up: bool
+) -> None:
+    """By a gateway of the release before; or its job began in time, and handed the mail over after the connection."""
+    action = waiting(env)
+    consent = None if is_taken_up else disconnect(env)
+    if consent is not None:
+        connect(env, consent)
+    with env.process.database.ledger() as tx:
+        assert actions.decide(tx, action, ActionStatus.APPROVED, approver="anna")
+        actions.release(tx, env.account.account_id, [action], partial(enqueue, org_id=env.account.org_id))
+    job_type = "outbound.send" if is_taken_up else "actions.execute"
+    if is_taken_up:
+        assert env.drain(only="actions.%") == [("actions.execute", "succeeded")]
+        connect(env, disconnect(env))
+        env.database.execute("update jobs set created_at = now() where job_type = 'outbound.send'")
+    assert (job_type, "canceled") in env.drain()
+    assert (look(env, action).state, written(env)) == (ActionStatus.CANCELED, [])
+
+
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_a_draft_that_an_earlier_owner_ordered_is_not_made(env: MailEnvironment, *, is_ended: bool) -> None:
+    """A gateway of the release before leaves the order in the record."""
+    place = archived(env)
+    env.fail("drafts.create", times=None, **REFUSED)
+    env.enqueue("drafts.write_manual", {"thread_id": place.thread_id})
+    env.drain()
+    env.gmail.clear_faults()
+    assert env.email(place.thread_id).by_hand_at is not None
+    paid, consent = answers(env), leave(env) if is_ended else disconnect(env)
+    withdraw(env, place)
+    connect(env, consent)
+    env.hour_later()
+    assert (drafts(env), answers(env) - paid) == (0, 0)
+    assert env.state(place.thread_id) is (EmailState.SKIPPED if is_ended else EmailState.PENDING)
+
+
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_a_label_that_stands_in_the_mailbox_is_an_order_of_whoever_has_it(
+    env: MailEnvironment, *, is_ended: bool
+) -> None:
+    place = archived(env)
+    order_in_vain(env, place)
+    env.gmail.clear_faults()
+    connect(env, leave(env) if is_ended else disconnect(env))
+    env.hour_later()
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+
+
+def test_a_message_that_is_decided_on_while_the_mailbox_changes_hands_orders_nothing(
+    env: MailEnvironment, meanwhile: Meanwhile
+) -> None:
+    env.sync()
+    env.deliver("Lunch?", "Could you tell me whether noon on Friday suits you? Please reply.")
+    env.enqueue("gmail.sync")
+    env.drain(only="gmail.%")
+    meanwhile(triage, lambda: connect(env, disconnect(env)))
+    assert env.drain() == [("triage.classify", "canceled")]
+    assert (drafts(env), env.count("select count(*) from decisions")) == (0, 0)
+
+
+CONNECT_OF_THE_RELEASE_BEFORE = """
+update accounts set
+  status = 'active', status_reason = null, status_changed_at = now(), sealed_access_token = %(access)s,
+  sealed_refresh_token = %(refresh)s, access_expires_at = now() + interval '1 hour', token_version = token_version + 1
+where id = %(account_id)s
+"""
+
+
+def test_a_gateway_of_the_release_before_marks_a_connection(env: MailEnvironment) -> None:
+    job_id, consent, here = env.enqueue("accounts.learn_voice"), disconnect(env), env.account.account_id
+    sealer, org_id = env.process.sealer, env.account.org_id
+    access = sealer.seal(consent.access_token, Place(here, "access_token")).data
+    refresh = sealer.seal(consent.refresh_token, Place(here, "refresh_token")).data
+    with env.process.database.ledger() as tx:
+        tx.raw(CONNECT_OF_THE_RELEASE_BEFORE, {"account_id": here, "access": access, "refresh": refresh})
+        (onboard,) = enqueue(tx, first_jobs(here, tx.raw("select now() as at")[0].at)[1], org_id=org_id)
+    assert (env.run(job_id), env.job(job_id)["cancel_reason"]) == ("canceled", CONNECTED_ANEW)
+    assert env.run(onboard.job_id) == "succeeded"
+
+
+def test_a_connection_is_as_young_as_its_own_statement(env: MailEnvironment) -> None:
+    """The next owner's transaction has begun, and waited, when the earlier one makes a job and leaves."""
+    mailbox = OrgMailbox(env.account.org_id, env.account.email, "new.owner@postroom.example")
+    with env.process.database.ledger() as tx:
+        tx.raw("select now()")
+        job_id = env.enqueue("accounts.learn_voice")
+        added = connecting.connect(tx, env.process.sealer, mailbox, disconnect(env), by=Origin())
+        assert isinstance(added, AddedMailbox)
+        first = first_jobs(env.account.account_id, added.account.status_changed_at)
+        onboard = enqueue(tx, *first, org_id=env.account.org_id)[1]
+    assert (env.run(job_id), env.job(job_id)["cancel_reason"]) == ("canceled", CONNECTED_ANEW)
+    assert env.run(onboard.job_id) == "succeeded"
