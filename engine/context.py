@@ -189,17 +189,17 @@ class JobContext:
         self,
         key: str,
         request: bytes,
-        call: Callable[[bytes], JsonObject],
+        call: Callable[[], JsonObject],
         find: Callable[[bytes | None], Finding],
     ) -> JsonObject:
-        """As `effect`, where another job may have begun it with another request: where to, since when.
+        """As `effect`, where another attempt or job may have begun it with another request: where to, since when.
 
-        `call` and `find` get the request of the first call, which is kept while the effect is in doubt. `find` gets
-        None of an effect that an earlier release began.
+        `find` gets the request of the call that is in doubt, None of one that an earlier release began. `call` acts by
+        `request`, which is kept from before the call until it is known how that ended.
         """
         self.check()
         guard = EffectGuard(self._runtime, self.job, self.log, key, Strategy.FIND, request)
-        return guard.once(lambda: call(guard.request), lambda: find(guard.first_request))
+        return guard.once(call, lambda: find(guard.first_request))
 
     def begin_effect(self, tx: Transaction, key: str, strategy: Strategy = Strategy.FIND) -> EffectGuard:
         """Write an effect's intent together with other rows of the caller's transaction; commit it before the call.

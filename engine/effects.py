@@ -59,8 +59,9 @@ class EffectGuard:
         self._strategy = strategy
         self._standing = Standing.ACT
         self._result: JsonObject = {}
+        self._own_request = request
         self.request = request
-        """What is to be sent: what an earlier attempt sent, if it did."""
+        """What is to be sent: what an earlier attempt sent, while that may have had its effect."""
         self._needed = runtime.call_time
         self._intent = Intent(Standing.ACT, None)
         self._asked_at = 0.0
@@ -186,7 +187,8 @@ class EffectGuard:
                 return result
             case NotFound():
                 self._need_landed()
-                self._doubted = False
+                # The first call did nothing: from now on this attempt's counts.
+                self._doubted, self.request = False, self._own_request
                 return self._act(call)
             case CannotTell(reason=reason):
                 self._need_landed()
@@ -208,12 +210,12 @@ class EffectGuard:
         return doubt
 
     def _announce(self) -> None:
-        """Write anew until when the call may last, if the intent is no longer fresh."""
-        if self._runtime.monotonic() - self._asked_at <= BEGIN_WITHIN_S and not self._doubted:
+        """Write anew until when the call may last and what it sends, unless a fresh intent of this attempt says so."""
+        if self._standing is Standing.ACT and self._runtime.monotonic() - self._asked_at <= BEGIN_WITHIN_S:
             return
         asked_at = self._runtime.monotonic()
         with self._runtime.database.statements() as tx:
-            left = effects.announce_call(tx, self._job, self._key, self._needed)
+            left = effects.announce_call(tx, self._job, self._key, self._needed, self.request or None)
         self._asked_at, self._deadline_at = asked_at, asked_at + left.total_seconds()
 
     def _need_margin(self) -> None:

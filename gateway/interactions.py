@@ -38,6 +38,7 @@ WORDS: Mapping[Refusal, str] = {
     Refusal.NOT_HERE: "Nothing can be decided here with this button.",
     Refusal.NOT_AN_APPROVER: "You may not decide about this. Ask an owner of the org to make you an approver.",
     Refusal.DECIDED: "This was decided already.",
+    Refusal.ENDED: "This waits for no decision any more.",
     Refusal.EXPIRED: "The time to decide is over. It is not executed.",
 }
 """What the presser alone reads."""
@@ -117,7 +118,9 @@ def _decide(
         decided = approvals.decide(tx, found, press.choice, decider, partial(enqueue, resources, found.org_id, origin))
     except Conflict:
         # Somebody was quicker between the look and the update.
-        return _refuse(tx, _look(tx, interaction, press), press, Refusal.DECIDED, origin)
+        now = _look(tx, interaction, press)
+        refusal = refusal_of(now.standing if now else None, ledger.read_time(tx))
+        return _refuse(tx, now, press, refusal or Refusal.DECIDED, origin)
     words = outcome_of(str(decided.state), decided.approver, decided.approval_reason)
     return edited(ended_content(questions.of_action(tx, decided, press.number), words))
 
@@ -127,11 +130,12 @@ def _look(tx: Transaction, interaction: Interaction, press: Press) -> Pressed | 
     if found is None:
         return None
     places = {one.channel_id for one in approvals.notices(tx, found.action_id)} | {channels.find(tx, found.org_id)}
+    here = interaction.channel_id
     user = users.by_discord(tx, found.org_id, interaction.actor_id)
     standing = Standing(
         state=found.state,
         expires_at=found.approval_expires_at,
-        is_its_place=interaction.channel_id in places,
+        is_its_place=here in places and not channels.is_anothers(tx, found.org_id, here),
         role=user.role if user else None,
     )
     return Pressed(found, user, standing)
@@ -142,7 +146,7 @@ def _refuse(tx: Transaction, pressed: Pressed | None, press: Press, refusal: Ref
     data: JsonObject = {"action_id": str(press.action_id), "choice": str(press.choice), "why": str(refusal)}
     approvals.record_refusal(tx, pressed.found.org_id if pressed else SYSTEM_ORG, origin, data)
     words = WORDS[refusal]
-    if pressed is not None and refusal is Refusal.DECIDED:
+    if pressed is not None and refusal in {Refusal.DECIDED, Refusal.ENDED}:
         found = pressed.found
-        words += " " + plain(outcome_of(str(found.state), found.approver, found.approval_reason))
+        words += " " + plain(outcome_of(str(found.state), found.approver, found.why_ended))
     return whispered(words)

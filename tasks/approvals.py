@@ -11,8 +11,8 @@ from functools import partial
 from uuid import UUID
 
 from domain.approvals.question import Question, outcome_of
-from domain.jobs.effects import CannotTell, Finding, NotFound, Strategy
-from domain.jobs.failures import Gone
+from domain.jobs.effects import CannotTell, Finding, Found, NotFound, Strategy
+from domain.jobs.failures import Gone, Transient
 from domain.jobs.job import Done, JsonObject, NewJob, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import PERSISTENT
@@ -35,7 +35,8 @@ from storage.postgres.database import Transaction
 PROVIDER = "discord"
 
 BEGAN = "began"
-"""The step that keeps when and in which channel a job began to ask."""
+"""The step that keeps when and in which channel a job began to ask. Read of a job whose effect has no request, which a
+worker of an earlier release began; written, for such a worker may take a job over during a deploy."""
 
 BATCH = 500
 """Actions per transaction of the housekeeping."""
@@ -45,7 +46,7 @@ MOST_BATCHES = 20
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Where and since when an action's question is asked: the request of the effect, whichever job began it."""
+    """Where and since when an action's question is asked: the request of the effect, whichever job called."""
 
     channel_id: str
     since: datetime
@@ -71,26 +72,43 @@ def find_question(ctx: JobContext, payload: NotifyPayload, key: str) -> Finding:
         stored = actions.get(tx, payload.account_id, UUID(action_id))
         question = questions.of_action(tx, stored, int(number))
         began = doubts.read_request(tx, ctx.job, key)
-    return _find(ctx, stored, question, began)
+    return _find(ctx, stored, question, None, began)
 
 
-def _find(ctx: JobContext, stored: StoredAction, question: Question, began: bytes | None) -> Finding:
+def _find(
+    ctx: JobContext, stored: StoredAction, question: Question, repeat_in: str | None, began: bytes | None
+) -> Finding:
     """Look for the question where it was asked.
 
-    Of a question that an earlier release asked nobody knows where. Then the org's channel of now is asked. When that
-    was chosen after the action came, another channel may have the question: not here is no answer then.
+    Of a question that an earlier release asked nobody knows where. The channel that this job's step names may show it.
+    Then the org's channel of now is asked. When that was chosen after the action came, another channel may have the
+    question: not here is no answer then.
     """
     if began is not None:
-        asked = Asking.of(json.loads(began))
-        return _channel(ctx).find_question(asked.channel_id, question, since=asked.since, now=ctx.now())
+        return _look(ctx, question, Asking.of(json.loads(began)), repeat_in)
+    kept = ctx.kept(BEGAN)
+    if kept is not None:
+        found = _look(ctx, question, Asking.of(kept), None)
+        if isinstance(found, Found):
+            return found
     with ctx.tx() as tx:
         channel = channels.read(tx, ctx.org_id)
     if channel is None:
         return CannotTell("the org has no channel any more")
-    found = _channel(ctx).find_question(channel.channel_id, question, since=stored.created_at, now=ctx.now())
+    found = _look(ctx, question, Asking(channel.channel_id, stored.created_at), repeat_in)
     if isinstance(found, NotFound) and channel.set_at >= stored.created_at:
         return CannotTell("the org was asked in another channel, maybe")
     return found
+
+
+def _look(ctx: JobContext, question: Question, asked: Asking, repeat_in: str | None) -> Finding:
+    """Look in that channel, unless another org is asked there by now; `repeat_in` is where it would be posted next."""
+    with ctx.tx() as tx:
+        if channels.is_anothers(tx, ctx.org_id, asked.channel_id):
+            return CannotTell("another org is asked by now in the channel in which it was asked")
+    now = ctx.now()
+    repeat_at = now if repeat_in == asked.channel_id else None
+    return _channel(ctx).find_question(asked.channel_id, question, since=asked.since, repeat_at=repeat_at)
 
 
 @job(
@@ -124,32 +142,42 @@ def notify(ctx: JobContext, payload: NotifyPayload) -> Outcome:
 
 
 def _post(ctx: JobContext, stored: StoredAction, channel_id: str, question: Question) -> JsonObject:
-    """Post once: by the nonce within its minutes, by the channel's messages afterwards."""
-    # An earlier attempt's channel: the org may have another since.
-    began = ctx.step(BEGAN, lambda: Asking(channel_id, ctx.now()).document)
+    """Post once: by the nonce within its minutes, by the channel's messages afterwards.
 
-    def post(request: bytes) -> JsonObject:
-        # The channel of the job that asked first: in this job's, the question would be asked in both.
-        where = Asking.of(json.loads(request)).channel_id
-        return {"message_id": _channel(ctx).post_question(where, question), "channel_id": where}
+    It is looked for where an earlier call asked it, and posted where the org is asked now: nobody else's channel.
+    """
+    asking = Asking(channel_id, ctx.now())
+    ctx.step(BEGAN, lambda: asking.document)
 
-    request, find = json.dumps(began).encode(), partial(_find, ctx, stored, question)
+    def post() -> JsonObject:
+        with ctx.tx() as tx:
+            if channels.find(tx, ctx.org_id) != channel_id:
+                raise Transient("the org's channel has just changed", code="approval.channel_moved")
+        return {"message_id": _channel(ctx).post_question(channel_id, question), "channel_id": channel_id}
+
+    request, find = json.dumps(asking.document).encode(), partial(_find, ctx, stored, question, channel_id)
     return ctx.effect_with_request(f"approval:{question.action_id}:{question.number}", request, post, find)
 
 
 @job(queue=Queue.NOTIFICATIONS, retry=PERSISTENT, deadline=timedelta(minutes=3), providers=(PROVIDER,))
 def show_outcome(ctx: JobContext, payload: ShowOutcomePayload) -> Outcome:
-    """Show on the question's messages how it ended, without buttons; a message that was deleted needs nothing."""
+    """Show on the question's messages how it ended, without buttons.
+
+    A message that was deleted needs nothing, and one in a channel that is another org's by now is left as it is.
+    """
     with ctx.tx() as tx:
         stored = actions.get(tx, payload.account_id, payload.action_id)
-        posted = approvals.notices(tx, payload.action_id)
+        posted = [
+            one
+            for one in approvals.notices(tx, payload.action_id)
+            if not channels.is_anothers(tx, ctx.org_id, one.channel_id)
+        ]
         asked = [(notice, questions.of_action(tx, stored, notice.number)) for notice in posted]
     if stored.state is ActionStatus.APPROVED_PENDING:
         return Done({"shown": 0, "why": "nobody has decided"})
     if not ctx.settings.discord_bot_token.get_secret_value():
         return Done({"shown": 0, "why": "the installation has no bot"})
-    canceled = stored.error or {} if stored.state is ActionStatus.CANCELED else {}
-    words = outcome_of(str(stored.state), stored.approver, stored.approval_reason or canceled.get("reason"))
+    words = outcome_of(str(stored.state), stored.approver, stored.why_ended)
     return Done({"shown": sum(_show(ctx, notice, question, words) for notice, question in asked)})
 
 

@@ -27,7 +27,13 @@ class Refusal(StrEnum):
     """No such action, or one of another org: both look the same to who asks."""
     NOT_AN_APPROVER = "not_an_approver"
     DECIDED = "decided"
+    ENDED = "ended"
+    """The action was canceled, as when its mailbox is disconnected: nobody is to decide any more."""
     EXPIRED = "expired"
+
+
+_UNDECIDED = {ActionStatus.EXPIRED: Refusal.EXPIRED, ActionStatus.CANCELED: Refusal.ENDED}
+"""Of actions that ended without a decision, or in spite of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +57,8 @@ def refusal_of(standing: Standing | None, now: datetime) -> Refusal | None:
         return Refusal.NOT_HERE
     if standing.role is None or not standing.role.may_decide:
         return Refusal.NOT_AN_APPROVER
-    if standing.state is ActionStatus.EXPIRED:
-        return Refusal.EXPIRED
     if standing.state is not ActionStatus.APPROVED_PENDING:
-        return Refusal.DECIDED
+        return _UNDECIDED.get(standing.state, Refusal.DECIDED)
     if standing.expires_at is not None and standing.expires_at <= now:
         return Refusal.EXPIRED
     return None

@@ -116,7 +116,7 @@ OUTCOMES: Mapping[str, str] = {
     "approved": "Approved",
     "denied": "Denied",
     "expired": "Expired: nobody decided in time. It is not executed.",
-    "canceled": "Canceled. It is not executed.",
+    "canceled": "Canceled, and not executed",
 }
 """By the state in which a decision leaves an action; an action that has moved on was approved."""
 

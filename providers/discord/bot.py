@@ -13,9 +13,19 @@ from pydantic import SecretStr
 
 from domain.approvals.question import Question
 from domain.jobs.effects import CannotTell, Finding, Found, NotFound
-from domain.jobs.failures import Failure
+from domain.jobs.failures import Failure, Gone
 from observability.job_spans import call_span
-from providers.discord.failures import PROVIDER, BotAnswer, exhausted, failure_of, lost, route_full, unreadable
+from providers.discord.failures import (
+    CHANNEL_GONE,
+    PROVIDER,
+    BotAnswer,
+    exhausted,
+    failure_of,
+    lost,
+    nonce_elsewhere,
+    route_full,
+    unreadable,
+)
 from providers.discord.messages import body_of, ended_content, is_question, outcome_document
 from providers.limited_client import limited, shared_tls
 from providers.ports import Meter
@@ -88,15 +98,29 @@ class DiscordBot:
     def post_question(self, channel_id: str, question: Question) -> str:
         """Post the question; a repeat within minutes returns the message that there is, by its nonce."""
         answer = self._call("POST", _messages(channel_id), body_of(question))
+        if answer.word("channel_id") not in {None, channel_id}:
+            raise nonce_elsewhere()
         return _id_of(answer)
 
-    def find_question(self, channel_id: str, question: Question, *, since: datetime, now: datetime) -> Finding:
+    def find_question(
+        self, channel_id: str, question: Question, *, since: datetime, repeat_at: datetime | None
+    ) -> Finding:
         """Look through the channel's messages since the attempt; `CannotTell` where there are too many.
 
         A bot that may not read a channel's history is shown an empty one (docs: discord.md#history), so where the
         channel shows nothing at all, older messages either, it cannot be told. While Discord knows the nonce that does
-        not matter: a repeat makes no second message.
+        not matter: a repeat makes no second message. With a channel that was deleted, its messages are gone.
         """
+        try:
+            return self._find_question(channel_id, question, since, repeat_at)
+        except Gone as gone:
+            if gone.code != CHANNEL_GONE:
+                raise
+            return NotFound()
+
+    def _find_question(
+        self, channel_id: str, question: Question, since: datetime, repeat_at: datetime | None
+    ) -> Finding:
         after, seen = id_at(since - CLOCKS_APART), 0
         for _ in range(MOST_PAGES):
             page = self._page(channel_id, f"limit={PAGE}&after={after}")
@@ -105,7 +129,7 @@ class DiscordBot:
                     return Found({"message_id": str(message["id"]), "channel_id": channel_id})
             seen += len(page)
             if len(page) < PAGE:
-                known = now - since < NONCE_KNOWN_FOR
+                known = repeat_at is not None and repeat_at - since < NONCE_KNOWN_FOR
                 is_proof = seen or known or self._shows_messages(channel_id)
                 return NotFound() if is_proof else CannotTell("the channel shows no messages at all")
             after = max(int(message["id"]) for message in page)

@@ -23,7 +23,11 @@ NOT_FOUND = 404
 REQUEST_TIMEOUT = 408
 TOO_MANY_REQUESTS = 429
 SERVER_ERROR = 500
+UNKNOWN_CHANNEL = 10003
 UNKNOWN_MESSAGE = 10008
+CHANNEL_GONE = "discord.channel_gone"
+"""The code of a failure that proves that a channel was deleted."""
+_GONE = {UNKNOWN_CHANNEL: CHANNEL_GONE, UNKNOWN_MESSAGE: "discord.message_gone"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,9 @@ def failure_of(answer: BotAnswer, now: datetime) -> Failure | None:
     if status >= SERVER_ERROR or status == REQUEST_TIMEOUT:
         return Transient(reason, code=f"discord.http_{status}", call_state=CallState.IN_DOUBT)
     if status == NOT_FOUND:
-        code = "message_gone" if answer.word("code") == UNKNOWN_MESSAGE else "channel_gone"
-        return Gone(f"{reason}, {code}", code=f"discord.{code}")
+        number = answer.word("code")
+        code = _GONE.get(number, "discord.not_found") if isinstance(number, int) else "discord.not_found"
+        return Gone(f"{reason}, {code.removeprefix(f'{PROVIDER}.')}", code=code)
     return Permanent(reason, code=f"discord.http_{status}")
 
 
@@ -82,6 +87,11 @@ def unreadable(status: int) -> Failure:
     return Transient(
         f"discord: status {status}, unreadable answer", code="discord.unreadable", call_state=CallState.IN_DOUBT
     )
+
+
+def nonce_elsewhere() -> Failure:
+    """For a question that is not posted, for Discord still knows its nonce from another channel."""
+    return Transient("discord: the nonce is still known from another channel", code="discord.nonce_elsewhere")
 
 
 def exhausted(answer: BotAnswer) -> timedelta | None:

@@ -23,8 +23,13 @@ class ApprovalChannel(Protocol):
         """Post the question; returns the message's id. A repeat within minutes returns the message that there is."""
         ...
 
-    def find_question(self, channel_id: str, question: Question, *, since: datetime, now: datetime) -> Finding:
-        """Whether the question was posted after `since`; the result of `Found` has its `message_id`."""
+    def find_question(
+        self, channel_id: str, question: Question, *, since: datetime, repeat_at: datetime | None
+    ) -> Finding:
+        """Whether the question was posted after `since`; the result of `Found` has its `message_id`.
+
+        `repeat_at` is the present where a question that is not there is posted in the same channel next, else None.
+        """
         ...
 
     def show_outcome(self, channel_id: str, message_id: str, outcome: Outcome) -> None:

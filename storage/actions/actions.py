@@ -72,6 +72,12 @@ class StoredAction:
         return read_action(self.kind, self.parameters, self.version)
 
     @property
+    def why_ended(self) -> str | None:
+        """Why it was canceled, or what the person who decided said."""
+        canceled = self.error or {} if self.state is ActionStatus.CANCELED else {}
+        return canceled.get("reason") or self.approval_reason
+
+    @property
     def inverse(self) -> Inverse:
         """What would take it back; known before it is done."""
         return CLASSES[self.kind].inverse

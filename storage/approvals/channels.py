@@ -32,6 +32,14 @@ def read(tx: Transaction, org_id: UUID) -> ApprovalChannel | None:
     return ApprovalChannel(**rows[0]._asdict()) if rows else None
 
 
+def is_anothers(tx: Transaction, org_id: UUID, channel_id: str) -> bool:
+    """Whether another org is asked there: nothing of this org may be written or looked for in that channel."""
+    rows = tx.raw(
+        "select postroom.is_channel_of_another(%(org)s, %(channel)s) as it_is", {"org": org_id, "channel": channel_id}
+    )
+    return bool(rows[0].it_is)
+
+
 def choose(tx: Transaction, org_id: UUID, channel_id: str, *, by: Origin) -> ApprovalChannel:
     """Ask the org there from now on; raises `Invalid` for what is no id, `Conflict` for another org's channel."""
     rows = tx.run("set_approval_channel", org_id=org_id, channel_id=check_snowflake("channel", channel_id))

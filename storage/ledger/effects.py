@@ -65,14 +65,15 @@ def begin_effect(
     )
 
 
-def announce_call(tx: Transaction, job: ClaimedJob, key: str, lasts: timedelta) -> timedelta:
-    """Write that the intent's call begins now and may take so long; raises `ClaimLost`.
+def announce_call(
+    tx: Transaction, job: ClaimedJob, key: str, lasts: timedelta, request: bytes | None = None
+) -> timedelta:
+    """Write that the intent's call begins now, may take so long and sends `request`; raises `ClaimLost`.
 
     Returns how long the attempt may still take.
     """
-    left: timedelta | None = tx.run("announce_call", job_id=job.job_id, token=job.token, key=key, lasts=lasts)[
-        0
-    ].claim_left
+    rows = tx.run("announce_call", job_id=job.job_id, token=job.token, key=key, lasts=lasts, request=request)
+    left: timedelta | None = rows[0].claim_left
     if left is None:
         raise ClaimLost(f"the claim was lost before effect {key} was called")
     return left

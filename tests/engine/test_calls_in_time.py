@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 import pytest
@@ -209,15 +210,53 @@ def test_another_job_looks_for_what_the_first_request_said(
         return CannotTell("it does not say") if len(asked) > 1 else NotFound()
 
     with pytest.raises(Transient):
-        JobContext(process, held).effect_with_request(KEY, b"here", lost_answer(outside), find)
+        JobContext(process, held).effect_with_request(KEY, b"here", partial(lost_answer(outside), b"here"), find)
     pass_time(database, timedelta(hours=1))
     lose_claim(process, database, "deadline")
     other = JobContext(process, claim_one(process.database, enqueue_one(process.database, org)))
     with pytest.raises(Transient):
-        other.effect_with_request(KEY, b"there", lost_answer(outside), find)
-    assert outside.deeds == [b"here", b"here"], "what was not found is done where it was wanted first"
+        other.effect_with_request(KEY, b"there", partial(lost_answer(outside), b"there"), find)
+    assert database.execute(kept, (KEY,)).fetchone() == ("running", b"there"), "the first call did nothing"
     pass_time(database, timedelta(minutes=2))
     with pytest.raises(Uncertain):
-        other.effect_with_request(KEY, b"there", outside.call, find)
-    assert asked == [b"here", b"here"]
-    assert database.execute(kept, (KEY,)).fetchone() == ("unknown", b"here")
+        other.effect_with_request(KEY, b"elsewhere", not_called, find)
+    assert asked == [b"here", b"there"]
+    assert database.execute(kept, (KEY,)).fetchone() == ("unknown", b"there")
+
+
+def test_the_request_of_a_new_call_is_kept_from_before_the_call(
+    process: Runtime, database: Connection, held: ClaimedJob, outside: Outside
+) -> None:
+    ctx, kept = JobContext(process, held), "select request from idempotency_keys where key = %s"
+
+    def find(_request: bytes | None) -> Finding:
+        return NotFound()
+
+    def look_then_call() -> JsonObject:
+        assert database.execute(kept, (KEY,)).fetchone() == (b"there",)
+        return outside.call()
+
+    with pytest.raises(Transient):
+        ctx.effect_with_request(KEY, b"here", partial(lost_answer(outside), b"here"), find)
+    pass_time(database, timedelta(minutes=2))
+    assert ctx.effect_with_request(KEY, b"there", look_then_call, find) == {"deed": 2}
+
+
+def test_a_call_that_repeats_one_that_never_landed_may_be_under_way_too(
+    process: Runtime, database: Connection, job_id: UUID, outside: Outside
+) -> None:
+    first = JobContext(process, claim_one(process.database, job_id))
+    with process.database.statements() as tx:
+        first.begin_effect(tx, KEY)
+    lose_claim(process, database, "deadline")
+    pass_time(database, process.call_time)
+
+    def slow_call() -> JsonObject:
+        lose_claim(process, database, "deadline")
+        with pytest.raises(InFlight):
+            successor(process, job_id).effect(KEY, outside.call, find=outside.find)
+        return outside.call()
+
+    with pytest.raises(ClaimLost):
+        successor(process, job_id).effect(KEY, slow_call, find=outside.find)
+    assert len(outside.deeds) == 1

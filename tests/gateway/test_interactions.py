@@ -10,9 +10,10 @@ from uuid import UUID, uuid4
 
 import pytest
 from psycopg import Connection, connect
+from psycopg.types.json import Jsonb
 
 from domain.approvals.approvers import UserRole
-from domain.approvals.decision import Choice
+from domain.approvals.decision import Choice, Refusal
 from domain.jobs.job import Origin
 from domain.mail.actions.requested_action import Delete
 from domain.mail.actions.status import ActionStatus
@@ -29,6 +30,7 @@ from storage.access.users import UserChanges
 from storage.accounts.accounts import Account
 from storage.actions import actions
 from storage.approvals import approvals, channels
+from storage.approvals.approvals import Notice
 from storage.postgres.database import Database
 from tests.doubles.mail_factories import make_account, store_message
 from tests.gateway.serving import HttpAnswer, ask, serve
@@ -177,6 +179,36 @@ def test_another_orgs_approver_and_channel_decide_nothing(
     whispered(post(url, pressed(made, ANNA, channel_id="222")))
     assert state(database, made) == "approved_pending"
     assert {why for _, _, why in audited(database)} == {"not_here", "not_an_approver"}
+
+
+def test_a_question_in_a_channel_that_another_org_took_over_decides_nothing(
+    url: str, store: Database, account: Account, database: Connection
+) -> None:
+    made, other = waiting(store, account), make_account(store, org="another org", email="you@example.com")
+    with store.ledger() as tx:
+        approvals.record_notice(tx, made, Notice(0, CHANNEL, "1"))
+        channels.choose(tx, account.org_id, "222", by=Origin())
+    assert post(url, pressed(made, choice=Choice.DENY)).json["type"] == 7, "where it was asked, while nobody else is"
+    made = waiting(store, account)
+    with store.ledger() as tx:
+        approvals.record_notice(tx, made, Notice(0, CHANNEL, "2"))
+        channels.choose(tx, other.org_id, CHANNEL, by=Origin())
+    assert whispered(post(url, pressed(made))) == WORDS[Refusal.NOT_HERE]
+    assert state(database, made) == "approved_pending"
+
+
+def test_a_press_for_what_was_canceled_says_so_and_does_nothing(
+    url: str, store: Database, account: Account, database: Connection
+) -> None:
+    made = waiting(store, account)
+    database.execute(
+        "update actions set state = 'canceled', finished_at = now(), error = %s where id = %s",
+        (Jsonb({"code": "account.disconnected", "reason": "the account was disconnected"}), made),
+    )
+    said = whispered(post(url, pressed(made)))
+    assert said == f"{WORDS[Refusal.ENDED]} Canceled, and not executed: the account was disconnected"
+    assert (state(database, made), count(database, "actions.execute")) == ("canceled", 0)
+    assert audited(database)[-1] == ("approval.refused", f"discord:{ANNA}", "ended")
 
 
 def test_after_the_end_nothing_is_decided(url: str, store: Database, account: Account, database: Connection) -> None:

@@ -8,7 +8,7 @@ down_revision = "0033_pre_mail_orders"
 
 def upgrade() -> None:
     """Replace functions, and add what they need."""
-    run_files("0034_connections", "0034_job_times", "0034_orders")
+    run_files("0034_connections", "0034_job_times", "0034_orders", "0034_questions")
 
 
 def downgrade() -> None:

@@ -42,6 +42,7 @@ def test_what_is_too_late_is_told_from_what_was_decided() -> None:
     assert refusal_of(late, NOON) is Refusal.EXPIRED
     assert refusal_of(replace(late, state=ActionStatus.EXPIRED), NOON) is Refusal.EXPIRED
     assert refusal_of(replace(late, state=ActionStatus.DONE), NOON) is Refusal.DECIDED
+    assert refusal_of(replace(late, state=ActionStatus.CANCELED), NOON) is Refusal.ENDED
 
 
 def test_every_choice_is_a_move_that_the_table_has() -> None:

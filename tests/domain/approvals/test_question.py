@@ -82,4 +82,5 @@ def test_the_reminder_says_that_it_is_one() -> None:
 def test_the_end_names_who_and_why_and_an_action_that_moved_on_was_approved() -> None:
     assert outcome_of("denied", "anna@example.org", "not\nnow") == "Denied by anna@example.org: not now"
     assert outcome_of("done", "anna@example.org", None) == "Approved by anna@example.org"
+    assert outcome_of("canceled", "anna@example.org", "disconnected") == "Canceled, and not executed: disconnected"
     assert outcome_of("expired", None, None) == "Expired: nobody decided in time. It is not executed."

@@ -61,9 +61,9 @@ def test_a_question_is_found_by_its_buttons(control: EmulatorControl) -> None:
     since = datetime.now(UTC)
     control.post("/_control/write", {"channel": HERE, "content": "hello"})
     with bot(control.url) as channel:
-        assert channel.find_question(HERE, QUESTION, since=since, now=since) == NotFound()
+        assert channel.find_question(HERE, QUESTION, since=since, repeat_at=since) == NotFound()
         made = channel.post_question(HERE, QUESTION)
-        found = channel.find_question(HERE, QUESTION, since=since, now=since + timedelta(hours=1))
+        found = channel.find_question(HERE, QUESTION, since=since, repeat_at=since + timedelta(hours=1))
         assert found == Found({"message_id": made, "channel_id": HERE})
 
 
@@ -72,8 +72,8 @@ def test_a_channel_that_shows_nothing_proves_nothing_once_the_nonce_is_forgotten
     since = datetime.now(UTC)
     with bot(control.url) as channel:
         channel.post_question(HERE, QUESTION)
-        assert channel.find_question(HERE, QUESTION, since=since, now=since + timedelta(minutes=1)) == NotFound()
-        later = channel.find_question(HERE, QUESTION, since=since, now=since + timedelta(minutes=3))
+        assert channel.find_question(HERE, QUESTION, since=since, repeat_at=since + timedelta(minutes=1)) == NotFound()
+        later = channel.find_question(HERE, QUESTION, since=since, repeat_at=since + timedelta(minutes=3))
     assert isinstance(later, CannotTell)
 
 
@@ -81,15 +81,43 @@ def test_a_quiet_channel_with_older_messages_proves_that_nothing_was_posted(cont
     control.post("/_control/write", {"channel": HERE, "content": "an older question"})
     since = datetime.now(UTC) + timedelta(hours=1)
     with bot(control.url) as channel:
-        found = channel.find_question(HERE, QUESTION, since=since, now=since + timedelta(minutes=20))
+        found = channel.find_question(HERE, QUESTION, since=since, repeat_at=since + timedelta(minutes=20))
     assert found == NotFound()
+
+
+def test_in_a_channel_that_was_deleted_there_is_no_question(control: EmulatorControl) -> None:
+    now = datetime.now(UTC)
+    with bot(control.url) as channel:
+        channel.post_question(HERE, QUESTION)
+        control.post("/_control/close", {"deleted": [HERE]})
+        assert channel.find_question(HERE, QUESTION, since=now, repeat_at=None) == NotFound()
+
+
+def test_a_404_that_is_not_discords_word_for_it_proves_nothing() -> None:
+    now = datetime.now(UTC)
+    with Wire(reply(404, b"<html>")) as wire, bot(wire.url) as channel, pytest.raises(Gone) as raised:
+        channel.find_question(HERE, QUESTION, since=now, repeat_at=now)
+    assert raised.value.code == "discord.not_found"
+
+
+def test_where_nothing_is_repeated_the_nonce_excuses_nothing(control: EmulatorControl) -> None:
+    control.post("/_control/close", {"without_history": [HERE]})
+    with bot(control.url) as channel:
+        found = channel.find_question(HERE, QUESTION, since=datetime.now(UTC), repeat_at=None)
+    assert isinstance(found, CannotTell)
+
+
+def test_a_message_of_another_channel_is_no_post() -> None:
+    with Wire(reply(200, {"id": "7", "channel_id": "222"})) as wire:
+        failure = failed(wire.url)
+    assert (type(failure), failure.call_state) == (Transient, CallState.NOT_DONE)
 
 
 def test_a_channel_with_too_many_messages_proves_nothing() -> None:
     page = [{"id": str(number), "components": []} for number in range(1, PAGE + 1)]
     now = datetime.now(UTC)
     with Wire(*[reply(200, page)] * MOST_PAGES) as wire, bot(wire.url) as channel:
-        assert isinstance(channel.find_question(HERE, QUESTION, since=now, now=now), CannotTell)
+        assert isinstance(channel.find_question(HERE, QUESTION, since=now, repeat_at=now), CannotTell)
         assert len(wire.seen) == MOST_PAGES
 
 

@@ -161,7 +161,7 @@ HOT: dict[str, tuple[dict[str, Any] | Callable[[Connection], dict[str, Any]], st
         lambda m: one_held(m) | {"strategy": "find", "keep_for": LEASE, "lasts": LEASE, "request": None},
         "jobs_pkey",
     ),
-    "announce_call": (lambda m: one_held(m) | {"lasts": LEASE}, "jobs_pkey"),
+    "announce_call": (lambda m: one_held(m) | {"lasts": LEASE, "request": None}, "jobs_pkey"),
     "hand_over_effects": (lambda m: {"source": one_held(m)["job_id"], "target": uuid4()}, "idempotency_keys_job"),
     "finish_effect": (lambda m: one_held(m) | {"status": "unknown", "result": None, "error": None}, "jobs_pkey"),
     "save_step": (lambda m: one_held(m) | {"name": "step", "result": Jsonb({}), "cost": 0, "took": LEASE}, "jobs_pkey"),

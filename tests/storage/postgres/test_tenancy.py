@@ -288,6 +288,7 @@ def writable_columns(database: Connection, table: str) -> str:
 
 FOR_TENANTS = {
     "announce_call",
+    "announce_request",
     "append_event",
     "begin_effect",
     "cancel_wake",
@@ -299,6 +300,7 @@ FOR_TENANTS = {
     "enqueue_jobs",
     "finish_effect",
     "hold_claim",
+    "is_channel_of_another",
     "looks_secret",  # pure
     "named_labels",  # pure
     "names_secret",  # pure
