@@ -16,8 +16,10 @@ from tests.tasks.outbound.test_outbound_failures import ordered, send_job
 from tests.tasks.test_doubts import canceled_in_the_call, reconcile
 
 LETTER = """
-insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan)
-select org_id, id, job_type, queue, payload, payload_version, 'x', '{}', 'x' from jobs where id = %s
+insert into dead_letters (org_id, job_id, job_type, queue, payload, payload_version, reason, error, plan, history)
+select org_id, id, job_type, queue, payload, payload_version, 'x', '{}', 'x',
+  jsonb_build_array(jsonb_build_object('event', 'job.enqueued', 'at', created_at))
+from jobs where id = %s
 """
 
 
