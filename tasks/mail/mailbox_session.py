@@ -131,12 +131,12 @@ def _refresh(ctx: JobContext, held: Tokens) -> Tokens:
     # Storing ends the lease; given back any sooner, another process would refresh a second time.
     with ctx.tx() as tx:
         tokens.store_refreshed(tx, ctx.sealer, account_id, version=held.version, refreshed=fresh)
-    return _read(ctx, account_id)
+    return _read_same(ctx, held)
 
 
 def _wait_for_other(ctx: JobContext, held: Tokens) -> Tokens:
     """While another process refreshes, use the old token until it expires; then all jobs of the account wait."""
-    now = _read(ctx, held.account_id)
+    now = _read_same(ctx, held)
     if now.access_expires_at is not None and now.access_expires_at > ctx.now():
         return now
     raise _another_refreshes()
@@ -203,3 +203,14 @@ def _mark(ctx: JobContext, held: Tokens, refusal: Unauthorised) -> None:
 def _read(ctx: JobContext, account_id: UUID) -> Tokens:
     with ctx.tx() as tx:
         return tokens.current(tx, ctx.sealer, account_id)
+
+
+def _read_same(ctx: JobContext, held: Tokens) -> Tokens:
+    """The tokens of now, of the connection that the job was judged by: the next one's may be another owner's.
+
+    The attempt after `Interrupted` is judged by the new connection.
+    """
+    now = _read(ctx, held.account_id)
+    if now.connected_at != held.connected_at or now.status == "disconnected":
+        raise Interrupted("the account was disconnected while the job ran")
+    return now

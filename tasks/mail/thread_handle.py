@@ -19,7 +19,7 @@ from domain.mail.thread_plan import ThreadPlan
 from engine.context import JobContext
 from engine.effects import EffectGuard
 from providers.ports import Mailbox
-from storage.accounts import expected_writes
+from storage.accounts import accounts, expected_writes
 from storage.accounts.accounts import Account
 from storage.accounts.expected_writes import ExpectedWrite
 from storage.mail import messages
@@ -115,7 +115,10 @@ class ThreadHandle:
     def mailbox(self) -> Mailbox:
         """The thread's mailbox; raises what `open_mailbox` raises."""
         if self._mailbox is None:
-            self._mailbox = self._stack.enter_context(open_mailbox(self._ctx, self._account))
+            # The account was read before the model was asked, say: it may have been disconnected since.
+            with self._ctx.tx() as tx:
+                account = accounts.get(tx, self._account.account_id)
+            self._mailbox = self._stack.enter_context(open_mailbox(self._ctx, account))
         return self._mailbox
 
     def carry_out(

@@ -1,0 +1,83 @@
+"""A mailbox that is disconnected and connected again while a job of the earlier connection runs or waits."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from pydantic import SecretStr
+
+from domain.jobs.job import SYSTEM_ORG
+from engine.context import JobContext
+from storage.accounts.accounts import Consent
+from storage.accounts.tokens import Refreshed, Tokens
+from tasks import triage
+from tasks.mail import mailbox_session
+from tests.doubles.factories import pass_time
+from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.meanwhile import Meanwhile
+from tests.tasks.test_account_ends import connect, disconnect
+from tests.tasks.test_doubts import canceled_in_the_call, reconcile, status, told
+
+NEXT = "next.owner@postroom.example"
+
+
+def classify_job(env: MailEnvironment, *, minutes_left: int) -> UUID:
+    """A message to classify, with an access token that lasts so long; another owner may connect the mailbox."""
+    env.sync()
+    env.gmail.create_account(NEXT, "access-2", "refresh-2")
+    env.deliver("Lunch?", "Could you tell me whether noon on Friday suits you? Please reply.")
+    env.enqueue("gmail.sync")
+    env.drain(only="gmail.%")
+    env.database.execute("update accounts set access_expires_at = now() + make_interval(mins => %s)", (minutes_left,))
+    query = "select id from jobs where job_type = 'triage.classify' and state = 'queued'"
+    ((job_id,),) = env.database.execute(query).fetchall()
+    return UUID(str(job_id))
+
+
+def hand_over(env: MailEnvironment) -> None:
+    disconnect(env)
+    ends_at = datetime.now(UTC) + timedelta(hours=1)
+    connect(env, Consent(SecretStr("access-2"), SecretStr("refresh-2"), ends_at))
+
+
+@pytest.mark.parametrize("minutes_left", [4, 30])
+def test_a_running_job_does_not_get_the_next_owners_token(
+    env: MailEnvironment, meanwhile: Meanwhile, minutes_left: int
+) -> None:
+    """Within the five minutes in which a token is renewed early, and before."""
+    job_id = classify_job(env, minutes_left=minutes_left)
+    meanwhile(triage, lambda: hand_over(env))
+    before = len(env.gmail.journal())
+    assert env.run(job_id) == "canceled"
+    assert (len(env.gmail.journal()), env.gmail.journal(account=NEXT)) == (before, [])
+
+
+def test_a_job_that_refreshes_does_not_get_the_next_owners_token(
+    env: MailEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id, really_ask = classify_job(env, minutes_left=4), mailbox_session._ask_google  # noqa: SLF001 - in its midst
+
+    def ask_google(ctx: JobContext, held: Tokens) -> Refreshed:
+        fresh = really_ask(ctx, held)
+        hand_over(env)
+        return fresh
+
+    monkeypatch.setattr(mailbox_session, "_ask_google", ask_google)
+    assert env.run(job_id) == "returned"
+    assert env.run(job_id) == "canceled"
+    assert env.gmail.journal(account=NEXT) == []
+
+
+def test_a_question_from_before_a_reconnection_is_put_again(env: MailEnvironment) -> None:
+    """The draft is there: nobody has to find out."""
+    job_id = canceled_in_the_call(env, drop="after")
+    pass_time(env.database, timedelta(hours=1))
+    query = "select postroom.enqueue('maintenance.reconcile_effects', %s, '{}'::jsonb)"
+    ((asking,),) = env.database.execute(query, (SYSTEM_ORG,)).fetchall()
+    env.run(UUID(str(asking)))
+    connect(env, disconnect(env))
+    env.drain(only="maintenance.%")
+    assert (status(env, job_id)[0], told(env)) == ("running", 0)
+    for days in (1, 1, 8):
+        reconcile(env, timedelta(days=days))
+    assert (status(env, job_id)[0], told(env)) == ("succeeded", 0)
