@@ -17,6 +17,7 @@ from storage.accounts.accounts import Account
 from storage.agents import profiles, runs
 from storage.agents.profiles import StoredProfile
 from storage.postgres.database import Database
+from tests.doubles.factories import enqueue_one, make_job_type, make_org
 from tests.doubles.mail_factories import make_account, make_message, store_message
 from tests.storage.postgres.row_makers import ROW_MAKERS
 
@@ -194,3 +195,16 @@ def test_a_search_finds_what_all_have_seen_and_no_other_account(store: Database)
     assert found("code") == ["boss", "both", "to-ada", "from-ada"]
     assert found("code", "nobody@example.com") == []
     assert found("%", ada) == []
+
+
+def test_a_job_knows_by_itself_what_it_does_again(store: Database, database: Connection) -> None:
+    """The audit log knows it too, and is asked about jobs that are past their retention alone."""
+    org = make_org(database)
+    make_job_type(store)
+    first = enqueue_one(store, org)
+    second = enqueue_one(store, org, replay_of=first)
+    database.execute("set session_replication_role = replica")
+    database.execute("delete from audit_entries where job_id = %s", (second,))
+    database.execute("reset session_replication_role")
+    with store.ledger() as tx:
+        assert runs.jobs_done_again(tx, second) == {first, second}
