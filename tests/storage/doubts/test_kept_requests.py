@@ -84,11 +84,11 @@ def test_what_was_sent_is_read_of_an_effect_in_doubt_alone(
     store: Database, sender: ClaimedJob, resolver: ClaimedJob
 ) -> None:
     with store.statements() as tx:
-        assert doubts.request(tx, resolver, KEY) is None, "its job is at it"
+        assert doubts.read_request(tx, resolver, KEY) is None, "its job is at it"
     leave_unknown(store, sender)
     with store.statements() as tx:
-        assert doubts.request(tx, resolver, KEY) == SENT
-        assert doubts.request(tx, sender, KEY) is None, "it is another kind of job"
+        assert doubts.read_request(tx, resolver, KEY) == SENT
+        assert doubts.read_request(tx, sender, KEY) is None, "it is another kind of job"
 
 
 def test_an_effect_that_is_begun_again_is_kept_anew(store: Database, database: Connection, sender: ClaimedJob) -> None:
