@@ -11,7 +11,7 @@ from redis import Redis
 
 import celeryconfig
 from domain.text.broker_urls import is_rabbitmq, is_redis
-from domain.text.said_again import SaidAgain
+from domain.text.log_limit import LogLimit
 from engine.process.broker_silence import BrokerSilence
 from engine.process.connection_errors import CONNECTION_ERRORS
 from engine.process.publisher import ANSWER_WITHIN_S, connect_to
@@ -42,7 +42,7 @@ class Broker:
         """Take the broker's address from the process's settings; nothing connects yet."""
         self._url = runtime.settings.broker_url.get_secret_value()
         self._silence = BrokerSilence()
-        self._said = SaidAgain()
+        self._said = LogLimit()
 
     def read_or_set_epoch(self, fresh: str, known: str | None) -> str | None:
         """The epoch that stands in the broker, after setting `fresh` if there was none; None without a mark.

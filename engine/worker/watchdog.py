@@ -18,7 +18,7 @@ from celery.exceptions import WorkerShutdown
 from celery.platforms import EX_FAILURE
 
 from domain.jobs.liveness import LOOP_STANDS_STILL, STOP_MARGIN_S, Defect, WorkerCondition, defects
-from domain.text.said_again import SaidAgain
+from domain.text.log_limit import LogLimit
 from engine.process.runtime import Runtime
 
 log = structlog.get_logger(__name__)
@@ -53,7 +53,7 @@ class Watchdog(threading.Thread):
         self._condition = condition
         self._end = end
         self._main = threading.main_thread().ident
-        self._said: defaultdict[str, SaidAgain] = defaultdict(SaidAgain)
+        self._said: defaultdict[str, LogLimit] = defaultdict(LogLimit)
         self._looks: Counter[str] = Counter()
         """How many looks in a row found this."""
         self.hopeless = ""

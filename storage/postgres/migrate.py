@@ -16,7 +16,7 @@ from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.exc import OperationalError
 
 from domain.jobs.failures import Forbidden, Transient
-from domain.text.said_again import SaidAgain
+from domain.text.log_limit import LogLimit
 from settings import Settings
 from storage.postgres.execution import translated
 from storage.postgres.logins import LEDGER_ROLE, TENANT_ROLE, read_url, role_url
@@ -98,7 +98,7 @@ def _wait_for_turn(connection: Connection, wait_s: float) -> None:
     one that waits for the builder.
     """
     ends_at = time.monotonic() + wait_s
-    said = SaidAgain()
+    said = LogLimit()
     while True:
         connection.execute(text(f"set local lock_timeout = '{TRY_MS}ms'"))
         try:
@@ -115,7 +115,7 @@ def _wait_for_turn(connection: Connection, wait_s: float) -> None:
             return
 
 
-def _wait_for_migrator(connection: Connection, ends_at: float, said: SaidAgain) -> None:
+def _wait_for_migrator(connection: Connection, ends_at: float, said: LogLimit) -> None:
     """Wait for a moment; raises `Transient` when the time is over."""
     holder = find_holder(connection, ONE_AT_A_TIME)
     connection.rollback()

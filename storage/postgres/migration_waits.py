@@ -11,7 +11,7 @@ from sqlalchemy import URL, Connection, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from domain.jobs.failures import Transient
-from domain.text.said_again import SaidAgain
+from domain.text.log_limit import LogLimit
 
 log = structlog.get_logger(__name__)
 
@@ -49,7 +49,7 @@ where held.locktype = 'advisory' and held.granted and held.objsubid = 1
 
 
 @dataclass(frozen=True)
-class Blocker:
+class OtherSession:
     """A session that has what a migrator waits for. What its login may not see of another's is None."""
 
     pid: int
@@ -77,8 +77,8 @@ class WaitWatch(threading.Thread):
         super().__init__(name="migration waits", daemon=True)
         self._url = url
         self._ended = threading.Event()
-        self._said = SaidAgain()
-        self.blocker: Blocker | None = None
+        self._said = LogLimit()
+        self.blocker: OtherSession | None = None
         """Who was found last."""
 
     def run(self) -> None:
@@ -114,7 +114,7 @@ class WaitWatch(threading.Thread):
             row = connection.execute(text(BLOCKER), {"migrating": MIGRATING}).first()
             if row is None:
                 continue
-            found = Blocker(*row)
+            found = OtherSession(*row)
             looks = looks + 1 if found.pid == seen else 1
             seen, self.blocker = found.pid, found
             if looks >= LOOKS and self._said.is_due(time.monotonic()):
@@ -141,7 +141,7 @@ def watched(url: URL) -> Iterator[WaitWatch]:
         watch.end()
 
 
-def find_holder(connection: Connection, lock: int) -> Blocker | None:
+def find_holder(connection: Connection, lock: int) -> OtherSession | None:
     """The session that holds the advisory lock of migrators; None when it has just let go."""
     row = connection.execute(text(HOLDER), {"lock": lock}).first()
-    return None if row is None else Blocker(*row)
+    return None if row is None else OtherSession(*row)

@@ -49,6 +49,15 @@ def leave_unknown(store: Database, sender: ClaimedJob) -> None:
         assert effects.finish_effect(tx, sender, KEY, EffectStatus.UNKNOWN)
 
 
+@pytest.mark.parametrize("status", [EffectStatus.SUCCEEDED, EffectStatus.FAILED])
+def test_the_end_of_a_call_forgets_what_was_sent(
+    store: Database, database: Connection, sender: ClaimedJob, status: EffectStatus
+) -> None:
+    with store.statements() as tx:
+        assert effects.finish_effect(tx, sender, KEY, status, result={})
+    assert kept(database) is None
+
+
 @pytest.mark.parametrize("happened", [True, False])
 def test_a_person_s_ruling_forgets_what_was_sent(
     store: Database, database: Connection, org: UUID, sender: ClaimedJob, *, happened: bool

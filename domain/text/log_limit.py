@@ -4,7 +4,7 @@ SAY_AGAIN_S = 60.0
 """How often a trouble that lasts is logged."""
 
 
-class SaidAgain:
+class LogLimit:
     """Of one trouble; times are those of a monotonic clock."""
 
     def __init__(self) -> None:

@@ -1,15 +1,15 @@
 """A trouble that lasts is logged as it begins and then each minute, and so is its end."""
 
-from domain.text.said_again import SaidAgain
+from domain.text.log_limit import LogLimit
 
 
 def test_a_trouble_is_logged_at_once_and_then_each_minute() -> None:
-    said = SaidAgain()
+    said = LogLimit()
     assert [now for now in range(1000, 1200) if said.is_due(now)] == [1000, 1060, 1120, 1180]
 
 
 def test_the_end_of_a_trouble_is_logged_once_and_the_next_one_at_once() -> None:
-    said = SaidAgain()
+    said = LogLimit()
     assert not said.is_over()
     assert said.is_due(0.0)
     assert (said.is_over(), said.is_over()) == (True, False)
