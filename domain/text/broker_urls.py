@@ -34,6 +34,8 @@ LOGIN: Options = {"login_method": ("PLAIN", "AMQPLAIN", "EXTERNAL")}
 """How a client logs in at RabbitMQ: EXTERNAL is by its certificate."""
 OF_SOCKET: Options = {"db": ()}
 
+BLANK = re.compile(r"\s")
+HOST = re.compile(r"[\w.-]+")
 NUMBER = re.compile("[0-9]+")
 DATABASE = re.compile(f"/?|/{NUMBER.pattern}")
 """The path to a database of Redis. kombu takes no other; redis-py and limits take some, each another one."""
@@ -85,16 +87,10 @@ def _checked(url: SecretStr, schemes: Sequence[str]) -> SecretStr:
 
 
 def _problems(url: str, schemes: Sequence[str]) -> Iterator[str]:
-    if ";" in url:
-        # Of several, kombu would go to the next one by a transport that checks no certificate.
-        yield "must name one server, so without a semicolon; one in a password is written %3B"
+    if unreadable := _unreadable(url):
+        yield unreadable
         return
-    try:
-        parts = urlsplit(url)
-        host, _port = parts.hostname, parts.port  # one that is no number raises
-    except ValueError:
-        yield "its host or port cannot be read; in a name or password / is written %2F, ? %3F and # %23"
-        return
+    parts = urlsplit(url)
     scheme = parts.scheme
     if scheme not in schemes or not url.lower().startswith(f"{scheme}://"):
         yield f"must begin with one of {', '.join(f'{each}://' for each in schemes)}"
@@ -102,13 +98,41 @@ def _problems(url: str, schemes: Sequence[str]) -> Iterator[str]:
         yield "stops being a URL in its name or password: / is written %2F there, ? %3F and # %23"
     elif scheme in SOCKET:
         yield from _wrong_socket(parts)
-    elif not host:
+    elif not parts.hostname:
         yield "names no host"
+    elif not _is_host(parts.hostname) or parts.port == 0:
+        yield "names a host or port that there cannot be"
     elif scheme in REDIS and not DATABASE.fullmatch(parts.path):
         yield "must end with the number of a database, as redis://host:6379/0"
     else:
         known = {**(TLS if scheme in SECURE else {}), **(LOGIN if scheme in RABBITMQ else {})}
         yield from _wrong_options(parts, known)
+
+
+def _unreadable(url: str) -> str | None:
+    """Why the parts of a URL cannot be told from each other; None where they can."""
+    if ";" in url:
+        # Of several, kombu would go to the next one by a transport that checks no certificate.
+        return "must name one server, so without a semicolon; one in a password is written %3B"
+    if BLANK.search(url):
+        # Python's parser takes some of them out, and the libraries do not.
+        return "carries a blank or a line end; a blank in a password is written %20"
+    try:
+        _ = urlsplit(url).port  # one that is no number raises
+    except ValueError:
+        return "its host or port cannot be read; in a name or password / is written %2F, ? %3F and # %23"
+    return None
+
+
+def _is_host(host: str) -> bool:
+    """Whether it can be looked up: a name whose parts DNS takes, or an address."""
+    if ":" in host:  # IPv6; `urlsplit` has read it
+        return True
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return HOST.fullmatch(host) is not None
 
 
 def _wrong_socket(parts: SplitResult) -> Iterator[str]:
