@@ -19,6 +19,10 @@ from domain.text.broker_urls import checked_broker_url
 from engine.process.transport_names import transports_of
 
 
+class UnusableBroker(ImproperlyConfigured, ValueError):  # type: ignore[misc] # Celery ships no types
+    """For a URL by which no connection can be made; Celery's commands end with its words, and others as for a value."""
+
+
 class FleetConnection(Connection):  # type: ignore[misc] # kombu ships no types
     """A connection of the app's, for workers, beat and Flower."""
 
@@ -42,7 +46,7 @@ def _check(url: str) -> None:
     try:
         checked_broker_url(SecretStr(url))
     except ValueError as error:
-        raise ImproperlyConfigured(f"the broker's URL: {error}") from None
+        raise UnusableBroker(f"the broker's URL: {error}") from None
 
 
 class FleetAmqp(AMQP):  # type: ignore[misc] # Celery ships no types

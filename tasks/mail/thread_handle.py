@@ -115,10 +115,7 @@ class ThreadHandle:
     def mailbox(self) -> Mailbox:
         """The thread's mailbox; raises what `open_mailbox` raises."""
         if self._mailbox is None:
-            # The account was read before the model was asked, say: it may have been disconnected since.
-            with self._ctx.tx() as tx:
-                account = accounts.get(tx, self._account.account_id)
-            self._mailbox = self._stack.enter_context(open_mailbox(self._ctx, account))
+            self._mailbox = self._stack.enter_context(open_mailbox(self._ctx, self._account))
         return self._mailbox
 
     def carry_out(
@@ -169,7 +166,12 @@ class ThreadHandle:
         self._change = LabelChange(add, remove, frozenset(changes), wrong)
 
     def begin(self, tx: Transaction) -> None:
-        """Store the intents of the discard and of the label change, and the history records of its calls."""
+        """Store the intents of the discard and of the label change, and the history records of its calls.
+
+        Raises as `check_connected`: the account was read before the model was asked, say.
+        """
+        if self._unwanted is not None or self._change is not NOTHING:
+            check_connected(self._ctx, accounts.get(tx, self._account.account_id))
         if self._unwanted is not None:
             key = f"discard:{self._unwanted.draft_id}"
             self._discard = self._ctx.begin_effect(tx, key, Strategy.IDEMPOTENT)

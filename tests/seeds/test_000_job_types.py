@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from domain.jobs.failures import Invalid
-from domain.jobs.job import NewJob
+from domain.jobs.job import JsonObject, NewJob
 from engine.enqueue import enqueue_jobs
 from engine.messages import border
 from engine.messages.foreign import ForeignMessage
@@ -90,10 +90,14 @@ def test_cleanup_takes_user_id_thread_id_and_action(env: MailEnvironment) -> Non
 
 @pytest.mark.parametrize(
     ("job_type", "more"),
-    [("rework", {}), ("manual_draft", {}), ("agent_process", {"message_id": "m", "profile": "assistant"})],
+    [
+        ("rework", {"by_label": False}),
+        ("manual_draft", {"by_label": False}),
+        ("agent_process", {"message_id": "m", "profile": "assistant"}),
+    ],
 )
 def test_rework_manual_draft_and_agent_process_take_user_id(
-    env: MailEnvironment, job_type: str, more: dict[str, str]
+    env: MailEnvironment, job_type: str, more: JsonObject
 ) -> None:
     """000-24, 000-29, 000-33."""
     asked = {"thread_id": "t"} | more

@@ -252,8 +252,8 @@ def test_expired_guards_and_expectations_go(env: MailEnvironment) -> None:
     expected = env.count("select count(*) from expected_writes")
     assert expected > 0
     env.database.execute(
-        "update expected_writes set created_at = created_at - interval '2 hours',"
-        " expires_at = expires_at - interval '2 hours'"
+        "update expected_writes set created_at = created_at - interval '8 days',"
+        " expires_at = expires_at - interval '8 days'"
     )
     assert keep_house(env, "maintenance.purge_expired_keys")["output"]["purged"] > expected
     assert env.count("select count(*) from expected_writes") == 0
