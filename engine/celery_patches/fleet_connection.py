@@ -19,7 +19,7 @@ from domain.text.broker_urls import checked_broker_url
 from engine.process.transport_names import transports_of
 
 
-class UnusableBroker(ImproperlyConfigured, ValueError):  # type: ignore[misc] # Celery ships no types
+class InvalidBroker(ImproperlyConfigured, ValueError):  # type: ignore[misc] # Celery ships no types
     """For a URL by which no connection can be made; Celery's commands end with its words, and others as for a value."""
 
 
@@ -46,7 +46,7 @@ def _check(url: str) -> None:
     try:
         checked_broker_url(SecretStr(url))
     except ValueError as error:
-        raise UnusableBroker(f"the broker's URL: {error}") from None
+        raise InvalidBroker(f"the broker's URL: {error}") from None
 
 
 class FleetAmqp(AMQP):  # type: ignore[misc] # Celery ships no types
