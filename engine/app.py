@@ -13,12 +13,12 @@ from domain.text.one_broker import REMEDY, trouble_with_broker
 from engine.catalogue import Job, catalogue
 from engine.celery_patches.fleet_connection import FleetAmqp
 from engine.celery_patches.request_stack import RequestStack
+from engine.celery_patches.single_events import FleetEvents
 from engine.process.database_away import retry_while_away
 from engine.process.runtime import runtime
 from engine.relay.relay import Relay
 from engine.results.ledger_backend import LedgerBackend
 from engine.worker import execution
-from engine.worker.events import FleetEvents
 from engine.worker.probes import WorkerProbes
 from engine.worker.worker import FleetWorker
 from storage.ledger import job_types
