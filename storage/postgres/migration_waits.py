@@ -23,6 +23,9 @@ LIMITS = ("idle_in_transaction_session_timeout", "transaction_timeout")
 LOOK_S = 0.2
 """How often the session is looked at: a tenth of what it waits for a table (storage/migrations/statements.py)."""
 
+END_S = 5.0
+"""How long the end of the looking is waited for: a PostgreSQL that is silent by then keeps no migrator from its end."""
+
 LOOKS = 5
 """In so many looks in a row the same session must be in its way to be told: most have gone by the next one."""
 
@@ -95,7 +98,7 @@ class WaitWatch(threading.Thread):
     def end(self) -> None:
         """Look no more."""
         self._ended.set()
-        self.join()
+        self.join(END_S)
 
     def given_up(self) -> Transient:
         """What to raise for a migration that has waited for too long."""
