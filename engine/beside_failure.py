@@ -1,7 +1,7 @@
 """What is still written when an attempt has failed: whatever becomes of the writing, the attempt's failure goes on.
 
-It says how long to wait and for whom, or that a person decides; the failure of a write says only that it can be tried
-again.
+The attempt's failure says how long to wait and for whom, or that a person decides; the failure of a write says only
+that it can be tried again.
 """
 
 from collections.abc import Iterator

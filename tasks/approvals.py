@@ -80,9 +80,9 @@ def _find(
 ) -> Finding:
     """Look for the question where it was asked.
 
-    Of a question that an earlier release asked nobody knows where. The channel that this job's step names may show it.
-    Then the org's channel of now is asked. When that was chosen after the action came, another channel may have the
-    question: not here is no answer then.
+    An earlier release did not keep where it asked. The channel that this job's step names may show the question, else
+    the org's channel of now. When that was chosen after the action came, another channel may have the question: "not
+    here" is no answer then.
     """
     if began is not None:
         return _look(ctx, question, Asking.of(json.loads(began)), repeat_in)

@@ -144,8 +144,8 @@ def _is_withdrawn(
 ) -> bool:
     """Whether the person has taken the label off again that ordered the draft. Asks the mailbox; raises `Gone`.
 
-    It tells nothing where we may have taken it off ourselves, with a move of the record or without, or did so too long
-    ago to be remembered.
+    False where we may have taken the label off ourselves, with a move of the record or without, also where that would
+    be too long ago to be remembered.
     """
     if email is not None and email.by_hand_at is None and email.state_changed_at >= ctx.job.created_at:
         return False

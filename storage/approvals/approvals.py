@@ -71,9 +71,9 @@ def decide(tx: Transaction, found: StoredAction, choice: Choice, decider: Decide
     here, action_id = found.account_id, found.action_id
     if decider.reason is not None:
         check_text("reason", decider.reason)
-    began_at = accounts.get(tx, here).connected_at
+    connected_at = accounts.get(tx, here).connected_at
     is_open = found.state is ActionStatus.APPROVED_PENDING and choice is Choice.APPROVE
-    if is_open and began_at is not None and found.created_at < began_at:
+    if is_open and connected_at is not None and found.created_at < connected_at:
         raise Conflict(f"action_id: {CONNECTED_ANEW}", code="approval.closed")
     if not actions.decide(tx, action_id, to, approver=decider.name, reason=decider.reason):
         raise Conflict(f"action_id: {_standing(actions.get(tx, here, action_id))}", code="approval.closed")

@@ -43,8 +43,8 @@ def check_connected(ctx: JobContext, account: Account, *, made_at: datetime | No
     """
     if account.status == "disconnected":
         raise Disconnected("the account was disconnected")
-    began_at = account.connected_at
-    is_older = began_at is not None and (made_at or ctx.job.created_at) < began_at
+    connected_at = account.connected_at
+    is_older = connected_at is not None and (made_at or ctx.job.created_at) < connected_at
     if is_older and ctx.job.job_type not in FOR_ANYONE:
         raise Disconnected(CONNECTED_ANEW)
     if account.status == "needs_reconsent":

@@ -307,8 +307,10 @@ class Run:
                     left -= shown
                 with self.ctx.tx() as tx:
                     messages.change_labels(tx, here, shown, add=(ids[role],), remove=())
-                    began_at = self.account.connected_at
-                    wanted = [intent(one) for one in threads if is_new_order(role, emails.get(tx, here, one), began_at)]
+                    connected = self.account.connected_at
+                    wanted = [
+                        intent(one) for one in threads if is_new_order(role, emails.get(tx, here, one), connected)
+                    ]
                     found += len(self.ctx.enqueue(tx, *payloads_for(here, wanted)))
         return found + self._withdraw(self._without(mailbox, left, orders), orders)
 

@@ -1,4 +1,4 @@
--- Drafts that were ordered by a label alone, which their person has taken off again: no message of the thread carries one of these any more.
+-- Drafts that were ordered by a label alone, which their person has taken off again: no message of the thread carries one of these labels any more.
 -- Locked by id, as a disconnection locks them.
 with waiting as (
   select e.id from emails e
