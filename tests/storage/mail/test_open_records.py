@@ -113,3 +113,31 @@ def test_taking_the_label_off_what_a_decision_wants_withdraws_nothing(store: Dat
     opened(store, account)
     with store.tenant(account.org_id) as tx:
         assert emails.withdraw_orders(tx, account.account_id, ["m0"], {"Label_1"}) == ()
+
+
+def test_messages_whose_label_alone_orders_a_draft_are_found(store: Database, account: Account) -> None:
+    here, ordered = account.account_id, {"Label_1", "Label_2"}
+    for number in range(5):
+        opened(store, account, number)
+    by_service, drafted, without_label, by_label = (f"t{number}" for number in range(1, 5))
+    with store.tenant(account.org_id) as tx:
+        for thread_id in (by_service, drafted, without_label, by_label):
+            emails.order_by_hand(tx, here, thread_id, at=NOON, by_service=thread_id == by_service)
+        messages.change_labels(tx, here, ["m0", "m1", "m2", "m4"], add={"Label_2"}, remove=())
+        draft = MadeDraft("r2", "dm2", "f")
+        emails.record_draft(tx, here, drafted, expected=EmailState.PENDING, draft=draft)
+        assert emails.ordering_messages(tx, here, ordered) == ("m4",), "m0 was decided on, m1 ordered by a service, too"
+        assert emails.ordering_messages(tx, here, {"Label_3"}) == ()
+
+
+@pytest.mark.parametrize("away", ["TRASH", "SPAM"])
+def test_a_message_that_was_thrown_away_orders_nothing_that_a_search_could_show(
+    store: Database, account: Account, away: str
+) -> None:
+    here, thread_id = account.account_id, opened(store, account)
+    with store.tenant(account.org_id) as tx:
+        emails.order_by_hand(tx, here, thread_id, at=NOON)
+        messages.change_labels(tx, here, ["m0"], add={"Label_1"}, remove=())
+        assert emails.ordering_messages(tx, here, {"Label_1"}) == ("m0",)
+        messages.change_labels(tx, here, ["m0"], add={away}, remove=())
+        assert emails.ordering_messages(tx, here, {"Label_1"}) == ()

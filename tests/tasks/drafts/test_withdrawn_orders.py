@@ -9,7 +9,6 @@ from domain.mail.actions.label_actions import RemoveLabel
 from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import EmailState
 from sandbox.emulator.control import MessagePlace
-from storage.accounts import expected_writes
 from tasks.mail import first_draft, mailbox_sync
 from tests.doubles.mail_actions import do
 from tests.doubles.mail_environment import MailEnvironment
@@ -51,23 +50,6 @@ def test_one_that_is_taken_back_before_its_job_begins(
     assert (drafts(env), answers(env) - paid) == (0, 0)
     env.sync(force_full=True)
     assert (drafts(env), answers(env) - paid) == (0, 0)
-
-
-@pytest.mark.parametrize("by_hand", [True, False])
-def test_a_label_that_we_took_off_ourselves_is_no_order_that_was_withdrawn(
-    env: MailEnvironment, *, by_hand: bool
-) -> None:
-    """A draft is thrown away and another ordered in the same breath: `threads.cleanup` clears the thread's labels."""
-    place = discarded(env)
-    put(env, place)
-    env.sync()
-    env.database.execute("update emails set by_hand_at = null where not %s", (by_hand,))
-    env.mailbox.discard_draft(draft_id(env, place))
-    put(env, place)
-    see(env, "threads.%")
-    assert labels_of(env, place) == set()
-    env.drain()
-    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
 
 
 @pytest.mark.parametrize("job_type", ["drafts.write_manual", "drafts.rework"])
@@ -307,49 +289,6 @@ def test_a_full_sync_asks_for_so_many_messages_at_most(env: MailEnvironment, mon
     before = len(env.gmail.journal("messages.get"))
     env.run(env.enqueue("gmail.sync", {"force_full": True}))
     assert len(env.gmail.journal("messages.get")) == before + 1
-
-
-def pass_hours(env: MailEnvironment, hours: int) -> None:
-    """Let the job of an order wait, as in a queue that is paused, and what is over be deleted."""
-    for table, columns in {
-        "expected_writes": ("created_at", "expires_at"),
-        "accounts": ("created_at", "connected_at"),
-        "emails": ("state_changed_at", "by_hand_at", "drafted_at"),
-        "jobs": ("created_at",),
-    }.items():
-        for column in columns:
-            env.database.execute(f"update {table} set {column} = {column} - make_interval(hours => %s)", (hours,))
-    with env.process.database.ledger() as tx:
-        expected_writes.purge(tx)
-
-
-@pytest.mark.parametrize("hours", [2, 24, 8 * 24])
-def test_an_order_that_waits_is_carried_out_although_we_took_its_label_off(env: MailEnvironment, hours: int) -> None:
-    place = discarded(env)
-    put(env, place)
-    env.sync()
-    env.mailbox.discard_draft(draft_id(env, place))
-    put(env, place)
-    see(env, "threads.%")
-    assert labels_of(env, place) == set()
-    pass_hours(env, hours)
-    env.drain()
-    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
-
-
-@pytest.mark.parametrize("case", [discarded, old])
-def test_one_that_waits_and_is_taken_back_is_not_carried_out(
-    env: MailEnvironment, case: Callable[[MailEnvironment], MessagePlace]
-) -> None:
-    place = case(env)
-    pass_hours(env, 2)
-    put(env, place)
-    see(env)
-    pass_hours(env, 24)
-    withdraw(env, place)
-    paid = answers(env)
-    env.drain()
-    assert (drafts(env), answers(env) - paid) == (0, 0)
 
 
 @pytest.mark.parametrize("is_waiting", [True, False])
