@@ -172,6 +172,7 @@ class Trial:
         pass_time(self.database, ROUND)
         self.recover()
         frozen.lease.renewed(time.monotonic() - ROUND.total_seconds())
+        self.hung_for += ROUND
         install(frozen)
 
     def _others_finish_after_the_deadline(self, late: Runtime) -> None:
