@@ -162,6 +162,12 @@ def get(tx: Transaction, account_id: UUID) -> Account:
     return _account(rows[0])
 
 
+def hold(tx: Transaction, account_id: UUID) -> Account:
+    """As `get`, and let nobody connect or disconnect the account until the transaction ends; others may hold it too."""
+    tx.raw("select from accounts where id = %(account)s for share", {"account": account_id})
+    return get(tx, account_id)
+
+
 def list_all(tx: Transaction, org_id: UUID | None = None) -> tuple[Account, ...]:
     """The accounts this transaction may see, of one org or all, ordered by org and address."""
     return tuple(_account(row) for row in tx.run("list_accounts", org_id=org_id))
