@@ -15,9 +15,8 @@ from domain.jobs.failures import Conflict, Invalid
 from domain.mail.backfill import check_wish
 from domain.mail.consent import RefusedConsent
 from domain.mail.email_address import check_address
-from domain.mail.onboarding import connection_jobs
 from domain.payloads.gmail import MOST_BACKFILLED, BackfillPayload
-from engine.enqueue import enqueue
+from engine.enqueue import enqueue, enqueue_jobs
 from engine.process.runtime import runtime
 from storage.accounts import accounts as stored
 from storage.accounts import connecting, tokens
@@ -105,8 +104,7 @@ def add_account(  # noqa: PLR0913, PLR0917 - one parameter per option
         added = connecting.connect(tx, sealer, mailbox, consent, by=by)
         if isinstance(added, RefusedConsent):
             raise Conflict(added.words(), code=f"oauth.{added.why}")
-        first = connection_jobs(added.account.account_id, added.account.status_changed_at, added.lost_at)
-        answers = enqueue(tx, *first, org_id=added.account.org_id, origin=by)
+        answers = enqueue_jobs(tx, added.first_jobs(by))
     document = {
         "account_id": added.account.account_id,
         "org_id": added.account.org_id,

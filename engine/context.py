@@ -14,7 +14,7 @@ from domain.jobs.effects import Finding, Strategy
 from domain.jobs.failures import ClaimLost, Forbidden, Invalid
 from domain.jobs.job import SYSTEM_ORG, ClaimedJob, Enqueued, JsonObject
 from domain.payloads.payload import JobOptions, Payload, jobs_of
-from engine.effects import EffectGuard
+from engine.effects import AttemptEffects, EffectGuard
 from engine.enqueue import enqueue_jobs
 from engine.handler_settings import HandlerSettings
 from engine.interrupts import Canceled, Interrupted
@@ -40,6 +40,7 @@ class JobContext:
         self.job = job
         self.began_at = began_at or runtime.clock()
         self.cost_microcents = 0
+        self._effects = AttemptEffects()
         self.is_committing = False
         """Whether the handler has returned and its outcome's `writes` run."""
 
@@ -173,7 +174,7 @@ class JobContext:
         if strategy is Strategy.NATIVE_KEY:
             raise ValueError("an effect with a native key is a keyed_effect: the provider compares what is sent")
         self.check()
-        return EffectGuard(self._runtime, self.job, self.log, key, strategy).once(call, find)
+        return self._guard(key, strategy).once(call, find)
 
     def keyed_effect(self, key: str, request: bytes, call: Callable[[bytes], JsonObject]) -> JsonObject:
         """Change the outside world at most once, where the provider deduplicates by the key and the bytes sent.
@@ -182,7 +183,7 @@ class JobContext:
         while the effect is in doubt. Raises as `effect`.
         """
         self.check()
-        guard = EffectGuard(self._runtime, self.job, self.log, key, Strategy.NATIVE_KEY, request)
+        guard = self._guard(key, Strategy.NATIVE_KEY, request)
         return guard.once(lambda: call(guard.request), None)
 
     def effect_with_request(
@@ -198,18 +199,38 @@ class JobContext:
         `request`, which is kept from before the call until it is known how that ended.
         """
         self.check()
-        guard = EffectGuard(self._runtime, self.job, self.log, key, Strategy.FIND, request)
+        guard = self._guard(key, Strategy.FIND, request)
         return guard.once(call, lambda: find(guard.first_request))
 
     def begin_effect(self, tx: Transaction, key: str, strategy: Strategy = Strategy.FIND) -> EffectGuard:
         """Write an effect's intent together with other rows of the caller's transaction; commit it before the call.
 
-        For effects whose intent or result is committed with rows of the handler (`EffectGuard`). Raises as `effect`.
+        For effects whose intent or result is committed with rows of the handler (`EffectGuard`). Raises as `effect`;
+        within `EffectGuard.record_with` the new effect's `carry_out` raises what stops the job.
         """
-        self._go_on(tx)
-        guard = EffectGuard(self._runtime, self.job, self.log, key, strategy)
-        guard.begin(tx)
+        guard = self._guard(key, strategy)
+        guard.begin(tx, self._go_on)
         return guard
+
+    @contextmanager
+    def effects_only_if(self, check: Callable[[Transaction], object]) -> Iterator[None]:
+        """Within the block, write an effect's intent only in a transaction in which `check` does not raise.
+
+        `check` holds what it looks at until that transaction ends, so that what it depends on changes before the
+        effect's intent or after it. What it raises ends the job as anywhere else.
+        """
+        outer, self._effects.check = self._effects.check, check
+        try:
+            yield
+        finally:
+            self._effects.check = outer
+
+    def record_known(self) -> None:
+        """Record the results of calls that the attempt knows of and has not recorded: no other attempt will."""
+        self._effects.record_known()
+
+    def _guard(self, key: str, strategy: Strategy, request: bytes = b"") -> EffectGuard:
+        return EffectGuard(self._runtime, self.job, self.log, key, strategy, request, shared=self._effects)
 
     def check(self) -> None:
         """Stop here when the job was canceled, the process is stopping, or the claim is lost."""

@@ -1,7 +1,7 @@
 """An outside effect, once: intent committed, one call, result committed (docs: effects.md, docs: promises.md#p3)."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from typing import TypeVar
 
@@ -18,9 +18,10 @@ from domain.jobs.effects import (
     may_call_again,
     status_after,
 )
-from domain.jobs.failures import Busy, ClaimLost, Failure, InFlight, Uncertain
+from domain.jobs.failures import Busy, ClaimLost, Failure, InFlight, Unauthorised, Uncertain
 from domain.jobs.job import ClaimedJob, JsonObject
 from domain.jobs.lifecycle import describe
+from engine.interrupts import Canceled, Interrupted
 from engine.process.database_away import retry_while_away
 from engine.process.runtime import Runtime
 from providers.ports.time_limit import calls_within
@@ -30,6 +31,7 @@ from storage.postgres.database import Transaction
 
 Call = Callable[[], JsonObject]
 Find = Callable[[], Finding]
+Check = Callable[[Transaction], object]
 Open = Callable[[], AbstractContextManager[Transaction]]
 T = TypeVar("T")
 
@@ -41,6 +43,50 @@ LOOK_AGAIN_AFTER = timedelta(seconds=5)
 """How long a job waits whose effect another is at. Its free returns last for longer than one call and its margin."""
 
 
+class AttemptEffects:
+    """What the effects of one attempt share: what intents depend on, and the results that are still unrecorded."""
+
+    def __init__(self) -> None:
+        """Nothing is demanded, and nothing is known."""
+        self.check: Check | None = None
+        """Raises where an intent may not be written, in the transaction that would write it."""
+        self._is_recording = False
+        self._unrecorded: list[EffectGuard] = []
+
+    def refusal(self, tx: Transaction, *checks: Check) -> Failure | None:
+        """Raise what forbids an intent in this transaction, or return it where the transaction records a result.
+
+        The result of a call must stand in the ledger whatever becomes of the job: there only the next effect is left
+        out, and `carry_out` raises the refusal once the result is committed.
+        """
+        try:
+            for check in checks if self.check is None else (*checks, self.check):
+                check(tx)
+        except (Canceled, Interrupted, Unauthorised) as refusal:
+            if not self._is_recording:
+                raise
+            return refusal
+        return None
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Say that the transactions within record the result of a call."""
+        self._is_recording = True
+        try:
+            yield
+        finally:
+            self._is_recording = False
+
+    def note_known(self, guard: "EffectGuard") -> None:
+        """Remember that the effect's result is known and not recorded."""
+        self._unrecorded.append(guard)
+
+    def record_known(self) -> None:
+        """Record by themselves the results that the attempt knows of and has not recorded: no other attempt follows."""
+        while self._unrecorded:
+            self._unrecorded.pop().record_alone()
+
+
 class EffectGuard:
     """One effect of one attempt, in three parts: the intent, the call, the result.
 
@@ -48,10 +94,22 @@ class EffectGuard:
     one of them uses the parts: `begin` and `record` work in its own transaction, `record_with` opens one.
     """
 
-    def __init__(
-        self, runtime: Runtime, job: ClaimedJob, log: BoundLogger, key: str, strategy: Strategy, request: bytes = b""
+    def __init__(  # noqa: PLR0913 - whose effect it is, which one, and what it shares with the others
+        self,
+        runtime: Runtime,
+        job: ClaimedJob,
+        log: BoundLogger,
+        key: str,
+        strategy: Strategy,
+        request: bytes = b"",
+        *,
+        shared: AttemptEffects,
     ) -> None:
         """Name the effect, and the claim it happens under; `request` is what the attempt would send."""
+        self._shared = shared
+        self._refusal: Failure | None = None
+        """Why there is no intent, where another effect's result is recorded in the same transaction."""
+        self._is_recorded = False
         self._runtime = runtime
         self._job = job
         self._log = log
@@ -78,7 +136,9 @@ class EffectGuard:
 
     def once(self, call: Call, find: Find | None) -> JsonObject:
         """Cause the effect, or find out what an earlier attempt did."""
-        with self._runtime.database.statements() as tx:
+        database = self._runtime.database
+        # What an intent depends on is held until it is committed; without that, one statement is one round trip.
+        with database.statements() if self._shared.check is None else database.ledger() as tx:
             self.begin(tx)
         result = self.carry_out(call, find)
         if self._standing is not Standing.DONE and not self._finish(EffectStatus.SUCCEEDED, result=result):
@@ -86,8 +146,19 @@ class EffectGuard:
             raise ClaimLost(f"the claim was lost while {self._key} happened")
         return result
 
-    def begin(self, tx: Transaction) -> None:
-        """Write the intent; commit it before the call. Raises what forbids the effect."""
+    @property
+    def is_refused(self) -> bool:
+        """Whether there is no intent, because the job may begin no effect any more; `carry_out` raises why."""
+        return self._refusal is not None
+
+    def begin(self, tx: Transaction, *checks: Check) -> None:
+        """Write the intent; commit it before the call. Raises what forbids the effect, and what the checks raise.
+
+        Where another effect's result is recorded in the same transaction, `carry_out` raises what the checks say.
+        """
+        self._refusal = self._shared.refusal(tx, *checks)
+        if self._refusal is not None:
+            return
         self._asked_at = self._runtime.monotonic()
         intent = effects.begin_effect(
             tx, self._job, self._key, self._strategy, lasts=self._needed, request=self.request or None
@@ -105,11 +176,13 @@ class EffectGuard:
 
     def carry_out(self, call: Call, find: Find | None = None) -> JsonObject:
         """Make the call, or return the result of an earlier attempt; the result is still to be recorded."""
+        if self._refusal is not None:
+            raise self._refusal
         match self._standing:
             case Standing.ACT:
-                self._result = self._act(call)
+                self._learn(self._act(call))
             case Standing.FIND_OUT:
-                self._result = self._find_out(call, find)
+                self._learn(self._find_out(call, find))
         return self._result
 
     def look(self, find: Find) -> JsonObject | None:
@@ -118,6 +191,8 @@ class EffectGuard:
         Then `record` the result, or `drop` the intent. Raises `Uncertain` when the provider cannot tell, and `InFlight`
         while the call may still be under way.
         """
+        if self._refusal is not None:
+            raise self._refusal
         match self._standing:
             case Standing.ACT:
                 return None
@@ -125,7 +200,7 @@ class EffectGuard:
                 return self._result
         match find():
             case Found(result=result):
-                self._result = result
+                self._learn(result)
                 return result
             case NotFound():
                 self._need_landed()
@@ -148,6 +223,12 @@ class EffectGuard:
             return
         if not effects.finish_effect(tx, self._job, self._key, EffectStatus.SUCCEEDED, result=self._result):
             raise ClaimLost(f"the claim was lost while {self._key} happened")
+        tx.after_commit(self._note_recorded)
+
+    def record_alone(self) -> None:
+        """Write the result in a transaction of its own, unless it was recorded; a claim that was lost is no matter."""
+        if not self._is_recorded and not self._finish(EffectStatus.SUCCEEDED, result=self._result):
+            self._audit_unrecorded()
 
     def record_with(self, open_transaction: Open, write: Callable[[Transaction], T]) -> T:
         """Write the result and the rows that follow from it in one transaction that holds the claim.
@@ -156,7 +237,7 @@ class EffectGuard:
         """
 
         def record_and_write() -> T:
-            with open_transaction() as tx:
+            with open_transaction() as tx, self._shared.recording():
                 self.record(tx)
                 return write(tx)
 
@@ -166,6 +247,13 @@ class EffectGuard:
         except ClaimLost:
             self._audit_unrecorded()
             raise
+
+    def _learn(self, result: JsonObject) -> None:
+        self._result = result
+        self._shared.note_known(self)
+
+    def _note_recorded(self) -> None:
+        self._is_recorded = True
 
     def _act(self, call: Call) -> JsonObject:
         self._announce()
@@ -255,4 +343,5 @@ class EffectGuard:
                 return effects.finish_effect(tx, self._job, self._key, status, result=result, error=error)
 
         # What happened is known here and nowhere else: a database that is away is waited for.
-        return retry_while_away(self._runtime, write)
+        self._is_recorded = retry_while_away(self._runtime, write)
+        return self._is_recorded

@@ -23,7 +23,7 @@ from tasks.mail.draft_case import DraftCase, read_case
 from tasks.mail.draft_effect import find_made
 from tasks.mail.draft_rework import REWORK_KEY, find_reworked, rework_draft
 from tasks.mail.first_draft import skipped, write_draft
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, refusal_of
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 NO_RECORD = "the thread has no record"
@@ -96,7 +96,11 @@ def write_manual(ctx: JobContext, payload: WriteManualPayload) -> Outcome:
             return Done({"drafted": False, "why": plan.reason}, writes=thread.finish)
         with ctx.tx() as tx:
             thread.finish(tx)
-            case = _opened(tx, payload, email, ctx.job.created_at, by_service=not by_label)
+            refusal = refusal_of(ctx, accounts.hold_orders(tx, payload.account_id))
+            case = None if refusal else _opened(tx, payload, email, ctx.job.created_at, by_service=not by_label)
+        if refusal is not None:
+            # Only now: what has happened to the labels is committed.
+            raise refusal
         thread.forget()
         return Cancel(NO_MAIL) if case is None else write_draft(ctx, thread, case)
 

@@ -177,11 +177,20 @@ def _outcome_of(context: JobContext, call: Callable[[], T]) -> T | Cancel | Fail
     try:
         return call()
     except Canceled as canceled:
-        return Cancel(canceled.reason)
+        return _canceled(context, canceled)
     except Failure as failure:
         return failure
     except Exception as error:  # noqa: BLE001 - the border of our handlers: no bug may take the worker down
         return _bug(context, error)
+
+
+def _canceled(context: JobContext, canceled: Canceled) -> Cancel | Failure:
+    """The outcome; no other attempt follows, so what is known of the job's calls is recorded now."""
+    try:
+        context.record_known()
+    except Failure as failure:
+        return failure
+    return Cancel(canceled.reason)
 
 
 def conclude(runtime: Runtime, context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> str:

@@ -8,7 +8,7 @@ from uuid import UUID, uuid5
 
 from fastapi import APIRouter, Query, Request, Response, status
 
-from domain.jobs.failures import Gone, Invalid
+from domain.jobs.failures import Conflict, Gone, Invalid
 from domain.jobs.job import ActorType, Enqueued, Origin
 from domain.mail.actions.action_files import FIELD as FILES
 from domain.mail.actions.action_files import named, read_files
@@ -83,13 +83,16 @@ def read_action(request: Request, caller: Reader, action_id: UUID) -> ActionView
 @router.post(
     "/actions",
     status_code=status.HTTP_201_CREATED,
-    responses={**replays(ActionView), **problems(401, 403, 404, 408, 413, 415, 422, 429, 503)},
+    responses={**replays(ActionView), **problems(401, 403, 404, 408, 409, 413, 415, 422, 429, 503)},
     operation_id="request_action",
 )
 def request_action(
     request: Request, response: Response, caller: Writer, document: JsonBody, keyed: Keyed
 ) -> ActionView:
-    """Ask for an action on a message. What is dangerous waits for a person's approval, as `approved_pending`."""
+    """Ask for an action on a message. What is dangerous waits for a person's approval, as `approved_pending`.
+
+    409 for a mailbox that is disconnected.
+    """
     asked = read_body(ActionRequest, document)
     action, files = _understood(asked.action)
     resources = resources_of(request)
@@ -99,7 +102,8 @@ def request_action(
         if earlier is not None:
             say_replayed(response)
             return _located(response, shown(_found(tx, earlier.made[0])))
-        accounts.get(tx, asked.account_id)
+        if accounts.hold_orders(tx, asked.account_id).status == "disconnected":
+            raise Conflict("account_id: the account is disconnected, and nothing may wait for it")
         checked = SafetyEnforcer(safety.of_account(tx, asked.account_id)).check_request(action)
         _check_time(action, ledger.read_time(tx))
         by = f"{origin.actor_type}:{origin.actor_id}"

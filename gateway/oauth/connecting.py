@@ -17,8 +17,6 @@ from domain.mail.consent import (
     refusal_of,
     refused_scopes,
 )
-from domain.mail.onboarding import connection_jobs
-from gateway.approving import enqueue
 from gateway.resources import Resources
 from providers.on_demand import on_demand
 from storage.accounts import connecting
@@ -26,6 +24,7 @@ from storage.accounts.accounts import Consent
 from storage.accounts.connecting import OrgMailbox
 from storage.consents import consents
 from storage.consents.consents import ConsentRequest
+from storage.ledger import ledger
 from storage.postgres.database import Transaction
 from storage.secrets.sealing import Sealer
 
@@ -129,10 +128,8 @@ def _store(tx: Transaction, resources: Resources, request: ConsentRequest, prove
     found = connecting.connect(tx, Sealer.of(resources.settings), mailbox, proven.consent, by=request.asked_by)
     if isinstance(found, RefusedConsent):
         return found
-    account = found.account
-    first = connection_jobs(account.account_id, account.status_changed_at, found.lost_at)
-    enqueue(resources, request.org_id, request.asked_by, tx, *first)
-    return account.account_id
+    ledger.enqueue(tx, found.first_jobs(request.asked_by), publisher=False, hint_timeout=resources.hint_timeout)
+    return found.account.account_id
 
 
 def _refused(failure: Failure) -> RefusedConsent:

@@ -162,6 +162,27 @@ def get(tx: Transaction, account_id: UUID) -> Account:
     return _account(rows[0])
 
 
+def hold(tx: Transaction, account_id: UUID) -> Account:
+    """As `get`, and let nobody connect or disconnect the account until the transaction ends; others may hold it too."""
+    tx.raw("select from accounts where id = %(account)s for share", {"account": account_id})
+    return get(tx, account_id)
+
+
+def hold_orders(tx: Transaction, account_id: UUID) -> Account:
+    """As `get`, and let no disconnection end the account's orders until the transaction ends, which writes one.
+
+    `hold_off_orders` waits for it and sees what it wrote. Call it before rows of actions and threads are locked.
+    """
+    tx.raw("select postroom.hold_orders(%(account)s)", {"account": account_id})
+    return get(tx, account_id)
+
+
+def hold_off_orders(tx: Transaction, account_id: UUID) -> None:
+    """Wait for transactions that write orders of the account, and let no other begin until this one ends."""
+    owner = "select from users where id = (select user_id from accounts where id = %(account)s) for no key update"
+    tx.raw(owner, {"account": account_id})
+
+
 def list_all(tx: Transaction, org_id: UUID | None = None) -> tuple[Account, ...]:
     """The accounts this transaction may see, of one org or all, ordered by org and address."""
     return tuple(_account(row) for row in tx.run("list_accounts", org_id=org_id))

@@ -5,8 +5,10 @@ from datetime import datetime
 from uuid import UUID
 
 from domain.jobs.gate_causes import Cause
-from domain.jobs.job import Origin
+from domain.jobs.job import NewJob, Origin
 from domain.mail.consent import MailboxOwners, RefusedConsent, refusal_for
+from domain.mail.onboarding import connection_jobs
+from domain.payloads.payload import jobs_of
 from storage.accounts import accounts
 from storage.accounts.accounts import Account, Consent
 from storage.ledger import gates
@@ -32,6 +34,14 @@ class AddedMailbox:
     created: bool
     lost_at: datetime | None
     """When its consent had been lost; None when it was not."""
+    began_at: datetime | None
+    """When it was connected, for the first time or after a disconnection; None where only the consent is new."""
+
+    def first_jobs(self, by: Origin) -> list[NewJob]:
+        """What the connection starts, each made when it began: what is older may be an earlier owner's."""
+        account = self.account
+        first = connection_jobs(account.account_id, account.status_changed_at, self.lost_at)
+        return [one._replace(created_at=self.began_at) for one in jobs_of(first, org_id=account.org_id, origin=by)]
 
 
 def connect(
@@ -54,7 +64,9 @@ def connect(
     lost_at = before.status_changed_at if before.status == "needs_reconsent" else None
     facts = {"account_id": str(account_id), "created": created, "regained": lost_at is not None}
     operator_actions.record(tx, "account.connected", facts, by=by, org_id=mailbox.org_id)
-    return AddedMailbox(accounts.get(tx, account_id), created, lost_at)
+    account = accounts.get(tx, account_id)
+    began_at = account.connected_at if before.status == "disconnected" else None
+    return AddedMailbox(account, created, lost_at, began_at)
 
 
 def _owners(tx: Transaction, mailbox: OrgMailbox) -> MailboxOwners:

@@ -19,6 +19,7 @@ def disconnect(tx: Transaction, account_id: UUID, enqueue: Enqueue, *, reason: s
     The address may be somebody else's when it is connected again. Each question of an action shows that it ended.
     Raises `Conflict` when the mailbox is disconnected already. For the ledger role.
     """
+    accounts.hold_off_orders(tx, account_id)
     ended = actions.cancel_waiting(tx, account_id)
     orders = emails.end_orders_by_hand(tx, account_id)
     if ended:

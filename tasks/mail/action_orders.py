@@ -46,9 +46,10 @@ def record(  # noqa: PLR0913 - a decision, where it belongs, and where it comes 
 
     With `is_newer` the message was decided before: what still waits for a person is asked anew or not at all. Returns
     the actions that are left out, because a person did not want them or an earlier job is at them. Raises as
-    `check_connected`: actions and jobs that are made after a new connection would pass for the next owner's.
+    `check_connected`: actions and jobs that are made after a new connection would pass for the next owner's, and those
+    that are committed after a disconnection would not be ended with it.
     """
-    check_connected(ctx, accounts.get(tx, account_id))
+    check_connected(ctx, accounts.hold_orders(tx, account_id))
     wanted, left_out = WantedActions(tuple(checked), ())
     if is_newer:
         # First, so that a decision of a person that comes between is seen below.

@@ -32,7 +32,7 @@ from tasks.mail.draft_case import DraftCase
 from tasks.mail.draft_effect import OTHER_THREAD
 from tasks.mail.language_model import OutOfDate, ask, boundary
 from tasks.mail.machine_drafts import Request
-from tasks.mail.mailbox_session import open_mailbox
+from tasks.mail.mailbox_session import check_connected, open_mailbox
 from tasks.mail.thread_handle import ThreadHandle
 
 WORDS = "rework"
@@ -102,6 +102,7 @@ def _begin(ctx: JobContext, thread: ThreadHandle, case: DraftCase, *, by_label: 
         return Done(output, children=(_find_out(case).job(org_id=ctx.org_id),))
     if plan.rewrite_draft and request.instruction is not None:
         with ctx.tx() as tx:
+            check_connected(ctx, accounts.hold_orders(tx, email.account_id))
             ours = emails.plan_rework(tx, email.account_id, email.thread_id, draft=request.draft, token=_token(ctx))
         return _rewrite(ctx, thread, case, request, request.instruction) if ours else Done({"why": SUPERSEDED})
     ctx.step(LEFT, lambda: {"why": plan.reason})

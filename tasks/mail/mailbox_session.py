@@ -19,6 +19,7 @@ from storage.accounts import accounts, tokens
 from storage.accounts.accounts import Account
 from storage.accounts.tokens import Refreshed, Tokens
 from storage.ledger import audit
+from storage.postgres.database import Transaction
 
 REFRESH_EARLY = timedelta(minutes=5)
 """Early enough that jobs without the lease can still use the old token."""
@@ -33,6 +34,9 @@ class Disconnected(Canceled):
 CONNECTED_ANEW = "the account was disconnected, and connected again after the job was made; enqueue a new one"
 
 
+DISCONNECTED_MEANWHILE = "the account was disconnected while the job ran"
+
+
 def check_connected(ctx: JobContext, account: Account, *, made_at: datetime | None = None) -> None:
     """Raise before anything is done or paid for an account that the job may not touch (docs: mail.md#accounts).
 
@@ -41,14 +45,40 @@ def check_connected(ctx: JobContext, account: Account, *, made_at: datetime | No
     is connected again, for one whose consent is gone. `made_at` says when the order was made that the job carries out,
     where that was not with the job.
     """
+    refusal = refusal_of(ctx, account, made_at=made_at)
+    if refusal is not None:
+        raise refusal
+
+
+def refusal_of(ctx: JobContext, account: Account, *, made_at: datetime | None = None) -> Failure | None:
+    """What `check_connected` raises, for a transaction that has other things to commit."""
     if account.status == "disconnected":
-        raise Disconnected("the account was disconnected")
+        return Disconnected("the account was disconnected")
     connected_at = account.connected_at
     is_older = connected_at is not None and (made_at or ctx.job.created_at) < connected_at
     if is_older and ctx.job.job_type not in FOR_ANYONE:
-        raise Disconnected(CONNECTED_ANEW)
+        return Disconnected(CONNECTED_ANEW)
     if account.status == "needs_reconsent":
-        raise Unauthorised("the account must be connected again", account=str(account.account_id))
+        return Unauthorised("the account must be connected again", account=str(account.account_id))
+    return None
+
+
+@contextmanager
+def effects_on(ctx: JobContext, account: Account, *, made_at: datetime | None = None) -> Iterator[None]:
+    """Judge the account again with each intent of an effect, in the same transaction: its owner may take it away.
+
+    A disconnection or another connection waits for that transaction, or has come before it. Raises as
+    `check_connected`, and `Interrupted` for a job that is done for anyone: its next attempt has the new tokens.
+    """
+
+    def check(tx: Transaction) -> None:
+        now = accounts.hold(tx, account.account_id)
+        check_connected(ctx, now, made_at=made_at)
+        if now.connected_at != account.connected_at:
+            raise Interrupted(DISCONNECTED_MEANWHILE)
+
+    with ctx.effects_only_if(check):
+        yield
 
 
 MAILBOX_AUDITS = ("account.needs_reconsent", "rule.disabled")
@@ -81,14 +111,17 @@ def open_mailbox(
         raise Unauthorised("the account has no access token", account=str(account_id))
     settings = ctx.settings
     try:
-        with on_demand("providers.google.gmail:GmailMailbox")(
-            account=str(account_id),
-            access_token=held.access_token.get_secret_value(),
-            timeout_s=settings.google_request_timeout_s,
-            meter=_meter(ctx, str(account_id), share),
-            endpoint=settings.gmail_endpoint,
-            clock=ctx.clock,
-        ) as mailbox:
+        with (
+            on_demand("providers.google.gmail:GmailMailbox")(
+                account=str(account_id),
+                access_token=held.access_token.get_secret_value(),
+                timeout_s=settings.google_request_timeout_s,
+                meter=_meter(ctx, str(account_id), share),
+                endpoint=settings.gmail_endpoint,
+                clock=ctx.clock,
+            ) as mailbox,
+            effects_on(ctx, account, made_at=made_at),
+        ):
             yield mailbox
     except Unauthorised as refusal:
         _answer_refusal(ctx, held, refusal)
@@ -212,5 +245,5 @@ def _read_same(ctx: JobContext, held: Tokens) -> Tokens:
     """
     now = _read(ctx, held.account_id)
     if now.connected_at != held.connected_at or now.status == "disconnected":
-        raise Interrupted("the account was disconnected while the job ran")
+        raise Interrupted(DISCONNECTED_MEANWHILE)
     return now

@@ -19,14 +19,14 @@ from domain.mail.thread_plan import ThreadPlan
 from engine.context import JobContext
 from engine.effects import EffectGuard
 from providers.ports import Mailbox
-from storage.accounts import accounts, expected_writes
+from storage.accounts import expected_writes
 from storage.accounts.accounts import Account
 from storage.accounts.expected_writes import ExpectedWrite
 from storage.mail import messages
 from storage.mail.emails import MadeDraft
 from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts, mailbox_labels
-from tasks.mail.mailbox_session import check_connected, open_mailbox
+from tasks.mail.mailbox_session import check_connected, effects_on, open_mailbox
 
 INVALID_LABEL = "gmail.invalidArgument"
 """What Gmail answers when a label id names nothing any more."""
@@ -72,7 +72,7 @@ def open_thread(
     A job that changes a thread's labels more than once names the `purpose` of each change. Raises as `check_connected`.
     """
     check_connected(ctx, account)
-    with ExitStack() as stack:
+    with effects_on(ctx, account), ExitStack() as stack:
         yield ThreadHandle(ctx, account, thread_id, label_ids, stack, purpose)
 
 
@@ -168,10 +168,8 @@ class ThreadHandle:
     def begin(self, tx: Transaction) -> None:
         """Store the intents of the discard and of the label change, and the history records of its calls.
 
-        Raises as `check_connected`: the account was read before the model was asked, say.
+        Raises as `JobContext.begin_effect`; where a draft is recorded in the same transaction, `apply` does.
         """
-        if self._unwanted is not None or self._change is not NOTHING:
-            check_connected(self._ctx, accounts.get(tx, self._account.account_id))
         if self._unwanted is not None:
             key = f"discard:{self._unwanted.draft_id}"
             self._discard = self._ctx.begin_effect(tx, key, Strategy.IDEMPOTENT)
@@ -180,6 +178,8 @@ class ThreadHandle:
         purpose = f":{self._purpose}" if self._purpose else ""
         key = f"labels:{self._ctx.job.job_id}:{self._thread_id}{purpose}"
         self._effect = self._ctx.begin_effect(tx, key, Strategy.IDEMPOTENT)
+        if self._effect.is_refused:
+            return
         expected_writes.expect(tx, self._account.account_id, self._change.echo(), remember=expected_writes.REMEMBER)
 
     def apply(self) -> None:

@@ -1,4 +1,4 @@
-"""Lets something happen once while a job asks the model: after the answer, before the job goes on."""
+"""Lets something happen once in the midst of a job: while it asks the model, or beside another function."""
 
 from collections.abc import Callable
 from types import ModuleType
@@ -13,7 +13,7 @@ Meanwhile = Callable[[ModuleType, Callable[[], object]], list[Prompt]]
 
 
 def arrange(monkeypatch: pytest.MonkeyPatch, family: ModuleType, act: Callable[[], object]) -> list[Prompt]:
-    """Arrange it for the module that asks; returns the prompts, also those of jobs that begin later."""
+    """Arrange it for the module that asks, after its answer; returns the prompts, also of jobs that begin later."""
     real, todo = family.ask, [act]
     prompts: list[Prompt] = []
 
@@ -36,3 +36,32 @@ def arrange(monkeypatch: pytest.MonkeyPatch, family: ModuleType, act: Callable[[
 
     monkeypatch.setattr(family, "ask", asking)
     return prompts
+
+
+def once_before(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType | type, name: str, act: Callable[[], object]
+) -> None:
+    """Let something happen right before a function of the module is called, the first time."""
+    real, todo = getattr(module, name), [act]
+
+    def function(*given: object, **named: object) -> object:
+        if todo:
+            todo.pop()()
+        return real(*given, **named)
+
+    monkeypatch.setattr(module, name, function)
+
+
+def once_after(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType | type, name: str, act: Callable[[], object]
+) -> None:
+    """The same, right after it."""
+    real, todo = getattr(module, name), [act]
+
+    def function(*given: object, **named: object) -> object:
+        result = real(*given, **named)
+        if todo:
+            todo.pop()()
+        return result
+
+    monkeypatch.setattr(module, name, function)

@@ -8,13 +8,14 @@ from psycopg import Connection
 
 from domain.jobs.effects import EffectStatus, Strategy
 from domain.jobs.failures import Busy, ClaimLost, Transient
-from domain.jobs.job import ClaimedJob, JsonObject, State
+from domain.jobs.job import ClaimedJob, JsonObject, Origin, State
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import MOST_RETURNS, STANDARD
 from engine.context import JobContext
+from engine.effects import EffectGuard
 from engine.interrupts import Canceled
 from engine.process.runtime import Runtime
-from storage.ledger import audit, effects
+from storage.ledger import audit, effects, ledger
 from storage.postgres.database import Transaction
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
 from tests.storage.ledger.test_end_hooks import NOW
@@ -142,3 +143,51 @@ def test_an_effect_that_another_job_is_at_costs_no_attempt(process: Runtime, ctx
     assert caught.value.wait * MOST_RETURNS > process.call_time
     back = settlement_of(other, caught.value, STANDARD, NOW, 0.0)
     assert (back.state, back.attempt_delta) == (State.QUEUED, -1)
+
+
+def test_a_result_is_recorded_although_the_job_may_begin_no_other_effect(
+    process: Runtime, ctx: JobContext, held: ClaimedJob, database: Connection
+) -> None:
+    """The next effect's intent stands in the transaction that records the result."""
+    with ctx.tx() as tx:
+        guard = ctx.begin_effect(tx, KEY)
+    guard.carry_out(lambda: {"sent": 1})
+    with process.database.ledger() as tx:
+        ledger.cancel(tx, [held.job_id], "no longer needed", by=Origin())
+
+    def go_on(tx: Transaction) -> EffectGuard:
+        audit_one(ctx, tx)
+        return ctx.begin_effect(tx, "labels:1")
+
+    following = guard.record_with(ctx.tx, go_on)
+    assert (status(database), audited(database, "probe.noted"), following.is_refused) == ("succeeded", 1, True)
+    with pytest.raises(Canceled):
+        following.carry_out(lambda: pytest.fail("it is called"))
+    assert database.execute("select count(*) from idempotency_keys where key = 'labels:1'").fetchone() == (0,)
+
+
+def test_an_intent_is_written_only_where_the_check_agrees(ctx: JobContext, database: Connection) -> None:
+    def object_to_it(_tx: Transaction) -> None:
+        raise Canceled("the owner left")
+
+    with ctx.effects_only_if(object_to_it):
+        with pytest.raises(Canceled):
+            ctx.effect(KEY, lambda: pytest.fail("it is called"))
+        with pytest.raises(Canceled), ctx.tx() as tx:
+            ctx.begin_effect(tx, KEY)
+    assert status(database) is None
+    assert ctx.effect(KEY, lambda: {"sent": 1}) == {"sent": 1}
+
+
+def test_what_is_known_and_not_recorded_is_recorded_when_no_other_attempt_follows(
+    ctx: JobContext, database: Connection
+) -> None:
+    with ctx.tx() as tx:
+        guard = ctx.begin_effect(tx, KEY)
+    guard.carry_out(lambda: {"sent": 1})
+    with pytest.raises(Canceled), ctx.tx() as tx:
+        guard.record(tx)
+        raise Canceled("no longer needed")
+    assert status(database) == "running"
+    ctx.record_known()
+    assert status(database) == "succeeded"

@@ -7,9 +7,8 @@ import pytest
 
 from domain.jobs.job import Origin
 from domain.mail import connections
-from domain.payloads.accounts import first_jobs
 from engine.catalogue import Job
-from engine.enqueue import enqueue
+from engine.enqueue import enqueue_jobs
 from storage.accounts import accounts, connecting, tokens
 from storage.accounts.accounts import Consent
 from storage.accounts.connecting import AddedMailbox, OrgMailbox
@@ -136,8 +135,7 @@ def test_the_first_jobs_of_a_connection_are_its_own(env: MailEnvironment) -> Non
     with env.process.database.ledger() as tx:
         added = connecting.connect(tx, env.process.sealer, place, consent, by=Origin())
         assert isinstance(added, AddedMailbox)
-        here = added.account.account_id
-        onboard = enqueue(tx, *first_jobs(here, added.account.status_changed_at), org_id=env.account.org_id)[1]
+        onboard = enqueue_jobs(tx, added.first_jobs(Origin()))[1]
     assert env.run(onboard.job_id) == "succeeded"
 
 

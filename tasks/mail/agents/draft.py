@@ -21,12 +21,14 @@ from domain.mail.replies.replies import Envelope, Original, reply_message
 from domain.mail.thread_plan import plan_event
 from engine.context import JobContext
 from engine.effects import EffectGuard
+from storage.accounts import accounts
 from storage.accounts.accounts import Account
 from storage.mail import emails
 from storage.mail.emails import Email, MadeDraft
 from storage.mail.messages import Message
 from tasks.mail import draft_effect, lost_drafts, machine_drafts
 from tasks.mail.draft_case import DraftCase, original_of, read_case
+from tasks.mail.mailbox_session import check_connected
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 MADE = "A draft was saved in the thread. Its owner will read it before it is sent."
@@ -122,6 +124,7 @@ def _case_to_fill(ctx: JobContext, thread: ThreadHandle, order: DraftOrder) -> D
     """
     here, thread_id, message_id = order.account.account_id, order.asked.thread_id, order.asked.message_id
     with ctx.tx() as tx:
+        check_connected(ctx, accounts.hold_orders(tx, here))
         if emails.get(tx, here, thread_id) is None:
             emails.open_email(tx, here, thread_id=thread_id, message_id=message_id)
         case = read_case(tx, here, thread_id)
@@ -142,6 +145,7 @@ def _reopened(ctx: JobContext, thread: ThreadHandle, order: DraftOrder, email: E
         ctx.effect(f"discard:{old.draft_id}", discard, strategy=Strategy.IDEMPOTENT)
     here, thread_id = email.account_id, email.thread_id
     with ctx.tx() as tx:
+        check_connected(ctx, accounts.hold_orders(tx, here))
         emails.reopen(tx, here, thread_id, expected=email.state, message_id=order.asked.message_id)
         again = read_case(tx, here, thread_id)
     if again is None or again.email.state is not EmailState.PENDING:

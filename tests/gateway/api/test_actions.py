@@ -12,6 +12,7 @@ from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.requested_action import Delete
 from domain.mail.actions.undo_hint import hint_for, irreversible
 from engine.process.runtime import Runtime
+from storage.accounts import accounts
 from storage.accounts.accounts import Account
 from storage.actions import actions
 from storage.postgres.database import Database
@@ -118,6 +119,16 @@ def test_an_unknown_message_or_account_is_not_found(owner: Client, account: Acco
     for changes in ({"message_id": "m2"}, {"account_id": str(uuid4())}):
         answer = owner.post("/v1/actions", body(account, ARCHIVE, **changes))
         assert answer.status == 404, answer.json
+
+
+def test_nothing_is_asked_of_a_mailbox_that_is_disconnected(
+    owner: Client, account: Account, store: Database, database: Connection
+) -> None:
+    with store.ledger() as tx:
+        assert accounts.disconnect(tx, account.account_id, "its owner left")
+    answer = owner.post("/v1/actions", body(account, {"kind": "delete"}))
+    assert (answer.status, "disconnected" in answer.json["detail"]) == (409, True), answer.json
+    assert database.execute("select count(*) from actions").fetchone() == (0,)
 
 
 def test_the_same_request_under_a_key_is_one_action(owner: Client, account: Account, database: Connection) -> None:

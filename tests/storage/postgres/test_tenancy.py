@@ -10,7 +10,9 @@ from sqlalchemy import make_url
 
 from domain.jobs.failures import ClaimLost, Forbidden
 from settings import Settings
+from storage.accounts import accounts
 from storage.postgres.database import Database, Transaction
+from tests.doubles.mail_factories import make_account
 from tests.storage.postgres.row_makers import ROW_MAKERS, fill_every_table
 
 FLEET = {
@@ -300,6 +302,7 @@ FOR_TENANTS = {
     "enqueue_jobs",
     "finish_effect",
     "hold_claim",
+    "hold_orders",
     "is_channel_of_another",
     "looks_secret",  # pure
     "named_labels",  # pure
@@ -325,6 +328,15 @@ def test_a_tenant_may_call_only_what_looks_at_its_org(database: Connection) -> N
 def test_a_tenant_cannot_free_anothers_slot(store: Database, orgs: tuple[UUID, UUID]) -> None:
     with pytest.raises(Forbidden), store.tenant(orgs[0]) as tx:
         tx.raw("select * from postroom.free_slots(array[gen_random_uuid()])")
+
+
+def test_a_tenant_cannot_hold_off_anothers_disconnection(store: Database, orgs: tuple[UUID, UUID]) -> None:
+    here = make_account(store, org="another's org").account_id
+    with store.tenant(orgs[0]) as tx:
+        tx.raw("select postroom.hold_orders(%(account)s)", {"account": here})
+        with store.ledger() as other:
+            other.raw("set local lock_timeout = '1s'")
+            accounts.hold_off_orders(other, here)
 
 
 def test_a_tenant_under_another_login_is_a_tenant_still(

@@ -8,9 +8,12 @@ import pytest
 from domain.jobs.failures import Conflict
 from domain.jobs.job import Origin
 from domain.mail.actions.snooze import Snooze
+from engine.enqueue import enqueue_jobs
+from storage.accounts import connecting
+from storage.accounts.connecting import AddedMailbox, OrgMailbox
 from storage.operators import replays, retries
 from storage.operators.replays import Mended
-from tests.doubles.factories import pass_time
+from tests.doubles.factories import make_org, pass_time
 from tests.doubles.mail_actions import ask, labels, stored_letter
 from tests.doubles.mail_environment import MailEnvironment
 from tests.tasks.test_account_ends import connect, disconnect
@@ -89,3 +92,22 @@ def test_a_message_that_sleeps_is_brought_back_by_a_replay(env: MailEnvironment)
         again = retries.retry(tx, job_id, by=BY, reason="it is mended")
     assert env.run(again) == "succeeded"
     assert "INBOX" in labels(env, place)
+
+
+@pytest.mark.parametrize("status", [403, 500])
+@pytest.mark.parametrize("is_new", [False, True], ids=["connected again", "connected first"])
+def test_an_onboarding_that_could_not_be_done_is_done_again(env: MailEnvironment, status: int, *, is_new: bool) -> None:
+    org_id = make_org(env.database) if is_new else env.account.org_id
+    mailbox, consent = OrgMailbox(org_id, env.account.email, "new.owner@postroom.example"), disconnect(env)
+    with env.process.database.ledger() as tx:
+        added = connecting.connect(tx, env.process.sealer, mailbox, consent, by=BY)
+        assert isinstance(added, AddedMailbox)
+        onboard = enqueue_jobs(tx, added.first_jobs(BY))[1].job_id
+    for operation in ("labels.list", "watch"):
+        env.fail(operation, times=None, status=status, reason="domainPolicy")
+    env.drain(only="accounts.onboard")
+    assert env.job(onboard)["state"] == ("failed" if status == 403 else "dead")
+    env.gmail.clear_faults()
+    with env.process.database.ledger() as tx:
+        again = retries.retry(tx, onboard, by=BY, reason="it is mended")
+    assert env.run(again) == "succeeded"

@@ -209,7 +209,8 @@ def test_a_connection_is_as_young_as_its_own_statement(env: MailEnvironment) -> 
         job_id = env.enqueue("accounts.learn_voice")
         added = connecting.connect(tx, env.process.sealer, mailbox, disconnect(env), by=Origin())
         assert isinstance(added, AddedMailbox)
-        first = first_jobs(env.account.account_id, added.account.status_changed_at)
-        onboard = enqueue(tx, *first, org_id=env.account.org_id)[1]
+        onboard = enqueue_jobs(tx, added.first_jobs(Origin()))[1]
+    made = env.database.execute("select distinct created_at from jobs where id <> %s", (job_id,)).fetchall()
+    assert made == [(added.account.connected_at,)], "a release that compares them takes them for the next owner's"
     assert (env.run(job_id), env.job(job_id)["cancel_reason"]) == ("canceled", CONNECTED_ANEW)
     assert env.run(onboard.job_id) == "succeeded"

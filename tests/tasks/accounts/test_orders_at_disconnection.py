@@ -1,0 +1,105 @@
+"""Of an order for a mailbox and the disconnection of the mailbox, one comes first: no order outlives the connection."""
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+
+import pytest
+
+from domain.mail.actions.status import ActionStatus
+from domain.mail.triage.classification import Classification, Decision, DecisionSource
+from domain.mail.triage.safety import CheckedAction
+from engine.context import JobContext
+from storage.accounts import accounts
+from storage.mail.decisions import Origins
+from tasks import drafts as drafts_family
+from tasks.mail import action_orders, draft_rework, thread_handle
+from tasks.mail.mailbox_session import Disconnected
+from tests.doubles.factories import claim_one
+from tests.doubles.mail_actions import stored_letter
+from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.meanwhile import once_after
+from tests.doubles.outgoing_orders import FORWARD
+from tests.tasks.accounts.test_disconnected_meanwhile import Happening, come_back, effects
+from tests.tasks.accounts.test_next_owners import leave
+from tests.tasks.drafts.reworks import draft_id, drafted, put_rework, rework_job
+from tests.tasks.drafts.test_orders_by_hand import answers, archived, drafts
+from tests.waiting import until_a_lock_is_waited_for
+
+
+@pytest.mark.parametrize("happening", [leave, come_back])
+def test_an_order_by_hand_is_not_written_after_the_disconnection(
+    env: MailEnvironment, monkeypatch: pytest.MonkeyPatch, happening: Happening
+) -> None:
+    place = archived(env)
+    before, paid = env.email(place.thread_id), answers(env)
+    job_id = env.enqueue("drafts.write_manual", {"thread_id": place.thread_id})
+    once_after(monkeypatch, drafts_family, "plan_by_hand", partial(happening, env))
+    assert env.run(job_id) == "canceled"
+    after = env.email(place.thread_id)
+    assert (after.state, after.by_hand_at) == (before.state, before.by_hand_at)
+    assert answers(env) == paid
+
+
+def test_a_discarded_draft_is_recorded_when_the_order_is_not_written(
+    env: MailEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call was under way when the owner took the mailbox away."""
+    place = drafted(env)
+    env.database.execute("update emails set state = 'skipped' where gmail_thread_id = %s", (place.thread_id,))
+    job_id = env.enqueue("drafts.write_manual", {"thread_id": place.thread_id})
+    once_after(monkeypatch, thread_handle.ThreadHandle, "apply", partial(leave, env))
+    assert env.run(job_id) == "canceled"
+    assert effects(env, job_id) == {"discard": "succeeded"}
+    assert (drafts(env), env.email(place.thread_id).by_hand_at) == (0, None)
+
+
+def test_a_rework_is_not_begun_after_the_disconnection(env: MailEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = drafted(env)
+    put_rework(env, place)
+    job_id, paid = rework_job(env), answers(env)
+    once_after(monkeypatch, draft_rework, "plan_rework", partial(leave, env))
+    assert env.run(job_id) == "canceled"
+    assert (answers(env), env.email(place.thread_id).draft_id) == (paid, draft_id(env, place))
+    assert env.email(place.thread_id).rework_count == 0
+
+
+def decide(env: MailEnvironment, between: Callable[[], object]) -> None:
+    """Record a decision with an action that waits for a person, as a job does; `between` comes before its commit."""
+    place, here = stored_letter(env), env.account.account_id
+    decision = Decision(DecisionSource.LLM, Classification.FYI, 1.0, "a reason")
+    checked = CheckedAction(FORWARD, ActionStatus.APPROVED_PENDING, FORWARD.danger, ("it is dangerous",))
+    job = claim_one(env.process.database, env.enqueue("triage.classify", {"message_id": place.message_id}))
+    ctx, origins = JobContext(env.process, job), Origins(job_id=job.job_id)
+    with ctx.tx() as tx:
+        action_orders.record(ctx, tx, here, place.message_id, decision, checked=[checked], origins=origins)
+        between()
+
+
+def states(env: MailEnvironment) -> list[str]:
+    return [state for (state,) in env.database.execute("select state from actions").fetchall()]
+
+
+def test_a_disconnection_waits_for_an_order_and_ends_it(env: MailEnvironment) -> None:
+    with ThreadPoolExecutor(1) as threads:
+
+        def leave_beside() -> None:
+            left.append(threads.submit(leave, env))
+            until_a_lock_is_waited_for(env.database, describe="nobody waits")
+
+        left: list[Future[object]] = []
+        decide(env, leave_beside)
+        left[0].result(timeout=30)
+    assert states(env) == ["canceled"]
+
+
+def test_an_order_waits_for_a_disconnection_and_is_not_written(env: MailEnvironment) -> None:
+    with ThreadPoolExecutor(1) as threads:
+        with env.process.database.ledger() as tx:
+            accounts.hold_off_orders(tx, env.account.account_id)
+            deciding = threads.submit(decide, env, lambda: None)
+            until_a_lock_is_waited_for(env.database, describe="nobody waits")
+            assert accounts.disconnect(tx, env.account.account_id, "its owner left")
+        with pytest.raises(Disconnected):
+            deciding.result(timeout=30)
+    assert states(env) == []
