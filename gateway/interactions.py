@@ -4,7 +4,6 @@
 """
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,9 +11,9 @@ from typing import Any
 import structlog
 from fastapi import APIRouter, Request
 
-from domain.approvals.decision import Refusal, Standing, refusal_of
-from domain.approvals.question import outcome_of
-from domain.jobs.failures import Conflict, Transient
+from domain.approvals.decision import Refusal, RefusedDecision, Standing, refusal_of
+from domain.approvals.outcome import WORDS, outcome_of, refusal_words
+from domain.jobs.failures import Transient
 from domain.jobs.job import SYSTEM_ORG, ActorType, JsonObject, Origin
 from gateway.approving import enqueue
 from gateway.callers import DiscordCaller
@@ -33,16 +32,6 @@ from storage.postgres.database import Transaction
 
 log = structlog.get_logger(__name__)
 router = APIRouter()
-
-WORDS: Mapping[Refusal, str] = {
-    Refusal.NOT_HERE: "Nothing can be decided here with this button.",
-    Refusal.NOT_AN_APPROVER: "You may not decide about this. Ask an owner of the org to make you an approver.",
-    Refusal.DECIDED: "This was decided already.",
-    Refusal.ENDED: "This waits for no decision any more.",
-    Refusal.EXPIRED: "The time to decide is over. It is not executed.",
-}
-"""What the presser alone reads."""
-
 
 LATE = (
     "This takes longer than usual. If the question shows no decision within a minute, yours was not written:"
@@ -109,19 +98,19 @@ def _decide(
     tx: Transaction, resources: Resources, interaction: Interaction, press: Press, origin: Origin
 ) -> dict[str, Any]:
     pressed = _look(tx, interaction, press)
-    refusal = refusal_of(pressed.standing if pressed else None, ledger.read_time(tx))
+    refusal = refusal_of(pressed.standing if pressed else None, press.choice, ledger.read_time(tx))
     if pressed is None or pressed.user is None or refusal is not None:
         return _refuse(tx, pressed, press, refusal or Refusal.NOT_HERE, origin)
     found = pressed.found
     decider = Decider(pressed.user.email, origin)
     try:
         decided = approvals.decide(tx, found, press.choice, decider, partial(enqueue, resources, found.org_id, origin))
-    except Conflict:
-        # Somebody was quicker between the look and the update.
+    except RefusedDecision as refused:
+        # Something has changed since the look.
         now = _look(tx, interaction, press)
-        refusal = refusal_of(now.standing if now else None, ledger.read_time(tx))
-        return _refuse(tx, now, press, refusal or Refusal.DECIDED, origin)
-    words = outcome_of(str(decided.state), decided.approver, decided.approval_reason)
+        refusal = refusal_of(now.standing if now else None, press.choice, ledger.read_time(tx))
+        return _refuse(tx, now, press, refusal or refused.refusal, origin)
+    words = outcome_of(decided.state, decided.approver, decided.approval_reason)
     return edited(ended_content(questions.of_action(tx, decided, press.number), words))
 
 
@@ -133,8 +122,7 @@ def _look(tx: Transaction, interaction: Interaction, press: Press) -> Pressed | 
     here = interaction.channel_id
     user = users.by_discord(tx, found.org_id, interaction.actor_id)
     standing = Standing(
-        state=found.state,
-        expires_at=found.approval_expires_at,
+        action=approvals.standing_of(tx, found),
         is_its_place=here in places and not channels.is_anothers(tx, found.org_id, here),
         role=user.role if user else None,
     )
@@ -145,8 +133,8 @@ def _refuse(tx: Transaction, pressed: Pressed | None, press: Press, refusal: Ref
     """Write it down, and say so to the presser alone. Who presses from elsewhere learns nothing of the action."""
     data: JsonObject = {"action_id": str(press.action_id), "choice": str(press.choice), "why": str(refusal)}
     approvals.record_refusal(tx, pressed.found.org_id if pressed else SYSTEM_ORG, origin, data)
-    words = WORDS[refusal]
-    if pressed is not None and refusal in {Refusal.DECIDED, Refusal.ENDED}:
-        found = pressed.found
-        words += " " + plain(outcome_of(str(found.state), found.approver, found.why_ended))
-    return whispered(words)
+    if pressed is None:
+        return whispered(WORDS[refusal])
+    found = pressed.found
+    outcome = outcome_of(found.state, found.approver, found.why_ended)
+    return whispered(refusal_words(refusal, plain(outcome)))

@@ -53,7 +53,7 @@ from storage.actions.actions import StoredAction
 from storage.mail import messages
 from storage.mail.messages import Message
 from storage.postgres.database import Transaction
-from tasks.mail import snoozing
+from tasks.mail import draft_orders, snoozing
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, Disconnected, check_connected, open_mailbox
 from tasks.mail.message_change import DELETED, Change, MessageHandle, Move
 
@@ -164,8 +164,9 @@ def _change(ctx: JobContext, mailbox: Mailbox, case: ActionCase, action: Action)
     hint = hint_for(action, before, after)
 
     def write(tx: Transaction) -> None:
-        changed.finish(tx)
+        lost = changed.finish(tx)
         actions.finish(tx, case.stored.action_id, ctx.job.job_id, hint)
+        draft_orders.withdraw_after(ctx, tx, changed, lost)
 
     return Done({"action": str(action.kind), "inverse": str(hint.inverse_action)}, writes=write)
 
@@ -287,8 +288,10 @@ def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
             output["unsnooze"] = str(undos.cancel_wake(tx, ctx.job, wake))
         if undoing.plan_now(tx, now, ctx.now()) != plan:
             raise Transient("another snooze of the message has fallen due meanwhile", code="action.changed")
-        changed.finish(tx)
+        lost = changed.finish(tx)
         undos.finish(tx, original.action_id, undoing.undo_id, ctx.job.job_id)
+        draft_orders.withdraw_after(ctx, tx, changed, lost)
+        draft_orders.order_again(ctx, tx, undoing.account, changed)
 
     return Done(output, writes=write)
 

@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
-from domain.approvals.question import Question, outcome_of
+from domain.approvals.outcome import outcome_of
+from domain.approvals.question import Question
 from domain.jobs.effects import CannotTell, Finding, Found, NotFound, Strategy
 from domain.jobs.failures import Gone, Transient
 from domain.jobs.job import Done, JsonObject, NewJob, Outcome
@@ -177,7 +178,7 @@ def show_outcome(ctx: JobContext, payload: ShowOutcomePayload) -> Outcome:
         return Done({"shown": 0, "why": "nobody has decided"})
     if not ctx.settings.discord_bot_token.get_secret_value():
         return Done({"shown": 0, "why": "the installation has no bot"})
-    words = outcome_of(str(stored.state), stored.approver, stored.why_ended)
+    words = outcome_of(stored.state, stored.approver, stored.why_ended)
     return Done({"shown": sum(_show(ctx, notice, question, words) for notice, question in asked)})
 
 

@@ -1,6 +1,7 @@
 """The drafts family: one machine draft per thread, written once, in its thread, never over a person's words."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from domain.jobs.failures import Gone, Transient
@@ -125,7 +126,7 @@ def rework(ctx: JobContext, payload: ReworkPayload) -> Outcome:
         return Done({"reworked": False, "why": NO_RECORD}, children=(first.job(org_id=ctx.org_id),))
     with open_thread(ctx, case.account, case.email.thread_id, case.label_ids) as thread:
         try:
-            return rework_draft(ctx, thread, case, by_label=by_label)
+            return rework_draft(ctx, thread, replace(case, by_label=by_label))
         except Gone:
             return Done({"reworked": False, "why": "the thread is gone"})
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from domain.approvals.decision import Refusal, RefusedDecision
 from domain.jobs.failures import (
     Busy,
     ClaimLost,
@@ -49,6 +50,7 @@ RAISED: tuple[Failure, ...] = (
     Refused("-"),
     Gone("-"),
     Conflict("-"),
+    RefusedDecision(Refusal.DECIDED, "-"),
     Forbidden("-"),
     SealBroken("-"),
     Invalid("-", "-"),

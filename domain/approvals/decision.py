@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from domain.approvals.approvers import UserRole
+from domain.jobs.failures import Conflict
 from domain.mail.actions.status import ActionStatus
 
 
@@ -30,26 +31,46 @@ class Refusal(StrEnum):
     ENDED = "ended"
     """The action was canceled, as when its mailbox is disconnected: nobody is to decide any more."""
     EXPIRED = "expired"
+    CONNECTED_ANEW = "connected_anew"
+    """The action waits, and its mailbox was connected anew since it was asked for: it can be denied only."""
 
 
-_UNDECIDED = {ActionStatus.EXPIRED: Refusal.EXPIRED, ActionStatus.CANCELED: Refusal.ENDED}
-"""Of actions that ended without a decision, or in spite of one."""
+@dataclass(frozen=True, slots=True)
+class ActionStanding:
+    """The action that a choice is about, as it stands."""
+
+    state: ActionStatus
+    expires_at: datetime | None
+    is_decided: bool
+    """Whether a person has approved or denied it, whatever became of it since."""
+    is_connected_anew: bool
+    """Whether its mailbox was disconnected, and connected again, since the action was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a choice is judged by."""
+    """What a press is judged by."""
 
-    state: ActionStatus
-    expires_at: datetime | None
+    action: ActionStanding
     is_its_place: bool
     """Whether the choice came from where the action's org is asked."""
     role: UserRole | None
     """Of the person in the action's org; None for who is not known there."""
 
 
-def refusal_of(standing: Standing | None, now: datetime) -> Refusal | None:
-    """Why the choice does not count, None when it does.
+class RefusedDecision(Conflict):
+    """A choice about an action does not count, whoever made it."""
+
+    code = "approval.closed"
+
+    def __init__(self, refusal: Refusal, reason: str) -> None:
+        """Keep why, for a door that has words of its own."""
+        super().__init__(reason)
+        self.refusal = refusal
+
+
+def refusal_of(standing: Standing | None, choice: Choice, now: datetime) -> Refusal | None:
+    """Why a press does not count, None when it does.
 
     Place before person before state, so that nobody learns of an action that is none of theirs.
     """
@@ -57,8 +78,19 @@ def refusal_of(standing: Standing | None, now: datetime) -> Refusal | None:
         return Refusal.NOT_HERE
     if standing.role is None or not standing.role.may_decide:
         return Refusal.NOT_AN_APPROVER
-    if standing.state is not ActionStatus.APPROVED_PENDING:
-        return _UNDECIDED.get(standing.state, Refusal.DECIDED)
-    if standing.expires_at is not None and standing.expires_at <= now:
+    return closed_to(standing.action, choice, now)
+
+
+def closed_to(action: ActionStanding, choice: Choice, now: datetime) -> Refusal | None:
+    """Why an action is not open to a choice, at whatever door; None when it is."""
+    if action.state is ActionStatus.CANCELED:
+        return Refusal.ENDED
+    if action.state is ActionStatus.EXPIRED and not action.is_decided:
         return Refusal.EXPIRED
+    if action.state is not ActionStatus.APPROVED_PENDING:
+        return Refusal.DECIDED
+    if action.expires_at is not None and action.expires_at <= now:
+        return Refusal.EXPIRED
+    if action.is_connected_anew and choice is Choice.APPROVE:
+        return Refusal.CONNECTED_ANEW
     return None

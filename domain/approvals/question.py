@@ -110,19 +110,3 @@ def _entry(value: object) -> str:
         shown = name if len(name) <= LONGEST_FILE_NAME else f"…{name[-LONGEST_FILE_NAME + 1 :]}"
         return f"{shown} ({value.get('size')} bytes)"
     return str(value)
-
-
-OUTCOMES: Mapping[str, str] = {
-    "approved": "Approved",
-    "denied": "Denied",
-    "expired": "Expired: nobody decided in time. It is not executed.",
-    "canceled": "Canceled, and not executed",
-}
-"""By the state in which a decision leaves an action; an action that has moved on was approved."""
-
-
-def outcome_of(state: str, approver: str | None, reason: str | None) -> str:
-    """How the question ended, on one line."""
-    words = OUTCOMES.get(state, OUTCOMES["approved"])
-    by = f" by {one_line(approver, 100)}" if approver and state not in {"expired", "canceled"} else ""
-    return f"{words}{by}" + (f": {one_line(reason)}" if reason else "")

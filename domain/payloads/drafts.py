@@ -55,4 +55,8 @@ class ReworkPayload(
     account_id: AccountId
     thread_id: Annotated[str, EMAIL_THREAD]
     by_label: bool = False
-    """Whether a label on the thread orders it, which then withdraws the first draft of a thread that has none."""
+    """Whether a label on the thread orders it, which then withdraws the first draft of a thread that has none.
+
+    Part of the key, as above. A thread has one queued job for its label, and one for services; whichever comes second
+    finds the label gone, and does nothing.
+    """

@@ -5,18 +5,15 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cached_property
 
 import structlog
-from amqp.exceptions import AMQPError
 from kombu import Connection, Producer
-from kombu.exceptions import BatchPublishError, KombuError, LimitExceeded, OperationalError
 from kombu.pools import ProducerPool
-from redis.exceptions import RedisError
 
 from domain.jobs.job import Hint
 from domain.scheduling.backlog_demand import Demand
 from engine.process.broker_silence import BrokerSilence
+from engine.process.connection_errors import AWAY, MISTAKES, NotMade, log_failure, making
 from engine.process.hints import BODY, Message, bundles, demand_message, hint_message
 from engine.process.transport_names import transport_of
-from observability.connection_trouble import trouble_of
 
 POOL_SIZE = 10
 """Connections to the broker per process, at most: publishing takes microseconds, so few are ever needed."""
@@ -24,16 +21,6 @@ POOL_SIZE = 10
 ANSWER_WITHIN_S = 5.0
 """How long the broker may take to connect and to answer. kombu's own default is to wait for ever: a publish would hang
 with its worker slot."""
-
-AWAY = (AMQPError, BatchPublishError, LimitExceeded, OperationalError, OSError, RedisError)
-"""What kombu and the client libraries raise for a broker that does not answer or refuses, besides the errors that each
-transport lists."""
-
-NOT_MADE = (AttributeError, ImportError, LookupError, TypeError, ValueError)
-"""What making a connection may raise, for a URL or an option that kombu or a client library does not understand."""
-
-MISTAKES = (*NOT_MADE, ArithmeticError, AssertionError, KombuError, RuntimeError)
-"""What is a mistake of ours once a connection is made. The jobs are committed by then: it is logged and not raised."""
 
 log = structlog.get_logger(__name__)
 
@@ -64,10 +51,6 @@ def connect_to(broker_url: str, answer_within_s: float = ANSWER_WITHIN_S) -> Con
     )
 
 
-class NotMade(Exception):
-    """No connection can be made of the URL; the cause says why."""
-
-
 class Publisher:
     """Sends hints to the broker; what it cannot send, the relay sends later."""
 
@@ -75,7 +58,6 @@ class Publisher:
         """Prepare for a process of its own; nothing is made of the URL yet, so that nothing of it raises."""
         self._broker_url = broker_url
         self._answer_within_s = answer_within_s
-        self._away: tuple[type[Exception], ...] = AWAY
         self._silence = BrokerSilence()
 
     @property
@@ -86,7 +68,6 @@ class Publisher:
     @cached_property
     def _producers(self) -> ProducerPool:
         connection = connect_to(self._broker_url, self._answer_within_s)
-        self._away = (*AWAY, *connection.connection_errors, *connection.channel_errors)
         return ProducerPool(connection.Pool(limit=POOL_SIZE), limit=POOL_SIZE)
 
     def close(self) -> None:
@@ -119,8 +100,8 @@ class Publisher:
                     delivery_mode=1,
                     retry=False,
                 )
-        except (NotMade, *self._away, *MISTAKES) as error:
-            self._log_failure("reply_not_sent", error)
+        except (NotMade, *AWAY, *MISTAKES) as error:
+            log_failure(log, "reply_not_sent", error)
             return False
         return True
 
@@ -147,8 +128,8 @@ class Publisher:
                         delivery_mode=2,
                         retry=False,
                     )
-        except (NotMade, *self._away, *MISTAKES) as error:
-            self._log_failure("hints_not_published", error, messages=len(messages))
+        except (NotMade, *AWAY, *MISTAKES) as error:
+            log_failure(log, "hints_not_published", error, messages=len(messages))
             return False
         return True
 
@@ -156,20 +137,7 @@ class Publisher:
     def _connected(self) -> Iterator[Producer]:
         """A producer whose connection is made; raises `NotMade`, and what kombu raises for a broker that is away."""
         with ExitStack() as held:
-            try:
+            with making():
                 producer = held.enter_context(self._producers.acquire(block=True, timeout=self._answer_within_s))
                 producer.channel.connection  # noqa: B018 - kombu connects when the channel is first asked for
-            except self._away:
-                raise
-            except NOT_MADE as error:
-                raise NotMade from error
             yield producer
-
-    def _log_failure(self, event: str, error: Exception, **facts: int) -> None:
-        """Say why nothing was sent: the broker, its URL, or a mistake of ours, which is shown in full."""
-        known = error.__cause__ or error if isinstance(error, NotMade) else error
-        name = type(known).__name__
-        if isinstance(error, (NotMade, *self._away)):
-            log.warning(event, error=name, cause=trouble_of(known).finding, **facts)
-        else:
-            log.error(event, error=name, exc_info=error, **facts)

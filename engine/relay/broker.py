@@ -7,16 +7,15 @@ from functools import cached_property
 from typing import Any
 
 import structlog
-from redis import Redis
 
 import celeryconfig
 from domain.text.broker_urls import is_rabbitmq, is_redis
 from domain.text.log_limit import LogLimit
 from engine.process.broker_silence import BrokerSilence
-from engine.process.connection_errors import CONNECTION_ERRORS
+from engine.process.connection_errors import AWAY, MISTAKES, NotMade, cause_of, is_mistake, making
 from engine.process.publisher import ANSWER_WITHIN_S, connect_to
+from engine.process.redis_client import connect_to_redis
 from engine.process.runtime import Runtime
-from observability.connection_trouble import trouble_of
 
 log = structlog.get_logger(__name__)
 
@@ -29,7 +28,7 @@ NOT_FOUND = 404
 
 
 class BrokerAway(Exception):
-    """The broker cannot be asked now; the log has it."""
+    """The broker cannot be asked now, or could not because of a mistake of ours, the cause; the log has it."""
 
 
 class Broker:
@@ -49,12 +48,10 @@ class Broker:
 
         `known` is the epoch that was there before. Raises `BrokerAway`.
         """
+        if not is_redis(self._url) and not is_rabbitmq(self._url):
+            return None
         with self._asked():
-            if is_redis(self._url):
-                return self._key(fresh)
-            if is_rabbitmq(self._url):
-                return self._queue(fresh, known)
-        return None
+            return self._key(fresh) if is_redis(self._url) else self._queue(fresh, known)
 
     def depths(self, queues: Sequence[str]) -> Mapping[str, int]:
         """How many messages wait in each queue; what a worker has prefetched is not among them. Raises `BrokerAway`."""
@@ -83,7 +80,10 @@ class Broker:
                 yield
         except BrokerAway as away:
             if self._said.is_due(time.monotonic()):
-                log.warning("broker_unavailable", cause=str(away))
+                if away.__cause__ is not None and is_mistake(away.__cause__):
+                    log.exception("broker_not_asked", error=str(away), exc_info=away.__cause__)
+                else:
+                    log.warning("broker_unavailable", cause=str(away))
             raise
         if self._said.is_over():
             log.warning("recovered", defect="broker_unavailable")
@@ -94,13 +94,15 @@ class Broker:
             raise BrokerAway("it did not answer")
         try:
             with self._silence.noting(ANSWER_WITHIN_S):
+                with making():
+                    self._redis if is_redis(self._url) else self._connection
                 yield
-        except CONNECTION_ERRORS as error:
+        except (NotMade, *AWAY, *MISTAKES) as error:
             # A connection that broke once never works again.
             broken = vars(self).pop("_connection", None)
             if broken is not None:
                 broken.release()
-            raise BrokerAway(trouble_of(error).finding) from error
+            raise BrokerAway(type(error).__name__ if is_mistake(error) else cause_of(error)) from error
 
     def _declared_depth(self, queue: str) -> int:
         channel = self._connection.channel()
@@ -140,8 +142,10 @@ class Broker:
 
     @cached_property
     def _redis(self) -> Any:  # noqa: ANN401 - redis types its commands as sync or async at once
-        return Redis.from_url(self._url, socket_timeout=ANSWER_WITHIN_S, socket_connect_timeout=ANSWER_WITHIN_S)
+        return connect_to_redis(self._url, ANSWER_WITHIN_S)
 
     @cached_property
     def _connection(self) -> Any:  # noqa: ANN401 - Celery ships no types
-        return connect_to(self._url)
+        made = connect_to(self._url)
+        made.ensure_connection(max_retries=1, interval_start=0)
+        return made

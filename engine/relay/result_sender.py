@@ -7,14 +7,13 @@ from typing import Any
 import structlog
 from celery import Celery
 from celery.backends.redis import RedisBackend
-from redis import Redis
 
 from domain.text.broker_urls import RPC
-from engine.process.connection_errors import CONNECTION_ERRORS
+from engine.process.connection_errors import AWAY, MISTAKES, NotMade, log_failure, making
 from engine.process.publisher import ANSWER_WITHIN_S
+from engine.process.redis_client import connect_to_redis
 from engine.process.runtime import Runtime
 from engine.results.metas import meta_of
-from observability.connection_trouble import trouble_of
 from storage.results import results
 from storage.results.results import DueResult
 
@@ -67,16 +66,17 @@ class ResultSender:
         return reached
 
     def _store(self, task_id: str, meta: dict[str, Any]) -> bool:
-        key, value = self._backend.get_key_for_task(task_id), self._backend.encode(meta)
         try:
+            key, value = self._backend.get_key_for_task(task_id), self._backend.encode(meta)
+            with making():
+                server = self._redis
             # As Celery's backend does, which would try again for as long as a server is away.
-            with self._redis.pipeline() as pipe:
+            with server.pipeline() as pipe:
                 pipe.set(key, value, ex=self._backend.expires or None)
                 pipe.publish(key, value)
                 pipe.execute()
-        except CONNECTION_ERRORS as error:
-            cause = trouble_of(error, "POSTROOM_RESULTS_URL").finding
-            log.warning("results_not_sent", error=type(error).__name__, cause=cause)
+        except (NotMade, *AWAY, *MISTAKES) as error:
+            log_failure(log, "results_not_sent", error, "POSTROOM_RESULTS_URL")
             return False
         return True
 
@@ -90,4 +90,4 @@ class ResultSender:
 
     @cached_property
     def _redis(self) -> Any:  # noqa: ANN401 - redis types its commands as sync or async at once
-        return Redis.from_url(self._url, socket_timeout=ANSWER_WITHIN_S, socket_connect_timeout=ANSWER_WITHIN_S)
+        return connect_to_redis(self._url, ANSWER_WITHIN_S)

@@ -7,6 +7,7 @@ else doing the same later is news. An expectation about a thread answers one rec
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from domain.mail.mailbox import Change, ChangeKind
@@ -21,6 +22,7 @@ REMEMBER = timedelta(days=7)
 OWN_REMOVALS = """
 select from expected_writes
 where account_id = %(account)s and change = 'labels_removed' and created_at >= %(since)s
+  and expires_at > created_at + %(keep)s
   and gmail_message_id = any (%(messages)s::text[]) and gmail_label_id = any (%(labels)s::text[])
 limit 1
 """
@@ -55,8 +57,17 @@ def expect(tx: Transaction, account_id: UUID, writes: Sequence[ExpectedWrite], *
     )
 
 
-def unexpected(tx: Transaction, account_id: UUID, changes: Sequence[Change]) -> tuple[Change, ...]:
-    """The changes that are not our own; a label change keeps only the labels that others touched."""
+class HistoryParts(NamedTuple):
+    """The changes of a part of history; a label change keeps only the labels that it is about."""
+
+    others: tuple[Change, ...]
+    """Those that are none of ours: news."""
+    by_actions: tuple[Change, ...]
+    """Labels that a call of ours took off which is not to be remembered: an action's."""
+
+
+def tell_apart(tx: Transaction, account_id: UUID, changes: Sequence[Change]) -> HistoryParts:
+    """Tell the changes that are our own, which are no news, from those of others."""
     labelled = [(place, label) for place, change in enumerate(changes) for label in _labels(change)]
     rows = tx.run(
         "match_expected_writes",
@@ -71,17 +82,22 @@ def unexpected(tx: Transaction, account_id: UUID, changes: Sequence[Change]) -> 
     )
     ours = {(row.place, row.label_id) for row in rows}
     left = (_without(change, place, ours) for place, change in enumerate(changes))
-    return tuple(change for change in left if change is not None)
+    passing = [row for row in rows if changes[row.place].kind == "labels_removed" and not row.is_remembered]
+    return HistoryParts(
+        others=tuple(change for change in left if change is not None),
+        by_actions=tuple(replace(changes[row.place], label_ids=frozenset({row.label_id})) for row in passing),
+    )
 
 
 def took_off(
     tx: Transaction, account_id: UUID, message_ids: Sequence[str], label_ids: Collection[str], *, since: datetime
 ) -> bool:
-    """Whether a call of ours has taken one of these labels off one of these messages since then.
+    """Whether a call of ours that is to be remembered took one of these labels off one of these messages since then.
 
-    It is known for as long as the call was to be remembered (`REMEMBER`).
+    It is known for as long as that (`REMEMBER`). An action's call, which is made for who asked for it, is not of these.
     """
-    values = {"account": account_id, "messages": list(message_ids), "labels": sorted(label_ids), "since": since}
+    values = {"account": account_id, "messages": list(message_ids), "labels": sorted(label_ids)}
+    values |= {"since": since, "keep": KEEP}
     return bool(tx.raw(OWN_REMOVALS, values))
 
 

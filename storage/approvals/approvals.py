@@ -6,20 +6,19 @@ from datetime import timedelta
 from typing import Literal, NamedTuple
 from uuid import UUID
 
-from domain.approvals.decision import Choice
+from domain.approvals.decision import ActionStanding, Choice, Refusal, RefusedDecision, closed_to
+from domain.approvals.outcome import outcome_of, refusal_words
 from domain.approvals.timing import REMIND_AFTER_SHARE
 from domain.jobs.contract import check_text
-from domain.jobs.failures import Conflict
 from domain.jobs.job import JsonObject, Origin
 from domain.mail.actions.status import ActionStatus
 from domain.payloads.approvals import NotifyPayload, ShowOutcomePayload
 from storage.accounts import accounts
 from storage.actions import actions
 from storage.actions.actions import Enqueue, StoredAction
+from storage.ledger import ledger
 from storage.operators import operator_actions
 from storage.postgres.database import Transaction
-
-CONNECTED_ANEW = "its mailbox was disconnected, and connected again since: whoever wants the action asks for it anew"
 
 
 class WaitingAction(NamedTuple):
@@ -58,12 +57,22 @@ def request(
     return waiting
 
 
+def standing_of(tx: Transaction, found: StoredAction) -> ActionStanding:
+    """The action as a choice about it is judged."""
+    connected_at = accounts.get(tx, found.account_id).connected_at
+    return ActionStanding(
+        state=found.state,
+        expires_at=found.approval_expires_at,
+        is_decided=found.approver is not None,
+        is_connected_anew=connected_at is not None and found.created_at < connected_at,
+    )
+
+
 def decide(tx: Transaction, found: StoredAction, choice: Choice, decider: Decider, enqueue: Enqueue) -> StoredAction:
     """Write a person's decision, with its entry in the audit log and the jobs that follow from it, all in `tx`.
 
-    An approval releases the action: its job is enqueued here. Raises `Conflict` when the action waits no more, with how
-    it stands, and when an action is approved that is older than the connection of its mailbox. The transaction is the
-    ledger's, for the audit log.
+    An approval releases the action: its job is enqueued here. Raises `RefusedDecision` when the choice does not count.
+    The transaction is the ledger's, for the audit log.
     """
     to: Literal[ActionStatus.APPROVED, ActionStatus.DENIED] = (
         ActionStatus.APPROVED if choice is Choice.APPROVE else ActionStatus.DENIED
@@ -71,12 +80,13 @@ def decide(tx: Transaction, found: StoredAction, choice: Choice, decider: Decide
     here, action_id = found.account_id, found.action_id
     if decider.reason is not None:
         check_text("reason", decider.reason)
-    connected_at = accounts.get(tx, here).connected_at
-    is_open = found.state is ActionStatus.APPROVED_PENDING and choice is Choice.APPROVE
-    if is_open and connected_at is not None and found.created_at < connected_at:
-        raise Conflict(f"action_id: {CONNECTED_ANEW}", code="approval.closed")
+    refusal = closed_to(standing_of(tx, found), choice, ledger.read_time(tx))
+    if refusal is not None:
+        raise _refused(found, refusal)
     if not actions.decide(tx, action_id, to, approver=decider.name, reason=decider.reason):
-        raise Conflict(f"action_id: {_standing(actions.get(tx, here, action_id))}", code="approval.closed")
+        # Somebody was quicker, or the time has just run out.
+        now = actions.get(tx, here, action_id)
+        raise _refused(now, closed_to(standing_of(tx, now), choice, ledger.read_time(tx)) or Refusal.EXPIRED)
     data: JsonObject = {"action_id": str(action_id), "kind": str(found.kind), "reason": decider.reason}
     operator_actions.record(tx, f"approval.{to}", data, by=decider.origin, org_id=found.org_id)
     if choice is Choice.APPROVE:
@@ -135,11 +145,9 @@ def notices(tx: Transaction, action_id: UUID) -> tuple[Notice, ...]:
     return tuple(Notice(*row) for row in tx.run("list_notices", action_id=action_id))
 
 
-def _standing(found: StoredAction) -> str:
-    if found.state is ActionStatus.APPROVED_PENDING:
-        return "the time to decide about it is over"
-    by = f", by {found.approver}" if found.approver else ""
-    return f"it does not wait for a decision: it is {found.state}{by}"
+def _refused(found: StoredAction, refusal: Refusal) -> RefusedDecision:
+    outcome = outcome_of(found.state, found.approver, found.why_ended)
+    return RefusedDecision(refusal, f"action_id: {refusal_words(refusal, outcome)}")
 
 
 def hurry(tx: Transaction) -> None:

@@ -148,13 +148,20 @@ def known_correspondents(
     return {row.address: row.written_to for row in rows}
 
 
+class LabelChange(NamedTuple):
+    """The labels of a message before a change and after it."""
+
+    before: frozenset[str]
+    after: frozenset[str]
+
+
 def change_labels(
     tx: Transaction, account_id: UUID, message_ids: Collection[str], *, add: Collection[str], remove: Collection[str]
-) -> Mapping[str, frozenset[str]]:
-    """Add and remove labels as the mailbox did; the labels each stored message carries now."""
+) -> Mapping[str, LabelChange]:
+    """Add and remove labels as the mailbox did; what each stored message carried, and carries now."""
     changes = {"added": list(add), "removed": list(remove)}
     rows = tx.run("change_message_labels", account_id=account_id, ids=sorted(message_ids), **changes)
-    return {row.message_id: frozenset(row.labels) for row in rows}
+    return {row.message_id: LabelChange(frozenset(row.before), frozenset(row.labels)) for row in rows}
 
 
 def mark_deleted(tx: Transaction, account_id: UUID, message_ids: Collection[str]) -> frozenset[str]:

@@ -32,6 +32,8 @@ class DraftCase:
     label_ids: dict[LabelRole, str]
     voice: Voice | None = None
     """How the owner writes, where that was learned."""
+    by_label: bool = False
+    """Whether a label on the thread ordered the rework at hand, and no service."""
 
     @property
     def asked(self) -> Message:

@@ -74,11 +74,8 @@ def find_reworked(ctx: JobContext, payload: ReworkPayload, key: str) -> Finding:
     return CannotTell("the thread's record has moved on, and its draft does not carry the rework's token")
 
 
-def rework_draft(ctx: JobContext, thread: ThreadHandle, case: DraftCase, *, by_label: bool) -> Outcome:
-    """Rework the draft as its person asks, or finish what an earlier attempt began.
-
-    `by_label` says whether the label that the thread carries ordered this job, or a service.
-    """
+def rework_draft(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+    """Rework the draft as its person asks, or finish what an earlier attempt began."""
     email = case.email
     if email.draft_token == _token(ctx):
         return _go_on(ctx, thread, case)
@@ -86,10 +83,10 @@ def rework_draft(ctx: JobContext, thread: ThreadHandle, case: DraftCase, *, by_l
         return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "another job reworks the draft")
     if not thread.carries(LabelRole.REWORK) and ctx.kept(LEFT) is None:
         return Done({"reworked": False, "why": NOT_ASKED})
-    return _begin(ctx, thread, case, by_label=by_label)
+    return _begin(ctx, thread, case)
 
 
-def _begin(ctx: JobContext, thread: ThreadHandle, case: DraftCase, *, by_label: bool) -> Outcome:
+def _begin(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
     """Read what is asked, plan, and do it."""
     email = case.email
     request = None if email.draft is None else machine_drafts.request(thread.mailbox, email.draft)
@@ -97,7 +94,7 @@ def _begin(ctx: JobContext, thread: ThreadHandle, case: DraftCase, *, by_label: 
     plan = plan_rework(ThreadBefore(email.state, standing), email.rework_count)
     output: JsonObject = {"reworked": False, "why": plan.reason}
     if plan.order_draft:
-        return Done(output, children=(_first_draft(case, by_label=by_label).job(org_id=ctx.org_id),))
+        return Done(output, children=(_first_draft(case).job(org_id=ctx.org_id),))
     if request is None:
         return Done(output, children=(_find_out(case).job(org_id=ctx.org_id),))
     if plan.rewrite_draft and request.instruction is not None:
@@ -275,12 +272,15 @@ def _effect_key(ctx: JobContext, case: DraftCase) -> str:
 
 
 def _again(ctx: JobContext, case: DraftCase) -> NewJob:
-    payload = ReworkPayload(account_id=case.email.account_id, thread_id=case.email.thread_id)
+    """The same order for a new job."""
+    email = case.email
+    payload = ReworkPayload(account_id=email.account_id, thread_id=email.thread_id, by_label=case.by_label)
     return payload.job(org_id=ctx.org_id, run_at=ctx.now() + LOOK_AGAIN_AFTER)
 
 
-def _first_draft(case: DraftCase, *, by_label: bool) -> WriteManualPayload:
-    return WriteManualPayload(account_id=case.email.account_id, thread_id=case.email.thread_id, by_label=by_label)
+def _first_draft(case: DraftCase) -> WriteManualPayload:
+    email = case.email
+    return WriteManualPayload(account_id=email.account_id, thread_id=email.thread_id, by_label=case.by_label)
 
 
 def _find_out(case: DraftCase) -> CleanupPayload:

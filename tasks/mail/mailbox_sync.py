@@ -10,7 +10,7 @@ from uuid import UUID
 
 from domain.jobs.failures import Gone, Permanent, Transient
 from domain.jobs.job import JsonObject, Writes
-from domain.mail.correspondence import DRAFT_OUT, ORDERING, SETTLED, EmailState, LabelRole
+from domain.mail.correspondence import DRAFT_OUT, ORDERING
 from domain.mail.mailbox import INBOX, SENT, Change, HistoryPage, MessageRef
 from domain.mail.routing import (
     BY_ROLE,
@@ -25,7 +25,6 @@ from domain.mail.routing import (
     route,
 )
 from domain.mail.triage.asking_again import is_due_again
-from domain.mail.triage.classification import Classification
 from domain.mail.triage.corrections import Removal, removals_in
 from domain.payloads.drafts import ReworkPayload, WriteManualPayload, WritePayload
 from domain.payloads.gmail import IngestPayload
@@ -37,10 +36,12 @@ from providers.ports import Mailbox
 from storage.accounts import cursors, expected_writes, labels
 from storage.accounts.accounts import Account
 from storage.mail import emails, messages
-from storage.mail.emails import Email, EndedWait, OpenRecord
+from storage.mail.emails import OpenRecord
 from storage.mail.messages import WaitingMessage
 from storage.postgres.database import Transaction
 from storage.rules import corrections
+from tasks.mail import draft_orders
+from tasks.mail.draft_orders import is_new_order
 from tasks.mail.language_model import models_asked
 
 LOOK_BACK = timedelta(days=10)
@@ -217,32 +218,25 @@ class Run:
         messages.hold(tx, here, *{change.message_id for change in page.changes})
         for change in page.changes:
             self._mirror(tx, change)
-        others = expected_writes.unexpected(tx, here, page.changes)
+        others, by_actions = expected_writes.tell_apart(tx, here, page.changes)
         roles = labels.roles_by_id(tx, here)
-        withdrawn = self._take_back(tx, removals_in(others), roles)
+        withdrawn = self._take_back(tx, removals_in(others), removals_in(by_actions))
         deleted = [change.message_id for change in page.changes if change.kind == "message_deleted"]
         records = {one: emails.by_draft_message(tx, here, one) for one in deleted}
         homes = {one: email.thread_id for one, email in records.items() if email is not None}
         return payloads_for(here, route(others, roles, frozenset(homes)), homes) + withdrawn
 
-    def _take_back(self, tx: Transaction, removals: Sequence[Removal], roles: Mapping[str, LabelRole]) -> list[Payload]:
+    def _take_back(self, tx: Transaction, by_others: Sequence[Removal], by_actions: Sequence[Removal]) -> list[Payload]:
         """Learn from labels that their person took off, and withdraw the orders that were given by them.
 
-        Returns the jobs that look for drafts which were made and not recorded before the order was withdrawn.
+        A label that an action took off withdraws its order as well, also where the action's job did not end. Returns
+        the jobs that look for drafts which were made and not recorded before the order was withdrawn.
         """
         here = self.account.account_id
-        corrections.record(tx, here, removals)
-        orders = {label_id for label_id, role in roles.items() if role in ORDERING}
-        left = {one.message_id for one in removals if one.label_id in orders}
-        return self._looking_for(emails.withdraw_orders(tx, here, left, orders))
-
-    def _looking_for(self, withdrawn: Iterable[EndedWait]) -> list[Payload]:
-        here = self.account.account_id
-        return [
-            WritePayload(account_id=here, thread_id=one.thread_id, message_id=one.message_id)
-            for one in withdrawn
-            if one.in_doubt
-        ]
+        corrections.record(tx, here, by_others)
+        orders = draft_orders.ordering_labels(tx, here)
+        left = {one.message_id for one in (*by_others, *by_actions) if one.label_id in orders}
+        return draft_orders.withdraw(tx, here, left, orders)
 
     def _mirror(self, tx: Transaction, change: Change) -> None:
         here, message = self.account.account_id, {change.message_id}
@@ -339,7 +333,7 @@ class Run:
         with self.ctx.tx() as tx:
             messages.hold(tx, here, *left)
             messages.change_labels(tx, here, left, add=(), remove=orders)
-            return len(self.ctx.enqueue(tx, *self._looking_for(emails.withdraw_orders(tx, here, left, orders))))
+            return len(self.ctx.enqueue(tx, *draft_orders.withdraw(tx, here, left, orders)))
 
     def _pages(self, mailbox: Mailbox, label_id: str, since: datetime | None = None) -> Iterable[Sequence[MessageRef]]:
         query = "" if since is None else f"after:{int(since.timestamp())}"
@@ -351,23 +345,6 @@ class Run:
                 return
             page_token = page.next_page
             self.ctx.check()
-
-
-def is_new_order(role: LabelRole, email: Email | None, connected_at: datetime | None = None) -> bool:
-    """Whether a label that a thread carries asks for something that its record does not know of yet.
-
-    A record that waits for a draft by hand is looked at by its age (`emails.open_records`), also where *Rework* ordered
-    the first one. What the record knows from before the mailbox was connected is not waited for any more. *Needs
-    Response* shows our own pending records, too.
-    """
-    if role is LabelRole.DONE or email is None:
-        return True
-    if email.state is EmailState.PENDING and email.by_hand_at is not None:
-        return connected_at is not None and email.by_hand_at < connected_at
-    if role is LabelRole.REWORK or email.state in SETTLED:
-        return True
-    # Before migration 0032 an order by hand was not written down, and only such a record showed one.
-    return email.state is EmailState.PENDING and email.classification is not Classification.NEEDS_RESPONSE
 
 
 def payloads_for(account_id: UUID, intents: Iterable[Intent], homes: Mapping[str, str] = NO_HOMES) -> list[Payload]:

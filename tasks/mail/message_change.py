@@ -4,7 +4,7 @@ The intent is committed before the call, with the history records that the call 
 nothing, so doubt about it is resolved by doing it again.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -16,12 +16,11 @@ from domain.jobs.failures import Forbidden, Gone, Permanent, Transient, Unauthor
 from domain.jobs.job import JsonObject
 from domain.mail.actions.action import LabelWish
 from domain.mail.actions.undo_hint import PLACES, change_of
-from domain.mail.correspondence import ORDERING
 from domain.mail.mailbox import INBOX, TRASH
 from engine.context import JobContext
 from engine.effects import EffectGuard
 from providers.ports import Mailbox
-from storage.accounts import expected_writes, labels
+from storage.accounts import expected_writes
 from storage.accounts.accounts import Account
 from storage.accounts.expected_writes import ExpectedWrite
 from storage.mail import messages
@@ -86,9 +85,7 @@ class MessageHandle:
         """
         with self._ctx.tx() as tx:
             effect = self._ctx.begin_effect(tx, key, Strategy.IDEMPOTENT)
-            here = self._account.account_id
-            orders = {one for one, role in labels.roles_by_id(tx, here).items() if role in ORDERING}
-            expected_writes.expect(tx, here, list(_echo(self._message_id, change, now, orders)))
+            expected_writes.expect(tx, self._account.account_id, list(_echo(self._message_id, change, now)))
             intend(tx)
         try:
             result = effect.carry_out(partial(_call, self._mailbox, self._message_id, change, now))
@@ -123,16 +120,17 @@ class Changed:
     """The message's labels after it, none for a deleted one."""
     effect: EffectGuard
 
-    def finish(self, tx: Transaction) -> None:
-        """Write the effect's result, and the labels that the message carries now."""
+    def finish(self, tx: Transaction) -> frozenset[str]:
+        """Write the effect's result, and the labels that the message carries now; returns those that it has lost."""
         self.effect.record(tx)
         here, ids = self.place.account_id, {self.place.message_id}
         if self.change.move is Move.DELETE:
             messages.mark_deleted(tx, here, ids)
-            return
+            return frozenset()
         # More than this attempt has changed: one that died may have changed labels without storing it.
         gone = (self.before | self.change.labels.remove | PLACES | {TRASH}) - self.after
-        messages.change_labels(tx, here, ids, add=self.after, remove=gone)
+        stored = messages.change_labels(tx, here, ids, add=self.after, remove=gone)
+        return frozenset[str]().union(*(one.before - one.after for one in stored.values()))
 
 
 def _call(mailbox: Mailbox, message_id: str, change: Change, now: frozenset[str]) -> JsonObject:
@@ -166,11 +164,8 @@ def _delete(mailbox: Mailbox, message_id: str) -> None:
         ) from None
 
 
-def _echo(message_id: str, change: Change, now: frozenset[str], orders: Collection[str]) -> Iterator[ExpectedWrite]:
-    """What the calls will send back as history.
-
-    Whoever takes a label off by an action, which orders a draft, withdraws the order: that is news, as by hand.
-    """
+def _echo(message_id: str, change: Change, now: frozenset[str]) -> Iterator[ExpectedWrite]:
+    """What the calls will send back as history."""
     wish = change.labels
     match change.move:
         case Move.DELETE:
@@ -184,5 +179,5 @@ def _echo(message_id: str, change: Change, now: frozenset[str], orders: Collecti
     left = change_of(now, wish)
     for label_id in sorted(left.add):
         yield ExpectedWrite("labels_added", message_id=message_id, label_id=label_id)
-    for label_id in sorted(left.remove.difference(orders)):
+    for label_id in sorted(left.remove):
         yield ExpectedWrite("labels_removed", message_id=message_id, label_id=label_id)

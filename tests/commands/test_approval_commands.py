@@ -5,6 +5,8 @@ from uuid import uuid4
 import pytest
 
 from commands import approvals, users
+from domain.approvals.decision import Refusal
+from domain.approvals.outcome import WORDS
 from domain.mail.actions.status import ActionStatus
 from tests.commands.calling import answer, refusal
 from tests.doubles.approvals import waiting
@@ -31,8 +33,18 @@ def test_what_waits_is_listed_shown_and_approved(env: MailEnvironment) -> None:
 def test_what_is_denied_cannot_be_approved(env: MailEnvironment) -> None:
     made = waiting(env)
     assert answer(approvals, "deny", made)["state"] == "denied"
-    assert "it does not wait for a decision: it is denied" in refusal(approvals, "approve", made)
+    assert "action_id: This was decided already. Denied by operator:" in refusal(approvals, "approve", made)
     assert "there is no action" in refusal(approvals, "deny", uuid4())
+
+
+def test_what_is_older_than_the_connection_of_its_mailbox_is_refused_in_the_words_of_the_button(
+    env: MailEnvironment,
+) -> None:
+    made = waiting(env)
+    env.database.execute("update actions set created_at = created_at - interval '1 second'")
+    env.database.execute("update accounts set connected_at = now()")
+    assert f"action_id: {WORDS[Refusal.CONNECTED_ANEW]}" in refusal(approvals, "approve", made)
+    assert answer(approvals, "deny", made)["state"] == "denied"
 
 
 def test_a_channel_is_chosen_and_removed() -> None:

@@ -14,13 +14,14 @@ from psycopg.types.json import Jsonb
 
 from domain.approvals.approvers import UserRole
 from domain.approvals.decision import Choice, Refusal
+from domain.approvals.outcome import WORDS
 from domain.jobs.job import Origin
 from domain.mail.actions.requested_action import Delete
 from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.safety import CheckedAction
 from engine.enqueue import enqueue
 from engine.process.runtime import Runtime
-from gateway.interactions import LATE, WORDS
+from gateway.interactions import LATE
 from providers.discord.interactions import EPHEMERAL, LONGEST_BODY
 from providers.discord.messages import Press, custom_id_of
 from sandbox.discord.presses import PUBLIC_KEY, SignedRequest, badly_signed, ping, press, signed, signed_bytes
@@ -209,6 +210,21 @@ def test_a_press_for_what_was_canceled_says_so_and_does_nothing(
     assert said == f"{WORDS[Refusal.ENDED]} Canceled, and not executed: the account was disconnected"
     assert (state(database, made), count(database, "actions.execute")) == ("canceled", 0)
     assert audited(database)[-1] == ("approval.refused", f"discord:{ANNA}", "ended")
+
+
+def test_what_is_older_than_the_connection_of_its_mailbox_can_be_denied_only(
+    url: str, store: Database, account: Account, database: Connection
+) -> None:
+    made = waiting(store, account)
+    # Left by a gateway of the release before, which decided as the mailbox was disconnected.
+    database.execute("update actions set created_at = created_at - interval '1 second'")
+    database.execute("update accounts set connected_at = now()")
+    said = whispered(post(url, pressed(made)))
+    assert said == WORDS[Refusal.CONNECTED_ANEW]
+    assert (state(database, made), count(database, "actions.execute")) == ("approved_pending", 0)
+    assert audited(database)[-1] == ("approval.refused", f"discord:{ANNA}", "connected_anew")
+    assert "Denied by anna" in post(url, pressed(made, choice=Choice.DENY)).json["data"]["content"]
+    assert state(database, made) == "denied"
 
 
 def test_after_the_end_nothing_is_decided(url: str, store: Database, account: Account, database: Connection) -> None:

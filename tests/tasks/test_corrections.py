@@ -5,6 +5,8 @@ from uuid import UUID
 
 import pytest
 
+from domain.mail.actions.label_actions import RemoveLabel
+from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.classification import Decision
 from domain.mail.triage.prompts import Prompt
 from engine.context import JobContext
@@ -14,6 +16,7 @@ from storage.postgres.database import Transaction
 from storage.rules import corrections
 from tasks import triage
 from tasks.mail import language_model
+from tests.doubles.mail_actions import do
 from tests.doubles.mail_environment import MailEnvironment
 from tests.sandbox.sdk import gmail_users
 
@@ -114,3 +117,21 @@ def test_needs_response_taken_off_while_an_answer_is_waited_for(env: MailEnviron
     env.drain(only="gmail.%")
     with env.process.database.ledger() as tx:
         assert kept(env, tx) == [("Postroom/Needs Response", None)]
+
+
+@pytest.mark.parametrize("which", ["Needs Response", "Receipts"])
+def test_what_an_action_takes_off_is_no_correction(env: MailEnvironment, which: str) -> None:
+    env.sync()
+    if which == "Receipts":
+        label_id = make_label(env, which)
+        place = labelled(env, which, label_id)
+    else:
+        label_id = env.label(which)
+        env.fail("drafts.create", times=None, status=403, reason="domainPolicy")
+        place = env.deliver("Lunch?", "Could you tell me whether noon on Friday suits you? Please reply.")
+        env.sync()
+    assert label_id in (env.mailbox.state().message(place.message_id) or {})["label_ids"]
+    assert do(env, place, RemoveLabel(label_id=label_id)).state is ActionStatus.DONE
+    env.sync()
+    with env.process.database.ledger() as tx:
+        assert kept(env, tx) == []

@@ -8,4 +8,5 @@ where a.id = %(account_id)s
   and not exists (
     select from expected_writes w
     where w.org_id = a.org_id and w.account_id = a.id and w.expires_at > now() and w.created_at > now() - %(keep)s::interval and w.history_id is null and w.change = e.change
+      and (w.expires_at > w.created_at + %(keep)s) = (e.change = 'labels_removed' and %(remember)s::interval > %(keep)s)
       and (w.gmail_thread_id, w.gmail_message_id, w.gmail_label_id) is not distinct from (e.thread_id, e.message_id, e.label_id))

@@ -7,42 +7,59 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.approvals.approvers import UserRole
-from domain.approvals.decision import Choice, Refusal, Standing, refusal_of
+from domain.approvals.decision import ActionStanding, Choice, Refusal, Standing, closed_to, refusal_of
 from domain.approvals.timing import REMIND_AFTER_SHARE
 from domain.mail.actions.status import MOVES, ActionStatus
 from settings import Settings
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
+CHOICES = st.sampled_from(Choice)
 STANDINGS = st.builds(
     Standing,
-    state=st.sampled_from(ActionStatus),
-    expires_at=st.none() | st.timedeltas(timedelta(-2), timedelta(2)).map(lambda offset: NOON + offset),
+    action=st.builds(
+        ActionStanding,
+        state=st.sampled_from(ActionStatus),
+        expires_at=st.none() | st.timedeltas(timedelta(-2), timedelta(2)).map(lambda offset: NOON + offset),
+        is_decided=st.booleans(),
+        is_connected_anew=st.booleans(),
+    ),
     is_its_place=st.booleans(),
     role=st.none() | st.sampled_from(UserRole),
 )
 
 
-@given(STANDINGS)
-def test_only_an_approver_in_the_right_place_decides_about_what_still_waits(standing: Standing) -> None:
-    counts = refusal_of(standing, NOON) is None
-    waits = standing.state is ActionStatus.APPROVED_PENDING
-    in_time = standing.expires_at is None or standing.expires_at > NOON
+@given(STANDINGS, CHOICES)
+def test_only_an_approver_in_the_right_place_decides_about_what_still_waits(standing: Standing, choice: Choice) -> None:
+    counts = refusal_of(standing, choice, NOON) is None
+    action = standing.action
+    waits = action.state is ActionStatus.APPROVED_PENDING
+    in_time = action.expires_at is None or action.expires_at > NOON
+    allowed = choice is Choice.DENY or not action.is_connected_anew
     may = standing.role is not None and standing.role.may_decide
-    assert counts == (waits and in_time and may and standing.is_its_place)
+    assert counts == (waits and in_time and allowed and may and standing.is_its_place)
 
 
-@given(STANDINGS)
-def test_who_asks_from_elsewhere_learns_nothing(standing: Standing) -> None:
+@given(STANDINGS, CHOICES)
+def test_who_asks_from_elsewhere_learns_nothing(standing: Standing, choice: Choice) -> None:
     elsewhere = replace(standing, is_its_place=False)
-    assert refusal_of(elsewhere, NOON) is refusal_of(None, NOON) is Refusal.NOT_HERE
+    assert refusal_of(elsewhere, choice, NOON) is refusal_of(None, choice, NOON) is Refusal.NOT_HERE
+
+
+@given(STANDINGS, CHOICES)
+def test_nothing_that_waits_is_called_decided(standing: Standing, choice: Choice) -> None:
+    if standing.action.state is ActionStatus.APPROVED_PENDING:
+        assert refusal_of(standing, choice, NOON) not in {Refusal.DECIDED, Refusal.ENDED}
 
 
 def test_what_is_too_late_is_told_from_what_was_decided() -> None:
-    late = Standing(ActionStatus.APPROVED_PENDING, NOON, is_its_place=True, role=UserRole.OWNER)
-    assert refusal_of(late, NOON) is Refusal.EXPIRED
-    assert refusal_of(replace(late, state=ActionStatus.EXPIRED), NOON) is Refusal.EXPIRED
-    assert refusal_of(replace(late, state=ActionStatus.DONE), NOON) is Refusal.DECIDED
-    assert refusal_of(replace(late, state=ActionStatus.CANCELED), NOON) is Refusal.ENDED
+    late = ActionStanding(ActionStatus.APPROVED_PENDING, NOON, is_decided=False, is_connected_anew=True)
+    expired = replace(late, state=ActionStatus.EXPIRED)
+    for choice in Choice:
+        assert closed_to(late, choice, NOON) is Refusal.EXPIRED
+        assert closed_to(expired, choice, NOON) is Refusal.EXPIRED
+        assert closed_to(replace(expired, is_decided=True), choice, NOON) is Refusal.DECIDED
+        assert closed_to(replace(late, state=ActionStatus.DONE), choice, NOON) is Refusal.DECIDED
+        assert closed_to(replace(late, state=ActionStatus.CANCELED), choice, NOON) is Refusal.ENDED
 
 
 def test_every_choice_is_a_move_that_the_table_has() -> None:

@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.approvals.question import LONGEST_VALUE, AskedAction, one_line, outcome_of, question_of
+from domain.approvals.question import LONGEST_VALUE, AskedAction, one_line, question_of
 from domain.mail.actions.kinds import ActionKind
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -77,10 +77,3 @@ def test_of_a_long_text_the_beginning_is_shown_and_its_length_said() -> None:
 
 def test_the_reminder_says_that_it_is_one() -> None:
     assert question_of(asked(), number=1).title == "Reminder: forward still waits for approval"
-
-
-def test_the_end_names_who_and_why_and_an_action_that_moved_on_was_approved() -> None:
-    assert outcome_of("denied", "anna@example.org", "not\nnow") == "Denied by anna@example.org: not now"
-    assert outcome_of("done", "anna@example.org", None) == "Approved by anna@example.org"
-    assert outcome_of("canceled", "anna@example.org", "disconnected") == "Canceled, and not executed: disconnected"
-    assert outcome_of("expired", None, None) == "Expired: nobody decided in time. It is not executed."

@@ -1,5 +1,6 @@
 """What the relay learns from brokers: how much each queue holds, also from those that only declare."""
 
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -39,6 +40,21 @@ def test_the_depth_of_each_queue_where_it_must_be_declared(settings: Settings) -
         assert broker.depths([name, "nobody"]) == {name: 2, "nobody": 0}
         queue.clear()
         assert broker.depths([name]) == {name: 0}
+
+
+def test_a_mistake_of_ours_is_logged_in_full_and_not_as_a_broker_that_is_away(settings: Settings) -> None:
+    """The relay goes on with its turn, and asks again."""
+    broker = Broker(Runtime(settings))
+    mistaken: Any = object()
+    with capture_logs() as logged:
+        for _ in range(2):
+            with pytest.raises(BrokerAway):
+                broker.depths(mistaken)
+        assert broker.depths(["default"]) == {"default": 0}
+    broker.close()
+    said = [(each["event"], each["log_level"]) for each in logged]
+    assert said == [("broker_not_asked", "error"), ("recovered", "warning")]
+    assert (logged[0]["error"], type(logged[0]["exc_info"])) == ("TypeError", TypeError)
 
 
 @pytest.mark.parametrize("url", ["redis://127.0.0.1:1/0", "amqp://127.0.0.1:1//"])

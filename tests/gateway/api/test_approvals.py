@@ -7,6 +7,8 @@ import pytest
 from psycopg import Connection
 
 from domain.access.api_keys import Role
+from domain.approvals.decision import Refusal
+from domain.approvals.outcome import WORDS
 from engine.process.runtime import Runtime
 from storage.accounts.accounts import Account
 from storage.postgres.database import Database
@@ -68,9 +70,23 @@ def test_an_approval_releases_the_action(operator: Client, account: Account) -> 
 
 def test_a_denial_is_final(operator: Client, account: Account) -> None:
     made = waiting(operator, account)
-    assert operator.post(f"/v1/approvals/{made['action_id']}/deny").json["state"] == "denied"
+    denied = operator.post(f"/v1/approvals/{made['action_id']}/deny").json
+    assert denied["state"] == "denied"
+    decider = denied["approver"]
     again = operator.post(f"/v1/approvals/{made['action_id']}/approve")
-    assert (again.status, "it is denied" in again.json["detail"]) == (409, True)
+    assert (again.status, again.json["detail"]) == (409, f"action_id: This was decided already. Denied by {decider}")
+
+
+def test_what_is_older_than_the_connection_of_its_mailbox_is_refused_in_the_words_of_the_button(
+    operator: Client, account: Account, database: Connection
+) -> None:
+    made = waiting(operator, account)
+    database.execute("update actions set created_at = created_at - interval '1 second'")
+    database.execute("update accounts set connected_at = now()")
+    answer = operator.post(f"/v1/approvals/{made['action_id']}/approve")
+    said = (409, "approval.closed", f"action_id: {WORDS[Refusal.CONNECTED_ANEW]}")
+    assert (answer.status, answer.json["code"], answer.json["detail"]) == said
+    assert operator.post(f"/v1/approvals/{made['action_id']}/deny").json["state"] == "denied"
 
 
 def test_a_writer_cannot_approve_and_a_reader_can_look(

@@ -1,5 +1,8 @@
 """Our own writes are no news when they come back; the same change by somebody else is."""
 
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from psycopg import Connection
 from psycopg.errors import IntegrityError
@@ -28,7 +31,7 @@ def expect(store: Database, account: Account, *writes: ExpectedWrite) -> None:
 
 def news(store: Database, account: Account, *changes: Change) -> tuple[Change, ...]:
     with store.tenant(account.org_id) as tx:
-        return expected_writes.unexpected(tx, account.account_id, changes)
+        return expected_writes.tell_apart(tx, account.account_id, changes).others
 
 
 def test_without_expectations_everything_is_news(store: Database, account: Account) -> None:
@@ -106,6 +109,29 @@ def test_a_label_that_we_took_off_is_remembered_and_answers_nothing(
     database.execute(later, {"by": expected_writes.REMEMBER})
     with store.ledger() as tx:
         assert expected_writes.purge(tx) == 2
+
+
+def test_a_label_that_an_action_took_off_is_no_news_and_is_told_from_what_is_to_be_remembered(
+    store: Database, account: Account
+) -> None:
+    here, label = account.account_id, "Label_1"
+    ours = [change(place, "labels_removed", label, "UNREAD", message=f"m{place}") for place in (1, 2)]
+    writes = [ExpectedWrite("labels_removed", message_id=one.message_id, label_id=label) for one in ours]
+    with store.tenant(account.org_id) as tx:
+        expected_writes.expect(tx, here, writes[:1])
+        expected_writes.expect(tx, here, writes[1:], remember=expected_writes.REMEMBER)
+        told = expected_writes.tell_apart(tx, here, ours)
+    assert told.others == tuple(replace(one, label_ids=frozenset({"UNREAD"})) for one in ours)
+    assert told.by_actions == (replace(ours[0], label_ids=frozenset({label})),)
+
+
+def test_only_what_is_to_be_remembered_counts_as_taken_off_by_us(store: Database, account: Account) -> None:
+    here, write = account.account_id, ExpectedWrite("labels_removed", message_id="m1", label_id="Label_1")
+    since = datetime.now(UTC) - timedelta(minutes=1)
+    for remember, is_known in [(expected_writes.KEEP, False), (expected_writes.REMEMBER, True)]:
+        with store.tenant(account.org_id) as tx:
+            expected_writes.expect(tx, here, [write], remember=remember)
+            assert expected_writes.took_off(tx, here, ["m1"], {"Label_1"}, since=since) == is_known
 
 
 def test_an_expectation_names_one_place_and_a_label_for_label_changes(store: Database, account: Account) -> None:

@@ -82,7 +82,7 @@ def test_an_approval_releases_the_action_and_is_in_the_audit_log(
 def test_what_is_denied_is_never_executed(store: Database, account: Account, database: Connection) -> None:
     made = waiting(store, account)
     assert decide(store, account, made, Choice.DENY).state == "denied"
-    with pytest.raises(Conflict, match="it is denied, by anna"):
+    with pytest.raises(Conflict, match=r"decided already\. Denied by anna"):
         decide(store, account, made, Choice.APPROVE)
     assert "actions.execute" not in jobs(database)
     with store.tenant(account.org_id) as tx:
@@ -106,7 +106,7 @@ def test_of_two_at_once_one_counts(store: Database, account: Account, database: 
 
 def test_after_the_end_nobody_decides_and_the_housekeeping_writes_it(store: Database, account: Account) -> None:
     made = waiting(store, account, lasts=timedelta(0))
-    with pytest.raises(Conflict, match="time to decide"):
+    with pytest.raises(Conflict, match="The time to decide is over"):
         decide(store, account, made, Choice.APPROVE)
     with store.ledger() as tx:
         ended = approvals.expire(tx, limit=10)

@@ -1,0 +1,79 @@
+"""Drafts that are ordered by a label: withdrawn with it, whoever takes it off, and ordered again by an undo.
+
+(docs: mail.md#by-hand)
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+from uuid import UUID
+
+from domain.mail.correspondence import ORDERING, SETTLED, EmailState, LabelRole
+from domain.mail.triage.classification import Classification
+from domain.payloads.drafts import ReworkPayload, WriteManualPayload, WritePayload
+from domain.payloads.payload import Payload
+from engine.context import JobContext
+from storage.accounts import labels
+from storage.accounts.accounts import Account
+from storage.mail import emails, messages
+from storage.mail.emails import Email
+from storage.postgres.database import Transaction
+from tasks.mail.message_change import Changed
+
+
+def ordering_labels(tx: Transaction, account_id: UUID) -> frozenset[str]:
+    """The ids of the labels that order a draft."""
+    return frozenset(one for one, role in labels.roles_by_id(tx, account_id).items() if role in ORDERING)
+
+
+def withdraw(
+    tx: Transaction, account_id: UUID, message_ids: Collection[str], label_ids: Collection[str]
+) -> list[Payload]:
+    """Withdraw the orders of threads that have lost their label by these messages.
+
+    Returns the jobs that look for drafts which were made and not recorded before that.
+    """
+    return [
+        WritePayload(account_id=account_id, thread_id=one.thread_id, message_id=one.message_id)
+        for one in emails.withdraw_orders(tx, account_id, message_ids, label_ids)
+        if one.in_doubt
+    ]
+
+
+def withdraw_after(ctx: JobContext, tx: Transaction, changed: Changed, lost: Collection[str]) -> None:
+    """Withdraw the order of which an action took the label off; `lost` are the labels that its message lost."""
+    here, message_id = changed.place
+    orders = ordering_labels(tx, here) if lost else frozenset[str]()
+    if orders.intersection(lost):
+        ctx.enqueue(tx, *withdraw(tx, here, {message_id}, orders))
+
+
+def order_again(ctx: JobContext, tx: Transaction, account: Account, changed: Changed) -> None:
+    """Order anew what an undo has put the label on again for, unless the thread's record knows of it."""
+    here, message_id = changed.place
+    roles = labels.roles_by_id(tx, here)
+    put_on = {roles[one] for one in changed.change.labels.add & roles.keys()} & ORDERING
+    if not put_on:
+        return
+    thread_id = messages.get(tx, here, message_id).thread_id
+    email = emails.get(tx, here, thread_id)
+    for role in sorted(put_on):
+        if is_new_order(role, email, account.connected_at):
+            payload = ReworkPayload if role is LabelRole.REWORK else WriteManualPayload
+            ctx.enqueue(tx, payload(account_id=here, thread_id=thread_id, by_label=True))
+
+
+def is_new_order(role: LabelRole, email: Email | None, connected_at: datetime | None = None) -> bool:
+    """Whether a label that a thread carries asks for something that its record does not know of yet.
+
+    A record that waits for a draft by hand is looked at by its age (`emails.open_records`), also where *Rework* ordered
+    the first one. What the record knows from before the mailbox was connected is not waited for any more. *Needs
+    Response* shows our own pending records, too.
+    """
+    if role is LabelRole.DONE or email is None:
+        return True
+    if email.state is EmailState.PENDING and email.by_hand_at is not None:
+        return connected_at is not None and email.by_hand_at < connected_at
+    if role is LabelRole.REWORK or email.state in SETTLED:
+        return True
+    # Before migration 0032 an order by hand was not written down, and only such a record showed one.
+    return email.state is EmailState.PENDING and email.classification is not Classification.NEEDS_RESPONSE
