@@ -163,6 +163,18 @@ def test_a_channel_is_one_orgs(store: Database, account: Account) -> None:
             channels.remove(tx, account.org_id, by=Origin())
 
 
+def test_a_tenant_asks_whose_a_channel_is_for_its_own_org_only(store: Database, account: Account) -> None:
+    other = make_account(store, org="another org", email="you@example.com")
+    with store.ledger() as tx:
+        channels.choose(tx, account.org_id, "123", by=Origin())
+        channels.choose(tx, other.org_id, "456", by=Origin())
+        assert channels.is_anothers(tx, other.org_id, "123"), "the ledger asks for any org"
+    with store.tenant(account.org_id) as tx:
+        for org_id in (account.org_id, other.org_id):
+            found = [channels.is_anothers(tx, org_id, one) for one in ("123", "456", "789")]
+            assert found == [False, True, False], "whatever org it names"
+
+
 def test_people_are_added_changed_and_removed(store: Database, account: Account, database: Connection) -> None:
     here, bob = account.org_id, UserChanges(UserRole.APPROVER, "42", "Europe/Berlin")
     with store.ledger() as tx:
