@@ -79,6 +79,22 @@ def test_an_approval_releases_the_action_and_is_in_the_audit_log(
     assert events(database) == ["approval.approved"]
 
 
+@pytest.mark.parametrize("is_older", [False, True])
+def test_an_action_of_the_moment_of_its_connection_is_the_owners_of_now(
+    store: Database, account: Account, database: Connection, *, is_older: bool
+) -> None:
+    made = waiting(store, account)
+    database.execute(
+        "update accounts set connected_at = (select created_at + %s from actions)",
+        (timedelta(microseconds=int(is_older)),),
+    )
+    if is_older:
+        with pytest.raises(Conflict, match="connected again"):
+            decide(store, account, made, Choice.APPROVE)
+    else:
+        assert decide(store, account, made, Choice.APPROVE).state == "approved"
+
+
 def test_what_is_denied_is_never_executed(store: Database, account: Account, database: Connection) -> None:
     made = waiting(store, account)
     assert decide(store, account, made, Choice.DENY).state == "denied"
