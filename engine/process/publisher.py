@@ -167,7 +167,8 @@ class Publisher:
 
     def _log_failure(self, event: str, error: Exception, **facts: int) -> None:
         """Say why nothing was sent: the broker, its URL, or a mistake of ours, which is shown in full."""
-        known = error.__cause__ or error if isinstance(error, NotMade) else error
+        cause = error.__cause__ if isinstance(error, NotMade) else None
+        known = cause or error
         name = type(known).__name__
         if isinstance(error, (NotMade, *self._away)):
             log.warning(event, error=name, cause=trouble_of(known).finding, **facts)

@@ -169,7 +169,8 @@ def _delete(mailbox: Mailbox, message_id: str) -> None:
 def _echo(message_id: str, change: Change, now: frozenset[str], orders: Collection[str]) -> Iterator[ExpectedWrite]:
     """What the calls will send back as history.
 
-    Whoever takes a label off by an action, which orders a draft, withdraws the order: that is news, as by hand.
+    The removal of a label that orders a draft is left out: an action that takes it off withdraws the order, as a person
+    does, so the sync must see it.
     """
     wish = change.labels
     match change.move:

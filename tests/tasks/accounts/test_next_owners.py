@@ -22,6 +22,7 @@ from storage.actions import actions
 from storage.rules import rules
 from storage.secrets.sealing import Place
 from tasks import triage
+from tasks.mail import language_model
 from tasks.mail.agents import conversation
 from tests.doubles.agents import give_agent, order_run, store_letter
 from tests.doubles.approvals import decide, waiting
@@ -206,7 +207,7 @@ def test_an_agent_whose_mailbox_changes_hands_while_it_thinks_asks_for_no_action
     env: MailEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     give_agent(env, send_allowed=True, tools=["reply"], labels=[], may_reply=True)
-    place, really_converse = store_letter(env), conversation.converse
+    place, really_converse = store_letter(env), language_model.converse
     env.say(tool="reply", input={"body": "Noon is fine."})
     env.say(text="I am done.")
 
