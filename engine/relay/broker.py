@@ -82,10 +82,10 @@ class Broker:
             with self._one_question():
                 yield
         except BrokerAway as away:
-            if self._said.is_due(time.monotonic()):
+            if self._said.note(time.monotonic()):
                 log.warning("broker_unavailable", cause=str(away))
             raise
-        if self._said.is_over():
+        if self._said.end():
             log.warning("recovered", defect="broker_unavailable")
 
     @contextmanager

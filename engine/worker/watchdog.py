@@ -103,7 +103,7 @@ class Watchdog(threading.Thread):
         names = set()
         for defect in found:
             names.add(defect.name)
-            if self._said[defect.name].is_due(now):
+            if self._said[defect.name].note(now):
                 log.error(defect.name, reason=defect.reason, main_thread=self._stack())
         for name in set(self._said) - names:
             del self._said[name]
