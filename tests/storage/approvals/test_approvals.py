@@ -89,7 +89,7 @@ def test_an_action_of_the_moment_of_its_connection_is_the_owners_of_now(
         (timedelta(microseconds=int(is_older)),),
     )
     if is_older:
-        with pytest.raises(Conflict, match="connected again"):
+        with pytest.raises(Conflict, match="connected"):
             decide(store, account, made, Choice.APPROVE)
     else:
         assert decide(store, account, made, Choice.APPROVE).state == "approved"
