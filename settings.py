@@ -277,7 +277,7 @@ class Settings(BaseSettings):
 
     @property
     def broker_is_rabbitmq(self) -> bool:
-        """By whichever of its schemes."""
+        """Whether the broker is RabbitMQ, by the scheme of its URL."""
         return is_rabbitmq(self.broker_url.get_secret_value())
 
     @property

@@ -79,7 +79,7 @@ def learn_voice(ctx: JobContext, payload: LearnVoicePayload) -> Outcome:
 
 
 def _order(ctx: JobContext, account: Account) -> JsonObject:
-    """Order what takes its time. The keys let an attempt that died before its step was kept order nothing twice."""
+    """Enqueue what takes long. The keys keep an attempt from enqueueing again what one before it has, and died."""
     here, key = account.account_id, f"onboarding:{ctx.job.job_id}"
     older = BackfillPayload(account_id=here, since=older_mail_since(ctx.job.created_at))
     with ctx.tx() as tx:
@@ -102,4 +102,4 @@ def _watch(ctx: JobContext, mailbox: Mailbox, account: Account) -> JsonObject:
 
 
 PARTS: dict[Part, Callable[[JobContext, Mailbox, Account], JsonObject]] = {Part.LABELS: _labels, Part.WATCH: _watch}
-"""In this order: the watch reports changes of labels that are known by then."""
+"""In this order, so that the labels are known when the watch reports changes of them."""

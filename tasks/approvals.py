@@ -1,6 +1,6 @@
 """The approvals family: ask people about an action, remind them once, end what nobody decided, show how it ended.
 
-What is asked in the app, beside Discord, joins in `notify`: the question is made once, in words of the domain's.
+A question in the app, beside Discord, would be asked in `notify` too: the domain makes its words once for both.
 """
 
 import json
@@ -36,13 +36,15 @@ from storage.postgres.database import Transaction
 PROVIDER = "discord"
 
 BEGAN = "began"
-"""The step that keeps when and in which channel a job began to ask. Read of a job whose effect has no request, which a
-worker of an earlier release began; written, for such a worker may take a job over during a deploy."""
+"""The step that keeps when and in which channel a job began to ask.
+
+It is read where an effect has no request, because a worker of an earlier release began it. It is still written, because
+such a worker may take a job over during a deploy."""
 
 BATCH = 500
 """Actions per transaction of the housekeeping."""
 MOST_BATCHES = 20
-"""Of one run and each part; the next tick goes on."""
+"""How many of them each part has in one run; the next tick goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +83,9 @@ def _find(
 ) -> Finding:
     """Look for the question where it was asked.
 
-    An earlier release did not keep where it asked. The channel that this job's step names may show the question, else
-    the org's channel of now. When that was chosen after the action came, another channel may have the question: "not
-    here" is no answer then.
+    An earlier release did not keep the channel with the effect. Then the channel that this job's step names is
+    searched, and after it the org's present one. If that was chosen after the action came, yet another channel may have
+    the question, and "not found" proves nothing.
     """
     if began is not None:
         return _look(ctx, question, Asking.of(json.loads(began)), repeat_in)
@@ -143,9 +145,9 @@ def notify(ctx: JobContext, payload: NotifyPayload) -> Outcome:
 
 
 def _post(ctx: JobContext, stored: StoredAction, channel_id: str, question: Question) -> JsonObject:
-    """Post once: by the nonce within its minutes, by the channel's messages afterwards.
+    """Post the question once. In the first minutes the nonce sees to that, afterwards a search of the channel.
 
-    It is looked for where an earlier call asked it, and posted where the org is asked now: nobody else's channel.
+    It is looked for in the channel of an earlier call, and posted in the org's present one: nobody else's channel.
     """
     asking = Asking(channel_id, ctx.now())
     ctx.step(BEGAN, lambda: asking.document)

@@ -69,7 +69,7 @@ def write(ctx: JobContext, payload: WritePayload) -> Outcome:
     finds={"draft": find_made},
 )
 def write_manual(ctx: JobContext, payload: WriteManualPayload) -> Outcome:
-    """Draft a reply because its person put Needs Response on the thread, whatever the classification said."""
+    """Draft a reply that a Needs Response label or a service ordered, whatever the classification said."""
     thread_id = payload.thread_id
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
@@ -138,7 +138,10 @@ def _waits_for_nothing(email: Email) -> bool:
 
 
 def _is_in_record(ctx: JobContext, email: Email | None, *, by_label: bool) -> bool:
-    """Whether an earlier attempt has put this job's order into the record, and not only another one that came later."""
+    """Whether an earlier attempt has put this job's order into the record.
+
+    For a service's job, the later order of a label alone does not count.
+    """
     if email is None or email.by_hand_at is None or not (by_label or email.by_service):
         return False
     return email.by_hand_at >= ctx.job.created_at

@@ -95,7 +95,7 @@ def ingest(ctx: JobContext, payload: IngestPayload) -> Outcome:
 def _keep(ctx: JobContext, account: Account, raw: RawMessage) -> Outcome:
     here, one = account.account_id, {raw.message_id}
     if raw.label_ids & {DRAFT, SPAM, TRASH}:
-        # It may have been stored before it came to lie there.
+        # It may have been stored before it was moved there.
         left = {INBOX} - raw.label_ids
         return Done(
             {"kept": False, "labels": sorted(raw.label_ids)},
@@ -118,7 +118,7 @@ def _keep(ctx: JobContext, account: Account, raw: RawMessage) -> Outcome:
 def _settled_elsewhere(
     tx: Transaction, account: Account, raw: RawMessage, parsed: ParsedMessage
 ) -> Iterator[CleanupPayload]:
-    """What to look at because a draft of ours was sent under another subject, which moved it to another thread."""
+    """Looks at the threads whose draft was sent under another subject, and so in the thread of this message."""
     here = account.account_id
     for thread_id in set(emails.known_draft_tokens(tx, here, message_intake.tokens_of(parsed)).values()):
         if thread_id not in {"", raw.thread_id}:
@@ -168,7 +168,7 @@ def renew_watch(ctx: JobContext, payload: RenewWatchPayload) -> Outcome:
     audits=MAILBOX_AUDITS,
 )
 def backfill(ctx: JobContext, payload: BackfillPayload) -> Outcome:
-    """Take in older mail by a search and a window: page by page, within its share of Gmail's units, and once."""
+    """Take in older mail that a search and a span of time select, once: page by page, in a share of Gmail's units."""
     now = ctx.now()
     check_wish(payload, now)
     wanted = Wanted(payload.query, payload.since, payload.until, payload.classify, payload.most)
@@ -194,7 +194,7 @@ def backfill(ctx: JobContext, payload: BackfillPayload) -> Outcome:
     audits=MAILBOX_AUDITS,
 )
 def backfill_messages(ctx: JobContext, payload: BackfillMessagesPayload) -> Outcome:
-    """Fetch and store a few messages of a backfill; those that are stored by now are passed over."""
+    """Fetch and store a few messages of a backfill; those that are stored already are skipped."""
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
         check_connected(ctx, account)

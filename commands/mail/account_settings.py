@@ -138,8 +138,8 @@ def list_corrections(account: str, limit: int, as_json: bool) -> None:  # noqa: 
 def disconnect(account: str, reason: str, operator_name: str, as_json: bool) -> None:  # noqa: FBT001 - a flag
     """Forget a mailbox's tokens and watch: each of its jobs is canceled when it would run, and what runs ends.
 
-    So do actions that wait for approval, and drafts that a person has ordered. Jobs that wake snoozed messages wait
-    instead. Mail, rules and records stay.
+    Actions that wait for approval end, and so do orders of drafts, whether a label or a service gave them. Jobs that
+    wake snoozed messages wait instead. Mail, rules and records stay.
 
     `accounts connect` or `accounts add` connects it again. Google keeps the consent until its owner withdraws it there.
     """

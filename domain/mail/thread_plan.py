@@ -156,7 +156,7 @@ def plan_event(before: ThreadBefore, event: EmailEvent, reason: str) -> ThreadPl
 
 
 def plan_by_hand(before: ThreadBefore) -> ThreadPlan:
-    """Plan what a person orders who puts Needs Response on a thread by hand.
+    """Plan a draft that a Needs Response label or a service orders.
 
     A draft is ordered unless one is there already: the machine's, or one that the person has worked on. The untouched
     draft of a finished thread makes way. A draft that nobody has read counts as a person's.

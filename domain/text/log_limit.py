@@ -5,20 +5,20 @@ SAY_AGAIN_S = 60.0
 
 
 class LogLimit:
-    """Of one trouble; times are those of a monotonic clock."""
+    """Decides when one trouble is logged; times are those of a monotonic clock."""
 
     def __init__(self) -> None:
-        """There is none."""
+        """Begin without a trouble."""
         self._said_at: float | None = None
 
-    def is_due(self, now: float) -> bool:
-        """Whether to log the trouble, which is there; true for the first time and then each minute."""
+    def note(self, now: float) -> bool:
+        """Note that the trouble is there. True when it is to be logged: the first time, and then each minute."""
         if self._said_at is not None and now - self._said_at < SAY_AGAIN_S:
             return False
         self._said_at = now
         return True
 
-    def is_over(self) -> bool:
-        """Whether to log the end of the trouble, which is not there any more: if it was logged itself."""
+    def end(self) -> bool:
+        """Note that the trouble is not there. True when its end is to be logged, because the trouble was."""
         said, self._said_at = self._said_at is not None, None
         return said

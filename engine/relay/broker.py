@@ -79,13 +79,13 @@ class Broker:
             with self._one_question():
                 yield
         except BrokerAway as away:
-            if self._said.is_due(time.monotonic()):
+            if self._said.note(time.monotonic()):
                 if away.__cause__ is not None and is_mistake(away.__cause__):
                     log.exception("broker_not_asked", error=str(away), exc_info=away.__cause__)
                 else:
                     log.warning("broker_unavailable", cause=str(away))
             raise
-        if self._said.is_over():
+        if self._said.end():
             log.warning("recovered", defect="broker_unavailable")
 
     @contextmanager

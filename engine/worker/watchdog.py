@@ -33,7 +33,7 @@ ENDING_S = 10.0
 """How long the jobs of a worker that must end may go on, and how long giving back its claims may take."""
 
 LOOKS_BEFORE_END = 5
-"""So many looks in a row must find that a worker has to end."""
+"""How many looks in a row must find that a worker has to end."""
 
 STOPPING = "stopping"
 
@@ -42,12 +42,12 @@ FRAMES = 8
 
 
 class Watchdog(threading.Thread):
-    """A thread of its own, because the main thread may be what hangs."""
+    """Watches the worker from a thread of its own, because the main thread may be what hangs."""
 
     def __init__(
         self, process: Runtime, condition: Callable[[], WorkerCondition | None], end: Callable[[], object]
     ) -> None:
-        """`condition` is None before there is a ledger loop; `end` gives back all claims and ends the children."""
+        """`condition` returns None before there is a ledger loop; `end` gives back all claims and ends the children."""
         super().__init__(name="watchdog", daemon=True)
         self._process = process
         self._condition = condition
@@ -69,8 +69,8 @@ class Watchdog(threading.Thread):
     def look(self) -> None:
         """Look once.
 
-        Looks are counted, and not only the time: when this process as a whole was frozen, its loop must have the chance
-        to go on.
+        A defect must be found in several looks: after a freeze of the whole process, the loop must get the chance to go
+        on.
         """
         if self._process.stopping.is_set():
             self._looks[STOPPING] += 1
@@ -90,7 +90,7 @@ class Watchdog(threading.Thread):
                     self.end_process(defect.reason)
 
     def end_process(self, reason: str) -> NoReturn:
-        """Give back what is held, and end, whatever the main thread is at."""
+        """Give back all claims and end the process, whatever the main thread is doing."""
         log.critical("worker_ends", reason=reason, main_thread=self._stack())
         ending = threading.Thread(target=self._end, name="ending", daemon=True)
         ending.start()
@@ -103,7 +103,7 @@ class Watchdog(threading.Thread):
         names = set()
         for defect in found:
             names.add(defect.name)
-            if self._said[defect.name].is_due(now):
+            if self._said[defect.name].note(now):
                 log.error(defect.name, reason=defect.reason, main_thread=self._stack())
         for name in set(self._said) - names:
             del self._said[name]

@@ -208,8 +208,8 @@ def list_corrections(
 def disconnect_account(request: Request, caller: Operator, account_id: UUID, document: JsonBody) -> DisconnectedAccount:
     """Forget a mailbox's tokens and watch: each of its jobs is canceled when it would run, and what runs ends.
 
-    So do actions that wait for approval, and drafts that a person has ordered. Jobs that wake snoozed messages wait
-    instead. Mail, rules and records stay.
+    Actions that wait for approval end, and so do orders of drafts, whether a label or a service gave them. Jobs that
+    wake snoozed messages wait instead. Mail, rules and records stay.
 
     409 when it is disconnected already. Google keeps the consent until the owner withdraws it there.
     """

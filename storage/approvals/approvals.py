@@ -40,7 +40,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """Who decides, as the action and the audit log name them, and in their words why."""
+    """Who decides, by the name that the action and the audit log show, and the reason that they give."""
 
     name: str
     origin: Origin
@@ -114,17 +114,17 @@ def supersede(tx: Transaction, account_id: UUID, message_id: str, enqueue: Enque
 
 
 def due_reminders(tx: Transaction, *, limit: int) -> tuple[WaitingAction, ...]:
-    """Actions whose one reminder is due, marked as reminded of; as `expire`."""
+    """Mark the actions whose one reminder is due, and return them; bounded and for the ledger role, as `expire`."""
     return tuple(WaitingAction(*row) for row in tx.run("mark_reminders", limit=limit, share=REMIND_AFTER_SHARE))
 
 
 def date_forgotten(tx: Transaction, *, lasts: timedelta, limit: int) -> tuple[WaitingAction, ...]:
-    """Give actions an end that wait without one, such as those of an older release; as `expire`."""
+    """Give an end to actions that wait without one, as an older release's do; bounded and for all orgs, as `expire`."""
     return tuple(WaitingAction(*row) for row in tx.run("date_forgotten_approvals", lasts=lasts, limit=limit))
 
 
 def still_waits(tx: Transaction, action_id: UUID) -> bool:
-    """Whether the action waits, held until the end of `tx`: a decision has come before, or comes after."""
+    """Whether the action waits. It is held until `tx` ends, so a decision comes before this look or after `tx`."""
     rows = tx.run("hold_action_state", action_id=action_id)
     return bool(rows) and rows[0].state == ActionStatus.APPROVED_PENDING
 
@@ -151,5 +151,5 @@ def _refused(found: StoredAction, refusal: Refusal) -> RefusedDecision:
 
 
 def hurry(tx: Transaction) -> None:
-    """Let no statement of `tx` wait for more than a second: whoever asks has three."""
+    """Let no statement of `tx` take more than a second: Discord waits three for the whole answer."""
     tx.raw("set local statement_timeout = '1s'")

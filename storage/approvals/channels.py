@@ -33,7 +33,7 @@ def read(tx: Transaction, org_id: UUID) -> ApprovalChannel | None:
 
 
 def is_anothers(tx: Transaction, org_id: UUID, channel_id: str) -> bool:
-    """Whether another org is asked there: nothing of this org may be written or looked for in that channel."""
+    """Whether another org is asked in that channel; then nothing of this org may be written or looked for there."""
     rows = tx.raw(
         "select postroom.is_channel_of_another(%(org)s, %(channel)s) as it_is", {"org": org_id, "channel": channel_id}
     )
@@ -41,7 +41,7 @@ def is_anothers(tx: Transaction, org_id: UUID, channel_id: str) -> bool:
 
 
 def choose(tx: Transaction, org_id: UUID, channel_id: str, *, by: Origin) -> ApprovalChannel:
-    """Ask the org there from now on; raises `Invalid` for what is no id, `Conflict` for another org's channel."""
+    """Ask the org in this channel from now on; raises `Invalid` for a bad id, `Conflict` for another org's channel."""
     rows = tx.run("set_approval_channel", org_id=org_id, channel_id=check_snowflake("channel", channel_id))
     if not rows:
         raise Conflict(f"channel: {channel_id} is where another org is asked, whose mail would be shown to both")
@@ -50,7 +50,7 @@ def choose(tx: Transaction, org_id: UUID, channel_id: str, *, by: Origin) -> App
 
 
 def remove(tx: Transaction, org_id: UUID, *, by: Origin) -> ApprovalChannel:
-    """Ask the org there no more; raises `Gone` when it is asked nowhere."""
+    """Stop asking the org on Discord; raises `Gone` when it has no channel."""
     rows = tx.run("remove_approval_channel", org_id=org_id)
     if not rows:
         raise Gone("the org has no channel for approvals")

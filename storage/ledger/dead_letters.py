@@ -37,7 +37,7 @@ class DeadLetter:
     def made_at(self) -> datetime | None:
         """When the job was enqueued, by its history; None where that does not say so."""
         said = [one.get("at") for one in self.history if one.get("event") == "job.enqueued"]
-        # Of jobs that had the same id, one after the other, the last.
+        # When several jobs had the id, one after the other, that of the last.
         return datetime.fromisoformat(said[-1]) if said and said[-1] else None
 
 

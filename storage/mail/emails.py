@@ -43,7 +43,7 @@ class Email:
     sent_message_id: str | None
     sent_at: datetime | None
     by_hand_at: datetime | None
-    """When its person ordered the draft that it waits for, or has; None where a decision did."""
+    """When its person or a service ordered the draft that it waits for, or has; None where a decision did."""
     by_service: bool
     """Whether a service ordered it, too, which no label withdraws."""
 
@@ -132,7 +132,7 @@ def by_draft_message(tx: Transaction, account_id: UUID, message_id: str) -> Emai
 class OpenRecord(NamedTuple):
     """A thread with a draft of ours that its person has not sent, or that waits for one, and since when.
 
-    `by_hand` says that its person ordered the draft.
+    `by_hand` says that its person or a service ordered the draft.
     """
 
     thread_id: str
@@ -158,7 +158,7 @@ def open_records(
 
 
 def order_by_hand(tx: Transaction, account_id: UUID, thread_id: str, *, at: datetime, by_service: bool = False) -> bool:
-    """Its person ordered, then, the draft that a record waits for, or a service; false when it waits for none."""
+    """Record when a label or a service ordered the draft that a thread waits for; false when it waits for none."""
     values = {"at": at, "by_service": by_service}
     return bool(tx.run("order_by_hand", account_id=account_id, thread_id=thread_id, **values))
 
@@ -196,7 +196,7 @@ def withdraw_orders(
 
 
 def end_orders_by_hand(tx: Transaction, account_id: UUID) -> int:
-    """Let no thread wait any more for a draft that its person ordered: their mailbox is taken away. How many did."""
+    """End the wait for drafts that labels or services ordered in a mailbox that is taken away; returns how many."""
     return len(tx.run("end_orders_by_hand", account_id=account_id))
 
 

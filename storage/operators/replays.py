@@ -132,7 +132,7 @@ def _again(letter: DeadLetter, dead: Row | None, mended: Mended | None, by: Orig
         retry_base_s=dead.retry_base_s,
         retry_cap_s=dead.retry_cap_s,
         idempotency_key=named_key(dead, letter.job_type, letter.org_id),
-        folds=True,  # whoever has the key, the operator is told of it
+        folds=True,  # the operator is told which job has the key
     )
 
 

@@ -1,4 +1,4 @@
-"""Does a job again that ended without success: under a new id that names the old one, from where the old one stood."""
+"""Does a job that ended without success again, as a new job that names the old one and goes on where that stood."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -65,7 +65,7 @@ def _check(job: Row) -> None:
 
 
 def _again(job: Row, by: Origin) -> NewJob:
-    """As the replay of a dead letter: the whole chain keeps one correlation."""
+    """The new job. Like the replay of a dead letter, it keeps the correlation of the whole chain."""
     return NewJob(
         job_type=job.job_type,
         org_id=job.org_id,
@@ -76,7 +76,7 @@ def _again(job: Row, by: Origin) -> NewJob:
         retry_base_s=job.retry_base_s,
         retry_cap_s=job.retry_cap_s,
         idempotency_key=replays.named_key(job, job.job_type, job.org_id),
-        folds=True,  # whoever has the key, the operator is told of it
+        folds=True,  # the operator is told which job has the key
         priority=job.priority,
         parent_id=job.parent_id,
         replay_of=job.job_id,

@@ -125,7 +125,7 @@ def _wait_for_migrator(connection: Connection, ends_at: float, said: LogLimit) -
             " wait for it, or end that session, and migrate again",
             code="database.locked",
         )
-    if said.is_due(time.monotonic()):
+    if said.note(time.monotonic()):
         log.warning("migration_waits", reason="another process migrates this database", holder=str(holder))
     NEVER.wait(TRY_MS / 1000)
 

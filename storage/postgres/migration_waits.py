@@ -120,7 +120,7 @@ class WaitWatch(threading.Thread):
             found = OtherSession(*row)
             looks = looks + 1 if found.pid == seen else 1
             seen, self.blocker = found.pid, found
-            if looks >= LOOKS and self._said.is_due(time.monotonic()):
+            if looks >= LOOKS and self._said.note(time.monotonic()):
                 log.warning("migration_waits", table=found.relation, holder=str(found), state=found.state)
 
 

@@ -64,7 +64,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A full sync's look at the mailbox: its time, one for all that it decides, and that of the look before."""
+    """When a full sync looks at the mailbox, one time for all that it decides, and when the one before it did."""
 
     now: datetime
     last: datetime | None
@@ -142,9 +142,9 @@ class Run:
         """Search the last days for messages that are not stored as the mailbox has them.
 
         Where there is no cursor, or history did not know it (`unknown`), the cursor becomes the mailbox's history id.
-        That is read first: what comes in meanwhile is in the history after it (the 404 rule). With `by_schedule`, what
-        waits is ordered at growing intervals (`is_due_again`): a message whose classification keeps failing, a thread
-        whose draft Gmail does not take, a draft that nobody sends.
+        The id is read first, so that what comes in meanwhile is in the history after it (the 404 rule). With
+        `by_schedule`, what waits is ordered at growing intervals (`is_due_again`): a message whose classification keeps
+        failing, a thread whose draft Gmail does not take, a draft that nobody sends.
         """
         here = self.account.account_id
         profile = mailbox.profile()
@@ -189,9 +189,9 @@ class Run:
         return Sweep(read, job_for)
 
     def _open_records(self, look: Look, moved: frozenset[str]) -> Sweep[OpenRecord]:
-        """Find out what became of drafts that are out, and have those drafted that are waited for.
+        """Find out what became of drafts that are out, and have the drafts made that are still waited for.
 
-        The jobs of the latter have ended without a draft, or are under way and make it first.
+        Their first jobs have ended without a draft, or are under way and make it before these.
         """
         here = self.account.account_id
 
@@ -251,10 +251,10 @@ class Run:
                 pass
 
     def _ingest_inbox(self, mailbox: Mailbox, since: datetime) -> tuple[int, frozenset[str]]:
-        """Fetch anew what the inbox shows and the store does not, and what the store shows and the inbox does not.
+        """Fetch each message again that is in the inbox by the mailbox alone, or by the store alone.
 
-        History has not told of it: its id had expired, or it told of a message that was being fetched. Returns the
-        number of jobs, and the messages that the inbox no longer shows.
+        History had expired, or told of a message while that was being fetched. Returns the number of jobs, and the
+        messages that the inbox no longer shows.
         """
         here, found, shown = self.account.account_id, 0, set[str]()
         with self.ctx.tx() as tx:
@@ -281,8 +281,8 @@ class Run:
     def _catch_up_labels(self, mailbox: Mailbox) -> int:
         """Enqueue the jobs of labels that a person set while history could not be read, or whose jobs have failed.
 
-        On mail of any age: a label that was obeyed comes off, so few threads carry one. An order whose label was taken
-        off meanwhile is withdrawn.
+        Mail of any age is searched: a label comes off when it was obeyed, so few threads carry one. An order whose
+        label was taken off meanwhile is withdrawn.
         """
         here = self.account.account_id
         with self.ctx.tx() as tx:
@@ -309,7 +309,7 @@ class Run:
         return found + self._withdraw(self._without(mailbox, left, orders), orders)
 
     def _without(self, mailbox: Mailbox, unseen: Collection[str], orders: Collection[str]) -> set[str]:
-        """Those of the messages that a search did not show which carry no such label, by what the mailbox says itself.
+        """Ask for each message that a search did not show; returns those that carry no such label.
 
         A search may lag by days (docs: gmail.md#search). What cannot be asked for now is left for the next full sync.
         """

@@ -124,6 +124,25 @@ def test_no_call_begins_that_the_lease_could_cut(process: Runtime, job_id: UUID)
         ctx.effect(KEY, not_called, find=NotFound)
 
 
+def test_nobody_has_to_find_out_again_what_was_found_not_to_have_happened(
+    process: Runtime, database: Connection, job_id: UUID
+) -> None:
+    """The first call did nothing, and there was too little time left for another."""
+    first = JobContext(process, claim_one(process.database, job_id))
+    with process.database.statements() as tx:
+        first.begin_effect(tx, KEY)
+    lose_claim(process, database, "partition")
+    pass_time(database, process.call_time)
+
+    def find_slowly() -> Finding:
+        process.lease.renewed_at -= process.lease.length.total_seconds()
+        return NotFound()
+
+    with pytest.raises(ClaimLost, match="may take 35"):
+        successor(process, job_id).effect(KEY, not_called, find=find_slowly)
+    assert database.execute("select status from idempotency_keys where key = %s", (KEY,)).fetchone() == ("failed",)
+
+
 def not_called() -> JsonObject:
     raise AssertionError("called with too little time")
 

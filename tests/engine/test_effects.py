@@ -129,6 +129,8 @@ def test_a_tenant_cannot_touch_the_effects_of_another_org(
     with process.database.tenant(make_org(database, "another org")) as tx:
         with pytest.raises(ClaimLost):
             effects.begin_effect(tx, held, "send:2", Strategy.FIND)
+        with pytest.raises(ClaimLost):
+            effects.announce_call(tx, held, KEY, process.call_time, b"another org's")
         assert not effects.finish_effect(tx, held, KEY, EffectStatus.SUCCEEDED, result={})
     assert status(database) == "running"
 

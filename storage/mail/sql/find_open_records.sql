@@ -1,5 +1,5 @@
 -- Records of which something is still expected, a page of them in the order of their index: a draft of ours is out, or the draft is waited for,
--- because a person ordered it and has not thrown the message away, or by a decision about a message that still lies in the inbox.
+-- because a person or a service ordered it and the message was not thrown away, or by a decision about a message that still lies in the inbox.
 -- An order from before the mailbox was connected may be an earlier owner's: it counts for nothing.
 select e.gmail_thread_id as thread_id, e.gmail_message_id as message_id, e.state, e.state_changed_at as since, o.by_hand
 from emails e

@@ -42,11 +42,15 @@ def test_a_half_set_up_consent_by_browser_is_named(settings: Settings) -> None:
     assert wrong(settings_checks(whole)) == set()
 
 
-def test_another_broker_that_celery_was_given_is_named(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("variable", ["CELERY_BROKER_URL", "CELERY_BROKER_READ_URL", "CELERY_BROKER_WRITE_URL"])
+def test_another_broker_that_celery_was_given_is_named(
+    settings: Settings, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     own = settings.model_copy(update={"broker_url": SecretStr(app.conf.broker_url)})
     assert one_broker_check(app.conf, own).ok
-    monkeypatch.setenv("CELERY_BROKER_URL", "redis://:hunter2@other.example/0")
+    monkeypatch.setenv(variable, "redis://:hunter2@other.example/0")
     found = one_broker_check(app.conf, own)
+    assert not found.ok
     assert "another broker than POSTROOM_BROKER_URL" in found.finding
-    assert "CELERY_BROKER_URL" in found.remedy
+    assert variable in found.remedy
     assert "hunter2" not in f"{found}"

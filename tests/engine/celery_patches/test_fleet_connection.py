@@ -87,6 +87,14 @@ def test_a_process_that_celery_would_lead_to_another_broker_ends(
     assert PASSWORD not in str(caught.value)
 
 
+@pytest.mark.parametrize("connect", [app.connection, app.connection_for_read, app.connection_for_write])
+def test_a_process_that_would_connect_to_another_broker_by_its_url_ends(connect: Callable[[str], object]) -> None:
+    """As Flower and Celery's own commands may ask, whatever the settings say."""
+    with pytest.raises(SystemExit, match="another broker than POSTROOM_BROKER_URL") as caught:
+        connect(f"redis://:{PASSWORD}@other.example/0")
+    assert PASSWORD not in str(caught.value)
+
+
 def test_the_same_broker_may_be_named_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CELERY_BROKER_URL", load().broker_url.get_secret_value())
     assert app.connection().as_uri().startswith("redis://")

@@ -134,6 +134,17 @@ def test_only_what_is_to_be_remembered_counts_as_taken_off_by_us(store: Database
             assert expected_writes.took_off(tx, here, ["m1"], {"Label_1"}, since=since) == is_known
 
 
+def test_a_label_that_we_put_on_is_not_remembered(store: Database, account: Account, database: Connection) -> None:
+    writes = [ExpectedWrite(kind, message_id="m1", label_id="Label_1") for kind in ("labels_added", "labels_removed")]
+    with store.tenant(account.org_id) as tx:
+        expected_writes.expect(tx, account.account_id, writes, remember=expected_writes.REMEMBER)
+    later = "update expected_writes set created_at = created_at - %(by)s, expires_at = expires_at - %(by)s"
+    database.execute(later, {"by": expected_writes.KEEP})
+    with store.ledger() as tx:
+        expected_writes.purge(tx)
+    assert database.execute("select change from expected_writes").fetchall() == [("labels_removed",)]
+
+
 def test_an_expectation_names_one_place_and_a_label_for_label_changes(store: Database, account: Account) -> None:
     for write in (
         ExpectedWrite("labels_added", message_id="m1"),

@@ -79,6 +79,22 @@ def test_an_approval_releases_the_action_and_is_in_the_audit_log(
     assert events(database) == ["approval.approved"]
 
 
+@pytest.mark.parametrize("is_older", [False, True])
+def test_an_action_of_the_moment_of_its_connection_is_the_owners_of_now(
+    store: Database, account: Account, database: Connection, *, is_older: bool
+) -> None:
+    made = waiting(store, account)
+    database.execute(
+        "update accounts set connected_at = (select created_at + %s from actions)",
+        (timedelta(microseconds=int(is_older)),),
+    )
+    if is_older:
+        with pytest.raises(Conflict, match="connected"):
+            decide(store, account, made, Choice.APPROVE)
+    else:
+        assert decide(store, account, made, Choice.APPROVE).state == "approved"
+
+
 def test_what_is_denied_is_never_executed(store: Database, account: Account, database: Connection) -> None:
     made = waiting(store, account)
     assert decide(store, account, made, Choice.DENY).state == "denied"
@@ -161,6 +177,18 @@ def test_a_channel_is_one_orgs(store: Database, account: Account) -> None:
         channels.remove(tx, account.org_id, by=Origin())
         with pytest.raises(Gone):
             channels.remove(tx, account.org_id, by=Origin())
+
+
+def test_a_tenant_asks_whose_a_channel_is_for_its_own_org_only(store: Database, account: Account) -> None:
+    other = make_account(store, org="another org", email="you@example.com")
+    with store.ledger() as tx:
+        channels.choose(tx, account.org_id, "123", by=Origin())
+        channels.choose(tx, other.org_id, "456", by=Origin())
+        assert channels.is_anothers(tx, other.org_id, "123"), "the ledger asks for any org"
+    with store.tenant(account.org_id) as tx:
+        for org_id in (account.org_id, other.org_id):
+            found = [channels.is_anothers(tx, org_id, one) for one in ("123", "456", "789")]
+            assert found == [False, True, False], "whatever org it names"
 
 
 def test_people_are_added_changed_and_removed(store: Database, account: Account, database: Connection) -> None:

@@ -1,18 +1,20 @@
 """Keys of effects and of jobs are two spaces; an intent knows which other claims are alive when it is written."""
 
 import threading
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
 from psycopg import Connection, connect
 
 from domain.jobs.effects import EffectStatus, Standing, Strategy
-from domain.jobs.job import Done, NewJob, Snooze
+from domain.jobs.failures import ClaimLost
+from domain.jobs.job import ClaimedJob, Done, NewJob, Snooze
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
 from storage.ledger import effects, ledger
 from storage.postgres.database import Database
-from tests.doubles.factories import HINT_TIMEOUT, claim_one, enqueue_one, make_job_type, make_org
+from tests.doubles.factories import HINT_TIMEOUT, claim_one, enqueue_one, make_job_type, make_org, pass_time
 from tests.invariants import check_ledger
 from tests.storage.ledger.test_end_hooks import NOW
 from tests.waiting import eventually
@@ -94,3 +96,39 @@ def test_an_intent_that_waited_for_its_own_claim_sees_who_is_at_the_effect_by_th
     assert found == [Standing.BUSY]
     with store.statements() as tx:
         assert effects.finish_effect(tx, second, "send", EffectStatus.SUCCEEDED, result={})
+
+
+def next_attempt(store: Database, database: Connection, job: ClaimedJob) -> ClaimedJob:
+    """The same job in other hands, with a token of its own."""
+    with store.statements() as tx:
+        ledger.settle(tx, [settlement_of(job, Snooze(NOW, "later"), STANDARD, NOW, 0.0)])
+    due = "update jobs set run_at = now(), next_check_at = null, published_at = now() where id = %s"
+    database.execute(due, (job.job_id,))
+    return claim_one(store, job.job_id)
+
+
+def test_an_attempt_announces_only_a_call_whose_intent_it_wrote(
+    store: Database, database: Connection, org: UUID
+) -> None:
+    first = claim_one(store, enqueue_one(store, org))
+    with store.statements() as tx:
+        effects.begin_effect(tx, first, "send", Strategy.FIND)
+    second = next_attempt(store, database, first)
+    with pytest.raises(ClaimLost), store.statements() as tx:
+        effects.announce_call(tx, second, "send", timedelta(seconds=30))
+
+
+@pytest.mark.parametrize(("sent", "is_new"), [(b"at ten", True), (b"at nine", False), (None, False)])
+def test_a_key_is_as_old_as_the_request_that_stands_for_it(
+    store: Database, database: Connection, org: UUID, sent: bytes | None, *, is_new: bool
+) -> None:
+    first = claim_one(store, enqueue_one(store, org))
+    with store.statements() as tx:
+        effects.begin_effect(tx, first, "send", Strategy.NATIVE_KEY, request=b"at nine")
+    pass_time(database, timedelta(hours=1))
+    with store.statements() as tx:
+        effects.announce_call(tx, first, "send", timedelta(0), sent)
+    second = next_attempt(store, database, first)
+    with store.statements() as tx:
+        intent = effects.begin_effect(tx, second, "send", Strategy.NATIVE_KEY)
+    assert (intent.request, intent.known_for < timedelta(hours=1)) == (b"at ten" if is_new else b"at nine", is_new)

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -18,16 +19,21 @@ from storage.accounts import connecting, disconnecting, tokens
 from storage.accounts.accounts import Consent
 from storage.accounts.connecting import AddedMailbox, OrgMailbox
 from storage.actions import actions
+from storage.rules import rules
 from storage.secrets.sealing import Place
 from tasks import triage
+from tasks.mail import language_model
+from tasks.mail.agents import conversation
+from tests.doubles.agents import give_agent, order_run, store_letter
 from tests.doubles.approvals import decide, waiting
-from tests.doubles.mail_actions import look
+from tests.doubles.mail_actions import actions_of, look, stored_letter
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
 from tests.tasks.drafts.reworks import draft_id
 from tests.tasks.drafts.test_orders_by_hand import REFUSED, answers, archived, discarded, drafts, order_in_vain, put
 from tests.tasks.drafts.test_withdrawn_orders import withdraw
 from tests.tasks.test_account_ends import CONNECTED_ANEW, connect, disconnect
+from tests.tasks.test_decided_again import DELETED_BY_RULE
 
 AHEAD = timedelta(minutes=10)
 
@@ -179,6 +185,42 @@ def test_a_message_that_is_decided_on_while_the_mailbox_changes_hands_orders_not
     meanwhile(triage, lambda: connect(env, disconnect(env)))
     assert env.drain() == [("triage.classify", "canceled")]
     assert (drafts(env), env.count("select count(*) from decisions")) == (0, 0)
+
+
+def test_a_message_that_is_decided_again_while_the_mailbox_changes_hands_asks_for_no_action(
+    env: MailEnvironment, meanwhile: Meanwhile
+) -> None:
+    """Its labels are right already, so nothing else would notice."""
+    with env.process.database.ledger() as tx:
+        rules.add(tx, env.account.org_id, DELETED_BY_RULE, account_id=env.account.account_id)
+    place = stored_letter(env)
+    assert env.run(env.enqueue("triage.classify", {"message_id": place.message_id})) == "succeeded"
+    job_id = env.enqueue("triage.classify", {"message_id": place.message_id, "force": True})
+    changes = len(env.gmail.journal("messages.modify"))
+    meanwhile(triage, lambda: connect(env, disconnect(env)))
+    assert (env.run(job_id), env.job(job_id)["cancel_reason"]) == ("canceled", CONNECTED_ANEW)
+    assert len(actions_of(env, place)) == 1
+    assert len(env.gmail.journal("messages.modify")) == changes
+
+
+def test_an_agent_whose_mailbox_changes_hands_while_it_thinks_asks_for_no_action(
+    env: MailEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give_agent(env, send_allowed=True, tools=["reply"], labels=[], may_reply=True)
+    place, really_converse = store_letter(env), language_model.converse
+    env.say(tool="reply", input={"body": "Noon is fine."})
+    env.say(text="I am done.")
+
+    def converse(*given: Any, **named: Any) -> object:  # noqa: ANN401 - as it is called
+        answer = really_converse(*given, **named)
+        if len(env.model.journal("messages.create")) > 1:
+            connect(env, disconnect(env))
+        return answer
+
+    monkeypatch.setattr(conversation, "converse", converse)
+    job_id = order_run(env, place)
+    assert (env.run(job_id), env.job(job_id)["cancel_reason"]) == ("canceled", CONNECTED_ANEW)
+    assert actions_of(env, place) == ()
 
 
 CONNECT_OF_THE_RELEASE_BEFORE = """

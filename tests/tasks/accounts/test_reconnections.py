@@ -76,6 +76,22 @@ def test_a_job_that_refreshes_does_not_get_the_next_owners_token(
     assert env.gmail.journal(account=NEXT) == []
 
 
+def test_a_job_that_refreshes_while_its_owner_leaves_is_canceled(
+    env: MailEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends as any job of theirs, and parks nothing until somebody gives consent."""
+    job_id, really_ask = classify_job(env, minutes_left=4), mailbox_session._ask_google  # noqa: SLF001 - in its midst
+
+    def ask_google(ctx: JobContext, held: Tokens) -> Refreshed:
+        fresh = really_ask(ctx, held)
+        disconnect(env)
+        return fresh
+
+    monkeypatch.setattr(mailbox_session, "_ask_google", ask_google)
+    assert env.run(job_id) == "returned"
+    assert (env.run(job_id), env.job(job_id)["cancel_reason"]) == ("canceled", "the account was disconnected")
+
+
 def test_a_question_from_before_a_reconnection_is_put_again(env: MailEnvironment) -> None:
     """The draft is there: nobody has to find out."""
     job_id = canceled_in_the_call(env, drop="after")

@@ -74,15 +74,16 @@ def test_an_order_that_waits_is_carried_out_although_we_took_its_label_off(env: 
     assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
 
 
-@pytest.mark.parametrize("case", [discarded, old])
+@pytest.mark.parametrize(("case", "hours"), [(discarded, 24), (old, 24), (old, 8 * 24)])
 def test_one_that_waits_and_is_taken_back_is_not_carried_out(
-    env: MailEnvironment, case: Callable[[MailEnvironment], MessagePlace]
+    env: MailEnvironment, case: Callable[[MailEnvironment], MessagePlace], hours: int
 ) -> None:
+    """A thread without a record has no label that we took off, however long ago."""
     place = case(env)
     pass_hours(env, 2)
     put(env, place)
     see(env)
-    pass_hours(env, 24)
+    pass_hours(env, hours)
     withdraw(env, place)
     paid = answers(env)
     env.drain()

@@ -194,6 +194,23 @@ def test_a_services_order_after_a_labels_that_waits_is_not_withdrawn(env: MailEn
     assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
 
 
+def test_a_services_order_is_carried_out_after_a_labels_that_came_later(env: MailEnvironment) -> None:
+    """The record names the label's order, which is younger, and says nothing of the service's."""
+    place = discarded(env)
+    mine = order_as_a_service(env, place)
+    put(env, place)
+    see(env)
+    ((by_label,),) = env.database.execute(
+        "select id from jobs where job_type = 'drafts.write_manual' and state = 'queued' and id <> %s", (mine,)
+    )
+    assert (env.run(by_label), drafts(env)) == ("succeeded", 1)
+    env.mailbox.discard_draft(draft_id(env, place))
+    see(env, "threads.%")
+    assert (env.state(place.thread_id), env.job(mine)["state"]) == (EmailState.SKIPPED, "queued")
+    env.drain()
+    assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
+
+
 def test_a_labels_order_is_withdrawn_in_a_thread_of_an_earlier_service(env: MailEnvironment) -> None:
     """The service's order was of the life before."""
     place = archived(env)
@@ -289,6 +306,22 @@ def test_a_full_sync_asks_for_so_many_messages_at_most(env: MailEnvironment, mon
     before = len(env.gmail.journal("messages.get"))
     env.run(env.enqueue("gmail.sync", {"force_full": True}))
     assert len(env.gmail.journal("messages.get")) == before + 1
+
+
+def test_an_order_whose_message_is_deleted_while_history_is_lost_is_taken_back(env: MailEnvironment) -> None:
+    """No message of the thread carries its label any more."""
+    place = archived(env)
+    second = env.deliver("Re: Lunch?", "For your information only.", thread_id=place.thread_id)
+    env.sync()
+    order_in_vain(env, place)
+    env.gmail.clear_faults()
+    env.mailbox.label_message(second.message_id, remove=(env.label("Needs Response"),))
+    env.sync()
+    assert env.state(place.thread_id) is EmailState.PENDING
+    env.mailbox.delete_message(place.message_id)
+    env.mailbox.expire_history()
+    env.sync()
+    assert (drafts(env), env.state(place.thread_id)) == (0, EmailState.SKIPPED)
 
 
 @pytest.mark.parametrize("is_waiting", [True, False])
