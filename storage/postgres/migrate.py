@@ -20,6 +20,7 @@ from domain.text.log_limit import LogLimit
 from settings import Settings
 from storage.postgres.execution import translated
 from storage.postgres.logins import LEDGER_ROLE, TENANT_ROLE, read_url, role_url
+from storage.postgres.migration_rights import refuse_without_rights
 from storage.postgres.migration_waits import find_holder, lift_time_limits, watched
 
 log = structlog.get_logger(__name__)
@@ -45,8 +46,9 @@ def upgrade(settings: Settings, *, wait_s: float = WAIT_S, pause: Callable[[floa
     """Run every migration that is missing, as the owner; reset what a role may have changed of itself.
 
     Of several at once, each waits for the one before and finds its work done. Raises `Forbidden` for a database that a
-    newer release has migrated. For `wait_s` another migrator is waited for, and a table that
-    somebody else has is tried again, after a `pause` each time. Raises `Transient` when that was not enough.
+    newer release has migrated, and for an owner that lacks a right which only a superuser can give. For `wait_s`
+    another migrator is waited for, and a table that somebody else has is tried again, after a `pause` each time.
+    Raises `Transient` when that was not enough.
     """
     with translated(), _alone(settings, wait_s):
         try:
@@ -84,6 +86,7 @@ def _alone(settings: Settings, wait_s: float) -> Iterator[None]:
     try:
         with engine.connect() as connection:
             lift_time_limits(connection)
+            refuse_without_rights(connection)
             connection.commit()
             _wait_for_turn(connection, wait_s)
             yield
