@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import pytest
 from psycopg import Connection, connect, sql
 from pydantic import SecretStr
+from structlog.testing import capture_logs
 
-from domain.jobs.failures import Forbidden
+from domain.jobs.failures import Forbidden, Transient
 from sandbox.servers.postgres_server import PostgresServer
 from settings import Settings
 from storage.postgres.database import Database
@@ -67,7 +68,7 @@ def test_what_a_superuser_has_closed_to_everybody_is_asked_for_again(owned: Sett
     superuser.execute("call postroom.secure()")
     wanted = grants_asked_for(owned)
     assert wanted == [
-        f'grant execute on function pg_catalog.pg_advisory_xact_lock(bigint) to "{OWNER}"',
+        f'grant execute on function pg_catalog.pg_try_advisory_lock(bigint) to "{OWNER}"',
         f'grant execute on function pg_catalog.pg_stat_get_activity(integer) to "{OWNER}"',
     ]
     for grant in wanted:
@@ -93,6 +94,23 @@ def test_an_administrator_may_make_the_roles(owned: Settings, superuser: Connect
         superuser.execute(statement.encode())
     upgrade(owned)
     assert_whole(owned, superuser)
+
+
+@pytest.mark.parametrize(("connections", "said"), [(1, "migration_not_watched"), (2, "migration_waits")])
+def test_an_owner_of_few_connections_migrates(
+    owned: Settings, superuser: Connection, connections: int, said: str
+) -> None:
+    """By one; the second, if it may have one, sees whom the first waits for."""
+    superuser.execute(f'grant set on parameter postroom.deletes_audit to "{OWNER}"')
+    superuser.execute(f'alter role "{OWNER}" connection limit {connections}')
+    upgrade(owned)
+    with superuser.transaction():
+        superuser.execute("lock table alembic_version in access exclusive mode")
+        with capture_logs() as logged, pytest.raises(Transient) as caught:
+            upgrade(owned, wait_s=0)
+    assert [each["event"] for each in logged] == [said]
+    holders = {1: "a table, which another session has", 2: f"session {superuser.info.backend_pid} of postgres has"}
+    assert holders[connections] in caught.value.reason
 
 
 def assert_whole(settings: Settings, superuser: Connection) -> None:

@@ -1,0 +1,137 @@
+"""What follows the migrations waits as they do: the roles, which are the whole server's, and the catalogue."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import psutil
+import pytest
+from psycopg import Connection, connect
+from pydantic import SecretStr
+from structlog.testing import capture_logs
+
+from domain.jobs.failures import Transient
+from sandbox.servers.postgres_server import PostgresServer
+from settings import Settings
+from storage.postgres.database import Transaction
+from storage.postgres.execution import DatabaseUnavailable
+from storage.postgres.migrate import PAUSE_S, upgrade
+from storage.postgres.migration_session import MIGRATING, ONE_AT_A_TIME
+from tests.waiting import until_a_lock_is_waited_for
+
+
+@pytest.fixture
+def settings(own_postgres: PostgresServer) -> Settings:
+    """Of a migrated database on a server of the test's own, for a role that is held is held for every database."""
+    settings = Settings(database_url=SecretStr(own_postgres.url()))
+    upgrade(settings)
+    return settings
+
+
+@pytest.fixture
+def other(settings: Settings) -> Iterator[Connection]:
+    """A session in an open transaction."""
+    with connect(settings.database_url.get_secret_value(), application_name="an administrator") as connection:
+        connection.execute("select")
+        yield connection
+
+
+def take_table(tx: Transaction) -> None:
+    """As who publishes the catalogue does."""
+    tx.raw("lock table job_types in row exclusive mode")
+
+
+HOLDS = {
+    "pg_authid": "alter role postroom_ledger connection limit 100",
+    "job_types": "lock table job_types in share mode",
+}
+
+
+@pytest.mark.parametrize("table", HOLDS)
+@pytest.mark.parametrize("limit", ["0", "1ms"])
+def test_who_waits_for_a_role_or_the_catalogue_says_so_and_gives_up(
+    settings: Settings, other: Connection, table: str, limit: str
+) -> None:
+    url = f"{settings.database_url.get_secret_value()}?options=-c%20lock_timeout%3D{limit}"
+    other.execute(HOLDS[table].encode())
+    holder = f"session {other.info.backend_pid} of postgres (an administrator)"
+    with capture_logs() as logged, pytest.raises(Transient) as caught:
+        upgrade(Settings(database_url=SecretStr(url)), take_table, wait_s=0)
+    assert f"waited too long for {table}, which {holder}" in caught.value.reason
+    (line,) = [each for each in logged if each["event"] == "migration_waits"]
+    assert (line["table"], line["holder"].startswith(holder)) == (table, True)
+
+
+@pytest.mark.parametrize("table", HOLDS)
+def test_it_leaves_them_to_others_before_it_tries_again(settings: Settings, other: Connection, table: str) -> None:
+    pauses, published = list[float](), list[Transaction]()
+    other.execute(HOLDS[table].encode())
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        other.rollback()
+
+    def publish(tx: Transaction) -> None:
+        take_table(tx)
+        published.append(tx)
+
+    upgrade(settings, publish, pause=pause)
+    assert (pauses, len(published)) == ([PAUSE_S], 1)
+
+
+def test_a_role_that_another_has_changed_meanwhile_is_set_again(
+    own_postgres: PostgresServer, settings: Settings, other: Connection
+) -> None:
+    """PostgreSQL ends whoever waited for that change: tuple concurrently updated."""
+    other.execute(HOLDS["pg_authid"].encode())
+    pauses = list[float]()
+    with ThreadPoolExecutor(1) as aside, connect(own_postgres.url(), autocommit=True) as looking:
+        done = aside.submit(upgrade, settings, pause=pauses.append)
+        until_a_lock_is_waited_for(looking, describe="the migrator to wait for the role")
+        other.commit()
+        done.result(timeout=60)
+    assert pauses == [PAUSE_S]
+
+
+def test_a_silent_postgresql_ends_a_migration(
+    own_postgres: PostgresServer, settings: Settings, other: Connection
+) -> None:
+    other.execute(HOLDS["job_types"].encode())
+    server = psutil.Process(own_postgres.process.pid)
+    with (
+        ThreadPoolExecutor(1) as aside,
+        capture_logs() as logged,
+        connect(own_postgres.url(), autocommit=True) as looking,
+    ):
+        done = aside.submit(upgrade, settings, take_table, silent_s=1)
+        until_a_lock_is_waited_for(looking, describe="the migrator to wait for the catalogue")
+        frozen = [server, *server.children(recursive=True)]
+        for process in frozen:
+            process.suspend()
+        try:
+            with pytest.raises(DatabaseUnavailable) as caught:
+                done.result(timeout=60)
+        finally:
+            for process in frozen:
+                process.resume()
+    assert caught.value.trouble.finding.startswith("it has not answered for ")
+    assert [each["event"] for each in logged].count("migration_unanswered") == 1
+
+
+def test_a_silent_postgresql_ends_who_asks_for_a_turn(own_postgres: PostgresServer, settings: Settings) -> None:
+    frozen = list[psutil.Process]()
+    with connect(own_postgres.url()) as first, connect(own_postgres.url(), autocommit=True) as looking:
+        first.execute("select pg_advisory_lock(%s)", (ONE_AT_A_TIME,))
+
+        def pause(_seconds: float) -> None:
+            asks = "select pid from pg_stat_activity where application_name = %s"
+            ((pid,),) = looking.execute(asks, (MIGRATING,)).fetchall()
+            frozen.append(psutil.Process(pid))
+            frozen[-1].suspend()
+
+        try:
+            with pytest.raises(DatabaseUnavailable):
+                upgrade(settings, silent_s=1, pause=pause)
+        finally:
+            for process in frozen:
+                process.resume()
+    assert len(frozen) == 1
