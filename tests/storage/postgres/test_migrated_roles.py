@@ -5,8 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
-from psycopg import Connection, connect
+from psycopg import Connection, OperationalError, connect
 from pydantic import SecretStr
+from sqlalchemy import make_url
 from structlog.testing import capture_logs
 
 from domain.jobs.failures import Transient
@@ -14,6 +15,7 @@ from sandbox.servers.postgres_server import PostgresServer
 from settings import Settings
 from storage.postgres.database import Transaction
 from storage.postgres.execution import DatabaseUnavailable
+from storage.postgres.logins import LEDGER_ROLE, TENANT_ROLE, role_password
 from storage.postgres.migrate import PAUSE_S, upgrade
 from storage.postgres.migration_session import MIGRATING, ONE_AT_A_TIME
 from tests.waiting import until_a_lock_is_waited_for
@@ -90,6 +92,33 @@ def test_a_role_that_another_has_changed_meanwhile_is_set_again(
         other.commit()
         done.result(timeout=60)
     assert pauses == [PAUSE_S]
+
+
+PASSWORD = "hünter2: it's \\ %s"  # the test's own
+
+
+def test_no_statement_carries_a_password_and_the_password_is_set(own_postgres: PostgresServer) -> None:
+    """A statement stands in the server's log and in pg_stat_activity."""
+    owner = SecretStr(own_postgres.url())
+    given = make_url(own_postgres.url()).set(username=LEDGER_ROLE, password=PASSWORD)
+    settings = Settings(database_url=owner, ledger_database_url=SecretStr(given.render_as_string(hide_password=False)))
+    with connect(own_postgres.url(), autocommit=True) as superuser:
+        superuser.execute("alter system set log_statement = 'all'")
+        superuser.execute("alter system set password_encryption = 'md5'")  # the weaker, which a server may prefer
+        rules = own_postgres.data / "pg_hba.conf"
+        lines = (f"host all {role} 127.0.0.1/32 scram-sha-256\n" for role in (LEDGER_ROLE, TENANT_ROLE))
+        rules.write_text("".join(lines) + rules.read_text())
+        superuser.execute("select pg_reload_conf()")
+        upgrade(settings)
+        changes = [line for line in own_postgres.process.read_log().splitlines() if "alter role" in line]
+        kept = superuser.execute("select rolpassword from pg_authid where rolpassword is not null").fetchall()
+    passwords = PASSWORD, role_password(settings, TENANT_ROLE)
+    assert [line for line in changes if "hünter2" in line or passwords[1] in line] == []
+    assert len([line for line in changes if "SCRAM-SHA-256$" in line]) == len(kept) == len(passwords)
+    for role, password in zip((LEDGER_ROLE, TENANT_ROLE), passwords, strict=True):
+        connect(own_postgres.url(), user=role, password=password, require_auth="scram-sha-256").close()
+        with pytest.raises(OperationalError, match="password authentication failed"):
+            connect(own_postgres.url(), user=role, password="another")  # the test's own
 
 
 def test_a_silent_postgresql_ends_a_migration(
