@@ -12,7 +12,7 @@ from sqlalchemy import URL
 from domain.jobs.failures import Transient
 from domain.text.log_limit import LogLimit
 from storage.postgres.bounded import AnswerOverdue, BoundedConnection, connect_bounded
-from storage.postgres.migration_session import MigrationSession, lift_time_limits
+from storage.postgres.migration_session import MIGRATING, MigrationSession, lift_time_limits
 from storage.postgres.other_sessions import Blocker, find_blocker
 
 log = structlog.get_logger(__name__)
@@ -34,6 +34,7 @@ class WaitWatch(threading.Thread):
         """Prepare; `start` begins."""
         super().__init__(name="migration waits", daemon=True)
         _, self._options = url.get_dialect()().create_connect_args(url)
+        self._options["application_name"] = f"{MIGRATING}: watch"
         self._session = session
         self._silent_s = silent_s
         self._ended = threading.Event()
