@@ -3,7 +3,7 @@
 import click
 
 from commands.answers import FleetGroup, json_option, show_document
-from engine.app import publish_catalogue
+from engine.app import write_catalogue
 from engine.catalogue import catalogue
 from engine.process.runtime import runtime
 from providers.on_demand import on_demand
@@ -20,7 +20,6 @@ def database() -> None:
 def migrate(as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """Run the migrations that are missing, set up the roles, and publish the catalogue; harmless to repeat."""
     settings = runtime().settings
-    on_demand("storage.postgres.migrate:upgrade")(settings)
-    publish_catalogue()
+    on_demand("storage.postgres.migrate:upgrade")(settings, write_catalogue)
     document = {"revision": newest_revision(), "job_types": [job_type.name for job_type in catalogue]}
     show_document("database", document, as_json=as_json)

@@ -22,6 +22,7 @@ from engine.worker import execution
 from engine.worker.probes import WorkerProbes
 from engine.worker.worker import FleetWorker
 from storage.ledger import job_types
+from storage.postgres.database import Transaction
 
 
 class FleetApp(Celery):  # type: ignore[misc] # Celery ships no types
@@ -138,7 +139,13 @@ class FleetStep(StartStopStep):  # type: ignore[misc] # Celery ships no types
 
 
 def publish_catalogue() -> None:
-    """Write the catalogue into the ledger, where every producer reads it.
+    """Write the catalogue into the ledger, where every producer reads it; raises what `write_catalogue` does."""
+    with runtime().database.ledger() as tx:
+        write_catalogue(tx)
+
+
+def write_catalogue(tx: Transaction) -> None:
+    """The same in a transaction of the caller's.
 
     Raises `Invalid` when the deadline of a type that calls a provider leaves no time for a call.
     """
@@ -149,8 +156,7 @@ def publish_catalogue() -> None:
                 f"a call and its record may take {runtime().call_time.total_seconds():g} s,"
                 f" but an attempt at {known.name} only {known.deadline.total_seconds():g} s",
             )
-    with runtime().database.ledger() as tx:
-        job_types.publish(tx, [job_type.line() for job_type in catalogue])
+    job_types.publish(tx, [job_type.line() for job_type in catalogue])
 
 
 app.steps["worker"].add(FleetStep)

@@ -16,23 +16,24 @@ WORD = re.compile(r"QoS|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 
 PLAIN = """
 aborted account action actor added address after age agent alert all amqp answer any app apply archive argument ask
-attachment auth auto automated automation away batch before begun block body bounded broken browser buffered bug busy
-call canceled capacity cause change channel check checked choice claimed classification classify cleanup client close
-column command conclusion condition conflict connection consent consumer contact context contract conversation
-correction count counted counter daily danger database decision declaration defect delete demand description direction
-dispatcher document domain draft draining due dumper email end ended ending enforcer enqueued entry envelope error
-escalate evaluation event expected facts failure field filter finish first flag for forbidden forward found from frozen
-function go gone group guidance handle handler has header held history in inbox index ingest input interrupted invalid
-is item job keeper kept key kind label language limit line link list logging look loop lost made mail mailbox manual
-mark marker match measure mended message metric mode model move moved my name new not of offer open opening option or
-original other output overdue own owned owner packed page parameter park parsed part past permanent pinned place plan
-policy pool priority probe process producer profile prompt publisher push qos queue raw read reader recipient record
-recorded ref refreshed refused registry removal remove renamed reply request requested reserved resolution restore
-result retry role routed row rule run runtime safety scheduler schema scope sealed sealer search secret secure sender
-sent series server service session setting settled signal size slot source spec spent stack standing star state
-statement status stop stored strategy subject sync synced table task tenant text thread time timeline to told tool
-transaction transient transport trash trial tried turn type unauthorised unavailable uncertain unique unknown unread
-unreadable unstar up used user value verb version view wait wanted watch weight with worker write writer written yaml
+attachment auth auto automated automation away batch before begun block blocker body bounded broken browser buffered
+bug busy call canceled capacity cause change channel check checked choice claimed classification classify cleanup
+client close column command conclusion condition conflict connection consent consumer contact context contract
+conversation correction count counted counter daily danger database decision declaration defect delete demand
+description direction dispatcher document domain draft draining due dumper email end ended ending enforcer enqueued
+entry envelope error escalate evaluation event expected facts failure field filter finish first flag for forbidden
+forward found from frozen function go gone group guidance handle handler has header held history in inbox index ingest
+input interrupted invalid is item job keeper kept key kind label language limit line link list logging look loop lost
+made mail mailbox manual mark marker match measure mended message metric migration mode model move moved my name new
+not of offer open opening option or original other output overdue own owned owner packed page parameter park parsed
+part past permanent pinned place plan policy pool priority probe process producer profile prompt publisher push qos
+queue raw read reader recipient record recorded ref refreshed refused registry removal remove renamed reply request
+requested reserved resolution restore result retry role routed row rule run runtime safety scheduler schema scope
+sealed sealer search secret secure sender sent series server service session setting settled signal size slot source
+spec spent stack standing star state statement status stop stored strategy subject sync synced table task tenant text
+thread time timeline to told tool transaction transient transport trash trial tried turn type unauthorised unavailable
+uncertain unique unknown unread unreadable unstar up used user value verb version view wait wanted watch weight with
+worker write writer written yaml
 """
 """English, and terms of mail, queues, databases, Python and Celery."""
 LEAVING = ""

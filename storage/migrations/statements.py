@@ -5,11 +5,9 @@ from pathlib import Path
 from alembic import op
 from sqlalchemy import text
 
-FOLDER = Path(__file__).parent / "sql"
+from storage.postgres.migration_session import LOCK_WAIT
 
-LOCK_WAIT = "2s"
-"""How long a migration waits for a table: whoever wants it next waits behind the migration, however short his own lock
-is. A migration that gives up has changed nothing, and is tried again (`storage.postgres.migrate`)."""
+FOLDER = Path(__file__).parent / "sql"
 
 
 def run_files(*names: str) -> None:
@@ -34,8 +32,11 @@ def build_index(name: str, definition: str, *, unique: bool = False) -> None:
     """
     with op.get_context().autocommit_block():
         connection = op.get_bind()
+        # It keeps nobody waiting, and waits itself for every transaction that is older.
+        connection.execute(text("set lock_timeout = 0"))
         broken = "select from pg_index where indexrelid = to_regclass(:name) and not indisvalid"
         if connection.execute(text(broken), {"name": name}).first() is not None:
             connection.execute(text(f"drop index concurrently {name}"))
         kind = "unique index" if unique else "index"
         connection.execute(text(f"create {kind} concurrently if not exists {name} {definition}"))
+        connection.execute(text(f"set lock_timeout = '{LOCK_WAIT}'"))

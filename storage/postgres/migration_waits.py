@@ -1,99 +1,62 @@
-"""How a migrator waits: without the time limits of other sessions, and it says whom it waits for."""
+"""Watches the session that migrates from another: says whom it waits for, and ends it when PostgreSQL is silent."""
 
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
 
+import psycopg
 import structlog
-from sqlalchemy import URL, Connection, create_engine, text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import URL
 
 from domain.jobs.failures import Transient
 from domain.text.log_limit import LogLimit
+from storage.postgres.bounded import AnswerOverdue, BoundedConnection, connect_bounded
+from storage.postgres.migration_session import MIGRATING, MigrationSession, lift_time_limits
+from storage.postgres.other_sessions import Blocker, find_blocker
 
 log = structlog.get_logger(__name__)
 
-MIGRATING = "postroom migrate"
-"""By this application name the session is known that runs migrations; there is one at a time."""
-
-LIMITS = ("idle_in_transaction_session_timeout", "transaction_timeout")
-
 LOOK_S = 0.2
-"""How often the session is looked at: a tenth of what it waits for a table (storage/migrations/statements.py)."""
+"""How often the session is looked at: a tenth of what it waits for a table (`LOCK_WAIT`)."""
+
+ANSWER_S = 10.0
+"""How long the answer to a look may take before PostgreSQL is called silent."""
 
 END_S = 5.0
 """How long the end of the looking is waited for: a PostgreSQL that is silent by then keeps no migrator from its end."""
 
-LOOKS = 5
-"""In so many looks in a row the same session must be in its way to be told: most have gone by the next one."""
-
-BLOCKER = """
-select by_pid.pid, blocker.usename, blocker.application_name, blocker.state,
-       extract(epoch from clock_timestamp() - blocker.xact_start)::int as seconds,
-       wanted.relation::regclass::text as relation
-from pg_stat_activity as migrating
-join pg_locks as wanted on wanted.pid = migrating.pid and not wanted.granted
-cross join unnest(pg_blocking_pids(migrating.pid)) as by_pid (pid)
-left join pg_stat_activity as blocker on blocker.pid = by_pid.pid
-where migrating.datname = current_database() and migrating.application_name = :migrating
-order by blocker.xact_start
-limit 1"""
-
-HOLDER = """
-select holder.pid, holder.usename, holder.application_name, holder.state,
-       extract(epoch from clock_timestamp() - holder.xact_start)::int as seconds, null as relation
-from pg_locks as held
-left join pg_stat_activity as holder on holder.pid = held.pid
-where held.locktype = 'advisory' and held.granted and held.objsubid = 1
-  and held.database = (select oid from pg_database where datname = current_database())
-  and (held.classid::bigint << 32) + held.objid::bigint = :lock"""
-
-
-@dataclass(frozen=True)
-class OtherSession:
-    """A session that has what a migrator waits for. What its login may not see of another's is None."""
-
-    pid: int
-    login: str | None
-    application: str | None
-    state: str | None
-    seconds: int | None
-    relation: str | None
-
-    def __str__(self) -> str:
-        """Which session it is; nothing of its statement, for that may hold mail."""
-        if not self.pid:
-            return "a prepared transaction (pg_prepared_xacts)"
-        login = f" of {self.login}" if self.login else ""
-        since = "" if self.seconds is None else f", in a transaction for {self.seconds} s"
-        named = f" ({self.application})" if self.application else ""
-        return f"session {self.pid}{login}{named}{since}"
-
 
 class WaitWatch(threading.Thread):
-    """Looks who is in the way of the session that migrates, from a session of its own: the one that waits cannot."""
+    """Looks who is in the way of the session that migrates, which cannot look itself while it waits."""
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: URL, session: MigrationSession, silent_s: float) -> None:
         """Prepare; `start` begins."""
         super().__init__(name="migration waits", daemon=True)
-        self._url = url
+        _, self._options = url.get_dialect()().create_connect_args(url)
+        self._options["application_name"] = f"{MIGRATING}: watch"
+        self._session = session
+        self._silent_s = silent_s
         self._ended = threading.Event()
         self._said = LogLimit()
-        self.blocker: OtherSession | None = None
-        """Who was found last."""
+        self._silence = LogLimit()
+        self._answered_at = time.monotonic()
+        self.blocker = Blocker()
 
     def run(self) -> None:
-        """Look until the end; without an answer nobody is told, and the migration goes on."""
-        engine = create_engine(self._url, isolation_level="AUTOCOMMIT")
-        try:
-            with engine.connect() as connection:
-                self._look(connection)
-        except SQLAlchemyError as error:
-            log.warning("migration_not_watched", error=type(error).__name__)
-        finally:
-            engine.dispose()
+        """Look until the end; without a connection of its own nobody is told, and the migration goes on."""
+        # A migration that ends by the first look needs no other connection.
+        while not self._ended.wait(LOOK_S):
+            try:
+                answer_s = min(ANSWER_S, self._silent_s)
+                with closing(connect_bounded(answer_within_s=answer_s, autocommit=True, **self._options)) as connection:
+                    self._look(connection)
+            except (AnswerOverdue, psycopg.errors.ConnectionTimeout):
+                if self._is_silent_for_good():
+                    return
+            except psycopg.Error as error:
+                log.warning("migration_not_watched", error=type(error).__name__)
+                return
 
     def end(self) -> None:
         """Look no more."""
@@ -102,49 +65,43 @@ class WaitWatch(threading.Thread):
 
     def given_up(self) -> Transient:
         """What to raise for a migration that has waited for too long."""
-        found = self.blocker
-        table = (found and found.relation) or "a table"
-        holder = found or "another session"
-        return Transient(
-            f"a migration waited too long for {table}, which {holder} has;"
-            " end that session, by pg_terminate_backend or where it runs, and migrate again",
-            code="database.locked",
-        )
+        table, holder = self.blocker.table, self.blocker.session
+        if table is not None and holder is None:
+            words = f"{table}, which no session has had for long; migrate again when less is done with it"
+        else:
+            words = f"{table or 'a table'}, which {holder or 'another session'} has; end that session,"
+            words += " by pg_terminate_backend or where it runs, and migrate again"
+        return Transient(f"a migration waited too long for {words}", code="database.locked")
 
-    def _look(self, connection: Connection) -> None:
-        looks, seen = 0, 0
-        while not self._ended.wait(LOOK_S):
-            row = connection.execute(text(BLOCKER), {"migrating": MIGRATING}).first()
-            if row is None:
-                continue
-            found = OtherSession(*row)
-            looks = looks + 1 if found.pid == seen else 1
-            seen, self.blocker = found.pid, found
-            if looks >= LOOKS and self._said.note(time.monotonic()):
+    def _look(self, connection: BoundedConnection) -> None:
+        lift_time_limits(connection)
+        while True:
+            self.blocker.note(find_blocker(connection, self._session.pid))
+            self._answered_at = time.monotonic()
+            found = self.blocker.session
+            if found is not None and self._said.note(time.monotonic()):
                 log.warning("migration_waits", table=found.relation, holder=str(found), state=found.state)
+            if self._ended.wait(LOOK_S):
+                return
 
-
-def lift_time_limits(connection: Connection) -> None:
-    """Let this session take as long as it takes: what is set for its login is meant for sessions that hang.
-
-    Of these, one would end the session that keeps other migrators out, which is idle while the migrations run.
-    """
-    for limit in LIMITS:
-        connection.execute(text(f"set {limit} = 0"))
+    def _is_silent_for_good(self) -> bool:
+        """Say that PostgreSQL is silent; end what waits for it when that has lasted for too long."""
+        silent_for_s = time.monotonic() - self._answered_at
+        if self._silence.note(time.monotonic()):
+            log.warning("migration_unanswered", reason="PostgreSQL does not answer", ends_after_s=self._silent_s)
+        if silent_for_s < self._silent_s:
+            return False
+        if not self._ended.is_set():
+            self._session.cut(silent_for_s)
+        return True
 
 
 @contextmanager
-def watched(url: URL) -> Iterator[WaitWatch]:
-    """Watch the migrations that run in the block."""
-    watch = WaitWatch(url)
+def watched(url: URL, session: MigrationSession, silent_s: float) -> Iterator[WaitWatch]:
+    """Watch what this session does in the block."""
+    watch = WaitWatch(url, session, silent_s)
     watch.start()
     try:
         yield watch
     finally:
         watch.end()
-
-
-def find_holder(connection: Connection, lock: int) -> OtherSession | None:
-    """The session that holds the advisory lock of migrators; None when it has just let go."""
-    row = connection.execute(text(HOLDER), {"lock": lock}).first()
-    return None if row is None else OtherSession(*row)

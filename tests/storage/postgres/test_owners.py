@@ -1,0 +1,128 @@
+"""An owner that is no superuser migrates; what only a superuser can give is asked for by name."""
+
+from collections.abc import Iterator
+
+import pytest
+from psycopg import Connection, connect, sql
+from pydantic import SecretStr
+from structlog.testing import capture_logs
+
+from domain.jobs.failures import Forbidden, Transient
+from sandbox.servers.postgres_server import PostgresServer
+from settings import Settings
+from storage.postgres.database import Database
+from storage.postgres.migrate import upgrade
+from tests.doubles.factories import make_org
+
+OWNER = "the owner"
+"""A name that must be quoted."""
+
+
+@pytest.fixture
+def superuser(own_postgres: PostgresServer) -> Iterator[Connection]:
+    """A superuser's session in the database of an owner that is none."""
+    with connect(own_postgres.url(), autocommit=True) as administrator:
+        administrator.execute(sql.SQL("create role {} login createrole").format(sql.Identifier(OWNER)))
+        administrator.execute(sql.SQL("create database mail owner {}").format(sql.Identifier(OWNER)))
+    with connect(own_postgres.url("mail"), autocommit=True) as session:
+        yield session
+
+
+@pytest.fixture
+def owned(own_postgres: PostgresServer, superuser: Connection) -> Settings:
+    url = own_postgres.url(superuser.info.dbname).replace("postgres@", "the%20owner@")
+    return Settings(database_url=SecretStr(url))
+
+
+def grants_asked_for(settings: Settings) -> list[str]:
+    """The statements that the refusal names."""
+    with pytest.raises(Forbidden) as caught:
+        upgrade(settings)
+    assert "a superuser" in caught.value.reason
+    return caught.value.reason.partition(": ")[2].rpartition(";")[0].split("; ")
+
+
+def test_an_owner_is_told_what_a_superuser_must_grant_and_migrates_then(owned: Settings, superuser: Connection) -> None:
+    (grant,) = grants_asked_for(owned)
+    assert grant == f'grant set on parameter postroom.deletes_audit to "{OWNER}"'
+    assert superuser.execute("select to_regnamespace('postroom'), to_regclass('alembic_version')").fetchone() == (
+        None,
+        None,
+    )
+    superuser.execute(grant.encode())
+    upgrade(owned)
+    assert_whole(owned, superuser)
+
+
+def test_who_has_migrated_once_needs_the_right_no_more(owned: Settings, superuser: Connection) -> None:
+    superuser.execute(grants_asked_for(owned)[0].encode())
+    upgrade(owned)
+    superuser.execute(f'revoke set on parameter postroom.deletes_audit from "{OWNER}"')
+    upgrade(owned)
+
+
+def test_what_a_superuser_has_closed_to_everybody_is_asked_for_again(owned: Settings, superuser: Connection) -> None:
+    """As the guide says: a superuser runs `postroom.secure()` once, which an owner cannot."""
+    superuser.execute(grants_asked_for(owned)[0].encode())
+    upgrade(owned)
+    superuser.execute("call postroom.secure()")
+    wanted = grants_asked_for(owned)
+    assert wanted == [
+        f'grant execute on function pg_catalog.pg_try_advisory_lock(bigint) to "{OWNER}"',
+        f'grant execute on function pg_catalog.pg_stat_get_activity(integer) to "{OWNER}"',
+    ]
+    for grant in wanted:
+        superuser.execute(grant.encode())
+    upgrade(owned)
+    superuser.execute("call postroom.secure()")
+    upgrade(owned)
+    assert superuser.execute("select * from postroom.wrong_rights()").fetchall() == []
+    assert_whole(owned, superuser)
+
+
+def test_an_administrator_may_make_the_roles(owned: Settings, superuser: Connection) -> None:
+    """The statements of docs/howto/run-in-production.md."""
+    for statement in (
+        "create role postroom_ledger login",
+        "create role postroom_tenant login",
+        "create role postroom_hooks nologin",
+        f'grant postroom_ledger, postroom_tenant to "{OWNER}" with admin true, inherit false, set false',
+        "grant postroom_tenant to postroom_hooks",
+        f'grant postroom_hooks to "{OWNER}" with inherit false, set true',
+        f'grant set on parameter postroom.deletes_audit to "{OWNER}"',
+    ):
+        superuser.execute(statement.encode())
+    upgrade(owned)
+    assert_whole(owned, superuser)
+
+
+@pytest.mark.parametrize(("connections", "said"), [(1, "migration_not_watched"), (2, "migration_waits")])
+def test_an_owner_of_few_connections_migrates(
+    owned: Settings, superuser: Connection, connections: int, said: str
+) -> None:
+    """By one; the second, if it may have one, sees whom the first waits for."""
+    superuser.execute(f'grant set on parameter postroom.deletes_audit to "{OWNER}"')
+    superuser.execute(f'alter role "{OWNER}" connection limit {connections}')
+    upgrade(owned)
+    with superuser.transaction():
+        superuser.execute("lock table alembic_version in access exclusive mode")
+        with capture_logs() as logged, pytest.raises(Transient) as caught:
+            upgrade(owned, wait_s=0)
+    assert [each["event"] for each in logged] == [said]
+    holders = {1: "a table, which another session has", 2: f"session {superuser.info.backend_pid} of postgres has"}
+    assert holders[connections] in caught.value.reason
+
+
+def assert_whole(settings: Settings, superuser: Connection) -> None:
+    """Whether every process of a fleet finds its door open: the frame's, and that of an org's handlers."""
+    org = make_org(superuser)
+    database = Database(settings)
+    try:
+        with database.ledger() as tx:
+            assert tx.raw("select count(*) as n from jobs")[0].n == 0
+        with database.tenant(org) as tx:
+            assert [row.id for row in tx.raw("select id from orgs")] == [org]
+    finally:
+        database.dispose()
+    owners = "select distinct tableowner from pg_tables where schemaname = 'public'"
+    assert superuser.execute(owners).fetchall() == [(OWNER,)]
