@@ -99,7 +99,7 @@ def _of_the_database(process: Runtime) -> Sequence[Check]:
     except Invalid as invalid:
         return [Check("database URL", ok=False, finding=invalid.reason, remedy=f"mend {invalid.field}")]
     found = database_checks(database, [job_type.name for job_type in catalogue])
-    is_away = any(check.is_away for check in found)
+    is_away = not all(check.answers for check in found)
     return [
         *found,
         *installation_checks(database, is_away=is_away),
