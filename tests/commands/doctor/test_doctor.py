@@ -72,7 +72,8 @@ def test_a_broker_that_is_too_old_is_told(settings: Settings, tmp_path: Path) ->
     # It does not know the command under its own name, as a Redis before 7.
     with ValkeyServer(tmp_path, options=["--rename-command", "BLMPOP", ""]) as old:
         found = broker_check(settings.model_copy(update={"broker_url": SecretStr(old.url())}))
-    assert (found.ok, found.remedy) == (False, "use Valkey, or Redis 7 or newer")
+    assert not found.ok
+    assert found.remedy.startswith("use Valkey, or Redis 7 or newer")
 
 
 def test_a_missing_database_and_broker_are_named_without_their_passwords(settings: Settings) -> None:
@@ -114,7 +115,7 @@ def test_a_broker_that_ends_while_workers_are_asked_is_told(settings: Settings) 
     def question(_app: object) -> None:
         raise BrokerLost("Connection closed by server.")
 
-    assert ask_workers(settings, question) == (None, "the workers could not be asked: ConnectionError")
+    assert ask_workers(settings, question) == (None, "ended the connection: Connection closed by server.")
     assert ask_workers(settings, lambda _: {"a worker": []}) == ({"a worker": []}, "")
 
 

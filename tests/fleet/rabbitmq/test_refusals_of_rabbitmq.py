@@ -1,0 +1,38 @@
+"""A RabbitMQ that answers and does not serve is named by doctor, with its cause."""
+
+from uuid import uuid4
+
+import pytest
+from pydantic import SecretStr
+
+from commands.doctor import broker_check, examine
+from engine.process.runtime import Runtime
+from sandbox.servers.rabbitmq_server import RabbitServer
+from settings import Settings
+
+
+def at(settings: Settings, url: str) -> Settings:
+    return settings.model_copy(update={"broker_url": SecretStr(url)})
+
+
+def test_an_alarm_is_named_and_passes(settings: Settings, rabbit: RabbitServer) -> None:
+    process = Runtime(at(settings, rabbit.url()))
+    assert broker_check(process.settings).ok
+    rabbit.set_memory_alarm(on=True)
+    try:
+        told = {check.name: check for check in examine(process)}
+    finally:
+        rabbit.set_memory_alarm(on=False)
+    assert told["broker"].finding.startswith("takes no messages: connection blocked")
+    assert "rabbitmq-diagnostics alarms" in told["broker"].remedy
+    assert "the broker takes no messages" in told["workers"].finding
+    assert broker_check(process.settings).ok
+    process.close()
+
+
+@pytest.mark.parametrize("path", [f"nothere-{uuid4().hex}", "/"])
+def test_a_refused_login_or_virtual_host_is_named(settings: Settings, rabbit: RabbitServer, path: str) -> None:
+    url = rabbit.url(host=path).replace("guest:guest", "guest:guest" if path != "/" else "guest:hunter2")
+    check = broker_check(at(settings, url))
+    assert (check.ok, check.finding.startswith("refuses: ")) == (False, True)
+    assert "hunter2" not in str(check)
