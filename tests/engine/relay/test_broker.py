@@ -105,6 +105,6 @@ def test_a_broker_that_left_a_question_unanswered_is_not_asked_again_for_a_momen
             broker.depths(["default"])
         proxy.resume()
         # It would answer by now, and is not asked.
-        with pytest.raises(BrokerAway, match="^it did not answer$"):
+        with pytest.raises(BrokerAway, match=r"^it did not answer$"):
             broker.depths(["default"])
         broker.close()

@@ -1,5 +1,6 @@
-"""A RabbitMQ that answers and does not serve is named by doctor, with its cause."""
+"""A RabbitMQ that answers and does not serve is named by doctor, with its cause, and waited for by workers."""
 
+import json
 from uuid import uuid4
 
 import pytest
@@ -9,6 +10,8 @@ from commands.doctor import broker_check, examine
 from engine.process.runtime import Runtime
 from sandbox.servers.rabbitmq_server import RabbitServer
 from settings import Settings
+from tests.fleet.fleet import Fleet
+from tests.waiting import eventually
 
 
 def at(settings: Settings, url: str) -> Settings:
@@ -36,3 +39,24 @@ def test_a_refused_login_or_virtual_host_is_named(settings: Settings, rabbit: Ra
     check = broker_check(at(settings, url))
     assert (check.ok, check.finding.startswith("refuses: ")) == (False, True)
     assert "hunter2" not in str(check)
+
+
+@pytest.mark.parametrize("mistake", ["password", "virtual host"])
+def test_a_worker_that_rabbitmq_refuses_says_so_once_each_try(
+    fleet_on_rabbitmq: Fleet, rabbit: RabbitServer, mistake: str
+) -> None:
+    """RabbitMQ's 403 and 530: Celery made a new connection at once, and again."""
+    fleet = fleet_on_rabbitmq
+    host = f"later{uuid4().hex}"
+    url = rabbit.url(host=host) if mistake == "virtual host" else fleet.broker_url.replace("guest@", "hunter2@")
+    worker = fleet.worker(POSTROOM_BROKER_URL=url)
+    said = '"cause": "refuses: '
+    eventually(lambda: worker.logs().count(said) > 1, within=30, describe="two tries")
+    lines = [line for line in worker.logs().splitlines() if "engine.worker.consumer" in line]
+    assert all(json.loads(line)["again_in_s"] for line in lines), "each is followed by a pause"
+    for word in ("Traceback", "Frequent restarts", "Cannot connect", "hunter2"):
+        assert word not in worker.logs()
+    if mistake == "virtual host":
+        rabbit.add_virtual_host(host)
+        worker.ready()
+    assert worker.alive
