@@ -23,8 +23,8 @@ TOO_OLD = Trouble("does not know BLMPOP, by which workers take messages", "use V
 LOST = Trouble("loses what it takes: a message that was sent did not arrive", "see the broker's log and policies")
 
 
-class Blocked(Exception):
-    """RabbitMQ takes no messages now; the words are its own."""
+class MessageRefused(Exception):
+    """RabbitMQ takes no messages now; the words are the client library's."""
 
 
 def trouble_in_use(url: str, within_s: float) -> Trouble | None:
@@ -80,11 +80,11 @@ def _use_queue(connection: Connection, name: str) -> Trouble | None:
         Producer(channel).publish("", exchange="", routing_key=name, retry=False)
         taken = queue.get(no_ack=True)
         queue.delete()
-    except Blocked as blocked:
+    except MessageRefused as refused:
         connection.collect()  # to close it in good order would be one more question that nobody reads
-        return Trouble(f"takes no messages: {blocked}", "see `rabbitmq-diagnostics alarms`: its memory or disk is full")
+        return Trouble(f"takes no messages: {refused}", "see `rabbitmq-diagnostics alarms`: its memory or disk is full")
     return None if taken else LOST
 
 
 def _raise_blocked(reason: Any) -> None:  # noqa: ANN401 - py-amqp ships no types
-    raise Blocked(str(reason))
+    raise MessageRefused(str(reason))
