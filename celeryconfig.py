@@ -18,8 +18,6 @@ IS_RABBITMQ = _settings.broker_is_rabbitmq
 broker_connection_retry_on_startup = True
 broker_connection_max_retries = None  # a worker outlives any outage of its broker
 broker_connection_timeout = 5
-# What RabbitMQ refuses while it starts, or for a connection that it still holds, passes. With Redis these are mistakes.
-broker_channel_error_retry = IS_RABBITMQ
 broker_heartbeat = 6  # AMQP's: a connection without a sign of life for two of them, 12 s, is given up
 broker_transport_options = {
     "socket_connect_timeout": 5,

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 from celery import Celery
-from kombu import Connection
 
 from commands.answers import json_option, show_rows
 from commands.settings_checks import one_broker_check, settings_checks
@@ -19,8 +18,9 @@ from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
 from engine.celery_patches.fleet_connection import FleetAmqp
 from engine.process import beat_ticks
+from engine.process.broker_use import trouble_in_use
 from engine.process.connection_errors import CONNECTION_ERRORS
-from engine.process.publisher import connect_to, transport_options
+from engine.process.publisher import transport_options
 from engine.process.runtime import Runtime, runtime
 from observability import logs
 from observability.connection_trouble import trouble_of
@@ -40,6 +40,7 @@ WATCH_RENEWAL = timedelta(days=2)
 PUSHES_WITHIN = timedelta(days=1)
 """They are counted by day: yesterday's and today's."""
 INSPECTION_S = 2.0
+NAMES = "worker names"
 ANSWERS_WITHIN = timedelta(hours=1)
 MOST_UNUSABLE = 10
 """Answers of an hour that cannot be used; fewer are what some mail brings about. It takes half of all calls, too: a
@@ -83,13 +84,13 @@ def doctor(ctx: click.Context, as_json: bool) -> None:  # noqa: FBT001 - a flag 
 def examine(process: Runtime) -> Sequence[Check]:
     """Every check, whatever the others found."""
     settings = process.settings
+    broker = broker_check(settings)
     return [
         *settings_checks(settings),
-        broker_check(settings),
+        broker,
         limits_check(process),
         *_of_the_database(process),
-        *queue_checks(settings),
-        names_check(settings),
+        *(worker_checks(settings) if broker.ok else [unasked(name, broker.finding) for name in ("workers", NAMES)]),
     ]
 
 
@@ -99,7 +100,7 @@ def _of_the_database(process: Runtime) -> Sequence[Check]:
     except Invalid as invalid:
         return [Check("database URL", ok=False, finding=invalid.reason, remedy=f"mend {invalid.field}")]
     found = database_checks(database, [job_type.name for job_type in catalogue])
-    is_away = any(check.is_away for check in found)
+    is_away = not all(check.answers for check in found)
     return [
         *found,
         *installation_checks(database, is_away=is_away),
@@ -129,20 +130,12 @@ def _ledger_checks() -> Sequence[tuple[str, Callable[[Runtime], Check]]]:
 
 
 def broker_check(settings: Settings) -> Check:
-    """Whether the broker takes connections as processes of the fleet make them, and knows what workers ask of it."""
-    url = settings.broker_url.get_secret_value()
-    try:
-        with connect_to(url, INSPECTION_S) as connection:
-            connection.ensure_connection(max_retries=1, interval_start=0, timeout=3)
-            if not _pops_many(connection):
-                finding = "does not know BLMPOP, by which workers take messages"
-                return Check("broker", ok=False, finding=finding, remedy="use Valkey, or Redis 7 or newer")
-    except CONNECTION_ERRORS as error:
-        trouble = trouble_of(error)
-        return Check(
-            "broker", ok=False, finding=trouble.finding, remedy=f"{trouble.remedy}; jobs wait in PostgreSQL meanwhile"
-        )
-    return Check("broker", ok=True, finding="answers")
+    """Whether processes of the fleet can use the broker: a connection as theirs, and what workers write to it."""
+    trouble = trouble_in_use(settings.broker_url.get_secret_value(), INSPECTION_S)
+    if trouble is None:
+        return Check("broker", ok=True, finding="answers, and takes messages")
+    remedy = f"{trouble.remedy}; jobs wait in PostgreSQL meanwhile"
+    return Check("broker", ok=False, finding=trouble.finding, remedy=remedy)
 
 
 def limits_check(process: Runtime) -> Check:
@@ -159,11 +152,22 @@ def limits_check(process: Runtime) -> Check:
     return Check("rate limits", ok=True, finding="calls are counted for the whole fleet")
 
 
+def worker_checks(settings: Settings) -> Sequence[Check]:
+    """What the workers say of themselves."""
+    return [*queue_checks(settings), names_check(settings)]
+
+
+def unasked(name: str, trouble: str) -> Check:
+    """What nobody could find out, because of the broker's trouble."""
+    finding = f"the workers could not be asked: the broker {trouble}"
+    return Check(name, ok=False, finding=finding, remedy="mend the broker first")
+
+
 def queue_checks(settings: Settings) -> Sequence[Check]:
     """Whether some worker consumes each queue, by asking the workers."""
     found, trouble = ask_workers(settings, lambda app: app.control.inspect(timeout=INSPECTION_S).active_queues())
     if trouble:
-        return [Check("workers", ok=False, finding=trouble, remedy="mend the broker first")]
+        return [unasked("workers", trouble)]
     consumers = {queue.value: 0 for queue in Queue}
     for queues in (found or {}).values():
         for name in {each["name"] for each in queues} & set(consumers):
@@ -172,7 +176,7 @@ def queue_checks(settings: Settings) -> Sequence[Check]:
 
 
 def ask_workers(settings: Settings, question: Callable[[Celery], Any]) -> tuple[Any, str]:
-    """What the workers answer, and why they could not be asked; that is empty when they could."""
+    """What the workers answer, and what the broker did instead of asking them; that is empty when it asked."""
     url = settings.broker_url.get_secret_value()
     # An application of its own, so that a dead broker is not waited for.
     with AskingApp("doctor", broker=url, amqp=FleetAmqp, set_as_current=False) as app:
@@ -180,20 +184,20 @@ def ask_workers(settings: Settings, question: Callable[[Celery], Any]) -> tuple[
         try:
             return question(app), ""
         except CONNECTION_ERRORS as error:
-            return None, f"the workers could not be asked: {type(error).__name__}"
+            return None, trouble_of(error).finding
 
 
 def names_check(settings: Settings) -> Check:
     """Whether each worker has a name of its own: a command to one of two is heard by both, and Flower shows one."""
     found, trouble = ask_workers(settings, lambda app: app.control.broadcast("ping", reply=True, timeout=INSPECTION_S))
     if trouble:
-        return Check("worker names", ok=False, finding=trouble, remedy="mend the broker first")
+        return unasked(NAMES, trouble)
     counted = Counter(name for answer in found or [] for name in answer)
     twice = ", ".join(sorted(name for name, times in counted.items() if times > 1))
     if not twice:
-        return Check("worker names", ok=True, finding="each is one worker's")
+        return Check(NAMES, ok=True, finding="each is one worker's")
     remedy = "give each worker a name of its own: celery -A tasks worker -n <name>@%h"
-    return Check("worker names", ok=False, finding=f"several workers are named {twice}", remedy=remedy)
+    return Check(NAMES, ok=False, finding=f"several workers are named {twice}", remedy=remedy)
 
 
 def model_check(process: Runtime) -> Check:
@@ -363,14 +367,6 @@ def watch_check(process: Runtime) -> Check:
         "enqueue gmail.renew_watch for them, or see why it fails: celery -A tasks jobs list --type gmail.renew_watch"
     )
     return Check("watches", ok=False, finding=f"{len(silent)} without a fresh watch: {names}", remedy=remedy)
-
-
-def _pops_many(connection: Connection) -> bool:
-    """Whether workers can take messages; what is neither Redis nor Valkey has commands of its own."""
-    if connection.transport.driver_type != "redis":
-        return True
-    (known,) = connection.default_channel.client.execute_command("COMMAND INFO", "BLMPOP")
-    return known is not None
 
 
 def _checked(name: str, check: Callable[[], Check]) -> Check:

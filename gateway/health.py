@@ -16,7 +16,7 @@ async def healthz() -> JsonObject:
 
 @router.get("/readyz")
 async def readyz(request: Request, response: Response) -> JsonObject:
-    """Both roles reach the database, the schema is this release's, the catalogue is known; 503 names what is not so."""
+    """Both roles can write, the schema is this release's, the catalogue is known; 503 names what is not so."""
     checks = await resources_of(request).readiness.checks()
     ready = all(check.ok for check in checks)
     if not ready:

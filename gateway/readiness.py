@@ -3,13 +3,23 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack
+from functools import partial
 from threading import Lock, Thread
+from types import TracebackType
+
+import structlog
 
 from storage.postgres.readiness import Check
+
+log = structlog.get_logger(__name__)
 
 ANSWER_WITHIN_S = 4.0
 """Below the timeouts of the shipped probes: 5 s in docker-compose.yml, 6 s in deploy/kubernetes/gateway.yaml. A frozen
 PostgreSQL is given up after POSTROOM_STATEMENT_TIMEOUT_S and three seconds, 18 s in all."""
+
+FAILED = Check("examination", ok=False, finding="the examination failed", remedy="see `examination_failed` in the log")
+"""What is said when a mistake of ours ended an examination: nobody knows how the database is."""
 
 
 class Readiness:
@@ -51,8 +61,19 @@ class Readiness:
         return begun
 
     def _run(self, begun: Future[Sequence[Check]]) -> None:
-        found = self._silent
-        try:
-            found = self._examine()
-        finally:
-            begun.set_result(found)
+        with ExitStack() as ending:
+            ending.push(partial(_answer_mistake, begun))
+            begun.set_result(self._examine())
+
+
+def _answer_mistake(
+    begun: Future[Sequence[Check]],
+    _kind: type[BaseException] | None,
+    error: BaseException | None,
+    _trace: TracebackType | None,
+) -> bool:
+    """Log what ended an examination, and let nobody wait for it; true when that is all there is to do about it."""
+    if error is not None:
+        log.error("examination_failed", exc_info=error)
+        begun.set_result((FAILED,))
+    return isinstance(error, Exception)

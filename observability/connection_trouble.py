@@ -10,7 +10,14 @@ import ssl
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from redis.exceptions import AuthenticationError, RedisError, ResponseError
+from redis.exceptions import (
+    AuthenticationError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+)
 
 from domain.text.redaction import redact_text
 
@@ -22,6 +29,8 @@ WRONG_TIME = (9, 10)
 """X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED."""
 ENDED = re.compile("closed (by server|connection)")
 """How redis-py and py-amqp say that the server ended the connection; neither has an error of its own for it."""
+TURNED, UNSAVED = "UNBLOCKED", "MISCONF"
+"""How a server's answer begins to who waited while it became a replica, and to a write that it could not keep."""
 MOST = 200
 """Characters of an answer that are shown."""
 
@@ -102,8 +111,18 @@ def _of_network(error: BaseException, setting: str) -> Trouble | None:
 
 def _of_answer(error: BaseException, setting: str) -> Trouble | None:
     """What the server itself said; AMQP's errors have its code."""
+    said = _text(error)
+    if isinstance(error, ReadOnlyError) or (isinstance(error, ResponseError) and said.startswith(TURNED)):
+        return Trouble(f"takes no writes: it is a replica: {said}", f"promote it, or let {setting} lead to the primary")
+    if isinstance(error, OutOfMemoryError):
+        return Trouble(f"takes no writes: its memory is full: {said}", "raise its maxmemory, or see what fills it")
+    if isinstance(error, ResponseError) and said.startswith(UNSAVED):
+        return Trouble(f"takes no writes: {said}", "see in the server's log why it cannot save its data: a full disk?")
+    if isinstance(error, NoPermissionError):
+        remedy = f"give the login of {setting} all commands, keys and channels: ACL SETUSER name ~* &* +@all"
+        return Trouble(f"refuses: {said}", remedy)
     if isinstance(error, (AuthenticationError, ResponseError)) or getattr(error, "reply_code", None):
-        return Trouble(f"refuses: {_text(error)}", f"mend the login, the path or the server's rights for {setting}")
+        return Trouble(f"refuses: {said}", f"mend the login, the path or the server's rights for {setting}")
     return None
 
 

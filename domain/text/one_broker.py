@@ -10,7 +10,7 @@ PORTS = {"redis": 6379, "rediss": 6379, "amqp": 5672, "amqps": 5671}
 SPOKEN = {"pyamqp": "amqp"}
 
 REMEDY = (
-    "set POSTROOM_BROKER_URL alone, and leave out -b,"
+    "set POSTROOM_BROKER_URL alone, and leave out -b, BROKER_URL,"
     " CELERY_BROKER, CELERY_BROKER_URL, CELERY_BROKER_READ_URL and CELERY_BROKER_WRITE_URL"
 )
 """The others are where Celery finds a URL before it looks into our settings."""

@@ -6,6 +6,9 @@ That it is the broker of our settings is the app's to see to (engine/app.py); he
 
 kombu shows a connection under its transport's name, and ours are named by their modules: Flower knows no broker of such
 a scheme, and an operator reads `redis://` sooner than a path of modules.
+
+A broker may take every connection and refuse what is asked of it. Celery takes these errors for none of a connection's,
+and ends the worker with them.
 """
 
 from typing import Any
@@ -13,10 +16,15 @@ from typing import Any
 from celery.app.amqp import AMQP
 from celery.exceptions import ImproperlyConfigured
 from kombu import Connection
+from kombu.exceptions import OperationalError
 from pydantic import SecretStr
+from redis.exceptions import NoPermissionError, ReadOnlyError
 
 from domain.text.broker_urls import checked_broker_url
 from engine.process.transport_names import transports_of
+
+REFUSALS = (NoPermissionError, ReadOnlyError, OperationalError)
+"""How Redis refuses what every worker asks, and what kombu makes of a refusal while it publishes."""
 
 
 class InvalidBroker(ImproperlyConfigured, ValueError):  # type: ignore[misc] # Celery ships no types
@@ -33,6 +41,15 @@ class FleetConnection(Connection):  # type: ignore[misc] # kombu ships no types
             _check(given)
         names = transports_of(given)
         super().__init__(hostname, *arguments, **(options | ({} if names is None else {"transport": names.apps})))
+
+    @property
+    def connection_errors(self) -> tuple[type[Exception], ...]:
+        """What ends a worker's event loop, and lets the consumer wait for the broker (engine/worker/consumer.py).
+
+        In a timer, such as that of heartbeats, Celery logs anything else with a traceback, each time anew. A full
+        memory is not among them: who takes messages makes room in it.
+        """
+        return (*super().connection_errors, *REFUSALS)
 
     def as_uri(self, *arguments: Any, **options: Any) -> str:  # noqa: ANN401 - kombu's signature
         """The broker's URL, by default without its password."""

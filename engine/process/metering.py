@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cached_property
+from uuid import uuid4
 
 import structlog
 from limits import RateLimitItemPerSecond
@@ -27,6 +28,9 @@ ANSWER_WITHIN_S = 0.5
 
 LEAVE_ALONE = timedelta(seconds=5)
 """How long a server that did not answer is not asked again, or each call of a job would wait for it."""
+
+KEPT_S = 60
+"""How long the count of an examination stays where it could not be forgotten."""
 
 LEAST_WAIT = timedelta(milliseconds=100)
 """The window may have moved between the refusal and the look at it; a gate of no length would keep nobody back."""
@@ -74,11 +78,15 @@ class Meters:
         return ask
 
     def trouble(self) -> Trouble | None:
-        """Why the place where calls are counted cannot be reached; None when it can."""
+        """Why calls cannot be counted; None when they can: a call of nobody's is, and is forgotten at once."""
+        key = f"{NAMESPACE}:doctor:{uuid4()}"
         try:
             storage = self._storage
             if isinstance(storage, RedisStorage):
-                storage.get_connection().ping()
+                storage.acquire_sliding_window_entry(key, 1, KEPT_S)
+                storage.clear_sliding_window(key, KEPT_S)
+        except StorageError as error:
+            return trouble_of(error.storage_error, self._setting)
         except CONNECTION_ERRORS as error:
             return trouble_of(error, self._setting)
         return None

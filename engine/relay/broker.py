@@ -26,6 +26,9 @@ QUORUM = {"x-queue-type": "quorum"}
 """As the fleet's own queues (celeryconfig): the mark must not be lost where they are kept."""
 NOT_FOUND = 404
 
+EPOCH, DEPTHS = "epoch", "depths"
+"""What the relay asks; each of them may fail by itself."""
+
 
 class BrokerAway(Exception):
     """The broker cannot be asked now, or could not because of a mistake of ours, the cause; the log has it."""
@@ -41,7 +44,8 @@ class Broker:
         """Take the broker's address from the process's settings; nothing connects yet."""
         self._url = runtime.settings.broker_url.get_secret_value()
         self._silence = BrokerSilence()
-        self._said = LogLimit()
+        self._said = {question: LogLimit() for question in (EPOCH, DEPTHS)}
+        """One for each: a broker that takes no writes answers the second question and not the first."""
 
     def read_or_set_epoch(self, fresh: str, known: str | None) -> str | None:
         """The epoch that stands in the broker, after setting `fresh` if there was none; None without a mark.
@@ -50,12 +54,12 @@ class Broker:
         """
         if not is_redis(self._url) and not is_rabbitmq(self._url):
             return None
-        with self._asked():
+        with self._asked(EPOCH):
             return self._key(fresh) if is_redis(self._url) else self._queue(fresh, known)
 
     def depths(self, queues: Sequence[str]) -> Mapping[str, int]:
         """How many messages wait in each queue; what a worker has prefetched is not among them. Raises `BrokerAway`."""
-        with self._asked():
+        with self._asked(DEPTHS):
             if not is_redis(self._url):
                 return {queue: self._declared_depth(queue) for queue in queues}
             pipeline = self._redis.pipeline(transaction=False)
@@ -73,20 +77,20 @@ class Broker:
             redis.close()
 
     @contextmanager
-    def _asked(self) -> Iterator[None]:
+    def _asked(self, question: str) -> Iterator[None]:
         """Log a broker that is away, and that it is back: the relay asks several times a second."""
         try:
             with self._one_question():
                 yield
         except BrokerAway as away:
-            if self._said.note(time.monotonic()):
+            if self._said[question].note(time.monotonic()):
                 if away.__cause__ is not None and is_mistake(away.__cause__):
-                    log.exception("broker_not_asked", error=str(away), exc_info=away.__cause__)
+                    log.exception("broker_not_asked", asked=question, error=str(away), exc_info=away.__cause__)
                 else:
-                    log.warning("broker_unavailable", cause=str(away))
+                    log.warning("broker_unavailable", asked=question, cause=str(away))
             raise
-        if self._said.end():
-            log.warning("recovered", defect="broker_unavailable")
+        if self._said[question].end():
+            log.warning("recovered", asked=question, defect="broker_unavailable")
 
     @contextmanager
     def _one_question(self) -> Iterator[None]:

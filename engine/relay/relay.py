@@ -53,7 +53,7 @@ class Relay(threading.Thread):
                     self._lead(leadership)
             except Failure as error:
                 self._leadership = None
-                log.warning("relay_interrupted", error=type(error).__name__)
+                log.warning("relay_interrupted", error=type(error).__name__, reason=error.reason)
                 self._stopped.wait(self._runtime.settings.relay_interval_s)
         self._broker.close()
 

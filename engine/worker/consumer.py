@@ -8,6 +8,7 @@ from typing import Any
 import structlog
 from celery.worker import state
 from kombu.common import ignore_errors
+from redis.exceptions import DataError
 
 from domain.jobs.liveness import WorkerCondition
 from engine.celery_patches.buffered_events import BufferedEvents
@@ -25,7 +26,10 @@ log = structlog.get_logger(__name__)
 
 MOST_BETWEEN_TRIES_S = 5.0
 """How long a worker waits between two tries to reach its broker, at most; kombu's own 30 s are all that promise P11
-leaves for going on with the work."""
+leaves for going on with the work. And how long at least, when the broker is reached and refuses what is asked of it."""
+
+MISTAKES = (DataError,)
+"""What kombu takes for an answer of the broker's, and is a value of ours that redis-py cannot send."""
 
 
 class FleetConsumer(BufferedEvents):
@@ -33,10 +37,19 @@ class FleetConsumer(BufferedEvents):
 
     restart_count: int
     """Celery's own: of connections, the first one is 0."""
+    connection_errors: tuple[type[BaseException], ...]
+    """Celery's own: what is an outage."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - Celery's signature
-        """One ledger loop for all the connections that this consumer will have."""
+        """One ledger loop for all the connections that this consumer will have.
+
+        A broker that refuses what every worker asks (a replica, a full memory, a login without rights) is waited for as
+        one that is away: somebody will mend it, and the jobs are in PostgreSQL.
+        """
         super().__init__(*arguments, **options)
+        refusals = (kind for kind in self.channel_errors if kind not in MISTAKES)
+        self.connection_errors = (*self.connection_errors, *refusals)
+        self._connects_at = 0.0
         self.ledger_loop = LedgerLoop(runtime())
         self._outage_timers: set[Any] = set()
         self.broker_lost_at: float | None = None
@@ -82,15 +95,18 @@ class FleetConsumer(BufferedEvents):
         if self.pool.flush:
             self.ledger_loop.take_back_unsent()
 
+    def connect(self) -> Any:  # noqa: ANN401 - Celery ships no types
+        """Connect, but not again and again to a broker that takes each connection and refuses what comes next."""
+        while time.monotonic() < self._connects_at:
+            self._meanwhile()
+        self._connects_at = time.monotonic() + MOST_BETWEEN_TRIES_S
+        return super().connect()
+
     def ensure_connected(self, conn: Any) -> Any:  # noqa: ANN401 - Celery ships no types
         """Wait for the broker for as long as it takes; meanwhile jobs that end are settled."""
-
-        def log_retry(error: BaseException, interval: float) -> None:
-            self._note_lost_broker()
-            cause = trouble_of(error).finding
-            log.warning("broker_unavailable", cause=cause, again_in_s=interval)
-
-        connected = conn.ensure_connection(log_retry, None, interval_max=MOST_BETWEEN_TRIES_S, callback=self._meanwhile)
+        connected = conn.ensure_connection(
+            self._note_lost_broker, None, interval_max=MOST_BETWEEN_TRIES_S, callback=self._meanwhile
+        )
         # Celery ends a worker of which a child has died before its first connection: it takes that for a pool that
         # cannot start. The pool replaces a child that died while the broker was waited for.
         self.restart_count = max(self.restart_count, 1 if self._waited else 0)
@@ -100,10 +116,10 @@ class FleetConsumer(BufferedEvents):
         """Claim nothing more and wait for what runs, in the event loop, to settle it as it ends."""
         self.ledger_loop.stop()
         if self.task_consumer is not None:
-            ignore_errors(self.connection, self.task_consumer.cancel)
+            ignore_errors(self, self.task_consumer.cancel)
         while not self.ledger_loop.idle and time.monotonic() < until():
             self._one_round()
-        ignore_errors(self.connection, self.send_events)
+        ignore_errors(self, self.send_events)
 
     def _meanwhile(self) -> None:
         self._waited = True
@@ -160,14 +176,24 @@ class FleetConsumer(BufferedEvents):
         kombu would try on closing, fail where no socket is, and end the worker; the broker or the relay brings the
         messages back.
         """
-        self._note_lost_broker()
+        self._note_lost_broker(exc, self._pause_s)
         if self.task_consumer is not None:
             self.task_consumer.channel.do_restore = False
         super().on_connection_error_after_connected(exc)
         self._leave_broker()
 
-    def _note_lost_broker(self) -> None:
+    def on_connection_error_before_connected(self, exc: BaseException) -> None:
+        """Say why no connection came about; Celery's own words repeat what the broker said without a limit."""
+        self._note_lost_broker(exc, self._pause_s)
+
+    @property
+    def _pause_s(self) -> float:
+        """How long the next try waits."""
+        return max(0.0, round(self._connects_at - time.monotonic(), 1))
+
+    def _note_lost_broker(self, error: BaseException, again_in_s: float) -> None:
         self.broker_lost_at = self.broker_lost_at or time.monotonic()
+        log.warning("broker_unavailable", cause=trouble_of(error).finding, again_in_s=again_in_s)
 
 
 def _timers(hub: Any) -> set[Any]:  # noqa: ANN401 - kombu ships no types

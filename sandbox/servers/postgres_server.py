@@ -69,6 +69,20 @@ class PostgresServer(ServerProcess):
         self.process.kill()
         wait_until(self._end_backends, within=10, describe="the end of PostgreSQL's backends")
 
+    def become_standby(self) -> None:
+        """Restart as a server that answers and takes no writes, as a primary comes back after a failover.
+
+        For a durable server: a standby can replay no shorter log.
+        """
+        self.stop()
+        (self.data / "standby.signal").touch()
+        self.start()
+
+    def promote(self) -> None:
+        """Let a standby take writes; its connections stay."""
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute("select pg_promote()")
+
     def _initialise(self) -> None:
         self.data.mkdir(parents=True, exist_ok=True)
         if self._user is not None:

@@ -80,6 +80,10 @@ class RabbitServer(ServerProcess):
         for word in ("stop_app", "reset", "start_app"):
             self._control(word)
 
+    def set_memory_alarm(self, *, on: bool) -> None:
+        """Let it believe that its memory is full, when it takes no messages; or no longer."""
+        self._control("set_vm_memory_high_watermark", *(("absolute", "1MB") if on else ("0.6",)))
+
     def kill(self, *, data: bool) -> None:
         """End it with SIGKILL; without `data` the next start finds nothing."""
         self.process.sweep()

@@ -20,10 +20,11 @@ from domain.jobs.failures import Forbidden
 from settings import Settings
 from storage.postgres.bounded import ANSWER_MARGIN_S, BoundedConnection, connect_bounded
 from storage.postgres.closed_connections import replace_closed
-from storage.postgres.execution import ConnectionLost, Row, fetch, prepare_connection, translated
+from storage.postgres.execution import ConnectionLost, DatabaseUnavailable, Row, fetch, prepare_connection, translated
 from storage.postgres.logins import LEDGER_ROLE, TENANT_ROLE, role_url
 from storage.postgres.queries import statement
 from storage.postgres.sessions import reset_session, restore_settings, startup_options
+from storage.postgres.writes import refused_by_server
 
 PINNED_TIMEOUT_S = 10.0
 """The longest statement on the connection for claims and settlements; a hook that hangs delays them by as much."""
@@ -203,7 +204,18 @@ class Database:
                 options=startup_options(_timeouts_ms(self._statement_s)),
             ) as connection,
         ):
-            yield connection
+            try:
+                yield connection
+            except psycopg.Error as error:
+                refused = refused_by_server(error, connection)
+                if refused is None:
+                    raise
+                raise DatabaseUnavailable(refused.finding, refused) from error
+
+    def renew(self) -> None:
+        """Let go of the connections that rest in the pools: the URL may lead to another server by now."""
+        self._ledger.dispose()
+        self._tenants.dispose()
 
     def dispose(self, *, close: bool = True) -> None:
         """Drop all connections; without closing them after a fork, for they are the parent's."""

@@ -18,6 +18,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from domain.jobs.failures import ClaimLost, Forbidden, Invalid, Transient
 from storage.postgres.arrays import Packed, PackedDumper
 from storage.postgres.logins import MIGRATE, SILENT, Cause, refusal
+from storage.postgres.writes import refused_by_server
 
 PARAMETER = re.compile(r"%\((\w+)\)s")
 
@@ -45,7 +46,7 @@ DEADLOCK = "40P01"
 
 
 class DatabaseUnavailable(Transient):
-    """PostgreSQL cannot be reached now; `trouble` says why, where that is known."""
+    """PostgreSQL cannot be reached now, or takes no writes; `trouble` says why, where that is known."""
 
     code = "database.unavailable"
 
@@ -82,7 +83,7 @@ class StatementAborted(DatabaseUnavailable):
 
 
 def is_away(error: Exception) -> bool:
-    """Whether the database cannot be reached, and the statement that raised this is not to blame."""
+    """Whether the database cannot serve for now, and the statement that raised this is not to blame."""
     return isinstance(error, DatabaseUnavailable) and not isinstance(error, StatementAborted)
 
 
@@ -118,10 +119,14 @@ def fetch(
             # The text has half of a surrogate pair, which psycopg cannot encode as UTF-8.
             raise Invalid(*UNSTORABLE) from error
         except psycopg.Error as error:
-            if lent.closed:
-                # A restart of PostgreSQL, for example, has closed the idle connections of the pool, too.
+            refused = refused_by_server(error, lent)
+            if lent.closed or refused:
+                # A restart of PostgreSQL, for example, has closed the idle connections of the pool, too. And the
+                # URL may lead to another server by now than to the standby that refuses changes.
                 connection.invalidate(error)
                 connection.engine.dispose()
+                if refused:
+                    raise DatabaseUnavailable(refused.finding, refused) from error
                 if isinstance(error, LOST):
                     raise ConnectionLost(type(error).__name__) from error
             raise

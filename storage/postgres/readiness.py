@@ -1,9 +1,9 @@
-"""Whether the database can serve this release: both roles, the schema, the catalogue; each answer says what to do."""
+"""Whether the database can serve this release: roles, writes, schema, catalogue; each answer says what to do."""
 
 import hashlib
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from domain.jobs.failures import Failure
@@ -11,6 +11,7 @@ from domain.jobs.job import SYSTEM_ORG
 from storage.postgres.database import Database, Transaction
 from storage.postgres.execution import DatabaseError, trouble_of
 from storage.postgres.logins import LEDGER_ROLE, MIGRATE, SILENT, TENANT_ROLE, Cause
+from storage.postgres.writes import QUESTION, why_refused
 
 MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
 
@@ -26,15 +27,15 @@ class Check:
     lasts: bool = True
     """Whether waiting does not help, when it is not well."""
 
-    @property
-    def is_away(self) -> bool:
-        """Whether PostgreSQL gave no answer for now: whatever else it is asked waits for as long, and in vain."""
-        return not self.ok and not self.lasts
+    answers: bool = True
+    """Whether PostgreSQL gave an answer; without one, whatever else it is asked waits for as long, and in vain."""
 
 
 def not_answered(name: str) -> Check:
     """What nobody could find out, because PostgreSQL does not answer."""
-    return Check(name, ok=False, finding="could not be asked", remedy="mend the database first", lasts=False)
+    return Check(
+        name, ok=False, finding="could not be asked", remedy="mend the database first", lasts=False, answers=False
+    )
 
 
 def database_checks(database: Database, job_types: Collection[str] = ()) -> tuple[Check, ...]:
@@ -43,11 +44,12 @@ def database_checks(database: Database, job_types: Collection[str] = ()) -> tupl
     A server that does not answer is asked once: each question takes as long as a connection may.
     """
     ledger = _guarded("ledger role", lambda: _logged_in(database.ledger(), LEDGER_ROLE))
-    if ledger.is_away:
+    if not ledger.answers:
         return (ledger, *silent_checks()[1:])
     return (
         ledger,
         _guarded("tenant role", lambda: _logged_in(database.tenant(SYSTEM_ORG), TENANT_ROLE)),
+        _guarded("writes", lambda: _writes(database)),
         _guarded("migrations", lambda: _migrations(database)),
         _guarded("catalogue", lambda: _catalogue(database, job_types)),
     )
@@ -58,6 +60,7 @@ def silent_checks() -> tuple[Check, ...]:
     return (
         _away("ledger role", SILENT),
         not_answered("tenant role"),
+        not_answered("writes"),
         not_answered("migrations"),
         not_answered("catalogue"),
     )
@@ -92,6 +95,11 @@ def _guarded(name: str, check: Callable[[], Check]) -> Check:
 
 
 def _away(name: str, trouble: Cause) -> Check:
+    """What a question came to that PostgreSQL, or the way to it, did not let us ask."""
+    return replace(_troubled(name, trouble), answers=trouble.lasts)
+
+
+def _troubled(name: str, trouble: Cause) -> Check:
     return Check(name, ok=False, finding=f"PostgreSQL: {trouble.finding}", remedy=trouble.remedy, lasts=trouble.lasts)
 
 
@@ -105,6 +113,18 @@ def _logged_in(transaction: AbstractContextManager[Transaction], role: str) -> C
     if row.sees_all:
         return Check(name, ok=False, finding=f"{row.name} is above row-level security", remedy=f"log in as {role}")
     return Check(name, ok=True, finding=f"logged in as {row.name}")
+
+
+def _writes(database: Database) -> Check:
+    """Whether both roles may change anything: each has settings of its own, and perhaps a server of its own."""
+    for transaction in (database.ledger(), database.tenant(SYSTEM_ORG)):
+        with transaction as tx:
+            row = tx.raw(QUESTION)[0]
+        trouble = why_refused(is_standby=row.is_standby, is_read_only=row.is_read_only)
+        if trouble is not None:
+            database.renew()
+            return _troubled("writes", trouble)
+    return Check("writes", ok=True, finding="PostgreSQL takes them")
 
 
 def _migrations(database: Database) -> Check:

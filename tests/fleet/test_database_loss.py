@@ -1,11 +1,17 @@
 """PostgreSQL restarted under load: the workers wait for it, and no job is lost (P1)."""
 
+from contextlib import ExitStack
+from pathlib import Path
 from uuid import UUID
 
 import pytest
 from celery import Celery
+from pydantic import SecretStr
 
 from sandbox.servers.postgres_server import PostgresServer
+from settings import Settings
+from storage.postgres.migrate import upgrade
+from storage.postgres.writes import STANDBY
 from tests.doubles.probe_jobs import Turn, Visit
 from tests.fleet.fleet import Fleet
 from tests.fleet.test_producers import contract
@@ -96,3 +102,28 @@ def test_an_absence_of_postgres_longer_than_a_lease_leaves_no_job_behind(
     own_postgres.start()
     assert fleet.wait_for_end(job_ids) == {"succeeded": 3}
     fleet.check()
+
+
+def test_a_server_that_takes_no_writes_is_waited_for_and_no_claim_is_lost(broker_url: str, tmp_path: Path) -> None:
+    """It came back as a standby, and is promoted later; a worker begins meanwhile."""
+    with ExitStack() as stack:
+        server = stack.enter_context(PostgresServer(tmp_path / "postgres"))
+        upgrade(Settings(database_url=SecretStr(server.url())))
+        fleet = Fleet(server.url(), broker_url, tmp_path, stack)
+        worker = fleet.worker("one", concurrency=4)
+        worker.ready()
+        job_ids = [fleet.enqueue(Visit(gate="go", account_id=str(n))) for n in range(2)]
+        fleet.wait_for_line("waits", times=2)
+        server.become_standby()
+        fleet.client.database.dispose()  # the test's own connections ended too
+        fleet.outside.open_gate("go")
+        worker.wait_for_log(STANDBY.finding)
+        later = fleet.worker("two", concurrency=1)
+        later.wait_for_log(STANDBY.finding)
+        server.promote()
+        assert fleet.wait_for_end(job_ids, within=60) == {"succeeded": 2}
+        later.ready()
+        assert [fleet.ask("select attempt from jobs where id = %s", job_id) for job_id in job_ids] == [[(1,)]] * 2
+        assert worker.alive
+        assert "Traceback" not in worker.logs() + later.logs()
+        fleet.check()

@@ -10,6 +10,7 @@ from threading import Event
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 from starlette.types import Message
+from structlog.testing import capture_logs
 
 from gateway.app import create_app
 from gateway.readiness import Readiness
@@ -40,7 +41,7 @@ def test_an_examination_that_takes_long_is_not_waited_for_and_not_begun_twice() 
 
     async def ask() -> None:
         for _ in range(2):
-            assert [check.ok for check in await readiness.checks()] == [False] * 4
+            assert [check.ok for check in await readiness.checks()] == [False] * 5
         assert len(begun) == 1
         answered.set()
 
@@ -59,13 +60,32 @@ def test_each_who_asks_after_an_examination_gets_another() -> None:
     assert len(begun) == 2
 
 
+def test_an_examination_that_raises_is_logged_in_full_and_is_not_ready() -> None:
+    begun = list[int]()
+
+    def examine() -> Sequence[Check]:
+        begun.append(1)
+        if len(begun) == 1:
+            raise KeyError("a mistake of ours")
+        return FOUND
+
+    readiness = Readiness(examine, silent_checks())
+    with capture_logs() as logged:
+        (check,) = asyncio.run(readiness.checks())
+    assert (check.ok, check.finding) == (False, "the examination failed")
+    assert [(line["event"], str(line["exc_info"])) for line in logged] == [
+        ("examination_failed", "'a mistake of ours'")
+    ]
+    assert asyncio.run(readiness.checks()) == FOUND, "whoever asks next gets another"
+
+
 def test_a_process_ends_although_an_examination_has_no_end() -> None:
     subprocess.run([sys.executable, "-c", UNDER_WAY], check=True, timeout=60)  # noqa: S603 - a program of this test
 
 
 def test_what_is_said_meanwhile_names_the_database_and_what_to_do() -> None:
     first, *others = silent_checks()
-    assert (first.finding, first.is_away) == ("PostgreSQL: it did not answer", True)
+    assert (first.finding, first.answers) == ("PostgreSQL: it did not answer", False)
     assert all(check.remedy == "mend the database first" for check in others)
 
 

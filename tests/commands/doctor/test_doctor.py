@@ -72,7 +72,8 @@ def test_a_broker_that_is_too_old_is_told(settings: Settings, tmp_path: Path) ->
     # It does not know the command under its own name, as a Redis before 7.
     with ValkeyServer(tmp_path, options=["--rename-command", "BLMPOP", ""]) as old:
         found = broker_check(settings.model_copy(update={"broker_url": SecretStr(old.url())}))
-    assert (found.ok, found.remedy) == (False, "use Valkey, or Redis 7 or newer")
+    assert not found.ok
+    assert found.remedy.startswith("use Valkey, or Redis 7 or newer")
 
 
 def test_a_missing_database_and_broker_are_named_without_their_passwords(settings: Settings) -> None:
@@ -84,7 +85,8 @@ def test_a_missing_database_and_broker_are_named_without_their_passwords(setting
     )
     found = examine(Runtime(away))
     assert wrong(found) == {
-        "broker", "rate limits", "workers", "worker names", "ledger role", "tenant role", "migrations", "rights",
+        "broker", "rate limits", "workers", "worker names", "ledger role", "tenant role", "writes", "migrations",
+        "rights",
         "catalogue", "clock", "sealed tokens", "beat", "pushes", "watches", "model answers", "gates", "people",
         "providers", "alerts", "audit log",
     }  # fmt: skip
@@ -105,7 +107,7 @@ def test_a_database_that_takes_connections_and_says_nothing_is_asked_once(
         with pytest.raises(BlockingIOError):
             silent.accept()
     assert "did not answer" in found["ledger role"].finding
-    unasked = {"tenant role", "migrations", "rights", "clock", "beat", "providers", "audit log"}
+    unasked = {"tenant role", "writes", "migrations", "rights", "clock", "beat", "providers", "audit log"}
     assert unasked <= wrong(list(found.values()))
 
 
@@ -113,7 +115,7 @@ def test_a_broker_that_ends_while_workers_are_asked_is_told(settings: Settings) 
     def question(_app: object) -> None:
         raise BrokerLost("Connection closed by server.")
 
-    assert ask_workers(settings, question) == (None, "the workers could not be asked: ConnectionError")
+    assert ask_workers(settings, question) == (None, "ended the connection: Connection closed by server.")
     assert ask_workers(settings, lambda _: {"a worker": []}) == ({"a worker": []}, "")
 
 

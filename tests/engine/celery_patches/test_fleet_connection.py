@@ -1,5 +1,6 @@
 """A connection of the app's is shown under its broker's scheme: in the banner, the log and on Flower's Broker page."""
 
+import re
 from collections.abc import Callable
 from traceback import format_exception
 
@@ -98,6 +99,14 @@ def test_a_process_that_would_connect_to_another_broker_by_its_url_ends(connect:
 def test_the_same_broker_may_be_named_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CELERY_BROKER_URL", load().broker_url.get_secret_value())
     assert app.connection().as_uri().startswith("redis://")
+
+
+@pytest.mark.parametrize("variable", ["BROKER_URL", "CELERY_BROKER", *ENVIRONMENT])
+def test_the_line_names_each_variable_from_which_celery_takes_a_broker(variable: str) -> None:
+    environment = {variable: f"redis://:{PASSWORD}@127.0.0.1:1/0"}
+    status, said = run_python("celery", "-A", "tasks", "inspect", "ping", folder=ROOT, environment=environment)
+    assert status == 1
+    assert re.search(rf"(?<!_){variable}\b", said.splitlines()[-1])
 
 
 @pytest.mark.parametrize("tail", ["", "?foo=1"])

@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+import redis
 from kombu import Connection
 from pydantic import SecretStr
 from sqlalchemy.engine import make_url
@@ -14,6 +15,7 @@ from engine.process.runtime import Runtime
 from engine.relay.broker import Broker, BrokerAway
 from sandbox.servers.free_port import find_free_port
 from sandbox.servers.tcp_proxy import TcpProxy
+from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
 
 
@@ -83,3 +85,42 @@ def test_a_broker_that_is_away_is_logged_once_and_so_is_its_return(settings: Set
                 broker.depths(["default"])
         broker.close()
     assert [line["event"] for line in logged] == ["broker_unavailable", "recovered"]
+
+
+def test_a_broker_that_takes_no_writes_is_logged_once_although_it_tells_its_depths(
+    settings: Settings, own_valkey: ValkeyServer
+) -> None:
+    """The relay asks both in each turn."""
+    broker = Broker(Runtime(settings.model_copy(update={"broker_url": SecretStr(own_valkey.url())})))
+    with capture_logs() as logged, redis.Redis.from_url(own_valkey.url()) as server:
+        server.config_set("maxmemory", "1")
+        for _ in range(5):
+            with pytest.raises(BrokerAway, match="its memory is full"):
+                broker.read_or_set_epoch("a mark", None)
+            broker.depths(["default"])
+        server.config_set("maxmemory", "0")
+        for _ in range(2):
+            assert broker.read_or_set_epoch("a mark", None) == "a mark"
+            broker.depths(["default"])
+    broker.close()
+    assert [(line["event"], line["asked"]) for line in logged] == [
+        ("broker_unavailable", "epoch"),
+        ("recovered", "epoch"),
+    ]
+
+
+def test_a_broker_that_left_a_question_unanswered_is_not_asked_again_for_a_moment(settings: Settings) -> None:
+    """The relay would be at nothing else, and lose its leadership."""
+    real = make_url(settings.broker_url.get_secret_value())
+    with TcpProxy(real.port or 0) as proxy:
+        through = real.set(port=proxy.port).render_as_string(hide_password=False)
+        broker = Broker(Runtime(settings.model_copy(update={"broker_url": SecretStr(through)})))
+        assert broker.depths(["default"]) == {"default": 0}
+        proxy.stall()
+        with pytest.raises(BrokerAway):
+            broker.depths(["default"])
+        proxy.resume()
+        # It would answer by now, and is not asked.
+        with pytest.raises(BrokerAway, match=r"^it did not answer$"):
+            broker.depths(["default"])
+        broker.close()

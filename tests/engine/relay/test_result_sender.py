@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from uuid import UUID, uuid4
 
 import pytest
@@ -11,6 +12,7 @@ from celery import Celery
 from celery.exceptions import TaskError, TaskRevokedError
 from psycopg import Connection
 from pydantic import SecretStr
+from sqlalchemy.engine import make_url
 from structlog.testing import capture_logs
 
 from domain.jobs.failures import Failure, Permanent
@@ -21,6 +23,7 @@ from engine.relay import result_sender
 from engine.relay.result_sender import ResultSender
 from engine.results.ledger_backend import LedgerBackend
 from sandbox.servers.free_port import LOOPBACK
+from sandbox.servers.tcp_proxy import TcpProxy
 from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
 from storage.postgres.database import Database
@@ -28,7 +31,9 @@ from storage.results import results
 from storage.results.results import Waiting
 from tests.doubles.factories import enqueue_one, make_job_type, make_org
 from tests.engine.celery_patches.tls_listener import CLIENT_HELLO, Listener, make_certificate
+from tests.fleet.hanging.networks import at_port
 from tests.storage.results.test_results import end
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -116,6 +121,21 @@ def test_a_server_that_is_away_gets_them_later(
         ResultSender(relay).turn()
     with redis.Redis.from_url(broker_url) as server:
         assert server.exists("celery-task-meta-t")
+
+
+def test_a_server_that_takes_a_connection_and_says_nothing_does_not_hold_the_relay(
+    settings: Settings, store: Database, org: UUID, broker_url: str
+) -> None:
+    end(store, wanted(store, org, "t"), Done({"a": 1}))
+    with TcpProxy(make_url(broker_url).port or 0) as proxy:
+        proxy.stall()
+        with process(settings, at_port(broker_url, proxy.port)) as relay:
+            turn = Thread(target=ResultSender(relay).turn, daemon=True)
+            with capture_logs() as logged:
+                turn.start()
+                eventually(lambda: not turn.is_alive(), within=30, describe="the turn to end")
+        proxy.resume()
+    assert [line["event"] for line in logged] == ["results_not_sent"]
 
 
 @pytest.mark.parametrize("url", ["redis://127.0.0.1:hunter2/0", "rediss://:hunter2@127.0.0.1/0?ssl_cert_reqs=bogus"])

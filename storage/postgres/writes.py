@@ -1,0 +1,47 @@
+"""Whether a server takes writes: a standby answers every question and refuses each change."""
+
+from typing import Any
+
+import psycopg
+
+from storage.postgres.logins import Cause
+
+REFUSED = "25006"
+"""The SQLSTATE of a change in a transaction that only reads."""
+
+STANDBY = Cause(
+    "it takes no writes: it is a standby",
+    "promote it, or let the database URL lead to the primary; jobs wait meanwhile",
+    lasts=False,
+)
+READ_ONLY = Cause(
+    "it takes no writes: default_transaction_read_only is on",
+    "see why somebody turned it on (a full disk?), and turn it off for the server, the database and the role;"
+    " jobs wait meanwhile",
+    lasts=False,
+)
+
+QUESTION = "select pg_is_in_recovery() as is_standby, current_setting('transaction_read_only')::boolean as is_read_only"
+"""Asked at the beginning of a transaction, whose `transaction_read_only` is the default then."""
+
+
+def why_refused(*, is_standby: bool, is_read_only: bool) -> Cause | None:
+    """Why a server takes no writes; None when it takes them."""
+    if is_standby:
+        return STANDBY
+    return READ_ONLY if is_read_only else None
+
+
+def refused_by_server(error: psycopg.Error, lent: "psycopg.Connection[Any]") -> Cause | None:
+    """Why the server refused this change; None for any other error, and when a transaction had made itself read-only.
+
+    The server reports both settings to each connection, at its start and whenever one changes, so nobody is asked. That
+    the transaction itself is read-only is not among them: a handler's SQL may have said so, and waiting would not help.
+    """
+    if error.sqlstate != REFUSED:
+        return None
+    reported = lent.info.parameter_status
+    return why_refused(
+        is_standby=reported("in_hot_standby") == "on",
+        is_read_only=reported("default_transaction_read_only") == "on",
+    )

@@ -1,0 +1,125 @@
+"""A server that answers and takes no writes is waited for as one that is away, and is told with its cause."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+from pydantic import SecretStr
+
+from commands.doctor import examine
+from domain.jobs.job import SYSTEM_ORG
+from engine.process.runtime import Runtime
+from sandbox.servers.postgres_server import PostgresServer
+from settings import Settings
+from storage.ledger.leadership import Leadership
+from storage.postgres.database import Database
+from storage.postgres.execution import DatabaseUnavailable, is_away, trouble_of
+from storage.postgres.migrate import upgrade
+from storage.postgres.readiness import Check, database_checks
+from storage.postgres.writes import READ_ONLY, STANDBY
+from tests.doubles.factories import make_org
+from tests.gateway.serving import ask, serve
+
+ADD = "insert into orgs (name) values ('x')"
+
+
+def write_in_transaction(store: Database) -> None:
+    with store.ledger() as tx:
+        tx.raw(ADD)
+
+
+def write_by_itself(store: Database) -> None:
+    with store.statements() as tx:
+        tx.raw(ADD)
+
+
+def write_pinned(store: Database) -> None:
+    with store.pinned() as tx:
+        tx.raw(ADD)
+
+
+def lock_as_handler(store: Database) -> None:
+    with store.tenant(SYSTEM_ORG) as tx:
+        tx.raw("select from accounts for update")
+
+
+def lead(store: Database) -> None:
+    with store.session() as session:
+        Leadership(session, uuid4()).take()
+
+
+def listen(store: Database) -> None:
+    with store.session() as session:
+        session.execute("listen postroom_due")
+
+
+WAYS: tuple[Callable[[Database], None], ...] = (
+    write_in_transaction,
+    write_by_itself,
+    write_pinned,
+    lock_as_handler,
+    lead,
+    listen,
+)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[PostgresServer]:
+    """A migrated server that can become a standby."""
+    with PostgresServer(tmp_path / "postgres") as started:
+        upgrade(Settings(database_url=SecretStr(started.url())))
+        yield started
+
+
+def writes_of(store: Database) -> Check:
+    return {check.name: check for check in database_checks(store)}["writes"]
+
+
+def test_a_standby_is_waited_for_and_named_until_it_takes_writes(server: PostgresServer, broker_url: str) -> None:
+    settings = Settings(database_url=SecretStr(server.url()), broker_url=SecretStr(broker_url))
+    process = Runtime(settings)
+    assert writes_of(process.database).ok
+    server.become_standby()
+    for write in WAYS:
+        with pytest.raises(DatabaseUnavailable) as refused:
+            write(process.database)
+        assert (is_away(refused.value), trouble_of(refused.value)) == (True, STANDBY)
+        assert refused.value.reason == STANDBY.finding
+    told = {check.name: check for check in examine(process)}
+    assert told["writes"].finding == "PostgreSQL: it takes no writes: it is a standby"
+    assert (told["writes"].remedy, told["writes"].lasts) == (STANDBY.remedy, False)
+    assert told["migrations"].ok, "it answers, and is asked the rest"
+    with serve(settings) as gateway:
+        answer = ask(f"{gateway}/readyz")
+        assert (answer.status, answer.json["checks"]["writes"]["finding"]) == (503, told["writes"].finding)
+        server.promote()
+        assert ask(f"{gateway}/readyz").json["checks"]["writes"]["ok"]
+    for write in WAYS:
+        write(process.database)
+    process.close()
+
+
+def test_sessions_that_only_read_by_default_are_named_and_given_up(store: Database) -> None:
+    """Ours turn the setting off at their start; a pooler in between may drop what a session begins with."""
+    with store.statements() as tx:
+        tx.raw("set default_transaction_read_only = on")
+    with pytest.raises(DatabaseUnavailable) as refused:
+        write_by_itself(store)
+    assert trouble_of(refused.value) == READ_ONLY
+    write_by_itself(store)
+    with store.statements() as tx:
+        tx.raw("set default_transaction_read_only = on")
+    assert writes_of(store).finding == f"PostgreSQL: {READ_ONLY.finding}"
+    assert writes_of(store).ok, "the next question goes over another connection"
+
+
+def test_a_transaction_that_a_handler_made_read_only_is_not_waited_for(
+    store: Database, database: psycopg.Connection
+) -> None:
+    org: UUID = make_org(database)
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction), store.tenant(org) as tx:
+        tx.raw("set transaction read only")
+        tx.raw("select from accounts for update")
+    assert writes_of(store).ok
