@@ -33,9 +33,11 @@ def test_an_alarm_is_named_and_passes(settings: Settings, rabbit: RabbitServer) 
     process.close()
 
 
-@pytest.mark.parametrize("path", [f"nothere-{uuid4().hex}", "/"])
-def test_a_refused_login_or_virtual_host_is_named(settings: Settings, rabbit: RabbitServer, path: str) -> None:
-    url = rabbit.url(host=path).replace("guest:guest", "guest:guest" if path != "/" else "guest:hunter2")
+@pytest.mark.parametrize(("path", "password"), [("nothere", "guest"), ("/", "hunter2")], ids=["virtual host", "login"])
+def test_a_refused_login_or_virtual_host_is_named(
+    settings: Settings, rabbit: RabbitServer, path: str, password: str
+) -> None:
+    url = rabbit.url(host=path).replace("guest:guest", f"guest:{password}")
     check = broker_check(at(settings, url))
     assert (check.ok, check.finding.startswith("refuses: ")) == (False, True)
     assert "hunter2" not in str(check)
