@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from domain.jobs.failures import Gone, Transient
 from domain.jobs.job import Cancel, Done, JsonObject, Outcome, Snooze
@@ -19,7 +20,7 @@ from storage.accounts import accounts, expected_writes, labels
 from storage.mail import emails, messages
 from storage.mail.emails import Email
 from storage.postgres.database import Transaction
-from tasks.mail import machine_drafts, message_intake
+from tasks.mail import draft_orders, machine_drafts, message_intake
 from tasks.mail.draft_case import DraftCase, read_case
 from tasks.mail.draft_effect import find_made
 from tasks.mail.draft_rework import REWORK_KEY, find_reworked, rework_draft
@@ -123,7 +124,7 @@ def rework(ctx: JobContext, payload: ReworkPayload) -> Outcome:
     if case is None:
         # Nobody has drafted here yet: the person gets a first draft.
         first = WriteManualPayload(account_id=payload.account_id, thread_id=payload.thread_id, by_label=by_label)
-        return Done({"reworked": False, "why": NO_RECORD}, children=(first.job(org_id=ctx.org_id),))
+        return Done({"reworked": False, "why": NO_RECORD}, writes=partial(draft_orders.pass_on, ctx, first))
     with open_thread(ctx, case.account, case.email.thread_id, case.label_ids) as thread:
         try:
             return rework_draft(ctx, thread, replace(case, by_label=by_label))

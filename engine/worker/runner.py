@@ -177,19 +177,16 @@ def _outcome_of(context: JobContext, call: Callable[[], T]) -> T | Cancel | Fail
     try:
         return call()
     except Canceled as canceled:
-        return _canceled(context, canceled)
+        return _outcome_of(context, partial(_cancel, context, canceled))
     except Failure as failure:
         return failure
     except Exception as error:  # noqa: BLE001 - the border of our handlers: no bug may take the worker down
         return _bug(context, error)
 
 
-def _canceled(context: JobContext, canceled: Canceled) -> Cancel | Failure:
+def _cancel(context: JobContext, canceled: Canceled) -> Cancel:
     """The outcome; no other attempt follows, so what is known of the job's calls is recorded now."""
-    try:
-        context.record_known()
-    except Failure as failure:
-        return failure
+    context.record_known()
     return Cancel(canceled.reason)
 
 

@@ -1,4 +1,4 @@
-"""Drafts that are ordered by a label: withdrawn with it, whoever takes it off, and ordered again by an undo.
+"""Orders of drafts that a job passes on, and those by a label: withdrawn with it, and ordered again by an undo.
 
 (docs: mail.md#by-hand)
 """
@@ -12,17 +12,35 @@ from domain.mail.triage.classification import Classification
 from domain.payloads.drafts import ReworkPayload, WriteManualPayload, WritePayload
 from domain.payloads.payload import Payload
 from engine.context import JobContext
-from storage.accounts import labels
+from storage.accounts import accounts, labels
 from storage.accounts.accounts import Account
 from storage.mail import emails, messages
 from storage.mail.emails import Email
 from storage.postgres.database import Transaction
+from tasks.mail.mailbox_session import Disconnected, refusal_of
 from tasks.mail.message_change import Changed
 
 
 def ordering_labels(tx: Transaction, account_id: UUID) -> frozenset[str]:
     """The ids of the labels that order a draft."""
     return frozenset(one for one, role in labels.roles_by_id(tx, account_id).items() if role in ORDERING)
+
+
+def may_order(ctx: JobContext, tx: Transaction, account_id: UUID) -> bool:
+    """Whether the mailbox is still that of this job's owner; a disconnection waits until the transaction ends.
+
+    What is enqueued counts as made by then, and would pass for the next owner's. Call it before rows of actions and
+    threads are locked.
+    """
+    return not isinstance(refusal_of(ctx, accounts.hold_orders(tx, account_id)), Disconnected)
+
+
+def pass_on(
+    ctx: JobContext, payload: ReworkPayload | WriteManualPayload, tx: Transaction, *, run_at: datetime | None = None
+) -> None:
+    """Give this job's order to another job, unless the mailbox was taken away meanwhile."""
+    if may_order(ctx, tx, payload.account_id):
+        ctx.enqueue(tx, payload, run_at=run_at)
 
 
 def withdraw(
@@ -47,12 +65,15 @@ def withdraw_after(ctx: JobContext, tx: Transaction, changed: Changed, lost: Col
         ctx.enqueue(tx, *withdraw(tx, here, {message_id}, orders))
 
 
-def order_again(ctx: JobContext, tx: Transaction, account: Account, changed: Changed) -> None:
-    """Order anew what an undo has put the label on again for, unless the thread's record knows of it."""
+def order_again(ctx: JobContext, tx: Transaction, account: Account, changed: Changed, *, may_order: bool) -> None:
+    """Order anew what an undo has put the label on again for, unless the thread's record knows of it.
+
+    `may_order` is the function's answer, had before rows were locked.
+    """
     here, message_id = changed.place
     roles = labels.roles_by_id(tx, here)
     put_on = {roles[one] for one in changed.change.labels.add & roles.keys()} & ORDERING
-    if not put_on:
+    if not (put_on and may_order):
         return
     thread_id = messages.get(tx, here, message_id).thread_id
     email = emails.get(tx, here, thread_id)

@@ -11,7 +11,7 @@ from functools import partial
 
 from domain.jobs.effects import CannotTell, Finding, Found
 from domain.jobs.failures import Invalid
-from domain.jobs.job import Done, JsonObject, NewJob, Outcome, Snooze
+from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.mail.correspondence import EmailEvent, EmailState, LabelRole
 from domain.mail.replies import draft_fingerprint
 from domain.mail.replies.draft_fingerprint import UNKNOWN
@@ -27,7 +27,7 @@ from storage.accounts import accounts
 from storage.mail import emails
 from storage.mail.emails import MadeDraft
 from storage.postgres.database import Transaction
-from tasks.mail import machine_drafts
+from tasks.mail import draft_orders, machine_drafts
 from tasks.mail.draft_case import DraftCase
 from tasks.mail.draft_effect import OTHER_THREAD
 from tasks.mail.language_model import OutOfDate, ask, boundary
@@ -94,7 +94,7 @@ def _begin(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
     plan = plan_rework(ThreadBefore(email.state, standing), email.rework_count)
     output: JsonObject = {"reworked": False, "why": plan.reason}
     if plan.order_draft:
-        return Done(output, children=(_first_draft(case).job(org_id=ctx.org_id),))
+        return Done(output, writes=partial(draft_orders.pass_on, ctx, _first_draft(case)))
     if request is None:
         return Done(output, children=(_find_out(case).job(org_id=ctx.org_id),))
     if plan.rewrite_draft and request.instruction is not None:
@@ -137,8 +137,8 @@ def _rewrite(
         raw = _message(ctx, case, request, body)
     except OutOfDate:
         # An earlier job's, which this one replays: its person has asked for something else since.
-        back = partial(_back_to_drafted, case=case, message_id=request.draft.message_id)
-        return Done({"reworked": False, "why": TOUCHED}, (_again(ctx, case),), writes=back)
+        leave = partial(_leave_touched, ctx, case, request.draft.message_id)
+        return Done({"reworked": False, "why": TOUCHED}, writes=leave)
     except Invalid as refusal:
         ctx.log.warning("nothing_to_rework", field=refusal.field, reason=refusal.reason)
         return _refused(thread, case, f"no usable rework: {refusal.reason}")
@@ -188,16 +188,17 @@ def _find_left(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcom
     if made is not None and email.state is EmailState.REWORK_REQUESTED:
         thread.prepare(plan_event(email.before, EmailEvent.DRAFT_WRITTEN, REWORKED).labels)
         return _record_made(ctx, thread, case, effect, made, _kept_body(ctx))
-    later = () if email.state is not EmailState.REWORK_REQUESTED else (_again(ctx, case),)
 
     def write(tx: Transaction) -> None:
+        if email.state is EmailState.REWORK_REQUESTED:
+            _look_again(ctx, tx, case)
         if made is None:
             effect.drop(tx)
         else:
             effect.record(tx)
         _back_to_drafted(tx, case)
 
-    return Done({"reworked": False, "why": SUPERSEDED}, children=later, writes=write)
+    return Done({"reworked": False, "why": SUPERSEDED}, writes=write)
 
 
 def _kept_body(ctx: JobContext) -> str | None:
@@ -215,11 +216,11 @@ def _record_made(
         return Done({"reworked": False, "why": GONE}, (_find_out(case).job(org_id=ctx.org_id),), writes=effect.record)
     if "touched" in made:
 
-        def look_again(tx: Transaction) -> None:
+        def leave(tx: Transaction) -> None:
+            _leave_touched(ctx, case, made["touched"], tx)
             effect.record(tx)
-            _back_to_drafted(tx, case, message_id=made["touched"])
 
-        return Done({"reworked": False, "why": TOUCHED}, (_again(ctx, case),), writes=look_again)
+        return Done({"reworked": False, "why": TOUCHED}, writes=leave)
     unknown = "composed" in made or body is None
     words = UNKNOWN if unknown else draft_fingerprint.of_rework(body or "", case.email.draft_fingerprint or "")
     draft = MadeDraft(made["draft_id"], made["message_id"], words)
@@ -262,6 +263,12 @@ def _back_to_drafted(tx: Transaction, case: DraftCase, *, message_id: str | None
         emails.replace_draft_message(tx, email.account_id, draft_id=email.draft_id, message_id=message_id)
 
 
+def _leave_touched(ctx: JobContext, case: DraftCase, message_id: str, tx: Transaction) -> None:
+    """The draft stays as its person has it, and a new job reads what they ask for by now."""
+    _look_again(ctx, tx, case)
+    _back_to_drafted(tx, case, message_id=message_id)
+
+
 def _token(ctx: JobContext) -> str:
     """The token of the draft that this job makes; the job's own, so that another attempt knows it in the record."""
     return hashlib.sha256(f"rework {ctx.job.job_id}".encode()).hexdigest()[:24]
@@ -271,11 +278,11 @@ def _effect_key(ctx: JobContext, case: DraftCase) -> str:
     return f"{REWORK_KEY}:{case.email.email_id}:{_token(ctx)}"
 
 
-def _again(ctx: JobContext, case: DraftCase) -> NewJob:
-    """The same order for a new job."""
+def _look_again(ctx: JobContext, tx: Transaction, case: DraftCase) -> None:
+    """Give the same order to a new job."""
     email = case.email
     payload = ReworkPayload(account_id=email.account_id, thread_id=email.thread_id, by_label=case.by_label)
-    return payload.job(org_id=ctx.org_id, run_at=ctx.now() + LOOK_AGAIN_AFTER)
+    draft_orders.pass_on(ctx, payload, tx, run_at=ctx.now() + LOOK_AGAIN_AFTER)
 
 
 def _first_draft(case: DraftCase) -> WriteManualPayload:

@@ -256,3 +256,17 @@ def test_a_connection_is_as_young_as_its_own_statement(env: MailEnvironment) -> 
     assert made == [(added.account.connected_at,)], "a release that compares them takes them for the next owner's"
     assert (env.run(job_id), env.job(job_id)["cancel_reason"]) == ("canceled", CONNECTED_ANEW)
     assert env.run(onboard.job_id) == "succeeded"
+
+
+def test_a_gateway_of_the_release_before_that_marks_connections_itself_has_its_mailbox_set_up(
+    env: MailEnvironment,
+) -> None:
+    """It enqueues the first jobs at the time of its transaction, a moment before the connection."""
+    mailbox = OrgMailbox(env.account.org_id, env.account.email, "new.owner@postroom.example")
+    with env.process.database.ledger() as tx:
+        added = connecting.connect(tx, env.process.sealer, mailbox, disconnect(env), by=Origin())
+        assert isinstance(added, AddedMailbox)
+        account = added.account
+        first = first_jobs(account.account_id, account.status_changed_at)
+        onboard = enqueue(tx, *first, org_id=account.org_id)[1]
+    assert env.run(onboard.job_id) == "succeeded"

@@ -3,26 +3,32 @@
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from uuid import UUID
 
 import pytest
 
+from domain.mail.actions.label_actions import RemoveLabel
 from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
 from domain.mail.triage.safety import CheckedAction
 from engine.context import JobContext
 from storage.accounts import accounts
+from storage.mail import emails
 from storage.mail.decisions import Origins
 from tasks import drafts as drafts_family
-from tasks.mail import action_orders, draft_rework, thread_handle
+from tasks.mail import action_orders, draft_rework, machine_drafts, thread_handle
 from tasks.mail.mailbox_session import Disconnected
+from tasks.mail.message_change import MessageHandle
 from tests.doubles.factories import claim_one
-from tests.doubles.mail_actions import stored_letter
+from tests.doubles.mail_actions import do, look, stored_letter, undo
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import once_after
 from tests.doubles.outgoing_orders import FORWARD
+from tests.sweep.prepared.places import stored_question
 from tests.tasks.accounts.test_disconnected_meanwhile import Happening, come_back, effects
 from tests.tasks.accounts.test_next_owners import leave
 from tests.tasks.drafts.reworks import draft_id, drafted, put_rework, rework_job
+from tests.tasks.drafts.test_orders_and_actions import NEEDS_RESPONSE, waiting
 from tests.tasks.drafts.test_orders_by_hand import answers, archived, drafts
 from tests.waiting import until_a_lock_is_waited_for
 
@@ -103,3 +109,47 @@ def test_an_order_waits_for_a_disconnection_and_is_not_written(env: MailEnvironm
         with pytest.raises(Disconnected):
             deciding.result(timeout=30)
     assert states(env) == []
+
+
+def without_record(env: MailEnvironment, monkeypatch: pytest.MonkeyPatch) -> UUID:
+    place = stored_question(env)
+    once_after(monkeypatch, emails, "is_ordered_by_label", partial(come_back, env))
+    return env.enqueue("drafts.rework", {"thread_id": place.thread_id})
+
+
+def with_settled_record(env: MailEnvironment, monkeypatch: pytest.MonkeyPatch) -> UUID:
+    place = archived(env)
+    once_after(monkeypatch, draft_rework, "plan_rework", partial(come_back, env))
+    return env.enqueue("drafts.rework", {"thread_id": place.thread_id})
+
+
+def with_touched_draft(env: MailEnvironment, monkeypatch: pytest.MonkeyPatch) -> UUID:
+    place = drafted(env)
+    put_rework(env, place)
+    touched = {"touched": env.email(place.thread_id).draft_message_id}
+    monkeypatch.setattr(machine_drafts, "rewrite", lambda *_: touched)
+    once_after(monkeypatch, machine_drafts, "rewrite", partial(come_back, env))
+    return rework_job(env)
+
+
+@pytest.mark.parametrize("case", [without_record, with_settled_record, with_touched_draft])
+def test_an_order_is_not_passed_on_to_a_job_of_the_next_owners(
+    env: MailEnvironment, monkeypatch: pytest.MonkeyPatch, case: Callable[[MailEnvironment, pytest.MonkeyPatch], UUID]
+) -> None:
+    job_id = case(env, monkeypatch)
+    env.run(job_id)
+    followers = env.database.execute(
+        "select job_type from jobs where parent_id = %s and job_type like 'drafts.%%'", (job_id,)
+    ).fetchall()
+    assert (env.job(job_id)["state"], followers) == ("succeeded", [])
+
+
+def test_an_undo_orders_nothing_for_the_next_owner(env: MailEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = waiting(env)
+    removed = do(env, place, RemoveLabel(label_id=env.label(NEEDS_RESPONSE)))
+    once_after(monkeypatch, MessageHandle, "carry_out", partial(come_back, env))
+    undo(env, removed.action_id)
+    query = "select count(*) from jobs where job_type = 'drafts.write_manual' and created_at > %s"
+    connected_at = env.database.execute("select connected_at from accounts").fetchone()
+    assert look(env, removed.action_id).state is ActionStatus.UNDONE
+    assert env.database.execute(query, connected_at).fetchone() == (0,)
