@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import structlog
@@ -100,7 +100,14 @@ class FleetConsumer(BufferedEvents):
         while time.monotonic() < self._connects_at:
             self._meanwhile()
         self._connects_at = time.monotonic() + MOST_BETWEEN_TRIES_S
-        return super().connect()
+        connection = self.connection_for_read(heartbeat=self.amqheartbeat)
+        with ExitStack() as refused:
+            # Celery's own leaves the sockets of a connection open that is made and then refused, with each try more.
+            refused.callback(connection.collect)
+            if self.hub:
+                connection.transport.register_with_event_loop(connection.connection, self.hub)
+            refused.pop_all()
+        return connection
 
     def ensure_connected(self, conn: Any) -> Any:  # noqa: ANN401 - Celery ships no types
         """Wait for the broker for as long as it takes; meanwhile jobs that end are settled."""

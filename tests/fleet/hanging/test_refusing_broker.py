@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import psutil
 import pytest
 import redis
 
@@ -87,6 +88,9 @@ def test_a_worker_that_begins_waits_for_a_broker_that_refuses(
     worker = fleet.worker(options=TALKATIVE, POSTROOM_BROKER_URL=url(own_valkey))
     said = f'"cause": "{cause}'
     eventually(lambda: worker.logs().count(said) > 1, within=40, describe="two tries")
+    open_files = psutil.Process(worker.pid).num_fds()
+    eventually(lambda: worker.logs().count(said) > 4, within=40, describe="three more tries")
+    assert psutil.Process(worker.pid).num_fds() <= open_files + 1, "no try leaves its sockets open"
     mend(server)
     worker.ready()
     assert fleet.wait_for_end([fleet.enqueue(Noop())]) == {"succeeded": 1}
