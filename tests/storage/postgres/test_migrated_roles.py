@@ -168,10 +168,12 @@ def test_a_watch_that_is_ended_again_and_again_says_so_once(settings: Settings, 
         connect(settings.database_url.get_secret_value(), autocommit=True) as looking,
     ):
         done = aside.submit(upgrade, settings, take_table, silent_s=1)
-        for _ in range(2):
-            eventually(lambda: end_watch(looking), describe="the session that looks")
-        eventually(lambda: events(logged)["migration_waits"], describe="the holder to be named by the third")
-        other.rollback()
+        try:
+            for _ in range(2):
+                eventually(lambda: end_watch(looking), describe="the session that looks")
+            eventually(lambda: events(logged)["migration_waits"], describe="the holder to be named by the third")
+        finally:
+            other.rollback()
         done.result(timeout=60)
     assert events(logged) == {"migration_not_watched": 1, "migration_waits": 1}
 

@@ -102,7 +102,6 @@ def test_a_standby_is_waited_for_and_named_until_it_takes_writes(server: Postgre
 
 
 def test_sessions_that_only_read_by_default_are_named_and_given_up(store: Database) -> None:
-    """Ours turn the setting off at their start; a pooler in between may drop what a session begins with."""
     with store.statements() as tx:
         tx.raw("set default_transaction_read_only = on")
     with pytest.raises(DatabaseUnavailable) as refused:
@@ -123,3 +122,43 @@ def test_a_transaction_that_a_handler_made_read_only_is_not_waited_for(
         tx.raw("set transaction read only")
         tx.raw("select from accounts for update")
     assert writes_of(store).ok
+
+
+ONLY_READ = {
+    "database": "alter database {database} set default_transaction_read_only = on",
+    "role": "alter role postroom_ledger in database {database} set default_transaction_read_only = on",
+    "every role": "alter role all in database {database} set default_transaction_read_only = on",
+}
+
+
+def stop_writes(server: PostgresServer, place: str) -> None:
+    """Do as an operator who wants no more writes; sessions that begin from now on obey."""
+    with psycopg.connect(server.url(), autocommit=True) as operator:
+        operator.execute(ONLY_READ[place].format(database=operator.info.dbname).encode())
+
+
+def let_write(server: PostgresServer, place: str) -> None:
+    """Undo it, by a session to which it does not apply."""
+    with psycopg.connect(server.url(), autocommit=True, options="-c default_transaction_read_only=off") as operator:
+        change = ONLY_READ[place].format(database=operator.info.dbname).replace("= on", "= off")
+        operator.execute(change.encode())
+
+
+def test_a_standby_is_not_migrated(server: PostgresServer) -> None:
+    server.become_standby()
+    with pytest.raises(DatabaseUnavailable) as refused:
+        upgrade(Settings(database_url=SecretStr(server.url())))
+    assert trouble_of(refused.value) == STANDBY
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_database_that_only_reads_is_not_migrated(own_postgres: PostgresServer, *, is_new: bool) -> None:
+    settings = Settings(database_url=SecretStr(own_postgres.url()))
+    if not is_new:
+        upgrade(settings)
+    stop_writes(own_postgres, "database")
+    with pytest.raises(DatabaseUnavailable) as refused:
+        upgrade(settings)
+    assert trouble_of(refused.value) == READ_ONLY
+    let_write(own_postgres, "database")
+    upgrade(settings)
