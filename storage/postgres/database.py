@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from math import inf
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 import psycopg
@@ -23,7 +23,7 @@ from storage.postgres.closed_connections import replace_closed
 from storage.postgres.execution import ConnectionLost, DatabaseUnavailable, Row, fetch, prepare_connection, translated
 from storage.postgres.logins import LEDGER_ROLE, TENANT_ROLE, role_url
 from storage.postgres.queries import statement
-from storage.postgres.sessions import reset_session, restore_settings, startup_options
+from storage.postgres.sessions import connect_tenant, reset_session, restore_settings, startup_options
 from storage.postgres.writes import refused_by_server
 
 PINNED_TIMEOUT_S = 10.0
@@ -136,7 +136,9 @@ class Database:
     def __init__(self, settings: Settings) -> None:
         """Prepare the engines; nothing connects yet."""
         self._ledger = _autocommitting(role_url(settings, LEDGER_ROLE), settings, settings.database_pool_size)
-        self._tenants = _engine(role_url(settings, TENANT_ROLE), settings, settings.database_pool_size)
+        self._tenants = _engine(
+            role_url(settings, TENANT_ROLE), settings, settings.database_pool_size, is_for_handlers=True
+        )
         event.listen(self._tenants, "reset", reset_session)
         self._pinned = PinnedConnection(
             _autocommitting(
@@ -303,9 +305,7 @@ def _autocommitting(
 
     To change a connection's mode when it is lent, and to change it back, takes 60 us: as long as a short statement.
     """
-    engine = _engine(
-        url, settings, connections, most_s=most_s, lock_timeout_s=lock_timeout_s, isolation_level="AUTOCOMMIT"
-    )
+    engine = _engine(url, settings, connections, most_s=most_s, lock_timeout_s=lock_timeout_s)
     event.listen(engine, "begin", _begin)
     return engine
 
@@ -322,16 +322,17 @@ def _engine(
     *,
     most_s: float = inf,
     lock_timeout_s: float = 0,
-    isolation_level: Literal["AUTOCOMMIT"] | None = None,
+    is_for_handlers: bool = False,
 ) -> Engine:
     statement_s = min(settings.statement_timeout_s, most_s)
+    open_session = connect_tenant if is_for_handlers else connect_bounded
     engine = create_engine(
         url,
         pool_size=connections,
         max_overflow=0,
         pool_timeout=settings.statement_timeout_s,
         pool_use_lifo=True,
-        isolation_level=isolation_level,
+        isolation_level=None if is_for_handlers else "AUTOCOMMIT",
         json_deserializer=_document,
         hide_parameters=True,  # an error's text reaches logs, and a parameter may be mail or a secret
         connect_args={
@@ -341,7 +342,7 @@ def _engine(
     )
 
     def connect(_dialect: object, _record: object, words: Sequence[Any], given: Mapping[str, Any]) -> BoundedConnection:
-        return connect_bounded(*words, answer_within_s=statement_s + ANSWER_MARGIN_S, **given)
+        return open_session(*words, answer_within_s=statement_s + ANSWER_MARGIN_S, **given)
 
     event.listen(engine, "do_connect", connect)
     event.listen(engine, "connect", prepare_connection)

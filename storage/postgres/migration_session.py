@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 import structlog
+from psycopg.rows import dict_row
 from sqlalchemy import URL, Engine, StaticPool, create_engine
 from sqlalchemy.exc import DBAPIError
 
@@ -20,6 +21,7 @@ from storage.postgres.execution import DatabaseUnavailable
 from storage.postgres.logins import Cause
 from storage.postgres.migration_rights import refuse_without_rights
 from storage.postgres.other_sessions import find_holder
+from storage.postgres.writes import QUESTION, why_refused
 
 log = structlog.get_logger(__name__)
 
@@ -88,12 +90,13 @@ def only_migrator(
     """Open the session, and wait for its turn, with a `pause` after each look.
 
     Raises `Forbidden` for an owner that lacks a right, `Transient`, which names who has the lock, when that is for too
-    long, and `DatabaseUnavailable` when PostgreSQL does not answer for `answer_s` or the session ends.
+    long, and `DatabaseUnavailable` when the server takes no writes or is silent for `answer_s`, or the session ends.
     """
     _, options = url.get_dialect()().create_connect_args(url)
     options["application_name"] = MIGRATING
     with closing(connect_bounded(answer_within_s=answer_s, autocommit=True, **options)) as opened:
         lift_time_limits(opened)
+        _refuse_without_writes(opened)
         refuse_without_rights(opened)
         _wait_for_turn(opened, wait_s, pause)
         opened.autocommit = False
@@ -106,6 +109,14 @@ def only_migrator(
             if ended is None:
                 raise
             raise ended from error
+
+
+def _refuse_without_writes(session: psycopg.Connection[Any]) -> None:
+    with session.cursor(row_factory=dict_row) as cursor:
+        answer = cursor.execute(QUESTION).fetchone() or {}
+    cause = why_refused(is_standby=answer["is_standby"], is_read_only=answer["is_read_only"])
+    if cause is not None:
+        raise DatabaseUnavailable(cause.finding, cause)
 
 
 def lift_time_limits(session: psycopg.Connection[Any]) -> None:

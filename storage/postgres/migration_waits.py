@@ -23,6 +23,9 @@ LOOK_S = 0.2
 ANSWER_S = 10.0
 """How long the answer to a look may take before PostgreSQL is called silent."""
 
+RETRY_S = 10.0
+"""How long after a connection that was refused or ended another is opened."""
+
 END_S = 5.0
 """How long the end of the looking is waited for: a PostgreSQL that is silent by then keeps no migrator from its end."""
 
@@ -40,11 +43,12 @@ class WaitWatch(threading.Thread):
         self._ended = threading.Event()
         self._said = LogLimit()
         self._silence = LogLimit()
+        self._is_unwatched = False
         self._answered_at = time.monotonic()
         self.blocker = Blocker()
 
     def run(self) -> None:
-        """Look until the end; without a connection of its own nobody is told, and the migration goes on."""
+        """Look until the end; without a connection of its own nobody is told for now, and the migration goes on."""
         # A migration that ends by the first look needs no other connection.
         while not self._ended.wait(LOOK_S):
             try:
@@ -55,8 +59,7 @@ class WaitWatch(threading.Thread):
                 if self._is_silent_for_good():
                     return
             except psycopg.Error as error:
-                log.warning("migration_not_watched", error=type(error).__name__)
-                return
+                self._leave_unwatched(error)
 
     def end(self) -> None:
         """Look no more."""
@@ -83,6 +86,14 @@ class WaitWatch(threading.Thread):
                 log.warning("migration_waits", table=found.relation, holder=str(found), state=found.state)
             if self._ended.wait(LOOK_S):
                 return
+
+    def _leave_unwatched(self, error: psycopg.Error) -> None:
+        """Say once that nobody looks, and pause: the owner may have one connection, or somebody has ended this one."""
+        self._answered_at = time.monotonic()  # whoever refuses, answers
+        if not self._is_unwatched:
+            log.warning("migration_not_watched", error=type(error).__name__)
+        self._is_unwatched = True
+        self._ended.wait(min(RETRY_S, self._silent_s))
 
     def _is_silent_for_good(self) -> bool:
         """Say that PostgreSQL is silent; end what waits for it when that has lasted for too long."""

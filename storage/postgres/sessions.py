@@ -11,6 +11,8 @@ from uuid import UUID
 import psycopg
 from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState
 
+from storage.postgres.bounded import BoundedConnection, connect_bounded
+
 SETTINGS: Mapping[str, str] = {
     # pg_temp last: unnamed, it would be searched first.
     "search_path": "public,pg_temp",
@@ -20,7 +22,6 @@ SETTINGS: Mapping[str, str] = {
     "lock_timeout": "0",
     "transaction_timeout": "0",
     "idle_session_timeout": "0",
-    "default_transaction_read_only": "off",
     "default_transaction_deferrable": "off",
     "default_transaction_isolation": r"read\ committed",
     # A settlement that was answered must outlive a crash of the server (promise P1).
@@ -36,8 +37,10 @@ SETTINGS: Mapping[str, str] = {
 """What a session is given at its start, beside its time-outs.
 
 What a client asks for at the start stands above what `ALTER ROLE` sets, so a role's settings cannot change these; and
-they are what RESET goes back to.
+they are what RESET goes back to. `default_transaction_read_only` is not among them: who sets it wants no writes.
 """
+
+SET_BY_ROLE = "select source in ('user', 'database user') from pg_settings where name = 'default_transaction_read_only'"
 
 RESET_SETTINGS = "reset session authorization; reset all"
 """Every setting as the session began; those of the org go, too."""
@@ -54,6 +57,33 @@ RESET = f"{RESET_SETTINGS}; {CLEAN_UP}; {LIST_PREPARED}"
 def startup_options(timeouts_ms: Mapping[str, int]) -> str:
     """The `options` of a connection: our settings, and the time-outs of its use."""
     return " ".join(f"-c {name}={value}" for name, value in {**SETTINGS, **timeouts_ms}.items())
+
+
+def connect_tenant(
+    conninfo: str = "",
+    *,
+    answer_within_s: float,
+    options: str,
+    **given: Any,  # noqa: ANN401 - libpq's parameters
+) -> BoundedConnection:
+    """Connect for handlers, and let the server and the database say that it only reads, but not their own role.
+
+    A handler can alter that role, and all orgs' handlers would wait for somebody to undo it.
+    """
+    opened = connect_bounded(conninfo, answer_within_s=answer_within_s, options=options, **given)
+    if opened.info.parameter_status("default_transaction_read_only") != "on":
+        return opened
+    try:
+        ((is_set_by_role,),) = opened.execute(SET_BY_ROLE).fetchall()
+        opened.rollback()
+    except psycopg.Error:
+        opened.close()
+        raise
+    if not is_set_by_role:
+        return opened
+    opened.close()
+    options += " -c default_transaction_read_only=off"
+    return connect_bounded(conninfo, answer_within_s=answer_within_s, options=options, **given)
 
 
 def reset_session(connection: "psycopg.Connection[Any]", entry: ConnectionPoolEntry, state: PoolResetState) -> None:

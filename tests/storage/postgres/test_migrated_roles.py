@@ -1,7 +1,9 @@
 """What follows the migrations waits as they do: the roles, which are the whole server's, and the catalogue."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import psutil
 import pytest
@@ -18,7 +20,7 @@ from storage.postgres.execution import DatabaseUnavailable
 from storage.postgres.logins import LEDGER_ROLE, TENANT_ROLE, role_password
 from storage.postgres.migrate import PAUSE_S, upgrade
 from storage.postgres.migration_session import MIGRATING, ONE_AT_A_TIME
-from tests.waiting import until_a_lock_is_waited_for
+from tests.waiting import eventually, until_a_lock_is_waited_for
 
 
 @pytest.fixture
@@ -121,11 +123,26 @@ def test_no_statement_carries_a_password_and_the_password_is_set(own_postgres: P
             connect(own_postgres.url(), user=role, password="another")  # the test's own
 
 
+@contextmanager
+def frozen(server: PostgresServer) -> Iterator[None]:
+    """Let a server and all its sessions stand still in the block."""
+    main = psutil.Process(server.process.pid)
+    processes = [main, *main.children(recursive=True)]
+    for process in processes:
+        process.suspend()
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.resume()
+
+
+@pytest.mark.parametrize("is_watch_ended", [False, True])
 def test_a_silent_postgresql_ends_a_migration(
-    own_postgres: PostgresServer, settings: Settings, other: Connection
+    own_postgres: PostgresServer, settings: Settings, other: Connection, *, is_watch_ended: bool
 ) -> None:
+    """Also when somebody has ended the session that looks, which opens another."""
     other.execute(HOLDS["job_types"].encode())
-    server = psutil.Process(own_postgres.process.pid)
     with (
         ThreadPoolExecutor(1) as aside,
         capture_logs() as logged,
@@ -133,34 +150,60 @@ def test_a_silent_postgresql_ends_a_migration(
     ):
         done = aside.submit(upgrade, settings, take_table, silent_s=1)
         until_a_lock_is_waited_for(looking, describe="the migrator to wait for the catalogue")
-        frozen = [server, *server.children(recursive=True)]
-        for process in frozen:
-            process.suspend()
-        try:
-            with pytest.raises(DatabaseUnavailable) as caught:
-                done.result(timeout=60)
-        finally:
-            for process in frozen:
-                process.resume()
+        if is_watch_ended:
+            eventually(lambda: end_watch(looking), describe="the session that looks")
+            eventually(lambda: events(logged)["migration_not_watched"], describe="a line that nobody looks")
+        with frozen(own_postgres), pytest.raises(DatabaseUnavailable) as caught:
+            done.result(timeout=60)
     assert caught.value.trouble.finding.startswith("it has not answered for ")
-    assert [each["event"] for each in logged].count("migration_unanswered") == 1
+    assert events(logged)["migration_unanswered"] == 1
+    assert events(logged)["migration_not_watched"] == is_watch_ended
+
+
+def test_a_watch_that_is_ended_again_and_again_says_so_once(settings: Settings, other: Connection) -> None:
+    other.execute(HOLDS["job_types"].encode())
+    with (
+        ThreadPoolExecutor(1) as aside,
+        capture_logs() as logged,
+        connect(settings.database_url.get_secret_value(), autocommit=True) as looking,
+    ):
+        done = aside.submit(upgrade, settings, take_table, silent_s=1)
+        try:
+            for _ in range(2):
+                eventually(lambda: end_watch(looking), describe="the session that looks")
+            eventually(lambda: events(logged)["migration_waits"], describe="the holder to be named by the third")
+        finally:
+            other.rollback()
+        done.result(timeout=60)
+    assert events(logged) == {"migration_not_watched": 1, "migration_waits": 1}
+
+
+def end_watch(looking: Connection) -> bool:
+    """End the session that looks whom a migrator waits for; False when there is none."""
+    end = "select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name = %s"
+    return looking.execute(end, (f"{MIGRATING}: watch",)).fetchone() is not None
+
+
+def events(logged: Sequence[Mapping[str, object]]) -> Counter[object]:
+    """How often each event was logged by our own code."""
+    return Counter(line["event"] for line in logged)
 
 
 def test_a_silent_postgresql_ends_who_asks_for_a_turn(own_postgres: PostgresServer, settings: Settings) -> None:
-    frozen = list[psutil.Process]()
+    suspended = list[psutil.Process]()
     with connect(own_postgres.url()) as first, connect(own_postgres.url(), autocommit=True) as looking:
         first.execute("select pg_advisory_lock(%s)", (ONE_AT_A_TIME,))
 
         def pause(_seconds: float) -> None:
             asks = "select pid from pg_stat_activity where application_name = %s"
             ((pid,),) = looking.execute(asks, (MIGRATING,)).fetchall()
-            frozen.append(psutil.Process(pid))
-            frozen[-1].suspend()
+            suspended.append(psutil.Process(pid))
+            suspended[-1].suspend()
 
         try:
             with pytest.raises(DatabaseUnavailable):
                 upgrade(settings, silent_s=1, pause=pause)
         finally:
-            for process in frozen:
+            for process in suspended:
                 process.resume()
-    assert len(frozen) == 1
+    assert len(suspended) == 1
