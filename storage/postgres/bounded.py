@@ -65,6 +65,9 @@ class BoundedConnection(psycopg.Connection[Any]):
     made_at = 0.0
     """When it was made, by the monotonic clock."""
 
+    began_on_standby = False
+    """Whether the server was a standby then; it may have been promoted since, in the midst of a transaction."""
+
     @property
     def suspect(self) -> bool:
         """Whether another answer was overdue since: a network loses all of a process's connections at once."""
@@ -100,4 +103,5 @@ def connect_bounded(
     connection = BoundedConnection.connect(conninfo, autocommit=autocommit, **(NETWORK | options))
     connection.answer_within_s = answer_within_s
     connection.made_at = time.monotonic()
+    connection.began_on_standby = connection.info.parameter_status("in_hot_standby") == "on"
     return connection

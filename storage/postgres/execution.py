@@ -17,6 +17,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from domain.jobs.failures import ClaimLost, Forbidden, Invalid, Transient
 from storage.postgres.arrays import Packed, PackedDumper
+from storage.postgres.bounded import BoundedConnection
 from storage.postgres.logins import MIGRATE, SILENT, Cause, refusal
 from storage.postgres.writes import refused_by_server
 
@@ -105,7 +106,7 @@ def fetch(
     """
     text, names = numbered(sql) if parameters else (sql, ())
     with translated():
-        lent = cast("psycopg.Connection[Any]", connection.connection.driver_connection)
+        lent = cast("BoundedConnection", connection.connection.driver_connection)
         try:
             plain = columns is not None
             cursor = lent.cursor(row_factory=tuple_row if plain else _named, binary=plain)

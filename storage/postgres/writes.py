@@ -1,9 +1,8 @@
 """Whether a server takes writes: a standby answers every question and refuses each change."""
 
-from typing import Any
-
 import psycopg
 
+from storage.postgres.bounded import BoundedConnection
 from storage.postgres.logins import Cause
 
 REFUSED = "25006"
@@ -32,16 +31,17 @@ def why_refused(*, is_standby: bool, is_read_only: bool) -> Cause | None:
     return READ_ONLY if is_read_only else None
 
 
-def refused_by_server(error: psycopg.Error, lent: "psycopg.Connection[Any]") -> Cause | None:
+def refused_by_server(error: psycopg.Error, lent: BoundedConnection) -> Cause | None:
     """Why the server refused this change; None for any other error, and when a transaction had made itself read-only.
 
     The server reports both settings to each connection, at its start and whenever one changes, so nobody is asked. That
     the transaction itself is read-only is not among them: a handler's SQL may have said so, and waiting would not help.
+    Of a standby that is promoted in the midst of a transaction, the report comes with the refusal, and says it is none.
     """
     if error.sqlstate != REFUSED:
         return None
     reported = lent.info.parameter_status
     return why_refused(
-        is_standby=reported("in_hot_standby") == "on",
+        is_standby=lent.began_on_standby,
         is_read_only=reported("default_transaction_read_only") == "on",
     )

@@ -102,6 +102,19 @@ def test_a_standby_is_waited_for_and_named_until_it_takes_writes(server: Postgre
     process.close()
 
 
+def test_a_standby_that_is_promoted_in_the_midst_of_a_transaction_is_waited_for(server: PostgresServer) -> None:
+    """The transaction stays one that only reads, and the server reports with its refusal that it is no standby."""
+    store = Database(Settings(database_url=SecretStr(server.url())))
+    server.become_standby()
+    with pytest.raises(DatabaseUnavailable) as refused, store.ledger() as tx:
+        tx.raw("select from orgs")
+        server.promote()
+        tx.raw(ADD)
+    assert trouble_of(refused.value) == STANDBY
+    write_in_transaction(store)
+    store.dispose()
+
+
 def test_sessions_that_only_read_by_default_are_named_and_given_up(store: Database) -> None:
     with store.statements() as tx:
         tx.raw("set default_transaction_read_only = on")
