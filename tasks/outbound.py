@@ -135,6 +135,9 @@ def _begin_draft(ctx: JobContext, tx: Transaction, case: OutgoingCase, prepared:
         raise Transient("another job has begun the mail of this action", code="outbound.begun")
     if frozenset(prepared.own_addresses) != frozenset(case.account.own_addresses):
         accounts.save_own_addresses(tx, here, prepared.own_addresses)
+    else:
+        # The account before its recipients, as where addresses are saved; the intent holds it in any case.
+        accounts.hold(tx, here)
     if case.automatic and case.order.message_type == "reply":
         lately = outgoing_mails.reserve_answers(tx, here, action_id, addresses_of(case.order), every=ONE_ANSWER_PER)
         if lately:

@@ -1,6 +1,7 @@
 """Mail that nobody has approved: it says so, it is rare, and it goes to nobody outside the conversation."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from threading import Thread
@@ -8,6 +9,7 @@ from threading import Thread
 import pytest
 
 from domain.mail.actions.status import ActionStatus
+from storage.accounts import accounts
 from storage.outgoing import outgoing_mails
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment
@@ -21,6 +23,7 @@ from tests.doubles.outgoing_orders import (
     the_sent,
     times_sent,
 )
+from tests.waiting import until_a_lock_is_waited_for
 
 
 def run_one(env: MailEnvironment) -> str:
@@ -103,6 +106,25 @@ def test_of_two_answers_at_once_one_is_set_aside(env: MailEnvironment) -> None:
             assert thread.is_alive()
     thread.join(5)
     assert found == [frozenset({"anna@example.com"})]
+
+
+def test_answers_lock_the_account_before_their_recipients(env: MailEnvironment) -> None:
+    """Another job saves the addresses, and answers the same person then: in the other order both would wait."""
+    first = taken_in(env)
+    order(env, first, automatic(env, first.message_id))
+    assert run_one(env) == "succeeded"
+    env.database.execute("delete from automatic_answers")
+    place, here = taken_in(env, headers={"Message-ID": "<second@example.com>"}), env.account.account_id
+    other, action_id = automatic(env, first.message_id), automatic(env, place.message_id)
+    order(env, place, action_id)
+    with ThreadPoolExecutor(1) as threads:
+        with env.process.database.tenant(env.account.org_id) as tx:
+            accounts.save_own_addresses(tx, here, ["me@example.net"])
+            ended = threads.submit(run_one, env)
+            until_a_lock_is_waited_for(env.database, describe="the job does not wait")
+            outgoing_mails.reserve_answers(tx, here, other, ["anna@example.com"], every=timedelta(days=7))
+        assert ended.result(timeout=30) == "failed"
+    assert (action_of(env, action_id).error or {})["code"] == "outbound.answered_lately"
 
 
 @contextmanager
