@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import TypeVar
 
 from structlog.stdlib import BoundLogger
@@ -51,7 +52,7 @@ class AttemptEffects:
         self.check: Check | None = None
         """Raises where an intent may not be written, in the transaction that would write it."""
         self._is_recording = False
-        self._unrecorded: list[EffectGuard] = []
+        self._unrecorded: set[EffectGuard] = set()
 
     def refusal(self, tx: Transaction, *checks: Check) -> Failure | None:
         """Raise what forbids an intent in this transaction, or return it where the transaction records a result.
@@ -79,7 +80,11 @@ class AttemptEffects:
 
     def note_known(self, guard: "EffectGuard") -> None:
         """Remember that the effect's result is known and not recorded."""
-        self._unrecorded.append(guard)
+        self._unrecorded.add(guard)
+
+    def note_recorded(self, guard: "EffectGuard") -> None:
+        """Forget the effect: its result stands in the ledger."""
+        self._unrecorded.discard(guard)
 
     def record_known(self) -> None:
         """Record by themselves the results that the attempt knows of and has not recorded: no other attempt follows."""
@@ -109,7 +114,6 @@ class EffectGuard:
         self._shared = shared
         self._refusal: Failure | None = None
         """Why there is no intent, where another effect's result is recorded in the same transaction."""
-        self._is_recorded = False
         self._runtime = runtime
         self._job = job
         self._log = log
@@ -223,11 +227,11 @@ class EffectGuard:
             return
         if not effects.finish_effect(tx, self._job, self._key, EffectStatus.SUCCEEDED, result=self._result):
             raise ClaimLost(f"the claim was lost while {self._key} happened")
-        tx.after_commit(self._note_recorded)
+        tx.after_commit(partial(self._shared.note_recorded, self))
 
     def record_alone(self) -> None:
-        """Write the result in a transaction of its own, unless it was recorded; a claim that was lost is no matter."""
-        if not self._is_recorded and not self._finish(EffectStatus.SUCCEEDED, result=self._result):
+        """Write the result in a transaction of its own; a claim that was lost is no matter."""
+        if not self._finish(EffectStatus.SUCCEEDED, result=self._result):
             self._audit_unrecorded()
 
     def record_with(self, open_transaction: Open, write: Callable[[Transaction], T]) -> T:
@@ -251,9 +255,6 @@ class EffectGuard:
     def _learn(self, result: JsonObject) -> None:
         self._result = result
         self._shared.note_known(self)
-
-    def _note_recorded(self) -> None:
-        self._is_recorded = True
 
     def _act(self, call: Call) -> JsonObject:
         self._announce()
@@ -343,5 +344,7 @@ class EffectGuard:
                 return effects.finish_effect(tx, self._job, self._key, status, result=result, error=error)
 
         # What happened is known here and nowhere else: a database that is away is waited for.
-        self._is_recorded = retry_while_away(self._runtime, write)
-        return self._is_recorded
+        is_recorded = retry_while_away(self._runtime, write)
+        if is_recorded:
+            self._shared.note_recorded(self)
+        return is_recorded
