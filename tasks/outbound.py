@@ -29,9 +29,10 @@ from storage.actions import actions
 from storage.outgoing import outgoing_mails
 from storage.outgoing.outgoing_mails import MailRecord, Plan
 from storage.postgres.database import Transaction
-from tasks.mail import lost_drafts, machine_drafts, outgoing_case, outgoing_drafts
+from tasks.mail import lost_drafts, machine_drafts
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, open_mailbox
-from tasks.mail.outgoing_case import OutgoingCase
+from tasks.mail.outgoing import outgoing_case, outgoing_drafts, outgoing_files
+from tasks.mail.outgoing.outgoing_case import OutgoingCase
 
 SENDING_LIMIT = "gmail.sendingLimit"
 READ_BACK_FOR = timedelta(minutes=2)
@@ -106,9 +107,9 @@ def _prepare(ctx: JobContext, mailbox: Mailbox, case: OutgoingCase) -> Prepared:
     """Fetch what goes with the mail, and write it; the same token as an earlier attempt's, whose draft may be there."""
     own = mailbox.send_as()
     original = None if case.original is None else case.original.parsed
-    files = outgoing_case.files_of_order(case.order)
+    files = outgoing_files.of_order(case.order)
     if case.order.message_type == "forward" and case.original is not None:
-        files += outgoing_case.files_of_original(ctx, mailbox, case.original.message_id)
+        files += outgoing_files.of_original(ctx, mailbox, case.original.message_id)
     plan = Plan(
         token=case.mail.token if case.mail else secrets.token_urlsafe(18),
         message_type=case.order.message_type,

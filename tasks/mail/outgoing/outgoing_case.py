@@ -1,9 +1,5 @@
-"""What the ledger knows of a mail that is to leave, and its files.
+"""What the ledger knows of a mail that is to leave; whether it may is decided in `domain/mail/outgoing/`."""
 
-Whether it may leave is decided in `domain/mail/outgoing/`.
-"""
-
-import base64
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -11,7 +7,6 @@ from domain.jobs.failures import Forbidden, Gone, Invalid
 from domain.jobs.job import Outcome
 from domain.mail.actions.action_files import check_files
 from domain.mail.actions.requested_action import AutoReply, Forward, files_of
-from domain.mail.outgoing.outgoing_mail import LARGEST_MESSAGE, AttachmentBody
 from domain.mail.outgoing.send_orders import ActionContext, check_conversation, check_people, check_words, send_order
 from domain.mail.outgoing.send_permission import (
     NO_ACTION,
@@ -25,7 +20,6 @@ from domain.mail.outgoing.send_permission import (
 )
 from domain.payloads.outbound import SendPayload
 from engine.context import JobContext
-from providers.ports import Mailbox
 from storage.accounts import accounts
 from storage.accounts.accounts import Account
 from storage.actions import actions
@@ -35,12 +29,6 @@ from storage.mail.messages import Message
 from storage.outgoing import outgoing_mails
 from storage.outgoing.outgoing_mails import MailRecord
 from storage.postgres.database import Transaction
-
-MOST_FILES = 50
-"""Files of a forwarded message: each is a call, and together they stay within a minute's quota."""
-
-CHECK_EVERY = 10
-"""Files between two looks at whether the job may go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,27 +139,3 @@ def _check_order(
     # Whom an answer reaches that nobody approved, `why_not` says.
     if isinstance(wanted, Forward) or not automatic:
         check_people(order, asked)
-
-
-def files_of_order(order: SendPayload) -> list[AttachmentBody]:
-    """The files that the payload carries."""
-    return [AttachmentBody(one.filename, one.content_type, base64.b64decode(one.data)) for one in order.attachments]
-
-
-def files_of_original(ctx: JobContext, mailbox: Mailbox, message_id: str) -> list[AttachmentBody]:
-    """Fetch the files of a message; raises `Gone` without it, and `Invalid` when Gmail would not take them again."""
-    parts = mailbox.attachments(message_id)
-    if len(parts) > MOST_FILES:
-        raise Invalid("payload.original_message_id", f"has {len(parts)} files; at most {MOST_FILES} are forwarded")
-    size = sum(part.size for part in parts)
-    if size * 4 // 3 > LARGEST_MESSAGE:
-        raise Invalid(
-            "payload.original_message_id",
-            f"has files of {size} bytes; with its encoding Gmail takes messages of at most {LARGEST_MESSAGE} bytes",
-        )
-    files = []
-    for place, part in enumerate(parts, start=1):
-        if place % CHECK_EVERY == 0:
-            ctx.check()
-        files.append(AttachmentBody(part.filename, part.content_type, mailbox.attachment(message_id, part)))
-    return files
