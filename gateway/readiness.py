@@ -3,10 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack
-from functools import partial
 from threading import Lock, Thread
-from types import TracebackType
 
 import structlog
 
@@ -17,6 +14,9 @@ log = structlog.get_logger(__name__)
 ANSWER_WITHIN_S = 4.0
 """Below the timeouts of the shipped probes: 5 s in docker-compose.yml, 6 s in deploy/kubernetes/gateway.yaml. A frozen
 PostgreSQL is given up after POSTROOM_STATEMENT_TIMEOUT_S and three seconds, 18 s in all."""
+
+MISTAKES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+"""What a mistake of ours in an examination raises; what PostgreSQL raises is a finding of its own."""
 
 FAILED = Check("examination", ok=False, finding="the examination failed", remedy="see `examination_failed` in the log")
 """What is said when a mistake of ours ended an examination: nobody knows how the database is."""
@@ -61,19 +61,10 @@ class Readiness:
         return begun
 
     def _run(self, begun: Future[Sequence[Check]]) -> None:
-        with ExitStack() as ending:
-            ending.push(partial(_answer_mistake, begun))
-            begun.set_result(self._examine())
-
-
-def _answer_mistake(
-    begun: Future[Sequence[Check]],
-    _kind: type[BaseException] | None,
-    error: BaseException | None,
-    _trace: TracebackType | None,
-) -> bool:
-    """Log what ended an examination, and let nobody wait for it; true when that is all there is to do about it."""
-    if error is not None:
-        log.error("examination_failed", exc_info=error)
-        begun.set_result((FAILED,))
-    return isinstance(error, Exception)
+        found: Sequence[Check] = (FAILED,)
+        try:
+            found = self._examine()
+        except MISTAKES:
+            log.exception("examination_failed")
+        finally:
+            begun.set_result(found)
