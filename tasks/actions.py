@@ -282,7 +282,7 @@ def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
         output |= {"changed": bool(plan.labels.remove), "why": why}
 
     def write(tx: Transaction) -> None:
-        may_order = draft_orders.may_order(ctx, tx, undoing.account.account_id)
+        allowed = draft_orders.may_order(ctx, tx, undoing.account.account_id)
         wake = hint.inverse_parameters.cancel_unsnooze_job_id
         if wake is not None:
             # Before the message: in that order the waking job locks them, too.
@@ -292,7 +292,7 @@ def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
         lost = changed.finish(tx)
         undos.finish(tx, original.action_id, undoing.undo_id, ctx.job.job_id)
         draft_orders.withdraw_after(ctx, tx, changed, lost)
-        draft_orders.order_again(ctx, tx, undoing.account, changed, may_order=may_order)
+        draft_orders.order_again(ctx, tx, undoing.account, changed, allowed=allowed)
 
     return Done(output, writes=write)
 

@@ -65,15 +65,15 @@ def withdraw_after(ctx: JobContext, tx: Transaction, changed: Changed, lost: Col
         ctx.enqueue(tx, *withdraw(tx, here, {message_id}, orders))
 
 
-def order_again(ctx: JobContext, tx: Transaction, account: Account, changed: Changed, *, may_order: bool) -> None:
+def order_again(ctx: JobContext, tx: Transaction, account: Account, changed: Changed, *, allowed: bool) -> None:
     """Order anew what an undo has put the label on again for, unless the thread's record knows of it.
 
-    `may_order` is the function's answer, had before rows were locked.
+    `allowed` is what `may_order` said before rows were locked.
     """
     here, message_id = changed.place
     roles = labels.roles_by_id(tx, here)
     put_on = {roles[one] for one in changed.change.labels.add & roles.keys()} & ORDERING
-    if not (put_on and may_order):
+    if not (put_on and allowed):
         return
     thread_id = messages.get(tx, here, message_id).thread_id
     email = emails.get(tx, here, thread_id)

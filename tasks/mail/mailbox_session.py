@@ -33,7 +33,6 @@ class Disconnected(Canceled):
 
 CONNECTED_ANEW = "the account was disconnected, and connected again after the job was made; enqueue a new one"
 
-
 DISCONNECTED_MEANWHILE = "the account was disconnected while the job ran"
 
 

@@ -41,7 +41,6 @@ from storage.mail.messages import WaitingMessage
 from storage.postgres.database import Transaction
 from storage.rules import corrections
 from tasks.mail import draft_orders
-from tasks.mail.draft_orders import is_new_order
 from tasks.mail.language_model import models_asked
 
 LOOK_BACK = timedelta(days=10)
@@ -303,7 +302,9 @@ class Run:
                     messages.change_labels(tx, here, shown, add=(ids[role],), remove=())
                     connected = self.account.connected_at
                     wanted = [
-                        intent(one) for one in threads if is_new_order(role, emails.get(tx, here, one), connected)
+                        intent(one)
+                        for one in threads
+                        if draft_orders.is_new_order(role, emails.get(tx, here, one), connected)
                     ]
                     found += len(self.ctx.enqueue(tx, *payloads_for(here, wanted)))
         return found + self._withdraw(self._without(mailbox, left, orders), orders)

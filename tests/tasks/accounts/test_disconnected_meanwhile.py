@@ -97,6 +97,12 @@ def effects(env: MailEnvironment, job_id: UUID) -> dict[str, str]:
     return dict(env.database.execute(query, (job_id,)).fetchall())
 
 
+def happen_and_note(env: MailEnvironment, happening: Happening, begun: list[int]) -> None:
+    """Let it happen, and note how many calls there had been."""
+    happening(env)
+    begun.append(len(env.gmail.journal()))
+
+
 def nobody_is_asked(env: MailEnvironment) -> None:
     for days in (1, 1, 8):
         reconcile(env, timedelta(days=days))
@@ -125,11 +131,7 @@ def test_no_draft_is_made_in_a_mailbox_that_was_taken_away(
     job_id = prepare(env)
     since, had = len(env.gmail.journal()), drafts(env)
     begun: list[int] = []
-
-    def happen() -> None:
-        happening(env)
-        begun.append(len(env.gmail.journal()))
-
+    happen = partial(happen_and_note, env, happening, begun)
     once_before(monkeypatch, module, name, happen)
     # What was ordered by hand ends with the connection: its job finds that nobody waits for it.
     assert env.run(job_id) == ("succeeded" if prepare is ordered_by_hand else "canceled")
@@ -161,11 +163,7 @@ def test_a_draft_whose_call_was_under_way_is_recorded_and_nothing_follows(
 ) -> None:
     job_id = prepare(env)
     begun: list[int] = []
-
-    def happen() -> None:
-        happening(env)
-        begun.append(len(env.gmail.journal()))
-
+    happen = partial(happen_and_note, env, happening, begun)
     once_after(monkeypatch, module, name, happen)
     assert env.run(job_id) == "canceled"
     assert writes(env, begun[0]) == []
