@@ -11,8 +11,8 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError, Validation
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from domain.text.addresses import origin_of, with_lower_scheme
-from domain.text.broker_urls import BrokerUrl, LimitsUrl, ResultsUrl, is_rabbitmq, is_redis
+from domain.urls.broker_urls import BrokerUrl, LimitsUrl, ResultsUrl, is_rabbitmq, is_redis
+from domain.urls.origins import origin_of, with_lower_scheme
 
 CLAIM_MARGIN = 1 / 12
 """The share of the lease that must be left after the longest call, to record its result (of 60 s: 5 s).

@@ -17,13 +17,13 @@ from domain.mail.consent import RefusedConsent
 from domain.mail.email_address import check_address
 from domain.payloads.gmail import MOST_BACKFILLED, BackfillPayload
 from engine.enqueue import enqueue, enqueue_jobs
-from engine.process.runtime import runtime
+from engine.runtime import runtime
 from storage.accounts import accounts as stored
 from storage.accounts import connecting, tokens
 from storage.accounts.accounts import Consent
 from storage.accounts.connecting import OrgMailbox
-from storage.backfills import backfills
 from storage.ledger import orgs
+from storage.mail import backfills
 from storage.secrets.sealing import Sealer
 
 BACKFILL_COLUMNS = (

@@ -12,7 +12,7 @@ from domain.mail.actions.status import ActionStatus
 from domain.mail.actions.undo_hint import check_undoable
 from domain.payloads.actions import UndoPayload
 from engine.enqueue import enqueue
-from engine.process.runtime import runtime
+from engine.runtime import runtime
 from storage.actions import actions as stored
 from storage.actions.actions import ActionFilter, StoredAction
 from storage.ledger import orgs

@@ -8,7 +8,7 @@ from commands.answers import FleetGroup, json_object, json_option, operator, ope
 from commands.mail.places import Place, account_of
 from domain.agents.profile import parse_profile
 from domain.jobs.failures import Gone
-from engine.process.runtime import runtime
+from engine.runtime import runtime
 from storage.agents import profiles, runs
 from storage.ledger import orgs
 from storage.postgres.database import Transaction

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.job import ActorType, JsonObject, Origin
-from domain.text.redaction import redact
+from domain.redaction import redact
 from observability import logs
 from storage.postgres.execution import DatabaseError, trouble_of
 

@@ -10,7 +10,7 @@ from domain.approvals.decision import Choice
 from domain.jobs.failures import Gone
 from domain.mail.actions.status import ActionStatus
 from engine.enqueue import enqueue
-from engine.process.runtime import runtime
+from engine.runtime import runtime
 from storage.actions import actions
 from storage.actions.actions import ActionFilter, StoredAction
 from storage.approvals import approvals as stored

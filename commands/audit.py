@@ -11,9 +11,8 @@ from commands.answers import FleetGroup, json_option, show_rows
 from commands.export_files import Written, check_folder, write
 from domain.jobs.contract import parse_time
 from domain.jobs.failures import Conflict, Invalid, Transient
-from engine.process.runtime import runtime
-from storage.audit import events, exports
-from storage.counting import counting
+from engine.runtime import runtime
+from storage.audit import counting, events, exports
 from storage.ledger import orgs
 
 LOOK_EVERY_S = 0.2

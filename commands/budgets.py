@@ -7,7 +7,7 @@ import click
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
 from domain.jobs.failures import Invalid
 from domain.scheduling.money import MICROCENTS_PER_CENT
-from engine.process.runtime import runtime
+from engine.runtime import runtime
 from providers.anthropic.models import PROVIDER
 from storage.ledger import orgs
 from storage.money import spending

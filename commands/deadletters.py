@@ -18,7 +18,7 @@ from commands.answers import (
 from domain.jobs.failures import Failure, Gone, Invalid
 from domain.jobs.job import JsonObject, Origin
 from engine.catalogue import catalogue
-from engine.process.runtime import runtime
+from engine.runtime import runtime
 from storage.access import payload_names
 from storage.ledger import dead_letters
 from storage.operators import replays

@@ -15,13 +15,13 @@ from domain.alerts.due import is_long
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.gate_causes import Cause
 from domain.jobs.queues import Queue
+from engine.broker.broker_use import trouble_in_use
+from engine.broker.connection_errors import CONNECTION_ERRORS
+from engine.broker.publisher import transport_options
 from engine.catalogue import catalogue
 from engine.celery_patches.fleet_connection import FleetAmqp
-from engine.process import beat_ticks
-from engine.process.broker_use import trouble_in_use
-from engine.process.connection_errors import CONNECTION_ERRORS
-from engine.process.publisher import transport_options
-from engine.process.runtime import Runtime, runtime
+from engine.counting import beat_ticks
+from engine.runtime import Runtime, runtime
 from observability import logs
 from observability.connection_trouble import trouble_of
 from settings import Settings

@@ -12,7 +12,7 @@ from commands.answers import (
     show_rows,
 )
 from domain.jobs.failures import Invalid
-from engine.process.runtime import runtime
+from engine.runtime import runtime
 from storage.doubts import rulings
 from storage.ledger import orgs
 

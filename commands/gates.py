@@ -13,7 +13,7 @@ from domain.jobs.gate_causes import Cause
 from domain.jobs.job import SYSTEM_ORG
 from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
-from engine.process.runtime import runtime
+from engine.runtime import runtime
 from storage.ledger import gates as stored
 from storage.ledger import orgs
 from storage.ledger.gates import Gate

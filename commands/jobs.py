@@ -23,7 +23,7 @@ from domain.jobs.job import State
 from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
 from engine.enqueue import enqueue
-from engine.process.runtime import runtime
+from engine.runtime import runtime
 from storage.access import payload_names
 from storage.ledger import orgs
 from storage.operators import cancellations, job_views, retries

@@ -9,7 +9,7 @@ import click
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
 from domain.access.api_keys import NOISE, Role, make_key
 from domain.jobs.contract import parse_time
-from engine.process.runtime import runtime
+from engine.runtime import runtime
 from storage.access import api_keys
 from storage.access.api_keys import KeyOptions
 from storage.ledger import orgs

@@ -6,7 +6,7 @@ from commands.answers import FleetGroup, json_object, json_option, operator, ope
 from domain.jobs.failures import Invalid
 from domain.scheduling.cron import Missed, Timetable
 from engine.catalogue import catalogue
-from engine.process.runtime import runtime
+from engine.runtime import runtime
 from storage.access import payload_names
 from storage.ledger import orgs
 from storage.schedules import schedules as stored

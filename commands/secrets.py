@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
 from domain.jobs.failures import Invalid
-from engine.process.runtime import runtime
+from engine.runtime import runtime
 from storage.ledger import orgs
 from storage.secrets import org_secrets
 from storage.secrets.sealing import SecretPlace

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from celery.app.utils import Settings as CelerySettings
 
 from domain.mail.consent import missing_settings
-from domain.text.one_broker import REMEDY, trouble_with_broker
+from domain.urls.one_broker import REMEDY, trouble_with_broker
 from settings import DEVELOPMENT_SEALING_KEY, Settings, misspelt_settings
 from storage.postgres.readiness import Check
 

@@ -9,15 +9,15 @@ from celery.bootsteps import StartStopStep
 import celeryconfig
 from domain.jobs.failures import Invalid
 from domain.payloads import payload_types
-from domain.text.one_broker import REMEDY, trouble_with_broker
+from domain.urls.one_broker import REMEDY, trouble_with_broker
 from engine.catalogue import Job, catalogue
 from engine.celery_patches.fleet_connection import FleetAmqp
 from engine.celery_patches.request_stack import RequestStack
 from engine.celery_patches.single_events import FleetEvents
-from engine.process.database_away import retry_while_away
-from engine.process.runtime import runtime
+from engine.database_away import retry_while_away
 from engine.relay.relay import Relay
 from engine.results.ledger_backend import LedgerBackend
+from engine.runtime import runtime
 from engine.worker import execution
 from engine.worker.probes import WorkerProbes
 from engine.worker.worker import FleetWorker

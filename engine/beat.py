@@ -15,7 +15,7 @@ from domain.payloads import payload_types
 from domain.payloads.payload import Payload
 from domain.scheduling.ticks import LATE_AFTER
 from engine.enqueue import enqueue_jobs
-from engine.process.runtime import runtime
+from engine.runtime import runtime
 from observability.health import Finding, Health
 from observability.probes import show
 from storage.schedules import ticks

@@ -19,7 +19,7 @@ from engine.enqueue import enqueue_jobs
 from engine.handler_settings import HandlerSettings
 from engine.interrupts import Canceled, Interrupted
 from engine.model_budget import ModelBudget
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from providers.ports import Meter
 from storage.ledger import effects, ledger
 from storage.postgres.database import Transaction

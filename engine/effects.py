@@ -22,9 +22,9 @@ from domain.jobs.effects import (
 from domain.jobs.failures import Busy, ClaimLost, Failure, InFlight, Unauthorised, Uncertain
 from domain.jobs.job import ClaimedJob, JsonObject
 from domain.jobs.lifecycle import describe
+from engine.database_away import retry_while_away
 from engine.interrupts import Canceled, Interrupted
-from engine.process.database_away import retry_while_away
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from providers.ports.time_limit import calls_within
 from storage.ledger import audit, effects
 from storage.ledger.effects import Intent

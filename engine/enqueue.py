@@ -13,8 +13,8 @@ from uuid import UUID
 from domain.jobs.job import Enqueued, NewJob, Origin
 from domain.jobs.job_ids import NOISE, make_job_ids
 from domain.payloads.payload import JobOptions, Payload, checked, jobs_of
-from engine.process.database_away import retry_while_away
-from engine.process.runtime import Runtime, runtime
+from engine.database_away import retry_while_away
+from engine.runtime import Runtime, runtime
 from observability.job_spans import enqueue_spans
 from storage.ledger import ledger
 from storage.ledger.requests import Requests, as_requests

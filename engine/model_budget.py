@@ -8,15 +8,15 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from domain.clean_text import clean_text
 from domain.jobs.failures import CallState, ClaimLost, Failure, Invalid, OverBudget, Refused
 from domain.jobs.job import ClaimedJob, JsonObject
 from domain.payloads.budgets import AlertPayload
 from domain.payloads.payload import Payload
-from domain.text.clean_text import clean_text
 from engine.beside_failure import beside_failure
+from engine.database_away import retry_while_away
 from engine.interrupts import Canceled, Interrupted
-from engine.process.database_away import retry_while_away
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from providers.ports import LanguageModel, ModelAnswer, ModelRequest, Usage
 from providers.ports.conversation import Conversation, ConversationAnswer, ConversationRequest
 from storage.ledger import audit, effects

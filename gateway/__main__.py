@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import uvicorn
 
 from gateway.app import create
-from gateway.bounded_protocol import BoundedProtocol
+from gateway.http.bounded_protocol import BoundedProtocol
 from settings import load_or_end
 
 MOST_CONNECTIONS = 1000

@@ -7,13 +7,14 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from gateway import health, interactions, problems, webhooks
+from gateway import health, interactions, webhooks
 from gateway.api import actions, approvals, connecting, directions, jobs, mailboxes, openapi, rules
-from gateway.event_loop import EventLoopWatch
+from gateway.http import problems
+from gateway.http.event_loop import EventLoopWatch
+from gateway.http.request_ids import RequestRecorder
+from gateway.http.resources import Resources
 from gateway.oauth import google
 from gateway.oauth.pages import PageRefusal, answer_page_refusal
-from gateway.request_ids import RequestRecorder
-from gateway.resources import Resources
 from observability import logs, traces
 from observability.health import Health
 from observability.probes import show

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from domain.jobs.job import Enqueued, Origin
 from domain.payloads.payload import Payload, jobs_of
-from gateway.resources import Resources
+from gateway.http.resources import Resources
 from storage.ledger import ledger
 from storage.postgres.database import Transaction
 

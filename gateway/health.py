@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request, Response, status
 
 from domain.jobs.job import JsonObject
-from gateway.resources import resources_of
+from gateway.http.resources import resources_of
 
 router = APIRouter()
 

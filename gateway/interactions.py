@@ -16,9 +16,9 @@ from domain.approvals.outcome import WORDS, outcome_of, refusal_words
 from domain.jobs.failures import Transient
 from domain.jobs.job import SYSTEM_ORG, ActorType, JsonObject, Origin
 from gateway.approving import enqueue
-from gateway.callers import DiscordCaller
-from gateway.request_ids import origin_of
-from gateway.resources import Resources, resources_of
+from gateway.http.callers import DiscordCaller
+from gateway.http.request_ids import origin_of
+from gateway.http.resources import Resources, resources_of
 from providers.discord.interactions import Interaction, Kind, edited, parse, pong, whispered
 from providers.discord.messages import Press, ended_content, plain
 from storage.access import users

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Request, Response, status
 from domain.jobs.failures import Invalid, Transient
 from domain.jobs.job import NewJob, Origin
 from domain.payloads.gmail import SyncPayload
-from gateway.bodies import BoundedBody
-from gateway.callers import PubsubCaller
-from gateway.request_ids import origin_of
-from gateway.resources import Resources, resources_of
+from gateway.http.bodies import BoundedBody
+from gateway.http.callers import PubsubCaller
+from gateway.http.request_ids import origin_of
+from gateway.http.resources import Resources, resources_of
 from observability.job_spans import enqueue_spans
 from providers.google.push import PushNotification, parse_push
 from storage.accounts import accounts, pushes

@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 from structlog.types import Processor
 
-from domain.text.redaction import redact, redact_text
+from domain.redaction import redact, redact_text
 
 TALKATIVE = ("anthropic", "googleapiclient", "httpcore2", "httpx2", "sqlalchemy.engine")
 """Libraries that print what they send: mail, prompts, statements and parameters, which no log may hold."""

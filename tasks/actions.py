@@ -51,9 +51,9 @@ from storage.accounts.accounts import Account
 from storage.actions import actions, undos
 from storage.actions.actions import StoredAction
 from storage.mail import messages
-from storage.mail.messages import Message
 from storage.postgres.database import Transaction
-from tasks.mail import draft_orders, snoozing
+from tasks.mail import snoozing
+from tasks.mail.drafts import orders as draft_orders
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, Disconnected, check_connected, open_mailbox
 from tasks.mail.message_change import DELETED, Change, MessageHandle, Move
 
@@ -91,7 +91,7 @@ class ActionCase:
 
     account: Account
     stored: StoredAction
-    message: Message
+    message: messages.Message
     kept: UndoHint | None
     """The labels from before the first attempt that came to the mailbox."""
     renamed: dict[str, str | None]
@@ -133,7 +133,7 @@ def _take_up(ctx: JobContext, payload: ExecutePayload) -> ActionCase | Done:
     return ActionCase(account, stored, message, kept, renamed, files)
 
 
-def _message(tx: Transaction, account_id: UUID, message_id: str) -> Message | None:
+def _message(tx: Transaction, account_id: UUID, message_id: str) -> messages.Message | None:
     try:
         return messages.get(tx, account_id, message_id)
     except Gone:

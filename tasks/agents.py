@@ -41,7 +41,7 @@ from tasks.mail import action_orders
 from tasks.mail.agents.conversation import Script, hold, results_of
 from tasks.mail.agents.standing import standing_of
 from tasks.mail.agents.tools import Toolbox, Workplace
-from tasks.mail.draft_effect import find_made
+from tasks.mail.drafts.effect import find_made
 from tasks.mail.language_model import boundary
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected
 from tasks.mail.thread_handle import open_thread

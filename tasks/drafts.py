@@ -20,11 +20,12 @@ from storage.accounts import accounts, expected_writes, labels
 from storage.mail import emails, messages
 from storage.mail.emails import Email
 from storage.postgres.database import Transaction
-from tasks.mail import draft_orders, machine_drafts, message_intake
-from tasks.mail.draft_case import DraftCase, read_case
-from tasks.mail.draft_effect import find_made
-from tasks.mail.draft_rework import REWORK_KEY, find_reworked, rework_draft
-from tasks.mail.first_draft import skipped, write_draft
+from tasks.mail import machine_drafts, message_intake
+from tasks.mail.drafts import orders as draft_orders
+from tasks.mail.drafts.case import DraftCase, read_case
+from tasks.mail.drafts.effect import find_made
+from tasks.mail.drafts.first_draft import skipped, write_draft
+from tasks.mail.drafts.rework import REWORK_KEY, find_reworked, rework_draft
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, refusal_of
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 

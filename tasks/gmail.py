@@ -25,9 +25,8 @@ from engine.catalogue import job
 from engine.context import JobContext
 from storage.accounts import accounts
 from storage.accounts.accounts import Account
-from storage.backfills import backfills
-from storage.backfills.backfills import Wanted
-from storage.mail import emails, messages
+from storage.mail import backfills, emails, messages
+from storage.mail.backfills import Wanted
 from storage.postgres.database import Transaction
 from tasks.mail import mailbox_backfill, mailbox_labels, mailbox_sync, message_intake, push_watch
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, open_mailbox

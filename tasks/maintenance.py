@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Event
 from uuid import UUID
@@ -34,14 +35,11 @@ from domain.payloads.payload import Payload
 from engine.catalogue import catalogue, job
 from engine.context import JobContext
 from engine.enqueue import enqueue_jobs
-from engine.process.map_in_threads import map_in_threads
 from storage.access import api_requests
-from storage.accounts import accounts, expected_writes, fan_out
+from storage.accounts import accounts, consents, expected_writes, fan_out
 from storage.audit import deletion
-from storage.consents import consents
 from storage.doubts import doubts
-from storage.invariants import invariants
-from storage.ledger import alerts, audit, end_hooks, retention
+from storage.ledger import alerts, audit, end_hooks, invariants, retention
 from storage.money import spending
 from storage.postgres.database import Transaction
 from storage.rules import corrections
@@ -317,7 +315,9 @@ def _each_account(ctx: JobContext, payload: type[Payload], **fixed: object) -> O
         with ctx.fleet() as tx:
             return fan_out.to_accounts(tx, ctx.job, payload, fixed, part)
 
-    batches = map_in_threads(reach, parts, THREADS)
+    # In a few threads, so that the database is not idle while one of them waits.
+    with ThreadPoolExecutor(THREADS, "fan-out") as pool:
+        batches = list(pool.map(reach, parts))
     created = sum(batch.created for batch in batches)
     return Done({"accounts": sum(batch.accounts for batch in batches), "enqueued": created})
 

@@ -26,8 +26,8 @@ from engine.effects import EffectGuard
 from providers.ports import Mailbox
 from storage.accounts import accounts
 from storage.actions import actions
-from storage.outgoing import outgoing_mails
-from storage.outgoing.outgoing_mails import MailRecord, Plan
+from storage.mail import outgoing_mails
+from storage.mail.outgoing_mails import MailRecord, Plan
 from storage.postgres.database import Transaction
 from tasks.mail import lost_drafts, machine_drafts
 from tasks.mail.mailbox_session import MAILBOX_AUDITS, open_mailbox

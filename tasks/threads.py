@@ -18,9 +18,8 @@ from engine.catalogue import job
 from engine.context import JobContext
 from providers.ports import Mailbox
 from storage.accounts import accounts, labels
-from storage.mail import emails
+from storage.mail import emails, outgoing_mails
 from storage.mail.emails import Email, MadeDraft
-from storage.outgoing import outgoing_mails
 from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts
 from tasks.mail.mailbox_session import MAILBOX_AUDITS

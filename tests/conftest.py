@@ -21,7 +21,7 @@ from pydantic import SecretStr
 
 import tasks  # noqa: F401 - fills the catalogue
 from engine.app import publish_catalogue
-from engine.process.runtime import Runtime, install
+from engine.runtime import Runtime, install
 from engine.worker.lease import renew
 from sandbox.servers.postgres_server import PostgresServer
 from sandbox.servers.valkey_server import ValkeyServer

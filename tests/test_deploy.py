@@ -14,8 +14,8 @@ from pydantic import SecretStr
 import commands
 from domain.jobs.liveness import STOP_MARGIN_S
 from domain.jobs.queues import Queue
-from domain.text.redaction import redact_text
-from gateway.readiness import ANSWER_WITHIN_S
+from domain.redaction import redact_text
+from gateway.http.readiness import ANSWER_WITHIN_S
 from settings import Settings
 from storage.postgres.database import Database
 from tests.deployment import (

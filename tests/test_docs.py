@@ -15,7 +15,7 @@ from domain.jobs.failures import Failure
 from domain.jobs.job import State
 from domain.jobs.lifecycle import MOVES
 from domain.jobs.queues import Queue
-from storage.postgres.queries import statement_files
+from storage.postgres.queries import statements
 from tests.house import ROOT
 from tests.test_house import MAY_IMPORT
 from tests.written_pages import DOCS, Page, all_pages, broken_links
@@ -81,7 +81,7 @@ def statements_of_the_sources() -> list[dict[str, str]]:
 
 
 def test_every_statement_that_works_names_its_code_and_its_test() -> None:
-    sql = "\n".join(f"{path.stem} {path.read_text()}" for path in (ROOT / "storage").rglob("*.sql"))
+    sql = "\n".join(path.read_text() for path in (ROOT / "storage").rglob("*.sql"))
     for row in statements_of_the_sources():
         files = re.findall(r"`([^`]+)`", row["test"])
         assert files or not row["today"].startswith("works"), f"{row['id']}: a test shows what works"
@@ -165,7 +165,7 @@ def test_the_state_diagram_draws_the_allowed_moves() -> None:
 
 
 def test_the_life_of_a_job_names_every_statement_that_moves_one() -> None:
-    moving = {name for name, path in statement_files().items() if MOVES_JOBS.search(path.read_text())}
+    moving = {name for name, text in statements().items() if MOVES_JOBS.search(text)}
     assert {"claim_jobs", "settle_jobs", "lock_lost_claims"} <= moving
     assert {name for name in moving if f"`{name}`" not in LIFE.text} == set()
 

@@ -1,8 +1,8 @@
-"""The shape of the folders: few siblings, few floors, no circles between sub-rooms, no import by string."""
+"""The shape of the folders: few entries, no circles between sub-rooms, no import by string."""
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -10,12 +10,12 @@ import pytest
 
 from tests.house import ROOT, Module, dotted, read_house
 
-MOST_SIBLINGS, MOST_STATEMENTS, MOST_FLOORS = 20, 40, 6
+MOST_ENTRIES = 20
 
 FREE_OF_SIBLINGS = ("tasks", "domain/payloads", "storage/migrations/sql", "storage/migrations/versions", "tests/golden")
 """Folders whose files are a list that grows: families, payloads, migrations, goldens. Mail corpora are no modules."""
-MANY_FLOORS = ("bench", "tests")
-"""Programs and proofs of their own, which nobody imports: the bound is about what is built upon."""
+PROGRAMS = ("bench", "tests")
+"""Programs and proofs of their own, which nobody imports: the bounds are about what is built upon."""
 
 BY_STRING = {
     "domain.payloads.__init__": "the walk that finds the payload classes",
@@ -36,18 +36,23 @@ def house() -> House:
     return read_house()
 
 
+def is_list(folder: Path) -> bool:
+    """Whether a folder may hold as many entries as there are."""
+    return folder.as_posix() in FREE_OF_SIBLINGS or folder.parts[0] in PROGRAMS
+
+
 def crowded(files: Iterable[Path]) -> list[str]:
-    """Folders with more modules or statements than a person sees at once."""
-    siblings: dict[Path, list[Path]] = defaultdict(list)
+    """Folders with more entries than a person sees at once: folders count, a module and its statements are one."""
+    entries: dict[Path, set[str]] = defaultdict(set)
     for path in files:
-        if path.name != "__init__.py":
-            siblings[path.parent].append(path)
-    complaints = []
-    for folder, inside in siblings.items():
-        bound = MOST_STATEMENTS if folder.name == "sql" else MOST_SIBLINGS
-        if len(inside) > bound and folder.as_posix() not in FREE_OF_SIBLINGS:
-            complaints.append(f"{folder}/ has {len(inside)} files, {bound} at most: give some a room of their own")
-    return complaints
+        for entry, folder in zip((path, *path.parents), path.parents, strict=False):
+            if entry.stem != "__init__":
+                entries[folder].add(entry.stem)
+    return [
+        f"{folder}/ has {len(inside)} entries, {MOST_ENTRIES} at most: two areas live in it"
+        for folder, inside in entries.items()
+        if len(inside) > MOST_ENTRIES and folder != Path() and not is_list(folder)
+    ]
 
 
 def child_of(folder: str, name: str) -> str | None:
@@ -68,32 +73,21 @@ def arrows_inside(folder: str, house: House) -> dict[str, set[str]]:
     return {name: {one for one in met if one in arrows} for name, met in arrows.items()}
 
 
-def floors(arrows: Mapping[str, set[str]]) -> int:
-    """The length of the longest chain of imports; raises `CycleError`."""
-    height: dict[str, int] = {}
-    for name in TopologicalSorter(arrows).static_order():
-        height[name] = 1 + max((height[below] for below in arrows.get(name, ())), default=0)
-    return max(height.values(), default=0)
-
-
 def folders_of(house: House) -> list[str]:
     """Every folder, each with those that it lies in."""
     parts = [module.name.split(".") for module in house]
     return sorted({".".join(names[:depth]) for names in parts for depth in range(1, len(names))})
 
 
-def tall_or_circular(house: House) -> list[str]:
+def circular(house: House) -> list[str]:
     complaints = []
     for folder in folders_of(house):
-        if folder.partition(".")[0] in MANY_FLOORS:
+        if folder.partition(".")[0] in PROGRAMS:
             continue
         try:
-            height = floors(arrows_inside(folder, house))
+            TopologicalSorter(arrows_inside(folder, house)).prepare()
         except CycleError as error:
             complaints.append(f"{folder}: {' -> '.join(error.args[1])} is a circle: move what both need below them")
-            continue
-        if height > MOST_FLOORS:
-            complaints.append(f"{folder} has {height} floors, {MOST_FLOORS} at most: give the lower ones a room")
     return complaints
 
 
@@ -113,12 +107,12 @@ def imports_by_string(house: House) -> list[str]:
 def test_no_folder_is_crowded() -> None:
     files = [path.relative_to(ROOT) for module in read_house() if (path := ROOT / module.path).exists()]
     files += [path.relative_to(ROOT) for path in (ROOT / "storage").rglob("*.sql")]
-    complaints = crowded(path for path in files if path.parent != Path())
+    complaints = crowded(files)
     assert not complaints, "\n" + "\n".join(complaints)
 
 
-def test_folders_are_low_and_free_of_circles(house: House) -> None:
-    complaints = tall_or_circular(house)
+def test_folders_are_free_of_circles(house: House) -> None:
+    complaints = circular(house)
     assert not complaints, "\n" + "\n".join(complaints)
 
 
@@ -133,21 +127,14 @@ def test_each_reason_for_an_import_by_string_is_needed(house: House) -> None:
 
 
 def test_a_crowded_folder_is_found() -> None:
-    many = [Path(f"engine/m{n}.py") for n in range(MOST_SIBLINGS + 1)]
+    many = [Path(f"engine/m{n}.py") for n in range(MOST_ENTRIES + 1)]
     assert len(crowded(many)) == 1
     assert crowded(many[1:]) == []
     assert crowded(Path(f"tasks/m{n}.py") for n in range(99)) == []
     assert len(crowded(Path(f"tasks/mail/m{n}.py") for n in range(99))) == 1, "only the families themselves are free"
-    assert len(crowded(Path(f"storage/ledger/sql/s{n}.sql") for n in range(MOST_STATEMENTS + 1))) == 1
-
-
-def test_a_tall_folder_is_found() -> None:
-    tower = [Module(f"engine.f{n}", f"from engine.f{n - 1} import x") for n in range(1, MOST_FLOORS + 1)]
-    ground = Module("engine.f0", "")
-    assert tall_or_circular([ground, *tower[:-1]]) == []
-    assert tall_or_circular([ground, *tower]) == [
-        "engine has 7 floors, 6 at most: give the lower ones a room",
-    ]
+    pairs = [Path(f"storage/ledger/m{n}.{kind}") for n in range(MOST_ENTRIES) for kind in ("py", "sql")]
+    assert crowded(pairs) == []
+    assert len(crowded([*pairs, Path("storage/ledger/more/m.py")])) == 1
 
 
 def test_a_circle_between_sub_rooms_is_found() -> None:
@@ -157,7 +144,7 @@ def test_a_circle_between_sub_rooms_is_found() -> None:
         Module("storage.money.c", "from storage.ledger.d import y"),
         Module("storage.ledger.d", ""),
     ]
-    (complaint,) = tall_or_circular(around)
+    (complaint,) = circular(around)
     assert "is a circle" in complaint
 
 

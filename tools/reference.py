@@ -109,13 +109,6 @@ def tables_page() -> str:
     )
 
 
-def statements_page() -> str:
-    """Every statement file of `storage`."""
-    rows = [(f"`{one.name}`", one.purpose) for one in schema_notes.statements()]
-    opening = "Every statement that the code runs by name; each is a file `storage/<area>/sql/<name>.sql`."
-    return page("Statements", opening, table(("statement", "what it does"), rows))
-
-
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands_page,
     "failures.md": failures_page,
@@ -126,7 +119,6 @@ PAGES: dict[str, Callable[[], str]] = {
     "queues.md": queues_page,
     "schedule.md": schedule_page,
     "settings.md": settings_page,
-    "statements.md": statements_page,
     "tables.md": tables_page,
 }
 

@@ -1,11 +1,9 @@
-"""What the SQL files say of tables and statements, for the generated reference: names, columns, notes."""
+"""What the SQL files say of tables, for the generated reference: names, columns, notes."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-from storage.postgres.queries import statement_files
 
 MIGRATIONS = Path(__file__).resolve().parent.parent / "storage" / "migrations" / "sql"
 
@@ -63,14 +61,6 @@ class Domain:
     rule: str
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """One statement file of `storage`, with the sentences it opens with."""
-
-    name: str
-    purpose: str
-
-
 def tables() -> tuple[Table, ...]:
     """Every table that the migrations make, by name."""
     text = _migrations()
@@ -92,13 +82,6 @@ def domains() -> tuple[Domain, ...]:
         for found in _DOMAIN.finditer(_migrations())
     ]
     return tuple(sorted(made, key=lambda domain: domain.name))
-
-
-def statements() -> tuple[Statement, ...]:
-    """Every statement, by name."""
-    return tuple(
-        Statement(name, _opening(path.read_text(encoding="utf-8"))) for name, path in sorted(statement_files().items())
-    )
 
 
 def _migrations() -> str:
@@ -123,15 +106,6 @@ def _columns(body: str) -> Iterator[Column]:
 def _column(found: re.Match[str]) -> Column:
     rest = found["rest"]
     return Column(found["name"], found["kind"], "not null" in rest or "primary key" in rest)
-
-
-def _opening(sql: str) -> str:
-    lines = []
-    for line in sql.splitlines():
-        if not line.startswith("--"):
-            break
-        lines.append(line)
-    return _sentence("\n".join(lines))
 
 
 def _sentence(note: str) -> str:

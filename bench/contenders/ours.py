@@ -15,8 +15,8 @@ from bench.run_folder import RunFolder
 from bench.stores import OURS, RUN_DATABASE, Stores
 from domain.jobs.job import JsonObject, NewJob
 from engine import enqueue
-from engine.process.runtime import Runtime, install
 from engine.relay.relay import Relay
+from engine.runtime import Runtime, install
 from settings import Settings
 from storage.ledger import job_types
 from storage.postgres.migrate import upgrade

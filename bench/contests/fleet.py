@@ -18,7 +18,7 @@ from bench.stores import RUN_DATABASE, bulk_sql
 from domain.jobs.job import SYSTEM_ORG
 from domain.payloads.maintenance import FallbackSyncPayload
 from engine.app import publish_catalogue
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from engine.worker.execution import MARKERS, perform
 from engine.worker.lease import renew
 from settings import Settings

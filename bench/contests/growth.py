@@ -14,7 +14,7 @@ from bench.stores import bulk_sql
 from domain.jobs.job import NewJob, State
 from domain.jobs.lifecycle import Settlement
 from domain.scheduling.backlog_demand import BacklogKey, Demand
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from engine.worker.lease import renew
 from storage.ledger import ledger, relay
 from storage.ledger.relay import BacklogClass

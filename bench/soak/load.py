@@ -7,7 +7,7 @@ from collections.abc import Callable
 from bench.contenders.ours import Ours
 from domain.jobs.job import NewJob
 from engine.enqueue import enqueue_jobs
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 
 TICK_S = 0.1
 PROBES_PER_TICK = 2

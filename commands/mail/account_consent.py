@@ -5,10 +5,10 @@ import webbrowser
 import click
 
 from commands.answers import json_option, operator, operator_option, show_document
-from engine.process.runtime import runtime
+from engine.runtime import runtime
 from storage.accounts import accounts as stored
-from storage.consents import consents
-from storage.consents.consents import ConsentWish
+from storage.accounts import consents
+from storage.accounts.consents import ConsentWish
 
 
 @click.command("connect")

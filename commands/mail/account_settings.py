@@ -12,7 +12,7 @@ from domain.mail.account_settings import MODEL_MAY_ASK, parse_settings
 from domain.mail.actions.kinds import Danger
 from domain.mail.actions.requested_action import KINDS
 from engine.enqueue import enqueue
-from engine.process.runtime import runtime
+from engine.runtime import runtime
 from storage.accounts import disconnecting
 from storage.operators import operator_actions
 from storage.rules import corrections as kept

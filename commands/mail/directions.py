@@ -7,7 +7,7 @@ import click
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
 from commands.mail.places import account_option, org_option, place_of
 from domain.mail.rule_language.direction import read_direction
-from engine.process.runtime import runtime
+from engine.runtime import runtime
 from storage.operators import operator_actions
 from storage.rules import directions as kept
 from storage.rules.rules import Reach

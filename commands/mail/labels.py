@@ -8,7 +8,7 @@ from domain.jobs.failures import Gone
 from domain.mail.label_description import parse_description
 from domain.mail.rule_language.defects import DefectError
 from domain.mail.rule_language.label_names import LabelNames
-from engine.process.runtime import runtime
+from engine.runtime import runtime
 from storage.accounts import labels as stored
 from storage.operators import operator_actions
 

@@ -27,8 +27,8 @@ from domain.mail.rule_language.rule_words import WrittenRule
 from domain.mail.rule_language.trial import RuleTrial
 from domain.mail.rule_language.yaml_source import LONGEST_SOURCE
 from domain.mail.triage.rules import Rule
-from domain.text.redaction import redact
-from engine.process.runtime import runtime
+from domain.redaction import redact
+from engine.runtime import runtime
 from storage.operators import operator_actions
 from storage.postgres.database import Transaction
 from storage.rules import kept_rules, trials

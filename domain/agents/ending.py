@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 
 from domain.agents.loop import Finish, RunStatus
+from domain.clean_text import clean_text
 from domain.mail.actions.requested_action import RequestedAction
 from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import DRAFT_OUT, EmailState, LabelPlan, LabelRole
 from domain.mail.thread_plan import DEFAULT_SAFETY, ThreadBefore, ThreadPlan
 from domain.mail.triage.classification import LONGEST_RATIONALE, Classification, Decision, DecisionSource
 from domain.mail.triage.safety import CheckedAction, SafetyEnforcer
-from domain.text.clean_text import clean_text
 
 LONGEST_PREVIEW = 500
 """Of what the agent said last, in characters, for the list of runs."""

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from domain.agents.profile import AgentProfile
+from domain.clean_text import clean_text
 from domain.mail.mail_fence import fence, one_line
 from domain.mail.parsing.parsed_message import ParsedMessage
 from domain.mail.replies.drafting import LONGEST_MESSAGE, LONGEST_THREAD, thread_context
 from domain.mail.triage.automation import Automation
 from domain.mail.triage.prompts import NO_GUIDANCE, Guidance
-from domain.text.clean_text import clean_text
 
 LONGEST_RESULT = 12_000
 """Of a tool's result, in characters."""

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from domain.mail.actions.kinds import ActionKind
-from domain.text.redaction import redact_text
+from domain.redaction import redact_text
 
 LONGEST_VALUE = 160
 """Characters of one value: a subject is known by its beginning, and eight of them fit into a message of Discord's."""

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
+from domain.clean_text import clean_text
 from domain.jobs.failures import (
     Busy,
     ClaimLost,
@@ -23,7 +24,6 @@ from domain.jobs.failures import (
 from domain.jobs.gate_causes import Cause
 from domain.jobs.job import Cancel, ClaimedJob, Done, JsonObject, Outcome, Snooze, State
 from domain.jobs.retry import LEAST_REST, MOST_RETURNS, MOST_SNOOZES, FreeReturn, RetryPolicy, free_wait
-from domain.text.clean_text import clean_text
 
 MOVES: frozenset[tuple[State, State]] = frozenset(
     {

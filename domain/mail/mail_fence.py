@@ -3,8 +3,8 @@
 import re
 import unicodedata
 
+from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
-from domain.text.clean_text import clean_text
 
 _BOUNDARY = re.compile(r"[A-Za-z0-9]{16,64}")
 _JOINERS = frozenset({"\u200c", "\u200d"})

@@ -20,8 +20,8 @@ from kombu.exceptions import OperationalError
 from pydantic import SecretStr
 from redis.exceptions import NoPermissionError, ReadOnlyError
 
-from domain.text.broker_urls import checked_broker_url
-from engine.process.transport_names import transports_of
+from domain.urls.broker_urls import checked_broker_url
+from engine.broker.transport_names import transports_of
 
 REFUSALS = (NoPermissionError, ReadOnlyError, OperationalError)
 """How Redis refuses what every worker asks, and what kombu makes of a refusal while it publishes."""

@@ -7,7 +7,7 @@ from typing import Any
 from redis.exceptions import ConnectionError as BrokerLost
 from redis.exceptions import TimeoutError as NoAnswer
 
-from engine.process.broker_silence import BrokerSilence
+from engine.broker.broker_silence import BrokerSilence
 
 
 def bounded(connection_class: type[Any], silence: BrokerSilence) -> type[Any]:

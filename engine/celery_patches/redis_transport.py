@@ -12,14 +12,14 @@ from uuid import uuid4
 import structlog
 from kombu.transport import redis, virtual
 
+from engine.broker.broker_silence import BrokerSilence
+from engine.broker.hints import Unreadable, is_ours
 from engine.celery_patches import tls
 from engine.celery_patches.redis_clients import KeptClientChannel
 from engine.celery_patches.redis_connections import bounded
 from engine.messages.envelope import RawEnvelope, close_envelope, read_envelope
-from engine.process.broker_silence import BrokerSilence
-from engine.process.hints import Unreadable, is_ours
-from engine.process.refused_messages import record_refusal
-from engine.process.runtime import runtime
+from engine.messages.refused_messages import record_refusal
+from engine.runtime import runtime
 
 log = structlog.get_logger(__name__)
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from domain.jobs.queues import Queue
+from engine.broker.hints import HintMessage, Unreadable, is_ours, read_message
 from engine.messages.foreign import ForeignMessage, Refusal, is_storable, read_foreign, wanted_result
-from engine.process.hints import HintMessage, Unreadable, is_ours, read_message
 
 QUEUES = frozenset(queue.value for queue in Queue)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
-from engine.process.hints import Unreadable
+from engine.broker.hints import Unreadable
 
 LARGEST_BODY = 2 * 1024 * 1024
 """Bytes of a body, unpacked. A payload of 256 KiB has six times that where each character is escaped."""

@@ -4,8 +4,8 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
+from engine.broker.hints import Unreadable
 from engine.messages.documents import LARGEST_BODY, check_depth, read_json
-from engine.process.hints import Unreadable
 
 LARGEST_ENVELOPE = 2 * LARGEST_BODY
 """Bytes: a body of the largest size in base64, and its headers."""

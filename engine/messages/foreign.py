@@ -9,9 +9,9 @@ from uuid import UUID
 from domain.jobs.contract import LONGEST_JOB_TYPE, JobContract
 from domain.jobs.failures import Invalid
 from domain.jobs.job import NewJob
+from engine.broker.hints import JOB_TYPE, Unreadable
 from engine.messages.documents import check_depth, read_body
 from engine.messages.envelope import LONGEST_NAME
-from engine.process.hints import JOB_TYPE, Unreadable
 
 TEXTS = ("lang", "root_id", "parent_id", "group", "shadow", "origin", "argsrepr", "kwargsrepr")
 """Headers of Celery's that the fleet has no use for; another kind of value shows a client that is not Celery's."""

@@ -13,8 +13,8 @@ import structlog
 from domain.jobs.queues import Queue
 from domain.scheduling.backlog_demand import BacklogKey, OutstandingDemand, interleave, message_size
 from domain.scheduling.fairness import PriorityTurn, Tenant, Turn, Window, adapt, offer, share
-from engine.process.runtime import Runtime
 from engine.relay.broker import Broker, BrokerAway
+from engine.runtime import Runtime
 from storage.ledger import relay
 from storage.ledger.relay import BacklogClass
 

@@ -3,7 +3,7 @@
 import structlog
 
 from domain.jobs.failures import Conflict, Forbidden, Invalid
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.schedules import schedules
 from storage.schedules.schedules import Due
 

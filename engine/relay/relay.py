@@ -7,12 +7,12 @@ from uuid import uuid4
 import structlog
 
 from domain.jobs.failures import Failure
-from engine.process.runtime import Runtime
 from engine.relay.backlog import BacklogPublisher
 from engine.relay.broker import Broker, BrokerAway
 from engine.relay.due_schedules import DueSchedules
 from engine.relay.result_sender import ResultSender
 from engine.relay.unpark import Unparker
+from engine.runtime import Runtime
 from storage.ledger import gates, recovery, relay, retention
 from storage.ledger.leadership import Leadership
 

@@ -8,14 +8,14 @@ import structlog
 from celery import Celery
 from celery.backends.redis import RedisBackend
 
-from domain.text.broker_urls import RPC
-from engine.process.connection_errors import AWAY, MISTAKES, NotMade, log_failure, making
-from engine.process.publisher import ANSWER_WITHIN_S
-from engine.process.redis_client import connect_to_redis
-from engine.process.runtime import Runtime
+from domain.urls.broker_urls import RPC
+from engine.broker.connection_errors import AWAY, MISTAKES, NotMade, log_failure, making
+from engine.broker.publisher import ANSWER_WITHIN_S
+from engine.broker.redis_client import connect_to_redis
 from engine.results.metas import meta_of
-from storage.results import results
-from storage.results.results import DueResult
+from engine.runtime import Runtime
+from storage.ledger import results
+from storage.ledger.results import DueResult
 
 log = structlog.get_logger(__name__)
 

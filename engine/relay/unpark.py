@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.ledger import recovery, relay
 from storage.ledger.relay import Park
 

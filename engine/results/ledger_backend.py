@@ -12,12 +12,12 @@ from celery.states import READY_STATES
 from pydantic import SecretStr
 
 from domain.jobs.results import JobResult, pauses
-from engine.process.runtime import runtime
 from engine.results.metas import Meta, meta_of
+from engine.runtime import runtime
 from settings import load
+from storage.ledger import results
 from storage.postgres.database import Database
 from storage.postgres.execution import DatabaseUnavailable
-from storage.results import results
 
 LONGEST_LOOK = timedelta(seconds=5)
 """How long one query may take. It reads by two keys: one that takes longer waits for a lock or a lost connection."""

@@ -17,12 +17,11 @@ from domain.jobs.job import Hint
 from engine.catalogue import catalogue
 from engine.enqueue import enqueue_jobs
 from engine.messages.foreign import ForeignMessage, Refusal, ResultAddress
-from engine.process.runtime import Runtime
-from storage.ledger import foreign_jobs, refusals
+from engine.runtime import Runtime
+from storage.ledger import foreign_jobs, refusals, results
+from storage.ledger.results import Waiting
 from storage.postgres.database import Transaction
 from storage.postgres.execution import DatabaseError, StatementAborted, is_away
-from storage.results import results
-from storage.results.results import Waiting
 
 log = structlog.get_logger(__name__)
 

@@ -14,9 +14,9 @@ from domain.jobs.job import ClaimedJob
 from domain.scheduling.backlog_demand import BacklogKey, ClaimCursors
 from domain.scheduling.fairness import AHEAD_S
 from domain.scheduling.pace import UNSEEN_S, JobMix, Pace
+from engine.broker.hints import HintMessage
 from engine.catalogue import is_light, is_ordinary
-from engine.process.hints import HintMessage
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from engine.worker.capacity import Capacity
 from engine.worker.inbox import Envelope, Inbox, TakenHints, add_demand
 from storage.ledger import ledger, recovery

@@ -11,13 +11,13 @@ from kombu.common import ignore_errors
 from redis.exceptions import DataError
 
 from domain.jobs.liveness import WorkerCondition
+from engine.broker.hints import Unreadable
 from engine.celery_patches.buffered_events import BufferedEvents
 from engine.celery_patches.prefork_sentinels import watch_again
 from engine.celery_patches.redis_transport import FleetQoS
 from engine.messages import border
-from engine.process.hints import Unreadable
-from engine.process.refused_messages import record_refusal
-from engine.process.runtime import runtime
+from engine.messages.refused_messages import record_refusal
+from engine.runtime import runtime
 from engine.worker import inspection  # noqa: F401  # registers what the worker answers
 from engine.worker.loop import LedgerLoop
 from observability.connection_trouble import trouble_of

@@ -15,7 +15,7 @@ from domain.jobs.job import ClaimedJob
 from domain.jobs.lifecycle import Settlement
 from engine.catalogue import Job
 from engine.celery_patches.task_stack import kept_task_stack
-from engine.process.runtime import runtime
+from engine.runtime import runtime
 from engine.worker import runner
 from engine.worker.runner import AttemptResult
 

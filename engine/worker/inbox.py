@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from domain.scheduling.backlog_demand import BacklogKey
-from engine.process.hints import HintMessage, Named
+from engine.broker.hints import HintMessage, Named
 
 INERTIA = 0.8
 """How much of the average the next message leaves standing."""

@@ -10,7 +10,7 @@ import structlog
 
 from domain.jobs.failures import Failure
 from domain.jobs.liveness import may_renew
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.ledger import ledger
 
 log = structlog.get_logger(__name__)

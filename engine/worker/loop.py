@@ -20,11 +20,11 @@ from domain.jobs.lifecycle import SUSPECT_REST, Settlement
 from domain.jobs.liveness import WorkerCondition, defects, may_claim
 from domain.jobs.newer_payloads import give_back_newer
 from domain.scheduling.pace import Pace
+from engine.broker.hints import HintMessage
 from engine.catalogue import catalogue, is_light
+from engine.database_away import DATABASE_RETRY_S
 from engine.messages import border
-from engine.process.database_away import DATABASE_RETRY_S
-from engine.process.hints import HintMessage
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from engine.worker.adoption import MOST_UNWRITTEN, Adoption
 from engine.worker.capacity import Capacity, HeldJobs
 from engine.worker.claims import MOST_AT_ONCE, Claims, Expected

@@ -6,9 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 from domain.jobs.metrics import HELD, LEASE_LEFT, REFUSED, SLOTS, TURN_AGE, WAITING, Metric
-from engine.process.fleet_samples import source_of
-from engine.process.job_counter import JobCounter
-from engine.process.runtime import Lease, Runtime
+from engine.counting.fleet_samples import source_of
+from engine.counting.job_counter import JobCounter
+from engine.runtime import Lease, Runtime
 from observability import traces
 from observability.health import Finding, Health
 from observability.probes import show

@@ -7,8 +7,8 @@ from celery.worker import state
 from kombu.message import Message
 
 from domain.jobs.job import ClaimedJob
+from engine.broker.hints import task_headers
 from engine.celery_patches.pool_request import PoolRequest
-from engine.process.hints import task_headers
 from engine.worker.execution import Report
 
 NO_ARGUMENTS: tuple[list[object], dict[str, object], dict[str, object]] = ([], {}, {})

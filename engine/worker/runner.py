@@ -13,13 +13,13 @@ from domain.jobs.failures import ClaimLost, Failure, Invalid, Transient
 from domain.jobs.job import Cancel, ClaimedJob, Done, Hint, JsonObject, Outcome, Snooze
 from domain.jobs.lifecycle import CloseGate, Settlement, settlement_of
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
-from domain.text.redaction import redact_text
+from domain.redaction import redact_text
 from engine.catalogue import Job, catalogue
 from engine.context import JobContext
+from engine.database_away import retry_while_away
 from engine.enqueue import enqueue_jobs
 from engine.interrupts import Canceled, Interrupted
-from engine.process.database_away import retry_while_away
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from observability import traces
 from observability.job_spans import attempt_span, note_end
 from observability.logs import sanitise

@@ -9,7 +9,7 @@ import structlog
 
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.lifecycle import Settlement
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from engine.worker import runner
 from engine.worker.capacity import HeldJobs
 from engine.worker.execution import Report

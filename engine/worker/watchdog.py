@@ -18,8 +18,8 @@ from celery.exceptions import WorkerShutdown
 from celery.platforms import EX_FAILURE
 
 from domain.jobs.liveness import LOOP_STANDS_STILL, STOP_MARGIN_S, Defect, WorkerCondition, defects
-from domain.text.log_limit import LogLimit
-from engine.process.runtime import Runtime
+from domain.log_limit import LogLimit
+from engine.runtime import Runtime
 
 log = structlog.get_logger(__name__)
 

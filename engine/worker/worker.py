@@ -28,8 +28,8 @@ from domain.jobs.failures import Failure
 from domain.jobs.liveness import WorkerCondition
 from engine.celery_patches.draining_worker import DrainingWorker
 from engine.celery_patches.prefork_sentinels import watch_again
-from engine.process.database_away import retry_while_away
-from engine.process.runtime import Runtime, runtime
+from engine.database_away import retry_while_away
+from engine.runtime import Runtime, runtime
 from engine.worker.lease import LeaseKeeper, renew
 from engine.worker.watchdog import ENDING_S, LOOK_S, Watchdog, end_without, report_deaths
 from observability import logs

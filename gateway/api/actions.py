@@ -22,17 +22,17 @@ from domain.payloads.actions import UndoPayload
 from domain.payloads.mail_fields import GmailId
 from domain.payloads.outbound import AttachmentField
 from domain.payloads.payload import Payload, jobs_of
-from domain.text.redaction import redact
+from domain.redaction import redact
 from gateway.api.action_models import ActionPage, ActionRequest, ActionView, UndoRequested
 from gateway.api.cursors import read_cursor, write_cursor
 from gateway.api.jobs import MOST_SHOWN, SHOWN_BY_DEFAULT
 from gateway.api.reasons import read_body
 from gateway.api.repeated_requests import Keyed, KeyedRequest, of_another, replays, say_replayed
-from gateway.bodies import JsonBody
-from gateway.callers import Reader, Writer
-from gateway.problems import problems
-from gateway.request_ids import origin_of
-from gateway.resources import Resources, resources_of
+from gateway.http.bodies import JsonBody
+from gateway.http.callers import Reader, Writer
+from gateway.http.problems import problems
+from gateway.http.request_ids import origin_of
+from gateway.http.resources import Resources, resources_of
 from storage.access.api_keys import Caller
 from storage.access.api_requests import KEEP_FOR
 from storage.accounts import accounts

@@ -16,11 +16,11 @@ from gateway.api.cursors import read_cursor, write_cursor
 from gateway.api.jobs import MOST_SHOWN, SHOWN_BY_DEFAULT
 from gateway.api.reasons import Reason, read_body
 from gateway.approving import enqueue
-from gateway.bodies import JsonBody
-from gateway.callers import Operator, Reader
-from gateway.problems import problems
-from gateway.request_ids import origin_of
-from gateway.resources import resources_of
+from gateway.http.bodies import JsonBody
+from gateway.http.callers import Operator, Reader
+from gateway.http.problems import problems
+from gateway.http.request_ids import origin_of
+from gateway.http.resources import resources_of
 from storage.access.api_keys import Caller
 from storage.actions import actions
 from storage.actions.actions import ActionFilter, ActionPlace

@@ -11,13 +11,13 @@ from domain.jobs.job import ActorType
 from domain.mail.email_address import LONGEST_ADDRESS
 from gateway.api.documents import takes
 from gateway.api.reasons import read_body
-from gateway.bodies import JsonBody
-from gateway.callers import Operator
-from gateway.problems import problems
-from gateway.request_ids import origin_of
-from gateway.resources import resources_of
-from storage.consents import consents
-from storage.consents.consents import ConsentWish
+from gateway.http.bodies import JsonBody
+from gateway.http.callers import Operator
+from gateway.http.problems import problems
+from gateway.http.request_ids import origin_of
+from gateway.http.resources import resources_of
+from storage.accounts import consents
+from storage.accounts.consents import ConsentWish
 
 router = APIRouter(prefix="/v1", tags=["mailboxes"])
 

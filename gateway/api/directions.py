@@ -12,11 +12,11 @@ from domain.mail.rule_language.direction import read_direction
 from gateway.api.documents import takes
 from gateway.api.repeated_requests import Keyed, replays, say_replayed
 from gateway.api.rule_models import AddedDirection, DirectionList, DirectionView, Removed
-from gateway.bodies import JsonBody
-from gateway.callers import Reader, Writer
-from gateway.problems import problems
-from gateway.request_ids import origin_of
-from gateway.resources import resources_of
+from gateway.http.bodies import JsonBody
+from gateway.http.callers import Reader, Writer
+from gateway.http.problems import problems
+from gateway.http.request_ids import origin_of
+from gateway.http.resources import resources_of
 from storage.accounts import accounts
 from storage.operators import operator_actions
 from storage.rules import directions

@@ -9,17 +9,17 @@ from pydantic import AwareDatetime
 from domain.jobs.failures import Conflict, Gone
 from domain.jobs.job import ActorType, Origin, State
 from domain.payloads import payload_types
-from domain.text.redaction import redact
+from domain.redaction import redact
 from gateway.api.cursors import read_cursor, write_cursor
 from gateway.api.enqueueing import enqueue, understand
 from gateway.api.models import CanceledJob, EnqueuedJob, JobLine, JobPage, JobView, RetriedJob
 from gateway.api.reasons import Cancellation, Reason, read_body
 from gateway.api.repeated_requests import IdempotencyKey, Keyed, replays, say_replayed
-from gateway.bodies import JsonBody
-from gateway.callers import Operator, Reader, Writer
-from gateway.problems import problems
-from gateway.request_ids import origin_of
-from gateway.resources import resources_of
+from gateway.http.bodies import JsonBody
+from gateway.http.callers import Operator, Reader, Writer
+from gateway.http.problems import problems
+from gateway.http.request_ids import origin_of
+from gateway.http.resources import resources_of
 from storage.access.api_keys import Caller
 from storage.operators import cancellations, org_jobs, retries
 from storage.operators.org_jobs import OrgJobFilter, Place

@@ -19,11 +19,11 @@ from gateway.api.documents import takes
 from gateway.api.reasons import Reason, read_body
 from gateway.api.rule_models import Removed
 from gateway.approving import enqueue
-from gateway.bodies import JsonBody
-from gateway.callers import Operator, Reader, Writer
-from gateway.problems import problems
-from gateway.request_ids import origin_of
-from gateway.resources import resources_of
+from gateway.http.bodies import JsonBody
+from gateway.http.callers import Operator, Reader, Writer
+from gateway.http.problems import problems
+from gateway.http.request_ids import origin_of
+from gateway.http.resources import resources_of
 from storage.access.api_keys import Caller
 from storage.accounts import accounts, disconnecting, labels
 from storage.operators import operator_actions

@@ -21,7 +21,7 @@ from gateway.api.directions import DirectionDocument
 from gateway.api.documents import SCHEMAS
 from gateway.api.reasons import Cancellation, Reason
 from gateway.api.rule_schema import RULE_SCHEMAS
-from gateway.problems import Problem
+from gateway.http.problems import Problem
 
 router = APIRouter(prefix="/v1", tags=["description"])
 

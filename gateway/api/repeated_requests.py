@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from domain.jobs.failures import Invalid
 from domain.jobs.job_request import KEY_FIELD, fingerprint
-from gateway.bodies import JsonBody
+from gateway.http.bodies import JsonBody
 from storage.access import api_requests
 from storage.access.api_requests import StoredRequest
 from storage.postgres.database import Transaction

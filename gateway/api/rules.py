@@ -24,11 +24,11 @@ from gateway.api.rule_models import (
     rule_view,
     trial_view,
 )
-from gateway.bodies import JsonBody
-from gateway.callers import Reader, Writer
-from gateway.problems import problems
-from gateway.request_ids import origin_of
-from gateway.resources import resources_of
+from gateway.http.bodies import JsonBody
+from gateway.http.callers import Reader, Writer
+from gateway.http.problems import problems
+from gateway.http.request_ids import origin_of
+from gateway.http.resources import resources_of
 from storage.access.api_keys import Caller
 from storage.accounts import accounts
 from storage.operators import operator_actions

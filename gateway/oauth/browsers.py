@@ -7,11 +7,11 @@ from urllib.parse import parse_qs
 import structlog
 from fastapi import Depends, Query, Request
 
-from gateway.bodies import read_body
+from gateway.http.bodies import read_body
+from gateway.http.resources import resources_of
 from gateway.oauth.pages import NEW_LINK, PageRefusal
-from gateway.resources import resources_of
-from storage.consents import consents
-from storage.consents.consents import ConsentRequest
+from storage.accounts import consents
+from storage.accounts.consents import ConsentRequest
 
 log = structlog.get_logger(__name__)
 

@@ -17,13 +17,12 @@ from domain.mail.consent import (
     refusal_of,
     refused_scopes,
 )
-from gateway.resources import Resources
+from gateway.http.resources import Resources
 from providers.on_demand import on_demand
-from storage.accounts import connecting
+from storage.accounts import connecting, consents
 from storage.accounts.accounts import Consent
 from storage.accounts.connecting import OrgMailbox
-from storage.consents import consents
-from storage.consents.consents import ConsentRequest
+from storage.accounts.consents import ConsentRequest
 from storage.ledger import ledger
 from storage.postgres.database import Transaction
 from storage.secrets.sealing import Sealer

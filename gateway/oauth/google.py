@@ -20,13 +20,13 @@ from domain.mail.consent import (
     missing_settings,
     refusal_by_google,
 )
+from gateway.http.resources import Resources, resources_of
 from gateway.oauth import connecting
 from gateway.oauth.browsers import LinkHolder, LinkUser, ReturnedBrowser, cookie_of
 from gateway.oauth.pages import HEADERS, NEW_LINK, PageRefusal, PageRoute, page, start_form
-from gateway.resources import Resources, resources_of
 from providers.on_demand import on_demand
-from storage.consents import consents
-from storage.consents.consents import ConsentRequest, ConsentSecrets
+from storage.accounts import consents
+from storage.accounts.consents import ConsentRequest, ConsentSecrets
 from storage.secrets.sealing import Sealer
 
 log = structlog.get_logger(__name__)

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from domain.jobs.failures import Failure, ForOtherWorker, Transient
 from domain.mail.consent import START
-from gateway.problems import RETRY_AFTER_S
+from gateway.http.problems import RETRY_AFTER_S
 from observability import logs
 
 log = structlog.get_logger(__name__)

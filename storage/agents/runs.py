@@ -10,10 +10,10 @@ from psycopg.types.json import Jsonb
 from domain.agents.ending import Ending
 from domain.agents.loop import RunStatus
 from domain.agents.transcript import Turn, cost_of
+from domain.clean_text import clean_text
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
-from domain.text.clean_text import clean_text
-from domain.text.redaction import redact_text
+from domain.redaction import redact_text
 from storage.agents.profiles import StoredProfile
 from storage.mail.messages import Message, message_of
 from storage.postgres.database import Transaction

@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject, Origin
-from domain.text.redaction import redact
+from domain.redaction import redact
 from storage.operators import operator_actions
 from storage.postgres.database import Transaction
 

@@ -11,8 +11,8 @@ from psycopg.types.json import Jsonb
 
 from domain.jobs.job import ActorType, ClaimedJob, Enqueued, Hint, JsonObject, NewJob, Origin, State
 from domain.jobs.lifecycle import Settlement
+from domain.redaction import redact_document, redact_text
 from domain.scheduling.backlog_demand import BacklogKey, Cursors, Demand
-from domain.text.redaction import redact_document, redact_text
 from storage.ledger.requests import Requests, as_parameters, as_requests
 from storage.postgres.arrays import array, column
 from storage.postgres.database import Transaction

@@ -12,7 +12,7 @@ from domain.jobs.failures import Conflict, Gone, Invalid
 from domain.jobs.job import JsonObject, NewJob, Origin
 from domain.jobs.payload_changes import payload_changes
 from domain.mail.connections import FOR_ANYONE
-from domain.text.redaction import redact
+from domain.redaction import redact
 from storage.ledger import dead_letters, ledger
 from storage.ledger.dead_letters import DeadLetter
 from storage.operators import operator_actions

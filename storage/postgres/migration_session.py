@@ -15,7 +15,7 @@ from sqlalchemy import URL, Engine, StaticPool, create_engine
 from sqlalchemy.exc import DBAPIError
 
 from domain.jobs.failures import Transient
-from domain.text.log_limit import LogLimit
+from domain.log_limit import LogLimit
 from storage.postgres.bounded import BoundedConnection, connect_bounded
 from storage.postgres.execution import DatabaseUnavailable
 from storage.postgres.logins import Cause

@@ -10,7 +10,7 @@ import structlog
 from sqlalchemy import URL
 
 from domain.jobs.failures import Transient
-from domain.text.log_limit import LogLimit
+from domain.log_limit import LogLimit
 from storage.postgres.bounded import AnswerOverdue, BoundedConnection, connect_bounded
 from storage.postgres.migration_session import MIGRATING, MigrationSession, lift_time_limits
 from storage.postgres.other_sessions import Blocker, find_blocker

@@ -25,9 +25,8 @@ from domain.payloads.triage import ClassifyPayload
 from engine.context import JobContext
 from providers.ports import Mailbox
 from storage.accounts.accounts import Account
-from storage.backfills import backfills
-from storage.backfills.backfills import Backfill, State
-from storage.mail import messages
+from storage.mail import backfills, messages
+from storage.mail.backfills import Backfill, State
 from storage.postgres.database import Transaction
 from tasks.mail import message_intake
 

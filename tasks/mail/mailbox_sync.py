@@ -40,7 +40,7 @@ from storage.mail.emails import OpenRecord
 from storage.mail.messages import WaitingMessage
 from storage.postgres.database import Transaction
 from storage.rules import corrections
-from tasks.mail import draft_orders
+from tasks.mail.drafts import orders as draft_orders
 from tasks.mail.language_model import models_asked
 
 LOOK_BACK = timedelta(days=10)

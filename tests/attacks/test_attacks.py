@@ -7,7 +7,7 @@ import pytest
 from psycopg import Connection
 
 from engine.enqueue import enqueue
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from settings import Settings
 from storage.postgres.database import Database
 from tests.attacks.attack_jobs import (

@@ -14,7 +14,7 @@ import psycopg
 from rich.console import Console
 
 from engine.app import publish_catalogue
-from engine.process.runtime import Runtime, install
+from engine.runtime import Runtime, install
 from sandbox.demo.endings import Busy, Stopped, alone_in, forget_settings, stopped_by_signals
 from sandbox.demo.fleet import empty
 from sandbox.servers.waiting import wait_until

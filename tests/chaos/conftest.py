@@ -11,7 +11,7 @@ from psycopg import Connection
 from engine.app import publish_catalogue
 from engine.catalogue import catalogue
 from engine.enqueue import enqueue_jobs
-from engine.process.runtime import Runtime, install
+from engine.runtime import Runtime, install
 from engine.worker.lease import renew
 from settings import Settings
 from tests.chaos import chaos_jobs as kinds

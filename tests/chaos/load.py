@@ -22,7 +22,7 @@ from psycopg.types.json import Jsonb
 from domain.jobs.failures import Failure
 from domain.jobs.job import NewJob, Origin
 from engine.enqueue import enqueue_jobs
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.ledger import ledger
 from tests.chaos import chaos_jobs as kinds
 from tests.chaos.plan import Plan

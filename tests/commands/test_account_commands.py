@@ -8,7 +8,7 @@ from psycopg import Connection
 import commands
 from commands import accounts
 from domain.jobs.gate_causes import Cause
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.accounts import tokens
 from storage.ledger import gates
 from storage.ledger.gates import Gate

@@ -17,7 +17,7 @@ from psycopg import Connection
 
 from commands import audit, secrets
 from domain.jobs.job import ActorType, Origin
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from sandbox.servers.child_process import ChildProcess, Command
 from storage.audit import exports
 from tests.commands.calling import answer, refusal

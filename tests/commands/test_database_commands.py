@@ -5,7 +5,7 @@ from structlog.testing import capture_logs
 
 from commands import database
 from engine.catalogue import catalogue
-from engine.process.runtime import Runtime, install
+from engine.runtime import Runtime, install
 from settings import Settings
 from tests.commands.calling import answer, refusal
 from tests.doubles.factories import make_settings

@@ -10,7 +10,7 @@ from domain.jobs.effects import Strategy
 from domain.jobs.job import State
 from domain.jobs.lifecycle import Settlement
 from engine.catalogue import Job
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.ledger import ledger
 from tests.commands.calling import answer, call, refusal
 from tests.doubles import probe_jobs

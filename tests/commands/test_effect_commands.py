@@ -8,7 +8,7 @@ from psycopg import Connection
 
 from commands import effects, jobs
 from domain.jobs.effects import EffectStatus, Strategy
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.ledger import effects as ledger_effects
 from storage.ledger import refusals
 from tests.commands.calling import answer, refusal

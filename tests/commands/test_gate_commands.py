@@ -8,7 +8,7 @@ from psycopg import Connection
 
 from commands import accounts, gates
 from domain.jobs.gate_causes import Cause
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.ledger import gates as stored
 from storage.ledger.gates import Gate
 from tests.commands.calling import answer, call, refusal

@@ -13,7 +13,7 @@ import pytest
 from psycopg import Connection
 
 from commands import accounts, agents, budgets, effects, jobs, keys, schedules, secrets
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from tests.commands.calling import answer, call, refusal
 from tests.doubles import probe_jobs
 from tests.doubles.factories import enqueue_one, make_org

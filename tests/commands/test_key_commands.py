@@ -7,7 +7,7 @@ import pytest
 
 from commands import keys
 from domain.access.api_keys import Role
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.access import api_keys
 from tests.commands.calling import answer, call, refusal
 

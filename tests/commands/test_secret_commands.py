@@ -6,7 +6,7 @@ import pytest
 from psycopg import Connection
 
 from commands import secrets
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.secrets import org_secrets
 from storage.secrets.sealing import SecretPlace
 from tests.commands.calling import answer, call, refusal

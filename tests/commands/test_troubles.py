@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from commands.doctor import answers_check, broker_check, examine, model_check, names_check
 from domain.jobs.failures import Forbidden
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import find_free_port
 from sandbox.servers.postgres_server import PostgresServer

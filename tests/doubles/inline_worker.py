@@ -20,10 +20,10 @@ from kombu.message import Message
 
 from domain.jobs.job import ClaimedJob, Hint
 from domain.scheduling.backlog_demand import Demand
+from engine.broker.hints import Message as Headers
+from engine.broker.hints import demand_message, hint_message
 from engine.catalogue import Job
-from engine.process.hints import Message as Headers
-from engine.process.hints import demand_message, hint_message
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from engine.worker.execution import MARKERS, Report, perform
 from engine.worker.loop import LedgerLoop
 from storage.ledger import ledger

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from domain.mail.correspondence import EmailState
 from engine.app import publish_catalogue
 from engine.catalogue import catalogue
-from engine.process.runtime import Runtime, install
+from engine.runtime import Runtime, install
 from engine.worker.lease import renew
 from providers.google.gmail import GmailMailbox
 from sandbox.anthropic.anthropic import anthropic_emulator

@@ -18,9 +18,9 @@ from kombu.transport import virtual
 
 from domain.jobs.job import Hint
 from domain.scheduling.backlog_demand import BacklogKey
+from engine.broker.hints import BODY, demand_message, hint_message
 from engine.celery_patches import amqp_transport, redis_transport
 from engine.messages.envelope import read_envelope
-from engine.process.hints import BODY, demand_message, hint_message
 
 ORG = UUID(int=7)
 EMBED: dict[str, Any] = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}

@@ -6,7 +6,7 @@ from psycopg import Connection
 from beat_schedule import EVERY
 from domain.payloads.maintenance import FullSyncPayload
 from engine.beat import OWED_AGAIN_S, LedgerScheduler, tick_payload
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.postgres.execution import DatabaseUnavailable
 from tasks import celery as app
 

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from domain.jobs.failures import Transient
 from engine.beside_failure import beside_failure
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 
 
 def cannot_be_reached(_process: Runtime) -> None:

@@ -12,7 +12,7 @@ from domain.jobs.effects import NATIVE_KEY_KNOWN_FOR, CannotTell, Finding, Found
 from domain.jobs.failures import CallState, ClaimLost, InFlight, Transient, Uncertain
 from domain.jobs.job import ClaimedJob, JsonObject
 from engine.context import JobContext
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.ledger import recovery
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, pass_time
 

@@ -10,10 +10,10 @@ import pytest
 from domain.jobs.failures import Forbidden, Invalid, Throttled
 from domain.jobs.job import SYSTEM_ORG
 from engine.app import publish_catalogue
+from engine.broker.publisher import Publisher
 from engine.context import JobContext
 from engine.handler_settings import HandlerSettings
-from engine.process.publisher import Publisher
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from settings import Settings
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type

@@ -17,10 +17,10 @@ from domain.jobs.job import ActorType, NewJob, Origin
 from engine.enqueue import enqueue_jobs
 from engine.messages import border
 from engine.messages.foreign import ForeignMessage, Refusal
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from engine.worker.adoption import Adoption
 from gateway.api import enqueueing
-from gateway.resources import Resources
+from gateway.http.resources import Resources
 from storage.access.api_keys import Caller
 from tasks.gmail import sync
 from tests.doubles.factories import make_job_type, make_org

@@ -14,7 +14,7 @@ from domain.jobs.retry import MOST_RETURNS, STANDARD
 from engine.context import JobContext
 from engine.effects import EffectGuard
 from engine.interrupts import Canceled
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.ledger import audit, effects, ledger
 from storage.postgres.database import Transaction
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org

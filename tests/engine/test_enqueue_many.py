@@ -9,7 +9,7 @@ from psycopg import Connection
 from domain.jobs.failures import Invalid
 from domain.jobs.job import NewJob
 from engine.enqueue import BULK, enqueue_many
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from settings import Settings
 from tests.engine.worker.test_lost_answers import Forgetful
 from tests.invariants import check_ledger

@@ -11,7 +11,7 @@ from domain.jobs.effects import EffectStatus, Strategy
 from domain.jobs.failures import Invalid
 from domain.jobs.job import NewJob, State
 from engine.enqueue import enqueue_jobs
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.ledger import effects, ledger
 from storage.postgres.database import Transaction
 from tasks.gmail import sync

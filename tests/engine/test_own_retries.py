@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 import pytest
 from psycopg import Connection
 
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from tests.engine.test_doors import DOORS, GOOD, Door
 
 

@@ -15,7 +15,7 @@ from domain.jobs.job import FINAL, NewJob
 from domain.payloads.payload import Payload
 from engine.app import publish_catalogue
 from engine.enqueue import enqueue_jobs
-from engine.process.runtime import Runtime, install
+from engine.runtime import Runtime, install
 from settings import Settings
 from tests.cluster.nodes import WorkerCommand, WorkerNode, run_worker
 from tests.doubles import probe_jobs

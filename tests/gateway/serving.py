@@ -13,7 +13,7 @@ from typing import Any
 import uvicorn
 
 from gateway.app import create_app
-from gateway.bounded_protocol import BoundedProtocol
+from gateway.http.bounded_protocol import BoundedProtocol
 from settings import Settings
 from tests.waiting import eventually
 

@@ -20,7 +20,7 @@ from domain.mail.actions.requested_action import Delete
 from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.safety import CheckedAction
 from engine.enqueue import enqueue
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from gateway.interactions import LATE
 from providers.discord.interactions import EPHEMERAL, LONGEST_BODY
 from providers.discord.messages import Press, custom_id_of

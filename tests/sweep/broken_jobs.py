@@ -11,7 +11,7 @@ from domain.payloads.triage import ClassifyPayload
 from engine.app import register
 from engine.catalogue import job
 from engine.context import JobContext
-from engine.process.runtime import runtime
+from engine.runtime import runtime
 from providers.ports import ModelRequest
 from storage.accounts import accounts
 from storage.ledger import audit

@@ -19,10 +19,10 @@ from domain.jobs.failures import Failure
 from domain.jobs.job import Hint
 from domain.scheduling.backlog_demand import Demand
 from engine.catalogue import Job, catalogue
-from engine.process.runtime import Runtime, install
 from engine.relay.backlog import QUEUES
 from engine.relay.broker import KEY
 from engine.relay.relay import Relay
+from engine.runtime import Runtime, install
 from engine.worker.lease import renew
 from settings import Settings
 from tests.doubles.factories import pass_time

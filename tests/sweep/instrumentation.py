@@ -14,10 +14,10 @@ from sqlalchemy import Connection, Engine, Pool, event
 
 from domain.jobs.job import Hint
 from domain.scheduling.backlog_demand import Demand
-from engine.process.publisher import Publisher
+from engine.broker.publisher import Publisher
 from sandbox.emulator.exchange import Answer, Call
 from storage.postgres.execution import numbered
-from storage.postgres.queries import statement_files
+from storage.postgres.queries import statements
 from tests.sweep.boundaries import Boundary, Died, Fault, Kind, Watch
 
 LONGEST_LABEL = 80
@@ -30,7 +30,7 @@ HearDemand = Callable[[str, Sequence[Demand]], None]
 
 
 def _names() -> dict[str, str]:
-    return {numbered(path.read_text())[0].decode(): name for name, path in statement_files().items()}
+    return {numbered(text)[0].decode(): name for name, text in statements().items()}
 
 
 class WatchedDatabase:

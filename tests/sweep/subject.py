@@ -11,7 +11,7 @@ from multiprocessing.context import ForkServerProcess
 import structlog
 
 from domain.jobs.job import Hint
-from engine.process.runtime import Runtime, install
+from engine.runtime import Runtime, install
 from engine.worker.lease import renew
 from settings import Settings
 from tests.doubles.inline_worker import InlineWorker

@@ -80,5 +80,5 @@ ctx.keyed_effect("text", body, call)
 ctx.effect_with_request("post", where, call, find)
 ctx.effect(f"label:{name}", call, strategy=Strategy.IDEMPOTENT)
 """
-    home = importlib.import_module("tasks.mail.draft_rework")
+    home = importlib.import_module("tasks.mail.drafts.rework")
     assert list(words_of(source, home)) == ["mail", "rework", "text", "post"]

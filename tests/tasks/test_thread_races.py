@@ -8,10 +8,10 @@ import pytest
 from celery import current_task
 
 from domain.mail.correspondence import EmailState
-from engine.process.runtime import Lease
+from engine.runtime import Lease
 from sandbox.emulator.control import MessagePlace
 from tasks import triage
-from tasks.mail import first_draft
+from tasks.mail.drafts import first_draft
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
 from tests.tasks.drafts.test_drafts import MORE, QUESTION, ask, made

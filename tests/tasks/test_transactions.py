@@ -23,7 +23,7 @@ from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.requested_action import Forward
 from domain.mail.actions.snooze import Snooze
 from storage.postgres.execution import numbered
-from storage.postgres.queries import statement, statement_files
+from storage.postgres.queries import statements
 from storage.postgres.sessions import RESET
 from tests.doubles.agents import give_agent, order_run, store_letter
 from tests.doubles.approvals import waiting as action_waits
@@ -40,7 +40,7 @@ NEWS = "For your information only."
 SHARED = {"claim_jobs", "settle_jobs", "start_jobs"}
 """Statements of the engine for all jobs of a batch."""
 
-NAMES = {numbered(statement(name))[0].decode(): name for name in statement_files()}
+NAMES = {numbered(text)[0].decode(): name for name, text in statements().items()}
 """The name of each statement file, by its text."""
 
 DUE = numbered(MAKE_DUE)[0].decode()

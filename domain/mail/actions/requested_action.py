@@ -36,7 +36,7 @@ from domain.mail.actions.label_actions import (
 )
 from domain.mail.actions.snooze import Snooze
 from domain.mail.invalid_fields import invalid_from
-from domain.text.secrets import secret_in
+from domain.secrets import secret_in
 
 VERSION = 3
 """The newest version of the parameters. An action is stored with the oldest one that can say it (`version_of`), so that

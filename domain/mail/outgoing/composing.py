@@ -6,6 +6,7 @@ from datetime import datetime
 from email.utils import format_datetime
 from html import escape
 
+from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
 from domain.mail.mailbox import SenderAddress
 from domain.mail.outgoing.header_lines import mailbox_text
@@ -14,7 +15,6 @@ from domain.mail.parsing.parsed_message import Address, ParsedMessage
 from domain.mail.replies.replies import Original, thread_references
 from domain.payloads.mail_fields import mailbox_parts
 from domain.payloads.outbound import SendPayload
-from domain.text.clean_text import clean_text
 
 LONGEST_SUBJECT = 998
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")

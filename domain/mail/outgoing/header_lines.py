@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 from email.header import Header
 
+from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
 from domain.mail.parsing.parsed_message import Address
-from domain.text.clean_text import clean_text
 
 LONGEST_NAME = 100
 """Characters of a display name; the rest is cut."""

@@ -7,11 +7,11 @@ from email.policy import SMTP
 from email.utils import format_datetime
 from enum import StrEnum
 
+from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
 from domain.mail.outgoing.header_lines import address_line, ids_line, text_line, word_line
 from domain.mail.parsing.parsed_message import Address
 from domain.mail.replies.replies import TOKEN_HEADER
-from domain.text.clean_text import clean_text
 
 LARGEST_MESSAGE = 36_700_160
 """Bytes. Gmail's upload path takes messages of so many (docs: gmail.md#sending)."""

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field
 from itertools import islice
 
+from domain.clean_text import clean_text
 from domain.mail.parsing.encoded_words import decode_words
 from domain.mail.parsing.limits import (
     LONGEST_ADDRESS,
@@ -13,7 +14,6 @@ from domain.mail.parsing.limits import (
     MOST_ADDRESSES,
 )
 from domain.mail.parsing.parsed_message import Address
-from domain.text.clean_text import clean_text
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[(),;:]|<[^>]*+>?|[^"(),;:<]+', re.DOTALL)
 _ADDR_SPEC = re.compile(r'(?:"[^"\x00-\x1f\x7f]*"|[^@\s<>"(),;:\x00-\x1f\x7f]+)@[^@\s<>"(),;:\x00-\x1f\x7f]+')

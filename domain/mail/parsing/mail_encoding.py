@@ -7,9 +7,9 @@ import re
 
 import webencodings
 
+from domain.clean_text import clean_text
 from domain.mail.parsing.charsets import find_charset
 from domain.mail.parsing.limits import META_WITHIN
-from domain.text.clean_text import clean_text
 
 _GUESS_INSTEAD = frozenset({"us-ascii", "ascii", "ansi_x3.4-1968", "unknown-8bit", "x-unknown", "default", "8bit", ""})
 _META_CHARSET = re.compile(rb"<meta\b[^>]{0,300}?\bcharset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)

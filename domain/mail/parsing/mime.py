@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from domain.clean_text import clean_text
 from domain.mail.parsing.addresses import parse_addresses
 from domain.mail.parsing.encoded_words import decode_words
 from domain.mail.parsing.html_text import html_to_text
@@ -27,7 +28,6 @@ from domain.mail.parsing.mail_encoding import base64_size, decode_text, decode_t
 from domain.mail.parsing.mail_headers import HeaderBlock, read_headers
 from domain.mail.parsing.mime_parts import Part, describe_part, leaf_parts
 from domain.mail.parsing.parsed_message import Address, Attachment, AuthResult, Defect, ParsedMessage
-from domain.text.clean_text import clean_text
 
 _MESSAGE_ID = re.compile(r"<[^<>\s]{1,250}>")
 _METHOD = re.compile(rb"(?im)^METHOD:[ \t]*([A-Z-]{1,30})[ \t\r]*$")

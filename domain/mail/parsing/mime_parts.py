@@ -3,11 +3,11 @@
 import re
 from dataclasses import dataclass, field, replace
 
+from domain.clean_text import clean_text
 from domain.mail.parsing.encoded_words import decode_words, parse_parameters
 from domain.mail.parsing.limits import DEEPEST, LONGEST_FILENAME, MOST_DELIMITERS, MOST_PARTS, MOST_SCANS
 from domain.mail.parsing.mail_headers import HeaderBlock, read_headers
 from domain.mail.parsing.parsed_message import Defect
-from domain.text.clean_text import clean_text
 
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f/\\]+")

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from domain.clean_text import clean_text
 from domain.mail.parsing.parsed_message import Defect, ParsedMessage
 from domain.mail.replies.draft_fingerprint import words_of
 from domain.mail.replies.drafting import LONGEST_INSTRUCTION, LONGEST_REPLY, fingerprint
-from domain.text.clean_text import clean_text
 
 MOST_LINES = 100
 """Of an instruction. It bounds the work: the words below each of these lines are compared with the machine's."""

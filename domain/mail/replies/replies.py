@@ -9,10 +9,10 @@ from email.headerregistry import Address as HeaderAddress
 from email.message import EmailMessage
 from email.policy import SMTP
 
+from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
 from domain.mail.replies.recipients import recipients
-from domain.text.clean_text import clean_text
 
 TOKEN_HEADER = "X-Postroom-Token"  # noqa: S105 -- the name of a header, no secret
 """Names the draft we made, so that a draft whose record was lost is found again (docs: gmail.md#lost-drafts)."""

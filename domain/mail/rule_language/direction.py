@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
 from domain.mail.rule_language.defects import DefectError, as_field, defect
 from domain.mail.rule_language.rule_words import told
 from domain.mail.rule_language.values import ADDRESS, DOMAIN, mapping, texts
 from domain.mail.triage.prompts import RuleScope
-from domain.text.clean_text import clean_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from domain.clean_text import clean_text
 from domain.jobs.failures import Invalid
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.label_actions import ApplyLabel
@@ -14,7 +15,6 @@ from domain.mail.actions.requested_action import RequestedAction, parse_action
 from domain.mail.invalid_fields import invalid_from
 from domain.mail.triage.automation import Automation, replies_allowed
 from domain.mail.triage.automation_signals import AutomationKind, Weight
-from domain.text.clean_text import clean_text
 
 Value = TypeVar("Value")
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from domain.clean_text import clean_text
 from domain.mail.mail_fence import one_line
 from domain.mail.mailbox import Change
 from domain.mail.parsing.parsed_message import Address
-from domain.text.clean_text import clean_text
 
 KEPT = timedelta(days=90)
 """A correction is told this long. Habits change; whoever wants it for ever writes a rule."""

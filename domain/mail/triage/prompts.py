@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from domain.clean_text import clean_text
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.mail_fence import fence, one_line
 from domain.mail.parsing.parsed_message import Address, ParsedMessage
 from domain.mail.parsing.quoted_text import visible_text
 from domain.mail.triage.classification import LONGEST_RATIONALE, MODEL_CLASSES, MOST_LABELS, OFFERED_ACTIONS
-from domain.text.clean_text import clean_text
 
 LONGEST_MAIL = 12_000
 LONGEST_RULE = 2_000

@@ -78,7 +78,7 @@ alter domain postroom.actor_type add constraint actor_type_is_known check (case
   when value not in ('user', 'system', 'api_key')
   then postroom.refuse('actor_type', 'Input should be ''user'', ''system'' or ''api_key''') else true end) not valid;
 
--- Of the checks for secrets: ids, and most other values, are made of characters that make no secret (domain/text/secrets.py), which is
+-- Of the checks for secrets: ids, and most other values, are made of characters that make no secret (domain/secrets.py), which is
 -- told in a third of the time.
 do $$
 declare

@@ -26,8 +26,9 @@ from storage.accounts.accounts import Account
 from storage.mail import emails
 from storage.mail.emails import Email, MadeDraft
 from storage.mail.messages import Message
-from tasks.mail import draft_effect, lost_drafts, machine_drafts
-from tasks.mail.draft_case import DraftCase, original_of, read_case
+from tasks.mail import lost_drafts, machine_drafts
+from tasks.mail.drafts import effect as draft_effect
+from tasks.mail.drafts.case import DraftCase, original_of, read_case
 from tasks.mail.mailbox_session import check_connected
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 

@@ -24,10 +24,9 @@ from storage.accounts import accounts
 from storage.accounts.accounts import Account
 from storage.actions import actions
 from storage.actions.actions import StoredAction
-from storage.mail import messages
+from storage.mail import messages, outgoing_mails
 from storage.mail.messages import Message
-from storage.outgoing import outgoing_mails
-from storage.outgoing.outgoing_mails import MailRecord
+from storage.mail.outgoing_mails import MailRecord
 from storage.postgres.database import Transaction
 
 

@@ -13,9 +13,8 @@ from engine.context import JobContext
 from providers.ports import Mailbox
 from storage.accounts import accounts
 from storage.actions import actions
-from storage.mail import messages
-from storage.outgoing import outgoing_mails
-from storage.outgoing.outgoing_mails import MailRecord
+from storage.mail import messages, outgoing_mails
+from storage.mail.outgoing_mails import MailRecord
 from storage.postgres.database import Transaction
 from tasks.mail.lost_drafts import TooManyDrafts, all_drafts, changes_since, described, messages_of
 from tasks.mail.mailbox_session import open_mailbox

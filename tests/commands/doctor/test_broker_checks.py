@@ -7,7 +7,7 @@ import redis
 from pydantic import SecretStr
 
 from commands.doctor import broker_check, examine, limits_check
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from sandbox.servers.free_port import LOOPBACK
 from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings

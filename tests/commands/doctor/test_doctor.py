@@ -32,7 +32,7 @@ from commands.doctor import (
 )
 from domain.jobs.gate_causes import Cause
 from engine.beat import tick, tick_payload
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from sandbox.servers.child_process import ChildProcess, Command
 from sandbox.servers.free_port import find_free_port
 from sandbox.servers.valkey_server import ValkeyServer

@@ -12,9 +12,9 @@ from pydantic import SecretStr
 
 from commands import accounts
 from engine.app import publish_catalogue
-from engine.process.runtime import Runtime, install
+from engine.runtime import Runtime, install
 from settings import Settings
-from storage.consents import consents
+from storage.accounts import consents
 from tests.commands.calling import answer, refusal
 
 CONNECT = ("connect", "anna@example.com", "--org", "acme")

@@ -11,7 +11,7 @@ from domain.jobs.failures import Invalid
 from domain.mail.actions.requested_action import parse_action
 from domain.mail.rule_language.rule_file import read_rule_document
 from domain.mail.triage.safety import SafetyEnforcer
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from settings import Settings
 from storage.accounts.accounts import Account
 from storage.actions import actions

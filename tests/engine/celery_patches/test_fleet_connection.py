@@ -9,7 +9,7 @@ from celery.exceptions import ImproperlyConfigured
 from flower.utils.broker import Broker, RabbitMQ, Redis, RedisSsl
 
 from engine.app import app
-from engine.process.transport_names import TRANSPORTS
+from engine.broker.transport_names import TRANSPORTS
 from settings import load
 from tests.house import ROOT
 from tests.servers.python_processes import run_python

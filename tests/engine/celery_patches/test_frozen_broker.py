@@ -15,9 +15,9 @@ from sqlalchemy.engine import make_url
 
 from domain.jobs.job import Hint
 from engine.app import app
+from engine.broker.broker_silence import AGAIN_S, BrokerSilence
+from engine.broker.publisher import Publisher
 from engine.celery_patches.redis_connections import bounded
-from engine.process.broker_silence import AGAIN_S, BrokerSilence
-from engine.process.publisher import Publisher
 from sandbox.servers.tcp_proxy import TcpProxy
 from tests.fleet.hanging.networks import at_port
 

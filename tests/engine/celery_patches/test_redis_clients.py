@@ -6,7 +6,7 @@ from uuid import uuid4
 import redis
 
 from domain.jobs.job import Hint
-from engine.process.publisher import Publisher, connect_to
+from engine.broker.publisher import Publisher, connect_to
 from sandbox.servers.valkey_server import ValkeyServer
 
 

@@ -18,9 +18,9 @@ from kombu import Queue as BrokerQueue
 from psycopg import Connection as Database
 
 from domain.jobs.job import Hint
+from engine.broker.publisher import Publisher
 from engine.celery_patches.redis_transport import AT_ONCE
-from engine.process.publisher import Publisher
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from engine.worker.consumer import FleetConsumer
 from sandbox.servers.valkey_server import ValkeyServer
 

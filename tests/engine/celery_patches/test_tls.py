@@ -12,13 +12,13 @@ from pydantic import SecretStr
 
 from commands.doctor import ask_workers, broker_check
 from domain.jobs.job import Hint
+from engine.broker.metering import Meters
+from engine.broker.publisher import Publisher
+from engine.broker.transport_names import TRANSPORTS, transport_of
 from engine.celery_patches import tls
 from engine.celery_patches.fleet_connection import FleetConnection
-from engine.process.metering import Meters
-from engine.process.publisher import Publisher
-from engine.process.runtime import Runtime
-from engine.process.transport_names import TRANSPORTS, transport_of
 from engine.relay.broker import Broker, BrokerAway
+from engine.runtime import Runtime
 from sandbox.servers.free_port import LOOPBACK
 from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings

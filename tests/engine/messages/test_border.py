@@ -10,9 +10,9 @@ from uuid import UUID, uuid4
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 
+from engine.broker.hints import HintMessage, Unreadable
 from engine.messages import border
 from engine.messages.foreign import ForeignMessage, Refusal
-from engine.process.hints import HintMessage, Unreadable
 from tests.doubles.odd_messages import (
     EMBED,
     as_amqp_message,

@@ -13,10 +13,10 @@ from psycopg import Connection
 from domain.jobs.job import NewJob
 from domain.scheduling.backlog_demand import BacklogKey
 from domain.scheduling.fairness import SMALLEST_WINDOW
-from engine.process.hints import CLAIM_BACKLOG, read_message
-from engine.process.runtime import Runtime
+from engine.broker.hints import CLAIM_BACKLOG, read_message
 from engine.relay.backlog import BUSY_S, EAGER_S, IDLE_S, BacklogPublisher, QueueState
 from engine.relay.broker import Broker
+from engine.runtime import Runtime
 from settings import Settings
 from storage.ledger import ledger
 from storage.postgres.database import Database

@@ -11,8 +11,8 @@ from sqlalchemy.engine import make_url
 from structlog.testing import capture_logs
 
 from domain.jobs.job import Hint
-from engine.process.runtime import Runtime
 from engine.relay.broker import Broker, BrokerAway
+from engine.runtime import Runtime
 from sandbox.servers.free_port import find_free_port
 from sandbox.servers.tcp_proxy import TcpProxy
 from sandbox.servers.valkey_server import ValkeyServer

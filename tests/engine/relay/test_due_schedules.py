@@ -6,8 +6,8 @@ from psycopg import Connection
 
 from domain.jobs.job import Origin
 from domain.scheduling.cron import Missed, Timetable
-from engine.process.runtime import Runtime
 from engine.relay.due_schedules import DueSchedules
+from engine.runtime import Runtime
 from storage.schedules import schedules
 from storage.schedules.schedules import RequestedJob
 from tests.doubles import probe_jobs

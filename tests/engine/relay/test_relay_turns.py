@@ -7,10 +7,10 @@ import pytest
 from psycopg import Connection
 from structlog.testing import capture_logs
 
-from engine.process.runtime import Runtime
 from engine.relay.backlog import BacklogPublisher
 from engine.relay.broker import Broker
 from engine.relay.relay import Relay
+from engine.runtime import Runtime
 from sandbox.servers.free_port import LOOPBACK, find_free_port
 from settings import Settings
 from storage.ledger.leadership import Leadership

@@ -18,21 +18,21 @@ from structlog.testing import capture_logs
 from domain.jobs.failures import Failure, Permanent
 from domain.jobs.job import Cancel, Done, Outcome
 from engine.app import FleetApp
-from engine.process.runtime import Runtime, install
 from engine.relay import result_sender
 from engine.relay.result_sender import ResultSender
 from engine.results.ledger_backend import LedgerBackend
+from engine.runtime import Runtime, install
 from sandbox.servers.free_port import LOOPBACK
 from sandbox.servers.tcp_proxy import TcpProxy
 from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
+from storage.ledger import results
+from storage.ledger.results import Waiting
 from storage.postgres.database import Database
-from storage.results import results
-from storage.results.results import Waiting
 from tests.doubles.factories import enqueue_one, make_job_type, make_org
 from tests.engine.celery_patches.tls_listener import CLIENT_HELLO, Listener, make_certificate
 from tests.fleet.hanging.networks import at_port
-from tests.storage.results.test_results import end
+from tests.storage.ledger.test_results import end
 from tests.waiting import eventually
 
 

@@ -13,13 +13,13 @@ from psycopg import Connection
 from domain.jobs.job import Cancel, Done, State
 from domain.jobs.results import JobResult
 from engine.app import app
-from engine.process.runtime import Runtime, install
 from engine.results.metas import status_of
+from engine.runtime import Runtime, install
+from storage.ledger import results
+from storage.ledger.results import Waiting
 from storage.postgres.logins import role_url
-from storage.results import results
-from storage.results.results import Waiting
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org, make_settings
-from tests.storage.results.test_results import end, fail, poison
+from tests.storage.ledger.test_results import end, fail, poison
 
 
 @pytest.fixture

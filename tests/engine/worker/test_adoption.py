@@ -9,7 +9,7 @@ from psycopg import Connection, connect
 
 from engine.messages import border
 from engine.messages.foreign import ForeignMessage, Refusal
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from engine.worker.adoption import Adoption
 from storage.postgres.database import Database
 from storage.postgres.execution import DatabaseUnavailable

@@ -8,8 +8,8 @@ import pytest
 from psycopg import Connection
 
 from engine.app import publish_catalogue
-from engine.process.database_clock import QUICK_S, DatabaseClock
-from engine.process.runtime import Runtime, install
+from engine.clocks import QUICK_S, DatabaseClock
+from engine.runtime import Runtime, install
 from engine.worker.lease import renew
 from settings import Settings
 from tests.doubles import probe_jobs
@@ -104,4 +104,4 @@ def test_nothing_that_runs_jobs_looks_at_the_machines_clock() -> None:
         if f"{clock}(" in module.source
     }
     # The machine's clock itself, which `doctor` compares.
-    assert lookers == {"engine.process.runtime"}
+    assert lookers == {"engine.runtime"}

@@ -15,7 +15,7 @@ from celery.utils.threads import LocalStack
 from domain.jobs.job import ClaimedJob, Done, Origin, Outcome
 from engine.celery_patches.request_stack import RequestStack
 from engine.context import JobContext
-from engine.process.runtime import Runtime, install
+from engine.runtime import Runtime, install
 from engine.worker import execution
 from settings import Settings
 from tasks import celery as app

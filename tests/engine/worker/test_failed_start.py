@@ -1,6 +1,6 @@
 """A worker whose start fails ends with what went wrong."""
 
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from engine.worker.loop import LedgerLoop
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.scheduling.backlog_demand import BacklogKey
-from engine.process.hints import HintMessage, Named
+from engine.broker.hints import HintMessage, Named
 from engine.worker.inbox import Inbox, TakenHints
 
 ORG = UUID(int=1)

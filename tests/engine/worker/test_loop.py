@@ -15,8 +15,8 @@ from domain.jobs.job import ClaimedJob, NewJob, State
 from domain.jobs.lifecycle import Settlement
 from domain.scheduling.backlog_demand import BacklogKey
 from domain.scheduling.fairness import AHEAD_S
-from engine.process.hints import DEMAND, Message, demand_message
-from engine.process.runtime import Runtime
+from engine.broker.hints import DEMAND, Message, demand_message
+from engine.runtime import Runtime
 from engine.worker import claims as claims_module
 from engine.worker import loop as loop_module
 from engine.worker.adoption import MOST_UNWRITTEN

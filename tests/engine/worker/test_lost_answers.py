@@ -10,7 +10,7 @@ from psycopg import Connection
 from domain.jobs.job import Hint
 from engine.app import publish_catalogue
 from engine.catalogue import Job
-from engine.process.runtime import Runtime, install
+from engine.runtime import Runtime, install
 from engine.worker.lease import renew
 from settings import Settings
 from storage.postgres.database import Database, Transaction

@@ -7,8 +7,8 @@ from psycopg import Connection
 
 from domain.jobs.newer_payloads import MOST_RETURNS
 from domain.scheduling.backlog_demand import BacklogKey
-from engine.process.hints import demand_message
-from engine.process.runtime import Runtime
+from engine.broker.hints import demand_message
+from engine.runtime import Runtime
 from settings import Settings
 from tests.doubles.factories import make_job_type, make_org
 from tests.engine.worker.test_loop import Broker, fill, make_loop

@@ -13,14 +13,14 @@ from domain.jobs.failures import Permanent, Transient
 from domain.jobs.job import Cancel, ClaimedJob, Done, Outcome, Snooze, State
 from domain.jobs.lifecycle import Settlement
 from domain.scheduling.backlog_demand import BacklogKey
+from engine.broker.hints import demand_message
 from engine.catalogue import catalogue
-from engine.process.hints import demand_message
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from engine.worker.execution import Report
 from engine.worker.loop import LedgerLoop
 from storage.ledger import ledger
 from tasks import celery as app
-from tests.domain.text.test_clean_text import Why
+from tests.domain.test_clean_text import Why
 from tests.doubles.factories import make_job_type, make_org
 from tests.doubles.inline_worker import run_claimed
 from tests.engine.worker.test_loop import Broker, fill, make_loop

@@ -8,8 +8,8 @@ from psycopg import Connection, connect
 
 from domain.jobs.job import NewJob
 from domain.scheduling.backlog_demand import BacklogKey
-from engine.process.hints import Message, demand_message
-from engine.process.runtime import Runtime
+from engine.broker.hints import Message, demand_message
+from engine.runtime import Runtime
 from storage.ledger import ledger
 from tests.doubles.end_hooks import make_hook
 from tests.doubles.factories import HINT_TIMEOUT, make_job_type, make_org, pass_time

@@ -11,7 +11,7 @@ from psycopg import Connection
 from domain.jobs.job import NewJob
 from engine.catalogue import Job, catalogue
 from engine.enqueue import enqueue, enqueue_jobs
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from engine.worker.lease import renew
 from tests.doubles import probe_jobs
 from tests.doubles.factories import claim_demanded, enqueue_one, pass_time

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.operators import job_views
 from storage.operators.job_views import JobTimeline
 from tests.doubles import probe_jobs

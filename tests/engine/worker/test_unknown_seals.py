@@ -6,7 +6,7 @@ from psycopg import Connection
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from engine.worker.worker import report_unknown_seals
 from storage.accounts.accounts import Consent
 from storage.secrets.sealing import Sealer

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.process.runtime import Lease
+from engine.runtime import Lease
 from engine.worker.probes import (
     LONGEST_OUTAGE_S,
     LONGEST_TURN_S,

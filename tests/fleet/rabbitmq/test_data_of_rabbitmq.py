@@ -6,8 +6,8 @@ import pytest
 from kombu import Connection
 
 from domain.jobs.queues import Queue
-from engine.process.runtime import Runtime
 from engine.relay.broker import Broker, BrokerAway
+from engine.runtime import Runtime
 from sandbox.servers.rabbitmq_server import RabbitServer
 from tests.doubles.factories import make_settings
 

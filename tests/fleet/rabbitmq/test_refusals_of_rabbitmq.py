@@ -7,7 +7,7 @@ import pytest
 from pydantic import SecretStr
 
 from commands.doctor import broker_check, examine
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from sandbox.servers.rabbitmq_server import RabbitServer
 from settings import Settings
 from tests.fleet.fleet import Fleet

@@ -8,7 +8,7 @@ import redis
 from celery import Celery
 
 from domain.payloads.payload import Payload
-from engine.process.hints import CLAIM_BACKLOG
+from engine.broker.hints import CLAIM_BACKLOG
 from storage.ledger import ledger
 from tests.doubles.probe_jobs import Ending, Noop, Stepping
 from tests.fleet.fleet import END_WITHIN_S, Fleet

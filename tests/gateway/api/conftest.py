@@ -11,7 +11,7 @@ from psycopg import Connection
 
 from domain.access.api_keys import NOISE, NewKey, Role, make_key
 from domain.jobs.job import Origin
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from settings import Settings
 from storage.access import api_keys
 from storage.access.api_keys import KeyOptions

@@ -11,7 +11,7 @@ from domain.access.api_keys import Role
 from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.requested_action import Delete
 from domain.mail.actions.undo_hint import hint_for, irreversible
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.accounts import accounts
 from storage.accounts.accounts import Account
 from storage.actions import actions

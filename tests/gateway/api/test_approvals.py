@@ -9,7 +9,7 @@ from psycopg import Connection
 from domain.access.api_keys import Role
 from domain.approvals.decision import Refusal
 from domain.approvals.outcome import WORDS
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.accounts.accounts import Account
 from storage.postgres.database import Database
 from tests.doubles.mail_factories import make_account, store_message

@@ -9,7 +9,7 @@ from psycopg import Connection
 from domain.access.api_keys import Role
 from domain.jobs.job import Origin, State
 from domain.jobs.lifecycle import Settlement
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.ledger import ledger
 from storage.postgres.database import Database
 from tests.doubles import probe_jobs

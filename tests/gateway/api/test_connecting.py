@@ -9,9 +9,9 @@ from psycopg import Connection
 from pydantic import SecretStr
 
 from domain.access.api_keys import Role
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from settings import Settings
-from storage.consents import consents
+from storage.accounts import consents
 from storage.postgres.database import Database
 from tests.gateway.api.conftest import Client, client_of
 from tests.gateway.serving import serve

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 from psycopg import Connection
 
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.ledger import relay
 from storage.postgres.database import Database
 from tests.doubles import probe_jobs

@@ -8,7 +8,7 @@ from pydantic import SecretStr
 
 from domain.access.api_keys import Role
 from domain.jobs.job import Origin
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from sandbox.servers.free_port import find_free_port
 from settings import Settings
 from storage.access import api_keys

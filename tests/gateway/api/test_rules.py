@@ -10,7 +10,7 @@ from psycopg import Connection
 from domain.access.api_keys import Role
 from domain.jobs.failures import Throttled
 from domain.mail.mailbox import MailboxLabel
-from gateway.resources import TRIALS_AT_ONCE, Resources
+from gateway.http.resources import TRIALS_AT_ONCE, Resources
 from settings import Settings
 from storage.accounts import labels
 from storage.accounts.accounts import Account

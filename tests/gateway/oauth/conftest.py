@@ -9,9 +9,8 @@ from domain.jobs.job import ActorType, Origin
 from domain.mail.consent import link_address
 from sandbox.emulator.control import GmailControl
 from settings import Settings
-from storage.accounts import accounts
-from storage.consents import consents
-from storage.consents.consents import ConsentWish
+from storage.accounts import accounts, consents
+from storage.accounts.consents import ConsentWish
 from storage.ledger import job_types
 from storage.postgres.database import Database
 from tasks.accounts import onboard

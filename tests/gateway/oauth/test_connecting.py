@@ -9,13 +9,12 @@ from psycopg import Connection
 
 from domain.jobs.failures import Throttled
 from domain.mail.consent import FULL, MODIFY
+from gateway.http.resources import EXCHANGES_AT_ONCE, Resources
 from gateway.oauth.connecting import connect
-from gateway.resources import EXCHANGES_AT_ONCE, Resources
 from sandbox.emulator.control import FaultOrder, GmailControl
 from sandbox.google.consenting import ScreenRefused, consent
 from settings import Settings
-from storage.accounts import tokens
-from storage.consents import consents
+from storage.accounts import consents, tokens
 from storage.postgres.database import Database
 from storage.secrets.sealing import Sealer
 from tests.gateway.oauth.browser import CALLBACK, PUBLIC, Browser

@@ -5,9 +5,8 @@ from pydantic import SecretStr
 
 from domain.jobs.gate_causes import Cause
 from domain.mail.consent import link_address
-from storage.accounts import accounts
-from storage.consents import consents
-from storage.consents.consents import ConsentWish
+from storage.accounts import accounts, consents
+from storage.accounts.consents import ConsentWish
 from storage.ledger import gates
 from storage.ledger.gates import Gate
 from tests.doubles.mail_environment import OWNER, MailEnvironment

@@ -12,7 +12,7 @@ from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import EmailState
 from domain.mail.triage.safety import CheckedAction
 from engine.enqueue import enqueue
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.accounts.accounts import Account
 from storage.accounts.disconnecting import disconnect
 from storage.actions import actions

@@ -18,7 +18,7 @@ from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.safety import CheckedAction
 from domain.payloads.payload import Payload
 from engine.enqueue import enqueue
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from storage.access import users
 from storage.access.users import UserChanges
 from storage.accounts.accounts import Account

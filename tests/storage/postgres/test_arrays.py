@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from psycopg import Connection
 
 from storage.postgres.arrays import Element, Packed, PackedDumper, array, column
-from tests.domain.text.test_clean_text import Why
+from tests.domain.test_clean_text import Why
 
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 documents = st.dictionaries(texts, st.none() | st.booleans() | st.integers(-9, 9) | texts | st.lists(texts))

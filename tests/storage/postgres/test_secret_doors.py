@@ -13,8 +13,8 @@ from domain.jobs.effects import EffectStatus, Strategy
 from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType, NewJob, Origin, State
 from domain.jobs.lifecycle import Settlement
-from domain.text.redaction import HIDDEN
-from domain.text.secrets import HARMLESS_NAMES, LOOKS, MARKS, NAME_ENDS, PLAIN, looks_secret, names_secret, secret_in
+from domain.redaction import HIDDEN
+from domain.secrets import HARMLESS_NAMES, LOOKS, MARKS, NAME_ENDS, PLAIN, looks_secret, names_secret, secret_in
 from storage.ledger import audit, effects, ledger
 from storage.postgres.database import Database
 from tests.doubles.factories import HINT_TIMEOUT, claim_one, enqueue_one, make_job_type, make_org

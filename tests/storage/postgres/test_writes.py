@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from commands.doctor import examine
 from domain.jobs.job import SYSTEM_ORG
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from sandbox.servers.postgres_server import PostgresServer
 from settings import Settings
 from storage.ledger.leadership import Leadership

@@ -16,18 +16,13 @@ from domain.mail.actions.status import ActionStatus
 from engine.context import JobContext
 from storage.accounts import accounts, connecting
 from storage.accounts.connecting import AddedMailbox, OrgMailbox
-from storage.outgoing import outgoing_mails
+from storage.mail import outgoing_mails
 from tasks import outbound
-from tasks.mail import (
-    draft_effect,
-    draft_rework,
-    first_draft,
-    machine_drafts,
-    mailbox_session,
-    message_change,
-    thread_handle,
-)
+from tasks.mail import machine_drafts, mailbox_session, message_change, thread_handle
 from tasks.mail.agents import draft as agent_draft
+from tasks.mail.drafts import effect as draft_effect
+from tasks.mail.drafts import first_draft
+from tasks.mail.drafts import rework as draft_rework
 from tasks.mail.mailbox_session import Disconnected
 from tests.doubles.agents import give_agent, order_run, store_letter
 from tests.doubles.factories import claim_one, make_org

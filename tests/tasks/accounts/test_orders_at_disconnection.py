@@ -16,7 +16,8 @@ from storage.accounts import accounts
 from storage.mail import emails
 from storage.mail.decisions import Origins
 from tasks import drafts as drafts_family
-from tasks.mail import action_orders, draft_rework, machine_drafts, thread_handle
+from tasks.mail import action_orders, machine_drafts, thread_handle
+from tasks.mail.drafts import rework as draft_rework
 from tasks.mail.mailbox_session import Disconnected
 from tasks.mail.message_change import MessageHandle
 from tests.doubles.factories import claim_one

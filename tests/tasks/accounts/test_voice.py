@@ -21,7 +21,7 @@ from domain.mail.replies.voice import (
 )
 from storage.accounts import accounts, voices
 from storage.accounts.accounts import Consent
-from tasks.mail import first_draft
+from tasks.mail.drafts import first_draft
 from tasks.mail.onboarding import owner_voice
 from tests.doubles.mail_environment import OWNER, MailEnvironment, letter
 from tests.doubles.meanwhile import Meanwhile

@@ -7,7 +7,7 @@ from email.policy import default
 import pytest
 
 from domain.mail.correspondence import EmailState
-from engine.process.runtime import Lease
+from engine.runtime import Lease
 from sandbox.emulator.control import MessagePlace
 from tests.doubles.mail_environment import MailEnvironment
 

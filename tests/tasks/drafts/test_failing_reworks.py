@@ -7,7 +7,7 @@ import pytest
 from domain.jobs.job import Origin
 from domain.mail.correspondence import MOST_REWORKS, EmailState
 from storage.operators import retries
-from tasks.mail import draft_rework
+from tasks.mail.drafts import rework as draft_rework
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
 from tests.tasks.drafts.reworks import FIRST, draft_id, drafted, labels_of, prompts, put_rework, rework_job, words

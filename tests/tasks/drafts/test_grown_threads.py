@@ -8,7 +8,7 @@ from domain.jobs.job import Origin
 from domain.mail.correspondence import EmailState
 from sandbox.emulator.control import MessagePlace
 from storage.operators import retries
-from tasks.mail import first_draft
+from tasks.mail.drafts import first_draft
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
 from tests.tasks.drafts.reworks import prompts

@@ -12,7 +12,7 @@ from domain.mail.mailbox import Draft
 from domain.mail.replies.replies import TOKEN_HEADER
 from providers.google.gmail import GmailMailbox
 from sandbox.emulator.control import MessagePlace
-from tasks.mail import draft_rework
+from tasks.mail.drafts import rework as draft_rework
 from tests.doubles.mail_environment import OWNER, MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
 from tests.tasks.drafts.reworks import (

@@ -10,7 +10,7 @@ from domain.jobs.job import Origin
 from domain.mail.correspondence import EmailState
 from sandbox.emulator.control import MessagePlace
 from storage.operators import retries
-from tasks.mail import draft_rework
+from tasks.mail.drafts import rework as draft_rework
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
 from tests.tasks.drafts.reworks import FIRST, draft_id, drafted, put_rework, rework_job

@@ -9,7 +9,8 @@ from domain.mail.actions.label_actions import RemoveLabel
 from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import EmailState
 from sandbox.emulator.control import MessagePlace
-from tasks.mail import first_draft, mailbox_sync
+from tasks.mail import mailbox_sync
+from tasks.mail.drafts import first_draft
 from tests.doubles.mail_actions import do
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile

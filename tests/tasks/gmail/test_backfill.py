@@ -12,8 +12,8 @@ from domain.payloads.gmail import MOST_AT_ONCE
 from sandbox.emulator.control import MessagePlace
 from settings import Settings
 from storage.accounts import accounts
-from storage.backfills import backfills
-from storage.backfills.backfills import Backfill
+from storage.mail import backfills
+from storage.mail.backfills import Backfill
 from storage.operators import cancellations
 from tests.doubles.factories import make_org
 from tests.doubles.mail_environment import MailEnvironment, connect, taken_in

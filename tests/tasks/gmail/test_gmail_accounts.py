@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from engine.catalogue import catalogue
-from engine.process.runtime import Runtime, install
+from engine.runtime import Runtime, install
 from engine.worker.lease import renew
 from settings import Settings
 from storage.accounts import tokens

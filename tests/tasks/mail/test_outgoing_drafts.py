@@ -12,7 +12,7 @@ from domain.mail.mailbox import Draft
 from providers.google.gmail import GmailMailbox
 from sandbox.emulator.control import GmailAccount, GmailControl
 from sandbox.google.gmail import gmail_emulator
-from storage.outgoing.outgoing_mails import MailRecord
+from storage.mail.outgoing_mails import MailRecord
 from tasks.mail.outgoing import outgoing_drafts
 from tests.doubles.factories import unmetered
 from tests.doubles.mail_environment import letter

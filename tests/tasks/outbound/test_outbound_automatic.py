@@ -10,7 +10,7 @@ import pytest
 
 from domain.mail.actions.status import ActionStatus
 from storage.accounts import accounts
-from storage.outgoing import outgoing_mails
+from storage.mail import outgoing_mails
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.outgoing_orders import (

@@ -11,14 +11,13 @@ from domain.jobs.failures import Busy
 from domain.jobs.job import ClaimedJob, Done, Origin
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import STANDARD
-from engine.process.runtime import Runtime
+from engine.runtime import Runtime
 from engine.worker.worker import return_claims
 from storage.actions import undos
-from storage.ledger import ledger, recovery
+from storage.ledger import ledger, recovery, results
+from storage.ledger.results import Waiting
 from storage.postgres.database import Database, Transaction
 from storage.postgres.execution import StatementAborted
-from storage.results import results
-from storage.results.results import Waiting
 from tests.doubles.factories import LEASE, claim_one, enqueue_one, make_job_type, make_org, make_worker
 from tests.doubles.mail_factories import make_account
 from tests.storage.ledger.test_end_hooks import NOW

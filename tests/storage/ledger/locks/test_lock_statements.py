@@ -6,23 +6,22 @@ from collections.abc import Iterator
 import pytest
 from psycopg import Connection
 
+from storage.postgres import queries
 from tests.house import ROOT
 from tests.storage.ledger.locks.lock_statements import locks_of, misfits
 
 PRODUCT = ("storage", "engine", "tasks", "commands", "gateway")
 
 REASONS = {
-    "storage/ledger/sql/lock_lost_claims.sql": "the rows are locked already, by the query in its array",
+    "lock_lost_claims": "the rows are locked already, by the query in its array",
     "postroom.leave_claims": "its callers hold the rows, or give them by their ids: `ledger.settle` sorts them",
 }
 
 
 def statements() -> Iterator[tuple[str, str]]:
     """Every statement of the product by the place where it stands; migrations aside, whose functions are read below."""
+    yield from queries.statements().items()
     for room in PRODUCT:
-        for path in sorted((ROOT / room).rglob("*.sql")):
-            if "migrations" not in path.parts:
-                yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
         for path in sorted((ROOT / room).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str) and " jobs " in node.value:
@@ -44,9 +43,7 @@ def test_every_statement_and_function_keeps_to_the_rule(database: Connection) ->
     # What is looked at is what is meant.
     locking = {place for place, sql in read if list(locks_of(sql))}
     assert {
-        "storage/ledger/sql/cancel_jobs.sql", "storage/ledger/sql/claim_jobs.sql",
-        "storage/ledger/sql/return_claims.sql", "storage/results/sql/ask_results.sql",
-        "storage/operators/sql/lock_job_to_retry.sql", "postroom.hold_claim",
+        "cancel_jobs", "claim_jobs", "return_claims", "ask_results", "lock_job_to_retry", "postroom.hold_claim",
         "postroom.cancel_wake", "postroom.start_jobs", "postroom.call_waiters", "postroom.free_slots",
     } <= locking  # fmt: skip
     assert any(place.startswith("storage/ledger/ledger.py:") for place in locking)

@@ -1,1 +1,0 @@
-"""Text that is safe to keep and to show."""

@@ -1,0 +1,1 @@
+"""What URLs of the environment may say."""

@@ -1,0 +1,143 @@
+"""Publishes hints and demand; what the broker does not take, the relay sends later."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import cached_property
+
+import structlog
+from kombu import Connection, Producer
+from kombu.pools import ProducerPool
+
+from domain.jobs.job import Hint
+from domain.scheduling.backlog_demand import Demand
+from engine.broker.broker_silence import BrokerSilence
+from engine.broker.connection_errors import AWAY, MISTAKES, NotMade, log_failure, making
+from engine.broker.hints import BODY, Message, bundles, demand_message, hint_message
+from engine.broker.transport_names import transport_of
+
+POOL_SIZE = 10
+"""Connections to the broker per process, at most: publishing takes microseconds, so few are ever needed."""
+
+ANSWER_WITHIN_S = 5.0
+"""How long the broker may take to connect and to answer. kombu's own default is to wait for ever: a publish would hang
+with its worker slot."""
+
+log = structlog.get_logger(__name__)
+
+
+def transport_options(answer_within_s: float = ANSWER_WITHIN_S) -> dict[str, float]:
+    """What kombu is told of a connection that only asks and publishes: no wait lasts without end."""
+    return {
+        "socket_connect_timeout": answer_within_s,
+        "socket_timeout": answer_within_s,
+        # RabbitMQ's answers are bounded by our transport. Without its confirmations, which cost a round trip each, a
+        # hint may get lost.
+        "write_timeout": answer_within_s,
+        "health_check_interval": 10,
+        # And no waiting for a broker that is away: kombu would hold the caller for its six seconds each time.
+        "max_retries": 1,
+        "interval_start": 0,
+        "interval_step": 0,
+    }
+
+
+def connect_to(broker_url: str, answer_within_s: float = ANSWER_WITHIN_S) -> Connection:
+    """A connection to the broker on which no wait lasts without end; it connects with its first use."""
+    return Connection(
+        broker_url,
+        transport=transport_of(broker_url),
+        transport_options=transport_options(answer_within_s),
+        connect_timeout=answer_within_s,
+    )
+
+
+class Publisher:
+    """Sends hints to the broker; what it cannot send, the relay sends later."""
+
+    def __init__(self, broker_url: str, *, answer_within_s: float = ANSWER_WITHIN_S) -> None:
+        """Prepare for a process of its own; nothing is made of the URL yet, so that nothing of it raises."""
+        self._broker_url = broker_url
+        self._answer_within_s = answer_within_s
+        self._silence = BrokerSilence()
+
+    @property
+    def may_publish(self) -> bool:
+        """Whether the broker is asked at all: for a moment not, after it has left a question unanswered."""
+        return not self._silence.lasts
+
+    @cached_property
+    def _producers(self) -> ProducerPool:
+        connection = connect_to(self._broker_url, self._answer_within_s)
+        return ProducerPool(connection.Pool(limit=POOL_SIZE), limit=POOL_SIZE)
+
+    def close(self) -> None:
+        """Close this process's connections to the broker."""
+        producers = vars(self).pop("_producers", None)
+        if producers is not None:
+            producers.force_close_all()
+            producers.connections.force_close_all()  # which the pool of producers leaves open
+
+    def publish(self, hints: Sequence[Hint]) -> bool:
+        """Send hints in one pipelined batch; false when the broker could not take them all. Never raises for it."""
+        return self._send([(bundle[0].queue, hint_message(bundle)) for bundle in bundles(hints)])
+
+    def publish_demand(self, queue: str, parts: Sequence[Demand]) -> bool:
+        """Send demand, a message for each part; false when the broker could not take them all. Never raises for it."""
+        return self._send([(queue, demand_message(part)) for part in parts])
+
+    def reply(self, queue: str, correlation_id: str, document: Mapping[str, object]) -> bool:
+        """Send JSON to a client's own queue; false when the broker could not take it. Never raises for it."""
+        if not self.may_publish:
+            return False
+        try:
+            with self._silence.noting(self._answer_within_s), self._connected() as producer:
+                producer.publish(
+                    document,
+                    routing_key=queue,
+                    exchange="",
+                    serializer="json",
+                    correlation_id=correlation_id,
+                    delivery_mode=1,
+                    retry=False,
+                )
+        except (NotMade, *AWAY, *MISTAKES) as error:
+            log_failure(log, "reply_not_sent", error)
+            return False
+        return True
+
+    def _send(self, messages: Sequence[tuple[str, Message]]) -> bool:
+        if not messages:
+            return True
+        if not self.may_publish:
+            return False
+        try:
+            with (
+                self._silence.noting(self._answer_within_s),
+                self._connected() as producer,
+                producer.batch() if len(messages) > 1 else nullcontext(),  # one command needs no pipeline: 35 us less
+            ):
+                for queue, message in messages:
+                    producer.publish(
+                        BODY,
+                        routing_key=queue,
+                        exchange="",
+                        headers=message,
+                        content_type="application/json",
+                        content_encoding="utf-8",
+                        correlation_id=message["id"],
+                        delivery_mode=2,
+                        retry=False,
+                    )
+        except (NotMade, *AWAY, *MISTAKES) as error:
+            log_failure(log, "hints_not_published", error, messages=len(messages))
+            return False
+        return True
+
+    @contextmanager
+    def _connected(self) -> Iterator[Producer]:
+        """A producer whose connection is made; raises `NotMade`, and what kombu raises for a broker that is away."""
+        with ExitStack() as held:
+            with making():
+                producer = held.enter_context(self._producers.acquire(block=True, timeout=self._answer_within_s))
+                producer.channel.connection  # noqa: B018 - kombu connects when the channel is first asked for
+            yield producer

@@ -1,0 +1,1 @@
+"""What every request passes: bounds, callers, problems, ids, and what the process holds."""

@@ -1,0 +1,71 @@
+"""Reads request bodies up to a size and a time; a slow one is answered 408, and its connection closed."""
+
+import asyncio
+import json
+from typing import Annotated, Any
+
+from fastapi import Depends, Request, status
+from pydantic_core import from_json
+
+from domain.jobs.failures import Invalid
+from gateway.http.problems import RefusedPart
+from providers.google.push import LONGEST_BODY
+
+LONGEST_READ = 16 * 1024 * 1024
+"""Pub/Sub's largest message has 10 MB, 14 in base64: every push must get an answer."""
+
+LONGEST_JSON = 1024 * 1024
+"""Four times the largest payload. Escapes can make one six times as long; such a body is refused."""
+
+WHOLE_WITHIN_S = 30.0
+"""How long a body may take from its head to its end; Pub/Sub gives a push up after 10 s."""
+
+
+async def read_body(request: Request, keep: int, most: int, *, within_s: float = WHOLE_WITHIN_S) -> bytes:
+    """The body, cut after `keep` bytes. Raises `RefusedPart`: 413 once more than `most` came, 408 after `within_s`."""
+    kept = bytearray()
+    read = 0
+    try:
+        async with asyncio.timeout(within_s):
+            async for chunk in request.stream():
+                read += len(chunk)
+                if read > most:
+                    raise RefusedPart(status.HTTP_413_CONTENT_TOO_LARGE, "too_large", f"at most {most} bytes")
+                kept += chunk[: keep - len(kept)]
+    except TimeoutError:
+        raise RefusedPart(
+            status.HTTP_408_REQUEST_TIMEOUT,
+            "too_slow",
+            f"the body was not here within {within_s:g} s",
+            {"Connection": "close"},
+        ) from None
+    return bytes(kept)
+
+
+async def bounded_body(request: Request) -> bytes:
+    """A push. One byte more than the longest is kept, so that its reader sees that it is too long."""
+    return await read_body(request, LONGEST_BODY + 1, LONGEST_READ)
+
+
+BoundedBody = Annotated[bytes, Depends(bounded_body)]
+
+
+async def json_body(request: Request) -> Any:  # noqa: ANN401 - whatever JSON says
+    """The JSON value of the body, None without a body; raises `Invalid` for what is no JSON."""
+    body = await read_body(request, LONGEST_JSON, LONGEST_JSON)
+    if not body:
+        return None
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise RefusedPart(
+            status.HTTP_415_UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "send Content-Type: application/json"
+        )
+    try:
+        value = from_json(body, allow_inf_nan=False, cache_strings="keys")
+        json.dumps(value, allow_nan=False)  # 1e999 has become infinite, which PostgreSQL's JSON does not know
+    except ValueError:
+        raise Invalid("document", "is no JSON") from None
+    return value
+
+
+JsonBody = Annotated[Any, Depends(json_body)]

@@ -1,0 +1,64 @@
+"""HTTP/1.1 whose connections end in time: uvicorn bounds none but the idle ones.
+
+A client that sends a byte of its request's head now and then would hold its connection for ever, and so would one that
+goes on with a body after the request has been refused. `gateway.http.bodies` bounds the bodies that are read.
+"""
+
+import asyncio
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+HEAD_WITHIN_S = 10.0
+"""How long a connection may take for the head of a request; a proxy sends one at once."""
+
+REST_WITHIN_S = 5.0
+"""How long the rest of a refused body is thrown away before the connection is closed. Closed at once, its client might
+never read why."""
+
+
+class BoundedProtocol(H11Protocol):
+    """uvicorn's protocol with a bound for each part of a connection that waits for the client."""
+
+    head_within_s = HEAD_WITHIN_S
+    rest_within_s = REST_WITHIN_S
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
+        """Begin to wait for the first head."""
+        self._too_slow: asyncio.TimerHandle | None = None
+        super().connection_made(transport)
+        self._end_within(self.head_within_s)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; a byte of a head does not prolong its time."""
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE:
+            self._end_within(self.head_within_s)
+        elif self.conn.our_state is not h11.DONE:
+            self._stop_waiting()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next head, or for the rest of a body that nobody reads."""
+        super().on_response_complete()
+        if self.conn.their_state is h11.SEND_BODY:
+            self._end_within(self.rest_within_s)
+
+    def _end_within(self, seconds: float) -> None:
+        if self._too_slow is None:
+            self._too_slow = self.loop.call_later(seconds, self._end)
+
+    def _stop_waiting(self) -> None:
+        if self._too_slow is not None:
+            self._too_slow.cancel()
+            self._too_slow = None
+
+    def _end(self) -> None:
+        self._too_slow = None
+        if not self.transport.is_closing():
+            self.logger.warning("connection closed: its request did not come in time")
+            self.transport.close()

@@ -1,0 +1,83 @@
+"""What the gateway's process holds while it serves: settings, connections, certificates, counters."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from fastapi import Request
+
+from domain.jobs.failures import Scope, Throttled
+from domain.payloads.gmail import SyncPayload
+from gateway.http.rate_limit import RequestLimiter
+from gateway.http.readiness import Readiness
+from providers.google.certificates import CertificateStore
+from settings import Settings
+from storage.postgres.database import Database
+from storage.postgres.readiness import database_checks, silent_checks
+
+CERTIFICATE_TIMEOUT_S = 5.0
+"""Pub/Sub waits 10 s for an answer by default; the fetch must leave room for the database."""
+
+
+TRIALS_AT_ONCE = 2
+"""Rules that are tried on past mail at a time. One may take 20 s, and must leave threads for all other requests."""
+
+EXCHANGES_AT_ONCE = 8
+"""Codes that are exchanged with Google at a time. One may take 20 s, and must leave threads for all other requests."""
+
+NEEDED_JOB_TYPES = (SyncPayload.declaration.job_type,)
+"""What the gateway enqueues; a catalogue without it would make every push come again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Made once per application, shared by its threads."""
+
+    settings: Settings
+    database: Database
+    certificates: CertificateStore
+    limiter: RequestLimiter
+    readiness: Readiness
+    trials: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(TRIALS_AT_ONCE))
+
+    exchanges: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(EXCHANGES_AT_ONCE))
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Resources":
+        """Prepare everything; nothing connects yet."""
+        timeout_s = min(CERTIFICATE_TIMEOUT_S, settings.google_request_timeout_s)
+        database = Database(settings)
+        readiness = Readiness(lambda: database_checks(database, NEEDED_JOB_TYPES), silent_checks())
+        certificates = CertificateStore(timeout_s=timeout_s)
+        return cls(settings, database, certificates, RequestLimiter.of(settings), readiness)
+
+    def one_trial(self) -> AbstractContextManager[None]:
+        """Hold a place among the trials of rules; raises `Throttled` when all are taken."""
+        return _place(self.trials, "other rules are being tried on past mail")
+
+    def one_exchange(self) -> AbstractContextManager[None]:
+        """Hold a place among the exchanges of codes with Google; raises `Throttled` when all are taken."""
+        return _place(self.exchanges, "other mailboxes are being connected")
+
+    @property
+    def hint_timeout(self) -> timedelta:
+        """How long a published hint may stay unclaimed."""
+        return timedelta(seconds=self.settings.hint_timeout_s)
+
+
+@contextmanager
+def _place(places: threading.BoundedSemaphore, why: str) -> Iterator[None]:
+    if not places.acquire(blocking=False):
+        raise Throttled(why, retry_after=timedelta(seconds=5), scope=Scope.PROVIDER, provider="gateway")
+    try:
+        yield
+    finally:
+        places.release()
+
+
+def resources_of(request: Request) -> Resources:
+    """The resources of the application that serves this request."""
+    resources: Resources = request.app.state.resources
+    return resources

@@ -1,0 +1,33 @@
+-- name: add_user
+-- A new person of an org; nothing when the address or the Discord id is somebody's there.
+insert into users (org_id, email, role, discord_user_id, zone)
+values (%(org_id)s, %(email)s, coalesce(%(role)s, 'member'), nullif(%(discord_user_id)s, ''), coalesce(%(zone)s, 'UTC'))
+on conflict do nothing
+returning id as user_id, org_id, email, role, discord_user_id, zone, created_at
+
+-- name: change_user
+-- What is null stays; an empty Discord id takes it away. Nothing when the id is another person's of the org.
+update users u set
+  role = coalesce(%(role)s, u.role),
+  discord_user_id = case when %(discord_user_id)s::text is null then u.discord_user_id else nullif(%(discord_user_id)s, '') end,
+  zone = coalesce(%(zone)s, u.zone)
+where u.id = %(user_id)s
+  and not exists (
+    select 1 from users o where o.org_id = u.org_id and o.id <> u.id and o.discord_user_id = nullif(%(discord_user_id)s, ''))
+returning u.id as user_id, u.org_id, u.email, u.role, u.discord_user_id, u.zone, u.created_at
+
+-- name: remove_user
+-- Nothing when the person owns a mailbox.
+delete from users u
+where u.id = %(user_id)s and not exists (select 1 from accounts a where a.org_id = u.org_id and a.user_id = u.id)
+returning u.id as user_id
+
+-- name: list_users
+-- The people of an org, by address; a filter that is null does not narrow the list.
+select id as user_id, org_id, email, role, discord_user_id, zone, created_at
+from users
+where org_id = %(org_id)s
+  and (%(email)s::text is null or email = %(email)s)
+  and (%(discord_user_id)s::text is null or discord_user_id = %(discord_user_id)s)
+order by email
+limit %(limit)s

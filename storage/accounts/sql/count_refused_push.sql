@@ -1,5 +1,0 @@
--- Counts a push that was acknowledged and thrown away.
-insert into refused_pushes as r (reason, day, count, first_at, last_at)
-values (%(reason)s, (now() at time zone 'UTC')::date, 1, now(), now())
-on conflict (reason, day) do update set count = r.count + 1, last_at = greatest(r.last_at, excluded.last_at)
-returning count

@@ -1,4 +1,0 @@
--- Lets one job make the account's labels for a while; the same one again.
-update accounts set labels_owner = %(owner)s, labels_until = clock_timestamp() + %(lease)s
-where id = %(account_id)s and (labels_until is null or labels_until < clock_timestamp() or labels_owner = %(owner)s)
-returning id

@@ -1,0 +1,113 @@
+-- name: get_action
+-- One action, of whatever account; the caller compares it.
+select a.id as action_id, a.org_id, a.account_id, a.gmail_message_id as message_id, a.decision_id, a.job_id, a.kind, a.parameters, a.version, a.danger,
+       a.reasons, a.state, a.undo_hint, a.error, a.requested_by, a.approver, a.decided_at, a.approval_expires_at, a.approval_reason,
+       a.sent_message_id, a.created_at, a.started_at, a.finished_at,
+       (select k.effect_id from action_links k where k.org_id = a.org_id and k.account_id = a.account_id and k.cause_id = a.id
+          and k.relation = 'undo_of') as undo_of,
+       (select k.cause_id from action_links k where k.org_id = a.org_id and k.account_id = a.account_id and k.effect_id = a.id
+          and k.relation = 'undo_of') as undone_by
+from actions a
+where a.id = %(action_id)s
+
+-- name: list_actions
+-- The actions on a message, in the order they were asked for.
+select a.id as action_id, a.org_id, a.account_id, a.gmail_message_id as message_id, a.decision_id, a.job_id, a.kind, a.parameters, a.version, a.danger,
+       a.reasons, a.state, a.undo_hint, a.error, a.requested_by, a.approver, a.decided_at, a.approval_expires_at, a.approval_reason,
+       a.sent_message_id, a.created_at, a.started_at, a.finished_at,
+       (select k.effect_id from action_links k where k.org_id = a.org_id and k.account_id = a.account_id and k.cause_id = a.id
+          and k.relation = 'undo_of') as undo_of,
+       (select k.cause_id from action_links k where k.org_id = a.org_id and k.account_id = a.account_id and k.effect_id = a.id
+          and k.relation = 'undo_of') as undone_by
+from actions a
+where a.account_id = %(account_id)s and a.gmail_message_id = %(message_id)s
+order by a.created_at, a.id
+
+-- name: list_org_actions
+-- An org's actions, the newest first, from a place on; a filter that is null does not narrow the list.
+select a.id as action_id, a.org_id, a.account_id, a.gmail_message_id as message_id, a.decision_id, a.job_id, a.kind, a.parameters, a.version, a.danger,
+       a.reasons, a.state, a.undo_hint, a.error, a.requested_by, a.approver, a.decided_at, a.approval_expires_at, a.approval_reason,
+       a.sent_message_id, a.created_at, a.started_at, a.finished_at,
+       (select k.effect_id from action_links k where k.org_id = a.org_id and k.account_id = a.account_id and k.cause_id = a.id
+          and k.relation = 'undo_of') as undo_of,
+       (select k.cause_id from action_links k where k.org_id = a.org_id and k.account_id = a.account_id and k.effect_id = a.id
+          and k.relation = 'undo_of') as undone_by
+from actions a
+where a.org_id = %(org_id)s
+  and (%(account_id)s::uuid is null or a.account_id = %(account_id)s)
+  and (%(message_id)s::text is null or a.gmail_message_id = %(message_id)s)
+  and (%(states)s::text[] is null or a.state = any (%(states)s))
+  and (%(kind)s::text is null or a.kind = %(kind)s)
+  and (%(last_created_at)s::timestamptz is null or (a.created_at, a.id) < (%(last_created_at)s, %(last_id)s::uuid))
+order by a.created_at desc, a.id desc
+limit %(limit)s
+
+-- name: request_action
+-- An action that somebody asked for, on a stored message, with the files that it names; nothing when the message is not stored, or there is
+-- an action of this id.
+insert into actions (id, org_id, account_id, gmail_message_id, kind, parameters, version, danger, reasons, state, requested_by, files)
+select coalesce(%(action_id)s::uuid, uuidv7()), org_id, account_id, gmail_message_id, %(kind)s, %(parameters)s, %(version)s, %(danger)s, %(reasons)s::text[], %(state)s, %(requested_by)s,
+  %(files)s::jsonb
+from messages
+where account_id = %(account_id)s and gmail_message_id = %(message_id)s and deleted_at is null
+on conflict (id) do nothing
+returning id as action_id
+
+-- name: get_action_files
+-- The files of an action's mail, with their content as base64; null where it has none.
+select files from actions where account_id = %(account_id)s and id = %(action_id)s
+
+-- name: assign_action_jobs
+-- Which jobs execute actions that go ahead: at the end of its job an action is found by it.
+update actions a set job_id = g.job_id
+from unnest(%(action_ids)s::uuid[], %(job_ids)s::uuid[]) as g (action_id, job_id)
+where a.id = g.action_id and a.state in ('queued', 'approved')
+returning a.id
+
+-- name: begin_action
+-- A job takes an action up, or takes up again what it had begun; nothing when the action is not to be executed by it.
+update actions set
+  state = 'executing', job_id = %(job_id)s, started_at = coalesce(started_at, now()), finished_at = null, error = null
+where id = %(action_id)s and (state = any (%(may_begin)s::text[]) or (state = 'executing' and job_id = %(job_id)s))
+returning id
+
+-- name: keep_undo_hint
+-- What will take an action back, as far as it is known before the action is executed: it outlives the attempt and the job.
+update actions set undo_hint = %(undo_hint)s
+where id = %(action_id)s and state = 'executing' and job_id = %(job_id)s
+returning id
+
+-- name: finish_action
+-- The action of a job is done; nothing when another job has it.
+update actions set
+  state = 'done', undo_hint = %(undo_hint)s, sent_message_id = coalesce(%(sent_message_id)s, sent_message_id), finished_at = now()
+where id = %(action_id)s and state = 'executing' and job_id = %(job_id)s
+returning id
+
+-- name: hand_over_action
+-- Another job goes on with the action of a job; nothing when a third one has it.
+update actions set job_id = %(to_job)s
+where id = %(action_id)s and state = 'executing' and job_id = %(job_id)s
+returning id
+
+-- name: decide_action
+-- A person's decision about an action that waits for one, while it may be made; nothing when it was made before, or is too late.
+update actions set
+  state = %(to)s, approver = %(approver)s, decided_at = now(), approval_reason = %(reason)s,
+  finished_at = case when %(to)s = 'denied' then now() end
+where id = %(action_id)s and state = 'approved_pending' and (approval_expires_at is null or approval_expires_at > now())
+returning id
+
+-- name: cancel_waiting_actions
+-- Ends what waits for a person's approval in a mailbox that is taken away.
+with waiting as (
+  select id from actions where account_id = %(account_id)s and state = 'approved_pending'
+  order by id
+  for update
+)
+update actions a set
+  state = 'canceled', finished_at = now(),
+  error = jsonb_build_object('code', 'account.disconnected', 'reason', 'the account was disconnected')
+from waiting w
+where a.id = w.id
+returning a.id as action_id

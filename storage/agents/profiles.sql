@@ -1,0 +1,54 @@
+-- name: add_agent_profile
+-- Saves a new version of a profile, which is enabled; the versions before it stay for the runs that used them.
+-- The advisory lock of the caller keeps two versions from having the same number.
+insert into agent_profiles (org_id, account_id, name, version, definition, created_by)
+select o.id, %(account_id)s, %(name)s, 1 + coalesce((
+    select max(p.version) from agent_profiles p
+    where p.org_id = o.id and p.account_id is not distinct from %(account_id)s and p.name = %(name)s), 0), %(definition)s, %(created_by)s
+from orgs o
+where o.id = %(org_id)s
+returning id as profile_id, org_id, account_id, name, version, definition, enabled, disabled_reason, created_at, created_by
+
+-- name: find_agent_profile
+-- The newest version of a profile that an account uses: its own, or else its org's.
+select p.id as profile_id, p.org_id, p.account_id, p.name, p.version, p.definition, p.enabled, p.disabled_reason, p.created_at, p.created_by
+from agent_profiles p
+join accounts a on a.id = %(account_id)s and p.org_id = a.org_id
+where p.name = %(name)s and (p.account_id is null or p.account_id = a.id)
+order by p.account_id nulls last, p.version desc
+limit 1
+
+-- name: find_run_profile
+-- The version of a profile that the run of a job began with, whatever has become of the profile since. A run of an older release names it
+-- by name and version only; where both the account and its org have that version, it is the account's.
+select p.id as profile_id, p.org_id, p.account_id, p.name, p.version, p.definition, p.enabled, p.disabled_reason, p.created_at, p.created_by
+from agent_runs r
+join agent_profiles p on p.org_id = r.org_id and p.name = r.profile and p.version = r.profile_version
+  and (p.account_id is null or p.account_id = r.account_id) and (r.profile_id is null or p.id = r.profile_id)
+where r.job_id = %(job_id)s and r.account_id = %(account_id)s
+order by p.account_id nulls last
+limit 1
+
+-- name: list_agent_profiles
+-- The newest version of each profile, or, with a name, all versions of it, the newest first.
+select id as profile_id, org_id, account_id, name, version, definition, enabled, disabled_reason, created_at, created_by
+from agent_profiles p
+where (%(org_id)s::uuid is null or org_id = %(org_id)s)
+  and case when %(name)s::text is not null then name = %(name)s else version = (
+    select max(n.version) from agent_profiles n
+    where n.org_id = p.org_id and n.account_id is not distinct from p.account_id and n.name = p.name) end
+order by org_id, account_id nulls first, name, version desc
+
+-- name: list_profile_names
+-- The names of the profiles that a mailbox uses, its org's and its own; without a mailbox those of the org and of all its mailboxes.
+select distinct name from agent_profiles
+where org_id = %(org_id)s and (%(account_id)s::uuid is null or account_id is null or account_id = %(account_id)s)
+
+-- name: switch_agent_profile
+-- Turns the newest version of a profile on or off, with the reason for its owner.
+update agent_profiles set enabled = %(enabled)s, disabled_reason = %(reason)s
+where id = (
+  select p.id from agent_profiles p
+  where p.org_id = %(org_id)s and p.account_id is not distinct from %(account_id)s and p.name = %(name)s
+  order by p.version desc limit 1)
+returning id as profile_id, org_id, account_id, name, version, definition, enabled, disabled_reason, created_at, created_by

@@ -1,0 +1,79 @@
+-- name: date_approvals
+-- Until when these actions wait for a person; those that have a time keep it. Returns the ones that wait.
+update actions set approval_expires_at = coalesce(approval_expires_at, now() + %(lasts)s)
+where id = any (%(action_ids)s::uuid[]) and state = 'approved_pending'
+returning id
+
+-- name: expire_approvals
+-- Actions that nobody decided about in time, at most so many, those first whose time is over longest.
+with due as (
+  select id from actions
+  where state = 'approved_pending' and approval_expires_at <= now()
+  order by approval_expires_at
+  limit %(limit)s
+  for update skip locked
+)
+update actions a set
+  state = 'expired', finished_at = now(),
+  error = jsonb_build_object('code', 'action.not_approved', 'reason', 'nobody approved it in time; it was not executed')
+from due d
+where a.id = d.id
+returning a.id as action_id, a.org_id, a.account_id
+
+-- name: supersede_approvals
+-- Ends the actions of earlier decisions about a message that still wait for a person: a newer decision takes their place. What somebody
+-- has asked for by name waits on.
+with held as (
+  select id from actions
+  where account_id = %(account_id)s and gmail_message_id = %(message_id)s and state = 'approved_pending' and decision_id is not null
+  order by id
+  for update
+)
+update actions a set
+  state = 'canceled', finished_at = now(),
+  error = jsonb_build_object('code', 'action.superseded', 'reason', 'a newer decision about the message has taken its place')
+from held h
+where a.id = h.id
+returning a.id as action_id, a.org_id, a.account_id
+
+-- name: mark_reminders
+-- Actions whose one reminder is due, at most so many: so much of their time is over.
+with due as (
+  select id from actions
+  where state = 'approved_pending' and approval_reminded_at is null and approval_expires_at > now()
+    and created_at + (approval_expires_at - created_at) * %(share)s::double precision <= now()
+  order by approval_expires_at
+  limit %(limit)s
+  for update skip locked
+)
+update actions a set approval_reminded_at = now()
+from due d
+where a.id = d.id
+returning a.id as action_id, a.org_id, a.account_id
+
+-- name: date_forgotten_approvals
+-- Actions that wait without an end, at most so many: they get one, and are to be asked about.
+with forgotten as (
+  select id from actions
+  where state = 'approved_pending' and approval_expires_at is null
+  limit %(limit)s
+  for update skip locked
+)
+update actions a set approval_expires_at = now() + %(lasts)s
+from forgotten f
+where a.id = f.id
+returning a.id as action_id, a.org_id, a.account_id
+
+-- name: hold_action_state
+-- Where an action stands, held until the end of the transaction: a decision waits for it, or has come before.
+select state from actions where id = %(action_id)s for share
+
+-- name: record_notice
+-- The message that asks about an action.
+insert into approval_notices (action_id, number, org_id, account_id, channel_id, message_id)
+select id, %(number)s, org_id, account_id, %(channel_id)s, %(message_id)s from actions where id = %(action_id)s
+on conflict (action_id, number) do update set channel_id = excluded.channel_id, message_id = excluded.message_id
+
+-- name: list_notices
+-- The messages that asked about an action.
+select number, channel_id, message_id from approval_notices where action_id = %(action_id)s order by number

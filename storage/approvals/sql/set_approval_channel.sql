@@ -1,8 +1,0 @@
--- The channel in which an org is asked from now on; nothing when it is another org's. Naming the same channel again changes nothing.
-insert into approval_channels (org_id, channel_id)
-select %(org_id)s, %(channel_id)s
-where not exists (select 1 from approval_channels where channel_id = %(channel_id)s and org_id <> %(org_id)s)
-on conflict (org_id) do update set
-  channel_id = excluded.channel_id,
-  set_at = case when approval_channels.channel_id = excluded.channel_id then approval_channels.set_at else now() end
-returning org_id, channel_id, set_at

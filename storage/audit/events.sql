@@ -1,0 +1,26 @@
+-- name: list_events_of_correlation
+-- All events of the jobs that one request caused, and what happened besides, in order. A job that came without a correlation's name is
+-- its own: root_id. The index has one entry for each job with a name, so its events are found by the job
+-- (docs: 2026-11-24-the-audit-log-leaves-by-exports.md).
+with named as materialized (
+  select id, job_id from audit_entries
+  where correlation_id = %(correlation_id)s and (job_id is null or (event = 'job.enqueued' and correlation_id <> job_id::text))
+)
+select id, at, event, actor_type, actor_id, job_type, job_id, attempt, correlation_id, data
+from (
+  select id, at, event, actor_type, actor_id, job_type, job_id, attempt, correlation_id, data
+  from audit_log
+  where job_id = any (array(select n.job_id from named n where n.job_id is not null union select %(root_id)s::uuid))
+  union all
+  select id, at, event, actor_type, actor_id, job_type, job_id, attempt, correlation_id, data
+  from audit_entries
+  where correlation_id = %(correlation_id)s and job_id is null
+) as found
+order by id limit %(limit)s
+
+-- name: list_other_events_of_org
+-- What happened in an org besides the moves of its jobs, the newest first, before an event's number.
+select id, at, event, actor_type, actor_id, job_type, job_id, attempt, correlation_id, data
+from audit_entries
+where org_id = %(org_id)s and event not like 'job.%%' and (%(before)s::bigint is null or id < %(before)s::bigint)
+order by id desc limit %(limit)s

@@ -1,1 +1,0 @@
-"""How far older mail has been taken in."""

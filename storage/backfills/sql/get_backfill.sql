@@ -1,4 +1,0 @@
--- One backfill.
-select id as backfill_id, account_id, query, since, until_at, classify, most, state, page_token, next_page_at, pages, restarts, found,
-  ordered, handled, stored, started_at, changed_at
-from backfills where id = %(backfill_id)s

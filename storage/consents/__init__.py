@@ -1,1 +1,0 @@
-"""The SQL of consent by browser: links, states, outcomes."""

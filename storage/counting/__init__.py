@@ -1,1 +1,0 @@
-"""What the metrics count: the audit log into totals, and what waits in the ledger."""

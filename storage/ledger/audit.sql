@@ -1,0 +1,10 @@
+-- name: append_event
+-- append_event
+-- Appends an event that a held job's type lists, with the job's own context.
+select postroom.append_event(%(job_id)s, %(token)s, %(event)s, %(data)s)
+
+-- name: append_audit
+-- Appends one event to the audit log.
+insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+values (%(event)s, %(org_id)s, %(project_id)s, %(actor_type)s, %(actor_id)s, %(request_id)s, %(correlation_id)s, %(job_id)s,
+        %(job_type)s, %(attempt)s, %(data)s)

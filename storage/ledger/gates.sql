@@ -1,0 +1,36 @@
+-- name: close_gate
+-- Closes a gate for one cause; a closing that ends earlier than the one that stands changes nothing. A job can learn that an account's
+-- consent is gone, and close its gate after the account was connected again or disconnected: nobody would open that gate any more.
+with account as materialized (
+  -- The row is locked whatever it says: whoever connects or disconnects the account at this moment comes first, or opens this gate.
+  select status from accounts
+  where %(cause)s = 'consent' and %(scope)s = 'account'
+    and id = case when %(key)s ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then %(key)s::uuid end
+  for share
+)
+insert into gates as g (scope, key, cause, reason, until, actor)
+select %(scope)s, %(key)s, %(cause)s, %(reason)s, %(until)s, %(actor)s
+where not exists (select from account where status <> 'needs_reconsent')
+on conflict (scope, key, cause) do update set
+  reason = excluded.reason, until = excluded.until, actor = excluded.actor, closed_at = now()
+where coalesce(excluded.until, 'infinity') > coalesce(g.until, 'infinity') or g.until <= now()
+
+-- name: open_gate
+-- Opens a gate for one cause or for all; returns a row for each that was closed, and wakes the relay, which lets out what waits.
+update gates set until = now()
+where scope = %(scope)s and key = %(key)s and (%(cause)s::text is null or cause = %(cause)s) and (until is null or until > now())
+returning cause, pg_notify('postroom_due', 'gate')
+
+-- name: list_closed_gates
+-- All gates that are closed now.
+select scope, key, cause, reason, until, actor from gates where until is null or until > now() order by scope, key, cause
+
+-- name: forget_ended_gates
+-- Removes gates whose time is over. Returns, as parked jobs name them, those that no other cause keeps closed.
+with ended as (
+  delete from gates where until <= now() returning scope, key
+)
+select distinct 'gate:' || e.scope || ':' || e.key as name from ended e
+where not exists (
+  select from gates g where g.scope = e.scope and g.key = e.key and (g.until is null or g.until > now())
+)

@@ -1,0 +1,269 @@
+-- name: enqueue_job
+-- One job, or no new one when its key is taken: postroom.enqueue_job answers with the job that has it.
+select e.job_id, e.job_type, e.queue, e.light, e.created, e.publish
+from postroom.enqueue_job(%(job_type)s, %(org_id)s, %(payload)s, %(payload_version)s, %(checked)s, %(job_id)s, %(project_id)s,
+  %(idempotency_key)s, %(actor_type)s, %(actor_id)s, %(request_id)s, %(correlation_id)s, %(traceparent)s, %(parent_id)s, %(replay_of)s,
+  %(priority)s, %(run_at)s, %(expires_at)s, %(max_attempts)s, %(created_at)s, %(publisher)s, %(hint_timeout)s,
+  %(retry_base_s)s, %(retry_cap_s)s, %(folds)s) as e
+
+-- name: claim_jobs
+-- Takes the jobs that a process has received hints for, and for each backlog key as many of the oldest jobs as it was
+-- asked to claim there. Of several processes with one hint, one gets the job. A job that is not due stays queued until then; one that is gated, or whose concurrency key is full, is parked by it and called when it
+-- opens. An expired or canceled one is only named: end_unclaimed ends it, because its end-of-job hook may write rows that this
+-- statement updates. One that `starts` begins with its claim, and so do the first `begins` of a backlog key and a suspect, whose last process
+-- died before anybody wrote whether it had begun. Returns a row per job that was found queued: its answer and, if claimed, all
+-- the runner needs. And a row for each backlog that was not empty: its place in the arrays, and `backlog_since` of the newest
+-- job claimed there; the next claim may take that for its cursor and need not pass the entries before it, which stay in the
+-- index until a vacuum.
+with from_backlog as materialized (
+  -- In sub-selects, for the planner must not see the parameters: with an empty array it would plan each claim anew.
+  select t.place, d.plain, d.others, d.begun, d.since
+  from unnest((select %(queues)s::text[]), (select %(priorities)s::int[]), (select %(lights)s::boolean[]),
+    (select %(org_ids)s::uuid[]), (select %(counts)s::int[]), (select %(begins)s::int[]), (select %(cursors)s::timestamptz[]))
+    with ordinality as t (queue, priority, light, org_id, count, begins, cursor, place)
+  cross join (select not exists (select from gates) as open) as all_gates
+  -- Through arrays: the planner takes a limit that it does not know for a tenth of the table, and would read all of it.
+  cross join lateral (
+    select array_agg(tid) filter (where plain and turn > coalesce(t.begins, 0)) as plain,
+      array_agg(id) filter (where not plain and turn > coalesce(t.begins, 0)) as others,
+      array_agg(id) filter (where turn <= t.begins) as begun, max(backlog_since) as since
+    from (select *, row_number() over () as turn from (
+      select ctid as tid, id, backlog_since,
+        all_gates.open and serial_key is null and cancel_requested_at is null and expires_at is null and not (guarded or suspect) as plain
+      from jobs
+      where queue = t.queue and priority = t.priority and light = t.light and org_id = t.org_id and backlog_since is not null
+        and backlog_since >= coalesce(t.cursor, '-infinity')
+      order by backlog_since, id limit t.count for update of jobs skip locked
+    ) as locked) as oldest
+  ) as d
+),
+asked as (
+  select j.id, j.org_id, j.job_type, j.queue, j.payload, j.serial_key, j.priority, j.run_at, j.expires_at, j.cancel_requested_at,
+    n.starts or j.suspect as starts
+  -- With a cached generic plan PostgreSQL assumes a short array, so a second join on it becomes a nested loop. Join it once.
+  -- A job that was hinted at twice asks for one slot of its key.
+  from (
+    select id, bool_or(starts) as starts from (
+      select * from unnest((select %(job_ids)s::uuid[]), (select %(starts)s::boolean[])) as u (id, starts)
+      union all
+      select unnest(others), false from from_backlog
+      union all
+      select unnest(begun), true from from_backlog
+    ) as w group by id
+  ) as n join jobs j using (id)
+  where j.state = 'queued'
+  order by j.id
+  for update of j skip locked
+),
+checked as (
+  select a.id, a.serial_key, a.priority, a.run_at, a.starts, g.gate,
+    case
+      when a.cancel_requested_at is not null then 'canceled'
+      when a.expires_at <= now() then 'expired'
+      when a.run_at > now() then 'early'  -- every time is the database's, so there is no drift to forgive
+      when g.gate is not null then 'gated'
+      else 'claimed'
+    end as answer
+  from asked a
+  cross join lateral (
+    select case when exists (select from gates)
+      then postroom.gate_of(a.org_id, a.job_type, a.queue, a.payload ->> 'account_id') end as gate
+  ) as g
+),
+slots as (
+  select t.job_id from (
+    select array_agg(serial_key order by serial_key, priority desc, run_at, id) as keys,
+      array_agg(id order by serial_key, priority desc, run_at, id) as ids
+    from checked where answer = 'claimed' and serial_key is not null
+    having count(*) > 0
+  ) as w
+  cross join lateral postroom.take_slots(w.keys, w.ids) as t (job_id)
+),
+final as (
+  select d.id, d.serial_key, d.run_at, d.starts, d.gate,
+    case when d.answer = 'claimed' and d.serial_key is not null and s.job_id is null then 'serial' else d.answer end as answer
+  from checked d left join slots s on s.job_id = d.id
+),
+claimed as (
+  update jobs j set
+    state = case when f.starts then 'running' else 'claimed' end,
+    attempt = j.attempt + f.starts::int,
+    claim_token = %(token)s, worker_id = %(worker_id)s, claimed_at = now(),
+    started_at = case when f.starts then now() end,
+    backlog_since = null, parked_by = null,
+    -- Left as it is where it can be: then no index changes, and the update stays heap-only. The rescue looks sooner, no more.
+    next_check_at = case
+      when j.next_check_at between now() and now() + least(%(lease)s::interval, j.deadline) then j.next_check_at
+      else now() + least(%(lease)s::interval, j.deadline) end
+  from final f
+  where j.id = f.id and f.answer = 'claimed'
+  returning j.id, j.org_id, j.project_id, j.job_type, j.queue, j.state, j.payload, j.payload_version, j.attempt, j.max_attempts, j.losses,
+    j.suspect, j.deadline, j.created_at, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent, j.worker_id,
+    j.claimed_at, j.guarded, j.idempotency_key, j.free_returns, j.retry_base_s, j.retry_cap_s
+),
+-- Jobs of a backlog that nothing can refuse are updated where they were locked. A job that somebody moved between this
+-- statement's snapshot and its lock is not found there, and stays in the backlog.
+taken as (
+  update jobs j set
+    state = 'claimed', claim_token = %(token)s, worker_id = %(worker_id)s, claimed_at = now(),
+    backlog_since = null, next_check_at = now() + least(%(lease)s::interval, j.deadline)
+  where j.ctid = any (array(select unnest(plain) from from_backlog))
+  returning j.id, j.job_type, j.queue, j.org_id, j.project_id, j.payload, j.payload_version, j.attempt + 1, j.max_attempts,
+    j.losses, j.deadline, j.created_at, false, j.suspect, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent,
+    j.free_returns, j.retry_base_s, j.retry_cap_s
+),
+kept as (
+  update jobs j set
+    published_at = null, backlog_since = null,
+    next_check_at = case f.answer when 'early' then j.run_at end,
+    parked_by = case f.answer when 'gated' then f.gate when 'serial' then 'key:' || f.serial_key end
+  from final f
+  where j.id = f.id and f.answer in ('early', 'gated', 'serial')
+  returning j.id
+),
+guards as (
+  update idempotency_keys k set status = 'running', last_seen_at = now()
+  from claimed c where c.guarded and k.org_id = c.org_id and k.key = c.idempotency_key and k.kind = 'job' and k.job_id = c.id
+),
+audited as (
+  insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+    worker_id, claimed_at)
+  select 'job.started', org_id, project_id, actor_type, actor_id, request_id, correlation_id, id, job_type, attempt, worker_id, claimed_at
+  -- The claim of a job that does not begin yet is audited when it begins or goes back, with the time of this claim.
+  from claimed where state = 'running'
+),
+granted as (
+  select id as job_id, job_type, queue, org_id, project_id, payload, payload_version, attempt + (state = 'claimed')::int as attempt,
+    max_attempts, losses, deadline, created_at, state = 'running' as started, suspect, actor_type, actor_id, request_id, correlation_id,
+    traceparent, free_returns, retry_base_s, retry_cap_s
+  from claimed
+  union all
+  select * from taken
+),
+others as (
+  select f.answer, f.id as refused_id, null::int as place, null::timestamptz as since,
+    -- A job that could have had a slot of its key and does not take it: another one may.
+    case when f.serial_key is not null and f.answer in ('early', 'gated')
+      then postroom.call_waiters(array[f.serial_key], %(job_ids)s::uuid[]) end as called
+  from final f where f.answer <> 'claimed'
+  union all
+  select 'cursor', null, place::int, since, null from from_backlog where since is not null
+)
+-- A row of either kind, and NULL in the columns of the other.
+select coalesce(o.answer, 'claimed') as answer, o.refused_id, o.place, o.since, g.*, o.called
+from granted g full join others o on false
+
+-- name: end_unclaimed
+-- Ends the queued jobs of these that are canceled or expired. A statement of its own, after the claim that found them: their hooks may
+-- write any row, and a statement must not update a row that a function called by it has changed.
+select l.what from (
+  select array_agg(id) as ids, array_agg(reason) as reasons, array_agg(jsonb_build_object('reason', reason)) as details, count(*)::int as jobs
+  from (
+    select id, case when cancel_requested_at is null then 'expired' else coalesce(cancel_reason, 'canceled') end as reason
+    from jobs
+    where id = any (%(job_ids)s::uuid[]) and state = 'queued' and (cancel_requested_at is not null or expires_at <= now())
+    order by id for update skip locked  -- whoever has locked one is ending or claiming it
+  ) as e
+  having count(*) > 0
+) as q
+cross join lateral postroom.leave_claims(q.ids, '{}', states => array_fill('canceled'::text, array[q.jobs]), reasons => q.reasons,
+  details => q.details) as l
+
+-- name: settle_jobs
+-- Writes what becomes of jobs, each named by its id and claim token. What is the same for all jobs is not given: an empty array stands
+-- for successes without an output, and for zeros. Returns the jobs whose claims were lost, and those that waited for a concurrency key.
+select what, job_id, job_type, queue, light
+from postroom.leave_claims(
+  %(job_ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(run_ats)s::timestamptz[], %(attempt_deltas)s::smallint[],
+  %(loss_deltas)s::smallint[], %(started_ats)s::timestamptz[], %(outputs)s::jsonb[], %(errors)s::jsonb[], %(costs)s::bigint[],
+  %(reasons)s::text[], %(details)s::jsonb[], %(suspects)s::boolean[], return_deltas => %(return_deltas)s::smallint[])
+
+-- name: settle_free_jobs
+-- settle_free_jobs
+-- As settle_jobs, without waiting for anybody: a job whose row or guard somebody else has locked is left as it is and named 'locked'. For
+-- a batch that had to wait; the locks cost what an update costs, so that settle_jobs does without.
+with given as materialized (
+  select * from unnest(
+    %(job_ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(run_ats)s::timestamptz[], %(attempt_deltas)s::smallint[],
+    %(loss_deltas)s::smallint[], %(started_ats)s::timestamptz[], %(outputs)s::jsonb[], %(errors)s::jsonb[], %(costs)s::bigint[],
+    %(reasons)s::text[], %(details)s::jsonb[], %(suspects)s::boolean[], %(return_deltas)s::smallint[])
+  as g (id, token, state, run_at, attempt_delta, loss_delta, started_at, output, error, cost, reason, detail, suspect, return_delta)
+),
+rows_to_write as materialized (
+  select j.id, j.org_id, j.idempotency_key, j.guarded from jobs j
+  where j.id = any (%(job_ids)s::uuid[]) order by j.id for no key update skip locked
+),
+guards as materialized (
+  select k.job_id from idempotency_keys k join rows_to_write r on k.org_id = r.org_id and k.key = r.idempotency_key and k.kind = 'job' and k.job_id = r.id
+  where r.guarded order by k.org_id, k.key for no key update of k skip locked
+),
+busy as materialized (
+  select j.id from jobs j where j.id = any (%(job_ids)s::uuid[]) and not exists (select from rows_to_write r where r.id = j.id)
+  union all
+  select r.id from rows_to_write r join idempotency_keys k on k.org_id = r.org_id and k.key = r.idempotency_key and k.kind = 'job' and k.job_id = r.id
+  where r.guarded and not exists (select from guards g where g.job_id = r.id)
+),
+settled as (
+  select l.what, l.job_id, l.job_type, l.queue, l.light
+  from (
+    select array_agg(g.id) as ids, array_agg(g.token) as tokens, array_agg(g.state) as states, array_agg(g.run_at) as run_ats,
+      array_agg(g.attempt_delta) as attempt_deltas, array_agg(g.loss_delta) as loss_deltas, array_agg(g.started_at) as started_ats,
+      array_agg(g.output) as outputs, array_agg(g.error) as errors, array_agg(g.cost) as costs, array_agg(g.reason) as reasons,
+      array_agg(g.detail) as details, array_agg(g.suspect) as suspects, array_agg(g.return_delta) as return_deltas
+    from given g where g.id not in (select id from busy)
+    having count(*) > 0
+  ) as a
+  cross join lateral postroom.leave_claims(
+    a.ids, a.tokens, a.states, a.run_ats, a.attempt_deltas, a.loss_deltas, a.started_ats, a.outputs, a.errors, a.costs, a.reasons,
+    a.details, a.suspects, return_deltas => a.return_deltas) as l
+)
+select what, job_id, job_type, queue, light from settled
+union all
+select 'locked', id, null, null, false from busy
+
+-- name: start_jobs
+-- start_jobs
+-- Writes when claimed jobs began. One that has ended meanwhile, lost its claim, or is locked by a transaction of its own
+-- handler is passed over: nobody may wait here for a handler.
+select postroom.start_jobs(%(job_ids)s::uuid[], %(tokens)s::uuid[], %(started_ats)s::timestamptz[])
+
+-- name: renew_lease
+-- Registers a process that runs jobs, or renews its lease; one row, however many jobs it holds. Returns the time, which the process
+-- goes by until the next renewal.
+insert into workers (id, node_id, hostname, pid, lease_until)
+values (%(worker_id)s, %(node_id)s, %(hostname)s, %(pid)s, now() + %(lease)s::interval)
+on conflict (id) do update set lease_until = excluded.lease_until
+returning clock_timestamp() as at
+
+-- name: cancel_jobs
+-- Asks for jobs to be canceled. A queued job is canceled at once; a held one sees the request at its next step, effect or model call.
+-- Returns the new state of each job that had not ended.
+with asked as (
+  select id from jobs where id = any (%(job_ids)s::uuid[]) and finished_at is null
+    and (%(org_id)s::uuid is null or org_id = %(org_id)s::uuid)
+  order by id for update
+),
+requested as (
+  update jobs j set
+    cancel_requested_at = coalesce(j.cancel_requested_at, now()), cancel_reason = coalesce(j.cancel_reason, %(reason)s)
+  from asked a where j.id = a.id and j.finished_at is null
+  returning j.*
+),
+ended as materialized (
+  select l.what from (
+    select array_agg(id) as ids, array_agg(cancel_reason) as reasons, count(*)::int as jobs
+    from requested where state = 'queued' having count(*) > 0
+  ) as q
+  cross join lateral postroom.leave_claims(q.ids, '{}',
+    states => array_fill('canceled'::text, array[q.jobs]), reasons => q.reasons,
+    details => array_fill(jsonb_build_object('reason', %(reason)s::text), array[q.jobs]),
+    by_actor_type => %(actor_type)s, by_actor_id => %(actor_id)s, besides => %(job_ids)s::uuid[]) as l
+),
+audited as (
+  insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
+  select 'job.cancel_requested', org_id, project_id, %(actor_type)s, %(actor_id)s, request_id, correlation_id, id, job_type, attempt,
+    jsonb_build_object('reason', %(reason)s::text)
+  from requested where state <> 'queued'
+)
+select id, case state when 'queued' then 'canceled' else state end as state
+from requested cross join (select count(*) from ended) as all_ended

@@ -1,4 +1,0 @@
--- Appends one event to the audit log.
-insert into audit_entries (event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, data)
-values (%(event)s, %(org_id)s, %(project_id)s, %(actor_type)s, %(actor_id)s, %(request_id)s, %(correlation_id)s, %(job_id)s,
-        %(job_type)s, %(attempt)s, %(data)s)

@@ -1,0 +1,53 @@
+-- name: release_dead_job
+-- Lets another job have the key of a dead one, and returns what its replay inherits.
+with freed as (
+  update idempotency_keys k set expires_at = now()
+  from jobs j
+  where j.id = %(job_id)s and j.state = 'dead' and j.guarded
+    and k.org_id = j.org_id and k.key = j.idempotency_key and k.job_id = j.id and k.kind = 'job'
+)
+select project_id, priority, parent_id, idempotency_key, guarded, retry_base_s, retry_cap_s, correlation_id, traceparent, created_at
+from jobs where id = %(job_id)s and state = 'dead'
+
+-- name: hand_over_effects
+-- A job that does another again is answerable for the effects that this one has begun: they are kept as long as it may rely on them.
+-- `hand_over_shared_effects` follows, in a statement of its own: this one may wait for a key that names another job then.
+update idempotency_keys set job_id = %(target)s
+where job_id = %(source)s and kind = 'effect'
+returning key
+
+-- name: hand_over_shared_effects
+-- As `hand_over_effects`, for the effects whose keys name another job. It sees what was committed while that statement waited.
+update effect_jobs set job_id = %(target)s
+where job_id = %(source)s
+returning key
+
+-- name: copy_steps
+-- A replay begins where the dead job stood: no answer is paid for twice, and none is counted twice.
+insert into job_steps (job_id, org_id, name, result, attempt, cost_microcents, started_at)
+select %(target)s, org_id, name, result, 0, 0, started_at from job_steps where job_id = %(source)s
+returning name
+
+-- name: find_doubtful_effects
+-- The effects of a job of which nobody knows whether they happened.
+select key from idempotency_keys
+where org_id = %(org_id)s and job_id = %(job_id)s and kind = 'effect' and status = 'unknown'
+order by key
+for update
+
+-- name: rule_effect
+-- A person found out whether an effect happened: the next attempt gets its result, or may cause it.
+update idempotency_keys set status = %(status)s, result_ref = %(result)s, last_seen_at = now(), request = null,
+  expires_at = greatest(expires_at, now() + postroom.keep_effects_for())
+where org_id = %(org_id)s and key = %(key)s and kind = 'effect' and status = 'unknown'
+returning key
+
+-- name: find_newer_connection
+-- The account of a job that was enqueued in the place of another, if it was connected after that one was made, or if nobody knows when
+-- that was. A connection that is under way is waited for.
+with held as (
+  select a.connected_at from jobs j join accounts a on a.org_id = j.org_id and a.id::text = j.payload ->> 'account_id'
+  where j.id = %(job_id)s
+  for share of a
+)
+select from held where connected_at > coalesce(%(made_at)s::timestamptz, '-infinity')

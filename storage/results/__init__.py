@@ -1,1 +1,0 @@
-"""Who waits for a job's result outside of the ledger, and what is due to them."""

@@ -1,6 +1,0 @@
--- The directions of an org, widest scope first.
-select d.id as direction_id, d.account_id, d.scope, d.scope_ref, d.content, d.enabled, d.created_at
-from directions d
-where d.org_id = %(org_id)s and (%(account_id)s::uuid is null or d.account_id is null or d.account_id = %(account_id)s)
-order by array_position(array['global', 'account', 'domain', 'sender'], d.scope), d.id
-limit %(limit)s

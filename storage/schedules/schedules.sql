@@ -1,0 +1,53 @@
+-- name: add_schedule
+-- Keeps a new schedule; no row when the org has one of that name.
+insert into schedules (org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at, created_by)
+values (%(org_id)s, %(name)s, %(job_type)s, %(payload)s, %(payload_version)s, %(cron)s, %(zone)s, %(missed)s, %(next_run_at)s, %(created_by)s)
+on conflict (org_id, name) do nothing
+returning id as schedule_id, org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
+  created_at, created_by
+
+-- name: list_schedules
+-- Schedules by org and name, of one org or all that the transaction may see.
+select id as schedule_id, org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
+  created_at, created_by
+from schedules where %(org_id)s::uuid is null or org_id = %(org_id)s
+order by org_id, name
+
+-- name: remove_schedule
+-- Forgets a schedule; its jobs stay.
+delete from schedules where org_id = %(org_id)s and name = %(name)s
+returning id as schedule_id, org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
+  created_at, created_by
+
+-- name: pause_schedule
+-- Lets a schedule enqueue nothing; one that was paused before stays so.
+update schedules set enabled = false where org_id = %(org_id)s and name = %(name)s
+returning id as schedule_id, org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
+  created_at, created_by
+
+-- name: resume_schedule
+-- Lets a schedule go on from a due time.
+update schedules set enabled = true, stopped = null, next_run_at = %(next_run_at)s where id = %(schedule_id)s
+returning id as schedule_id, org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
+  created_at, created_by
+
+-- name: take_due_schedule
+-- Locks the schedule that has been due for longest and that nobody else has locked, and says what time it is.
+select id as schedule_id, org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at, last_run_at, enabled, stopped,
+  created_at, created_by, now() as now
+from schedules where enabled and next_run_at <= now()
+order by next_run_at, id limit 1 for update skip locked
+
+-- name: move_schedule
+-- Moves a schedule on to its next due time; without one it is over.
+update schedules set
+  last_run_at = coalesce(%(last_run_at)s, last_run_at),
+  next_run_at = coalesce(%(next_run_at)s, next_run_at),
+  enabled = enabled and %(next_run_at)s::timestamptz is not null,
+  stopped = case when %(next_run_at)s::timestamptz is null then 'no due time is left' end
+where id = %(schedule_id)s
+
+-- name: stop_schedule
+-- Stops a schedule that could not enqueue its job, unless it was changed since it was looked at.
+update schedules set enabled = false, stopped = %(reason)s
+where id = %(schedule_id)s and enabled and next_run_at = %(next_run_at)s

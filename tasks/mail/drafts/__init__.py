@@ -1,0 +1,1 @@
+"""Drafts of the machine: written, replaced, lost, and taken back."""

@@ -1,0 +1,295 @@
+"""Replaces a machine draft by one that its person asked for, and never a person's own text (docs: mail.md#rework).
+
+Gmail has no call that replaces a draft only if nobody has touched it. So the draft is read again right before it is
+replaced; what its person saves between these two calls is the one edit that can be lost.
+"""
+
+import hashlib
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+
+from domain.jobs.effects import CannotTell, Finding, Found
+from domain.jobs.failures import Invalid
+from domain.jobs.job import Done, JsonObject, Outcome, Snooze
+from domain.mail.correspondence import EmailEvent, EmailState, LabelRole
+from domain.mail.replies import draft_fingerprint
+from domain.mail.replies.draft_fingerprint import UNKNOWN
+from domain.mail.replies.drafting import DraftText, accept_draft, draft_prompt
+from domain.mail.replies.instruction import Instruction
+from domain.mail.replies.replies import Envelope, threaded_message
+from domain.mail.thread_plan import DraftStanding, ThreadBefore, plan_event, plan_rework
+from domain.payloads.drafts import ReworkPayload, WriteManualPayload
+from domain.payloads.threads import CleanupPayload
+from engine.context import JobContext
+from engine.effects import EffectGuard
+from storage.accounts import accounts
+from storage.mail import emails
+from storage.mail.emails import MadeDraft
+from storage.postgres.database import Transaction
+from tasks.mail import machine_drafts
+from tasks.mail.drafts import orders as draft_orders
+from tasks.mail.drafts.case import DraftCase
+from tasks.mail.drafts.effect import OTHER_THREAD
+from tasks.mail.language_model import OutOfDate, ask, boundary
+from tasks.mail.machine_drafts import Request
+from tasks.mail.mailbox_session import check_connected, open_mailbox
+from tasks.mail.thread_handle import ThreadHandle
+
+WORDS = "rework"
+"""The purpose of the model's call, and the step that keeps its answer."""
+REWORK_KEY = "rework"
+"""The first word of the effect's key; the e-mail's id and the token follow."""
+LEFT = "left_to_person"
+"""The step that keeps that the label is being taken off, for an attempt that no longer finds it."""
+NOT_ASKED = "the thread carries no Rework label"
+GONE = "the draft is no longer there"
+TOUCHED = "the person has touched the draft since it was read; a new job reads it again"
+SUPERSEDED = "the e-mail was moved while its draft was reworked"
+REWORKED = "the reply is drafted anew"
+LOOK_AGAIN_AFTER = timedelta(seconds=30)
+"""A person who still writes in the draft is given this time, so that not every pause is paid for."""
+ANOTHER_MAY_TAKE = timedelta(minutes=15)
+"""Longer than all attempts of a job that is not parked; a rework that was begun earlier has been given up."""
+
+
+def find_reworked(ctx: JobContext, payload: ReworkPayload, key: str) -> Finding:
+    """Ask the mailbox whether a job that has ended replaced the draft (`_effect_key`).
+
+    Once the record has moved on, the message that was to be replaced is known no more. Then only the token, or a draft
+    that is gone, proves anything.
+    """
+    _, email_id, token = key.split(":")
+    with ctx.tx() as tx:
+        account = accounts.get(tx, payload.account_id)
+        email = emails.get(tx, payload.account_id, payload.thread_id)
+    if email is not None and str(email.email_id) != email_id:
+        return CannotTell(OTHER_THREAD)
+    if email is None or email.draft_id is None:
+        return CannotTell("the thread's record names no draft any more")
+    with open_mailbox(ctx, account) as mailbox:
+        found = machine_drafts.find_rewritten(mailbox, email.draft_id, token, email.draft_message_id)
+    stands = email.draft_token == token and email.state is EmailState.REWORK_REQUESTED
+    if stands or (isinstance(found, Found) and "composed" not in found.result):
+        return found
+    return CannotTell("the thread's record has moved on, and its draft does not carry the rework's token")
+
+
+def rework_draft(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+    """Rework the draft as its person asks, or finish what an earlier attempt began."""
+    email = case.email
+    if email.draft_token == _token(ctx):
+        return _go_on(ctx, thread, case)
+    if email.state is EmailState.REWORK_REQUESTED and ctx.now() - email.state_changed_at < ANOTHER_MAY_TAKE:
+        return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "another job reworks the draft")
+    if not thread.carries(LabelRole.REWORK) and ctx.kept(LEFT) is None:
+        return Done({"reworked": False, "why": NOT_ASKED})
+    return _begin(ctx, thread, case)
+
+
+def _begin(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+    """Read what is asked, plan, and do it."""
+    email = case.email
+    request = None if email.draft is None else machine_drafts.request(thread.mailbox, email.draft)
+    standing = DraftStanding.NONE if request is None else request.standing
+    plan = plan_rework(ThreadBefore(email.state, standing), email.rework_count)
+    output: JsonObject = {"reworked": False, "why": plan.reason}
+    if plan.order_draft:
+        return Done(output, writes=partial(draft_orders.pass_on, ctx, _first_draft(case)))
+    if request is None:
+        return Done(output, children=(_find_out(case).job(org_id=ctx.org_id),))
+    if plan.rewrite_draft and request.instruction is not None:
+        with ctx.tx() as tx:
+            check_connected(ctx, accounts.hold_orders(tx, email.account_id))
+            ours = emails.plan_rework(tx, email.account_id, email.thread_id, draft=request.draft, token=_token(ctx))
+        return _rewrite(ctx, thread, case, request, request.instruction) if ours else Done({"why": SUPERSEDED})
+    ctx.step(LEFT, lambda: {"why": plan.reason})
+    thread.carry_out(plan)
+
+    def write(tx: Transaction) -> None:
+        thread.finish(tx)
+        if plan.record is not None:
+            emails.move(tx, email.account_id, email.thread_id, expected=email.state, to=plan.record)
+
+    return Done(output, writes=write)
+
+
+def _go_on(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+    """Go on from where an earlier attempt of this job ended: it has stored its token in the record."""
+    email = case.email
+    if email.state is EmailState.DRAFTED:
+        # Replaced and recorded, and the labels not set.
+        thread.carry_out(plan_event(email.before, EmailEvent.DRAFT_WRITTEN, REWORKED))
+        return Done({"reworked": True}, writes=thread.finish)
+    if email.state is EmailState.REWORK_REQUESTED and email.draft is not None:
+        request = machine_drafts.request(thread.mailbox, email.draft)
+        as_read = request is not None and request.draft.message_id == email.draft_message_id
+        if request is not None and as_read and request.instruction is not None:
+            return _rewrite(ctx, thread, case, request, request.instruction)
+    return _find_left(ctx, thread, case)
+
+
+def _rewrite(
+    ctx: JobContext, thread: ThreadHandle, case: DraftCase, request: Request, instruction: Instruction
+) -> Outcome:
+    """Have the model write, and replace the draft once; its person may have touched it since it was read."""
+    try:
+        body = _text(ctx, case, request, instruction).body
+        raw = _message(ctx, case, request, body)
+    except OutOfDate:
+        # An earlier job's, which this one replays: its person has asked for something else since.
+        leave = partial(_leave_touched, ctx, case, request.draft.message_id)
+        return Done({"reworked": False, "why": TOUCHED}, writes=leave)
+    except Invalid as refusal:
+        ctx.log.warning("nothing_to_rework", field=refusal.field, reason=refusal.reason)
+        return _refused(thread, case, f"no usable rework: {refusal.reason}")
+    thread.prepare(plan_event(case.email.before, EmailEvent.DRAFT_WRITTEN, REWORKED).labels)
+    with ctx.tx() as tx:
+        effect = ctx.begin_effect(tx, _effect_key(ctx, case))
+    made = effect.carry_out(
+        partial(machine_drafts.rewrite, thread.mailbox, request.draft, raw), find=_finder(ctx, thread, case, request)
+    )
+    return _record_made(ctx, thread, case, effect, made, body)
+
+
+def _text(ctx: JobContext, case: DraftCase, request: Request, instruction: Instruction) -> DraftText:
+    """The new words; raises `OutOfDate` when they were asked for by another message of the draft."""
+    prompt = draft_prompt(
+        [one.parsed for one in case.messages],
+        boundary(),
+        guidance=case.guidance,
+        instruction=instruction.text,
+        old_draft=instruction.words,
+    )
+    here, model = case.account.account_id, ctx.settings.draft_model
+    return ask(ctx, here, WORDS, model, prompt, accept_draft, based_on=request.draft.message_id)
+
+
+def _message(ctx: JobContext, case: DraftCase, request: Request, body: str) -> bytes:
+    """The new draft: other words under the envelope of the old one, which its person may have changed."""
+    envelope = Envelope.of_draft(request.message, case.sender)
+    return threaded_message(envelope, case.original, body, token=_token(ctx), date=ctx.now())
+
+
+def _finder(ctx: JobContext, thread: ThreadHandle, case: DraftCase, request: Request | None) -> Callable[[], Finding]:
+    """How to find out whether the draft was replaced."""
+    email = case.email
+    if email.draft_id is None:
+        return partial(Found, {"gone": True})
+    read = email.draft_message_id if request is None else request.draft.message_id
+    return partial(machine_drafts.find_rewritten, thread.mailbox, email.draft_id, _token(ctx), read)
+
+
+def _find_left(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
+    """Find out about an earlier attempt's call, and make none: the draft is not the one that was to be replaced."""
+    email = case.email
+    with ctx.tx() as tx:
+        effect = ctx.begin_effect(tx, _effect_key(ctx, case))
+    made = effect.look(_finder(ctx, thread, case, None))
+    if made is not None and email.state is EmailState.REWORK_REQUESTED:
+        thread.prepare(plan_event(email.before, EmailEvent.DRAFT_WRITTEN, REWORKED).labels)
+        return _record_made(ctx, thread, case, effect, made, _kept_body(ctx))
+
+    def write(tx: Transaction) -> None:
+        if email.state is EmailState.REWORK_REQUESTED:
+            _look_again(ctx, tx, case)
+        if made is None:
+            effect.drop(tx)
+        else:
+            effect.record(tx)
+        _back_to_drafted(tx, case)
+
+    return Done({"reworked": False, "why": SUPERSEDED}, writes=write)
+
+
+def _kept_body(ctx: JobContext) -> str | None:
+    """The words that an earlier attempt had from the model; it made no call without any."""
+    kept = ctx.kept(WORDS)
+    return None if kept is None else accept_draft(kept["arguments"]).body
+
+
+def _record_made(
+    ctx: JobContext, thread: ThreadHandle, case: DraftCase, effect: EffectGuard, made: JsonObject, body: str | None
+) -> Outcome:
+    """Record what became of the draft: it was replaced, its person was quicker, or it is gone."""
+    if "gone" in made:
+        # Sent or thrown away, and not brought back; `threads.cleanup` finds out which.
+        return Done({"reworked": False, "why": GONE}, (_find_out(case).job(org_id=ctx.org_id),), writes=effect.record)
+    if "touched" in made:
+
+        def leave(tx: Transaction) -> None:
+            _leave_touched(ctx, case, made["touched"], tx)
+            effect.record(tx)
+
+        return Done({"reworked": False, "why": TOUCHED}, writes=leave)
+    unknown = "composed" in made or body is None
+    words = UNKNOWN if unknown else draft_fingerprint.of_rework(body or "", case.email.draft_fingerprint or "")
+    draft = MadeDraft(made["draft_id"], made["message_id"], words)
+    if not effect.record_with(ctx.tx, partial(_store, thread, case, draft)):
+        return Done({"reworked": False, "why": SUPERSEDED})
+    thread.apply()
+    return Done({"reworked": not unknown}, writes=thread.finish)
+
+
+def _store(thread: ThreadHandle, case: DraftCase, draft: MadeDraft, tx: Transaction) -> bool:
+    """Store the draft in the thread's record and begin the label change; false when the e-mail was moved meanwhile."""
+    here, thread_id = case.email.account_id, case.email.thread_id
+    if emails.record_draft(tx, here, thread_id, expected=EmailState.REWORK_REQUESTED, draft=draft) is None:
+        now = emails.get(tx, here, thread_id)
+        # When the answer to the commit was lost, the repeated transaction finds the record as it wrote it.
+        if now is None or now.state is not EmailState.DRAFTED or now.draft_message_id != draft.message_id:
+            return False
+    thread.begin(tx)
+    return True
+
+
+def _refused(thread: ThreadHandle, case: DraftCase, why: str) -> Outcome:
+    """Leave the draft as it is, and show its person that it needs them."""
+    thread.carry_out(plan_event(case.email.before, EmailEvent.REWORK_REFUSED, why))
+
+    def write(tx: Transaction) -> None:
+        thread.finish(tx)
+        _back_to_drafted(tx, case)
+
+    return Done({"reworked": False, "why": why}, writes=write)
+
+
+def _back_to_drafted(tx: Transaction, case: DraftCase, *, message_id: str | None = None) -> None:
+    """The draft stays as its person has it; `message_id` is its message by now."""
+    email = case.email
+    moved = emails.move(
+        tx, email.account_id, email.thread_id, expected=EmailState.REWORK_REQUESTED, to=EmailState.DRAFTED
+    )
+    if moved and message_id is not None and email.draft_id is not None:
+        emails.replace_draft_message(tx, email.account_id, draft_id=email.draft_id, message_id=message_id)
+
+
+def _leave_touched(ctx: JobContext, case: DraftCase, message_id: str, tx: Transaction) -> None:
+    """The draft stays as its person has it, and a new job reads what they ask for by now."""
+    _look_again(ctx, tx, case)
+    _back_to_drafted(tx, case, message_id=message_id)
+
+
+def _token(ctx: JobContext) -> str:
+    """The token of the draft that this job makes; the job's own, so that another attempt knows it in the record."""
+    return hashlib.sha256(f"rework {ctx.job.job_id}".encode()).hexdigest()[:24]
+
+
+def _effect_key(ctx: JobContext, case: DraftCase) -> str:
+    return f"{REWORK_KEY}:{case.email.email_id}:{_token(ctx)}"
+
+
+def _look_again(ctx: JobContext, tx: Transaction, case: DraftCase) -> None:
+    """Give the same order to a new job."""
+    email = case.email
+    payload = ReworkPayload(account_id=email.account_id, thread_id=email.thread_id, by_label=case.by_label)
+    draft_orders.pass_on(ctx, payload, tx, run_at=ctx.now() + LOOK_AGAIN_AFTER)
+
+
+def _first_draft(case: DraftCase) -> WriteManualPayload:
+    email = case.email
+    return WriteManualPayload(account_id=email.account_id, thread_id=email.thread_id, by_label=case.by_label)
+
+
+def _find_out(case: DraftCase) -> CleanupPayload:
+    return CleanupPayload(account_id=case.email.account_id, thread_id=case.email.thread_id, action="check_sent")
