@@ -1,7 +1,7 @@
 """What a secret looks like: the one list by which every door refuses and every log hides (docs: tenancy.md#secrets).
 
 The patterns are written in what Python's and PostgreSQL's regular expressions have in common, and mean the same in
-both: the functions of the migration `0008_secrets.sql` hold the same texts, and a test compares them.
+both: the functions of `storage/functions/secrets.sql` hold the same texts, and a test compares them.
 """
 
 import re

@@ -19,7 +19,6 @@ from settings import Settings
 from tools import schema_notes
 from tools.command_reference import commands_page
 from tools.failure_reference import failures_page
-from tools.function_reference import functions_page
 from tools.http_reference import http_page
 from tools.metric_reference import metrics_page
 from tools.reference_text import member_notes, page, phrase, span, table
@@ -105,14 +104,13 @@ def tables_page() -> str:
     parts.append("## Views")
     parts.append(table(("view", "what it shows"), [(f"`{one.name}`", one.purpose) for one in schema_notes.views()]))
     return page(
-        "Tables", "The tables of the schema `public`, as the migrations in `storage/migrations` make them.", *parts
+        "Tables", "The tables of the schema `public`, as the files of `storage/migrations/sql` make them.", *parts
     )
 
 
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands_page,
     "failures.md": failures_page,
-    "functions.md": functions_page,
     "http.md": http_page,
     "job-types.md": job_types_page,
     "metrics.md": metrics_page,

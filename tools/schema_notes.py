@@ -15,12 +15,6 @@ _COLUMN = re.compile(
     r"^  (?P<name>[a-z0-9_]+) (?P<kind>(?:postroom\.)?[a-z_]+(?:\(\d+\))?(?:\[\])?)(?P<rest>[^\n]*)$", re.MULTILINE
 )
 _DOMAIN = re.compile(r"^create domain (?P<name>[a-z_.]+) as (?P<kind>[a-z]+)(?P<checks>[^;]*);", re.MULTILINE)
-_ADDED = re.compile(
-    r"alter table (?P<table>\w+) add column (?P<name>\w+) (?P<kind>[a-z]+(?:\(\d+\))?(?:\[\])?)(?P<rest>[^;]*)"
-)
-_DROPPED = re.compile(r"^alter table (?P<table>\w+) drop column (?P<name>\w+);", re.MULTILINE)
-_COMMENT = re.compile(r"^comment on table (?P<table>\w+) is\s+'(?P<purpose>[^']*)';", re.MULTILINE)
-"""A later migration says anew what a table is for, since the one that made it is closed."""
 _FENCE = re.compile(r"call postroom\.fence_table\('(?P<table>\w+)'")
 _CONSTRAINTS = frozenset({"constraint", "primary", "foreign", "unique", "check", "exclude"})
 
@@ -65,7 +59,7 @@ def tables() -> tuple[Table, ...]:
     """Every table that the migrations make, by name."""
     text = _migrations()
     fenced = {found["table"] for found in _FENCE.finditer(text)}
-    made = [_table(found, text, found["name"] in fenced) for found in _TABLE.finditer(text)]
+    made = [_table(found, found["name"] in fenced) for found in _TABLE.finditer(text)]
     return tuple(sorted(made, key=lambda table: table.name))
 
 
@@ -88,24 +82,15 @@ def _migrations() -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in sorted(MIGRATIONS.glob("*.sql")))
 
 
-def _table(found: re.Match[str], text: str, fenced: bool) -> Table:  # noqa: FBT001 - a column of the table
-    name = found["name"]
-    added = [_column(one) for one in _ADDED.finditer(text) if one["table"] == name]
-    dropped = {one["name"] for one in _DROPPED.finditer(text) if one["table"] == name}
-    columns = tuple(one for one in (*_columns(found["body"]), *added) if one.name not in dropped)
-    purposes = [one["purpose"] for one in _COMMENT.finditer(text) if one["table"] == name]
-    return Table(name, purposes[-1] if purposes else _sentence(found["note"]), columns, fenced)
+def _table(found: re.Match[str], fenced: bool) -> Table:  # noqa: FBT001 - a column of the table
+    return Table(found["name"], _sentence(found["note"]), tuple(_columns(found["body"])), fenced)
 
 
 def _columns(body: str) -> Iterator[Column]:
     for found in _COLUMN.finditer(body):
         if found["name"] not in _CONSTRAINTS:
-            yield _column(found)
-
-
-def _column(found: re.Match[str]) -> Column:
-    rest = found["rest"]
-    return Column(found["name"], found["kind"], "not null" in rest or "primary key" in rest)
+            rest = found["rest"]
+            yield Column(found["name"], found["kind"], "not null" in rest or "primary key" in rest)
 
 
 def _sentence(note: str) -> str:

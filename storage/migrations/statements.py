@@ -5,23 +5,37 @@ from pathlib import Path
 from alembic import op
 from sqlalchemy import text
 
+from storage.postgres.functions import FUNCTIONS
 from storage.postgres.migration_session import LOCK_WAIT
 
-FOLDER = Path(__file__).parent / "sql"
+TABLES = Path(__file__).parent / "sql"
 
 
 def run_files(*names: str) -> None:
-    """Run SQL files in the migration's transaction, as they stand: no parameters, so a percent sign is one.
+    """Run files of `storage/migrations/sql` in the migration's transaction.
 
     Raises the database's error (SQLSTATE 55P03) when somebody else has a table for longer than `LOCK_WAIT`.
     """
+    _run(TABLES, names)
+
+
+def create_functions(*areas: str) -> None:
+    """Create the functions of areas anew, by their files in `storage/functions`, as they stand in this release.
+
+    A function whose parameters or result have changed, or that is gone, is dropped by the migration first.
+    """
+    _run(FUNCTIONS, areas)
+
+
+def _run(folder: Path, names: tuple[str, ...]) -> None:
+    """Run files as they stand: no parameters, so a percent sign is one."""
     connection = op.get_bind()
     raw = connection.connection.driver_connection
     if raw is None:
         raise RuntimeError("the connection was closed during a migration")
     raw.execute(f"set local lock_timeout = '{LOCK_WAIT}'")
     for name in names:
-        raw.execute((FOLDER / f"{name}.sql").read_text(encoding="utf-8"))
+        raw.execute((folder / f"{name}.sql").read_text(encoding="utf-8"))
 
 
 def build_index(name: str, definition: str, *, unique: bool = False) -> None:

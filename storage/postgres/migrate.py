@@ -47,6 +47,7 @@ def upgrade(
     settings: Settings,
     publish: Publish = publish_nothing,
     *,
+    migrations: Path = MIGRATIONS,
     wait_s: float = WAIT_S,
     silent_s: float = SILENT_S,
     pause: Callable[[float], object] = NEVER.wait,
@@ -67,7 +68,7 @@ def upgrade(
     ):
         ends_at = time.monotonic() + wait_s
         for part in (
-            lambda: _run_missing(settings, session.engine),
+            lambda: _run_missing(configuration(settings, session.engine, migrations)),
             lambda: _admit_roles(settings, session.engine),
             lambda: _publish(publish, session.engine),
         ):
@@ -99,9 +100,9 @@ def _passes(error: psycopg.Error | DBAPIError | StatementAborted) -> bool:
     return cause.sqlstate in {TAKEN, DEADLOCK} or (cause.diag.message_primary or "").startswith(OVERTAKEN)
 
 
-def _run_missing(settings: Settings, engine: Engine) -> None:
+def _run_missing(config: Config) -> None:
     try:
-        command.upgrade(configuration(settings, engine), "head")
+        command.upgrade(config, "head")
     except CommandError as error:
         raise Forbidden("a newer release has migrated this database: migrate with that one") from error
 
@@ -142,10 +143,10 @@ def _given_password(settings: Settings, role: str) -> str | None:
     return (url.password or None) if url.username == role else None
 
 
-def configuration(settings: Settings, engine: Engine | None = None) -> Config:
+def configuration(settings: Settings, engine: Engine | None = None, migrations: Path = MIGRATIONS) -> Config:
     """Alembic's configuration, without a file; without an engine, each run opens a connection of its own."""
     config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
+    config.set_main_option("script_location", str(migrations))
     url = read_url(settings.database_url, "database_url")
     config.attributes["engine"] = engine or create_engine(url, poolclass=NullPool)
     return config

@@ -7,12 +7,12 @@ import psycopg
 from domain.jobs.failures import Forbidden
 
 MISSING = """
--- Who makes a function with a setting of ours needs a right to that setting (0014_audit_deletion.sql).
+-- Who makes a function with a setting of ours needs a right to that setting (storage/functions/audit.sql).
 select format('grant set on parameter postroom.deletes_audit to %%I', current_user) as missing
 where not has_parameter_privilege('postroom.deletes_audit', 'SET')
   and to_regprocedure('postroom.delete_audit_entries(interval, integer)') is null
 union all
--- A superuser who has run postroom.secure() has closed these to everybody (0008_security.sql).
+-- A superuser who has run postroom.secure() has closed these to everybody (storage/functions/security.sql).
 select format('grant execute on function pg_catalog.%%s to %%I', needed.signature, current_user)
 from unnest(%s::text[]) as needed (signature)
 where not has_function_privilege(needed.signature, 'EXECUTE')"""

@@ -1,7 +1,6 @@
 """Whether the database can serve this release: roles, writes, schema, catalogue; each answer says what to do."""
 
-import hashlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,10 +9,13 @@ from domain.jobs.failures import Failure
 from domain.jobs.job import SYSTEM_ORG
 from storage.postgres.database import Database, Transaction
 from storage.postgres.execution import DatabaseError, trouble_of
+from storage.postgres.functions import find_differences
 from storage.postgres.logins import LEDGER_ROLE, MIGRATE, SILENT, TENANT_ROLE, Cause
 from storage.postgres.writes import QUESTION, why_refused
 
-MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
+REVISIONS = Path(__file__).resolve().parent.parent / "migrations" / "versions"
+
+FEW = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +70,17 @@ def silent_checks() -> tuple[Check, ...]:
 
 def installation_checks(database: Database, *, is_away: bool = False) -> tuple[Check, ...]:
     """What an administrator must mend, and no process stops for; never raises because something is wrong."""
-    return (_closed_migrations(), not_answered("rights") if is_away else _guarded("rights", lambda: _rights(database)))
+    if is_away:
+        return (not_answered("functions"), not_answered("rights"))
+    return (
+        _guarded("functions", lambda: _functions(database)),
+        _guarded("rights", lambda: _rights(database)),
+    )
 
 
-def changed_migrations(folder: Path = MIGRATIONS) -> tuple[str, ...]:
-    """The files of closed migrations that are missing or were changed after databases had run them."""
-    lines = (folder / "CLOSED").read_text(encoding="utf-8").splitlines()
-    listed = [line.split("  ", 1) for line in lines]
-    return tuple(name for digest, name in listed if _digest(folder / name) != digest)
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
-
-
-def newest_revision(folder: Path = MIGRATIONS) -> str:
+def newest_revision(folder: Path = REVISIONS) -> str:
     """The migration that this release ends with."""
-    return (folder / "HEAD").read_text(encoding="utf-8").strip()
+    return max(path.stem for path in folder.glob("[0-9]*.py"))
 
 
 def _guarded(name: str, check: Callable[[], Check]) -> Check:
@@ -146,12 +142,24 @@ def _numbers(revisions: Collection[str]) -> int:
     return max((int(name[:4]) for name in revisions if name[:4].isdigit()), default=0)
 
 
-def _closed_migrations() -> Check:
-    changed = changed_migrations()
+def _functions(database: Database) -> Check:
+    """Whether the schema's functions are those of this release's files, word for word."""
+    with database.ledger() as tx:
+        found = [row.version_num for row in tx.raw("select version_num from alembic_version")]
+        bodies = {
+            row.proname: row.prosrc
+            for row in tx.raw(
+                "select p.proname, p.prosrc from pg_proc p join pg_namespace n on n.oid = p.pronamespace"
+                " where n.nspname = 'postroom'"
+            )
+        }
+    if found != [newest_revision()]:
+        return Check("functions", ok=True, finding="of another release's schema")
+    changed = find_differences(bodies)
     if not changed:
-        return Check("closed migrations", ok=True, finding="as they were released")
-    remedy = "install the release anew: what a database has run must not change"
-    return Check("closed migrations", ok=False, finding=f"changed: {', '.join(changed)}", remedy=remedy)
+        return Check("functions", ok=True, finding=f"{len(bodies)}, as in this release")
+    remedy = "ask who changed them, and run these files of storage/functions as the owner"
+    return Check("functions", ok=False, finding=f"not as in this release: {_shown(changed)}", remedy=remedy)
 
 
 def _rights(database: Database) -> Check:
@@ -162,9 +170,13 @@ def _rights(database: Database) -> Check:
         found = [f"{row.problem}: {row.seen}" for row in tx.raw("select problem, seen from postroom.wrong_rights()")]
     if not found:
         return Check("rights", ok=True, finding="each role may do what it should")
-    shown = "; ".join(found[:5]) + (f"; and {len(found) - 5} more" if len(found) > 5 else "")  # noqa: PLR2004 - a few say enough
     remedy = f"{MIGRATE}; what stays then, only a superuser can mend: `call postroom.secure()`"
-    return Check("rights", ok=False, finding=shown, remedy=remedy)
+    return Check("rights", ok=False, finding=_shown(found), remedy=remedy)
+
+
+def _shown(found: Sequence[str]) -> str:
+    """The first few: these say enough."""
+    return "; ".join(found[:FEW]) + (f"; and {len(found) - FEW} more" if len(found) > FEW else "")
 
 
 def _catalogue(database: Database, job_types: Collection[str]) -> Check:

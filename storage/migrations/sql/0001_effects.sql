@@ -1,78 +1,50 @@
--- Effects (promise P3): the intent before a call to the outside world, and its result after it. Both are functions, so that a
--- tenant's transaction can write them together with the rows that belong to them. Both act only under a claim of the
--- caller's own org, so a tenant can neither forge nor read another's.
+-- Guards jobs (one of a kind) and effects (once, or known to be unknown) alike. Keys of jobs and keys of effects are two spaces
+-- (docs/explanation/effects.md#keys): whatever a caller names a key of a job, an effect under the same words is another row.
+create table idempotency_keys (
+  org_id uuid not null references orgs (id) not enforced,  -- as in jobs
+  key text not null check (length(key) between 1 and 400),
+  kind text not null check (kind in ('job', 'effect')),
+  mode text not null check (mode in ('while_queued', 'while_active', 'for_ttl', 'native_key', 'find', 'idempotent', 'at_most_once')),
+  status text not null check (status in ('pending', 'running', 'succeeded', 'failed', 'dead', 'unknown')),
+  job_id uuid not null,
+  owner_token uuid,
+  first_seen_at timestamptz not null default now(),
+  last_seen_at timestamptz not null default now(),
+  expires_at timestamptz not null,
+  -- For how long the guard of a job stands after the job's end.
+  kept_after_end interval,
+  -- When the first call under this key could begin: a provider remembers a key for a time only.
+  begun_at timestamptz,
+  -- Until when the call that an intent announced may be under way, by the database's clock.
+  may_last_until timestamptz,
+  -- What an effect with a native key sends: the same key must come with the same bytes. Kept while the effect is in doubt.
+  request bytea,
+  -- What a request under a key asked for, as a digest of job type and payload; null where the guard's key was not named by a caller.
+  request_digest bytea,
+  result_ref jsonb,
+  error_ref jsonb,
+  primary key (org_id, key, kind),
+  constraint effect_names_its_claim check (kind = 'job' or owner_token is not null),
+  constraint mode_fits_kind check ((kind = 'job') = (mode in ('while_queued', 'while_active', 'for_ttl'))),
+  constraint success_has_result check (kind = 'job' or status <> 'succeeded' or result_ref is not null)
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_limit = 2000, vacuum_truncate = false);
+create index idempotency_keys_expiry on idempotency_keys (expires_at);
+create index idempotency_keys_job on idempotency_keys (job_id) where kind = 'effect';
+call postroom.fence_table('idempotency_keys', 'org_id', 'select');
+grant select, insert, update, delete on idempotency_keys to postroom_ledger;
+-- Not the token of the claim (promise P4).
+grant select (
+  org_id, key, kind, mode, status, job_id, first_seen_at, last_seen_at, expires_at, result_ref, error_ref
+) on idempotency_keys to postroom_tenant;
 
--- Writes the intent, under the caller's claim. Returns no row without the claim, else what stood there before:
--- nothing (act), a result (done), an unfinished intent of an earlier attempt (find_out), an intent whose own claim is
--- still alive (busy), an end that nobody knows (unknown), or the key of a job (taken).
--- Each lock is taken by a statement of its own: a statement that waited for one decides by what it saw before it waited.
-create function postroom.begin_effect(held_job uuid, held_token uuid, effect_key text, strategy text, keep_for interval)
-returns table (what text, result jsonb)
-language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
-declare
-  org uuid;
-  stood idempotency_keys;
-  is_alive boolean;
-begin
-  select j.org_id into org from jobs j
-  where j.id = held_job and j.claim_token = held_token and j.state in ('claimed', 'running')
-    and (not postroom.is_tenant() or j.org_id = postroom.current_org())
-  for share;
-  if org is null then
-    return;
-  end if;
-  insert into idempotency_keys (org_id, key, kind, mode, status, job_id, owner_token, expires_at)
-  values (org, effect_key, 'effect', strategy, 'running', held_job, held_token, now() + keep_for)
-  on conflict (org_id, key) do nothing;
-  if found then
-    return query select 'act', null::jsonb;
-    return;
-  end if;
-  select k.* into stood from idempotency_keys k where k.org_id = org and k.key = effect_key for update;
-  if stood.key is null then
-    raise exception 'the key of an effect was deleted while it began' using errcode = '40001';
-  end if;
-  if stood.kind <> 'effect' then
-    return query select 'taken', null::jsonb;
-    return;
-  end if;
-  -- Jobs that were claimed together have the same token: it names a claim only with its job.
-  is_alive := exists (select from jobs o where o.id = stood.job_id and o.claim_token = stood.owner_token and o.id <> held_job);
-  if stood.status = 'failed' or (stood.status = 'running' and not is_alive) then
-    update idempotency_keys k set last_seen_at = now(), status = 'running', owner_token = held_token, job_id = held_job
-    where k.org_id = org and k.key = effect_key;
-  else
-    update idempotency_keys k set last_seen_at = now() where k.org_id = org and k.key = effect_key;
-  end if;
-  return query select
-    case
-      when stood.status = 'failed' then 'act'
-      when stood.status = 'succeeded' then 'done'
-      when stood.status = 'running' then case when is_alive then 'busy' else 'find_out' end
-      else 'unknown'
-    end,
-    stood.result_ref;
-end
-$$;
-grant execute on function postroom.begin_effect(uuid, uuid, text, text, interval) to postroom_ledger, postroom_tenant;
-
--- Writes how an effect ended, under the claim that began it; false when that claim is lost.
-create function postroom.finish_effect(held_job uuid, held_token uuid, effect_key text, ending text, outcome jsonb, problem jsonb)
-returns boolean
-language sql security definer set search_path = pg_catalog, public, pg_temp as $$
-  with claim as (
-    select j.org_id from jobs j
-    where j.id = held_job and j.claim_token = held_token and j.state in ('claimed', 'running')
-      and (not postroom.is_tenant() or j.org_id = postroom.current_org())
-    for share
-  ),
-  ended as (
-    update idempotency_keys k set status = ending, result_ref = outcome, error_ref = problem, last_seen_at = now()
-    from claim c
-    where k.org_id = c.org_id and k.key = effect_key and k.kind = 'effect' and k.owner_token = held_token
-      and k.job_id = held_job
-    returning k.key
-  )
-  select exists (select from ended)
-$$;
-grant execute on function postroom.finish_effect(uuid, uuid, text, text, jsonb, jsonb) to postroom_ledger, postroom_tenant;
+-- The jobs that have begun an effect beside the one that its key names: two jobs may want the same effect.
+create table effect_jobs (
+  org_id uuid not null references orgs (id) not enforced,  -- as in idempotency_keys
+  key text not null,
+  job_id uuid not null,
+  primary key (org_id, key, job_id)
+);
+create index effect_jobs_job on effect_jobs (job_id);
+call postroom.fence_table('effect_jobs', 'org_id', 'select');
+grant select, update, delete on effect_jobs to postroom_ledger;
+grant select on effect_jobs to postroom_tenant;

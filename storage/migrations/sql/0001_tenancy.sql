@@ -1,3 +1,12 @@
+-- The org of a tenant's transaction is a setting, and settings can be set by any SQL. So it carries a seal that only
+-- the frame can make: a keyed hash with a secret that the tenant role cannot read.
+create table tenant_seal (
+  only_row boolean primary key default true check (only_row),
+  secret text not null
+);
+insert into tenant_seal (secret) values (gen_random_uuid()::text || gen_random_uuid()::text);
+grant select on tenant_seal to postroom_ledger;
+
 -- Orgs and the people in them. Fleet-wide housekeeping belongs to the system org. An org's weight is its share of a queue
 -- that several orgs have filled: of two orgs with weights 1 and 3, the second gets three jobs for each of the first's.
 create table orgs (
@@ -16,10 +25,15 @@ create table users (
   id uuid primary key default uuidv7(),
   org_id uuid not null references orgs (id),
   email text not null check (email = lower(email) and position('@' in email) > 1 and length(email) <= 320),
-  role text not null default 'member' check (role in ('owner', 'admin', 'member')),
+  role text not null default 'member' check (role in ('owner', 'admin', 'approver', 'member')),
+  discord_user_id text check (discord_user_id ~ '^[1-9][0-9]{0,19}$'),
+  zone text not null default 'UTC' check (length(zone) between 1 and 100),
   created_at timestamptz not null default now(),
-  unique (org_id, email)
+  unique (org_id, email),
+  constraint users_of_org unique (org_id, id)
 );
+-- One person of an org stands behind a Discord id; a person may belong to several orgs.
+create unique index users_discord on users (org_id, discord_user_id) where discord_user_id is not null;
 call postroom.fence_table('users');
-grant select, insert, update on users to postroom_ledger;
+grant select, insert, update, delete on users to postroom_ledger;
 grant select on users to postroom_tenant;

@@ -1,6 +1,5 @@
 """The doctor finds what is wrong, says what to do about it, and ends with status 1."""
 
-import shutil
 import socket
 import sys
 from collections.abc import Sequence
@@ -43,7 +42,7 @@ from storage.ledger import gates
 from storage.ledger.alerts import MOST_LETTERS
 from storage.ledger.gates import Gate
 from storage.postgres.migrate import upgrade
-from storage.postgres.readiness import Check, changed_migrations, installation_checks
+from storage.postgres.readiness import Check, installation_checks
 from storage.secrets.sealing import Sealer
 from tests.commands.calling import answer, call
 from tests.doubles.audit_entries import add_entries, count_all, export_all
@@ -86,7 +85,7 @@ def test_a_missing_database_and_broker_are_named_without_their_passwords(setting
     found = examine(Runtime(away))
     assert wrong(found) == {
         "broker", "rate limits", "workers", "worker names", "ledger role", "tenant role", "writes", "migrations",
-        "rights",
+        "functions", "rights",
         "catalogue", "clock", "sealed tokens", "beat", "pushes", "watches", "model answers", "gates", "people",
         "providers", "alerts", "audit log",
     }  # fmt: skip
@@ -107,7 +106,7 @@ def test_a_database_that_takes_connections_and_says_nothing_is_asked_once(
         with pytest.raises(BlockingIOError):
             silent.accept()
     assert "did not answer" in found["ledger role"].finding
-    unasked = {"tenant role", "writes", "migrations", "rights", "clock", "beat", "providers", "audit log"}
+    unasked = {"tenant role", "writes", "migrations", "functions", "rights", "clock", "beat", "providers", "audit log"}
     assert unasked <= wrong(list(found.values()))
 
 
@@ -161,15 +160,18 @@ def test_a_wrong_right_is_named_and_most_are_mended_by_migrating(
     assert left == ({"rights"} if change.startswith(("grant update", "grant select", "alter table")) else set())
 
 
-def test_a_closed_migration_that_was_changed_is_named(tmp_path: Path) -> None:
-    folder = ROOT / "storage" / "migrations"
-    assert changed_migrations() == ()
-    shutil.copytree(folder, tmp_path / "migrations")
-    with (tmp_path / "migrations" / "sql" / "0001_roles.sql").open("a") as file:
-        file.write("-- a word more")
-    (tmp_path / "migrations" / "versions" / "0002_pre_mail.py").unlink()
-    changed = changed_migrations(tmp_path / "migrations")
-    assert changed == ("sql/0001_roles.sql", "versions/0002_pre_mail.py")
+def test_a_function_that_is_not_as_in_this_release_is_named(process: Runtime, database: Connection) -> None:
+    def functions() -> Check:
+        return {check.name: check for check in installation_checks(process.database)}["functions"]
+
+    assert functions().ok
+    words = "returns interval language sql immutable as $$ select interval '1 day' $$"
+    database.execute(f"create or replace function postroom.keep_effects_for() {words}".encode())
+    database.execute(f"create function postroom.left_over() {words}".encode())
+    assert not functions().ok
+    assert functions().finding.endswith("keep_effects_for (effects.sql); left_over (in no file)")
+    database.execute("update alembic_version set version_num = '9999_post_later'")
+    assert functions().ok, "a newer release has functions of its own"
 
 
 def test_a_clock_that_is_off_is_found(process: Runtime, settings: Settings) -> None:

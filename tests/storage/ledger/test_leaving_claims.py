@@ -51,8 +51,7 @@ def test_one_statement_alone_writes_a_leaving_state() -> None:
         for path in sorted((ROOT / room).rglob("*"))
         if path.suffix in {".sql", ".py"} and (found := list(leaving_updates(path.read_text(encoding="utf-8"))))
     }
-    # The later migration redefines the one function of the first.
-    assert writers == {"storage/migrations/sql/0001_endings.sql": 1, "storage/migrations/sql/0006_endings.sql": 1}
+    assert writers == {"storage/functions/endings.sql": 1}
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from alembic import command
 from psycopg import Connection, connect
 from pydantic import SecretStr
 from structlog.testing import capture_logs
@@ -14,65 +14,59 @@ from structlog.testing import capture_logs
 from domain.jobs.failures import Transient
 from settings import Settings
 from storage.postgres.execution import DatabaseUnavailable
-from storage.postgres.migrate import MIGRATIONS, PAUSE_S, configuration, upgrade
+from storage.postgres.migrate import PAUSE_S, upgrade
 from storage.postgres.migration_session import MIGRATING, ONE_AT_A_TIME, TRY_S
+from storage.postgres.readiness import newest_revision
+from tests.storage.postgres.later_release import LATER, later_release
 from tests.waiting import eventually, until_a_lock_is_waited_for
 
-BEFORE_NEW_COLUMNS = "0031_pre_full_sync"
-"""0032 adds a column to `emails`, which takes the whole table."""
-BEFORE_TWO_TABLES = "0032_pre_audit_vacuum"
-"""0033 adds columns to `accounts` and then to `agent_runs`."""
-
-BEFORE_NEW_INDEXES = "0013_pre_attempts"
-"""0014 builds two indexes beside a running fleet."""
+NEW_COLUMN = 'op.execute("alter table emails add column probe text")'
+"""Takes the whole table."""
 
 
 @pytest.fixture
-def half_migrated(empty_database_url: str) -> str:
-    command.upgrade(configuration(Settings(database_url=SecretStr(empty_database_url))), BEFORE_NEW_COLUMNS)
-    return empty_database_url
+def later(tmp_path: Path) -> Path:
+    """The migrations of a release that adds a column to `emails`."""
+    return later_release(tmp_path, NEW_COLUMN)
 
 
 @pytest.fixture
-def reader(half_migrated: str) -> Iterator[Connection]:
+def reader(database_url: str) -> Iterator[Connection]:
     """A session that stays in a transaction in which it has read a table."""
-    with connect(half_migrated, application_name="a report") as connection:
+    with connect(database_url, application_name="a report") as connection:
         connection.execute("select from emails")
         yield connection
 
 
-def test_the_fleet_reads_a_table_that_a_migration_waits_for(empty_database_url: str) -> None:
-    settings = Settings(database_url=SecretStr(empty_database_url))
-    command.upgrade(configuration(settings), BEFORE_NEW_COLUMNS)
+def test_the_fleet_reads_a_table_that_a_migration_waits_for(database_url: str, later: Path) -> None:
+    settings = Settings(database_url=SecretStr(database_url))
     with (
         ThreadPoolExecutor(1) as aside,
-        connect(empty_database_url, autocommit=True) as fleet,
-        connect(empty_database_url) as reader,  # closed first: what waits for it ends, whatever comes of the test
+        connect(database_url, autocommit=True) as fleet,
+        connect(database_url) as reader,  # closed first: what waits for it ends, whatever comes of the test
     ):
         reader.execute("select from emails")
         fleet.execute(f"set statement_timeout = '{settings.statement_timeout_s:g}s'")  # as its processes do
-        done = aside.submit(upgrade, settings)
+        done = aside.submit(upgrade, settings, migrations=later)
         until_a_lock_is_waited_for(fleet, describe="the migration to wait for the table")
         assert fleet.execute("select count(*) from emails").fetchone() == (0,)
         assert not done.done()
         reader.rollback()
         done.result(timeout=60)
-        newest = (MIGRATIONS / "HEAD").read_text().strip()
-        assert fleet.execute("select version_num from alembic_version").fetchall() == [(newest,)]
+        assert fleet.execute("select version_num from alembic_version").fetchall() == [(LATER,)]
 
 
-def test_it_leaves_the_table_to_others_before_it_tries_again(empty_database_url: str) -> None:
-    settings = Settings(database_url=SecretStr(empty_database_url))
-    command.upgrade(configuration(settings), BEFORE_NEW_COLUMNS)
+def test_it_leaves_the_table_to_others_before_it_tries_again(database_url: str, later: Path) -> None:
+    settings = Settings(database_url=SecretStr(database_url))
     pauses = list[float]()
-    with connect(empty_database_url) as reader:
+    with connect(database_url) as reader:
         reader.execute("select from emails")
 
         def pause(seconds: float) -> None:
             pauses.append(seconds)
             reader.rollback()
 
-        upgrade(settings, wait_s=20, pause=pause)
+        upgrade(settings, migrations=later, wait_s=20, pause=pause)
     assert pauses == [PAUSE_S]
 
 
@@ -93,14 +87,14 @@ def limited(url: str, limits: Mapping[str, str] = LIMITS) -> Settings:
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_no_time_limit_of_the_owner_s_sessions_ends_a_migration(
-    half_migrated: str, reader: Connection, limit: str
+    database_url: str, later: Path, reader: Connection, limit: str
 ) -> None:
     """The first try waits for two seconds in a statement, and the pause after it is longer than the other limits."""
     active = (
         "select from pg_stat_activity where datname = current_database() and application_name = %s"
         " and clock_timestamp() - state_change < '500 ms'"
     )
-    with connect(half_migrated, autocommit=True) as fleet:
+    with connect(database_url, autocommit=True) as fleet:
 
         def pause(_seconds: float) -> None:
             eventually(
@@ -108,22 +102,22 @@ def test_no_time_limit_of_the_owner_s_sessions_ends_a_migration(
             )
             reader.rollback()
 
-        upgrade(limited(half_migrated, {limit: LIMITS[limit]}), pause=pause)
+        upgrade(limited(database_url, {limit: LIMITS[limit]}), migrations=later, pause=pause)
 
 
-def test_an_index_is_built_however_long_an_older_transaction_lasts(empty_database_url: str) -> None:
+def test_an_index_is_built_however_long_an_older_transaction_lasts(database_url: str, tmp_path: Path) -> None:
     """The limit for tables would end it each time, for whoever builds one waits for every older transaction."""
-    command.upgrade(configuration(Settings(database_url=SecretStr(empty_database_url))), BEFORE_NEW_INDEXES)
+    later = later_release(tmp_path, 'build_index("jobs_probe", "on jobs (project_id)")')
     with (
         ThreadPoolExecutor(1) as aside,
         capture_logs() as logged,
-        connect(empty_database_url, autocommit=True) as fleet,
-        connect(empty_database_url, application_name="a dump") as older,
+        connect(database_url, autocommit=True) as fleet,
+        connect(database_url, application_name="a dump") as older,
     ):
         holder = f"session {older.info.backend_pid} of postgres (a dump)"
         older.execute("set transaction isolation level repeatable read")
         older.execute("select from orgs")
-        done = aside.submit(upgrade, limited(empty_database_url), pause=no_pause)
+        done = aside.submit(upgrade, limited(database_url), migrations=later, pause=no_pause)
         builds = (
             "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
             " and query like 'create index concurrently%%' and clock_timestamp() - query_start > '3 s'"
@@ -145,9 +139,11 @@ def no_pause(_seconds: float) -> None:
     pytest.fail("the migrator goes on after its time")
 
 
-def test_a_migrator_that_gives_up_names_the_table_and_who_has_it(half_migrated: str, reader: Connection) -> None:
+def test_a_migrator_that_gives_up_names_the_table_and_who_has_it(
+    database_url: str, later: Path, reader: Connection
+) -> None:
     with capture_logs() as logged, pytest.raises(Transient) as caught:
-        upgrade(Settings(database_url=SecretStr(half_migrated)), wait_s=0, pause=no_pause)
+        upgrade(Settings(database_url=SecretStr(database_url)), migrations=later, wait_s=0, pause=no_pause)
     holder = f"session {reader.info.backend_pid} of postgres (a report)"
     assert f"waited too long for emails, which {holder}" in caught.value.reason
     assert "pg_terminate_backend" in caught.value.reason
@@ -181,11 +177,13 @@ def test_a_migrator_that_waits_for_another_says_so_once(empty_database_url: str)
     assert line["holder"].startswith(holder)
 
 
-def test_to_end_the_session_that_a_second_migrator_names_ends_the_first(half_migrated: str, reader: Connection) -> None:
+def test_to_end_the_session_that_a_second_migrator_names_ends_the_first(
+    database_url: str, later: Path, reader: Connection
+) -> None:
     """The lock stood in a session of its own: to end that one let the second in while the first went on."""
-    settings = Settings(database_url=SecretStr(half_migrated))
-    with ThreadPoolExecutor(1) as aside, connect(half_migrated, autocommit=True) as fleet:
-        first = aside.submit(upgrade, settings)
+    settings = Settings(database_url=SecretStr(database_url))
+    with ThreadPoolExecutor(1) as aside, connect(database_url, autocommit=True) as fleet:
+        first = aside.submit(upgrade, settings, migrations=later)
         try:
             until_a_lock_is_waited_for(fleet, describe="the first migrator to wait for the table")
             with pytest.raises(Transient) as second:
@@ -198,25 +196,25 @@ def test_to_end_the_session_that_a_second_migrator_names_ends_the_first(half_mig
         finally:
             reader.rollback()
         assert ended.value.trouble.finding == "the session that migrates was ended, or PostgreSQL was stopped"
-        assert fleet.execute("select version_num from alembic_version").fetchall() == [(BEFORE_NEW_COLUMNS,)]
+        assert fleet.execute("select version_num from alembic_version").fetchall() == [(newest_revision(),)]
         upgrade(settings)
 
 
-def test_a_migration_that_a_deadlock_ends_is_tried_again(empty_database_url: str) -> None:
+def test_a_migration_that_a_deadlock_ends_is_tried_again(database_url: str, tmp_path: Path) -> None:
     """A worker writes a run and then asks for its account, as a foreign key does; the migration takes them in turn."""
-    settings = Settings(database_url=SecretStr(empty_database_url))
-    command.upgrade(configuration(settings), BEFORE_TWO_TABLES)
+    settings = Settings(database_url=SecretStr(database_url))
+    both = (f'op.execute("alter table {table} add column probe text")' for table in ("accounts", "agent_runs"))
+    later = later_release(tmp_path, *both)
     with (
         ThreadPoolExecutor(1) as aside,
-        connect(empty_database_url, autocommit=True) as fleet,
-        connect(empty_database_url) as worker,
+        connect(database_url, autocommit=True) as fleet,
+        connect(database_url) as worker,
     ):
         worker.execute("set deadlock_timeout = '1h'")  # so that PostgreSQL ends the migration, and not the worker
         worker.execute("update agent_runs set reason = reason")
-        done = aside.submit(upgrade, settings)
+        done = aside.submit(upgrade, settings, migrations=later)
         until_a_lock_is_waited_for(fleet, describe="the migration to wait for the runs")
         worker.execute("select from accounts for key share")
         worker.commit()
         done.result(timeout=60)
-        newest = (MIGRATIONS / "HEAD").read_text().strip()
-        assert fleet.execute("select version_num from alembic_version").fetchall() == [(newest,)]
+        assert fleet.execute("select version_num from alembic_version").fetchall() == [(LATER,)]

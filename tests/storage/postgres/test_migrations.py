@@ -1,4 +1,4 @@
-"""The migrations form one line, and a file says where it ends, so that two branches that add to it conflict."""
+"""The migrations form one line; of several migrators each finds the work done."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -7,14 +7,13 @@ from psycopg import Connection, connect
 from pydantic import SecretStr
 
 from settings import Settings
+from storage.postgres.functions import FUNCTIONS
 from storage.postgres.migrate import MIGRATIONS, configuration, upgrade
+from storage.postgres.readiness import newest_revision
 
 
-def test_head_names_the_newest_revision() -> None:
-    heads = ScriptDirectory.from_config(configuration(Settings())).get_heads()
-    assert heads == [(MIGRATIONS / "HEAD").read_text().strip()], (
-        "write the newest revision into storage/migrations/HEAD"
-    )
+def test_the_newest_revision_is_the_last_of_the_line() -> None:
+    assert ScriptDirectory.from_config(configuration(Settings())).get_heads() == [newest_revision()]
 
 
 def test_the_line_of_revisions_is_numbered_without_a_gap() -> None:
@@ -26,15 +25,8 @@ def test_the_line_of_revisions_is_numbered_without_a_gap() -> None:
 
 def test_every_sql_file_belongs_to_a_migration() -> None:
     written = "".join(path.read_text() for path in (MIGRATIONS / "versions").glob("*.py"))
-    assert [path.stem for path in (MIGRATIONS / "sql").glob("*.sql") if f'"{path.stem}"' not in written] == []
-
-
-def test_each_closed_migration_is_listed() -> None:
-    """All but the newest are closed: what a database has run must not change."""
-    newest = (MIGRATIONS / "HEAD").read_text()[:4]
-    listed = {line.split("  ")[1] for line in (MIGRATIONS / "CLOSED").read_text().splitlines()}
-    files = {path.relative_to(MIGRATIONS).as_posix() for path in MIGRATIONS.glob("*/[0-9]*_*.*")}
-    assert listed == {name for name in files if name.partition("/")[2][:4] < newest}
+    files = [*(MIGRATIONS / "sql").glob("*.sql"), *FUNCTIONS.glob("*.sql")]
+    assert [path.stem for path in files if f'"{path.stem}"' not in written] == []
 
 
 def test_upgrading_twice_changes_nothing(database: Connection, settings: Settings) -> None:
@@ -45,9 +37,7 @@ def test_upgrading_twice_changes_nothing(database: Connection, settings: Setting
     before = database.execute(shape).fetchall()
     upgrade(settings)
     assert database.execute(shape).fetchall() == before
-    assert database.execute("select version_num from alembic_version").fetchall() == [
-        ((MIGRATIONS / "HEAD").read_text().strip(),)
-    ]
+    assert database.execute("select version_num from alembic_version").fetchall() == [(newest_revision(),)]
 
 
 def test_of_several_migrators_at_once_each_finds_the_work_done(empty_database_url: str) -> None:

@@ -1,6 +1,7 @@
 """An owner that is no superuser migrates; what only a superuser can give is asked for by name."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from psycopg import Connection, connect, sql
@@ -11,8 +12,10 @@ from domain.jobs.failures import Forbidden, Transient
 from sandbox.servers.postgres_server import PostgresServer
 from settings import Settings
 from storage.postgres.database import Database
+from storage.postgres.functions import FUNCTIONS
 from storage.postgres.migrate import upgrade
 from tests.doubles.factories import make_org
+from tests.storage.postgres.later_release import later_release
 
 OWNER = "the owner"
 """A name that must be quoted."""
@@ -52,6 +55,17 @@ def test_an_owner_is_told_what_a_superuser_must_grant_and_migrates_then(owned: S
     superuser.execute(grant.encode())
     upgrade(owned)
     assert_whole(owned, superuser)
+
+
+def test_an_owner_creates_functions_anew(owned: Settings, superuser: Connection, tmp_path: Path) -> None:
+    """Also the end-of-job hooks, which belong to another role."""
+    superuser.execute(grants_asked_for(owned)[0].encode())
+    upgrade(owned)
+    owners = "select distinct proowner::regrole::text from pg_proc where pronamespace = 'postroom'::regnamespace"
+    before = set(superuser.execute(owners).fetchall())
+    areas = ", ".join(f'"{path.stem}"' for path in FUNCTIONS.glob("*.sql"))
+    upgrade(owned, migrations=later_release(tmp_path, f"create_functions({areas})"))
+    assert set(superuser.execute(owners).fetchall()) == before == {("postroom_hooks",), (f'"{OWNER}"',)}
 
 
 def test_who_has_migrated_once_needs_the_right_no_more(owned: Settings, superuser: Connection) -> None:

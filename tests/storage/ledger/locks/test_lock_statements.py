@@ -19,7 +19,7 @@ REASONS = {
 
 
 def statements() -> Iterator[tuple[str, str]]:
-    """Every statement of the product by the place where it stands; migrations aside, whose functions are read below."""
+    """Every statement of the product by its place; migrations and functions aside, which are read from a database."""
     yield from queries.statements().items()
     for room in PRODUCT:
         for path in sorted((ROOT / room).rglob("*.py")):
@@ -29,7 +29,7 @@ def statements() -> Iterator[tuple[str, str]]:
 
 
 def functions(database: Connection) -> Iterator[tuple[str, str]]:
-    """Every function as the last migration left it."""
+    """Every function of a migrated database."""
     query = "select proname, prosrc from pg_proc where pronamespace = 'postroom'::regnamespace order by oid"
     for name, body in database.execute(query).fetchall():
         yield f"postroom.{name}", body

@@ -1,0 +1,108 @@
+-- Guards: one job of a kind, under a key that its type or its caller names.
+
+-- When a guard lets the next job through. A guard that outlived its time is always free.
+create or replace function postroom.is_free(kind text, mode text, status text, expires_at timestamptz) returns boolean
+language sql stable as $$
+  select kind = 'job' and (
+    expires_at <= now()
+    or (mode = 'while_queued' and status <> 'pending')
+    or (mode = 'while_active' and status not in ('pending', 'running')))
+$$;
+
+-- The guard's key of a job whose caller named none, by its type's unique fields.
+create or replace function postroom.unique_key(of_type job_types, for_org uuid, of_project uuid, payload jsonb) returns text
+language plpgsql stable set search_path = pg_catalog, public, pg_temp as $$
+declare
+  said jsonb := payload;
+begin
+  if of_type.unique_fields is not null
+    -- A version that lacks such a field is told from others by all that it says.
+    and (select bool_and(payload ? f or coalesce(of_type.payload_schema -> 'properties' -> f ? 'default', false))
+         from unnest(of_type.unique_fields) as f)
+  then
+    -- A field that is left out is the same as one that says its default.
+    said := (select jsonb_object_agg(f, coalesce(payload -> f, of_type.payload_schema -> 'properties' -> f -> 'default'))
+             from unnest(of_type.unique_fields) as f);
+  end if;
+  return of_type.name || ':' || for_org || ':' || coalesce(of_project::text, '') || ':'
+    || encode(sha256(convert_to(said::text, 'UTF8')), 'hex');
+end
+$$;
+
+-- Takes the guard of a key for a job, unless another job has it; returns the guard, which names the job that has it.
+create or replace function postroom.take_guard(for_org uuid, of_key text, of_mode text, for_job uuid, kept interval, digest bytea)
+returns idempotency_keys
+language plpgsql volatile set search_path = pg_catalog, public, pg_temp as $$
+declare
+  guard idempotency_keys;
+begin
+  insert into idempotency_keys as k (org_id, key, kind, mode, status, job_id, expires_at, kept_after_end, request_digest)
+  values (for_org, of_key, 'job', of_mode, 'pending', for_job, 'infinity', kept, digest)
+  on conflict (org_id, key, kind) do update set
+    last_seen_at = now(),
+    job_id = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then excluded.job_id else k.job_id end,
+    mode = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then excluded.mode else k.mode end,
+    first_seen_at = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then now() else k.first_seen_at end,
+    expires_at = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then excluded.expires_at else k.expires_at end,
+    kept_after_end = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then excluded.kept_after_end else k.kept_after_end end,
+    request_digest = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then excluded.request_digest else k.request_digest end,
+    result_ref = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then null else k.result_ref end,
+    error_ref = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then null else k.error_ref end,
+    status = case when postroom.is_free(k.kind, k.mode, k.status, k.expires_at) then 'pending' else k.status end
+  returning k.* into guard;
+  return guard;
+end
+$$;
+
+-- The guard of a job stands as long as the job, and for its type's time after the job's end.
+create or replace function postroom.keep_guard() returns trigger
+language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+begin
+  new.expires_at := now() + new.kept_after_end;
+  return new;
+end
+$$;
+create or replace trigger idempotency_keys_job_ended before update of status on idempotency_keys for each row
+  when (new.kind = 'job' and new.kept_after_end is not null and old.status in ('pending', 'running') and new.status in ('succeeded', 'failed', 'dead')
+    and new.job_id = old.job_id)
+  execute function postroom.keep_guard();
+
+-- The defaults of the published shape are filled in: a caller that writes them and one that does not ask for the same.
+create or replace function postroom.request_digest(type_name text, payload_schema jsonb, payload jsonb) returns bytea
+language sql immutable set search_path = pg_catalog, public, pg_temp as $$
+  select sha256(convert_to(type_name || ':' || (coalesce(d.defaults, '{}') || payload)::text, 'UTF8'))
+  from (
+    select jsonb_object_agg(p.key, p.value -> 'default') as defaults
+    from jsonb_each(coalesce(payload_schema -> 'properties', '{}')) as p where p.value ? 'default'
+  ) as d
+$$;
+
+-- Raises PR002 unless a request may be answered with the job whose guard stands under its key.
+create or replace function postroom.answers_request(kind text, standing bytea, asked bytea) returns boolean
+language plpgsql volatile set search_path = pg_catalog, public, pg_temp as $$
+begin
+  if standing <> asked then
+    perform postroom.refuse('idempotency_key', 'belongs to another request, which asked for something else');
+  end if;
+  return true;
+end
+$$;
+
+-- Whether the job that has an id is of this org, type and key; raises PR002 when it is not: its org would lose the job that it asked for,
+-- and a guard that was taken for it would stand for ever.
+-- found_org, found_type, found_key: of a job of the same statement, whose row is not to be seen yet.
+-- of_key: null when no guard was taken, for a job that comes once more and may have given its key up.
+-- Sees what another transaction has committed meanwhile, as a part of the statement that found the id taken would not.
+create or replace function postroom.is_same_job(
+  of_id uuid, of_org uuid, of_type text, of_key text, found_org uuid, found_type text, found_key text
+) returns boolean
+language plpgsql volatile set search_path = pg_catalog, public, pg_temp as $$
+begin
+  if found_org <> of_org or found_type <> of_type or found_key <> of_key
+    or exists (select from jobs j where j.id = of_id and (j.org_id <> of_org or j.job_type <> of_type or j.idempotency_key <> of_key))
+  then
+    perform postroom.refuse('job_id', 'belongs to another job');
+  end if;
+  return true;
+end
+$$;

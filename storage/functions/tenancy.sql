@@ -1,0 +1,49 @@
+-- Which org a transaction belongs to, and what that lets it see (docs/explanation/tenancy.md).
+
+-- The seal of an org, for the frame and for the functions that it owns.
+create or replace function postroom.seal_of(org text) returns text
+language plpgsql stable set search_path = pg_catalog, public, pg_temp as $$
+declare
+  key text;
+begin
+  select secret into key from tenant_seal;
+  return encode(sha256(convert_to(key || encode(sha256(convert_to(key || org, 'UTF8')), 'hex'), 'UTF8')), 'hex');
+end
+$$;
+
+-- The org of a tenant's transaction; null when none is set, refused when its seal is wrong.
+create or replace function postroom.current_org() returns uuid
+language plpgsql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+  org text := current_setting('postroom.org', true);
+begin
+  if coalesce(org, '') = '' then
+    return null;
+  end if;
+  if current_setting('postroom.org_seal', true) is distinct from postroom.seal_of(org) then
+    raise exception 'postroom.org was set without its seal' using errcode = '42501';
+  end if;
+  return org::uuid;
+end
+$$;
+grant execute on function postroom.current_org to postroom_ledger, postroom_tenant;
+
+-- Whether only one org's rows may be touched: a handler's login is at work, by whatever name it logs in (a member of the tenant
+-- role and of no higher one), or an end-of-job hook is, for which the frame has set an org.
+create or replace function postroom.is_tenant() returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select coalesce(current_setting('postroom.org', true), '') <> ''
+    or (pg_has_role(session_user, 'postroom_tenant', 'usage') and not pg_has_role(session_user, 'postroom_ledger', 'usage'))
+$$;
+
+-- Puts one table under row-level security: the ledger sees every row, the tenant its own org's.
+create or replace procedure postroom.fence_table(target regclass, org_column text default 'org_id', tenant_may text default 'all')
+language plpgsql as $$
+begin
+  execute format('alter table %s enable row level security', target);
+  execute format('create policy ledger_all on %s to postroom_ledger using (true) with check (true)', target);
+  execute format(
+    'create policy tenant_own on %s for %s to postroom_tenant using (%I = (select postroom.current_org()))',
+    target, tenant_may, org_column);
+end
+$$;

@@ -1,0 +1,43 @@
+-- Keys that let a service in over HTTP, each for one org and role. Of the key itself only a digest is kept; the prefix finds it.
+create table api_keys (
+  id uuid primary key default uuidv7(),
+  -- The system org's jobs may look across orgs (domain/access/api_keys.py).
+  org_id uuid not null references orgs (id) check (org_id <> '00000000-0000-7000-8000-000000000000'),
+  name text not null check (length(name) between 1 and 200),
+  role text not null check (role in ('reader', 'writer', 'operator')),
+  prefix text not null unique check (prefix ~ '^[0-9a-f]{12}$'),
+  digest bytea not null check (length(digest) = 32),
+  created_at timestamptz not null default now(),
+  created_by text not null check (length(created_by) between 1 and 200),
+  expires_at timestamptz check (expires_at > created_at),
+  revoked_at timestamptz,
+  revoked_by text check (length(revoked_by) between 1 and 200),
+  last_used_at timestamptz,
+  constraint revoked_by_somebody check ((revoked_at is null) = (revoked_by is null))
+);
+create index api_keys_org on api_keys (org_id);
+-- No grant for the tenant: a handler has nothing to look for here.
+call postroom.fence_table('api_keys', 'org_id', 'select');
+grant select, insert on api_keys to postroom_ledger;
+grant update (revoked_at, revoked_by, last_used_at) on api_keys to postroom_ledger;
+
+-- Requests with an idempotency key: what each asked for, as a digest, and what it made (docs/howto/hand-over-work.md).
+create table api_requests (
+  org_id uuid not null references orgs (id),
+  key text not null check (length(key) between 1 and 400),
+  fingerprint bytea not null check (length(fingerprint) = 32),
+  -- Null within the transaction that makes something, and in a row that a gateway of the release before wrote.
+  made uuid[] check (cardinality(made) > 0),
+  job_id uuid,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null,
+  primary key (org_id, key)
+);
+create index api_requests_expiry on api_requests (expires_at);
+call postroom.fence_table('api_requests');
+-- The gateway enqueues as the tenant (promise P6), and remembers the request in the same transaction.
+grant select, insert (org_id, key, fingerprint, expires_at) on api_requests to postroom_tenant;
+grant update (fingerprint, job_id, made, created_at, expires_at) on api_requests to postroom_tenant;
+-- Rules, directions and retries are written as the ledger, beside the audit log's entry.
+grant select, delete, insert (org_id, key, fingerprint, expires_at) on api_requests to postroom_ledger;
+grant update (fingerprint, job_id, made, created_at, expires_at) on api_requests to postroom_ledger;

@@ -1,0 +1,115 @@
+-- Mailboxes and what may be done with them. Every foreign key of a tenant's table carries the org, so that no row of one
+-- org can point at another's; unique keys begin with the org, so that a refusal reveals nothing about another's rows.
+create table accounts (
+  id uuid primary key default uuidv7(),
+  org_id uuid not null references orgs (id),
+  user_id uuid not null,
+  email text not null check (email = lower(email) and position('@' in email) > 1 and length(email) <= 320),
+  -- Google's id of the user who consented; it stays when an address changes hands. Null: consent came by the command line.
+  google_subject text check (length(google_subject) between 1 and 255),
+  status text not null default 'disconnected' check (status in ('active', 'needs_reconsent', 'disconnected')),
+  status_reason text check (length(status_reason) between 1 and 500),
+  status_changed_at timestamptz not null default now(),
+  -- When the mailbox was connected, for the first time or after a disconnection; a renewed consent leaves it. A job of before may be
+  -- an earlier owner's: it is canceled. Null for an account that has been connected since before this was kept.
+  connected_at timestamptz,
+  -- Sealed by storage/secrets/sealing.py; the seal names this row, so a token copied to another row does not open.
+  sealed_access_token bytea check (octet_length(sealed_access_token) between 1 and 20000),
+  sealed_refresh_token bytea check (octet_length(sealed_refresh_token) between 1 and 20000),
+  access_expires_at timestamptz,
+  scopes text[] not null default '{}' check (cardinality(scopes) <= 100),
+  token_version bigint not null default 0 check (token_version >= 0),
+  refresh_owner uuid,
+  refresh_until timestamptz,
+  -- One job at a time makes a mailbox's labels (docs: gmail.md#labels): its claim's token, and until when the others wait for it.
+  labels_owner uuid,
+  labels_until timestamptz,
+  -- Gmail's history ids are unsigned 64-bit numbers.
+  history_id numeric(20) check (history_id between 1 and 18446744073709551615),
+  full_synced_at timestamptz,
+  -- Which models and prompt the latest full sync named for messages that others had left undecided: those are asked about at once when it
+  -- changes, and at growing ages as long as it does not.
+  full_sync_asked text check (length(full_sync_asked) between 1 and 300),
+  watch_expires_at timestamptz,
+  watch_renewed_at timestamptz,
+  -- Gmail's limit on sent mail concerns nothing else: the account is read on.
+  sending_paused_until timestamptz,
+  own_addresses text[] not null default '{}' check (cardinality(own_addresses) <= 200 and lower(own_addresses::text) = own_addresses::text),
+  settings jsonb not null default '{}' check (jsonb_typeof(settings) = 'object' and postroom.carries_secret(settings) is null),
+  created_at timestamptz not null default now(),
+  unique (org_id, id),
+  unique (org_id, email),
+  foreign key (org_id, user_id) references users (org_id, id),
+  constraint active_has_refresh_token check (status <> 'active' or sealed_refresh_token is not null),
+  constraint disconnected_keeps_no_token check (status <> 'disconnected' or (sealed_access_token is null and sealed_refresh_token is null)),
+  constraint inactive_has_reason check (status <> 'needs_reconsent' or status_reason is not null),
+  constraint access_token_expires check ((sealed_access_token is null) = (access_expires_at is null)),
+  constraint lease_has_owner check ((refresh_owner is null) = (refresh_until is null)),
+  constraint labels_lease_has_owner check ((labels_owner is null) = (labels_until is null)),
+  constraint watch_has_both_times check ((watch_expires_at is null) = (watch_renewed_at is null)),
+  constraint switches_are_booleans check (
+    coalesce(jsonb_typeof(settings -> 'send_allowed'), 'boolean') = 'boolean'
+    and coalesce(jsonb_typeof(settings -> 'agent_enabled'), 'boolean') = 'boolean'),
+  constraint label_parent_is_a_name check (
+    coalesce(jsonb_typeof(settings -> 'label_parent'), 'string') = 'string'
+    and length(coalesce(settings ->> 'label_parent', 'x')) between 1 and 100)
+) with (fillfactor = 80);
+create index accounts_email on accounts (email);
+create index accounts_user on accounts (org_id, user_id);
+call postroom.fence_table('accounts');
+grant select, insert, update, delete on accounts to postroom_ledger;
+-- By column, here and in every table of a tenant: the right to update a whole table would be the right to lock it against all other orgs.
+-- Keys, orgs and times of creation are written once (docs/explanation/tenancy.md).
+grant select, update (
+  email, status, status_reason, status_changed_at, sealed_access_token, sealed_refresh_token, access_expires_at, scopes, token_version,
+  refresh_owner, refresh_until, labels_owner, labels_until, history_id, full_synced_at, full_sync_asked, watch_expires_at, watch_renewed_at,
+  sending_paused_until, own_addresses, settings
+) on accounts to postroom_tenant;
+
+-- A label's id is stable, its name is not. A label that Gmail no longer lists keeps its row, so that what names it can
+-- be translated when somebody makes it again. Description and use by the classifier belong to the user.
+create table labels (
+  org_id uuid not null,
+  account_id uuid not null,
+  gmail_label_id text not null check (length(gmail_label_id) between 1 and 255),
+  name text not null check (length(name) between 1 and 500),
+  kind text not null check (kind in ('system', 'user')),
+  role text check (role in ('needs_response', 'outbox', 'rework', 'action_required', 'done', 'snoozed')),
+  description text not null default '' check (length(description) <= 2000),
+  for_classifier boolean not null default false,
+  deleted_at timestamptz,
+  first_seen_at timestamptz not null default now(),
+  seen_at timestamptz not null default now(),
+  primary key (org_id, account_id, gmail_label_id),
+  foreign key (org_id, account_id) references accounts (org_id, id),
+  constraint roles_are_for_user_labels check (role is null or kind = 'user')
+);
+create unique index labels_role on labels (org_id, account_id, role) where role is not null and deleted_at is null;
+call postroom.fence_table('labels');
+grant select, insert, update, delete on labels to postroom_ledger;
+grant select, insert, update (name, kind, role, description, for_classifier, deleted_at, seen_at) on labels to postroom_tenant;
+
+-- How an owner writes, as a model has described it from their sent mail (docs/explanation/mail.md#the-owners-voice).
+create table voices (
+  org_id uuid not null,
+  account_id uuid not null,
+  voice jsonb not null check (jsonb_typeof(voice) = 'object' and length(voice::text) <= 4000 and postroom.carries_secret(voice) is null),
+  sampled integer not null check (sampled between 1 and 1000),
+  learned_at timestamptz not null default now(),
+  primary key (org_id, account_id),
+  foreign key (org_id, account_id) references accounts (org_id, id)
+);
+call postroom.fence_table('voices');
+grant select, insert, update, delete on voices to postroom_ledger;
+grant select, insert, update (voice, sampled, learned_at) on voices to postroom_tenant;
+
+-- Pushes that were acknowledged and thrown away, by reason and day: no org is known, so only the fleet sees them.
+create table refused_pushes (
+  reason text not null check (reason ~ '^[a-z_]{1,60}$'),
+  day date not null,
+  count bigint not null check (count > 0),
+  first_at timestamptz not null,
+  last_at timestamptz not null check (last_at >= first_at),
+  primary key (reason, day)
+);
+grant select, insert, update, delete on refused_pushes to postroom_ledger;

@@ -1,0 +1,28 @@
+-- The Discord channel in which an org is asked (docs/explanation/approvals.md). A channel belongs to one org, so that no org's mail is
+-- shown to another.
+create table approval_channels (
+  org_id uuid primary key references orgs (id),
+  channel_id text not null unique check (channel_id ~ '^[1-9][0-9]{0,19}$'),
+  set_at timestamptz not null default now()
+);
+call postroom.fence_table('approval_channels');
+grant select, insert, update, delete on approval_channels to postroom_ledger;
+grant select on approval_channels to postroom_tenant;
+
+-- A message that asks about an action: number 0 is the first, 1 the reminder.
+create table approval_notices (
+  action_id uuid not null,
+  number smallint not null check (number in (0, 1)),
+  org_id uuid not null,
+  account_id uuid not null,
+  channel_id text not null check (length(channel_id) between 1 and 20),
+  message_id text not null check (length(message_id) between 1 and 20),
+  posted_at timestamptz not null default now(),
+  primary key (action_id, number),
+  foreign key (org_id, account_id, action_id) references actions (org_id, account_id, id)
+);
+call postroom.fence_table('approval_notices');
+grant select, insert, update, delete on approval_notices to postroom_ledger;
+grant select, insert on approval_notices to postroom_tenant;
+-- By column: the right to update a whole table is the right to lock it.
+grant update (channel_id, message_id, posted_at) on approval_notices to postroom_tenant;

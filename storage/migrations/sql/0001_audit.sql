@@ -1,0 +1,93 @@
+-- The entries of the audit log; read them through the view `audit_log`. Append-only by grants and, against the owner's slips too, by trigger.
+create table audit_entries (
+  -- No primary key: nobody else gives ids than the sequence, and a unique index was a tenth of what PostgreSQL does for a
+  -- light job (docs: 2026-11-22-the-audit-log-has-no-unique-index.md).
+  -- Every other number, for an entry may stand for two events.
+  id bigint not null generated always as identity (start with 2 increment by 2),
+  at timestamptz not null default clock_timestamp(),
+  -- Every job writes one of the first four; the expression alone would cost as much as the rest of their checks.
+  event text not null check (event in ('job.enqueued', 'job.claimed', 'job.started', 'job.succeeded') or event ~ '^[a-z_]+\.[a-z_]+$'),
+  org_id uuid not null,
+  project_id uuid,
+  actor_type text not null,
+  actor_id text not null,
+  request_id text not null,
+  correlation_id text not null,
+  job_id uuid,
+  job_type text,
+  attempt smallint,
+  -- Whose claim an attempt was, and since when; not in `data`, which is searched for secrets.
+  worker_id uuid,
+  claimed_at timestamptz,
+  -- Of an attempt whose start nobody wrote before it succeeded: when it began. The view makes two events of this one entry.
+  began_at timestamptz check (began_at is null or event = 'job.succeeded'),
+  -- Where a job comes from; its own row may be gone.
+  parent_id uuid,
+  replay_of uuid,
+  data jsonb check (data is null or postroom.carries_secret(data) is null)
+) with (
+  autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_limit = 2000, vacuum_truncate = false,
+  -- New pages are vacuumed in portions of one size. By PostgreSQL's default a portion is a fifth of the table: it grows with the log, and
+  -- while it is written to the write-ahead log, settlements wait.
+  autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 100000
+);
+create index audit_entries_job on audit_entries (job_id) where job_id is not null;
+-- For those who read the log on from where they were, in both parts of the view. Rows come in about the order of their ids.
+create index audit_entries_order on audit_entries using brin (id) with (pages_per_range = 32, autosummarize = on);
+create index audit_entries_starts on audit_entries using brin ((id - 1)) with (pages_per_range = 32, autosummarize = on)
+  where began_at is not null;
+-- For lists of what happened. What each costs: docs/decisions/2026-11-24-the-audit-log-leaves-by-exports.md.
+create index audit_entries_other on audit_entries (org_id, id) where event not like 'job.%';
+create index audit_entries_correlation on audit_entries (correlation_id)
+  where job_id is null or (event = 'job.enqueued' and correlation_id <> job_id::text);
+call postroom.fence_table('audit_entries', 'org_id', 'select');
+-- Nobody but the owner's functions chooses an entry's number or its time. A handler appends by postroom.append_event.
+grant select, insert (
+  event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt, worker_id, claimed_at, parent_id,
+  replay_of, data
+) on audit_entries to postroom_ledger;
+grant select on audit_entries to postroom_tenant;
+
+-- The audit log: a row per event, by the order of their ids, with the columns of `audit_entries` but `began_at`. An org's handlers see
+-- their own.
+create view audit_log with (security_invoker = true) as
+select id, at, event, org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+  case when began_at is null then worker_id end as worker_id, case when began_at is null then claimed_at end as claimed_at,
+  parent_id, replay_of, data
+from audit_entries
+union all
+select id - 1, began_at, 'job.started', org_id, project_id, actor_type, actor_id, request_id, correlation_id, job_id, job_type, attempt,
+  worker_id, claimed_at, null, null, null
+from audit_entries where began_at is not null;
+grant select on audit_log to postroom_ledger, postroom_tenant;
+
+-- The files that the log was written to, and how far each is deleted (docs/explanation/audit-log.md). An export begins where the last one
+-- ended, so every entry stands in one file. It is written down before its file is begun, so that a repetition after a crash makes the
+-- same file.
+create table audit_exports (
+  -- Of the entries with after_id < id <= upto_id.
+  upto_id bigint primary key,
+  after_id bigint not null unique,
+  begun_at timestamptz not null default now(),
+  -- Null until the file is on its disk.
+  exported_at timestamptz,
+  events bigint check (events >= 0),
+  entries bigint,
+  sha256 text check (sha256 ~ '^[0-9a-f]{64}$'),
+  -- The newest of its entries; null when there were none, for a transaction that is rolled back leaves numbers unused.
+  newest_at timestamptz,
+  deleted bigint not null default 0,
+  -- Which blocks of the table are still to be looked through for its entries, and which were and keep some: of jobs that live. A row
+  -- never moves, but for a rewrite of the whole table, which gives it another file.
+  to_look_at int8multirange,
+  keeping int8multirange not null default '{}',
+  table_file oid,
+  look_from timestamptz not null default now(),
+  emptied_at timestamptz,
+  constraint range_has_numbers check (after_id >= 0 and upto_id > after_id),
+  constraint exported_with_checksum check (num_nonnulls(exported_at, events, entries, sha256, to_look_at, table_file) in (0, 6)),
+  constraint emptied_when_exported check (emptied_at is null or exported_at is not null)
+);
+create index audit_exports_to_empty on audit_exports (upto_id) where exported_at is not null and emptied_at is null;
+create unique index audit_exports_begun on audit_exports ((true)) where exported_at is null;
+grant select on audit_exports to postroom_ledger;

@@ -1,0 +1,56 @@
+"""The schema of the first release: roles, tables and functions, an area a file."""
+
+from storage.migrations.statements import create_functions, run_files
+
+revision = "0001_pre_baseline"
+down_revision = None
+
+
+def upgrade() -> None:
+    """Make roles, what checks and policies call, tables in the order of their references, and functions."""
+    run_files("0001_roles")
+    create_functions("tenancy", "secrets", "bounds", "rules")
+    run_files(
+        "0001_tenancy",
+        "0001_secrets",
+        "0001_access",
+        "0001_ledger",
+        "0001_jobs",
+        "0001_effects",
+        "0001_audit",
+        "0001_counting",
+        "0001_results",
+        "0001_schedules",
+        "0001_accounts",
+        "0001_consents",
+        "0001_money",
+        "0001_mail",
+        "0001_rules",
+        "0001_actions",
+        "0001_outgoing",
+        "0001_agents",
+        "0001_approvals",
+        "0001_backfills",
+    )
+    create_functions(
+        "orgs",
+        "guards",
+        "payloads",
+        "claims",
+        "end_hooks",
+        "endings",
+        "enqueue",
+        "effects",
+        "audit",
+        "results",
+        "accounts",
+        "actions",
+        "agents",
+        "approvals",
+        "security",
+    )
+
+
+def downgrade() -> None:
+    """Never: a ledger goes forward only; restore a backup instead."""
+    raise RuntimeError("the ledger goes forward only; restore a backup instead")
