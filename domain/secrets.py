@@ -1,4 +1,4 @@
-"""What a secret looks like: the one list by which every door refuses and every log hides (docs: tenancy.md#secrets).
+"""What a secret looks like: one list for every entry point and every log (docs: tenancy.md#secrets).
 
 The patterns are written in what Python's and PostgreSQL's regular expressions have in common, and mean the same in
 both: the functions of `storage/functions/secrets.sql` hold the same texts, and a test compares them.
@@ -94,7 +94,7 @@ def without_secrets(text: str, hidden: str) -> str:
 def secret_in(document: object) -> str | None:
     """The name of a field that names or holds a secret, at any depth; None when there is none.
 
-    What stands in a list belongs to the field that holds the list.
+    An element of a list belongs to the field that holds the list.
     """
     waiting: list[tuple[str, object]] = [("", document)]
     while waiting:

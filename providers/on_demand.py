@@ -5,6 +5,6 @@ from typing import Any
 
 
 def on_demand(place: str) -> Any:  # noqa: ANN401 - the caller annotates what it expects
-    """What stands at `module:name`; imported once per process."""
+    """The object `module:name`; imported once per process."""
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(module), name)

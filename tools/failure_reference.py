@@ -78,8 +78,8 @@ def failures_page() -> str:
     rows += [(*_named(one), new_state, new_state) for one, new_state in BY_THE_RUNNER]
     return page(
         "Failures",
-        "A handler raises one of these, and the frame decides what becomes of the job. The code is what the ledger"
-        " keeps; a provider may put a narrower one in its place, such as `gmail.authError`.",
+        "A handler raises one of these, and the engine decides what becomes of the job. The code is what the ledger"
+        " keeps; a provider may replace it by a narrower code, such as `gmail.authError`.",
         table(("failure", "code", "meaning", "at an early attempt", "at the last attempt"), rows),
         "Anything else that escapes a handler is a bug: it is logged with a fingerprint and treated as `Bug`.",
     )

@@ -1,4 +1,4 @@
-"""Whether an agent may save a draft in a thread, and what becomes of the draft that lies there."""
+"""Whether an agent may save a draft in a thread, and what becomes of a draft that the thread has."""
 
 from enum import StrEnum
 
@@ -26,7 +26,7 @@ class Record(StrEnum):
 def plan_record(state: EmailState, *, is_own: bool, is_in_doubt: bool) -> Record:
     """How the record gets ready for a draft; raises `Invalid` with what the model is told when there can be none.
 
-    `is_own`: the record names the draft of this very call. `is_in_doubt`: a draft may lie in the mailbox that the
+    `is_own`: the record names the draft of this very call. `is_in_doubt`: the mailbox may have a draft that the
     record does not know.
     """
     if is_own:

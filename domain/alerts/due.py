@@ -1,4 +1,4 @@
-"""Which alerts are due, from what stands in the ledger; the same state gives the same alerts, whoever looks."""
+"""Which alerts are due, from the rows of the ledger; the same state gives the same alerts at each look."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

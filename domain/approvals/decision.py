@@ -64,7 +64,7 @@ class RefusedDecision(Conflict):
     code = "approval.closed"
 
     def __init__(self, refusal: Refusal, reason: str) -> None:
-        """Keep why, for a door that has words of its own."""
+        """Keep the reason, for an entry point that has words of its own."""
         super().__init__(reason)
         self.refusal = refusal
 
@@ -82,7 +82,7 @@ def refusal_of(standing: Standing | None, choice: Choice, now: datetime) -> Refu
 
 
 def closed_to(action: ActionStanding, choice: Choice, now: datetime) -> Refusal | None:
-    """Why an action is not open to a choice, at whatever door; None when it is."""
+    """Why an action is not open to a choice, at any entry point; None when it is."""
     if action.state is ActionStatus.CANCELED:
         return Refusal.ENDED
     if action.state is ActionStatus.EXPIRED and not action.is_decided:

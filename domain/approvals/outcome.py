@@ -1,4 +1,4 @@
-"""How a question ended, and why a choice about it does not count: the same words at every door."""
+"""How a question ended, and why a choice about it does not count: the same words at every entry point."""
 
 from collections.abc import Mapping
 

@@ -17,7 +17,7 @@ class CallState(StrEnum):
 
 
 class Failure(Exception):
-    """A job failed in a way the frame knows how to treat.
+    """A job failed in a way that the engine can treat.
 
     `reason` is for operators and must carry neither a secret nor mail content; `code` is a short
     machine-readable word such as `gmail.rateLimitExceeded`.

@@ -83,7 +83,7 @@ class NewJob(NamedTuple):
 
 
 class Hint(NamedTuple):
-    """What a broker message says: look at this job. Everything else stands in the ledger."""
+    """What a broker message says: look at this job. Everything else is in the ledger."""
 
     job_id: UUID
     job_type: str

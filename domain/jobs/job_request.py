@@ -42,7 +42,7 @@ class JobRequest(BaseModel):
     def parse(cls, document: object, header_key: str | None = None) -> Self:
         """Read a request; raises `Invalid` with the first offending field and the reason.
 
-        The key may stand in the header `Idempotency-Key`, in the document, or in both when they say the same.
+        The key may be in the header `Idempotency-Key`, in the document, or in both when they are equal.
         """
         if not isinstance(document, dict):
             raise Invalid("document", "is no JSON object")

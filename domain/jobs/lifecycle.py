@@ -157,7 +157,7 @@ def settlement_of(  # noqa: PLR0913 - what is known of an attempt
     Raises `Invalid` for an outcome that says nothing definite: a snooze until a time without a zone.
 
     A claim that is lost is given back all the same: its token matches nothing then. But a lease that ran short in the
-    process may still stand in the ledger, be renewed a moment later, and keep the job from everybody.
+    process may still be in the ledger, be renewed a moment later, and keep the job from everybody.
     """
     if isinstance(outcome, Done):
         return Settlement(

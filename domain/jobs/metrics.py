@@ -27,7 +27,7 @@ class MetricSource(StrEnum):
 
 
 class Metric(NamedTuple):
-    """One metric. A counter of the log may have a third label, whose value stands in the total's `label`."""
+    """One metric. A counter of the log may have a third label, whose value is in the total's `label`."""
 
     name: str
     kind: MetricKind
@@ -46,7 +46,7 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 
 ATTEMPTS = (1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 20.0)
 """No retry policy has more than ten attempts; a job that names its own number may have up to a hundred."""
 
-ENQUEUED = Metric("jobs_enqueued_total", COUNTER, LOG, JOB, "Jobs that were accepted, by any door; a replay is one.")
+ENQUEUED = Metric("jobs_enqueued_total", COUNTER, LOG, JOB, "Jobs accepted at any entry point; a replay counts.")
 STARTED = Metric("jobs_started_total", COUNTER, LOG, JOB, "Attempts that began.")
 SUCCEEDED = Metric("jobs_succeeded_total", COUNTER, LOG, JOB, "Jobs that ended `succeeded`.")
 FAILED = Metric(

@@ -45,12 +45,12 @@ def search_words(query: str, since: datetime | None, until: datetime) -> str:
 
 
 def is_wanted(received_at: datetime, since: datetime | None, until: datetime) -> bool:
-    """Whether a message lies in the window; a query with words of its own may find others."""
+    """Whether a message is in the window; a query with words of its own may find others."""
     return received_at <= until and (since is None or received_at >= since)
 
 
 def after_page(*, ordered: int, most: int, more: bool) -> Literal["listing", "listed", "cut"]:
-    """Where a search stands after a page, with which so many messages are ordered, and after which there is more."""
+    """How far a search has come after a page: so many messages are ordered, and more pages follow."""
     if ordered >= most:
         return "cut"
     return "listing" if more else "listed"

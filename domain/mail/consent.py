@@ -175,7 +175,7 @@ def refusal_of(expected: Expected, granted: ConsentAnswer) -> RefusedConsent | N
 
 
 def refusal_for(owners: MailboxOwners, email: str, subject: str | None) -> RefusedConsent | None:
-    """Why a mailbox is not connected for this Google user, whichever door it is; None when it may be."""
+    """Why a mailbox is not connected for this Google user, at any entry point; None when it may be."""
     if owners.subject is not None and subject != owners.subject:
         why = ConsentRefusal.UNKNOWN_USER if subject is None else ConsentRefusal.OTHER_USER
         return RefusedConsent(why, email)

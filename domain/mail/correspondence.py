@@ -26,7 +26,7 @@ SETTLED = frozenset({EmailState.SENT, EmailState.ARCHIVED, EmailState.SKIPPED})
 """Nothing is expected any more; a new message in the thread may open the record again."""
 
 DRAFT_OUT = frozenset({EmailState.DRAFTED, EmailState.REWORK_REQUESTED})
-"""A machine draft lies in the mailbox."""
+"""The mailbox has a machine draft."""
 
 
 class EmailEvent(StrEnum):

@@ -25,7 +25,7 @@ from domain.mail.triage.safety import CheckedAction, SafetyEnforcer
 NO_LABELS = LabelPlan()
 WITHDRAWN = LabelPlan(remove=label_plan(EmailEvent.CLASSIFIED).add)
 SHOWN = replace(WITHDRAWN, add=frozenset({LabelRole.OUTBOX}))
-"""What shows a draft that lies in the thread, whoever made it."""
+"""The labels of a thread with a draft, whoever made the draft."""
 FOR_ITS_PERSON = frozenset({LabelRole.ACTION_REQUIRED})
 """What shows that nobody could say what a message wants."""
 LEFT_INBOX = "the message has left the inbox"
@@ -180,7 +180,7 @@ def plan_rework(before: ThreadBefore, reworks_done: int) -> ThreadPlan:
     """Plan what a person orders who puts Rework on a thread; `before.draft` must have been read.
 
     Without a draft of ours there is nothing to rework, and the person gets a first one. After the third rework, where a
-    person's words are in the draft, and where it lies in a finished thread, it is left to its person.
+    person's words are in the draft, and where the thread is finished, it is left to its person.
     """
     if before.draft is DraftStanding.NONE:
         is_first = before.state not in DRAFT_OUT

@@ -17,7 +17,7 @@ class ExecutePayload(
     aliases=("action.gmail",),
     unique=while_active("account_id", "action_id"),
 ):
-    """Which action; what it is stands in its row."""
+    """Which action; its row has kind and parameters."""
 
     account_id: AccountId
     action_id: UUID

@@ -17,7 +17,7 @@ JOB_TYPE = re.compile(r"[a-z_]+\.[a-z_]+")
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """The facts of a job type that its payload class holds; where a job runs and how often stands at its handler."""
+    """The facts of a job type that its payload class holds; its handler has queue, deadline and retries."""
 
     job_type: str
     aliases: tuple[str, ...] = ()

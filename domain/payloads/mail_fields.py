@@ -14,7 +14,7 @@ from domain.jobs.contract import LARGEST_PAYLOAD
 
 LARGEST_ATTACHMENT = 180_000
 """Bytes of a file that travels in a payload. As base64 it takes 240,000 of the 262,144 bytes that a payload may have at
-every door, and the rest is left to the words."""
+every entry point, and the rest is left to the words."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _ADDRESS = re.compile(
@@ -38,7 +38,7 @@ def _one_line(text: str) -> str:
 def mailbox_parts(text: str) -> tuple[str, str]:
     """The display name and the address of `ada@example.org` or `Ada Lovelace <ada@example.org>`.
 
-    A name with a comma or other punctuation of addresses stands in quotation marks (RFC 5322, 3.4). Raises `ValueError`
+    A name with a comma or other punctuation of addresses needs quotation marks (RFC 5322, 3.4). Raises `ValueError`
     for anything that is not exactly one address.
     """
     _one_line(text)

@@ -24,7 +24,7 @@ MOST_RECIPIENTS = 500
 """Gmail takes so many in one message (docs: gmail.md#sending)."""
 MOST_ATTACHMENTS = 20
 LONGEST_BODY = 100_000
-"""Characters of either body. Words and files share the bound that a payload has at every door."""
+"""Characters of either body. Words and files share the bound that a payload has at every entry point."""
 
 Recipients = Annotated[
     tuple[MailboxText, ...], Field(max_length=MOST_RECIPIENTS, examples=[("Ada Lovelace <ada@example.org>",)])

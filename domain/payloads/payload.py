@@ -86,7 +86,7 @@ class Payload(BaseModel):
 
     @classmethod
     def accept(cls, document: JsonObject, version: int | None) -> "AcceptedPayload":
-        """A payload that came by a door, as it is to be stored; raises `Invalid` with the field and the reason.
+        """A payload from an entry point, as it is to be stored; raises `Invalid` with the field and the reason.
 
         One of this class's version is written as the class writes it. An older one must be readable, and stays as its
         caller said it; the ledger checks it by the shapes that workers published. It does so with a newer one, which
@@ -163,7 +163,7 @@ class Payload(BaseModel):
 
 
 class AcceptedPayload(NamedTuple):
-    """A payload that came by a door, and what is known of it."""
+    """A payload from an entry point, and what is known of it."""
 
     payload: JsonObject
     version: int | None
@@ -220,7 +220,7 @@ def checked(job: NewJob) -> NewJob:
     """The job with its payload as its class writes it, which costs a tenth of the ledger's check.
 
     A job without a class here, or whose payload does not fit, stays as it is: the ledger knows the shapes of other
-    workers' classes, and says what is wrong in the words of every door.
+    workers' classes, and says what is wrong in the words of every entry point.
     """
     payload_type = None if job.is_checked else payload_types.find(job.job_type)
     if payload_type is None:

@@ -1,4 +1,4 @@
-"""What stands under the names of job types: each name or alias leads to one value."""
+"""Values by the names of job types: each name or alias leads to one value."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager

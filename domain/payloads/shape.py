@@ -22,7 +22,7 @@ NO_DEFINITIONS: Mapping[str, Any] = {}
 def shape_of(schema: Mapping[str, Any]) -> JsonObject:
     """The shape of a payload by its JSON Schema; of a schema without fields, one that takes everything.
 
-    Only the outermost fields are checked by it: what stands in a list or an object is checked by the worker.
+    It checks only the outermost fields; the worker checks the content of lists and objects.
     """
     definitions = schema.get("$defs", NO_DEFINITIONS)
     required = schema.get("required", ())

@@ -114,7 +114,7 @@ class Turn:
 def share(budget: int, tenants: Sequence[Tenant], turn: Turn | None) -> tuple[dict[UUID, int], Turn | None]:
     """How many jobs of each tenant are next, and whose turn it is afterwards; weighted round robin.
 
-    The tenants stand in the order of their turns, beginning with the one whose turn it is. The quotas sum up to the
+    The tenants are in the order of their turns, beginning with the one whose turn it is. The quotas sum up to the
     budget; over the rounds each tenant gets its weight, however small the budgets are.
     """
     quotas = dict.fromkeys((tenant.org_id for tenant in tenants), 0)

@@ -65,7 +65,7 @@ LIMITS: tuple[Limit, ...] = (
         " headers read; this is ours, for the one address that alerts go to, so that a storm does not meet a 429",
     ),
 )  # fmt: skip
-"""Gmail's price per method stands in `providers/google/gmail_quota.py`; elsewhere a call is one unit. Gmail's
+"""Gmail's price per method is in `providers/google/gmail_quota.py`; elsewhere a call is one unit. Gmail's
 80,000,000 units per day are a threshold of billing and no limit, so they are not here."""
 
 
@@ -123,5 +123,5 @@ def wait_for_room(limit: Limit, used: Used, units: int) -> timedelta:
 
 
 def bounded(limit: Limit, units: int) -> int:
-    """What a call counts for: one that is dearer than the whole window takes the whole window, or it never could go."""
+    """The units of a call; a call above the whole window counts as the window, or it could never go."""
     return min(units, limit.amount)

@@ -1,4 +1,4 @@
-"""Whether two URLs name one broker: Celery takes one from doors of its own, and the fleet takes its own."""
+"""Whether two URLs name one broker: Celery may find a URL besides the one in the fleet's settings."""
 
 from urllib.parse import unquote, urlsplit
 
@@ -19,7 +19,7 @@ REMEDY = (
 def trouble_with_broker(given: str, own: str) -> str | None:
     """Why a process may not go by the URL that Celery found, `own` being the settings'; None when it may.
 
-    `REMEDY` is the same for all. The words hold neither URL, for a password may stand in any part of one.
+    `REMEDY` is the same for all. The words hold neither URL, because any part of a URL may be a password.
     """
     if given == own:
         return None

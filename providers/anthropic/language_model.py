@@ -30,7 +30,7 @@ DEAREST_INPUT = {None: "input_tokens", "5m": "cache_creation_5m_tokens", "1h": "
 """By what a request asks of the cache: writing costs more than reading, and more than no cache at all."""
 
 CALL_THE_TOOL = "Answer with exactly one call of the tool `{name}` and nothing else."
-"""Said to models that refuse a forced call; it stands in the system prompt, so mail cannot come after it."""
+"""Said to models that refuse a forced call; it is in the system prompt, so mail cannot come after it."""
 
 
 def utc_now() -> datetime:
@@ -101,7 +101,7 @@ class AnthropicModel:
     def most_microcents(self, request: ModelRequest, prompt_tokens: int | None = None) -> int:
         """The most that a call can cost: a token per byte unless they were counted, and the longest answer.
 
-        The prompt counts as written to the cache, the dearest kind of input, where the request asks for the cache.
+        Where the request asks for the cache, the prompt counts as written to it: the most expensive kind of input.
         """
         prompt = tokens_at_most(*_texts(request)) if prompt_tokens is None else prompt_tokens
         usage = Usage(output_tokens=request.max_tokens, **{DEAREST_INPUT[request.cache]: prompt})
@@ -159,7 +159,7 @@ class AnthropicModel:
     ) -> Shape:
         """Make one metered call; returns the part of its answer that we read.
 
-        `of_installation` is whether the settings name the model; a conversation's stands in an agent's profile.
+        `of_installation` is whether the settings name the model; an agent's profile names a conversation's.
         """
         self._meter(method, 1)
         self._limit.begin(self._limit_s)

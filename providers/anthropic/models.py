@@ -87,7 +87,7 @@ _SNAPSHOT = re.compile(r"-\d{8}$")
 def cost_microcents(model: str, usage: Usage, on: date) -> int:
     """What a call cost on a day, in microcents.
 
-    A model the table does not know is priced as the dearest one it knows: a budget must err on the careful
+    A model the table does not know is priced as the most expensive known one: a budget must err on the careful
     side, and model and token counts are stored with each call, so the cost can be computed again.
     """
     row = _row(_name(model), on)

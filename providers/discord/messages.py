@@ -1,6 +1,6 @@
 """Questions about actions as messages of Discord's, and back: words that are shown and never obeyed, two buttons.
 
-Mail text stands in code spans, where Discord reads no markup, no mention and no link (docs: discord.md#hostile-text).
+Mail text is in code spans, where Discord reads no markup, no mention and no link (docs: discord.md#hostile-text).
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""What each Gmail method costs in quota units, 2026; how many there are stands in `domain/scheduling/limits.py`.
+"""What each Gmail method costs in quota units, 2026; how many there are is in `domain/scheduling/limits.py`.
 
 Source: https://developers.google.com/workspace/gmail/api/reference/quota (docs: gmail.md#quotas).
 """
@@ -40,5 +40,5 @@ DEAREST = max(UNITS.values())
 
 
 def units(method: str, table: Mapping[str, int] = UNITS) -> int:
-    """What one call costs; a method that the table does not know is counted as the dearest."""
+    """What one call costs; a method that the table does not know is counted as the most expensive."""
     return table.get(method, DEAREST)

@@ -105,7 +105,7 @@ class PostClient:
 
 
 def failure_of(answer: PostAnswer, now: datetime, worded: timedelta | None) -> Failure | None:
-    """Our failure for an answer, None for a 2xx; pure. `worded` is a wait that stands in the body."""
+    """Our failure for an answer, None for a 2xx; pure. `worded` is a wait that the body names."""
     status = answer.status
     reason = f"alert: status {status}"
     if 200 <= status < 300:  # noqa: PLR2004 - every 2xx

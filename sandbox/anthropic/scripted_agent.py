@@ -49,7 +49,7 @@ def first_user_text(request: Json) -> str:
 
 
 def everything_seen(request: Json) -> str:
-    """All that stands in the user's messages, the results of tools included."""
+    """The text of the user's messages, the results of tools included."""
     return "\n".join(texts_of(message) for message in request["messages"] if message["role"] == "user")
 
 

@@ -1,4 +1,4 @@
-"""The fleet's HTTP door as a service uses it: JSON and an API key."""
+"""The fleet's HTTP API as a service uses it: JSON and an API key."""
 
 import json
 import urllib.error

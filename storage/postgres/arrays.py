@@ -18,7 +18,7 @@ Element = UUID | str | int | bool | datetime | dict[str, Any] | None
 
 
 class Packed(bytes):
-    """An array in the form in which PostgreSQL itself keeps one; what it is of, its first bytes say."""
+    """An array in PostgreSQL's binary format; the header names the element type."""
 
 
 Array = str | Packed
@@ -52,9 +52,9 @@ def array(elements: Iterable[Element]) -> Array:
 
 
 def column(elements: Iterable[Element], absent: Element = None) -> Array:
-    """One of several arrays for the same `unnest`, which fills a shorter one up with NULL.
+    """One of several arrays for the same `unnest`, which fills a shorter array up with NULL.
 
-    Where all its elements are `absent` it is empty; the statement must take NULL for that then.
+    If every element equals `absent`, sends an empty array; the statement must treat NULL as `absent`.
     """
     listed = list(elements)
     return "{}" if listed.count(absent) == len(listed) else array(listed)

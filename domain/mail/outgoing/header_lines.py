@@ -98,6 +98,6 @@ def _mailbox(field: str, one: Address) -> str:
 
 
 def _encoded(text: str, taken: int) -> str:
-    """RFC 2047 encoded words of at most 75 characters, folded; `taken` is what stands before on the first line."""
+    """RFC 2047 encoded words of at most 75 characters, folded; `taken` is the text before them on the first line."""
     header = Header(clean_text(text), "utf-8", maxlinelen=LINE - 1, header_name="x" * max(taken - 2, 0))
     return header.encode(splitchars="", linesep="\r\n")

@@ -76,7 +76,7 @@ def _unquote(raw: str) -> str:
 
 
 def _extended(pieces: list[tuple[str, bool]]) -> str:
-    """Join the pieces of an RFC 2231 value; the charset stands in the first, as charset'language'text."""
+    """Join the pieces of an RFC 2231 value; the charset is in the first, as charset'language'text."""
     charset = "utf-8"
     first, percent = pieces[0]
     if percent and first.count("'") >= 2:  # noqa: PLR2004 -- the two quotes of charset'language'text

@@ -14,7 +14,7 @@ _TAG = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]{0,20})")
 _TAG_REST = re.compile(r"(?:[^\"'>]|\"[^\"]*\"|'[^']*')*+>")
 _ALTERNATIVE = re.compile(r"\balt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
 _RAW = frozenset({"script", "style"})
-"""What stands in them is no text, also when they are never closed."""
+"""Their content is no text, also when they are never closed."""
 _UNSEEN = _RAW | {"title", "template", "svg", "select"}
 """Not head: a browser takes its first words for the page's, and so do those who never close it. Not noscript and
 object: a reader of mail runs no scripts and shows what stands there instead."""

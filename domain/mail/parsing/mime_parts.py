@@ -20,7 +20,7 @@ _LEAST_SCANNED = 1_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """One part: its kind, and where its body stands in the message's bytes, still in transfer encoding."""
+    """One part: its kind, and the position of its body in the message's bytes, in transfer encoding."""
 
     content_type: str
     parameters: dict[str, str]

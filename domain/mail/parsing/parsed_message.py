@@ -41,12 +41,12 @@ class Address:
 
     @property
     def local_part(self) -> str:
-        """What stands before the last at-sign, case-folded."""
+        """The part before the last at-sign, case-folded."""
         return self.key.rpartition("@")[0]
 
     @property
     def domain(self) -> str:
-        """What stands after the last at-sign, case-folded."""
+        """The part after the last at-sign, case-folded."""
         return self.key.rpartition("@")[2].rstrip(".")
 
 

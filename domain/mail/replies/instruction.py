@@ -31,7 +31,7 @@ class Instruction:
 def read_instruction(text: str, made: str) -> Instruction | None:
     """The instruction in a draft's text, whose machine's words had the fingerprint `made`; None when there is none.
 
-    An instruction is what stands above the machine's words, as long as these are all there and nothing follows them. An
+    An instruction is the text above the machine's words, as long as these are all there and nothing follows them. An
     emptied draft asks for another version. Anything else is a person's own text, and nobody may write over it.
     """
     clean = clean_text(text)
@@ -50,7 +50,7 @@ def read_instruction(text: str, made: str) -> Instruction | None:
 
 
 def instruction_of(draft: ParsedMessage, made: str) -> Instruction | None:
-    """The instruction in a draft as it stands in the mailbox; None when a person's own text or files are in it."""
+    """The instruction in a draft as it is in the mailbox; None when a person's own text or files are in it."""
     if draft.attachments or CUT & set(draft.defects):
         return None
     return read_instruction(draft.text, words_of(made))

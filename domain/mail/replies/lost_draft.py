@@ -61,7 +61,7 @@ def token_named(message: MessageFacts) -> str:
 def stands_for(message: MessageFacts, lost: LostDraft) -> bool:
     """Whether a message without our token may be the draft all the same.
 
-    A client that composes a draft anew drops our header and reference. Such a draft stands in the thread, or names the
+    A client that composes a draft anew drops our header and reference. Such a draft is in the thread, or names the
     same message in In-Reply-To from the thread that an edit of its subject has moved it to.
     """
     if message.thread_id == lost.thread_id:

@@ -75,7 +75,7 @@ def defect(path: Path, reason: str, about: Literal["key", "value"] = "value") ->
 
 
 def defects_of(error: ValidationError, path: Path, places: dict[str, Path]) -> DefectError:
-    """Pydantic's complaints about a value made from what stands at `path`; `places` says where each field came from."""
+    """Pydantic's complaints about a value made from the input at `path`; `places` says where each field came from."""
     found = []
     for one in error.errors(include_url=False, include_context=False, include_input=False):
         name, *rest = one["loc"] or ("",)

@@ -56,7 +56,7 @@ class TriedMessage:
     tried: TriedRule
 
     def document(self) -> JsonObject:
-        """The message and the outcome as the doors show them."""
+        """The message and the outcome as HTTP and command line show them."""
         past, tried = self.past, self.tried
         message = past.facts.message
         return {

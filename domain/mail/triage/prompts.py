@@ -1,7 +1,7 @@
 """The prompts for classifying mail and for drafting a reply, as plain values.
 
 `system` holds nothing of the mail and is the same bytes while an account's rules are the same, so that the prompt
-cache holds it; what concerns only some mail stands in `particular`, after it. `mail` is hostile text behind a fence.
+cache holds it; what concerns only some mail is in `particular`, after it. `mail` is hostile text behind a fence.
 """
 
 from collections.abc import Iterable, Sequence

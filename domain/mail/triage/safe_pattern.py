@@ -20,7 +20,7 @@ MOST_COPIED = 500_000
 no time bounds that: `(?:a{3000}){3000}` takes four seconds and 2.4 GB."""
 _COUNT = re.compile(r"\{\s*(\d+)")
 _LOOKS_AROUND = re.compile(r"\(\?(?:[=!>]|<[=!])|[\^$]|\\[AbBGKmMZ]")
-"""Assertions about what stands before or after. A pattern with one can leave out a text that no probe resembles."""
+"""Assertions about the text before or after. A pattern with one can leave out a text that no probe resembles."""
 ODD = "\N{SNOWMAN}"
 """A character that few patterns ask for."""
 
@@ -59,7 +59,7 @@ def runs_away(pattern: str) -> bool:
         return True
     letters = "".join(dict.fromkeys(one for one in pattern if one.isalnum() or one in " -_@."))[:_PROBED_LETTERS]
     seeds = [letters, *letters, "a", "0", " "]
-    # The pattern's own letters stand at the end: without a letter that it asks for, the search would not even begin.
+    # The pattern's own letters are at the end: without a letter that it asks for, the search would not even begin.
     ends = (ODD, f"{ODD}{pattern}")
     runs = ((seed * PROBED)[:PROBED] for seed in dict.fromkeys(seeds) if seed)
     return any(_takes_long(pattern, f"{run}{end}") for run in runs for end in ends)

@@ -28,7 +28,7 @@ class Hour:
 
 
 def morning() -> dict[Person, list[Delivery]]:
-    """What lies in each mailbox when it is connected: together the 60 messages of the demo's story."""
+    """The mail of each mailbox when it is connected: together the 60 messages of the demo's story."""
     return {person: personal_share(person.email, number, len(CAST)) for number, person in enumerate(CAST)}
 
 

@@ -62,7 +62,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What a step plays with: the mailbox as its person has it, the doors of the fleet, and the present state."""
+    """What a step plays with: the mailbox as its person has it, the fleet's HTTP API, and the present state."""
 
     mailbox: GmailAccount
     gmail: GmailControl

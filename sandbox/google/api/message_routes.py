@@ -83,7 +83,7 @@ def untrash_message(mailbox: Mailbox, call: Call) -> Answer:
 
 
 def delete_message(mailbox: Mailbox, call: Call) -> Answer:
-    """`users.messages.delete`: gone for good, with the draft that it stands behind."""
+    """`users.messages.delete`: gone for good, with the draft that has it."""
     message = mailbox.look_up(call.parameters["id"])
     delete_for_good(mailbox, [message])
     return Answer(204, summary={"message_id": message.message_id, "thread_id": message.thread_id})

@@ -51,7 +51,7 @@ def delete_draft(mailbox: Mailbox, draft_id: str) -> None:
 
 
 def send_draft(mailbox: Mailbox, draft_id: str, raw: bytes | None = None) -> MailMessage:
-    """Send a draft once: the draft is gone, and a third message with SENT stands in its thread."""
+    """Send a draft once: the draft is gone, and a third message with SENT is in its thread."""
     draft = _living(mailbox, draft_id)
     message = mailbox.message(draft.message_id)
     _check_daily_limit(mailbox)
@@ -100,7 +100,7 @@ def _insert_sent(mailbox: Mailbox, raw: bytes, thread_id: str | None, *, ghost: 
 
 
 def _check_daily_limit(mailbox: Mailbox) -> None:
-    """Google's own words for the limit on sent mail; the time stands in the text and in no header."""
+    """Google's own words for the limit on sent mail; the time is in the text and in no header."""
     most = mailbox.knobs.sends_per_day
     recent = [at for at in mailbox.sent_at if at > mailbox.clock.now() - DAY]
     if most is not None and len(recent) >= most:

@@ -230,7 +230,7 @@ class Mailbox:
         return "DRAFT" in message.label_ids
 
     def draft_of(self, message_id: str) -> Draft | None:
-        """The draft that a message stands behind."""
+        """The draft whose message it is."""
         return next((draft for draft in self.drafts.values() if draft.message_id == message_id), None)
 
     def owns(self, address: str) -> bool:

@@ -45,7 +45,7 @@ def relabel(mailbox: Mailbox, messages: Collection[MailMessage], add: list[str],
 
 
 def delete_for_good(mailbox: Mailbox, messages: Collection[MailMessage]) -> None:
-    """Delete messages, and the drafts they stand behind."""
+    """Delete messages, and the drafts that have them."""
     for message in messages:
         draft = mailbox.draft_of(message.message_id)
         if draft:
