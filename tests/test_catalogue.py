@@ -21,7 +21,7 @@ from tools.golden import golden_file
 from tools.reference import FOLDER, fleet
 
 LONGEST_DEADLINE = timedelta(minutes=30)
-"""The upper bound for an attempt (docs: seeds.md#003-ac-03)."""
+"""The upper bound for an attempt (docs: seeds.md#003-24)."""
 NOT_A_TEST_OF_A_JOB = {"test_catalogue.py", "test_docs.py", "test_deploy.py"}
 
 JOBS = fleet()

@@ -48,7 +48,7 @@ alter table actions
 create index actions_job on actions (job_id) where state in ('queued', 'approved', 'executing');
 create index actions_listed on actions (org_id, created_at desc, id desc);
 
--- The cause is the undo's own action, the effect the action that it takes back (docs: seeds.md#001-510-undoaction).
+-- The cause is the undo's own action, the effect the action that it takes back (docs: seeds.md#001-167).
 create table action_links (
   id uuid primary key default uuidv7(),
   org_id uuid not null,
