@@ -4,12 +4,12 @@ from datetime import timedelta
 
 EVERY: dict[str, timedelta] = {
     "maintenance.fallback_sync": timedelta(minutes=15),  # (docs: gmail-push.md#notifications-get-lost)
-    "maintenance.full_sync": timedelta(hours=1),  # finds what was missed without a watch (docs: seeds.md#000-periodic)
+    "maintenance.full_sync": timedelta(hours=1),  # finds what was missed without a watch (docs: seeds.md#000-44)
     "maintenance.renew_watches": timedelta(hours=24),  # a watch lapses after seven days (docs: gmail-push.md#watch)
     "maintenance.sync_labels": timedelta(hours=1),  # people rename and delete labels
-    "maintenance.delete_finished_jobs": timedelta(minutes=1),  # POSTROOM_RETENTION_S (docs: seeds.md#000-maintenance)
+    "maintenance.delete_finished_jobs": timedelta(minutes=1),  # POSTROOM_RETENTION_S (docs: seeds.md#000-96)
     "maintenance.delete_exported_audit": timedelta(hours=1),  # POSTROOM_AUDIT_RETENTION_S; nothing without it
-    "maintenance.purge_expired_keys": timedelta(minutes=1),  # guards past their time (docs: seeds.md#004-key-lifetimes)
+    "maintenance.purge_expired_keys": timedelta(minutes=1),  # guards past their time (docs: seeds.md#004-28)
     "maintenance.charge_lost_reservations": timedelta(minutes=10),  # of workers that died while they asked the model
     "maintenance.check_watches": timedelta(hours=1),  # a missing watch raises an alarm (docs: gmail-push.md#watch)
     "maintenance.check_invariants": timedelta(hours=1),  # what contradicts itself is a bug, and must be heard of

@@ -20,11 +20,11 @@ from engine.context import JobContext
 from storage.ledger.job_types import JobType
 
 DEADLINE = timedelta(minutes=30)
-"""How long an attempt may take when its type says nothing (docs: seeds.md#003-ac-03)."""
+"""How long an attempt may take when its type says nothing (docs: seeds.md#003-24)."""
 
 P = TypeVar("P", bound=Payload)
 Handler = Callable[[JobContext, P], Outcome | None]
-"""What a job type does; None stands for `Done()` (docs: seeds.md#003-edge-cases)."""
+"""What a job type does; None stands for `Done()` (docs: seeds.md#003-84)."""
 
 Finder = Callable[[JobContext, Any, str], Finding]
 """Asks the provider whether an effect of a job with this payload, by its key, happened. Called in another job of the

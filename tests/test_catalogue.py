@@ -21,7 +21,16 @@ from tools.golden import golden_file
 from tools.reference import FOLDER, fleet
 
 LONGEST_DEADLINE = timedelta(minutes=30)
-"""The upper bound for an attempt (docs: seeds.md#003-ac-03)."""
+"""The upper bound for an attempt (docs: seeds.md#003-24)."""
+PROMISED = {
+    "maintenance.fallback_sync": timedelta(minutes=15),
+    "maintenance.full_sync": timedelta(hours=1),
+    "maintenance.renew_watches": timedelta(days=1),
+    "maintenance.sync_labels": timedelta(hours=1),
+}
+"""How often, as the source documents ask for it."""
+CRITICAL = {"actions.execute", "actions.undo", "drafts.rework", "outbound.send"}
+"""What a person waits for; every other follow-up of a write is in `default`."""
 NOT_A_TEST_OF_A_JOB = {"test_catalogue.py", "test_docs.py", "test_deploy.py"}
 
 JOBS = fleet()
@@ -104,7 +113,22 @@ def test_celery_knows_it_by_each_of_its_names(job: Job[Any]) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_a_periodic_job_exists_and_needs_no_payload(name: str) -> None:
+def test_a_periodic_job_is_in_maintenance_and_needs_no_payload(name: str) -> None:
     assert set(tick_payload(name).document().values()) <= {None}
-    assert catalogue.find(name) is not None
+    found = catalogue.find(name)
+    assert found is not None
+    assert found.queue == Queue.MAINTENANCE
     assert EVERY[name] > timedelta(0)
+
+
+def test_what_the_source_documents_ask_for_has_its_interval() -> None:
+    assert {name: EVERY[name] for name in PROMISED} == PROMISED
+
+
+def test_each_job_is_in_the_queue_of_its_kind() -> None:
+    queues = {job.name: job.queue for job in JOBS}
+    assert {name for name, queue in queues.items() if queue == Queue.CRITICAL} == CRITICAL
+    notifying = {"approvals.notify", "approvals.show_outcome", "budgets.alert", "deadletter.send_alert"}
+    assert {name for name, queue in queues.items() if queue == Queue.NOTIFICATIONS} == notifying
+    follow_ups = ("accounts", "agents", "drafts", "threads", "triage")
+    assert {queues[name] for name in queues if name.startswith(follow_ups)} == {Queue.DEFAULT, Queue.CRITICAL}

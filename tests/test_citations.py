@@ -41,8 +41,8 @@ def unresolved(text: str, pages: dict[str, Page]) -> Iterator[str]:
         page = pages.get(found["page"])
         if page is None:
             yield f"{found.group()}: docs/ has no page {found['page']}"
-        elif found["anchor"] and found["anchor"] not in page.anchors():
-            yield f"{found.group()}: {page.name} has no heading #{found['anchor']}"
+        elif found["anchor"] and found["anchor"] not in page.anchors() | page.numbers():
+            yield f"{found.group()}: {page.name} has no heading and no row #{found['anchor']}"
     for found in BY_PATH.finditer(text):
         if not (ROOT / found.group()).exists():
             yield f"{found.group()}: there is no such page"
@@ -72,7 +72,8 @@ def test_no_two_pages_share_a_name() -> None:
     ("text", "words"),
     [
         ("(docs: nowhere.md)", "has no page nowhere.md"),
-        ("(docs: gmail.md#nowhere)", "has no heading #nowhere"),
+        ("(docs: gmail.md#nowhere)", "#nowhere"),
+        ("(docs: seeds.md#000-999)", "#000-999"),
         ("see docs/explanation/nowhere.md", "there is no such page"),
         ("(providers.md 1.6)", "is not in the repository"),
         ("Spec section 2", "is not in the repository"),
@@ -86,4 +87,4 @@ def test_a_citation_that_leads_nowhere_is_found(text: str, words: str) -> None:
 
 
 def test_a_citation_that_resolves_passes() -> None:
-    assert list(unresolved("(docs: gmail.md#drafts; docs: promises.md)", pages_by_name())) == []
+    assert list(unresolved("(docs: gmail.md#drafts; docs: promises.md; docs: seeds.md#000-5)", pages_by_name())) == []

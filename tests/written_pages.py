@@ -13,6 +13,7 @@ DOCS = ROOT / "docs"
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<code>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
+ROW_NUMBER = re.compile(r"^\| (\d{3}-\d+) \|", re.MULTILINE)
 HEADING = re.compile(r"^#+ (?P<text>.+)$", re.MULTILINE)
 
 
@@ -56,6 +57,10 @@ class Page:
             re.sub(r"[^\w\- ]", "", heading["text"].lower()).replace(" ", "-")
             for heading in HEADING.finditer(FENCE.sub("", self.text))
         }
+
+    def numbers(self) -> set[str]:
+        """The numbers of its rows: a row of a table may be cited, too."""
+        return set(ROW_NUMBER.findall(self.text))
 
 
 def all_pages() -> list[Page]:

@@ -1,4 +1,4 @@
-"""The job contract: what any service must say when it hands over a job (docs: seeds.md#004-contract)."""
+"""The job contract: what any service must say when it hands over a job (docs: seeds.md#004-46)."""
 
 import json
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The seven named queues, and what each is for (docs: seeds.md#004-queues)."""
+"""The seven named queues, and what each is for (docs: seeds.md#004-30)."""
 
 from enum import StrEnum
 

@@ -54,22 +54,22 @@ def _policy(name: str, attempts: int, base_s: float, cap_s: float) -> RetryPolic
 
 
 STANDARD = _policy("standard", 5, 5, 300)
-"""The default: all attempts within 8 to 75 seconds (docs: seeds.md#004-default-retry)."""
+"""The default: all attempts within 8 to 75 seconds (docs: seeds.md#004-75)."""
 NOTIFICATIONS = _policy("notifications", 10, 5, 1800)
-"""A late message is better than none; the attempts span 4 to 43 minutes (docs: seeds.md#004-retry)."""
+"""A late message is better than none; the attempts span 4 to 43 minutes (docs: seeds.md#004-76)."""
 PERSISTENT = _policy("persistent", 20, 5, 1800)
 """What a person waits for and no other job makes up for: the attempts outlast a provider that is away for some three
 hours, half an hour at the least."""
 PLANNING = _policy("planning", 3, 5, 120)
-"""A computation that fails three times fails for its input, and a person waits for it (docs: seeds.md#004-retry)."""
+"""A computation that fails three times fails for its input, and a person waits for it (docs: seeds.md#004-77)."""
 EXPORTS = _policy("exports", 5, 5, 600)
-"""Long work on files; ten minutes let a store recover (docs: seeds.md#004-retry)."""
+"""Long work on files; ten minutes let a store recover (docs: seeds.md#004-78)."""
 ENGINE = _policy("engine", 4, 10, 900)
-"""10 s doubled, three retries (docs: seeds.md#002-retry)."""
+"""10 s doubled, three retries (docs: seeds.md#002-29)."""
 PATIENT = _policy("patient", 4, 30, 900)
-"""30 s doubled, capped; onboarding and scheduled agents can wait (docs: seeds.md#003-ac-12)."""
+"""30 s doubled, capped; onboarding and scheduled agents can wait (docs: seeds.md#003-36)."""
 PIPELINE = _policy("pipeline", 3, 5, 300)
-"""Three attempts; the fallback sync runs anyway (docs: seeds.md#000-retry)."""
+"""Three attempts; the fallback sync runs anyway (docs: seeds.md#000-63)."""
 
 POLICIES = {p.name: p for p in (STANDARD, NOTIFICATIONS, PERSISTENT, PLANNING, EXPORTS, ENGINE, PATIENT, PIPELINE)}
 

@@ -47,7 +47,7 @@ KEEP_KEY_FOR = {
     Queue.NOTIFICATIONS: timedelta(days=7),
     Queue.MAINTENANCE: timedelta(days=7),
 }
-"""Anything else is remembered for 30 days (docs: seeds.md#004-key-lifetimes)."""
+"""Anything else is remembered for 30 days (docs: seeds.md#004-72)."""
 
 KEEP_KEY_BY_DEFAULT = timedelta(days=30)
 

@@ -44,7 +44,7 @@ class EmailEvent(StrEnum):
     REWORK_REFUSED = "rework_refused"
     """The draft stays as it is: a person's words are in it, or the model gave none that can be used."""
     REWORKS_EXHAUSTED = "reworks_exhausted"
-    """After the third rework a person takes over (docs: seeds.md#000-rework-limit)."""
+    """After the third rework a person takes over (docs: seeds.md#000-77)."""
     REOPENED = "reopened"
     """A person asked for a draft by hand, or a new message came into a finished thread."""
 
@@ -84,7 +84,7 @@ _MOVES: dict[tuple[EmailState, EmailEvent], EmailState] = {
     (EmailState.REWORK_REQUESTED, EmailEvent.REWORK_REFUSED): EmailState.DRAFTED,
     (EmailState.DRAFTED, EmailEvent.DRAFT_SENT): EmailState.SENT,
     (EmailState.REWORK_REQUESTED, EmailEvent.DRAFT_SENT): EmailState.SENT,
-    # Needs Response put on a finished thread by hand must lead to a draft (docs: seeds.md#000-triggering).
+    # Needs Response put on a finished thread by hand must lead to a draft (docs: seeds.md#000-39).
     (EmailState.SENT, EmailEvent.REOPENED): EmailState.PENDING,
     (EmailState.ARCHIVED, EmailEvent.REOPENED): EmailState.PENDING,
     (EmailState.SKIPPED, EmailEvent.REOPENED): EmailState.PENDING,

@@ -44,7 +44,7 @@ from tasks.mail.drafts import orders as draft_orders
 from tasks.mail.language_model import models_asked
 
 LOOK_BACK = timedelta(days=10)
-"""How far a full sync looks (docs: seeds.md#000-periodic); longer when the last one was longer ago."""
+"""How far a full sync looks (docs: seeds.md#000-84); longer when the last one was longer ago."""
 
 OPEN_FOR = timedelta(days=30)
 """How far the schedule's full sync looks for records that are still open; longer when the last one was longer ago."""

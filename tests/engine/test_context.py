@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import fields
 from typing import get_type_hints
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
+from structlog.testing import capture_logs
 
 from domain.jobs.failures import Forbidden, Invalid, Throttled
-from domain.jobs.job import SYSTEM_ORG
+from domain.jobs.job import SYSTEM_ORG, Origin
 from engine.app import publish_catalogue
 from engine.broker.publisher import Publisher
 from engine.context import JobContext
@@ -54,6 +55,16 @@ def test_no_attribute_of_a_context_leads_to_the_ledgers_database(process: Runtim
         assert list(forbidden_paths(ctx, "ctx", {})) == []
         assert list(forbidden_paths(tx, "tx", {})) == []
         assert list(forbidden_paths(ctx.begin_effect(tx, "send:1"), "effect", {})) == []
+
+
+def test_each_record_of_a_job_names_the_job_its_request_and_whose_it_is(process: Runtime, org: UUID) -> None:
+    make_job_type(process.database, "probe.run")
+    project, origin = uuid4(), Origin(actor_id="u", request_id="r-1", correlation_id="c-1")
+    job_id = enqueue_one(process.database, org, project_id=project, origin=origin)
+    with capture_logs() as records:
+        JobContext(process, claim_one(process.database, job_id)).log.info("done")
+    names = {"job_id": str(job_id), "job_type": "probe.run", "org_id": str(org), "project_id": str(project)}
+    assert records[0].items() >= (names | {"attempt": 1, "request_id": "r-1", "correlation_id": "c-1"}).items()
 
 
 def test_a_way_to_the_ledgers_database_is_found(process: Runtime, org: UUID) -> None:

@@ -26,7 +26,7 @@ from storage.money import spending
 from tests.doubles.factories import claim_one, enqueue_one
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.probe_jobs import QUESTION
-from tests.doubles.refused_writes import refuse
+from tests.doubles.triggers import refuse
 
 COST = 1_000
 TURN = ConversationRequest("a model", "system", (), "a thread")

@@ -1,5 +1,7 @@
 """Celery's events of tasks, as Flower asks for them and sees them."""
 
+import sys
+import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Thread
@@ -8,9 +10,13 @@ from typing import Any
 from celery import Celery
 from celery.events import EventReceiver
 
+from sandbox.servers.child_process import ChildProcess, Command
+from sandbox.servers.free_port import find_free_port
 from tests.doubles.probe_jobs import Noop
 from tests.fleet.fleet import END_WITHIN_S, QUIET_OPTIONS, Fleet
 from tests.fleet.test_producers import contract
+from tests.house import ROOT
+from tests.servers.python_processes import spawn_python
 from tests.waiting import eventually
 
 WITH_HEARTBEAT = tuple(word for word in QUIET_OPTIONS if word != "--without-heartbeat")
@@ -61,6 +67,43 @@ def test_a_worker_sends_events_of_tasks_once_a_consumer_asks_for_them(fleet: Fle
     assert kinds(events_of, seen) == ["task-received", "task-started", "task-succeeded"]
     assert unseen not in events_of
     assert SECRET not in str(events_of), "what a client sends reaches nobody who watches"
+
+
+@contextmanager
+def flower(fleet: Fleet) -> Iterator[str]:
+    """A Flower of the fleet; yields its URL once it answers."""
+    port = find_free_port()
+    words = ["-m", "celery", "-A", "tasks", "flower", f"--port={port}", "--address=127.0.0.1"]
+    command = Command([sys.executable, *words], environment=fleet.environment, folder=ROOT)
+    process = ChildProcess(command, log=fleet.outside.folder / "flower.log", spawn=spawn_python)
+    process.start()
+    try:
+        url = f"http://127.0.0.1:{port}"
+        eventually(lambda: page(f"{url}/healthcheck") == "OK", within=END_WITHIN_S, describe="Flower to answer")
+        yield url
+    finally:
+        process.stop()
+
+
+def page(url: str) -> str | None:
+    """What Flower answers; None when there is no such page, or no Flower yet."""
+    try:
+        with urllib.request.urlopen(url) as answer:  # noqa: S310  # our own Flower
+            return str(answer.read().decode())
+    except OSError:
+        return None
+
+
+def test_flower_has_a_page_of_each_job_that_it_saw(fleet: Fleet) -> None:
+    fleet.worker(options=WITH_HEARTBEAT).ready()
+
+    def shown(url: str) -> str:
+        found = page(f"{url}/task/{run_one(fleet)}") or ""
+        return found if "SUCCESS" in found else ""
+
+    with flower(fleet) as url:
+        found = eventually(lambda: shown(url), within=END_WITHIN_S, describe="a page of a job")
+        assert "probe_jobs.noop" in found
 
 
 def kinds(told: Told, task_id: str) -> list[str]:

@@ -141,7 +141,7 @@ def test_a_discard_that_failed_when_the_person_was_done_is_made_good(env: MailEn
 
 @pytest.mark.parametrize("named_by", ["email_id", "message_id", "draft_message_id"])
 def test_a_cleanup_finds_its_thread_in_the_database(env: MailEnvironment, asked: MessagePlace, named_by: str) -> None:
-    """The payload may lack the thread, as that of a deletion record does (docs: seeds.md#000-errors-per-type)."""
+    """The payload may lack the thread, as that of a deletion record does (docs: seeds.md#000-72)."""
     email = env.email(asked.thread_id)
     env.mailbox.discard_draft(email.draft_id or "")
     named: dict[str, str] = {

@@ -220,7 +220,7 @@ def test_a_message_that_is_not_stored_is_done(env: MailEnvironment) -> None:
 
 
 def test_an_account_that_is_not_there_is_done(env: MailEnvironment) -> None:
-    """A classification whose user is missing returns early (docs: seeds.md#000-errors-per-type)."""
+    """A classification whose user is missing returns early (docs: seeds.md#000-68)."""
     missing = {"account_id": "00000000-0000-4000-8000-000000000000", "message_id": "never-seen"}
     job_id = env.enqueue("triage.classify", missing)
     assert env.run(job_id) == "succeeded"

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class ActionKind(StrEnum):
-    """The thirteen actions (docs: seeds.md#001-57-actiongmail), and the undo of one of them."""
+    """The thirteen actions (docs: seeds.md#001-83), and the undo of one of them."""
 
     ARCHIVE = "archive"
     APPLY_LABEL = "apply_label"
@@ -39,7 +39,7 @@ class Danger(StrEnum):
 
 
 class Inverse(StrEnum):
-    """What takes an action back (docs: seeds.md#001-510-undoaction)."""
+    """What takes an action back (docs: seeds.md#001-143)."""
 
     APPLY_LABEL = "apply_label"
     REMOVE_LABEL = "remove_label"

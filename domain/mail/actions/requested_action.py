@@ -187,7 +187,7 @@ def _renewed(value: object) -> object:
         return value
     for version in sorted(UPCASTS):
         value = UPCASTS[version](value)
-    # The seed's name (docs: seeds.md#001-57-actiongmail).
+    # The seed's name (docs: seeds.md#001-102).
     if value.get("kind") in {ActionKind.APPLY_LABEL, ActionKind.REMOVE_LABEL} and "label" in value:
         value = {("label_id" if name == "label" else name): one for name, one in value.items()}
     return value

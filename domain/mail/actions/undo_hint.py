@@ -32,7 +32,7 @@ class InverseParameters(BaseModel):
 
 
 class UndoHint(BaseModel):
-    """An action's `undo_hint` (docs: seeds.md#001-57-actiongmail), written when it is done."""
+    """An action's `undo_hint` (docs: seeds.md#001-103), written when it is done."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

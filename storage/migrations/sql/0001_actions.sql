@@ -65,7 +65,7 @@ grant select, insert, update (
   state, undo_hint, error, job_id, approval_expires_at, sent_message_id, started_at, finished_at
 ) on actions to postroom_tenant;
 
--- The cause is the undo's own action, the effect the action that it takes back (docs: seeds.md#001-510-undoaction).
+-- The cause is the undo's own action, the effect the action that it takes back (docs: seeds.md#001-167).
 create table action_links (
   id uuid primary key default uuidv7(),
   org_id uuid not null,

@@ -1,6 +1,5 @@
 """The ledger's verbs against a real PostgreSQL."""
 
-import re
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
@@ -296,17 +295,6 @@ def test_a_snoozed_job_keeps_its_attempt_and_waits(database: Connection, store: 
         ledger.settle(tx, [settlement])
     assert relay_once(store) == []
     assert database.execute("select state, attempt, run_at from jobs").fetchall() == [("queued", 0, until)]
-
-
-def test_the_key_of_a_job_is_what_it_brings_or_what_makes_it_unique_or_its_id(
-    store: Database, org: UUID, database: Connection
-) -> None:
-    make_job_type(store, "probe.unique", unique_mode="while_queued")
-    plain, keyed = enqueue_one(store, org), enqueue_one(store, org, idempotency_key="import-7")
-    unique = enqueue_one(store, org, "probe.unique")
-    rows: dict[UUID, str] = dict(database.execute("select id, idempotency_key from jobs").fetchall())
-    assert (rows[plain], rows[keyed]) == (str(plain), "import-7")
-    assert re.fullmatch(rf"probe\.unique:{org}::[0-9a-f]{{64}}", rows[unique])
 
 
 def test_a_rolled_back_enqueue_leaves_nothing(database: Connection, store: Database, org: UUID) -> None:

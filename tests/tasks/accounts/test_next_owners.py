@@ -33,7 +33,7 @@ from tests.tasks.drafts.reworks import draft_id
 from tests.tasks.drafts.test_orders_by_hand import REFUSED, answers, archived, discarded, drafts, order_in_vain, put
 from tests.tasks.drafts.test_withdrawn_orders import withdraw
 from tests.tasks.test_account_ends import CONNECTED_ANEW, connect, disconnect
-from tests.tasks.test_decided_again import DELETED_BY_RULE
+from tests.tasks.triage.test_decided_again import DELETED_BY_RULE
 
 AHEAD = timedelta(minutes=10)
 

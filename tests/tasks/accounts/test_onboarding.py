@@ -10,6 +10,7 @@ from engine.enqueue import enqueue
 from storage.accounts import accounts, tokens
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment, connect
+from tests.doubles.triggers import note_states, taken_states
 
 LATER = timedelta(minutes=20)
 ORDERED = {"gmail.backfill", "accounts.learn_voice"}
@@ -36,6 +37,20 @@ def test_everything_is_set_up_and_summed_up(env: MailEnvironment) -> None:
     assert since is not None
     assert since[0].endswith("T00:00:00Z")
     assert {end for _, end in env.drain()}.isdisjoint({"failed", "dead", "not_claimed"})
+
+
+def test_the_connection_may_be_named_alone_and_the_job_runs_and_succeeds(env: MailEnvironment) -> None:
+    with env.process.database.ledger() as tx:
+        (row,) = tx.raw(
+            "select postroom.enqueue('email_processing', %(org)s, jsonb_build_object('connection_id', %(id)s::text))",
+            {"org": env.account.org_id, "id": str(env.account.account_id)},
+        )
+    job_id = UUID(str(row[0]))
+    assert (env.job(job_id)["job_type"], env.job(job_id)["state"]) == ("accounts.onboard", "queued")
+    note_states(env.database, "jobs")
+    assert env.run(job_id) == "succeeded"
+    assert taken_states(env.database) == ["running", "succeeded"]
+    assert 0 < len(env.job(job_id)["output"]["output_preview"]) <= 500
 
 
 def test_a_second_attempt_does_only_what_is_left(env: MailEnvironment) -> None:

@@ -50,6 +50,7 @@ LABELLED: list[tuple[Action, tuple[str, ...], set[str], Inverse]] = [
     (ApplyLabel(label_id="IMPORTANT"), (), {"INBOX", "UNREAD", "IMPORTANT"}, Inverse.REMOVE_LABEL),
     (RemoveLabel(label_id="IMPORTANT"), ("IMPORTANT",), {"INBOX", "UNREAD"}, Inverse.APPLY_LABEL),
     (Trash(), (), {"UNREAD", "TRASH"}, Inverse.RESTORE),
+    (Restore(), ("TRASH",), {"INBOX", "UNREAD"}, Inverse.TRASH),
 ]
 
 
@@ -121,10 +122,14 @@ def test_a_passing_failure_is_tried_again_and_the_pre_image_is_the_first(
     place = stored_letter(env)
     before = labels(env, place)
     env.fail("messages.modify", **fault)
-    done = do(env, place, Archive())
+    made = ask(env, place, Archive())
+    job_id = env.enqueue("action.gmail", {"action_id": str(made)})
+    assert job_id == look(env, made).job_id, "one job per action, by any name"
+    assert env.run(job_id) == "queued"
+    assert look(env, made).state is ActionStatus.EXECUTING
     env.database.execute("delete from gates")
     env.drain(only="actions.execute")
-    done = look(env, done.action_id)
+    done = look(env, made)
     assert done.state is ActionStatus.DONE, done.error
     kept = hint(env, done.action_id)
     assert set(kept.labels_before or ()) == before

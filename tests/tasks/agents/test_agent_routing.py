@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from domain.agents.loop import RunStatus
 from domain.jobs.job import Origin
 from domain.mail.correspondence import EmailState
 from domain.mail.triage.rules import parse_rule
@@ -33,6 +34,8 @@ def test_a_rule_sends_new_mail_to_the_agent(env: MailEnvironment) -> None:
     ends = env.sync()
     assert [job for job, _ in ends if not job.startswith("gmail.")] == ["triage.classify", "agents.process"]
     assert env.state(place.thread_id) is EmailState.DRAFTED
+    env.deliver("Dinner?", QUESTION, headers={"From": "Bob <bob@example.com>"})
+    assert "agents.process" not in dict(env.sync())
     assert env.sync(force_full=True)[0] == ("gmail.sync", "succeeded")
     assert env.count("select count(*) from agent_runs") == 1
 
@@ -101,6 +104,7 @@ def test_a_run_that_an_operator_has_tried_again_goes_on_where_it_ended(env: Mail
     env.fail("drafts.create", status=403, reason="domainPolicy", times=2)
     first = order_run(env, place)
     assert env.run(first) == "failed"
+    assert run_of(env, first).status is RunStatus.FAILED
     give_agent(env, prompt="Do nothing.")
     second = again(env, first)
     assert env.run(second) == "failed"

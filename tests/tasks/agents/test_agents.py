@@ -13,6 +13,7 @@ from storage.ledger import ledger
 from storage.mail import decisions
 from tests.doubles.agents import (
     BY,
+    QUESTION,
     ensure_label,
     forget_queued,
     give_agent,
@@ -68,6 +69,9 @@ def test_a_question_is_read_and_drafted(env: MailEnvironment) -> None:
         ["draft_reply"],
         [],
     ]
+    row = env.database.execute("select result ->> 'text' from job_steps where name = 'agent_opening'").fetchone()
+    assert row is not None
+    assert QUESTION in row[0]
     (draft,) = env.mailbox.state().drafts
     assert (draft["thread_id"], draft["ghost"]) == (place.thread_id, False)
     assert env.state(place.thread_id) is EmailState.DRAFTED

@@ -13,7 +13,7 @@ from storage.ledger import gates
 from storage.money import spending
 from tests.doubles.agents import give_agent, order_run, run_of, store_letter
 from tests.doubles.mail_environment import MailEnvironment, connect
-from tests.doubles.refused_writes import refuse
+from tests.doubles.triggers import refuse
 
 NIGHT = timedelta(hours=8)
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from storage.accounts import accounts
-from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.mail_environment import MailEnvironment, taken_in
 
 MANY = 501
 """More than a page."""
@@ -30,6 +30,13 @@ def test_the_time_that_is_stored_is_the_one_that_was_decided_by(env: MailEnviron
     assert env.run(job_id) == "succeeded"
     assert clock() > began
     assert full_synced_at(env) == began
+
+
+def test_mail_of_the_last_ten_days_is_looked_for(env: MailEnvironment) -> None:
+    at = {days: int((env.process.clock() - timedelta(days=days)).timestamp() * 1000) for days in (9, 11)}
+    places = {days: env.deliver("Note", "For your information only.", internal_date=at[days]) for days in at}
+    env.sync(force_full=True)
+    assert taken_in(env) == {places[9].message_id}
 
 
 def stored_without_decision(env: MailEnvironment) -> None:

@@ -14,7 +14,7 @@ from storage.rules import rules
 from storage.rules.rules import Reach
 from tasks.mail import mailbox_labels
 from tests.doubles.mail_environment import MailEnvironment
-from tests.doubles.refused_writes import refuse
+from tests.doubles.triggers import refuse
 from tests.sandbox.sdk import gmail_users
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."

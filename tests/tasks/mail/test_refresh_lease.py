@@ -9,7 +9,7 @@ from sandbox.emulator.control import FaultOrder
 from storage.accounts import tokens
 from storage.postgres.database import Database, TenantTransaction
 from tests.doubles.mail_environment import MailEnvironment
-from tests.doubles.refused_writes import refuse
+from tests.doubles.triggers import refuse
 
 
 class Rival(Database):

@@ -11,7 +11,7 @@ from domain.jobs.job import NewJob
 from storage.ledger import ledger
 from storage.ledger.requests import as_requests
 from storage.postgres.database import Database, Transaction
-from tests.doubles.factories import make_job_type
+from tests.doubles.factories import claim_one, make_job_type
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
@@ -41,3 +41,12 @@ def test_no_job_is_made_later_than_it_is_enqueued(
     assert began <= made[ahead] <= now
     assert made[behind] == LONG_AGO
     assert made[silent] == began
+
+
+@pytest.mark.parametrize("drift", [timedelta(minutes=-1), timedelta(minutes=1)])
+def test_a_service_whose_clock_is_a_minute_off_waits_for_nothing(store: Database, org: UUID, drift: timedelta) -> None:
+    make_job_type(store, "one.plain")
+    said = datetime.now(UTC) + drift
+    with store.ledger() as tx:
+        made = alone(tx, NewJob("one.plain", org, {}, created_at=said))
+    assert claim_one(store, made).job_id == made

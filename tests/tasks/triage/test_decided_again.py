@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from domain.access.api_keys import Role
 from domain.mail.actions.status import ActionStatus
 from domain.mail.triage.rules import parse_rule
 from domain.payloads.triage import ClassifyPayload
@@ -16,6 +17,8 @@ from tests.doubles.mail_actions import actions_of, ask, decided_by_rule, labels,
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
 from tests.doubles.outgoing_orders import FORWARD, approve
+from tests.gateway.api.conftest import client_of
+from tests.gateway.serving import serve
 
 FOR_GOOD: dict[str, object] = {"kind": "delete"}
 """A person is always asked about it."""
@@ -109,3 +112,16 @@ def test_two_first_decisions_at_once_ask_a_person_once(env: MailEnvironment, mea
     env.drain(only="triage.%")
     waiting = [one for one in actions_of(env, place) if one.state is ActionStatus.APPROVED_PENDING]
     assert len(waiting) == 1, actions_of(env, place)
+
+
+def test_a_service_asks_for_it_over_http(env: MailEnvironment) -> None:
+    place = stored_letter(env)
+    env.drain()
+    asked = {"account_id": str(env.account.account_id), "message_id": place.message_id, "force": True}
+    with serve(env.process.settings) as url:
+        client = client_of(env.process.database, url, env.account.org_id, Role.OPERATOR)
+        answer = client.post("/v1/jobs", {"job_type": "classify", "payload": asked})
+    assert (answer.status, answer.json["job_type"]) == (201, "triage.classify")
+    before = env.count("select count(*) from decisions")
+    assert env.run(UUID(answer.json["job_id"])) == "succeeded"
+    assert env.count("select count(*) from decisions") == before + 1

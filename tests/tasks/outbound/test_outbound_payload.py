@@ -1,4 +1,4 @@
-"""001 5.9 Outbound Send Job, at the level of jobs (docs: seeds.md#001-59-outboundsend)."""
+"""A whole payload of `outbound.send`, as a service writes it, and how it is refused."""
 
 import base64
 from typing import Any
@@ -28,8 +28,8 @@ FILE = {
 """The action names it: what nobody approved does not leave."""
 
 
-def the_seed_s_payload(env: MailEnvironment, place: MessagePlace, action_id: UUID, kind: str) -> dict[str, Any]:
-    """The payload as the seed writes it; `original_message_id` is Gmail's id, as everywhere in Postroom."""
+def whole_payload(env: MailEnvironment, place: MessagePlace, action_id: UUID, kind: str) -> dict[str, Any]:
+    """All fields; `original_message_id` is Gmail's id, as everywhere in Postroom."""
     return {
         "account_id": str(env.account.account_id),
         "action_id": str(action_id),
@@ -47,11 +47,10 @@ def the_seed_s_payload(env: MailEnvironment, place: MessagePlace, action_id: UUI
 
 
 @pytest.mark.parametrize("kind", ["reply", "forward"])
-def test_the_seed_s_payload_is_sent_and_the_action_is_completed(env: MailEnvironment, kind: str) -> None:
-    """Statements 7, 121 to 126, 129 to 137, 139 and 140."""
+def test_a_whole_payload_is_sent_and_the_action_is_completed(env: MailEnvironment, kind: str) -> None:
     place = taken_in(env, headers=ASKED)
     action_id = approved(env, place.message_id, ANSWER if kind == "reply" else FORWARD, FILE)
-    env.enqueue("outbound.send", the_seed_s_payload(env, place, action_id, kind))
+    env.enqueue("outbound.send", whole_payload(env, place, action_id, kind))
     assert env.drain() == [("outbound.send", "succeeded")]
     facts, mail = the_sent(env)
     assert (facts["thread_id"] == place.thread_id) is (kind == "reply")
@@ -79,11 +78,10 @@ def test_the_seed_s_payload_is_sent_and_the_action_is_completed(env: MailEnviron
 
 
 def test_on_failure_the_action_is_failed_with_the_error(env: MailEnvironment) -> None:
-    """Statement 138."""
     place = taken_in(env, headers=ASKED)
     action_id = approved(env, place.message_id, ANSWER, FILE)
     env.fail("drafts.send", status=400, reason="invalidArgument", message="Invalid To header")
-    env.enqueue("outbound.send", the_seed_s_payload(env, place, action_id, "reply"))
+    env.enqueue("outbound.send", whole_payload(env, place, action_id, "reply"))
     assert env.drain() == [("outbound.send", "failed")]
     action = action_of(env, action_id)
     assert action.state is ActionStatus.FAILED
@@ -100,9 +98,8 @@ def test_on_failure_the_action_is_failed_with_the_error(env: MailEnvironment) ->
     ids=["no action", "no message", "no account"],
 )
 def test_what_is_missing_or_another_s_is_fatal(env: MailEnvironment, changed: dict[str, str]) -> None:
-    """Statements 127, 128 and 141."""
     place = taken_in(env, headers=ASKED)
-    document = the_seed_s_payload(env, place, approved(env, place.message_id, ANSWER, FILE), "reply")
+    document = whole_payload(env, place, approved(env, place.message_id, ANSWER, FILE), "reply")
     job_id = env.enqueue("outbound.send", document | changed)
     assert env.drain(only="outbound.%") == [("outbound.send", "dead")]
     (field,) = changed
@@ -111,9 +108,9 @@ def test_what_is_missing_or_another_s_is_fatal(env: MailEnvironment, changed: di
 
 
 def test_the_key_is_the_account_s_action(env: MailEnvironment) -> None:
-    """Statement 142: another payload of the same action is no second job, also when the first has ended."""
+    """Another payload of the same action is no second job, also when the first has ended."""
     place = taken_in(env, headers=ASKED)
-    document = the_seed_s_payload(env, place, approved(env, place.message_id, ANSWER, FILE), "reply")
+    document = whole_payload(env, place, approved(env, place.message_id, ANSWER, FILE), "reply")
     first = env.enqueue("outbound.send", document)
     assert env.enqueue("outbound.send", document | {"body_plain": "Other words"}) == first
     env.drain()

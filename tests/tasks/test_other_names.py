@@ -1,4 +1,4 @@
-"""Each job takes the payload that its source document writes down, at every door (docs: seeds.md#000-job-types)."""
+"""Each job takes the payload that its source document writes down, at every door (docs: seeds.md)."""
 
 import json
 from typing import Any
@@ -8,6 +8,7 @@ import pytest
 
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject, NewJob
+from engine.catalogue import catalogue
 from engine.enqueue import enqueue_jobs
 from engine.messages import border
 from engine.messages.foreign import ForeignMessage
@@ -18,6 +19,43 @@ from tests.doubles.mail_environment import MailEnvironment, connect
 from tests.doubles.odd_messages import as_redis_message, body, contract, envelope, task_headers
 
 NOBODY = "00000000-0000-4000-8000-000000000001"
+OTHER_NAMES = {
+    "sync": "gmail.sync",
+    "history.sync.gmail": "gmail.sync",
+    "ingest.gmail": "gmail.ingest",
+    "labels.sync.gmail": "gmail.sync_labels",
+    "backfill.gmail": "gmail.backfill",
+    "classify": "triage.classify",
+    "draft": "drafts.write",
+    "manual_draft": "drafts.write_manual",
+    "rework": "drafts.rework",
+    "cleanup": "threads.cleanup",
+    "agent_process": "agents.process",
+    "action.gmail": "actions.execute",
+    "undo.action": "actions.undo",
+    "unsnooze.gmail": "actions.unsnooze",
+    "outbound.send": "outbound.send",
+    "approval.notify": "approvals.notify",
+    "email_processing": "accounts.onboard",
+}
+KEYS = {
+    "labels.sync.gmail": ("account_id",),
+    "classify": ("account_id", "message_id"),
+    "action.gmail": ("account_id", "action_id"),
+    "undo.action": ("account_id", "original_action_id"),
+    "unsnooze.gmail": ("account_id", "action_id"),
+    "outbound.send": ("account_id", "action_id"),
+}
+"""The fields of which the key consists, where a source document names them."""
+
+
+@pytest.mark.parametrize("name", OTHER_NAMES)
+def test_a_job_type_is_found_by_its_other_name(name: str) -> None:
+    job = catalogue.find(name)
+    assert job is not None
+    assert job.name == OTHER_NAMES[name]
+    key = job.declared.unique
+    assert name not in KEYS or (key is not None and key.fields == KEYS[name])
 
 
 def enqueue(env: MailEnvironment, job_type: str, payload: dict[str, Any], org_id: UUID | None = None) -> dict[str, Any]:
@@ -35,7 +73,7 @@ def user_of(env: MailEnvironment) -> str:
 
 
 def drafted(env: MailEnvironment) -> emails.Email:
-    """A thread whose record the seed would name by its id."""
+    """A thread whose record a service may name by its id."""
     env.sync()
     place = env.deliver("Lunch on Friday?", "Could you tell me whether you can make it at noon? Please reply.")
     env.sync()
@@ -99,7 +137,6 @@ def test_cleanup_takes_user_id_thread_id_and_action(env: MailEnvironment) -> Non
 def test_rework_manual_draft_and_agent_process_take_user_id(
     env: MailEnvironment, job_type: str, more: JsonObject
 ) -> None:
-    """000-24, 000-29, 000-33."""
     asked = {"thread_id": "t"} | more
     stored = enqueue(env, job_type, {"user_id": user_of(env)} | asked)
     assert stored["payload"] == {"account_id": str(env.account.account_id)} | asked

@@ -1,24 +1,17 @@
-"""Rules, the model, the safety policy, and mending what a label disabled (docs: seeds.md#001-55-classify)."""
+"""Rules decide first, the model asks for what is offered, and the safety policy binds both."""
 
 from typing import Any
 
-import pytest
-
-from domain.jobs.failures import Invalid
 from domain.mail.account_settings import parse_settings
 from domain.mail.parsing.parsed_message import Address
-from domain.mail.rule_language.defects import RefusedRules
-from domain.mail.rule_language.rule_file import read_rule_document, read_rule_file
+from domain.mail.rule_language.rule_file import read_rule_document
 from domain.mail.triage.prompts import RuleScope
-from domain.mail.triage.rules import parse_rule
 from sandbox.emulator.control import MessagePlace
-from storage.accounts import labels
 from storage.actions import actions
 from storage.mail import decisions
 from storage.rules import directions, kept_rules, owner_settings, rules
 from storage.rules.rules import Reach
 from tests.doubles.mail_environment import MailEnvironment
-from tests.sandbox.sdk import gmail_users
 
 QUESTION = "Could you tell me whether noon on Friday suits you? Please reply."
 STAR = {"name": "Anna", "when": {"from": "anna@example.com"}, "then": {"class": "fyi", "actions": ["archive"]}}
@@ -45,14 +38,14 @@ def outcome(env: MailEnvironment, place: MessagePlace) -> tuple[str, str, float,
     return str(decision.source), str(decision.classification), decision.confidence, states
 
 
-def test_54_55_60_61_62_a_rule_decides_first_and_for_certain(env: MailEnvironment) -> None:
+def test_a_rule_decides_first_and_for_certain(env: MailEnvironment) -> None:
     write(env, STAR)
     place = take(env)
     assert outcome(env, place) == ("deterministic", "fyi", 1.0, [("archive", "goes")])
     assert env.model.journal("messages.create") == []
 
 
-def test_33_60_the_safety_policy_is_data_and_binds_both_paths(env: MailEnvironment) -> None:
+def test_the_safety_policy_is_data_and_binds_both_paths(env: MailEnvironment) -> None:
     write(env, STAR)
     with env.process.database.ledger() as tx:
         policy = {"approve_from": "reversible", "always_approve": ["star"]}
@@ -68,7 +61,7 @@ def test_33_60_the_safety_policy_is_data_and_binds_both_paths(env: MailEnvironme
     assert outcome(env, by_model)[3] == [("star", "waits"), ("mark_read", "goes")]
 
 
-def test_59_the_model_may_ask_only_for_what_the_account_offers(env: MailEnvironment) -> None:
+def test_the_model_may_ask_only_for_what_the_account_offers(env: MailEnvironment) -> None:
     env.say(input_update={"actions": ["trash"]})
     refused = take(env, "For your information only.")
     assert outcome(env, refused)[1] == "needs_review"
@@ -80,7 +73,7 @@ def test_59_the_model_may_ask_only_for_what_the_account_offers(env: MailEnvironm
     assert outcome(env, offered)[3] == [("trash", "goes")]
 
 
-def test_56_57_64_65_66_67_68_directions_and_rules_of_all_scopes_reach_the_model(env: MailEnvironment) -> None:
+def test_directions_and_rules_of_all_scopes_reach_the_model(env: MailEnvironment) -> None:
     here, org_id = env.account.account_id, env.account.org_id
     scopes: dict[str, object] = {
         "global": "global",
@@ -102,36 +95,3 @@ def test_56_57_64_65_66_67_68_directions_and_rules_of_all_scopes_reach_the_model
     ]
     assert found.directions == ("a direction",)
     assert [one.text for one in unknown.rules] == ["the global rule", "the account rule"]
-
-
-@pytest.mark.parametrize("condition", [{"body": {"matches": "("}}, {"subject": None}, {"header": {"contains": "x"}}])
-def test_51_a_condition_error_is_refused_when_the_rule_is_written(condition: dict[str, Any]) -> None:
-    with pytest.raises(RefusedRules) as refusal:
-        read_rule_document({**STAR, "when": condition})
-    assert refusal.value.field.startswith("/when")
-    with pytest.raises(Invalid):
-        parse_rule({"rule_id": "x", "name": "x", "condition": {"kind": "body", "pattern": "("}, "decision": {}})
-
-
-def test_51_a_bad_pattern_names_its_line_and_column() -> None:
-    with pytest.raises(RefusedRules, match=r"mine\.yaml:2:24: is no regular expression"):
-        read_rule_file(b"name: x\nwhen: {body: {matches: '('}}\nthen: {class: fyi}\n", "mine.yaml")
-
-
-def test_81_82_a_disabled_rule_is_reviewed_and_mended_and_a_label_described(env: MailEnvironment) -> None:
-    with gmail_users(env.gmail.url) as users:
-        made = [str(users.labels().create(userId="me", body={"name": name}).execute()["id"]) for name in ("Old", "New")]
-        env.enqueue("gmail.sync_labels")
-        env.drain(only="gmail.sync_labels")
-        write(env, {**STAR, "then": {"actions": [{"apply_label": made[0]}]}})
-        users.labels().delete(userId="me", id=made[0]).execute()
-    env.enqueue("gmail.sync_labels")
-    env.drain(only="gmail.sync_labels")
-    here, org_id = env.account.account_id, env.account.org_id
-    with env.process.database.ledger() as tx:
-        (off,) = kept_rules.listed(tx, org_id, account_id=here, enabled=False)
-        assert off.disabled_reason == "Label 'Old' was deleted from Gmail"
-        (mended,) = read_rule_document({**STAR, "then": {"actions": [{"apply_label": made[1]}]}})
-        kept_rules.mend(tx, org_id, off.rule_id, mended)
-        assert [one.name for one in rules.of_account(tx, here).rules] == ["Anna"]
-        assert labels.describe(tx, here, made[1], description="what Anna sends", for_classifier=True)

@@ -1,4 +1,4 @@
-"""Ashford (docs: seeds.md#001-ashford): a person is asked on Discord, and the answer decides about the action."""
+"""A person is asked on Discord, and the press of a button decides about the action."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,7 +50,7 @@ def test_a_person_is_asked_on_discord_and_the_press_decides(
         assert messages(bot)[0]["components"] == []
 
 
-def test_the_seeds_name_of_the_job_type_is_taken(settings: Settings, database: Connection) -> None:
+def test_the_other_name_of_the_job_type_is_taken(settings: Settings, database: Connection) -> None:
     with running(settings, database) as (env, bot):
         made = waiting(env)
         env.database.execute("delete from jobs where job_type = 'approvals.notify'")
