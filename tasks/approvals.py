@@ -23,7 +23,7 @@ from domain.payloads.payload import Payload
 from engine.catalogue import job
 from engine.context import JobContext
 from engine.enqueue import enqueue_jobs
-from providers.on_demand import on_demand
+from observability.on_demand import on_demand
 from providers.ports import approvals as approval_ports
 from providers.ports.approvals import ApprovalChannel
 from storage.actions import actions

@@ -10,7 +10,7 @@ from domain.jobs.retry import PERSISTENT
 from domain.payloads.deadletter import QuarantinePayload, SendAlertPayload
 from engine.catalogue import job
 from engine.context import JobContext
-from providers.on_demand import on_demand
+from observability.on_demand import on_demand
 from providers.ports import AlertChannel, Notice
 from storage.ledger import audit, dead_letters
 from storage.postgres.database import Transaction
