@@ -12,10 +12,11 @@ from limits import RateLimitItemPerSecond
 from limits.errors import StorageError
 from limits.storage import MemoryStorage, RedisStorage
 
+from domain.diagnosis import Diagnosis
 from domain.jobs.failures import Scope, Throttled
 from domain.scheduling.limits import Limit, Used, bounded, limits_of, wait_for_room
 from engine.broker.connection_errors import CONNECTION_ERRORS
-from observability.connection_trouble import Trouble, trouble_of
+from observability.connection_diagnosis import diagnosis_of
 from providers.ports import Meter
 from settings import Settings
 
@@ -77,7 +78,7 @@ class Meters:
 
         return ask
 
-    def trouble(self) -> Trouble | None:
+    def diagnosis(self) -> Diagnosis | None:
         """Why calls cannot be counted; None when they can: a call of nobody's is, and is forgotten at once."""
         key = f"{NAMESPACE}:doctor:{uuid4()}"
         try:
@@ -86,9 +87,9 @@ class Meters:
                 storage.acquire_sliding_window_entry(key, 1, KEPT_S)
                 storage.clear_sliding_window(key, KEPT_S)
         except StorageError as error:
-            return trouble_of(error.storage_error, self._setting)
+            return diagnosis_of(error.storage_error, self._setting)
         except CONNECTION_ERRORS as error:
-            return trouble_of(error, self._setting)
+            return diagnosis_of(error, self._setting)
         return None
 
     def _count(self, limit: Limit, account: str, method: str, units: int) -> None:
@@ -99,7 +100,7 @@ class Meters:
         except StorageError as error:
             self._asked_again_at = time.monotonic() + LEAVE_ALONE.total_seconds()
             lost = error.storage_error
-            cause = trouble_of(lost).finding
+            cause = diagnosis_of(lost).finding
             log.warning("calls_not_counted", limit=limit.name, error=type(lost).__name__, cause=cause)
             return
         if wait is not None:

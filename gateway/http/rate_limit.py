@@ -13,7 +13,7 @@ from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
 from domain.jobs.failures import Scope, Throttled
-from observability.connection_trouble import trouble_of
+from observability.connection_diagnosis import diagnosis_of
 from settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -56,7 +56,7 @@ class RequestLimiter:
         except StorageError as error:
             self._asked_again_at = time.monotonic() + LEAVE_ALONE_S
             lost = error.storage_error
-            log.warning("requests_not_counted", error=type(lost).__name__, cause=trouble_of(lost).finding)
+            log.warning("requests_not_counted", error=type(lost).__name__, cause=diagnosis_of(lost).finding)
             return
         raise Throttled(
             f"more than {self._item.amount} requests of this key within a minute",
