@@ -8,7 +8,7 @@ import pytest
 from domain.mail.triage.rules import parse_rule
 from domain.payloads import payload_types
 from storage.accounts import labels
-from storage.rules import rules
+from storage.rules import kept_rules, rules
 from tests.doubles.mail_environment import MailEnvironment, taken_in
 from tests.sandbox.sdk import gmail_users
 
@@ -81,5 +81,5 @@ def test_5_6_labels_sync_keeps_what_the_user_said_and_disables_rules_of_a_delete
         users.labels().delete(userId="me", id=label_id).execute()
     assert env.run(env.enqueue("labels.sync.gmail")) == "succeeded"
     with env.process.database.ledger() as tx:
-        (rule,) = rules.of_account(tx, here, disabled_too=True).rules
-    assert (rule.enabled, rule.disabled_reason) == (False, "Label 'Ventures' was deleted from Gmail")
+        (kept_rule,) = kept_rules.listed(tx, env.account.org_id, account_id=here)
+    assert (kept_rule.enabled, kept_rule.disabled_reason) == (False, "Label 'Ventures' was deleted from Gmail")
