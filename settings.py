@@ -78,15 +78,11 @@ class Settings(BaseSettings):
     )
 
     lease_s: float = Field(60.0, gt=0, description="Seconds a worker may be silent before its jobs are rescued.")
-    heartbeat_s: float = Field(15.0, gt=0, description="Seconds between two renewals of a worker process's lease.")
-    relay_interval_s: float = Field(1.0, gt=0, description="Seconds the relay sleeps when no notification wakes it.")
     hint_timeout_s: float = Field(
         30.0,
         gt=0,
         le=3600,
-        validation_alias=AliasChoices("POSTROOM_HINT_TIMEOUT_S", "POSTROOM_HINT_PATIENCE_S"),
-        description="Seconds a published hint may stay unclaimed before it is published again. Older name:"
-        " `POSTROOM_HINT_PATIENCE_S`.",
+        description="Seconds a published hint may stay unclaimed before it is published again.",
     )
     retention_s: float = Field(
         7 * 86_400.0,
@@ -94,19 +90,6 @@ class Settings(BaseSettings):
         le=10 * 366 * 86_400.0,
         description="Seconds a finished job is kept, with its steps and output. A dead job"
         " whose letter is open stays. The audit log has a setting of its own.",
-    )
-    retention_share: float = Field(
-        0.5,
-        ge=0.01,
-        le=1,
-        description="The part of its time for which the job that deletes works; in the rest it pauses, so that others"
-        " have the disk. It goes on until nothing is left that is past its time.",
-    )
-    retention_run_s: float = Field(
-        20.0,
-        gt=0,
-        le=120,
-        description="Seconds for which one such job goes on. A follow-up begins at once where it ended.",
     )
     audit_retention_s: float | None = Field(
         None,
@@ -123,17 +106,11 @@ class Settings(BaseSettings):
         description="Due jobs of an org and queue that an enqueue publishes at once; the rest wait for the relay. It"
         " shares the queue fairly. Small, because others may have to wait for them.",
     )
-    window_cap: int = Field(
-        10_000,
-        ge=8,
-        description="Hints of one queue that the broker may hold at most. The relay keeps about half a second's work of"
-        " the queue's workers there; the cap bounds what a lost broker or a sudden stop leaves behind.",
-    )
     provider_call_limit_s: float = Field(
         30.0,
         gt=0,
-        description="Seconds that one call which changes something outside may take in all. It begins only while its"
-        " claim lasts longer, so the lease less a heartbeat must be longer by a twelfth of the lease.",
+        description="Seconds that one call which changes something outside may take in all, less than two thirds of"
+        " the lease. It begins only while its claim lasts longer.",
     )
     shutdown_grace_s: float = Field(
         60.0,
@@ -142,20 +119,13 @@ class Settings(BaseSettings):
         " after that, whatever hangs: keep the supervisor's stop period above both together.",
     )
 
-    gmail_endpoint: str | None = Field(None, description="Another address for the Gmail API, for emulators.")
-    google_token_uri: str = Field(
-        "https://oauth2.googleapis.com/token", description="Where codes are exchanged and tokens refreshed."
-    )
-    google_authorize_url: str = Field(
-        "https://accounts.google.com/o/oauth2/v2/auth", description="Google's consent screen."
+    google_url: str | None = Field(
+        None, description="An emulator's address, which stands for Gmail, for OAuth and for the certificates of pushes."
     )
     public_url: str = Field(
         "",
         description="The gateway's address as browsers see it: `https://mail.example.org`. Google sends owners of"
         " mailboxes back to `/oauth/google/callback` there. Empty: nobody can connect a mailbox by browser.",
-    )
-    google_certs_url: str = Field(
-        "https://www.googleapis.com/oauth2/v1/certs", description="Certificates that sign Pub/Sub push tokens."
     )
     google_client_id: str = Field("", description="The OAuth client of this installation.")
     google_client_secret: SecretStr = Field(SecretStr(""), description="The OAuth client's secret.")
@@ -225,7 +195,6 @@ class Settings(BaseSettings):
     alert_secret: SecretStr = Field(
         SecretStr(""), description="Signs each alert to a receiver of your own; Discord needs none."
     )
-    alert_timeout_s: float = Field(10.0, gt=0, description="Seconds one alert's call may take in all.")
 
     approval_expires_after_s: float = Field(
         3 * 86_400.0,
@@ -243,7 +212,6 @@ class Settings(BaseSettings):
         description="The public key of the bot's application, 64 hexadecimal digits; verifies presses of its buttons."
         " Empty refuses every press.",
     )
-    discord_timeout_s: float = Field(10.0, gt=0, description="Seconds one call to Discord may take in all.")
 
     log_level: str = Field("INFO", description="The least severe level that is logged.")
     traces_url: SecretStr | None = Field(
@@ -271,9 +239,6 @@ class Settings(BaseSettings):
         validation_alias=AliasChoices("POSTROOM_WATCHDOG_USEC", "WATCHDOG_USEC"),
         description="Microseconds within which it must hear so. systemd itself sets it, as `WATCHDOG_USEC`.",
     )
-    metrics_interval_s: float = Field(
-        5.0, gt=0, le=300, description="Seconds between two countings of what happened to the fleet's jobs."
-    )
 
     @property
     def broker_is_rabbitmq(self) -> bool:
@@ -293,14 +258,44 @@ class Settings(BaseSettings):
         """The variable that names it."""
         return f"{PREFIX}BROKER_URL" if self.limits_url is None else f"{PREFIX}LIMITS_URL"
 
+    @property
+    def heartbeat_s(self) -> float:
+        """Seconds between two renewals of a lease: two may be late before it ends."""
+        return self.lease_s / 4
+
+    @property
+    def counting_interval_s(self) -> float:
+        """Seconds between two countings of the fleet's jobs; another worker counts after four, a third of a lease."""
+        return self.lease_s / 12
+
+    @property
+    def relay_interval_s(self) -> float:
+        """Seconds the relay sleeps when no notification wakes it: a small part of the wait for a lost hint."""
+        return min(1.0, self.hint_timeout_s / 15)
+
+    @property
+    def gmail_endpoint(self) -> str | None:
+        """Another address of the Gmail API; None for Google's."""
+        return self.google_url
+
+    @property
+    def google_token_uri(self) -> str:
+        """Where codes are exchanged and tokens are refreshed."""
+        return f"{self.google_url}/token" if self.google_url else "https://oauth2.googleapis.com/token"
+
+    @property
+    def google_authorize_url(self) -> str:
+        """Google's consent screen."""
+        return f"{self.google_url or 'https://accounts.google.com'}/o/oauth2/v2/auth"
+
+    @property
+    def google_certs_url(self) -> str:
+        """The certificates that sign tokens of Pub/Sub's pushes."""
+        return f"{self.google_url}/certs" if self.google_url else "https://www.googleapis.com/oauth2/v1/certs"
+
     @model_validator(mode="after")
     def _check_times(self) -> Self:
         """Refuse times under which claims or effects could never hold; names the field that is too long."""
-        if self.heartbeat_s * 2 > self.lease_s:
-            raise ValueError(
-                f"heartbeat_s: {self.heartbeat_s:g} is more than half of lease_s ({self.lease_s:g}): one late renewal"
-                " would lose every job"
-            )
         left = self.lease_s * (1 - CLAIM_MARGIN) - self.heartbeat_s
         if self.provider_call_limit_s >= left:
             raise ValueError(
@@ -325,8 +320,6 @@ class Settings(BaseSettings):
             raise ValueError(f"alert_url: must be an address with {' or '.join(schemes)}")
         if self.alert_format == "webhook" and not self.alert_secret.get_secret_value():
             raise ValueError("alert_secret: a receiver of your own needs one, or it could not tell who sent an alert")
-        if self.alert_timeout_s > self.provider_call_limit_s:
-            raise ValueError(f"alert_timeout_s: must be at most provider_call_limit_s ({self.provider_call_limit_s:g})")
         return self
 
     @field_validator("broker_url", "results_url", "limits_url")
@@ -340,16 +333,6 @@ class Settings(BaseSettings):
         """The path is ours."""
         is_development = info.data.get("environment") == "development"
         return origin_of(url, may_be_plain_here=is_development) if url else url
-
-    @model_validator(mode="after")
-    def _check_discord(self) -> Self:
-        """Refuse a call to Discord that could outlast its claim."""
-        is_used = bool(self.discord_bot_token.get_secret_value())
-        if is_used and self.discord_timeout_s > self.provider_call_limit_s:
-            raise ValueError(
-                f"discord_timeout_s: must be at most provider_call_limit_s ({self.provider_call_limit_s:g})"
-            )
-        return self
 
     @field_validator("sealing_keys")
     @classmethod

@@ -45,7 +45,11 @@ def ingest(ctx: JobContext, payload: Ingest) -> Outcome:
     """Count one job, and enqueue the message's classification."""
     measured_job.count()
     child = Classify(account_id=payload.account_id, message=payload.message)
-    return Done(writes=lambda tx: ctx.enqueue(tx, child))
+
+    def write(tx: Transaction) -> None:
+        ctx.enqueue(tx, child)
+
+    return Done(writes=write)
 
 
 @job(queue=Queue.DEFAULT)

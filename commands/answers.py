@@ -18,7 +18,7 @@ from domain.jobs.failures import Failure, Invalid
 from domain.jobs.job import ActorType, JsonObject, Origin
 from domain.redaction import redact
 from observability import logs
-from storage.postgres.execution import DatabaseError, trouble_of
+from storage.postgres.execution import DatabaseError, diagnosis_of
 
 WIDTH_WITHOUT_TERMINAL = 200
 LENGTH_OF_ID = 36
@@ -52,16 +52,16 @@ class FleetGroup(click.Group):
 
 def failure_line(error: Failure | DatabaseError) -> str | None:
     """The one line that a command ends with; None for an error of the database's that only a traceback explains."""
-    trouble = trouble_of(error)
-    if trouble is not None:
-        return f"PostgreSQL: {trouble.finding}; {trouble.remedy}"
+    diagnosis = diagnosis_of(error)
+    if diagnosis is not None:
+        return f"PostgreSQL: {diagnosis.finding}; {diagnosis.remedy}"
     return f"{error.code}: {error.reason}" if isinstance(error, Failure) else None
 
 
-def trouble_line(failure: Failure) -> str:
+def diagnosis_line(failure: Failure) -> str:
     """Why one of several things was not done: the reason, and for a trouble of the installation its remedy."""
-    trouble = trouble_of(failure)
-    return failure.reason if trouble is None else f"PostgreSQL: {trouble.finding}; {trouble.remedy}"
+    diagnosis = diagnosis_of(failure)
+    return failure.reason if diagnosis is None else f"PostgreSQL: {diagnosis.finding}; {diagnosis.remedy}"
 
 
 def operator(name: str) -> Origin:

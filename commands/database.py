@@ -6,7 +6,7 @@ from commands.answers import FleetGroup, json_option, show_document
 from engine.app import write_catalogue
 from engine.catalogue import catalogue
 from engine.runtime import runtime
-from providers.on_demand import on_demand
+from observability.on_demand import on_demand
 from storage.postgres.readiness import newest_revision
 
 

@@ -7,13 +7,13 @@ import click
 
 from commands.answers import (
     FleetGroup,
+    diagnosis_line,
     json_object,
     json_option,
     operator,
     operator_option,
     show_document,
     show_rows,
-    trouble_line,
 )
 from domain.jobs.failures import Failure, Gone, Invalid
 from domain.jobs.job import JsonObject, Origin
@@ -156,7 +156,7 @@ def _one_by_one(
             with runtime().database.ledger() as tx:
                 rows.append({"id": letter_id, **action(tx, letter_id)})
         except Failure as failure:
-            rows.append({"id": letter_id, "state": "unchanged", "trouble": trouble_line(failure)})
+            rows.append({"id": letter_id, "state": "unchanged", "trouble": diagnosis_line(failure)})
     show_rows(rows, ("id", "state", "job_id", "trouble"), as_json=as_json)
     if any("trouble" in row for row in rows):
         ctx.exit(1)

@@ -15,7 +15,7 @@ from domain.alerts.due import is_long
 from domain.jobs.failures import Failure, Invalid
 from domain.jobs.gate_causes import Cause
 from domain.jobs.queues import Queue
-from engine.broker.broker_use import trouble_in_use
+from engine.broker.broker_use import diagnose_use
 from engine.broker.connection_errors import CONNECTION_ERRORS
 from engine.broker.publisher import transport_options
 from engine.catalogue import catalogue
@@ -23,7 +23,7 @@ from engine.celery_patches.fleet_connection import FleetAmqp
 from engine.counting import beat_ticks
 from engine.runtime import Runtime, runtime
 from observability import logs
-from observability.connection_trouble import trouble_of
+from observability.connection_diagnosis import diagnosis_of
 from settings import Settings
 from storage.accounts import accounts, pushes
 from storage.audit import exports
@@ -131,11 +131,11 @@ def _ledger_checks() -> Sequence[tuple[str, Callable[[Runtime], Check]]]:
 
 def broker_check(settings: Settings) -> Check:
     """Whether processes of the fleet can use the broker: a connection as theirs, and what workers write to it."""
-    trouble = trouble_in_use(settings.broker_url.get_secret_value(), INSPECTION_S)
-    if trouble is None:
+    diagnosis = diagnose_use(settings.broker_url.get_secret_value(), INSPECTION_S)
+    if diagnosis is None:
         return Check("broker", ok=True, finding="answers, and takes messages")
-    remedy = f"{trouble.remedy}; jobs wait in PostgreSQL meanwhile"
-    return Check("broker", ok=False, finding=trouble.finding, remedy=remedy)
+    remedy = f"{diagnosis.remedy}; jobs wait in PostgreSQL meanwhile"
+    return Check("broker", ok=False, finding=diagnosis.finding, remedy=remedy)
 
 
 def limits_check(process: Runtime) -> Check:
@@ -145,10 +145,10 @@ def limits_check(process: Runtime) -> Check:
         finding = "each process counts its calls for itself: the fleet may call faster than a provider allows"
         remedy = "set POSTROOM_LIMITS_URL to a Redis or Valkey"
         return Check("rate limits", ok=settings.environment != "production", finding=finding, remedy=remedy)
-    trouble = process.meters.trouble()
-    if trouble is not None:
-        finding = f"calls are not counted: {trouble.finding}"
-        return Check("rate limits", ok=False, finding=finding, remedy=trouble.remedy)
+    diagnosis = process.meters.diagnosis()
+    if diagnosis is not None:
+        finding = f"calls are not counted: {diagnosis.finding}"
+        return Check("rate limits", ok=False, finding=finding, remedy=diagnosis.remedy)
     return Check("rate limits", ok=True, finding="calls are counted for the whole fleet")
 
 
@@ -157,17 +157,17 @@ def worker_checks(settings: Settings) -> Sequence[Check]:
     return [*queue_checks(settings), names_check(settings)]
 
 
-def unasked(name: str, trouble: str) -> Check:
-    """What nobody could find out, because of the broker's trouble."""
-    finding = f"the workers could not be asked: the broker {trouble}"
+def unasked(name: str, silence: str) -> Check:
+    """What nobody could find out, because the broker did not answer."""
+    finding = f"the workers could not be asked: the broker {silence}"
     return Check(name, ok=False, finding=finding, remedy="mend the broker first")
 
 
 def queue_checks(settings: Settings) -> Sequence[Check]:
     """Whether some worker consumes each queue, by asking the workers."""
-    found, trouble = ask_workers(settings, lambda app: app.control.inspect(timeout=INSPECTION_S).active_queues())
-    if trouble:
-        return [unasked("workers", trouble)]
+    found, silence = ask_workers(settings, lambda app: app.control.inspect(timeout=INSPECTION_S).active_queues())
+    if silence:
+        return [unasked("workers", silence)]
     consumers = {queue.value: 0 for queue in Queue}
     for queues in (found or {}).values():
         for name in {each["name"] for each in queues} & set(consumers):
@@ -184,14 +184,14 @@ def ask_workers(settings: Settings, question: Callable[[Celery], Any]) -> tuple[
         try:
             return question(app), ""
         except CONNECTION_ERRORS as error:
-            return None, trouble_of(error).finding
+            return None, diagnosis_of(error).finding
 
 
 def names_check(settings: Settings) -> Check:
     """Whether each worker has a name of its own: a command to one of two is heard by both, and Flower shows one."""
-    found, trouble = ask_workers(settings, lambda app: app.control.broadcast("ping", reply=True, timeout=INSPECTION_S))
-    if trouble:
-        return unasked(NAMES, trouble)
+    found, silence = ask_workers(settings, lambda app: app.control.broadcast("ping", reply=True, timeout=INSPECTION_S))
+    if silence:
+        return unasked(NAMES, silence)
     counted = Counter(name for answer in found or [] for name in answer)
     twice = ", ".join(sorted(name for name, times in counted.items() if times > 1))
     if not twice:

@@ -9,13 +9,13 @@ import click
 from commands.answers import (
     FleetGroup,
     console,
+    diagnosis_line,
     json_object,
     json_option,
     operator,
     operator_option,
     show_document,
     show_rows,
-    trouble_line,
 )
 from domain.jobs.contract import LONGEST_RETRY_S, MOST_ATTEMPTS, parse_time
 from domain.jobs.failures import Failure, Gone, Invalid
@@ -238,7 +238,7 @@ def retry_jobs(
                 again = retries.retry(tx, job_id, by=by, reason=reason)
             rows.append({"job_id": job_id, "state": "retried", "new_job_id": again})
         except Failure as failure:
-            rows.append({"job_id": job_id, "state": "unchanged", "trouble": trouble_line(failure)})
+            rows.append({"job_id": job_id, "state": "unchanged", "trouble": diagnosis_line(failure)})
     show_rows(rows, ("job_id", "state", "new_job_id", "trouble"), as_json=as_json)
     if any("trouble" in row for row in rows):
         ctx.exit(1)

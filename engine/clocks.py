@@ -1,12 +1,10 @@
 """The database's time, told without asking: each time that is compared or shown is PostgreSQL's, not this machine's."""
 
-import mmap
-import struct
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-OFFSET = struct.Struct("d")
+from storage.postgres.shared_double import SharedDouble
 
 QUICK_S = 0.2
 """A measurement may be wrong by half of the time that the answer took; a slow one tells less than an old quick one."""
@@ -15,34 +13,27 @@ QUICK_S = 0.2
 class DatabaseClock:
     """Tells PostgreSQL's time: the system's monotonic clock and an offset, measured whenever the lease is renewed.
 
-    The offset stands in a page of memory that a worker's children share. A step of the machine's clock changes nothing.
+    A worker's children share the offset. A step of the machine's clock changes nothing.
     """
 
-    def __init__(self, ask: Callable[[], datetime], page: mmap.mmap | None = None) -> None:
+    def __init__(self, ask: Callable[[], datetime], offset: SharedDouble | None = None) -> None:
         """`ask` asks PostgreSQL; it is called at the first look, when nobody has measured the offset before."""
         self._ask = ask
-        self._page = page or mmap.mmap(-1, OFFSET.size)
+        self._offset = offset or SharedDouble()
+        """Seconds between the monotonic clock and PostgreSQL's; 0 before the first measurement."""
 
     def __call__(self) -> datetime:
         """The present, with its zone; raises `DatabaseUnavailable` when it was never known and cannot be asked for."""
-        offset = self._offset
-        if not offset:
+        if not self._offset.value:
             began = time.monotonic()
             self.learn(self._ask(), began)
-            offset = self._offset
-        return datetime.fromtimestamp(time.monotonic() + offset, UTC)
+        return datetime.fromtimestamp(time.monotonic() + self._offset.value, UTC)
 
     def learn(self, at: datetime, began: float) -> None:
         """Note an answer of PostgreSQL's, just received, to a question put at `began` by the monotonic clock."""
         ended = time.monotonic()
-        if ended - began <= QUICK_S or not self._offset:
-            self._page[:] = OFFSET.pack(at.timestamp() - (began + ended) / 2)
-
-    @property
-    def _offset(self) -> float:
-        """Seconds between the monotonic clock and PostgreSQL's; 0 before the first measurement."""
-        offset: float = OFFSET.unpack_from(self._page)[0]
-        return offset
+        if ended - began <= QUICK_S or not self._offset.value:
+            self._offset.value = at.timestamp() - (began + ended) / 2
 
 
 class TurnAge:

@@ -31,14 +31,10 @@ class HandlerSettings:
     alert_format: Literal["webhook", "discord"]
     alert_url: SecretStr
     alert_secret: SecretStr
-    alert_timeout_s: float
     approval_expires_after_s: float
     discord_api_url: str
     discord_bot_token: SecretStr
-    discord_timeout_s: float
     retention_s: float
-    retention_share: float
-    retention_run_s: float
     audit_retention_s: float | None
 
     @classmethod

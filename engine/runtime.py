@@ -1,10 +1,8 @@
 """What a process holds while it runs: settings, database, publisher, lease. Made on first use, never over a fork."""
 
-import mmap
 import os
 import random
 import socket
-import struct
 import threading
 import time
 from collections.abc import Callable
@@ -16,11 +14,12 @@ from uuid import uuid4
 from domain.scheduling.limits import check_amounts
 from engine.broker.metering import Meters
 from engine.broker.publisher import Publisher
-from engine.clocks import OFFSET, DatabaseClock, TurnAge
+from engine.clocks import DatabaseClock, TurnAge
 from observability import traces
 from settings import CLAIM_MARGIN, Settings, load
 from storage.ledger.ledger import Worker, read_time
 from storage.postgres.database import Database
+from storage.postgres.shared_double import SharedDouble
 from storage.secrets.sealing import Sealer
 
 NODE_ID = uuid4()
@@ -29,35 +28,26 @@ NODE_ID = uuid4()
 WORKER_ID = uuid4()
 """Whose claims this worker command's jobs are: the parent's, whichever child runs them."""
 
-MONOTONIC = struct.Struct("d")
-
 
 class Lease:
-    """How long this worker command may count on its claims; its children see each renewal in a page of shared memory.
+    """How long this worker command may count on its claims; its children see each renewal.
 
     Its time is the system's monotonic clock, which is one for all processes of a machine.
     """
 
-    def __init__(self, length: timedelta, page: mmap.mmap | None = None) -> None:
-        """Begin with what the page says, or with a fresh lease of this process's own."""
+    def __init__(self, length: timedelta, renewed_at: SharedDouble | None = None) -> None:
+        """Begin with the worker command's last renewal, or with a fresh lease of this process's own."""
         self.length = length
-        self._page = page or mmap.mmap(-1, MONOTONIC.size)
-        if page is None:
-            self.renewed_at = time.monotonic()
+        self._renewed_at = renewed_at or SharedDouble(time.monotonic())
 
     @property
     def renewed_at(self) -> float:
         """When the last renewal that was committed began."""
-        at: float = MONOTONIC.unpack(self._page[:])[0]
-        return at
+        return self._renewed_at.value
 
     @renewed_at.setter
     def renewed_at(self, at: float) -> None:
-        self._page[:] = MONOTONIC.pack(at)
-
-    def renewed(self, at: float) -> None:
-        """Note that a renewal which began at `at` was committed."""
-        self.renewed_at = at
+        self._renewed_at.value = at
 
     def margin(self) -> timedelta:
         """What is left of the lease; negative when it has run out."""
@@ -65,28 +55,28 @@ class Lease:
 
 
 class StopFlag:
-    """A flag that a worker command shares with the children it forks: one byte of memory that all of them see."""
+    """A flag that a worker command shares with the children it forks."""
 
     def __init__(self) -> None:
         """Start unset."""
-        self._page = mmap.mmap(-1, 1)
+        self._raised = SharedDouble()
 
     def set(self) -> None:
         """Raise the flag, for good."""
-        self._page[0] = 1
+        self._raised.value = 1.0
 
     def is_set(self) -> bool:
         """Whether the worker stops."""
-        return self._page[0] == 1
+        return bool(self._raised.value)
 
 
 NODE_STOP_FLAG = StopFlag()
 """This worker command's; inherited over the fork like its id."""
 
-NODE_LEASE = mmap.mmap(-1, MONOTONIC.size)
+NODE_LEASE = SharedDouble()
 """When this worker command's lease was renewed; before the first renewal, long ago."""
 
-NODE_CLOCK = mmap.mmap(-1, OFFSET.size)
+NODE_CLOCK = SharedDouble()
 """What this worker command knows of PostgreSQL's clock; inherited over the fork."""
 
 

@@ -5,7 +5,7 @@ from typing import Protocol
 import structlog
 
 from observability.health import Health
-from observability.on_demand import load
+from observability.on_demand import on_demand
 from observability.samples import Source
 from observability.supervisor import notify_supervisor
 from settings import Settings
@@ -41,7 +41,7 @@ def show(settings: Settings, health: Health) -> Probes | None:
     if not port:
         return None
     try:
-        served: Probes = load("observability.probe_server:ProbeServer")(host, port, health)
+        served: Probes = on_demand("observability.probe_server:ProbeServer")(host, port, health)
     except OSError as error:
         log.warning("metrics_not_served", host=host, port=port, reason=error.strerror)
         return None

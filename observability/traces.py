@@ -12,7 +12,7 @@ from functools import partial
 from typing import Protocol
 from uuid import UUID
 
-from observability.on_demand import load
+from observability.on_demand import on_demand
 from settings import Settings
 
 Attributes = Mapping[str, str | int]
@@ -88,8 +88,8 @@ class _Switch:
 
     def on(self) -> Tracer:
         if self.tracer is None:
-            made: Tracer = load("observability.open_telemetry:OpenTelemetryTracer")(self.url, self.service, self.ratio)
-            self.tracer = made
+            make_tracer = on_demand("observability.open_telemetry:OpenTelemetryTracer")
+            self.tracer = make_tracer(self.url, self.service, self.ratio)
         return self.tracer
 
 

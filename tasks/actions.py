@@ -276,23 +276,22 @@ def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
         change = Change(MOVES.get(plan.move) if plan.move else None, undoing.live(plan.labels))
         changed = message.carry_out(change, now, key=f"undo:{undoing.undo_id}")
     output: JsonObject = {"undone": str(hint.action), "undo_action_id": str(undoing.undo_id)}
-    held = undoing.held_until(began_at)
-    if held is not None:
+    if (held := undoing.held_until(began_at)) is not None:
         why = f"a later snooze keeps the message until {held.isoformat()}"
         output |= {"changed": bool(plan.labels.remove), "why": why}
 
-    def write(tx: Transaction) -> None:
+    def write(tx: Transaction) -> JsonObject | None:
         allowed = draft_orders.may_order(ctx, tx, undoing.account.account_id)
         wake = hint.inverse_parameters.cancel_unsnooze_job_id
-        if wake is not None:
-            # Before the message: in that order the waking job locks them, too.
-            output["unsnooze"] = str(undos.cancel_wake(tx, ctx.job, wake))
+        # Before the message: in that order the waking job locks them, too.
+        added = None if wake is None else {"unsnooze": str(undos.cancel_wake(tx, ctx.job, wake))}
         if undoing.plan_now(tx, now, ctx.now()) != plan:
             raise Transient("another snooze of the message has fallen due meanwhile", code="action.changed")
         lost = changed.finish(tx)
         undos.finish(tx, original.action_id, undoing.undo_id, ctx.job.job_id)
         draft_orders.withdraw_after(ctx, tx, changed, lost)
         draft_orders.order_again(ctx, tx, undoing.account, changed, allowed=allowed)
+        return added
 
     return Done(output, writes=write)
 
@@ -352,9 +351,8 @@ def _begin_undo(ctx: JobContext, payload: UndoPayload) -> Undoing:
         if not begun.created and not actions.begin(tx, begun.undo_id, ctx.job.job_id):
             other = actions.get(tx, here, begun.undo_id)
             raise Conflict(f"action {other.action_id} undoes it, and is {other.state}", code="action.not_undoable")
-        named = {*hint.inverse_parameters.add_labels, *hint.inverse_parameters.remove_labels}
-        named |= {hint.snooze_label_id} if hint.snooze_label_id else set()
-        renamed = labels.translate(tx, here, sorted(named))
+        named = {*hint.inverse_parameters.add_labels, *hint.inverse_parameters.remove_labels, hint.snooze_label_id}
+        renamed = labels.translate(tx, here, sorted(filter(None, named)))
         snoozes = snoozing.snoozes_of(tx, here, original.message_id)
         return Undoing(account, original, hint, begun.undo_id, renamed, snoozes)
 
@@ -376,13 +374,11 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
     past = snoozing.as_past(snoozed, hint)
     if is_undecided(past, others):
         return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "a snooze of the message is still being carried out")
-    reason = why_not_wake(past, others)
-    if reason is not None:
+    if (reason := why_not_wake(past, others)) is not None:
         return Done({"restored": False, "why": reason})
     live = renamed.get(label_id, label_id) if label_id else None
     # Those of earlier snoozes, too: their own jobs have left the message to this one.
-    asleep = frozenset({live} if live else ()) | labels_before(past, others)
-    wish = LabelWish(frozenset({INBOX}), asleep)
+    wish = LabelWish(frozenset({INBOX}), frozenset({live} if live else ()) | labels_before(past, others))
     try:
         with open_mailbox(ctx, account) as mailbox:
             message = MessageHandle(ctx, mailbox, account, payload.message_id)
@@ -397,4 +393,8 @@ def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
         if is_given_up(past, ctx.now()):
             raise
         return Snooze(ctx.now() + CONNECTED_AGAIN_AFTER, "the account is disconnected")
-    return Done({"restored": True}, writes=changed.finish)
+
+    def write(tx: Transaction) -> None:
+        changed.finish(tx)
+
+    return Done({"restored": True}, writes=write)

@@ -23,7 +23,7 @@ from domain.payloads.payload import Payload
 from engine.catalogue import job
 from engine.context import JobContext
 from engine.enqueue import enqueue_jobs
-from providers.on_demand import on_demand
+from observability.on_demand import on_demand
 from providers.ports import approvals as approval_ports
 from providers.ports.approvals import ApprovalChannel
 from storage.actions import actions
@@ -34,6 +34,9 @@ from storage.doubts import doubts
 from storage.postgres.database import Transaction
 
 PROVIDER = "discord"
+
+ANSWER_WITHIN_S = 10.0
+"""How long one call to Discord may take in all."""
 
 BEGAN = "began"
 """The step that keeps when and in which channel a job began to ask.
@@ -253,7 +256,7 @@ def _make_channel(ctx: JobContext) -> ApprovalChannel:
     made: ApprovalChannel = on_demand("providers.discord.bot:DiscordBot")(
         settings.discord_bot_token,
         api_url=settings.discord_api_url,
-        timeout_s=settings.discord_timeout_s,
+        timeout_s=ANSWER_WITHIN_S,
         meter=ctx.meter(PROVIDER),
         clock=ctx.clock,
     )

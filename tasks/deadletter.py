@@ -10,10 +10,13 @@ from domain.jobs.retry import PERSISTENT
 from domain.payloads.deadletter import QuarantinePayload, SendAlertPayload
 from engine.catalogue import job
 from engine.context import JobContext
-from providers.on_demand import on_demand
+from observability.on_demand import on_demand
 from providers.ports import AlertChannel, Notice
 from storage.ledger import audit, dead_letters
 from storage.postgres.database import Transaction
+
+ANSWER_WITHIN_S = 10.0
+"""How long one alert's call may take in all."""
 
 ALERTS = "alerts"
 """The provider, whoever receives them: its limit, and the gate that a 429 closes."""
@@ -67,13 +70,13 @@ def _make_channel(ctx: JobContext) -> AlertChannel:
     made: AlertChannel
     if settings.alert_format == "discord":
         made = on_demand("providers.discord.webhook:DiscordWebhook")(
-            url, timeout_s=settings.alert_timeout_s, meter=meter, clock=ctx.clock
+            url, timeout_s=ANSWER_WITHIN_S, meter=meter, clock=ctx.clock
         )
     else:
         made = on_demand("providers.webhooks.signed:SignedWebhook")(
             url,
             settings.alert_secret.get_secret_value(),
-            timeout_s=settings.alert_timeout_s,
+            timeout_s=ANSWER_WITHIN_S,
             meter=meter,
             clock=ctx.clock,
         )

@@ -34,8 +34,6 @@ from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, open_mai
 NOT_YET_VISIBLE_FOR = timedelta(seconds=30)
 """A message that history has just named can be missing for some seconds (docs: gmail.md#history); later it is gone."""
 
-LOOK_AGAIN_AFTER = timedelta(seconds=3)
-
 
 @job(
     queue=Queue.DEFAULT,
@@ -55,15 +53,10 @@ def sync(ctx: JobContext, payload: SyncPayload) -> Outcome:
         if account.history_id is None or payload.force_full:
             return Done(run.full(mailbox, by_schedule=payload.reason == "full"))
         try:
-            report, write = run.incremental(mailbox, account.history_id)
+            return run.incremental(mailbox, account.history_id, awaited=payload.history_id if _is_young(ctx) else None)
         except Gone:
             ctx.log.warning("history_expired", account_id=str(account.account_id))
             return Done(run.full(mailbox, unknown=account.history_id) | {"why": "history expired"})
-    if payload.history_id is not None and int(report["cursor"]) < payload.history_id and _is_young(ctx):
-        with ctx.tx() as tx:
-            write(tx)
-        return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "history does not show yet what the push told of")
-    return Done(report, writes=write)
 
 
 def _is_young(ctx: JobContext) -> bool:
@@ -85,25 +78,29 @@ def ingest(ctx: JobContext, payload: IngestPayload) -> Outcome:
             raw = mailbox.message(payload.message_id)
     except Gone:
         if _is_young(ctx):
-            return Snooze(ctx.now() + LOOK_AGAIN_AFTER, "the message is not visible yet")
-        here, gone = account.account_id, {payload.message_id}
-        return Done({"gone": True}, writes=lambda tx: messages.mark_deleted(tx, here, gone))
+            return Snooze(ctx.now() + mailbox_sync.LOOK_AGAIN_AFTER, "the message is not visible yet")
+
+        def write(tx: Transaction) -> None:
+            messages.mark_deleted(tx, account.account_id, {payload.message_id})
+
+        return Done({"gone": True}, writes=write)
     return _keep(ctx, account, raw)
 
 
 def _keep(ctx: JobContext, account: Account, raw: RawMessage) -> Outcome:
-    here, one = account.account_id, {raw.message_id}
+    account_id = account.account_id
     if raw.label_ids & {DRAFT, SPAM, TRASH}:
-        # It may have been stored before it was moved there.
-        left = {INBOX} - raw.label_ids
-        return Done(
-            {"kept": False, "labels": sorted(raw.label_ids)},
-            writes=lambda tx: messages.change_labels(tx, here, one, add=raw.label_ids, remove=left),
-        )
+
+        def change_labels(tx: Transaction) -> None:
+            # The message may have been stored before a person moved it there.
+            left = {INBOX} - raw.label_ids
+            messages.change_labels(tx, account_id, {raw.message_id}, add=raw.label_ids, remove=left)
+
+        return Done({"kept": False, "labels": sorted(raw.label_ids)}, writes=change_labels)
     parsed = parse_message(raw.raw)
-    output: JsonObject = {"kept": True, "defects": [str(one) for one in parsed.defects]}
+    output: JsonObject = {"kept": True, "defects": [str(defect) for defect in parsed.defects]}
     wanted = INBOX in raw.label_ids and SENT not in raw.label_ids
-    classify = ClassifyPayload(account_id=here, message_id=raw.message_id)
+    classify = ClassifyPayload(account_id=account_id, message_id=raw.message_id)
     children = (classify.job(org_id=account.org_id),) if wanted else ()
 
     def write(tx: Transaction) -> None:

@@ -1,6 +1,5 @@
 """The maintenance family: bounded, set-based housekeeping of the whole fleet, run by the system org."""
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -47,6 +46,12 @@ from tasks.mail.mailbox_session import MAILBOX_AUDITS, Disconnected
 
 BATCH = 1000
 """Rows per transaction: a second's work at most, so that no lock is held for long."""
+
+RETENTION_SHARE = 0.5
+"""The part of its time for which a job that deletes works; in the rest it pauses, so that others have the disk."""
+
+RETENTION_RUN = timedelta(seconds=20)
+"""How long one such job goes on. Its follow-up begins at once where it ended."""
 
 THREADS = 2
 """Statements of a fan-out at a time: one leaves PostgreSQL idle while it commits, more would keep others waiting."""
@@ -327,15 +332,15 @@ def _at_pace(ctx: JobContext, batch: Callable[[Transaction], bool]) -> bool:
 
     `batch` says whether there may be more, and so does this.
     """
-    began = time.monotonic()
+    began = ctx.now()
     while True:
-        batch_began = time.monotonic()
+        batch_began = ctx.now()
         with ctx.fleet() as tx:
             is_more = batch(tx)
-        ended = time.monotonic()
-        if not is_more or ended - began >= ctx.settings.retention_run_s:
+        ended = ctx.now()
+        if not is_more or ended - began >= RETENTION_RUN:
             return is_more
-        Event().wait(pause_after(ended - batch_began, ctx.settings.retention_share))
+        Event().wait(pause_after((ended - batch_began).total_seconds(), RETENTION_SHARE))
         ctx.check()
 
 
@@ -343,6 +348,6 @@ def _go_on(ctx: JobContext, follow_up: Payload | None, output: JsonObject) -> Ou
     """Done; with a follow-up that begins at once when there is more to do."""
     if follow_up is None:
         return Done(output)
-    key = follow_up_key(ctx.job.job_type, ctx.now(), ctx.settings.retention_run_s)
+    key = follow_up_key(ctx.job.job_type, ctx.now(), RETENTION_RUN)
     # Two runs may have come to different places; the one follow-up goes on from either.
     return Done(output, children=(follow_up.job(org_id=ctx.org_id, idempotency_key=key)._replace(folds=True),))

@@ -95,11 +95,12 @@ def _check_sent(ctx: JobContext, thread: ThreadHandle, payload: CleanupPayload, 
     except Gone:
         draft = None
     if draft is not None and draft.is_draft:
-        seen = {"draft_id": draft.draft_id, "message_id": draft.message_id}
-        return Done(
-            {"found": "edited" if draft.message_id != email.draft_message_id else "unchanged"},
-            writes=lambda tx: emails.replace_draft_message(tx, payload.account_id, **seen),
-        )
+        account_id, draft_id, message_id = payload.account_id, draft.draft_id, draft.message_id
+
+        def write(tx: Transaction) -> None:
+            emails.replace_draft_message(tx, account_id, draft_id=draft_id, message_id=message_id)
+
+        return Done({"found": "edited" if message_id != email.draft_message_id else "unchanged"}, writes=write)
     places = dict.fromkeys((email.thread_id, payload.draft_thread_id or email.thread_id))
     sent = next(filter(None, (_sent_since(ctx, thread.mailbox, email, place) for place in places)), None)
     if sent is None and ctx.now() - ctx.job.created_at < SETTLES_WITHIN:

@@ -80,7 +80,7 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
     here, message = case.account.account_id, case.message
     output = _output(decided, plan, match, routed)
 
-    def write(tx: Transaction) -> None:
+    def write(tx: Transaction) -> JsonObject | None:
         thread.finish(tx)
         messages.hold(tx, here, message.message_id)
         if _earlier(ctx, tx, here, message.message_id) != case.earlier:
@@ -90,9 +90,8 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
             ctx, tx, here, message.message_id, decision,
             checked=plan.actions, origins=origins, is_newer=case.earlier.was_decided,
         )  # fmt: skip
-        if left_out:
-            output["left_out"] = [one._asdict() for one in left_out]
         _put_record(tx, case, planned)
+        return {"left_out": [action._asdict() for action in left_out]} if left_out else None
 
     write_draft = WritePayload(account_id=here, thread_id=message.thread_id, message_id=message.message_id)
     children = (write_draft.job(org_id=ctx.org_id),) if plan.order_draft else ()

@@ -65,7 +65,7 @@ ONLY_IN = {  # third parties that belong to some rooms only
     **dict.fromkeys(("anthropic", "google", "googleapiclient", "google_auth_httplib2", "httplib2"), WIRE),
     **dict.fromkeys(("httpx", "httpx2", "requests", "urllib3", "aiohttp", "urllib.request", "http.client"), WIRE),
     **dict.fromkeys(("msal", "resend", "twilio", "smtplib"), WIRE),
-    "limits": {"engine", "gateway", "bench", "tests"},
+    "limits": {"providers", "bench", "tests"},
     **dict.fromkeys(("fastapi", "starlette", "uvicorn"), HTTP_SERVER),
     **dict.fromkeys(("prometheus_client", "opentelemetry"), OBSERVING),
 }

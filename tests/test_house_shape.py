@@ -20,8 +20,7 @@ PROGRAMS = ("bench", "tests")
 BY_STRING = {
     "domain.payloads.__init__": "the walk that finds the payload classes",
     "tasks.__init__": "the walk that finds the families",
-    "observability.on_demand": "metrics and traces are off by default, and their packages cost memory and time",
-    "providers.on_demand": "a vendor's package costs tens of MiB, and most processes need none",
+    "observability.on_demand": "packages of vendors, metrics and traces cost much, and most processes need none",
     "storage.secrets.sealing": "the ciphers' package costs 6 MiB, and most processes seal nothing",
     "sandbox.servers.wheel_binaries": "looks for an installed package, and imports nothing of ours",
     "bench.peers.with_huey": "its own program finds its tasks by a module's name",

@@ -156,8 +156,11 @@ class ClaimedJob(NamedTuple):
         )
 
 
-Writes = Callable[[Any], object]
-"""Called with the transaction that settles the job (a `Transaction` of the storage), to write domain rows in it."""
+Writes = Callable[[Any], JsonObject | None]
+"""Writes domain rows in the transaction that settles the job (a `Transaction` of the storage).
+
+Returns what only the transaction can add to the job's output.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +169,8 @@ class Done:
 
     `writes` gets the transaction of the settlement, after the handler has returned and in the same process. Its rows,
     the children and the settlement commit together, or none of them does. What it raises counts as if the handler had
-    raised it. It is called once, and may add to `output` what only the transaction can tell: the output is checked and
-    kept after it. Without `writes` and children the settlement shares its statement with those of other jobs.
+    raised it. It is called once; what it returns is added to `output`. Without `writes` and children the settlement
+    shares its statement with those of other jobs.
     """
 
     output: JsonObject = field(default_factory=dict)

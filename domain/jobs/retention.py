@@ -47,6 +47,6 @@ def pause_after(took_s: float, share: float) -> float:
     return min(took_s * (1 / share - 1), LONGEST_PAUSE_S)
 
 
-def follow_up_key(job_type: str, now: datetime, run_s: float) -> str:
-    """The key of a follow-up after a run of `run_s`, one in that time: the runs of two ticks become one."""
-    return f"more:{job_type}:{int(now.timestamp() // run_s)}"
+def follow_up_key(job_type: str, now: datetime, run: timedelta) -> str:
+    """The key of a follow-up after a run of that length, one in that time: the runs of two ticks become one."""
+    return f"more:{job_type}:{int(now.timestamp() // run.total_seconds())}"

@@ -7,9 +7,10 @@ from kombu import Connection, Exchange, Producer
 from kombu import Queue as BrokerQueue
 from redis.exceptions import ResponseError
 
+from domain.diagnosis import Diagnosis
 from engine.broker.connection_errors import CONNECTION_ERRORS
 from engine.broker.publisher import connect_to
-from observability.connection_trouble import Trouble, trouble_of
+from observability.connection_diagnosis import diagnosis_of
 
 OWN = "postroom:doctor"
 """What the names of all that is written begin with."""
@@ -19,15 +20,15 @@ KEPT_S = 60
 
 SET_EXPIRY = "return redis.call('expire', KEYS[1], ARGV[1])"
 
-TOO_OLD = Trouble("does not know BLMPOP, by which workers take messages", "use Valkey, or Redis 7 or newer")
-LOST = Trouble("loses what it takes: a message that was sent did not arrive", "see the broker's log and policies")
+TOO_OLD = Diagnosis("does not know BLMPOP, by which workers take messages", "use Valkey, or Redis 7 or newer")
+LOST = Diagnosis("loses what it takes: a message that was sent did not arrive", "see the broker's log and policies")
 
 
 class MessageRefused(Exception):
     """RabbitMQ takes no messages now; the words are the client library's."""
 
 
-def trouble_in_use(url: str, within_s: float) -> Trouble | None:
+def diagnose_use(url: str, within_s: float) -> Diagnosis | None:
     """Why workers could not use this broker, which gets `within_s` for each answer; None when they could.
 
     What is written has names of its own, and is gone afterwards.
@@ -40,10 +41,10 @@ def trouble_in_use(url: str, within_s: float) -> Trouble | None:
                 return _use_redis(connection, name)
             return _use_queue(connection, name)
     except CONNECTION_ERRORS as error:
-        return trouble_of(error)
+        return diagnosis_of(error)
 
 
-def _use_redis(connection: Connection, name: str) -> Trouble | None:
+def _use_redis(connection: Connection, name: str) -> Diagnosis | None:
     """A key that expires as the relay's, a script, a word to all workers, and a message as kombu sends it."""
     channel = connection.default_channel
     client = channel.client
@@ -65,7 +66,7 @@ def _use_redis(connection: Connection, name: str) -> Trouble | None:
     return None if taken else LOST
 
 
-def _use_queue(connection: Connection, name: str) -> Trouble | None:
+def _use_queue(connection: Connection, name: str) -> Diagnosis | None:
     """A queue that goes with the connection, and a message through it.
 
     RabbitMQ takes no message while its memory or disk is full. It says so to a connection that has sent one, and
@@ -82,7 +83,9 @@ def _use_queue(connection: Connection, name: str) -> Trouble | None:
         queue.delete()
     except MessageRefused as refused:
         connection.collect()  # to close it in good order would be one more question that nobody reads
-        return Trouble(f"takes no messages: {refused}", "see `rabbitmq-diagnostics alarms`: its memory or disk is full")
+        return Diagnosis(
+            f"takes no messages: {refused}", "see `rabbitmq-diagnostics alarms`: its memory or disk is full"
+        )
     return None if taken else LOST
 
 

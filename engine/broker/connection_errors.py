@@ -8,7 +8,7 @@ from kombu.exceptions import BatchPublishError, KombuError, LimitExceeded, Opera
 from redis.exceptions import RedisError
 from structlog.typing import FilteringBoundLogger
 
-from observability.connection_trouble import trouble_of
+from observability.connection_diagnosis import diagnosis_of
 
 AWAY = (AMQPError, BatchPublishError, LimitExceeded, OperationalError, OSError, RedisError)
 """What kombu and the client libraries raise for a server that does not answer or refuses. All that kombu's transports
@@ -48,7 +48,7 @@ def is_mistake(error: BaseException) -> bool:
 
 def cause_of(error: BaseException, setting: str = "POSTROOM_BROKER_URL") -> str:
     """What was found, in words, for an error that is no mistake; `setting` is where the URL stands."""
-    return trouble_of(_known(error), setting).finding
+    return diagnosis_of(_known(error), setting).finding
 
 
 def log_failure(

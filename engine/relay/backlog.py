@@ -49,6 +49,9 @@ LOOK_OVER_BURST_S = 0.25
 NEWEST = 2000
 """How many of the fleet's newest jobs that search looks at."""
 
+WINDOW_CAP = 10_000
+"""Hints of one queue that the broker may hold at most: what a lost broker or a sudden stop leaves behind."""
+
 FIRST_ID = UUID(int=0)
 
 Quotas = Mapping[UUID, int]
@@ -74,14 +77,14 @@ class QueueState:
     lower: PriorityTurn = field(default_factory=PriorityTurn)
     """Whose turn it is among the lower priorities."""
 
-    def look(self, messages: int, *, seconds: float, cap: int) -> int:
+    def look(self, messages: int, *, seconds: float) -> int:
         """How many hints the broker holds by that many messages; adapts the window to what was taken since.
 
         A message is taken to hold as many as the average of those that were left.
         """
         depth = round(messages * self.left / self.messages) if self.messages else messages
         self.emptied = self.left > 0 and not depth
-        self.window = adapt(self.window, taken=max(self.left - depth, 0), depth=depth, seconds=seconds, cap=cap)
+        self.window = adapt(self.window, taken=max(self.left - depth, 0), depth=depth, seconds=seconds, cap=WINDOW_CAP)
         self.left, self.messages = depth, messages
         return depth
 
@@ -125,7 +128,7 @@ class BacklogPublisher:
         with self._runtime.database.statements() as tx:
             backlog = relay.backlog(tx, QUEUES)
         for queue, state in self._states.items():
-            depth = state.look(messages[queue], seconds=seconds, cap=self._runtime.settings.window_cap)
+            depth = state.look(messages[queue], seconds=seconds)
             state.demand.look(messages[queue], now)
             self._fill(queue, state, backlog.get(queue, ()))
             self._watch_producers(queue, state, depth, now)

@@ -193,7 +193,7 @@ class Claims:
                 break
         return hints
 
-    def _ask_ledger(self, hints: Sequence[TakenHints], starts: Starts) -> ledger.Claims:
+    def _ask_ledger(self, hints: Sequence[TakenHints], starts: Starts) -> ledger.ClaimResult:
         token, process, answered = uuid4(), self._process, False
         try:
             with process.database.pinned() as tx:

@@ -20,7 +20,7 @@ from engine.messages.refused_messages import record_refusal
 from engine.runtime import runtime
 from engine.worker import inspection  # noqa: F401  # registers what the worker answers
 from engine.worker.loop import LedgerLoop
-from observability.connection_trouble import trouble_of
+from observability.connection_diagnosis import diagnosis_of
 
 log = structlog.get_logger(__name__)
 
@@ -141,7 +141,7 @@ class FleetConsumer(BufferedEvents):
             with self._lasting_timers():
                 next(self.hub.create_loop())
         except self.connection_errors as error:
-            log.warning("broker_lost", error=type(error).__name__, cause=trouble_of(error).finding)
+            log.warning("broker_lost", error=type(error).__name__, cause=diagnosis_of(error).finding)
             self._leave_broker()
 
     @contextmanager
@@ -200,7 +200,7 @@ class FleetConsumer(BufferedEvents):
 
     def _note_lost_broker(self, error: BaseException, again_in_s: float) -> None:
         self.broker_lost_at = self.broker_lost_at or time.monotonic()
-        log.warning("broker_unavailable", cause=trouble_of(error).finding, again_in_s=again_in_s)
+        log.warning("broker_unavailable", cause=diagnosis_of(error).finding, again_in_s=again_in_s)
 
 
 def _timers(hub: Any) -> set[Any]:  # noqa: ANN401 - kombu ships no types

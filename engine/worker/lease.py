@@ -53,4 +53,4 @@ def renew(runtime: Runtime) -> None:
     with runtime.database.statements() as tx:
         at = ledger.renew_lease(tx, runtime.worker, runtime.lease.length)
     runtime.database_clock.learn(at, began)
-    runtime.lease.renewed(began)
+    runtime.lease.renewed_at = began

@@ -77,7 +77,7 @@ class WorkerProbes:
         self.health.add("lease", lambda: lease_finding(process.lease))
         self._served = show(process.settings, self.health)
         if self._served is not None:
-            self._counter = JobCounter(process, process.settings.metrics_interval_s)
+            self._counter = JobCounter(process, process.settings.counting_interval_s)
             self._served.add_source(self._samples)
             self._served.add_source(source_of(self._counter))
             self._counter.start()

@@ -158,12 +158,13 @@ def _commit(runtime: Runtime, context: JobContext, done: Done) -> None:
 
     def commit() -> None:
         with runtime.database.claimed(job.org_id, job.job_id, job.token) as tx:
+            output = done.output
             if done.writes is not None:
-                done.writes(tx)
+                output = output | (done.writes(tx) or {})
                 tx.restore()
-            check_output(done.output)  # after `writes`, which may add to it
+            check_output(output)
             enqueue_jobs(tx, [job.child(child) for child in done.children])
-            woken = ledger.settle_held(tx, job, done.output, context.cost_microcents, began_at=context.began_at)
+            woken = ledger.settle_held(tx, job, output, context.cost_microcents, began_at=context.began_at)
             tx.after_commit(lambda: runtime.publisher.publish(woken))
 
     if done.writes is None:

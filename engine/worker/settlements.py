@@ -86,9 +86,13 @@ class Settlements:
     def _settle(self, settlements: Sequence[Settlement], *, last: bool = False, wait: bool = True) -> None:
         if not settlements:
             return
+        database = self._process.database
+        settle, opened = (
+            (ledger.settle, database.pinned()) if wait else (ledger.settle_free, database.pinned_transaction())
+        )
         try:
-            with self._process.database.pinned() as tx:
-                settled = ledger.settle(tx, settlements, wait=wait)
+            with opened as tx:
+                settled = settle(tx, settlements)
         except Failure as failure:
             if is_away(failure):
                 raise
@@ -103,7 +107,7 @@ class Settlements:
             problem = Invalid("outcome", f"cannot be written: {type(error).__name__}")
             self._settle_apart(settlements, problem, last=last)
             return
-        self._busy.update((one.job_id, one.token) for one in settlements if one.job_id in settled.locked)
+        self._busy.update((each.job_id, each.token) for each in settlements if each.job_id in settled.locked)
         self._process.publisher.publish(settled.hints)
         if settled.refused:
             self.refused += len(settled.refused)

@@ -51,7 +51,7 @@ class Resources:
         database = Database(settings)
         readiness = Readiness(lambda: database_checks(database, NEEDED_JOB_TYPES), silent_checks())
         certificates = CertificateStore(timeout_s=timeout_s)
-        return cls(settings, database, certificates, RequestLimiter.of(settings), readiness)
+        return cls(settings, database, certificates, RequestLimiter(settings), readiness)
 
     def one_trial(self) -> AbstractContextManager[None]:
         """Hold a place among the trials of rules; raises `Throttled` when all are taken."""

@@ -18,7 +18,7 @@ from domain.mail.consent import (
     refused_scopes,
 )
 from gateway.http.resources import Resources
-from providers.on_demand import on_demand
+from observability.on_demand import on_demand
 from storage.accounts import connecting, consents
 from storage.accounts.accounts import Consent
 from storage.accounts.connecting import OrgMailbox

@@ -24,7 +24,7 @@ from gateway.http.resources import Resources, resources_of
 from gateway.oauth import connecting
 from gateway.oauth.browsers import LinkHolder, LinkUser, ReturnedBrowser, cookie_of
 from gateway.oauth.pages import HEADERS, NEW_LINK, PageRefusal, PageRoute, page, start_form
-from providers.on_demand import on_demand
+from observability.on_demand import on_demand
 from storage.accounts import consents
 from storage.accounts.consents import ConsentRequest, ConsentSecrets
 from storage.secrets.sealing import Sealer

@@ -14,16 +14,9 @@ rules_off as (
   from named n
   where r.org_id = n.org_id and r.enabled and r.label_ids && n.ids and (r.account_id is null or r.account_id = n.account_id)
   returning r.id
-),
-llm_rules_off as (
-  update llm_rules r set enabled = false, updated_at = now(),
-    disabled_reason = 'Label ''' || (select left(min(v.name), 200) from vanished v where v.gmail_label_id = any (r.label_ids)) || ''' was deleted from Gmail'
-  from named n
-  where r.org_id = n.org_id and r.enabled and r.label_ids && n.ids and (r.account_id is null or r.account_id = n.account_id)
-  returning r.id
 )
 select (select coalesce(array_agg(gmail_label_id order by gmail_label_id), '{}') from vanished) as labels,
-       (select coalesce(array_agg(id order by id), '{}') from (select id from rules_off union all select id from llm_rules_off) as o) as disabled_rules
+       (select coalesce(array_agg(id order by id), '{}') from rules_off) as disabled_rules
 
 -- name: upsert_labels
 -- The labels that Gmail lists now. Description, use by the classifier and role are kept; a label that is made again

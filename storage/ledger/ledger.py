@@ -1,7 +1,7 @@
 """Enqueues, claims, settles and cancels jobs, and renews leases; statements over many jobs take arrays."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any
@@ -29,13 +29,17 @@ OVER = frozenset({"expired", "canceled"})
 ENQUEUE_COLUMNS = ("job_id", "job_type", "queue", "light", "created", "publish")
 """Of the answer to an enqueue of many."""
 
-CLAIM_COLUMNS = (
-    "answer", "refused_id", "place", "since",
+JOB_COLUMNS = (
     "job_id", "job_type", "queue", "org_id", "project_id", "payload", "payload_version", "attempt", "max_attempts",
-    "losses", "deadline", "created_at", "started", "suspect", "actor_type", "actor_id", "request_id", "correlation_id",
-    "traceparent", "free_returns", "retry_base_s", "retry_cap_s", "called",
+    "losses", "deadline", "created_at", "started", "suspect", "returns", "retry_base_s", "retry_cap_s",
 )  # fmt: skip
-"""Of a claim's answer, in the order in which the statement gives and `_read_claims` takes them: none is moved."""
+"""Fields of `ClaimedJob`."""
+
+ORIGIN_COLUMNS = ("actor_type", "actor_id", "request_id", "correlation_id", "traceparent")
+"""The fields of `Origin`, in their order."""
+
+CLAIM_COLUMNS = ("answer", "refused_id", "backlog", "since", *JOB_COLUMNS, *ORIGIN_COLUMNS, "called")
+"""Of a claim's answer, in the order in which the statement gives them: none is moved."""
 
 SETTLE_COLUMNS = ("what", "job_id", "job_type", "queue", "light")
 
@@ -54,7 +58,7 @@ class Worker:
 
 
 @dataclass(frozen=True, slots=True)
-class Claims:
+class ClaimResult:
     """What became of a list of hints."""
 
     jobs: tuple[ClaimedJob, ...]
@@ -146,7 +150,7 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
     begins: Demand = NO_DEMAND,
     cursors: Cursors = NO_CURSORS,
     token: UUID | None = None,
-) -> Claims:
+) -> ClaimResult:
     """Take queued jobs for a process; those that `starts` begin with their claim, by default all of them.
 
     `demand` brings jobs from backlogs along, as many as there are, from the `cursors` on; of each
@@ -175,48 +179,22 @@ def claim(  # noqa: PLR0913 - what a process says of itself and of what it wants
     return _read_claims(rows, token, list(demand))
 
 
-def _read_claims(rows: Sequence[tuple[Any, ...]], token: UUID, keys: Sequence[BacklogKey]) -> Claims:
+def _read_claims(rows: Sequence[tuple[Any, ...]], token: UUID, keys: Sequence[BacklogKey]) -> ClaimResult:
     """The answer of claim_jobs: rows of `CLAIM_COLUMNS`."""
     jobs: list[ClaimedJob] = []
     refused: dict[UUID, str] = {}
     cursors: dict[BacklogKey, datetime] = {}
-    for (
-        answer, refused_id, place, since,
-        job_id, job_type, queue, org_id, project_id, payload, payload_version, attempt, max_attempts, losses, deadline,
-        created_at, started, suspect, actor_type, actor_id, request_id, correlation_id, traceparent, returns, base_s,
-        cap_s, _called,
-    ) in rows:  # fmt: skip
+    for answer, refused_id, backlog, since, *granted, _called in rows:
         if answer == "claimed":
-            origin = Origin(ACTORS[actor_type], actor_id, request_id, correlation_id, traceparent)
-            jobs.append(
-                ClaimedJob(
-                    job_id,
-                    token,
-                    job_type,
-                    queue,
-                    org_id,
-                    project_id,
-                    payload,
-                    payload_version,
-                    attempt,
-                    max_attempts,
-                    losses,
-                    deadline,
-                    origin,
-                    created_at,
-                    started,
-                    suspect,
-                    returns,
-                    base_s,
-                    cap_s,
-                )
-            )
+            actor_type, *caller = granted[len(JOB_COLUMNS) :]
+            facts = dict(zip(JOB_COLUMNS, granted, strict=False))
+            jobs.append(ClaimedJob(token=token, origin=Origin(ACTORS[actor_type], *caller), **facts))
         elif answer == "cursor":
-            cursors[keys[place - 1]] = since
+            cursors[keys[backlog - 1]] = since
         else:
             refused[refused_id] = answer
     over = tuple(job_id for job_id, answer in refused.items() if answer in OVER)
-    return Claims(tuple(jobs), refused, over, cursors)
+    return ClaimResult(tuple(jobs), refused, over, cursors)
 
 
 def end_unclaimed(tx: Transaction, job_ids: Sequence[UUID]) -> None:
@@ -225,12 +203,12 @@ def end_unclaimed(tx: Transaction, job_ids: Sequence[UUID]) -> None:
         tx.run("end_unclaimed", job_ids=list(job_ids))
 
 
-def settle(tx: Transaction, settlements: Sequence[Settlement], *, wait: bool = True) -> Settled:
-    """Write what became of jobs, of those whose claims still hold; without `wait`, of those that nobody has locked."""
+def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
+    """Write what became of jobs, of those whose claims still hold."""
     # All writers lock jobs by their ids: two that settle the same ones must not wait for each other.
     settlements = sorted(settlements, key=attrgetter("job_id.int"))
     rows = tx.tuples(
-        "settle_jobs" if wait else "settle_free_jobs",
+        "settle_jobs",
         SETTLE_COLUMNS,
         job_ids=array([s.job_id for s in settlements]),
         tokens=array([s.token for s in settlements]),
@@ -248,8 +226,15 @@ def settle(tx: Transaction, settlements: Sequence[Settlement], *, wait: bool = T
         return_deltas=column([s.returns for s in settlements], 0),
     )
     refused = tuple(job_id for what, job_id, *_ in rows if what == "refused")
-    locked = frozenset() if wait else frozenset(job_id for what, job_id, *_ in rows if what == "locked")
-    return Settled(refused, tuple(Hint(*named) for what, *named in rows if what == "woken"), locked)
+    return Settled(refused, tuple(Hint(*named) for what, *named in rows if what == "woken"))
+
+
+def settle_free(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
+    """Write what became of those jobs that nobody else has locked, in the caller's transaction."""
+    rows = tx.run("lock_free_jobs", job_ids=[settlement.job_id for settlement in settlements])
+    locked = frozenset(row.id for row in rows)
+    free = [settlement for settlement in settlements if settlement.job_id not in locked]
+    return replace(settle(tx, free), locked=locked) if free else Settled((), (), locked)
 
 
 def record_starts(tx: Transaction, starts: Sequence[tuple[UUID, UUID, datetime]]) -> None:

@@ -12,15 +12,15 @@ from postroom.enqueue_job(%(job_type)s, %(org_id)s, %(payload)s, %(payload_versi
 -- opens. An expired or canceled one is only named: end_unclaimed ends it, because its end-of-job hook may write rows that this
 -- statement updates. One that `starts` begins with its claim, and so do the first `begins` of a backlog key and a suspect, whose last process
 -- died before anybody wrote whether it had begun. Returns a row per job that was found queued: its answer and, if claimed, all
--- the runner needs. And a row for each backlog that was not empty: its place in the arrays, and `backlog_since` of the newest
+-- the runner needs. And a row for each backlog that was not empty: its number in the arrays, and `backlog_since` of the newest
 -- job claimed there; the next claim may take that for its cursor and need not pass the entries before it, which stay in the
 -- index until a vacuum.
 with from_backlog as materialized (
   -- In sub-selects, for the planner must not see the parameters: with an empty array it would plan each claim anew.
-  select t.place, d.plain, d.others, d.begun, d.since
+  select t.number, d.plain, d.others, d.begun, d.since
   from unnest((select %(queues)s::text[]), (select %(priorities)s::int[]), (select %(lights)s::boolean[]),
     (select %(org_ids)s::uuid[]), (select %(counts)s::int[]), (select %(begins)s::int[]), (select %(cursors)s::timestamptz[]))
-    with ordinality as t (queue, priority, light, org_id, count, begins, cursor, place)
+    with ordinality as t (queue, priority, light, org_id, count, begins, cursor, number)
   cross join (select not exists (select from gates) as open) as all_gates
   -- Through arrays: the planner takes a limit that it does not know for a tenth of the table, and would read all of it.
   cross join lateral (
@@ -109,8 +109,8 @@ taken as (
     backlog_since = null, next_check_at = now() + least(%(lease)s::interval, j.deadline)
   where j.ctid = any (array(select unnest(plain) from from_backlog))
   returning j.id, j.job_type, j.queue, j.org_id, j.project_id, j.payload, j.payload_version, j.attempt + 1, j.max_attempts,
-    j.losses, j.deadline, j.created_at, false, j.suspect, j.actor_type, j.actor_id, j.request_id, j.correlation_id, j.traceparent,
-    j.free_returns, j.retry_base_s, j.retry_cap_s
+    j.losses, j.deadline, j.created_at, false, j.suspect, j.free_returns, j.retry_base_s, j.retry_cap_s, j.actor_type, j.actor_id,
+    j.request_id, j.correlation_id, j.traceparent
 ),
 kept as (
   update jobs j set
@@ -134,23 +134,23 @@ audited as (
 ),
 granted as (
   select id as job_id, job_type, queue, org_id, project_id, payload, payload_version, attempt + (state = 'claimed')::int as attempt,
-    max_attempts, losses, deadline, created_at, state = 'running' as started, suspect, actor_type, actor_id, request_id, correlation_id,
-    traceparent, free_returns, retry_base_s, retry_cap_s
+    max_attempts, losses, deadline, created_at, state = 'running' as started, suspect, free_returns as returns, retry_base_s, retry_cap_s,
+    actor_type, actor_id, request_id, correlation_id, traceparent
   from claimed
   union all
   select * from taken
 ),
 others as (
-  select f.answer, f.id as refused_id, null::int as place, null::timestamptz as since,
+  select f.answer, f.id as refused_id, null::int as backlog, null::timestamptz as since,
     -- A job that could have had a slot of its key and does not take it: another one may.
     case when f.serial_key is not null and f.answer in ('early', 'gated')
       then postroom.call_waiters(array[f.serial_key], %(job_ids)s::uuid[]) end as called
   from final f where f.answer <> 'claimed'
   union all
-  select 'cursor', null, place::int, since, null from from_backlog where since is not null
+  select 'cursor', null, number::int, since, null from from_backlog where since is not null
 )
 -- A row of either kind, and NULL in the columns of the other.
-select coalesce(o.answer, 'claimed') as answer, o.refused_id, o.place, o.since, g.*, o.called
+select coalesce(o.answer, 'claimed') as answer, o.refused_id, o.backlog, o.since, g.*, o.called
 from granted g full join others o on false
 
 -- name: end_unclaimed
@@ -178,48 +178,21 @@ from postroom.leave_claims(
   %(loss_deltas)s::smallint[], %(started_ats)s::timestamptz[], %(outputs)s::jsonb[], %(errors)s::jsonb[], %(costs)s::bigint[],
   %(reasons)s::text[], %(details)s::jsonb[], %(suspects)s::boolean[], return_deltas => %(return_deltas)s::smallint[])
 
--- name: settle_free_jobs
--- settle_free_jobs
--- As settle_jobs, without waiting for anybody: a job whose row or guard somebody else has locked is left as it is and named 'locked'. For
--- a batch that had to wait; the locks cost what an update costs, so that settle_jobs does without.
-with given as materialized (
-  select * from unnest(
-    %(job_ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(run_ats)s::timestamptz[], %(attempt_deltas)s::smallint[],
-    %(loss_deltas)s::smallint[], %(started_ats)s::timestamptz[], %(outputs)s::jsonb[], %(errors)s::jsonb[], %(costs)s::bigint[],
-    %(reasons)s::text[], %(details)s::jsonb[], %(suspects)s::boolean[], %(return_deltas)s::smallint[])
-  as g (id, token, state, run_at, attempt_delta, loss_delta, started_at, output, error, cost, reason, detail, suspect, return_delta)
-),
-rows_to_write as materialized (
+-- name: lock_free_jobs
+-- Locks these jobs and their guards, waiting for nobody, until the transaction ends; returns those that somebody else has locked. For a
+-- batch of settlements that had to wait; the locks cost what an update costs, so that other batches do without.
+with free as materialized (
   select j.id, j.org_id, j.idempotency_key, j.guarded from jobs j
   where j.id = any (%(job_ids)s::uuid[]) order by j.id for no key update skip locked
 ),
 guards as materialized (
-  select k.job_id from idempotency_keys k join rows_to_write r on k.org_id = r.org_id and k.key = r.idempotency_key and k.kind = 'job' and k.job_id = r.id
-  where r.guarded order by k.org_id, k.key for no key update of k skip locked
-),
-busy as materialized (
-  select j.id from jobs j where j.id = any (%(job_ids)s::uuid[]) and not exists (select from rows_to_write r where r.id = j.id)
-  union all
-  select r.id from rows_to_write r join idempotency_keys k on k.org_id = r.org_id and k.key = r.idempotency_key and k.kind = 'job' and k.job_id = r.id
-  where r.guarded and not exists (select from guards g where g.job_id = r.id)
-),
-settled as (
-  select l.what, l.job_id, l.job_type, l.queue, l.light
-  from (
-    select array_agg(g.id) as ids, array_agg(g.token) as tokens, array_agg(g.state) as states, array_agg(g.run_at) as run_ats,
-      array_agg(g.attempt_delta) as attempt_deltas, array_agg(g.loss_delta) as loss_deltas, array_agg(g.started_at) as started_ats,
-      array_agg(g.output) as outputs, array_agg(g.error) as errors, array_agg(g.cost) as costs, array_agg(g.reason) as reasons,
-      array_agg(g.detail) as details, array_agg(g.suspect) as suspects, array_agg(g.return_delta) as return_deltas
-    from given g where g.id not in (select id from busy)
-    having count(*) > 0
-  ) as a
-  cross join lateral postroom.leave_claims(
-    a.ids, a.tokens, a.states, a.run_ats, a.attempt_deltas, a.loss_deltas, a.started_ats, a.outputs, a.errors, a.costs, a.reasons,
-    a.details, a.suspects, return_deltas => a.return_deltas) as l
+  select k.job_id from idempotency_keys k join free f on k.org_id = f.org_id and k.key = f.idempotency_key and k.kind = 'job' and k.job_id = f.id
+  where f.guarded order by k.org_id, k.key for no key update of k skip locked
 )
-select what, job_id, job_type, queue, light from settled
+select j.id from jobs j where j.id = any (%(job_ids)s::uuid[]) and not exists (select from free f where f.id = j.id)
 union all
-select 'locked', id, null, null, false from busy
+select f.id from free f join idempotency_keys k on k.org_id = f.org_id and k.key = f.idempotency_key and k.kind = 'job' and k.job_id = f.id
+where f.guarded and not exists (select from guards g where g.job_id = f.id)
 
 -- name: start_jobs
 -- start_jobs

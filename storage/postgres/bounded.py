@@ -1,7 +1,5 @@
 """psycopg's connection with a bound on each round trip, for a peer that takes every byte and never answers."""
 
-import mmap
-import struct
 import time
 from math import inf
 from typing import Any, TypeVar
@@ -9,6 +7,8 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg.abc import PQGen
 from psycopg.pq import TransactionStatus
+
+from storage.postgres.shared_double import SharedDouble
 
 T = TypeVar("T")
 
@@ -28,28 +28,9 @@ NETWORK: dict[str, Any] = {
 frozen PostgreSQL, acknowledges all that is sent, and passes all of them."""
 
 
-class OverdueTime:
-    """When an answer was last overdue, in this process or one that it was forked with: in memory that they share."""
-
-    _FORMAT = struct.Struct("d")
-
-    def __init__(self) -> None:
-        """Never yet."""
-        self._page = mmap.mmap(-1, self._FORMAT.size)
-
-    def note(self) -> None:
-        """Note that one is overdue now."""
-        self._page[:] = self._FORMAT.pack(time.monotonic())
-
-    @property
-    def at(self) -> float:
-        """The time by the monotonic clock, which is one for all processes of a machine; 0 for never."""
-        at: float = self._FORMAT.unpack(self._page[:])[0]
-        return at
-
-
-OVERDUE = OverdueTime()
-"""This worker command's; inherited over the fork."""
+OVERDUE_AT = SharedDouble()
+"""When an answer to this worker command was last overdue, by the monotonic clock, which is one for all processes of a
+machine; 0 for never."""
 
 
 class AnswerOverdue(psycopg.OperationalError):
@@ -71,7 +52,7 @@ class BoundedConnection(psycopg.Connection[Any]):
     @property
     def suspect(self) -> bool:
         """Whether another answer was overdue since: a network loses all of a process's connections at once."""
-        return self.made_at <= OVERDUE.at
+        return self.made_at <= OVERDUE_AT.value
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
         """As psycopg's, which every round trip goes through; raises `AnswerOverdue`.
@@ -88,7 +69,7 @@ class BoundedConnection(psycopg.Connection[Any]):
             if self.pgconn.transaction_status != TransactionStatus.ACTIVE:
                 raise
             self.pgconn.finish()
-            OVERDUE.note()
+            OVERDUE_AT.value = time.monotonic()
             raise AnswerOverdue(f"no answer within {limit_s} s") from error
 
 

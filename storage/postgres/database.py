@@ -122,6 +122,14 @@ class PinnedConnection:
                 self.close()
         transaction.committed()
 
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Use the connection for one transaction; to give the connection up rolls it back."""
+        with self.statements() as transaction:
+            transaction.raw("begin")
+            yield transaction
+            transaction.raw("commit")
+
     def close(self) -> None:
         """Give the connection up."""
         kept, self._kept = self._kept, None
@@ -165,6 +173,10 @@ class Database:
     def pinned(self) -> AbstractContextManager[Transaction]:
         """As `statements`, by a connection beside the pool's that is kept; for the process's main thread alone."""
         return self._pinned.statements()
+
+    def pinned_transaction(self) -> AbstractContextManager[Transaction]:
+        """A transaction on the connection of `pinned`."""
+        return self._pinned.transaction()
 
     @contextmanager
     def tenant(self, org_id: UUID) -> Iterator[TenantTransaction]:

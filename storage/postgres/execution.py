@@ -15,10 +15,11 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from domain.diagnosis import Diagnosis
 from domain.jobs.failures import ClaimLost, Forbidden, Invalid, Transient
 from storage.postgres.arrays import Packed, PackedDumper
 from storage.postgres.bounded import BoundedConnection
-from storage.postgres.logins import MIGRATE, SILENT, Cause, refusal
+from storage.postgres.logins import MIGRATE, SILENT, refusal
 from storage.postgres.writes import refused_by_server
 
 PARAMETER = re.compile(r"%\((\w+)\)s")
@@ -47,31 +48,31 @@ DEADLOCK = "40P01"
 
 
 class DatabaseUnavailable(Transient):
-    """PostgreSQL cannot be reached now, or takes no writes; `trouble` says why, where that is known."""
+    """PostgreSQL cannot be reached now, or takes no writes; `diagnosis` says why, where that is known."""
 
     code = "database.unavailable"
 
-    def __init__(self, reason: str, trouble: Cause = SILENT) -> None:
+    def __init__(self, reason: str, diagnosis: Diagnosis = SILENT) -> None:
         """Keep the reason, and the cause behind it."""
         super().__init__(reason)
-        self.trouble = trouble
+        self.diagnosis = diagnosis
 
 
 UNMIGRATED = frozenset({"42P01", "42703", "42883", "3F000"})
 """What PostgreSQL says of a table, column, function or schema that it does not have."""
 
 
-def trouble_of(error: Exception) -> Cause | None:
+def diagnosis_of(error: Exception) -> Diagnosis | None:
     """What of the installation is to blame for a statement that failed; None when that cannot be said."""
     if isinstance(error, StatementAborted):
         return None
     if isinstance(error, DatabaseUnavailable):
-        return error.trouble
+        return error.diagnosis
     code = getattr(error, "sqlstate", None) or getattr(error.__cause__, "sqlstate", None)
     if code in UNMIGRATED:
-        return Cause("the database is not migrated to this release", MIGRATE)
+        return Diagnosis("the database is not migrated to this release", MIGRATE)
     if isinstance(error, Forbidden) and code == "42501":
-        return Cause(f"a right is missing: {error.reason}", f"{MIGRATE}; `doctor` lists the rights that are wrong")
+        return Diagnosis(f"a right is missing: {error.reason}", f"{MIGRATE}; `doctor` lists the rights that are wrong")
     return None
 
 

@@ -3,7 +3,6 @@
 import hashlib
 import hmac
 import re
-from dataclasses import dataclass
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import make_conninfo
@@ -11,6 +10,7 @@ from pydantic import SecretStr
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from domain.diagnosis import Diagnosis
 from domain.jobs.failures import Invalid
 from settings import Settings
 
@@ -20,59 +20,52 @@ SCHEMES = frozenset({"postgresql", "postgres", "postgresql+psycopg"})
 MIGRATE = "run `celery -A tasks database migrate`"
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """Why the database cannot serve: the cause without a name or a secret, and what to do about it.
-
-    `lasts` says that waiting does not help: somebody must mend a setting or the database.
-    """
-
-    finding: str
-    remedy: str
-    lasts: bool = True
-
-
-SILENT = Cause("it did not answer", "start PostgreSQL and see that the database URL is right", lasts=False)
+SILENT = Diagnosis("it did not answer", "start PostgreSQL and see that the database URL is right", lasts=False)
 
 # libpq keeps the SQLSTATE of a refused login to itself, so the words of its message decide. A server that speaks
 # another language than English gives `SILENT`, which is still true.
 REFUSALS = (
     (
         r'database ".*" does not exist',
-        Cause("the database does not exist", f"create it, or mend its name in the database URL; then {MIGRATE}"),
+        Diagnosis("the database does not exist", f"create it, or mend its name in the database URL; then {MIGRATE}"),
     ),
     (
         r'role ".*" does not exist',
-        Cause("the role does not exist", f"{MIGRATE}, which makes the roles, or mend the user in the database URL"),
+        Diagnosis("the role does not exist", f"{MIGRATE}, which makes the roles, or mend the user in the database URL"),
     ),
     (
         # With a password, PostgreSQL says the same for a role that does not exist.
         "password authentication failed|no password supplied",
-        Cause(
+        Diagnosis(
             "the password is wrong, or the role does not exist",
             f"{MIGRATE} with this process's POSTROOM_SEALING_KEYS, from which the roles' passwords follow; or mend the"
             " password in the role's own database URL",
         ),
     ),
-    ("is not permitted to log in", Cause("the role may not log in", "let an administrator run `alter role … login`")),
+    (
+        "is not permitted to log in",
+        Diagnosis("the role may not log in", "let an administrator run `alter role … login`"),
+    ),
     (
         r"pg_hba\.conf",
-        Cause("the server admits no such login from this machine", "add a line for it to the server's pg_hba.conf"),
+        Diagnosis("the server admits no such login from this machine", "add a line for it to the server's pg_hba.conf"),
     ),
     (
         "too many clients|too many connections|remaining connection slots",
-        Cause("it has no connection left", "raise max_connections, or lower POSTROOM_DATABASE_POOL_SIZE", lasts=False),
+        Diagnosis(
+            "it has no connection left", "raise max_connections, or lower POSTROOM_DATABASE_POOL_SIZE", lasts=False
+        ),
     ),
-    ("starting up|shutting down|recovery", Cause("it is starting or stopping", "wait a moment", lasts=False)),
+    ("starting up|shutting down|recovery", Diagnosis("it is starting or stopping", "wait a moment", lasts=False)),
     (
         "Connection refused",
-        Cause(
+        Diagnosis(
             "nobody listens at its address", "start PostgreSQL, or mend host and port in the database URL", lasts=False
         ),
     ),
     (
         "could not translate host name",
-        Cause(
+        Diagnosis(
             "its host name is unknown",
             "mend the host in the database URL; in a password, encode @, : and /",
             lasts=False,
@@ -82,9 +75,9 @@ REFUSALS = (
 """Words of a refusal, and what they mean; the first that fits counts."""
 
 
-def refusal(message: str) -> Cause | None:
+def refusal(message: str) -> Diagnosis | None:
     """Why a login was refused, by the message of libpq; None for words that say nothing of a login."""
-    found = (trouble for words, trouble in REFUSALS if re.search(words, message))
+    found = (diagnosis for words, diagnosis in REFUSALS if re.search(words, message))
     return next(found, None)
 
 

@@ -14,11 +14,11 @@ from psycopg.rows import dict_row
 from sqlalchemy import URL, Engine, StaticPool, create_engine
 from sqlalchemy.exc import DBAPIError
 
+from domain.diagnosis import Diagnosis
 from domain.jobs.failures import Transient
 from domain.log_limit import LogLimit
 from storage.postgres.bounded import BoundedConnection, connect_bounded
 from storage.postgres.execution import DatabaseUnavailable
-from storage.postgres.logins import Cause
 from storage.postgres.migration_rights import refuse_without_rights
 from storage.postgres.other_sessions import find_holder
 from storage.postgres.writes import QUESTION, why_refused
@@ -40,7 +40,7 @@ is. A migration that gives up has changed nothing, and is tried again (`storage.
 
 LIMITS = ("statement_timeout", "idle_in_transaction_session_timeout", "transaction_timeout", "idle_session_timeout")
 
-ENDED = Cause("the session that migrates was ended, or PostgreSQL was stopped", "migrate again", lasts=False)
+ENDED = Diagnosis("the session that migrates was ended, or PostgreSQL was stopped", "migrate again", lasts=False)
 
 NEVER = Event()
 """To wait for it is to pause."""
@@ -79,7 +79,9 @@ class MigrationSession:
             return None
         cause = ENDED
         if self.silent_for_s is not None:
-            cause = Cause(f"it has not answered for {self.silent_for_s:.0f} s", "see that it runs, and migrate again")
+            cause = Diagnosis(
+                f"it has not answered for {self.silent_for_s:.0f} s", "see that it runs, and migrate again"
+            )
         return DatabaseUnavailable(cause.finding, cause)
 
 

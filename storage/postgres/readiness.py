@@ -5,12 +5,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from domain.diagnosis import Diagnosis
 from domain.jobs.failures import Failure
 from domain.jobs.job import SYSTEM_ORG
 from storage.postgres.database import Database, Transaction
-from storage.postgres.execution import DatabaseError, trouble_of
+from storage.postgres.execution import DatabaseError, diagnosis_of
 from storage.postgres.functions import find_differences
-from storage.postgres.logins import LEDGER_ROLE, MIGRATE, SILENT, TENANT_ROLE, Cause
+from storage.postgres.logins import LEDGER_ROLE, MIGRATE, SILENT, TENANT_ROLE
 from storage.postgres.writes import QUESTION, why_refused
 
 REVISIONS = Path(__file__).resolve().parent.parent / "migrations" / "versions"
@@ -87,16 +88,18 @@ def _guarded(name: str, check: Callable[[], Check]) -> Check:
     try:
         return check()
     except (Failure, DatabaseError) as error:
-        return _away(name, trouble_of(error) or SILENT)
+        return _away(name, diagnosis_of(error) or SILENT)
 
 
-def _away(name: str, trouble: Cause) -> Check:
+def _away(name: str, diagnosis: Diagnosis) -> Check:
     """What a question came to that PostgreSQL, or the way to it, did not let us ask."""
-    return replace(_troubled(name, trouble), answers=trouble.lasts)
+    return replace(_troubled(name, diagnosis), answers=diagnosis.lasts)
 
 
-def _troubled(name: str, trouble: Cause) -> Check:
-    return Check(name, ok=False, finding=f"PostgreSQL: {trouble.finding}", remedy=trouble.remedy, lasts=trouble.lasts)
+def _troubled(name: str, diagnosis: Diagnosis) -> Check:
+    return Check(
+        name, ok=False, finding=f"PostgreSQL: {diagnosis.finding}", remedy=diagnosis.remedy, lasts=diagnosis.lasts
+    )
 
 
 def _logged_in(transaction: AbstractContextManager[Transaction], role: str) -> Check:
@@ -116,10 +119,10 @@ def _writes(database: Database) -> Check:
     for transaction in (database.ledger(), database.tenant(SYSTEM_ORG)):
         with transaction as tx:
             row = tx.raw(QUESTION)[0]
-        trouble = why_refused(is_standby=row.is_standby, is_read_only=row.is_read_only)
-        if trouble is not None:
+        diagnosis = why_refused(is_standby=row.is_standby, is_read_only=row.is_read_only)
+        if diagnosis is not None:
             database.renew()
-            return _troubled("writes", trouble)
+            return _troubled("writes", diagnosis)
     return Check("writes", ok=True, finding="PostgreSQL takes them")
 
 

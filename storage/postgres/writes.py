@@ -2,18 +2,18 @@
 
 import psycopg
 
+from domain.diagnosis import Diagnosis
 from storage.postgres.bounded import BoundedConnection
-from storage.postgres.logins import Cause
 
 REFUSED = "25006"
 """The SQLSTATE of a change in a transaction that only reads."""
 
-STANDBY = Cause(
+STANDBY = Diagnosis(
     "it takes no writes: it is a standby",
     "promote it, or let the database URL lead to the primary; jobs wait meanwhile",
     lasts=False,
 )
-READ_ONLY = Cause(
+READ_ONLY = Diagnosis(
     "it takes no writes: default_transaction_read_only is on",
     "see why somebody turned it on (a full disk?), and turn it off for the server, the database and the role;"
     " jobs wait meanwhile",
@@ -24,14 +24,14 @@ QUESTION = "select pg_is_in_recovery() as is_standby, current_setting('transacti
 """Asked at the beginning of a transaction, whose `transaction_read_only` is the default then."""
 
 
-def why_refused(*, is_standby: bool, is_read_only: bool) -> Cause | None:
+def why_refused(*, is_standby: bool, is_read_only: bool) -> Diagnosis | None:
     """Why a server takes no writes; None when it takes them."""
     if is_standby:
         return STANDBY
     return READ_ONLY if is_read_only else None
 
 
-def refused_by_server(error: psycopg.Error, lent: BoundedConnection) -> Cause | None:
+def refused_by_server(error: psycopg.Error, lent: BoundedConnection) -> Diagnosis | None:
     """Why the server refused this change; None for any other error, and when a transaction had made itself read-only.
 
     The server reports both settings to each connection, at its start and whenever one changes, so nobody is asked. That

@@ -7,7 +7,10 @@ from uuid import UUID
 from domain.jobs.failures import Forbidden, Gone
 from storage.postgres.database import Transaction
 from storage.rules import rules
-from storage.rules.rules import Reach
+from storage.rules.kept_rules import hold_count
+from storage.rules.rules import Reach, RuleKind
+
+KINDS: tuple[RuleKind, ...] = ("direction",)
 
 MOST_KEPT = 500
 """Directions of an org. Those in scope are told to the model with every message."""
@@ -28,8 +31,7 @@ class Direction:
 
 def add(tx: Transaction, org_id: UUID, reach: Reach, content: str) -> UUID:
     """Save a direction; raises `Forbidden` above the number that an org may keep."""
-    tx.raw("select pg_advisory_xact_lock(hashtextextended('postroom rules: ' || %(org)s, 0))", {"org": str(org_id)})
-    if int(tx.run("count_directions", org_id=org_id)[0].directions) >= MOST_KEPT:
+    if hold_count(tx, org_id, KINDS) >= MOST_KEPT:
         raise Forbidden(f"an org keeps at most {MOST_KEPT} directions")
     return rules.add_direction(tx, org_id, reach, content=content)
 
@@ -38,11 +40,14 @@ def listed(
     tx: Transaction, org_id: UUID, *, account_id: UUID | None = None, limit: int = MOST_KEPT
 ) -> tuple[Direction, ...]:
     """An org's directions, widest scope first; with an account, those that apply to it."""
-    rows = tx.run("list_kept_directions", org_id=org_id, account_id=account_id, limit=limit)
-    return tuple(Direction(**row._asdict()) for row in rows)
+    of = {"org_id": org_id, "kinds": list(KINDS), "account_id": account_id}
+    return tuple(
+        Direction(row.rule_id, row.account_id, row.scope, row.scope_ref, row.content, row.enabled, row.created_at)
+        for row in tx.run("list_kept_rules", rule_id=None, enabled=None, limit=limit, **of)
+    )
 
 
 def remove(tx: Transaction, org_id: UUID, direction_id: UUID) -> None:
     """Remove a direction; raises `Gone`."""
-    if not tx.run("remove_direction", org_id=org_id, direction_id=direction_id):
+    if not tx.run("remove_rule", org_id=org_id, rule_id=direction_id, kinds=list(KINDS)):
         raise Gone(f"there is no direction {direction_id}")

@@ -6,10 +6,8 @@ Every statement here names the org, for the doors write as the ledger, beside th
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
-
-from psycopg.types.json import Jsonb
 
 from domain.jobs.contract import check_text
 from domain.jobs.failures import Conflict, Forbidden, Gone, Invalid
@@ -19,7 +17,7 @@ from domain.mail.triage.rules import Rule
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 from storage.rules import rules
-from storage.rules.rules import Reach, definition_of, rule_of
+from storage.rules.rules import Reach, RuleKind, columns_of_rule, columns_of_words, rule_of
 
 MOST_KEPT = 1_000
 """Rules of an org. Every message reads and tries those of its account."""
@@ -27,7 +25,8 @@ MOST_KEPT = 1_000
 LONGEST_REASON = 300
 """Characters of why a rule is off."""
 
-RuleKind = Literal["when", "tell"]
+KINDS: tuple[RuleKind, ...] = ("when", "tell")
+"""What is kept as a rule; directions have a module of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +53,16 @@ class KeptRule:
 
 def add(tx: Transaction, org_id: UUID, account_id: UUID | None, written: Sequence[WrittenRule]) -> tuple[UUID, ...]:
     """Save rules of an account or, without one, of the org; raises `Forbidden` above the number an org may keep."""
-    # Two doors at once must not both take the last place.
-    tx.raw("select pg_advisory_xact_lock(hashtextextended('postroom rules: ' || %(org)s, 0))", {"org": str(org_id)})
-    kept = int(tx.run("count_rules", org_id=org_id)[0].rules)
+    kept = hold_count(tx, org_id, KINDS)
     if kept + len(written) > MOST_KEPT:
         raise Forbidden(f"an org keeps at most {MOST_KEPT} rules, and has {kept}")
-    return tuple(_add(tx, org_id, account_id, rule) for rule in written)
+    return tuple(rules.insert(tx, org_id, _columns(rule, account_id)) for rule in written)
+
+
+def hold_count(tx: Transaction, org_id: UUID, kinds: Sequence[RuleKind]) -> int:
+    """How many rules of these kinds an org has; nobody adds another before the transaction ends."""
+    tx.raw("select pg_advisory_xact_lock(hashtextextended('postroom rules: ' || %(org)s, 0))", {"org": str(org_id)})
+    return int(tx.run("count_rules", org_id=org_id, kinds=list(kinds))[0].rules)
 
 
 def listed(
@@ -93,17 +96,12 @@ def org_of(tx: Transaction, rule_id: UUID) -> UUID:
 def mend(tx: Transaction, org_id: UUID, rule_id: UUID, written: WrittenRule) -> None:
     """Put another rule of the same kind in the place of one; it is on again unless it says otherwise."""
     kept = get(tx, org_id, rule_id)
-    values: dict[str, Any] = {"org_id": org_id, "rule_id": rule_id, "name": written.name, "enabled": written.enabled}
-    if isinstance(written, Rule) and kept.kind == "when":
-        tx.run("replace_rule", definition=Jsonb(definition_of(written)), priority=written.priority, **values)
-    elif isinstance(written, ToldRule) and kept.kind == "tell":
-        reach = _reach(written, kept.account_id)
-        columns = {"scope": str(reach.scope), "account_id": reach.account_id, "scope_ref": reach.ref}
-        tx.run("replace_llm_rule", content=written.content, label_ids=list(written.labels), **columns, **values)
-    else:
+    columns = _columns(written, kept.account_id)
+    if columns["kind"] != kept.kind:
         raise Invalid(
             "rule", f"is of the other kind: {rule_id} begins with {kept.kind}; remove it, and add the new one"
         )
+    tx.run("replace_rule", org_id=org_id, rule_id=rule_id, **columns)
 
 
 def turn(tx: Transaction, org_id: UUID, rule_id: UUID, *, on: bool, reason: str | None = None) -> None:
@@ -119,7 +117,7 @@ def turn(tx: Transaction, org_id: UUID, rule_id: UUID, *, on: bool, reason: str 
 
 def remove(tx: Transaction, org_id: UUID, rule_id: UUID) -> None:
     """Remove a rule; raises `Gone`."""
-    if not tx.run("remove_rule", org_id=org_id, rule_id=rule_id):
+    if not tx.run("remove_rule", org_id=org_id, rule_id=rule_id, kinds=list(KINDS)):
         raise Gone(f"there is no rule {rule_id}")
 
 
@@ -131,14 +129,13 @@ def _refuse_vanished(tx: Transaction, org_id: UUID, kept: KeptRule) -> None:
         raise Conflict(f"the rule names labels that are not there: {names}; replace it with one that names others")
 
 
-def _add(tx: Transaction, org_id: UUID, account_id: UUID | None, rule: WrittenRule) -> UUID:
-    if isinstance(rule, Rule):
-        return rules.add(tx, org_id, rule, account_id=account_id)
-    reach = _reach(rule, account_id)
-    made = rules.add_in_words(tx, org_id, reach, name=rule.name, content=rule.content, label_ids=rule.labels)
-    if not rule.enabled:
-        rules.switch_in_words(tx, made, enabled=False)
-    return made
+def _columns(written: WrittenRule, account_id: UUID | None) -> dict[str, object]:
+    if isinstance(written, Rule):
+        return columns_of_rule(written, account_id)
+    reach, name = _reach(written, account_id), written.name
+    return columns_of_words(
+        "tell", reach, written.content, name=name, label_ids=written.labels, enabled=written.enabled
+    )
 
 
 def _reach(rule: ToldRule, account_id: UUID | None) -> Reach:
@@ -154,7 +151,7 @@ def _kept(
     tx: Transaction, org_id: UUID, *, account_id: UUID | None, enabled: bool | None, rule_id: UUID | None, limit: int
 ) -> tuple[KeptRule, ...]:
     where = {"account_id": account_id, "enabled": enabled, "rule_id": rule_id, "limit": limit}
-    return tuple(_of(row) for row in tx.run("list_kept_rules", org_id=org_id, **where))
+    return tuple(_of(row) for row in tx.run("list_kept_rules", org_id=org_id, kinds=list(KINDS), **where))
 
 
 def _of(row: Row) -> KeptRule:

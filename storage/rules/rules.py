@@ -1,7 +1,8 @@
 """What the owner has said about mail: rules, rules in plain words for the model, and standing orders to it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -13,6 +14,11 @@ from domain.mail.triage.prompts import Guidance, LanguageRule, RuleScope, rules_
 from domain.mail.triage.rules import Rule, parse_rule
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
+
+RuleKind = Literal["when", "tell", "direction"]
+"""Rules with conditions, rules in plain words for the model, and standing orders to it."""
+
+DEFAULT_PRIORITY = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +40,74 @@ class Reach:
 
 def add(tx: Transaction, org_id: UUID, rule: Rule, *, account_id: UUID | None = None) -> UUID:
     """Save a checked rule of an account or, without one, of the org. The rule's own id and scope are not kept."""
-    definition = definition_of(rule)
-    columns = {"name": rule.name, "priority": rule.priority, "enabled": rule.enabled}
-    rows = tx.run("add_rule", org_id=org_id, account_id=account_id, definition=Jsonb(definition), **columns)
-    return _made(rows, org_id)
+    return insert(tx, org_id, columns_of_rule(rule, account_id))
 
 
-def of_account(tx: Transaction, account_id: UUID, *, disabled_too: bool = False) -> StoredRules:
-    """An account's own rules and its org's; one broken rule must not stop the others."""
+def add_in_words(
+    tx: Transaction, org_id: UUID, reach: Reach, *, name: str, content: str, label_ids: tuple[str, ...] = ()
+) -> UUID:
+    """Save a rule in plain words; `label_ids` are the labels it names."""
+    return insert(tx, org_id, columns_of_words("tell", reach, content, name=name, label_ids=label_ids))
+
+
+def add_direction(tx: Transaction, org_id: UUID, reach: Reach, *, content: str) -> UUID:
+    """Save a standing order to the model."""
+    return insert(tx, org_id, columns_of_words("direction", reach, content))
+
+
+def insert(tx: Transaction, org_id: UUID, columns: Mapping[str, object]) -> UUID:
+    """Save a rule of any kind; raises `Gone` for an org that is not there."""
+    rows = tx.run("add_rule", org_id=org_id, **columns)
+    if not rows:
+        raise Gone(f"there is no org {org_id}")
+    return UUID(str(rows[0].id))
+
+
+def columns_of_rule(rule: Rule, account_id: UUID | None) -> dict[str, object]:
+    """What is stored of a rule with conditions."""
+    definition = rule.model_dump(mode="json", include={"condition", "decision", "stop"}, exclude_none=True)
+    return {
+        "kind": "when",
+        "account_id": account_id,
+        "scope": "global" if account_id is None else "account",
+        "scope_ref": None,
+        "name": rule.name,
+        "priority": rule.priority,
+        "definition": Jsonb(definition),
+        "content": None,
+        "enabled": rule.enabled,
+    }
+
+
+def columns_of_words(
+    kind: RuleKind,
+    reach: Reach,
+    content: str,
+    *,
+    name: str | None = None,
+    label_ids: Sequence[str] = (),
+    enabled: bool = True,
+) -> dict[str, object]:
+    """What is stored of a rule in plain words, or of a direction."""
+    labels: JsonObject = {"labels": [{"label_id": label_id} for label_id in label_ids]} if label_ids else {}
+    return {
+        "kind": kind,
+        "account_id": reach.account_id,
+        "scope": str(reach.scope),
+        "scope_ref": reach.ref,
+        "name": name,
+        "priority": DEFAULT_PRIORITY,
+        "definition": Jsonb(labels),
+        "content": content,
+        "enabled": enabled,
+    }
+
+
+def of_account(tx: Transaction, account_id: UUID) -> StoredRules:
+    """An account's own rules with conditions and its org's; one broken rule must not stop the others."""
     rules: list[Rule] = []
     broken: list[tuple[UUID, str]] = []
-    for row in tx.run("list_rules", account_id=account_id, disabled_too=disabled_too):
+    for row in _in_force(tx, account_id, None, "when"):
         try:
             rules.append(rule_of(row))
         except Invalid as error:
@@ -52,58 +115,27 @@ def of_account(tx: Transaction, account_id: UUID, *, disabled_too: bool = False)
     return StoredRules(tuple(rules), tuple(broken))
 
 
-def switch(tx: Transaction, rule_id: UUID, *, enabled: bool, reason: str | None = None) -> bool:
-    """Turn a rule on or off; the reason is for its owner. False when there is no such rule."""
-    return bool(tx.run("switch_rule", rule_id=rule_id, enabled=enabled, reason=None if enabled else reason))
-
-
-def add_in_words(
-    tx: Transaction, org_id: UUID, reach: Reach, *, name: str, content: str, label_ids: tuple[str, ...] = ()
-) -> UUID:
-    """Save a rule in plain words; `label_ids` are the labels it names."""
-    values = {"name": name, "content": content, "label_ids": list(label_ids)}
-    return _made(tx.run("add_llm_rule", org_id=org_id, **_reach(reach), **values), org_id)
-
-
-def switch_in_words(tx: Transaction, rule_id: UUID, *, enabled: bool, reason: str | None = None) -> bool:
-    """Turn a rule in plain words on or off; false when there is no such rule."""
-    return bool(tx.run("switch_llm_rule", rule_id=rule_id, enabled=enabled, reason=None if enabled else reason))
-
-
-def add_direction(tx: Transaction, org_id: UUID, reach: Reach, *, content: str) -> UUID:
-    """Save a standing order to the model."""
-    return _made(tx.run("add_direction", org_id=org_id, content=content, **_reach(reach)), org_id)
-
-
 def guidance(tx: Transaction, account_id: UUID, sender: Address | None) -> Guidance:
     """The directions and rules in plain words in scope for a message of this sender, widest first, none twice."""
-    of = {"domain": sender.domain if sender else "", "sender": sender.key if sender else ""}
-    directions = tx.run("list_directions", account_id=account_id, **of)
-    rows = tx.run("list_llm_rules", account_id=account_id, **of)
-    rules = [LanguageRule(str(row.id), RuleScope(row.scope), row.content, row.scope_ref) for row in rows]
+    rows = _in_force(tx, account_id, sender, "tell", "direction")
+    rules = [
+        LanguageRule(str(row.rule_id), RuleScope(row.scope), row.content, row.scope_ref)
+        for row in rows
+        if row.kind == "tell"
+    ]
     return Guidance(
-        directions=tuple(dict.fromkeys(row.content for row in directions)),
+        directions=tuple(dict.fromkeys(row.content for row in rows if row.kind == "direction")),
         rules=rules_in_scope(rules, str(account_id), sender),
     )
 
 
-def definition_of(rule: Rule) -> JsonObject:
-    """What is stored of a rule as a document; the rest has columns."""
-    return rule.model_dump(mode="json", include={"condition", "decision", "stop"}, exclude_none=True)
-
-
 def rule_of(row: Row) -> Rule:
-    """The rule in a row that has the columns of `list_rules.sql`; raises `Invalid`."""
+    """The rule in a row that has the columns of `list_rules`; raises `Invalid`."""
     facts = {"rule_id": str(row.rule_id), "name": row.name, "priority": row.priority, "enabled": row.enabled}
     scope = "org" if row.account_id is None else "account"
     return parse_rule({**row.definition, **facts, "scope": scope, "disabled_reason": row.disabled_reason})
 
 
-def _reach(reach: Reach) -> dict[str, object]:
-    return {"scope": str(reach.scope), "account_id": reach.account_id, "scope_ref": reach.ref}
-
-
-def _made(rows: Sequence[Row], org_id: UUID) -> UUID:
-    if not rows:
-        raise Gone(f"there is no org {org_id}")
-    return UUID(str(rows[0].id))
+def _in_force(tx: Transaction, account_id: UUID, sender: Address | None, *kinds: RuleKind) -> Sequence[Row]:
+    of = {"domain": sender.domain if sender else "", "sender": sender.key if sender else ""}
+    return tx.run("list_rules", account_id=account_id, kinds=list(kinds), **of)

@@ -13,8 +13,8 @@ from domain.mail.triage.prompts import Prompt
 from engine.context import JobContext
 from engine.handler_settings import HandlerSettings
 from engine.model_budget import BASED_ON, REFUSED, CheckAnswer
+from observability.on_demand import on_demand
 from providers.anthropic.models import PROVIDER
-from providers.on_demand import on_demand
 from providers.ports import LanguageModel, ModelRequest
 from providers.ports.conversation import Conversation, ConversationRequest
 

@@ -57,8 +57,7 @@ def read_pages(ctx: JobContext, mailbox: Mailbox, account: Account, backfill: Ba
             if state == "listing":
                 backfill = step.store(tx, wanted, state)
         if state != "listing":
-            report: JsonObject = {}
-            return Done(report, writes=partial(step.finish, report, wanted, state))
+            return Done(writes=partial(step.finish, wanted, state))
         ctx.progress({"pages": backfill.pages, "found": backfill.found, "ordered": backfill.ordered})
         if backfill.next_page_at > ctx.now():
             return Snooze(backfill.next_page_at, "the messages of the last page take their time")
@@ -118,9 +117,9 @@ class _Page:
             raise Transient("another attempt has read the page", code="backfill.moved")
         return backfills.get(tx, self.before.backfill_id)
 
-    def finish(self, report: JsonObject, wanted: Sequence[str], state: State, tx: Transaction) -> None:
-        """The same for the last page, in the transaction that settles the job, whose output is completed."""
-        report |= report_of(self.store(tx, wanted, state))
+    def finish(self, wanted: Sequence[str], state: State, tx: Transaction) -> JsonObject:
+        """The same for the last page, in the transaction that settles the job; returns the job's output."""
+        return report_of(self.store(tx, wanted, state))
 
     def _order(self, tx: Transaction, wanted: Sequence[str]) -> datetime:
         """Enqueue the batches, one after the other; when the last of them should be done."""

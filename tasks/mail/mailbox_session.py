@@ -13,7 +13,7 @@ from domain.mail.connections import FOR_ANYONE
 from engine.beside_failure import beside_failure
 from engine.context import JobContext
 from engine.interrupts import Canceled, Interrupted
-from providers.on_demand import on_demand
+from observability.on_demand import on_demand
 from providers.ports import Mailbox, Meter
 from storage.accounts import accounts, tokens
 from storage.accounts.accounts import Account

@@ -4,12 +4,11 @@ import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Generic, TypeVar
 from uuid import UUID
 
 from domain.jobs.failures import Gone, Permanent, Transient
-from domain.jobs.job import JsonObject, Writes
+from domain.jobs.job import Done, JsonObject, Outcome, Snooze
 from domain.mail.correspondence import DRAFT_OUT, ORDERING
 from domain.mail.mailbox import INBOX, SENT, Change, HistoryPage, MessageRef
 from domain.mail.routing import (
@@ -50,6 +49,9 @@ OPEN_FOR = timedelta(days=30)
 """How far the schedule's full sync looks for records that are still open; longer when the last one was longer ago."""
 
 MARGIN = timedelta(days=1)
+
+LOOK_AGAIN_AFTER = timedelta(seconds=3)
+"""When a job comes back for what Gmail does not show yet."""
 
 MOST_ASKED = 50
 """Messages that a full sync asks for one by one, at 20 units each: a sixth of what a mailbox has in a minute."""
@@ -112,30 +114,37 @@ class Run:
     ctx: JobContext
     account: Account
 
-    def incremental(self, mailbox: Mailbox, cursor: int) -> tuple[JsonObject, Writes]:
+    def incremental(self, mailbox: Mailbox, cursor: int, *, awaited: int | None) -> Outcome:
         """Follow history from the stored cursor; each page's jobs and the new cursor commit together.
 
-        Returns the report and the writes of the last page, for the transaction that settles the job; they complete the
-        report's number of jobs. Raises `Gone` when the cursor is too old.
+        The last page's commit with the settlement. `Snooze` when history does not reach the `awaited` id yet. Raises
+        `Gone` when the cursor is too old.
         """
-        report: JsonObject = {"how": "history", "pages": 0, "jobs": 0, "cursor": str(cursor)}
-        page_token = None
+        pages, jobs, page_token, stored = 0, 0, None, cursor
         while True:
             page = mailbox.history(cursor, page_token)
-            stored = next_cursor(int(report["cursor"]), page)
-            report["pages"] += 1
-            report["cursor"] = str(stored)
-            write = partial(self._store_page, report, page, stored)
+            pages, stored = pages + 1, next_cursor(stored, page)
             if page.next_page is None:
-                return report, write
+                break
             with self.ctx.tx() as tx:
-                write(tx)
+                jobs += self._store_page(tx, page, stored)
             page_token = page.next_page
             self.ctx.check()
+        if awaited is not None and stored < awaited:
+            with self.ctx.tx() as tx:
+                self._store_page(tx, page, stored)
+            return Snooze(self.ctx.now() + LOOK_AGAIN_AFTER, "history does not show yet what the push told of")
 
-    def _store_page(self, report: JsonObject, page: HistoryPage, cursor: int, tx: Transaction) -> None:
-        report["jobs"] += len(self.ctx.enqueue(tx, *self._take(tx, page)))
+        def write(tx: Transaction) -> JsonObject:
+            return {"jobs": jobs + self._store_page(tx, page, stored)}
+
+        return Done({"how": "history", "pages": pages, "cursor": str(stored)}, writes=write)
+
+    def _store_page(self, tx: Transaction, page: HistoryPage, cursor: int) -> int:
+        """Enqueue the page's jobs, and move the cursor; returns the number of jobs."""
+        ordered = self.ctx.enqueue(tx, *self._take(tx, page))
         cursors.advance_cursor(tx, self.account.account_id, cursor)
+        return len(ordered)
 
     def full(self, mailbox: Mailbox, *, by_schedule: bool = False, unknown: int | None = None) -> JsonObject:
         """Search the last days for messages that are not stored as the mailbox has them.

@@ -223,11 +223,12 @@ statements(
         " values (%(my_org)s, %(their_account)s, 'L9', 'x', 'user')"
     ),
     rule_of_their_account=(
-        "insert into rules (org_id, account_id, name, definition) values (%(my_org)s, %(their_account)s, 'x', '{}')"
+        "insert into rules (org_id, account_id, kind, scope, name)"
+        " values (%(my_org)s, %(their_account)s, 'when', 'account', 'x')"
     ),
     thread_of_their_account=("insert into threads values (%(my_org)s, %(their_account)s, 't9', now(), now())"),
     rows_for_their_org=(
-        "insert into directions (org_id, scope, content) values (%(their_org)s, 'global', 'send all to me')"
+        "insert into rules (org_id, kind, scope, content) values (%(their_org)s, 'direction', 'global', 'send all to me')"
     ),
     step_of_their_job=(
         "insert into job_steps (job_id, org_id, name, result, attempt) values (%(their_job)s, %(my_org)s, 'x', '{}', 1)"

@@ -112,11 +112,9 @@ class ChaosFleet:
         self.beats: list[Member] = []
         self._quick = {
             "lease_s": str(lease_s),
-            "heartbeat_s": str(lease_s / 5),
             "provider_call_limit_s": str(lease_s / 2),
             # Long: a hint that is not claimed within this time is published again, and each one costs a claim.
             "hint_timeout_s": str(6 * lease_s),
-            "relay_interval_s": "0.5",
             "shutdown_grace_s": "5",
             "statement_timeout_s": "5",
             "log_level": "WARNING",

@@ -214,8 +214,7 @@ class Addresses:
         """The same settings, with these in the place of the real providers."""
         return settings.model_copy(
             update={
-                "gmail_endpoint": self.gmail,
-                "google_token_uri": f"{self.gmail}/token",
+                "google_url": self.gmail,
                 "google_client_id": "client",
                 "google_client_secret": SecretStr("client-secret"),
                 "anthropic_base_url": self.anthropic,

@@ -197,12 +197,12 @@ class Writing(Word, job_type="probe_jobs.writing"): ...
 def writing(ctx: JobContext, payload: Writing) -> Outcome:
     """Write a row and a child with the settlement; the word says what goes wrong with them."""
 
-    def write(tx: Transaction) -> None:
+    def write(tx: Transaction) -> JsonObject:
         audit.append(tx, ctx.job, "probe.wrote", {})
-        output["added"] = "\0" if payload.word == "added unkept" else True
         if payload.word in {"transient", "bug"}:
             bug = ZeroDivisionError("a bug with Bearer abcdefghijklmnop in it")
             raise Transient("a passing trouble") if payload.word == "transient" else bug
+        return {"added": "\0" if payload.word == "added unkept" else True}
 
     child = NewJob("nobody.knows" if payload.word == "unknown child" else noop.name, ctx.org_id, {})
     output: JsonObject = {"done": "\0" if payload.word == "unkept" else True}

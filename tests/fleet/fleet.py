@@ -26,10 +26,8 @@ from tests.waiting import eventually
 
 QUICK = {
     "POSTROOM_LEASE_S": "3",
-    "POSTROOM_HEARTBEAT_S": "0.5",
     "POSTROOM_PROVIDER_CALL_LIMIT_S": "0.5",
     "POSTROOM_HINT_TIMEOUT_S": "3",
-    "POSTROOM_RELAY_INTERVAL_S": "0.2",
 }
 """Settings of a fleet that notices losses within seconds."""
 
@@ -51,8 +49,7 @@ def environment_of(settings: Settings) -> dict[str, str]:
     return {
         "POSTROOM_DATABASE_URL": settings.database_url.get_secret_value(),
         "POSTROOM_BROKER_URL": settings.broker_url.get_secret_value(),
-        "POSTROOM_GMAIL_ENDPOINT": str(settings.gmail_endpoint),
-        "POSTROOM_GOOGLE_TOKEN_URI": settings.google_token_uri,
+        "POSTROOM_GOOGLE_URL": str(settings.google_url),
         "POSTROOM_ANTHROPIC_BASE_URL": str(settings.anthropic_base_url),
         "POSTROOM_ANTHROPIC_API_KEY": "key",
     }

@@ -29,7 +29,7 @@ def environment(env: MailEnvironment) -> dict[str, str]:
     for number, email in enumerate(MORE_ACCOUNTS, start=2):
         env.gmail.create_account(email, f"access-{number}", f"refresh-{number}")
         connect(env.process, email, f"access-{number}", f"refresh-{number}")
-    return environment_of(env.process.settings) | {"POSTROOM_RELAY_INTERVAL_S": "0.2"}
+    return environment_of(env.process.settings)
 
 
 @pytest.fixture

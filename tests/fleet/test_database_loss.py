@@ -90,7 +90,7 @@ def test_an_absence_of_postgres_longer_than_a_lease_leaves_no_job_behind(
     fleet_with_own_postgres: Fleet, own_postgres: PostgresServer
 ) -> None:
     fleet = fleet_with_own_postgres
-    worker = fleet.worker(concurrency=4, POSTROOM_LEASE_S="1", POSTROOM_HEARTBEAT_S="0.3")
+    worker = fleet.worker(concurrency=4, POSTROOM_LEASE_S="1")
     worker.ready()
     job_ids = [fleet.enqueue(Visit(gate="go", account_id=str(n))) for n in range(3)]
     fleet.wait_for_line("waits", times=3)

@@ -20,10 +20,8 @@ def environment(env: MailEnvironment) -> dict[str, str]:
     """The test's servers and emulators, and a fleet that notices a death within seconds."""
     return environment_of(env.process.settings) | {
         "POSTROOM_LEASE_S": "8",
-        "POSTROOM_HEARTBEAT_S": "1",
         "POSTROOM_PROVIDER_CALL_LIMIT_S": "5",
         "POSTROOM_HINT_TIMEOUT_S": "3",
-        "POSTROOM_RELAY_INTERVAL_S": "0.2",
     }
 
 

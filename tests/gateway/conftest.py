@@ -25,7 +25,7 @@ def pushing(settings: Settings, gmail: GmailControl) -> Settings:
     """Settings of a gateway that believes the emulator's certificates."""
     return settings.model_copy(
         update={
-            "google_certs_url": f"{gmail.url}/certs",
+            "google_url": gmail.url,
             "pubsub_audience": AUDIENCE,
             "pubsub_service_account": PUSHER,
         }

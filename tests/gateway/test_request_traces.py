@@ -33,7 +33,7 @@ def test_a_job_hangs_under_the_request_that_made_it(
     signer = Signer("key-1")
     with Wire(reply(200, signer.certificates)) as wire:
         believing = {
-            "google_certs_url": wire.url,
+            "google_url": wire.url,
             "pubsub_audience": signing.AUDIENCE,
             "pubsub_service_account": signing.SENDER,
         }

@@ -194,7 +194,7 @@ def test_a_sync_carries_the_requests_ids_and_trace_if_they_are_well_formed(
     signer = Signer("key-1")
     with Wire(reply(200, signer.certificates)) as wire:
         believing = {
-            "google_certs_url": wire.url,
+            "google_url": wire.url,
             "pubsub_audience": signing.AUDIENCE,
             "pubsub_service_account": signing.SENDER,
         }

@@ -16,7 +16,7 @@ from psycopg import Connection
 
 from domain.jobs.lifecycle import Settlement
 from storage.ledger import ledger, recovery
-from storage.ledger.ledger import Claims, Moved, Settled
+from storage.ledger.ledger import ClaimResult, Moved, Settled
 from storage.postgres.database import Database, Transaction
 from tests.model.ledger_fixture import LedgerFixture, Verbs
 from tests.model.ledger_machine import LedgerMachine
@@ -85,14 +85,14 @@ def lost_claims_settle(tx: Transaction, settlements: Sequence[Settlement]) -> Se
     return ledger.settle(tx, [one._replace(token=tokens.get(one.job_id, one.token)) for one in settlements])
 
 
-def slots_are_forgotten(tx: Transaction, job_ids: Sequence[UUID], worker_id: UUID, **given: Any) -> Claims:  # noqa: ANN401 - as the verb's
+def slots_are_forgotten(tx: Transaction, job_ids: Sequence[UUID], worker_id: UUID, **given: Any) -> ClaimResult:  # noqa: ANN401 - as the verb's
     """A claim that does not keep its concurrency key."""
     claims = ledger.claim(tx, job_ids, worker_id, **given)
     tx.raw("delete from serial_slots")
     return claims
 
 
-def starts_are_free(tx: Transaction, job_ids: Sequence[UUID], worker_id: UUID, **given: Any) -> Claims:  # noqa: ANN401 - as the verb's
+def starts_are_free(tx: Transaction, job_ids: Sequence[UUID], worker_id: UUID, **given: Any) -> ClaimResult:  # noqa: ANN401 - as the verb's
     """A claim that begins a job and does not count the attempt."""
     claims = ledger.claim(tx, job_ids, worker_id, **given)
     tx.raw(
@@ -125,7 +125,7 @@ def the_living_are_robbed(tx: Transaction, *, batch: int) -> Moved:
     return recovery.rescue(tx, batch=batch)
 
 
-def the_backlog_is_forgotten(tx: Transaction, job_ids: Sequence[UUID], worker_id: UUID, **given: Any) -> Claims:  # noqa: ANN401 - as the verb's
+def the_backlog_is_forgotten(tx: Transaction, job_ids: Sequence[UUID], worker_id: UUID, **given: Any) -> ClaimResult:  # noqa: ANN401 - as the verb's
     """A claim that takes nothing from the backlog."""
     return ledger.claim(tx, job_ids, worker_id, **(given | {"demand": {}}))
 

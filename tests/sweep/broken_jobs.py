@@ -78,8 +78,8 @@ def unfenced(ctx: JobContext, _payload: Unfenced) -> Outcome:
 
 def write_unfenced(ctx: JobContext) -> None:
     with runtime().database.tenant(ctx.org_id) as tx:
-        directions = "insert into directions (org_id, scope, content) values (%(org)s, 'global', 'be brief')"
-        tx.raw(directions, {"org": ctx.org_id})
+        said = "insert into rules (org_id, kind, scope, content) values (%(org)s, 'direction', 'global', 'be brief')"
+        tx.raw(said, {"org": ctx.org_id})
 
 
 class UnfencedReader(ThreadPayload, job_type="broken_jobs.unfenced_reader"): ...

@@ -171,7 +171,7 @@ class Trial:
     def _others_finish(self, frozen: Runtime) -> None:
         pass_time(self.database, ROUND)
         self.recover()
-        frozen.lease.renewed(time.monotonic() - ROUND.total_seconds())
+        frozen.lease.renewed_at = time.monotonic() - ROUND.total_seconds()
         self.hung_for += ROUND
         install(frozen)
 

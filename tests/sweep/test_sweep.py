@@ -70,7 +70,7 @@ def test_every_named_scenario_is_of_a_job_type() -> None:
         (broken_jobs.chattering, "another end: events has ['probe.noted'] instead of {}"),
         (
             broken_jobs.unfenced,
-            '(claim_lost): another end: directions …directions {"account_id": null, "content": "be brief"',
+            '(claim_lost): another end: rules …rules {"account_id": null, "content": "be brief"',
         ),
         (broken_jobs.spendthrift, "P3: anthropic messages.create /v1/messages was done 2 times instead of 1"),
         (broken_jobs.garrulous, "job.started cannot follow running"),
@@ -102,7 +102,7 @@ def test_a_write_without_a_claim_after_the_deadline_is_found_out(
 ) -> None:
     found = sweep_broken(environment, job_type, late_ones)
     assert found.faults[fault.value] > 0
-    broken = [one for one in found.violations if fault.value in one and "directions" in one]
+    broken = [one for one in found.violations if fault.value in one and " rules " in one]
     assert broken, "\n".join(found.violations)
 
 

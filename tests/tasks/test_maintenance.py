@@ -1,6 +1,7 @@
 """Housekeeping: fan-out over the fleet's accounts, alarms, and what is thrown away when its time is over."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +18,7 @@ from engine.catalogue import catalogue
 from storage.accounts import accounts
 from storage.accounts.accounts import Account
 from storage.ledger import ledger
-from tasks.maintenance import BATCH
+from tasks.maintenance import BATCH, RETENTION_RUN
 from tests.doubles.audit_entries import add_entries, count_all, export_all
 from tests.doubles.end_hooks import hook_calls, make_hook, repair_hook
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, pass_time
@@ -58,6 +59,12 @@ def more_accounts(env: MailEnvironment) -> list[Account]:
         accounts.mark_needs_reconsent(tx, made[1].account_id, version=made[1].token_version, reason="for the test")
         accounts.disconnect(tx, made[2].account_id, "by its owner")
     return [env.account, *made]
+
+
+def leap(env: MailEnvironment) -> None:
+    """Let a run's time pass whenever the process looks at its clock."""
+    clock, looks = env.process.clock, count()
+    env.process.clock = lambda: clock() + next(looks) * RETENTION_RUN
 
 
 @pytest.mark.parametrize(
@@ -179,7 +186,8 @@ def test_finished_jobs_go_after_a_week_and_their_audit_log_stays(env: MailEnviro
 
 def test_retention_goes_on_while_there_is_more(env: MailEnvironment) -> None:
     """A run's time is over after each batch, so that follow-ups do the rest, from where the last one ended."""
-    env.process.settings = env.process.settings.model_copy(update={"retention_run_s": 1e-6, "retention_s": 3600.0})
+    leap(env)
+    env.process.settings = env.process.settings.model_copy(update={"retention_s": 3600.0})
     add_finished_jobs(env, BATCH + 500)
     add_finished_jobs(env, 7, foreign=True)
     keep_house(env, "maintenance.delete_finished_jobs")
@@ -191,7 +199,7 @@ def test_retention_goes_on_while_there_is_more(env: MailEnvironment) -> None:
 
 
 def test_a_purge_goes_on_while_there_is_more(env: MailEnvironment) -> None:
-    env.process.settings = env.process.settings.model_copy(update={"retention_run_s": 1e-6})
+    leap(env)
     env.database.execute(
         "insert into idempotency_keys (org_id, key, kind, mode, status, job_id, expires_at)"
         " select %s, 'old ' || n, 'job', 'for_ttl', 'succeeded', gen_random_uuid(), now() - interval '1 minute'"
@@ -227,9 +235,8 @@ def test_the_audit_log_stays_without_its_setting(env: MailEnvironment) -> None:
 
 def test_exported_events_leave_while_there_are_more(env: MailEnvironment) -> None:
     """A run's time is over after each batch, so that follow-ups do the rest."""
-    env.process.settings = env.process.settings.model_copy(
-        update={"retention_run_s": 1e-6, "audit_retention_s": 30 * 86_400.0}
-    )
+    leap(env)
+    env.process.settings = env.process.settings.model_copy(update={"audit_retention_s": 30 * 86_400.0})
     add_entries(env.database, env.account.org_id, 5_000)
     export_all(env.process.database)
     count_all(env.database)

@@ -1,78 +1,41 @@
--- The user's own rules; one without an account is the whole org's.
+-- What owners have said about mail; a rule without an account is the whole org's. Kinds: 'when' has conditions and a decision,
+-- 'tell' has conditions in plain words, which the model decides, and 'direction' is a standing order to the model: tone, priorities,
+-- what to leave alone.
+-- Scopes: 'global' is the whole org, 'account' one mailbox; 'domain' and 'sender' name whom the mail comes from, in one
+-- mailbox or, without an account, in all of the org's.
 create table rules (
   id uuid primary key default uuidv7(),
   org_id uuid not null references orgs (id),
   account_id uuid,
-  name text not null check (length(name) between 1 and 200),
+  kind text not null check (kind in ('when', 'tell', 'direction')),
+  scope text not null check (scope in ('global', 'account', 'domain', 'sender')),
+  scope_ref text check (length(scope_ref) between 1 and 320 and scope_ref = lower(scope_ref)),
+  name text check (length(name) between 1 and 200),
   priority integer not null default 100 check (priority between 0 and 10000),
-  -- Condition, decision and stop, as domain/mail/triage/rules.py reads them.
-  definition jsonb not null check (jsonb_typeof(definition) = 'object' and octet_length(definition::text) <= 200000),
+  -- Of 'when': condition, decision and stop, as domain/mail/triage/rules.py reads them. Of 'tell': the labels that the words name.
+  definition jsonb not null default '{}' check (jsonb_typeof(definition) = 'object' and octet_length(definition::text) <= 200000),
+  content text check (length(content) between 1 and 4000),
   label_ids text[] not null generated always as (postroom.named_labels(definition)) stored,
   enabled boolean not null default true,
   disabled_reason text check (length(disabled_reason) between 1 and 300),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   foreign key (org_id, account_id) references accounts (org_id, id),
+  constraint scope_fits_account check (
+    case scope when 'global' then account_id is null when 'account' then account_id is not null else kind <> 'when' end),
+  constraint scope_fits_ref check ((scope in ('domain', 'sender')) = (scope_ref is not null)),
+  constraint sender_is_an_address check (scope <> 'sender' or position('@' in scope_ref) > 0),
+  constraint domain_is_none check (scope <> 'domain' or position('@' in scope_ref) = 0),
+  constraint all_but_directions_have_names check ((kind = 'direction') = (name is null)),
+  constraint all_but_conditions_have_words check ((kind = 'when') = (content is null)),
   constraint only_disabled_has_reason check (not enabled or disabled_reason is null)
 );
 create index rules_scope on rules (org_id, account_id) where enabled;
 call postroom.fence_table('rules');
 grant select, insert, update, delete on rules to postroom_ledger;
--- No statement deletes a rule or a direction: they are switched off.
-grant select, insert, update (name, priority, definition, enabled, disabled_reason, updated_at) on rules to postroom_tenant;
-
--- Conditions in plain words, which the model decides.
--- Scopes: 'global' is the whole org, 'account' one mailbox; 'domain' and 'sender' name whom the mail comes from, in one
--- mailbox or, without an account, in all of the org's.
-create table llm_rules (
-  id uuid primary key default uuidv7(),
-  org_id uuid not null references orgs (id),
-  account_id uuid,
-  scope text not null check (scope in ('global', 'account', 'domain', 'sender')),
-  scope_ref text check (length(scope_ref) between 1 and 320 and scope_ref = lower(scope_ref)),
-  name text not null check (length(name) between 1 and 200),
-  content text not null check (length(content) between 1 and 4000),
-  label_ids text[] not null default '{}' check (cardinality(label_ids) <= 200),
-  enabled boolean not null default true,
-  disabled_reason text check (length(disabled_reason) between 1 and 300),
-  created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now(),
-  foreign key (org_id, account_id) references accounts (org_id, id),
-  constraint scope_fits_account check (
-    case scope when 'global' then account_id is null when 'account' then account_id is not null else true end),
-  constraint scope_fits_ref check ((scope in ('domain', 'sender')) = (scope_ref is not null)),
-  constraint sender_is_an_address check (scope <> 'sender' or position('@' in scope_ref) > 0),
-  constraint domain_is_none check (scope <> 'domain' or position('@' in scope_ref) = 0),
-  constraint only_disabled_has_reason check (not enabled or disabled_reason is null)
-);
-create index llm_rules_scope on llm_rules (org_id, scope, scope_ref) where enabled;
-call postroom.fence_table('llm_rules');
-grant select, insert, update, delete on llm_rules to postroom_ledger;
-grant select, insert, update (scope, scope_ref, name, content, label_ids, enabled, disabled_reason, updated_at) on llm_rules
+-- No statement of a handler deletes a rule: it is switched off.
+grant select, insert, update (scope, scope_ref, name, priority, definition, content, enabled, disabled_reason, updated_at) on rules
   to postroom_tenant;
-
--- Standing orders to the model: tone, priorities, what to leave alone.
-create table directions (
-  id uuid primary key default uuidv7(),
-  org_id uuid not null references orgs (id),
-  account_id uuid,
-  scope text not null check (scope in ('global', 'account', 'domain', 'sender')),
-  scope_ref text check (length(scope_ref) between 1 and 320 and scope_ref = lower(scope_ref)),
-  content text not null check (length(content) between 1 and 4000),
-  enabled boolean not null default true,
-  created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now(),
-  foreign key (org_id, account_id) references accounts (org_id, id),
-  constraint scope_fits_account check (
-    case scope when 'global' then account_id is null when 'account' then account_id is not null else true end),
-  constraint scope_fits_ref check ((scope in ('domain', 'sender')) = (scope_ref is not null)),
-  constraint sender_is_an_address check (scope <> 'sender' or position('@' in scope_ref) > 0),
-  constraint domain_is_none check (scope <> 'domain' or position('@' in scope_ref) = 0)
-);
-create index directions_scope on directions (org_id, scope, scope_ref) where enabled;
-call postroom.fence_table('directions');
-grant select, insert, update, delete on directions to postroom_ledger;
-grant select, insert, update (scope, scope_ref, content, enabled, updated_at) on directions to postroom_tenant;
 
 -- When a person is asked before an action, in a mailbox or, without an account, in all of the org's. Dangerous actions
 -- wait whatever stands here: domain/mail/triage/safety.py sees to that, and nothing here could say otherwise.

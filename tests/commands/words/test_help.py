@@ -6,7 +6,7 @@ import click
 import pytest
 
 import commands
-from commands.answers import trouble_line
+from commands.answers import diagnosis_line
 from domain.jobs.failures import Gone
 from storage.postgres.execution import DatabaseUnavailable
 from tests.commands.calling import call
@@ -28,8 +28,8 @@ def test_a_command_and_its_options_are_explained(name: str, command: click.Comma
     assert silent == []
 
 
-def test_a_trouble_of_the_installation_comes_with_its_remedy() -> None:
-    told = trouble_line(DatabaseUnavailable("away"))
+def test_a_diagnosis_of_the_installation_comes_with_its_remedy() -> None:
+    told = diagnosis_line(DatabaseUnavailable("away"))
     assert told.startswith("PostgreSQL: ")
     assert "; " in told
-    assert trouble_line(Gone("there is no job 7")) == "there is no job 7"
+    assert diagnosis_line(Gone("there is no job 7")) == "there is no job 7"

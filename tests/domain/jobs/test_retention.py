@@ -67,5 +67,8 @@ def test_work_and_rest_keep_the_share(took: float, share: float) -> None:
 
 
 def test_runs_of_two_ticks_become_one() -> None:
-    keys = [follow_up_key("maintenance.purge_expired_keys", NOW + timedelta(seconds=s), 20) for s in (0, 19, 20)]
+    keys = [
+        follow_up_key("maintenance.purge_expired_keys", NOW + timedelta(seconds=s), timedelta(seconds=20))
+        for s in (0, 19, 20)
+    ]
     assert keys[0] == keys[1] != keys[2]

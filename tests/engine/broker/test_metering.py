@@ -73,9 +73,9 @@ def test_calls_go_on_uncounted_while_the_counting_place_is_away(tmp_path: Path) 
     with ValkeyServer(tmp_path / "valkey") as server:
         meters = Meters(server.url(), FEW)
         calls_until_refused(meters, "anthropic")
-        assert meters.trouble() is None
+        assert meters.diagnosis() is None
         server.stop()
-        assert meters.trouble() is not None
+        assert meters.diagnosis() is not None
         meter = meters.meter("anthropic")
         with capture_logs() as logs:
             for _ in range(10):

@@ -83,7 +83,7 @@ def test_without_tls_the_listener_hears_the_password() -> None:
 
 def test_calls_are_counted_over_tls() -> None:
     with Listener() as listener:
-        assert Meters(url_of(listener)).trouble()
+        assert Meters(url_of(listener)).diagnosis()
         assert listener.all_heard.startswith(CLIENT_HELLO)
         assert PASSWORD.encode() not in listener.all_heard
 
@@ -102,7 +102,7 @@ def test_a_broker_whose_certificate_is_known_takes_what_the_fleet_says(
             assert broker.depths(["default"]) == {"default": 1}
             assert broker.read_or_set_epoch("a", None)
             broker.close()
-            assert Meters(url).trouble() is None
+            assert Meters(url).diagnosis() is None
             assert broker_check(settings_of(url)).ok
             assert ask_workers(settings_of(url), lambda app: app.control.ping(timeout=0.1)) == ([], "")
             with FleetConnection(url) as connection:

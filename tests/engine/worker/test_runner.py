@@ -256,7 +256,7 @@ def test_without_margin_no_effect_begins_and_the_job_goes_back(
     assert (row(database, job_id)["state"], row(database, job_id)["attempt"]) == ("queued", 0)
     # The ledger saw no lapse: without its return the job would be held until its deadline.
     renew(process)
-    process.lease.renewed(time.monotonic())
+    process.lease.renewed_at = time.monotonic()
     assert again(process, job_id) == "succeeded"
     assert len(probe_jobs.CALLS) == before + 1
 

@@ -33,5 +33,5 @@ def test_each_age_has_its_bound(ages: WorkerAges, healthy: tuple[bool, bool, boo
 def test_a_worker_without_its_lease_is_not_healthy() -> None:
     lease = Lease(timedelta(seconds=60))
     assert lease_finding(lease).ok
-    lease.renewed(lease.renewed_at - 61)
+    lease.renewed_at = lease.renewed_at - 61
     assert not lease_finding(lease).ok

@@ -10,7 +10,7 @@ from tests.providers.wire import Wire, trickle
 from tests.waiting import eventually
 
 POOLS = ("threads", "prefork")
-LONG_LEASE = {"POSTROOM_LEASE_S": "60", "POSTROOM_HEARTBEAT_S": "15"}
+LONG_LEASE = {"POSTROOM_LEASE_S": "60"}
 
 
 def test_workers_that_stand_still_or_whose_slots_hang_end_and_another_does_their_work(fleet: Fleet) -> None:

@@ -35,9 +35,7 @@ def connecting(settings: Settings, gmail: GmailControl) -> Settings:
     return settings.model_copy(
         update={
             "public_url": PUBLIC,
-            "google_authorize_url": f"{gmail.url}/o/oauth2/v2/auth",
-            "google_token_uri": f"{gmail.url}/token",
-            "gmail_endpoint": gmail.url,
+            "google_url": gmail.url,
             "google_client_id": CLIENT_ID,
             "google_client_secret": SecretStr(CLIENT_SECRET),
             "google_request_timeout_s": 2.0,

@@ -22,7 +22,7 @@ def connect_again(env: MailEnvironment, **decision: object) -> str:
     settings = env.process.settings.model_copy(
         update={
             "public_url": PUBLIC,
-            "google_authorize_url": f"{env.gmail.url}/o/oauth2/v2/auth",
+            "google_url": env.gmail.url,
             "google_client_id": "client",
             "google_client_secret": SecretStr("client-secret"),
         }

@@ -7,7 +7,7 @@ from domain.mail.mailbox import MailboxLabel
 from domain.mail.triage.rules import parse_rule
 from storage.accounts import labels
 from storage.postgres.database import Database
-from storage.rules import rules
+from storage.rules import kept_rules, rules
 from storage.rules.rules import Reach
 from tests.doubles.mail_factories import make_account
 
@@ -53,14 +53,14 @@ def test_a_vanished_label_disables_the_rules_that_name_it(store: Database) -> No
         in_words = rules.add_in_words(tx, org, Reach(), name="w", content="work mail", label_ids=("Label_2",))
         found = labels.sync(tx, account.account_id, [INBOX, DONE])
         again = labels.sync(tx, account.account_id, [INBOX, DONE])
-        stored = rules.of_account(tx, account.account_id, disabled_too=True).rules
+        stored = kept_rules.listed(tx, org, account_id=account.account_id)
         others = rules.of_account(tx, other.account_id).rules
     assert found.vanished == {"Label_2"}
     assert found.disabled_rules == {in_action, in_condition, in_words}
     assert (again.vanished, again.disabled_rules) == (frozenset(), frozenset())
     reasons = {rule.rule_id: rule.disabled_reason for rule in stored}
-    assert reasons[str(in_action)] == reasons[str(in_condition)] == "Label 'Work' was deleted from Gmail"
-    assert reasons[str(unrelated)] is None
+    assert {reasons[made] for made in (in_action, in_condition, in_words)} == {"Label 'Work' was deleted from Gmail"}
+    assert reasons[unrelated] is None
     assert [rule.rule_id for rule in others] == [str(elsewhere)]
 
 

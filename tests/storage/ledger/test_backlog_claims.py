@@ -16,7 +16,7 @@ from domain.scheduling.backlog_demand import BacklogKey
 from settings import Settings
 from storage.ledger import gates, ledger, recovery, relay
 from storage.ledger.gates import Gate
-from storage.ledger.ledger import Claims, Worker
+from storage.ledger.ledger import ClaimResult, Worker
 from storage.ledger.relay import BacklogClass
 from storage.postgres.database import Database
 from storage.postgres.queries import statement
@@ -44,7 +44,7 @@ def fill(store: Database, org: UUID, count: int, job_type: str = "probe.light", 
 
 def claim_from_backlog(
     store: Database, worker: Worker, org: UUID, count: int, *, priority: int = 0, light: bool = True
-) -> Claims:
+) -> ClaimResult:
     """Claim so many jobs from the backlog."""
     with store.ledger() as tx:
         demand = {BacklogKey("default", priority, org, light): count}

@@ -39,7 +39,7 @@ def enqueue(store: Database, org: UUID, count: int, job_type: str = "probe.one",
     return [enqueue_one(store, org, job_type, payload={"account_id": "a"}, **given) for _ in range(count)]
 
 
-def claim(store: Database, job_ids: Sequence[UUID]) -> ledger.Claims:
+def claim(store: Database, job_ids: Sequence[UUID]) -> ledger.ClaimResult:
     with store.ledger() as tx:
         return ledger.claim(tx, job_ids, make_worker(store).worker_id, lease=LEASE)
 

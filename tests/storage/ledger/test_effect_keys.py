@@ -1,6 +1,7 @@
 """Keys of effects and of jobs are two spaces; an intent knows which other claims are alive when it is written."""
 
 import threading
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -10,10 +11,10 @@ from psycopg import Connection, connect
 from domain.jobs.effects import EffectStatus, Standing, Strategy
 from domain.jobs.failures import ClaimLost
 from domain.jobs.job import ClaimedJob, Done, NewJob, Snooze
-from domain.jobs.lifecycle import settlement_of
+from domain.jobs.lifecycle import Settlement, settlement_of
 from domain.jobs.retry import STANDARD
 from storage.ledger import effects, ledger
-from storage.postgres.database import Database
+from storage.postgres.database import Database, Transaction
 from tests.doubles.factories import HINT_TIMEOUT, claim_one, enqueue_one, make_job_type, make_org, pass_time
 from tests.invariants import check_ledger
 from tests.storage.ledger.test_end_hooks import NOW
@@ -44,9 +45,9 @@ def test_an_effect_under_the_key_of_a_job_is_begun_and_ends_beside_that_jobs_gua
     assert (again.created, again.job_id) == (False, first.job_id), "a named key guards beyond its job's end"
 
 
-@pytest.mark.parametrize("waits", [True, False], ids=["settle", "settle_free"])
+@pytest.mark.parametrize("settle", [ledger.settle, ledger.settle_free])
 def test_a_job_under_the_key_of_its_own_effect_changes_no_effect(
-    store: Database, database: Connection, org: UUID, *, waits: bool
+    store: Database, database: Connection, org: UUID, settle: Callable[[Transaction, Sequence[Settlement]], object]
 ) -> None:
     """Neither its claim nor its end may write the state of the guard over that of the effect."""
     job_id = enqueue_one(store, org, idempotency_key="draft:1")
@@ -63,8 +64,8 @@ def test_a_job_under_the_key_of_its_own_effect_changes_no_effect(
     with store.statements() as tx:
         assert effects.begin_effect(tx, job, "draft:1", Strategy.FIND).standing is Standing.FIND_OUT
         assert effects.finish_effect(tx, job, "draft:1", EffectStatus.SUCCEEDED, result={"id": "d1"})
-    with store.statements() as tx:
-        ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0)], wait=waits)
+    with store.ledger() as tx:
+        settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0)])
     kinds = database.execute(
         "select kind, status, result_ref from idempotency_keys where key = 'draft:1' order by kind"
     )

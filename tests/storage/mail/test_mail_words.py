@@ -33,8 +33,7 @@ COLUMNS: tuple[tuple[str, str, type[StrEnum]], ...] = (
     ("actions", "kind", ActionKind),
     ("actions", "danger", Danger),
     ("actions", "state", ActionStatus),
-    ("llm_rules", "scope", RuleScope),
-    ("directions", "scope", RuleScope),
+    ("rules", "scope", RuleScope),
 )
 
 

@@ -71,10 +71,8 @@ ROW_MAKERS = {
                                cache_creation_5m_tokens, cache_creation_1h_tokens, cache_read_tokens, cost_microcents)
         values (%(org)s, %(account)s, 'classify', 'x', 'tool_use', 1, 1, 0, 0, 0, 1)""",
     "rules": """
-        insert into rules (id, org_id, account_id, name, definition)
-        values (%(rule)s, %(org)s, %(account)s, 'x', '{}')""",
-    "llm_rules": "insert into llm_rules (org_id, scope, name, content) values (%(org)s, 'global', 'x', 'x')",
-    "directions": "insert into directions (org_id, scope, content) values (%(org)s, 'global', 'x')",
+        insert into rules (id, org_id, account_id, kind, scope, name)
+        values (%(rule)s, %(org)s, %(account)s, 'when', 'account', 'x')""",
     "decisions": """
         insert into decisions (id, org_id, account_id, gmail_message_id, source, classification, confidence, rationale)
         values (%(decision)s, %(org)s, %(account)s, 'm1', 'llm', 'fyi', 0.5, 'x')""",

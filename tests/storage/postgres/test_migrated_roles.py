@@ -155,7 +155,7 @@ def test_a_silent_postgresql_ends_a_migration(
             eventually(lambda: events(logged)["migration_not_watched"], describe="a line that nobody looks")
         with frozen(own_postgres), pytest.raises(DatabaseUnavailable) as caught:
             done.result(timeout=60)
-    assert caught.value.trouble.finding.startswith("it has not answered for ")
+    assert caught.value.diagnosis.finding.startswith("it has not answered for ")
     assert events(logged)["migration_unanswered"] == 1
     assert events(logged)["migration_not_watched"] == is_watch_ended
 

@@ -195,7 +195,7 @@ def test_to_end_the_session_that_a_second_migrator_names_ends_the_first(
                 first.result(timeout=60)
         finally:
             reader.rollback()
-        assert ended.value.trouble.finding == "the session that migrates was ended, or PostgreSQL was stopped"
+        assert ended.value.diagnosis.finding == "the session that migrates was ended, or PostgreSQL was stopped"
         assert fleet.execute("select version_num from alembic_version").fetchall() == [(newest_revision(),)]
         upgrade(settings)
 

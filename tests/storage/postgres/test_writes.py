@@ -15,7 +15,7 @@ from sandbox.servers.postgres_server import PostgresServer
 from settings import Settings
 from storage.ledger.leadership import Leadership
 from storage.postgres.database import Database
-from storage.postgres.execution import DatabaseUnavailable, is_away, trouble_of
+from storage.postgres.execution import DatabaseUnavailable, diagnosis_of, is_away
 from storage.postgres.migrate import upgrade
 from storage.postgres.readiness import Check, database_checks
 from storage.postgres.writes import READ_ONLY, STANDBY
@@ -86,7 +86,7 @@ def test_a_standby_is_waited_for_and_named_until_it_takes_writes(server: Postgre
     for write in WAYS:
         with pytest.raises(DatabaseUnavailable) as refused:
             write(process.database)
-        assert (is_away(refused.value), trouble_of(refused.value)) == (True, STANDBY)
+        assert (is_away(refused.value), diagnosis_of(refused.value)) == (True, STANDBY)
         assert refused.value.reason == STANDBY.finding
     told = {check.name: check for check in examine(process)}
     assert told["writes"].finding == "PostgreSQL: it takes no writes: it is a standby"
@@ -110,7 +110,7 @@ def test_a_standby_that_is_promoted_in_the_midst_of_a_transaction_is_waited_for(
         tx.raw("select from orgs")
         server.promote()
         tx.raw(ADD)
-    assert trouble_of(refused.value) == STANDBY
+    assert diagnosis_of(refused.value) == STANDBY
     write_in_transaction(store)
     store.dispose()
 
@@ -120,7 +120,7 @@ def test_sessions_that_only_read_by_default_are_named_and_given_up(store: Databa
         tx.raw("set default_transaction_read_only = on")
     with pytest.raises(DatabaseUnavailable) as refused:
         write_by_itself(store)
-    assert trouble_of(refused.value) == READ_ONLY
+    assert diagnosis_of(refused.value) == READ_ONLY
     write_by_itself(store)
     with store.statements() as tx:
         tx.raw("set default_transaction_read_only = on")
@@ -167,7 +167,7 @@ def test_who_sets_sessions_to_only_read_stops_the_fleet(server: PostgresServer, 
     for write in ways:
         with pytest.raises(DatabaseUnavailable) as refused:
             write(store)
-        assert (is_away(refused.value), trouble_of(refused.value)) == (True, READ_ONLY)
+        assert (is_away(refused.value), diagnosis_of(refused.value)) == (True, READ_ONLY)
     let_write(server, place)
     for write in ways:
         write(store)
@@ -189,7 +189,7 @@ def test_open_sessions_obey_a_setting_of_the_server(server: PostgresServer) -> N
         eventually(lambda: not writes_of(store).ok, describe="the fleet's sessions to obey it")
         with pytest.raises(DatabaseUnavailable) as refused:
             lock_as_handler(store)
-        assert trouble_of(refused.value) == READ_ONLY
+        assert diagnosis_of(refused.value) == READ_ONLY
     store.dispose()
 
 
@@ -211,7 +211,7 @@ def test_a_standby_is_not_migrated(server: PostgresServer) -> None:
     server.become_standby()
     with pytest.raises(DatabaseUnavailable) as refused:
         upgrade(Settings(database_url=SecretStr(server.url())))
-    assert trouble_of(refused.value) == STANDBY
+    assert diagnosis_of(refused.value) == STANDBY
 
 
 @pytest.mark.parametrize("is_new", [False, True])
@@ -222,6 +222,6 @@ def test_a_database_that_only_reads_is_not_migrated(own_postgres: PostgresServer
     stop_writes(own_postgres, "database")
     with pytest.raises(DatabaseUnavailable) as refused:
         upgrade(settings)
-    assert trouble_of(refused.value) == READ_ONLY
+    assert diagnosis_of(refused.value) == READ_ONLY
     let_write(own_postgres, "database")
     upgrade(settings)

@@ -11,7 +11,7 @@ from domain.mail.parsing.parsed_message import Address
 from domain.mail.triage.prompts import RuleScope
 from domain.mail.triage.rules import Rule, parse_rule
 from storage.postgres.database import Database
-from storage.rules import rules
+from storage.rules import kept_rules, rules
 from storage.rules.rules import Reach
 from tests.doubles.mail_factories import make_account
 
@@ -49,7 +49,7 @@ def test_an_account_gets_its_own_rules_and_its_orgs(store: Database) -> None:
         ]
         expected = rule_named("mine", 5).model_copy(update={"rule_id": str(mine)})
         assert found.rules[1] == expected
-        assert rules.switch(tx, mine, enabled=False, reason="too eager")
+        kept_rules.turn(tx, account.org_id, mine, on=False, reason="too eager")
         assert [rule.name for rule in rules.of_account(tx, account.account_id).rules] == ["first", "org"]
 
 
@@ -108,9 +108,8 @@ def test_a_rule_in_words_that_is_off_is_silent(store: Database) -> None:
     account = make_account(store)
     with store.tenant(account.org_id) as tx:
         rule_id = rules.add_in_words(tx, account.org_id, Reach(), name="w", content="words")
-        assert rules.switch_in_words(tx, rule_id, enabled=False, reason="no longer")
+        kept_rules.turn(tx, account.org_id, rule_id, on=False, reason="no longer")
         assert rules.guidance(tx, account.account_id, ADA).rules == ()
-        assert not rules.switch_in_words(tx, uuid4(), enabled=True)
 
 
 def test_an_unknown_org_has_no_rules(store: Database) -> None:
@@ -128,6 +127,7 @@ ODD_SCOPES = (
     "scope_ref = 'example.org'",
     "scope = 'planet'",
     "content = ''",
+    "content = null",
 )
 
 
@@ -136,7 +136,7 @@ def test_a_scope_says_exactly_what_it_reaches(store: Database, database: Connect
     with store.tenant(account.org_id) as tx:
         rules.add_direction(tx, account.org_id, Reach(), content="x")
         rules.add_in_words(tx, account.org_id, Reach(), name="x", content="x")
-    for table in ("llm_rules", "directions"):
+    for kind in ("tell", "direction"):
         for change in ODD_SCOPES:
             with pytest.raises(CheckViolation):
-                database.execute(f"update {table} set {change}")
+                database.execute(f"update rules set {change} where kind = %s", (kind,))

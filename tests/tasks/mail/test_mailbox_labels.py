@@ -10,7 +10,7 @@ from domain.mail.correspondence import EmailState, LabelRole, label_name
 from domain.mail.triage.prompts import RuleScope
 from domain.mail.triage.rules import Rule, parse_rule
 from storage.accounts import label_lease, labels
-from storage.rules import rules
+from storage.rules import kept_rules, rules
 from storage.rules.rules import Reach
 from tasks.mail import mailbox_labels
 from tests.doubles.mail_environment import MailEnvironment
@@ -56,7 +56,7 @@ def test_a_deleted_label_disables_the_rules_that_name_it_with_the_reason(env: Ma
     delete(env, label_id)
     assert sync_labels(env) == {"labels": 21, "vanished": 1, "disabled_rules": 2}
     with env.process.database.ledger() as tx:
-        found = {one.name: one for one in rules.of_account(tx, here, disabled_too=True).rules}
+        found = {rule.name: rule for rule in kept_rules.listed(tx, org_id, account_id=here)}
     assert found["Other"].enabled
     assert not found["Projects"].enabled
     assert found["Projects"].disabled_reason == "Label 'Projects' was deleted from Gmail"

@@ -8,7 +8,6 @@ import re
 import socket
 import ssl
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from redis.exceptions import (
     AuthenticationError,
@@ -19,6 +18,7 @@ from redis.exceptions import (
     ResponseError,
 )
 
+from domain.diagnosis import Diagnosis
 from domain.redaction import redact_text
 
 DOCS = "(docs/howto/run-in-production.md#tls)"
@@ -35,22 +35,17 @@ MOST = 200
 """Characters of an answer that are shown."""
 
 
-class Trouble(NamedTuple):
-    """What was found, as said of the server, and what to do about it."""
-
-    finding: str
-    remedy: str
-
-
-def trouble_of(error: BaseException, setting: str = "POSTROOM_BROKER_URL") -> Trouble:
+def diagnosis_of(error: BaseException, setting: str = "POSTROOM_BROKER_URL") -> Diagnosis:
     """Why no connection came about, by the first error of the chain that tells; `setting` is where its URL stands."""
     for each in _chain(error):
         found = _of_tls(each, setting) or _of_network(each, setting) or _of_answer(each, setting)
         if found is not None:
             return found
     if isinstance(error, (LookupError, ValueError, TypeError)):
-        return Trouble("its URL cannot be read", f"mend {setting}: redis://host:6379/0 or amqp://user@host:5672/vhost")
-    return Trouble(f"did not answer: {type(error).__name__}", _remedy_of_silence(setting))
+        return Diagnosis(
+            "its URL cannot be read", f"mend {setting}: redis://host:6379/0 or amqp://user@host:5672/vhost"
+        )
+    return Diagnosis(f"did not answer: {type(error).__name__}", _remedy_of_silence(setting))
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -61,28 +56,28 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
-def _of_tls(error: BaseException, setting: str) -> Trouble | None:
+def _of_tls(error: BaseException, setting: str) -> Diagnosis | None:
     """Plaintext is advised only where a server speaks it, and with what it costs: it shows the password."""
     port = f"that the port in {setting} is the server's port for TLS {DOCS}"
     if isinstance(error, ssl.SSLCertVerificationError):
         return _of_certificate(error, setting)
     if isinstance(error, ssl.SSLEOFError):
-        return Trouble("ended the connection over TLS", f"see {port}; else see the server's log")
+        return Diagnosis("ended the connection over TLS", f"see {port}; else see the server's log")
     if isinstance(error, TimeoutError) and "handshake" in str(error):
-        return Trouble("did not answer: its handshake for TLS timed out", f"see that the server lives, and {port}")
+        return Diagnosis("did not answer: its handshake for TLS timed out", f"see that the server lives, and {port}")
     if getattr(error, "reason", None) == "WRONG_VERSION_NUMBER":
         remedy = (
             f"name the server's port for TLS in {setting}; if it has none, and nobody else can read that network, write"
             f" redis:// or amqp:// {DOCS}"
         )
-        return Trouble("answers in plaintext, not in TLS", remedy)
+        return Diagnosis("answers in plaintext, not in TLS", remedy)
     if isinstance(error, ssl.SSLError):
         reason = (error.reason or _text(error)).replace("_", " ").lower()
-        return Trouble(f"TLS failed: {reason}", f"see {FILES} in {setting} {DOCS}")
+        return Diagnosis(f"TLS failed: {reason}", f"see {FILES} in {setting} {DOCS}")
     return None
 
 
-def _of_certificate(error: ssl.SSLCertVerificationError, setting: str) -> Trouble:
+def _of_certificate(error: ssl.SSLCertVerificationError, setting: str) -> Diagnosis:
     finding = f"its certificate is not taken: {error.verify_message.rstrip('.')}"
     if error.verify_code in WRONG_NAME:
         remedy = f"write the name that it bears as the host in {setting}, or add ssl_check_hostname=false {DOCS}"
@@ -90,39 +85,43 @@ def _of_certificate(error: ssl.SSLCertVerificationError, setting: str) -> Troubl
         remedy = "renew the server's certificate, or set this machine's clock"
     else:
         remedy = f"trust its authority: {setting}=…?ssl_ca_certs=FILE {DOCS}"
-    return Trouble(finding, remedy)
+    return Diagnosis(finding, remedy)
 
 
-def _of_network(error: BaseException, setting: str) -> Trouble | None:
+def _of_network(error: BaseException, setting: str) -> Diagnosis | None:
     said = _text(error)
     if isinstance(error, (ConnectionResetError, BrokenPipeError)) or (
         isinstance(error, (OSError, RedisError)) and ENDED.search(said)
     ):
         remedy = f"if that port is for TLS, write rediss:// or amqps:// in {setting} {DOCS}; else see the server's log"
-        return Trouble(f"ended the connection: {said}", remedy)
+        return Diagnosis(f"ended the connection: {said}", remedy)
     if isinstance(error, (FileNotFoundError, PermissionError, IsADirectoryError)):
-        return Trouble(f"a file of its URL cannot be read: {said}", f"see {FILES} in {setting} {DOCS}")
+        return Diagnosis(f"a file of its URL cannot be read: {said}", f"see {FILES} in {setting} {DOCS}")
     if isinstance(error, socket.gaierror):
-        return Trouble(f"its host is not found: {said}", f"mend the host in {setting}")
+        return Diagnosis(f"its host is not found: {said}", f"mend the host in {setting}")
     if isinstance(error, OSError):
-        return Trouble(f"did not answer: {said or type(error).__name__}", _remedy_of_silence(setting))
+        return Diagnosis(f"did not answer: {said or type(error).__name__}", _remedy_of_silence(setting))
     return None
 
 
-def _of_answer(error: BaseException, setting: str) -> Trouble | None:
+def _of_answer(error: BaseException, setting: str) -> Diagnosis | None:
     """What the server itself said; AMQP's errors have its code."""
     said = _text(error)
     if isinstance(error, ReadOnlyError) or (isinstance(error, ResponseError) and said.startswith(TURNED)):
-        return Trouble(f"takes no writes: it is a replica: {said}", f"promote it, or let {setting} lead to the primary")
+        return Diagnosis(
+            f"takes no writes: it is a replica: {said}", f"promote it, or let {setting} lead to the primary"
+        )
     if isinstance(error, OutOfMemoryError):
-        return Trouble(f"takes no writes: its memory is full: {said}", "raise its maxmemory, or see what fills it")
+        return Diagnosis(f"takes no writes: its memory is full: {said}", "raise its maxmemory, or see what fills it")
     if isinstance(error, ResponseError) and said.startswith(UNSAVED):
-        return Trouble(f"takes no writes: {said}", "see in the server's log why it cannot save its data: a full disk?")
+        return Diagnosis(
+            f"takes no writes: {said}", "see in the server's log why it cannot save its data: a full disk?"
+        )
     if isinstance(error, NoPermissionError):
         remedy = f"give the login of {setting} all commands, keys and channels: ACL SETUSER name ~* &* +@all"
-        return Trouble(f"refuses: {said}", remedy)
+        return Diagnosis(f"refuses: {said}", remedy)
     if isinstance(error, (AuthenticationError, ResponseError)) or getattr(error, "reply_code", None):
-        return Trouble(f"refuses: {said}", f"mend the login, the path or the server's rights for {setting}")
+        return Diagnosis(f"refuses: {said}", f"mend the login, the path or the server's rights for {setting}")
     return None
 
 

@@ -21,7 +21,7 @@ from engine.broker.metering import Meters
 from engine.broker.publisher import Publisher
 from engine.relay.broker import Broker, BrokerAway
 from engine.runtime import Runtime
-from observability.connection_trouble import MOST, trouble_of
+from observability.connection_diagnosis import MOST, diagnosis_of
 from sandbox.servers.free_port import LOOPBACK, find_free_port
 from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
@@ -118,7 +118,7 @@ def test_what_redis_answers_is_told(own_valkey: ValkeyServer) -> None:
 def test_what_rabbitmq_answers_is_told() -> None:
     error = OperationalError("as kombu raises it")
     error.__cause__ = AccessRefused("Login was refused", (10, 50), "Connection.close", 403)
-    assert trouble_of(error).finding == "refuses: Connection.close: (403) Login was refused"
+    assert diagnosis_of(error).finding == "refuses: Connection.close: (403) Login was refused"
 
 
 def handshake_error(answer: Callable[[socket.socket], object]) -> OSError:
@@ -144,9 +144,9 @@ def handshake_error(answer: Callable[[socket.socket], object]) -> OSError:
 def test_plaintext_is_advised_only_where_the_server_speaks_it(
     answer: Callable[[socket.socket], object], finding: str, advises_plaintext: bool
 ) -> None:
-    trouble = trouble_of(handshake_error(answer))
-    assert trouble.finding == finding
-    assert bool(re.search(r"\b(redis|amqp)://", trouble.remedy)) == advises_plaintext
+    diagnosis = diagnosis_of(handshake_error(answer))
+    assert diagnosis.finding == finding
+    assert bool(re.search(r"\b(redis|amqp)://", diagnosis.remedy)) == advises_plaintext
 
 
 @pytest.mark.parametrize(
@@ -159,14 +159,14 @@ def test_plaintext_is_advised_only_where_the_server_speaks_it(
     ],
 )
 def test_an_error_that_may_hold_a_part_of_the_url_is_not_shown(error: Exception, finding: str) -> None:
-    trouble = trouble_of(error)
-    assert trouble.finding == finding
-    assert PASSWORD not in "".join(trouble)
+    diagnosis = diagnosis_of(error)
+    assert diagnosis.finding == finding
+    assert PASSWORD not in diagnosis.finding + diagnosis.remedy
 
 
 def test_what_a_server_answers_is_shown_without_secrets_and_not_at_length() -> None:
     error = ResponseError(f"no redis://:{PASSWORD}@broker/0 here, {'and so on, ' * 50}")
-    finding = trouble_of(error).finding
+    finding = diagnosis_of(error).finding
     assert finding.startswith("refuses: no redis://")
     assert PASSWORD not in finding
     assert len(finding) == len("refuses: ") + MOST
@@ -175,15 +175,15 @@ def test_what_a_server_answers_is_shown_without_secrets_and_not_at_length() -> N
 def test_an_error_that_was_raised_from_none_is_not_told_by_what_came_before() -> None:
     error = RuntimeError()
     error.__context__ = socket.gaierror("no such host")
-    assert trouble_of(error).finding == "its host is not found: no such host"
+    assert diagnosis_of(error).finding == "its host is not found: no such host"
     error.__suppress_context__ = True
-    assert trouble_of(error).finding == "did not answer: RuntimeError"
+    assert diagnosis_of(error).finding == "did not answer: RuntimeError"
 
 
 def test_an_error_that_is_its_own_cause_ends() -> None:
     first, second = RuntimeError(), RuntimeError()
     first.__context__, second.__context__ = second, first
-    assert trouble_of(first).finding == "did not answer: RuntimeError"
+    assert diagnosis_of(first).finding == "did not answer: RuntimeError"
 
 
 def test_calls_that_are_not_counted_say_why(tmp_path: Path) -> None:

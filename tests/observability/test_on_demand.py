@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from providers.on_demand import on_demand
+from observability.on_demand import on_demand
 from tests.house import ROOT
 
 HEAVY = ("alembic", "anthropic", "cryptography.hazmat", "googleapiclient")
