@@ -53,16 +53,16 @@ SCREEN = Console(width=None if sys.stdout.isatty() else 180)
 """A file takes lines of any length, so tables are not wrapped at 80 columns."""
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
     """Build the peers, start servers that sync to disk, run the contests, and write `build/bench/results.json`.
 
     A run of some contests replaces their results in that file and keeps the others.
     """
-    asked, sizes = read_command_line()
+    asked, sizes = read_command_line(words, folder)
     logs.configure("ERROR")
     try:
-        with stopped_by_signals(), alone_in(FOLDER):
-            measure(asked, sizes)
+        with stopped_by_signals(), alone_in(folder):
+            measure(asked, sizes, folder)
     except Stopped as stopped:
         return stopped.exit_status
     except Busy as reason:
@@ -71,20 +71,20 @@ def main() -> int:
     return 0
 
 
-def measure(asked: argparse.Namespace, sizes: Sizes) -> None:
+def measure(asked: argparse.Namespace, sizes: Sizes, folder: Path) -> None:
     """One run, alone in its folder."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for left in ("servers", "run"):
-        rmtree(FOLDER / left, ignore_errors=True)
+        rmtree(folder / left, ignore_errors=True)
     peers: set[str] | None = set() if asked.without_peers else None
-    environments = build(FOLDER / "peers", peers)
-    with open_setup(FOLDER, environments, sizes, asked.only, print_line) as setup:
+    environments = build(folder / "peers", peers)
+    with open_setup(folder, environments, sizes, asked.only, print_line) as setup:
         setup.skipped |= environments.skipped
         results = run_all(setup, GROUPS, whole=not asked.only and not asked.without_peers)
     show(results, setup)
 
 
-def read_command_line(words: Sequence[str] | None = None) -> tuple[argparse.Namespace, Sizes]:
+def read_command_line(words: Sequence[str] | None = None, folder: Path = FOLDER) -> tuple[argparse.Namespace, Sizes]:
     """Parse the command line; exits with a message that lists all contests when one is unknown."""
     parser = options()
     asked = parser.parse_args(words)
@@ -94,7 +94,7 @@ def read_command_line(words: Sequence[str] | None = None) -> tuple[argparse.Name
         if not fnmatch.filter(known, pattern):
             parser.error(f"--only: there is no contest {pattern!r}; there are: {' '.join(known)}")
     try:
-        results_file.read(FOLDER)
+        results_file.read(folder)
     except ValueError as error:
         parser.error(str(error))
     return asked, sizes

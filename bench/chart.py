@@ -45,9 +45,9 @@ class Bar:
     figures: str
 
 
-def main() -> None:
+def main(words: Sequence[str]) -> None:
     """Draw from the files named on the command line."""
-    source, target = map(Path, sys.argv[1:3])
+    source, target = map(Path, words)
     machine = json.loads(source.with_name("machine.json").read_text())
     write(json.loads(source.read_text()), machine, target)
 
@@ -185,4 +185,4 @@ def _span(values: Sequence[Any]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:3])

@@ -69,7 +69,7 @@ def operator(name: str) -> Origin:
     return Origin(ActorType.USER, f"operator:{name}"[:200], request_id=str(uuid4()))
 
 
-def show_rows(rows: Sequence[object], columns: Sequence[str], *, as_json: bool) -> None:
+def show_rows(rows: Sequence[object], columns: Sequence[str], *, as_json: bool, screen: Console | None = None) -> None:
     """Print rows, as JSON with all that is known of them, or as a table of the named columns."""
     documents = [_document(row) for row in rows]
     if as_json:
@@ -82,7 +82,7 @@ def show_rows(rows: Sequence[object], columns: Sequence[str], *, as_json: bool) 
         table.add_column(column, overflow="fold", min_width=LENGTH_OF_ID if has_ids else None)
     for document in documents:
         table.add_row(*(Text(shown(document.get(column))) for column in columns))
-    console().print(table if rows else "none")
+    (screen or console()).print(table if rows else "none")
 
 
 def show_document(title: str, document: object, *, as_json: bool) -> None:

@@ -20,7 +20,7 @@ MOST_ABORTED = 5
 that is too slow, or too large for the disk, never does."""
 
 
-def retry_while_away(runtime: Runtime, call: Callable[[], T]) -> T:
+def retry_while_away(runtime: Runtime, call: Callable[[], T], retry_s: float = DATABASE_RETRY_S) -> T:
     """The call's answer; the call is repeated for as long as the database is away.
 
     Giving up would leave a claim behind that nobody works on and that the process's lease keeps alive. Only a worker
@@ -28,7 +28,7 @@ def retry_while_away(runtime: Runtime, call: Callable[[], T]) -> T:
 
     A statement that PostgreSQL aborts each time raises `StatementAborted` in the end.
     """
-    tries_left = int(runtime.lease.length.total_seconds() / DATABASE_RETRY_S)
+    tries_left = int(runtime.lease.length.total_seconds() / retry_s)
     aborts_left = MOST_ABORTED
     while tries_left:
         try:
@@ -38,9 +38,9 @@ def retry_while_away(runtime: Runtime, call: Callable[[], T]) -> T:
             aborts_left -= 1
             if not aborts_left:
                 raise
-            threading.Event().wait(DATABASE_RETRY_S)
+            threading.Event().wait(retry_s)
         except DatabaseUnavailable as error:
             log.warning("database_unavailable", reason=error.reason)
-            threading.Event().wait(DATABASE_RETRY_S)
+            threading.Event().wait(retry_s)
         tries_left -= runtime.stopping.is_set()
     return call()

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
@@ -52,9 +52,10 @@ class Starts(NamedTuple):
 class Claims:
     """The hints of one worker that are not claimed yet, and the claims that are in doubt."""
 
-    def __init__(self, process: Runtime) -> None:
+    def __init__(self, process: Runtime, monotonic: Callable[[], float] = time.monotonic) -> None:
         """Begin with nothing; `attach` comes first."""
         self._process = process
+        self._monotonic = monotonic
         self._connection_errors: tuple[type[BaseException], ...] = ()
         self.inbox = Inbox()
         self._cursors = ClaimCursors()
@@ -76,7 +77,7 @@ class Claims:
 
     def receive(self, message: Any, hints: HintMessage) -> None:  # noqa: ANN401 - a kombu message
         """Note what a message speaks of."""
-        self.inbox.receive(message, hints, time.monotonic())
+        self.inbox.receive(message, hints, self._monotonic())
 
     def expect(self, envelope: Envelope, pace: Pace) -> Expected:
         """What the next job of a message will be like; demand does not say, and is judged by what it brought before."""
@@ -88,7 +89,7 @@ class Claims:
 
     def drop_stale_demand(self) -> None:
         """Forget demand that found no room here while the relay took it for lost and sent it again, to whoever has."""
-        self._acknowledge(self.inbox.drop_demand(time.monotonic() - AHEAD_S))
+        self._acknowledge(self.inbox.drop_demand(self._monotonic() - AHEAD_S))
 
     def claim(self, capacity: Capacity, pace: Pace) -> Sequence[ClaimedJob]:
         """Claim what there is room for; raises `DatabaseUnavailable`, and keeps the hints then.
@@ -118,7 +119,7 @@ class Claims:
     def _claim_apart(self, hints: Sequence[TakenHints], starts: Mapping[UUID, bool]) -> Sequence[ClaimedJob]:
         """Claim these one by one; a database that is away, or too slow, ends that, and the rest is put back."""
         ready: list[ClaimedJob] = []
-        until = time.monotonic() + APART_S
+        until = self._monotonic() + APART_S
         for place, hint in enumerate(hints):
             try:
                 named = {what: starts[what] for what, _ in hint.named if isinstance(what, UUID)}
@@ -130,14 +131,14 @@ class Claims:
                 # The relay publishes it again after the hint timeout.
                 log.warning("hint_put_aside", hint=str(hint.named[0][0]), reason=_reason(error))
                 self._acknowledge(self.inbox.deal_with([hint]))
-            if time.monotonic() > until:
+            if self._monotonic() > until:
                 self.inbox.put_back(hints[place + 1 :])
                 break
         return ready
 
     def _claim(self, hints: Sequence[TakenHints], starts: Starts) -> Sequence[ClaimedJob]:
         claims = self._ask_ledger(hints, starts)
-        self._cursors.learn(claims.cursors, time.monotonic())
+        self._cursors.learn(claims.cursors, self._monotonic())
         jobs = [job for job in claims.jobs if job.job_id not in starts.jobs] if starts.jobs else claims.jobs
         self._learn_mix(jobs, {(key.queue, key.light) for key in add_demand(hints)})
         self._acknowledge(self.inbox.deal_with(hints))
@@ -169,7 +170,7 @@ class Claims:
 
     def return_doubtful(self) -> None:
         """Give back what was claimed without an answer, each second again for as long as it may still be committed."""
-        now, process = time.monotonic(), self._process
+        now, process = self._monotonic(), self._process
         if not self._doubts or now < self._doubted_at + DOUBT_CHECK_S:
             return
         with process.database.pinned() as tx:
@@ -212,7 +213,7 @@ class Claims:
         finally:
             if not answered:
                 # It may have been committed although its answer was lost or cannot be read; nobody would run the jobs.
-                self._doubts.append((token, time.monotonic() + process.settings.statement_timeout_s + DOUBT_CHECK_S))
+                self._doubts.append((token, self._monotonic() + process.settings.statement_timeout_s + DOUBT_CHECK_S))
                 self._doubted_at = -DOUBT_CHECK_S
         return claims
 

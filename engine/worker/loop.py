@@ -7,7 +7,7 @@ docs/explanation/ledger-loop.md has the figures, and why nothing gets lost.
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from math import ceil
 from typing import Any
@@ -49,15 +49,16 @@ UNKNOWN_TYPE_WAIT = timedelta(seconds=30)
 class LedgerLoop:
     """One worker command's loop. All of it runs in the main thread, but for `deliver`."""
 
-    def __init__(self, process: Runtime) -> None:
+    def __init__(self, process: Runtime, monotonic: Callable[[], float] = time.monotonic) -> None:
         """Prepare; `attach` begins."""
         self._process = process
+        self._monotonic = monotonic
         self._pace = Pace()
         self._held = HeldJobs()
-        self._claims = Claims(process)
+        self._claims = Claims(process, monotonic)
         self._settlements = Settlements(process, self._held)
         self._adoption = Adoption(process)
-        self._pool = PoolDispatcher(self.deliver, process.clock)
+        self._pool = PoolDispatcher(self.deliver, process.clock, monotonic)
         self._ready: deque[ClaimedJob] = deque()
         self._consumer: Any = None
         self._thread = threading.get_ident()
@@ -65,9 +66,9 @@ class LedgerLoop:
         self._timer: Any = None
         self.attached = False
         self.database_away = False
-        self.checked_at = time.monotonic()
+        self.checked_at = self._monotonic()
         """When the event loop last came round to `check`, which it does each second however little there is to do."""
-        self.reached_at = time.monotonic()
+        self.reached_at = self._monotonic()
         """When the ledger last answered a turn, or there was nothing to ask it."""
 
     def attach(self, consumer: Any) -> None:  # noqa: ANN401 - Celery ships no types
@@ -117,7 +118,7 @@ class LedgerLoop:
             self._wait_for_database(failure)
         else:
             self.database_away = False
-            self._next_turn = time.monotonic() + WINDOW_S
+            self._next_turn = self._monotonic() + WINDOW_S
         turn_age.progressed()
         self._dispatch()
         self._ask_for_more()
@@ -131,10 +132,10 @@ class LedgerLoop:
         Whatever ended the last turn, or kept it from claiming, the next one comes. A turn with nothing to do asks
         nobody, and shows the watchdog that the loop lives.
         """
-        self.checked_at = time.monotonic()
+        self.checked_at = self._monotonic()
         if not self.database_away:
             self.reached_at = self.checked_at
-        if self._ready and time.monotonic() - self._pool.moved_at > CHECK_S:
+        if self._ready and self._monotonic() - self._pool.moved_at > CHECK_S:
             self._give_back("no slot became free")
         if self._claims.inbox.hints and not self._can_claim():
             self._claims.drop_stale_demand()
@@ -190,7 +191,7 @@ class LedgerLoop:
         """Fill the slots that became free, and let a turn come as soon as its time has come; an idle loop's has."""
         self._dispatch()
         if self._timer is None:
-            self._timer = self._consumer.hub.call_later(max(0.0, self._next_turn - time.monotonic()), self.turn)
+            self._timer = self._consumer.hub.call_later(max(0.0, self._next_turn - self._monotonic()), self.turn)
 
     def _capacity(self) -> Capacity:
         """What the worker has taken on; a job that was reported has left its slot, and a suspect takes all of them."""
@@ -247,7 +248,7 @@ class LedgerLoop:
         if not self.database_away:
             log.warning("ledger_unavailable", reason=failure.reason)
         self.database_away = True
-        self._next_turn = time.monotonic() + DATABASE_RETRY_S
+        self._next_turn = self._monotonic() + DATABASE_RETRY_S
 
     def _ask_for_more(self) -> None:
         """Let the broker send as many messages as could begin soon, and none while no slot is free."""

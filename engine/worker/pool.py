@@ -77,16 +77,22 @@ def shareable(ready: Iterable[ClaimedJob]) -> Iterator[str]:
 class PoolDispatcher:
     """One worker command's pool, as the ledger loop uses it."""
 
-    def __init__(self, deliver: Callable[[Sequence[Report]], None], clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        deliver: Callable[[Sequence[Report]], None],
+        clock: Callable[[], datetime],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         """`deliver` takes reports, from any thread."""
         self._deliver = deliver
         self._clock = clock
+        self._monotonic = monotonic
         self._consumer: Any = None
         self.under_way: set[PoolBatch] = set()
         self._accepted: set[PoolBatch] = set()
         self._left: deque[tuple[float, int]] = deque()
         """Places of batches that were taken back, and when nobody can write to them any more."""
-        self.moved_at = time.monotonic()
+        self.moved_at = self._monotonic()
 
     def attach(self, consumer: Any) -> None:  # noqa: ANN401 - Celery ships no types
         """Use this consumer's pool."""
@@ -101,7 +107,7 @@ class PoolDispatcher:
     @property
     def overdue(self) -> int:
         """Slots that are held by jobs long past their deadlines; from any thread."""
-        now = time.monotonic()
+        now = self._monotonic()
         return sum(batch.is_overdue(now) for batch in tuple(self.under_way))
 
     @property
@@ -132,12 +138,12 @@ class PoolDispatcher:
 
     def send(self, jobs: Sequence[ClaimedJob], expected_s: float) -> None:
         """Hand in jobs as one batch; each ordinary one becomes a request, for Celery's commands and events."""
-        while self._left and self._left[0][0] < time.monotonic():
+        while self._left and self._left[0][0] < self._monotonic():
             MARKERS.free(self._left.popleft()[1])
         batch = PoolBatch(tuple(jobs), MARKERS.take(), self._clock(), expected_s)
         self.under_way.add(batch)
         requests = {job.job_id: self._request(job) for job in jobs if is_ordinary(job.job_type)}
-        self.moved_at = time.monotonic()
+        self.moved_at = self._monotonic()
         enter = partial(self._enter, batch, requests)
         if self._consumer.pool.uses_semaphore:
             self._consumer.controller.semaphore.acquire(enter)
@@ -153,7 +159,7 @@ class PoolDispatcher:
             if batch not in self._accepted:
                 self.under_way.discard(batch)
                 # That child may still write to its place, for as long as it may live.
-                self._left.append((time.monotonic() + batch.timeout.total_seconds(), batch.place))
+                self._left.append((self._monotonic() + batch.timeout.total_seconds(), batch.place))
                 self._deliver(
                     [
                         Report(job.job_id, job.token, "returned", Settlement.unstarted(job, "unsent"))
@@ -203,7 +209,7 @@ class PoolDispatcher:
 
     def _accept(self, batch: PoolBatch, requests: Requests, pid: int, accepted_at: float) -> None:
         self._accepted.add(batch)
-        batch.accepted_at = time.monotonic()
+        batch.accepted_at = self._monotonic()
         for request in requests.values():
             request.on_accepted(pid, accepted_at)
 
@@ -242,5 +248,5 @@ class PoolDispatcher:
         self.under_way.discard(batch)
         self._accepted.discard(batch)
         MARKERS.free(batch.place)
-        self.moved_at = time.monotonic()
+        self.moved_at = self._monotonic()
         self._deliver(reports)

@@ -55,7 +55,7 @@ class ExportState:
     """Whether exported entries are old enough to go, and wait for the counting of metrics."""
 
 
-def begin(tx: Transaction, *, before: datetime, settled: int) -> Range | None:
+def begin(tx: Transaction, *, before: datetime, settled: int, most_entries: int = ENTRIES_PER_FILE) -> Range | None:
     """Begin the next file, or return the range of one that was begun before and not finished.
 
     Entries up to the number `settled` are all visible. None when the next ones are not older than `before`.
@@ -64,7 +64,7 @@ def begin(tx: Transaction, *, before: datetime, settled: int) -> Range | None:
     if begun:
         return Range(*begun[0])
     after = int(tx.raw("select postroom.audit_exported_to() as upto")[0].upto)
-    most = min(settled, after + ENTRIES_PER_FILE * NUMBERS_PER_ENTRY)
+    most = min(settled, after + most_entries * NUMBERS_PER_ENTRY)
     upto = tx.run("find_export_end", after=after, upto=most, before=before)[0].upto
     if upto is None:
         return None
@@ -77,11 +77,11 @@ def hold(tx: Transaction, wanted: Range) -> bool:
     return bool(rows[0].held)
 
 
-def lines(tx: Transaction, wanted: Range) -> Iterator[Line]:
+def lines(tx: Transaction, wanted: Range, *, at_once: int = PAGE) -> Iterator[Line]:
     """The events of a range in their order, with times in UTC; a page of them in memory."""
     tx.raw("set local time zone 'UTC'")
     tx.run("open_export", after=wanted.after_id, upto=wanted.upto_id)
-    while rows := tx.raw(f"fetch {PAGE} from exported_events"):
+    while rows := tx.raw(f"fetch {at_once} from exported_events"):
         for row in rows:
             yield Line(*row)
     tx.raw("close exported_events")

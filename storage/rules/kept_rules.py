@@ -51,11 +51,13 @@ class KeptRule:
         return None if self.rule is None else write_rule(self.rule)
 
 
-def add(tx: Transaction, org_id: UUID, account_id: UUID | None, written: Sequence[WrittenRule]) -> tuple[UUID, ...]:
+def add(
+    tx: Transaction, org_id: UUID, account_id: UUID | None, written: Sequence[WrittenRule], *, most: int = MOST_KEPT
+) -> tuple[UUID, ...]:
     """Save rules of an account or, without one, of the org; raises `Forbidden` above the number an org may keep."""
     kept = hold_count(tx, org_id, KINDS)
-    if kept + len(written) > MOST_KEPT:
-        raise Forbidden(f"an org keeps at most {MOST_KEPT} rules, and has {kept}")
+    if kept + len(written) > most:
+        raise Forbidden(f"an org keeps at most {most} rules, and has {kept}")
     return tuple(rules.insert(tx, org_id, _columns(rule, account_id)) for rule in written)
 
 

@@ -1,5 +1,4 @@
 import json
-import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -106,11 +105,10 @@ def test_what_was_not_measured_is_not_drawn() -> None:
     assert " ".join(texts(picture)) == caption(picture)
 
 
-def test_the_command_draws_from_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_draws_from_the_files(tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text(json.dumps(drains()))
     (tmp_path / "machine.json").write_text(json.dumps(MACHINE))
-    monkeypatch.setattr(sys, "argv", ["chart", str(tmp_path / "results.json"), str(tmp_path / "out.svg")])
-    chart.main()
+    chart.main([str(tmp_path / "results.json"), str(tmp_path / "out.svg")])
     assert (tmp_path / "out.svg").read_text() == chart.render(drains(), MACHINE)
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -51,14 +50,12 @@ def test_there_is_no_contest_twice_and_all_that_were_promised() -> None:
 
 
 def test_a_second_run_waits_for_nobody_and_leaves_the_first_its_servers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     servers = tmp_path / "bench" / "servers"
     servers.mkdir(parents=True)
-    monkeypatch.setattr(__main__, "FOLDER", tmp_path / "bench")
-    monkeypatch.setattr(sys, "argv", ["bench", "--only", "drain_light_vs_celery"])
     with alone_in(tmp_path / "bench"):
-        assert __main__.main() == 1
+        assert __main__.main(["--only", "drain_light_vs_celery"], tmp_path / "bench") == 1
     assert servers.is_dir()
     assert "another run works in" in capsys.readouterr().out
 
@@ -133,11 +130,10 @@ def test_a_whole_run_leaves_nothing_of_earlier_ones_once_it_has_ended(stores: St
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"one": 1}'])
 def test_a_file_of_something_else_is_named_before_anything_runs(
-    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "results.json").write_text(text)
-    monkeypatch.setattr(__main__, "FOLDER", tmp_path)
     with pytest.raises(SystemExit):
-        __main__.read_command_line([])
+        __main__.read_command_line([], tmp_path)
     assert f"{tmp_path / 'results.json'} cannot be read" in capsys.readouterr().err
     assert (tmp_path / "results.json").read_text() == text

@@ -167,9 +167,7 @@ def test_a_mailbox_of_two_orgs_must_be_named_by_its_id() -> None:
 def test_a_mailbox_of_another_org_is_refused_until_it_is_disconnected_there(database: Connection) -> None:
     answer(accounts, *ADD, *GIVEN)
     elsewhere = ("add", "--org", "other", "--email", EMAIL.upper(), *GIVEN)
-    assert f"oauth.other_org: The mailbox {EMAIL} is connected to another organisation." in refusal(
-        accounts, *elsewhere
-    )
+    assert "oauth.other_org: " in refusal(accounts, *elsewhere)
     assert database.execute("select count(*) from accounts").fetchone() == (1,)
     assert database.execute("select count(*) from orgs where name = 'other'").fetchone() == (0,)
     answer(accounts, "disconnect", EMAIL, "--reason", "it moves")
@@ -180,9 +178,9 @@ def test_a_mailbox_stays_with_the_google_user_who_connected_it(process: Runtime)
     first = answer(accounts, *ADD, *GIVEN, "--google-user", "117")
     renewed = ("--access-token", "other", "--refresh-token", "renewed")
     said = refusal(accounts, *ADD, *renewed, "--google-user", "118")
-    assert "oauth.other_user: The address reader@example.com belongs to another Google user" in said
+    assert "oauth.other_user: " in said
     said = refusal(accounts, *ADD, *renewed)
-    assert "oauth.unknown_user: A known Google user connected reader@example.com before" in said
+    assert "oauth.unknown_user: " in said
     assert token_of(process, first["account_id"]) == REFRESH
     answer(accounts, *ADD, *renewed, "--google-user", "117")
     assert token_of(process, first["account_id"]) == "renewed"

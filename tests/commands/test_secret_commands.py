@@ -34,11 +34,11 @@ def test_a_secret_is_typed_listed_and_removed_and_never_shown(
 
 def test_what_is_refused_is_not_repeated(org: UUID) -> None:
     assert org
-    assert "invalid: name: must be of a-z" in refusal(secrets, "set", "Name", "--org", "an org", typed=VALUE)
+    assert "invalid: name: " in refusal(secrets, "set", "Name", "--org", "an org", typed=VALUE)
     long = refusal(secrets, *SET, typed=VALUE * 1000)
-    assert "value: must have between 1 and 16384 bytes" in long
+    assert "value: " in long
     assert VALUE not in long
-    assert "gone: the org has no secret" in refusal(secrets, "remove", "crm.api_key", "--org", "an org")
+    assert "gone: " in refusal(secrets, "remove", "crm.api_key", "--org", "an org")
 
 
 def test_an_older_keys_secrets_are_sealed_anew(database: Connection, org: UUID) -> None:

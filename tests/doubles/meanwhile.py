@@ -1,41 +1,75 @@
 """Lets something happen once in the midst of a job: while it asks the model, or beside another function."""
 
 from collections.abc import Callable
+from functools import cached_property
 from types import ModuleType
-from uuid import UUID
 
 import pytest
 
-from domain.mail.triage.prompts import Prompt
-from engine.context import JobContext
+from engine.runtime import Runtime
+from providers.anthropic.language_model import AnthropicModel
+from providers.anthropic.models import PROVIDER
+from providers.ports import ModelAnswer, ModelRequest
+from providers.ports.conversation import ConversationAnswer, ConversationRequest
 
-Meanwhile = Callable[[ModuleType, Callable[[], object]], list[Prompt]]
+CONVERSATION = "a conversation"
+"""Stands for the tool of a request that may name several."""
+
+Meanwhile = Callable[[str, Callable[[], object]], list[ModelRequest]]
 
 
-def arrange(monkeypatch: pytest.MonkeyPatch, family: ModuleType, act: Callable[[], object]) -> list[Prompt]:
-    """Arrange it for the module that asks, after its answer; returns the prompts, also of jobs that begin later."""
-    real, todo = family.ask, [act]
-    prompts: list[Prompt] = []
+class WatchedModel:
+    """The process's client of the model; what is arranged happens once, right after an answer."""
 
-    def asking(
-        ctx: JobContext,
-        account_id: UUID,
-        step: str,
-        model: str,
-        prompt: Prompt,
-        accept: Callable[..., object],
-        *,
-        based_on: str | None = None,
-    ) -> object:
-        prompts.append(prompt)
+    def __init__(self, process: Runtime) -> None:
+        """Take the client's place in a process that has not asked yet."""
+        self._process = process
+        self._arranged: list[tuple[str, Callable[[], object], list[ModelRequest]]] = []
+        self._done: set[int] = set()
+        assert process.shared(PROVIDER, lambda: self) is self
+
+    def arrange(self, tool: str, act: Callable[[], object]) -> list[ModelRequest]:
+        """Arrange it for the next request with this tool; returns all such requests from now on."""
+        self._arranged.append((tool, act, []))
+        return self._arranged[-1][2]
+
+    def ask(self, request: ModelRequest) -> ModelAnswer:
+        """As the model."""
+        for tool, _, requests in self._arranged:
+            if tool == request.tool_name:
+                requests.append(request)
         try:
-            return real(ctx, account_id, step, model, prompt, accept, based_on=based_on)
+            return self._model.ask(request)
         finally:
-            if todo:
-                todo.pop()()
+            self._act(request.tool_name)
 
-    monkeypatch.setattr(family, "ask", asking)
-    return prompts
+    def converse(self, request: ConversationRequest) -> ConversationAnswer:
+        """As the model."""
+        try:
+            return self._model.converse(request)
+        finally:
+            self._act(CONVERSATION)
+
+    def __getattr__(self, name: str) -> object:
+        """All else is the model's."""
+        return getattr(self._model, name)
+
+    @cached_property
+    def _model(self) -> AnthropicModel:
+        settings = self._process.settings
+        return AnthropicModel(
+            api_key=settings.anthropic_api_key.get_secret_value(),
+            timeout_s=settings.anthropic_timeout_s,
+            meter=self._process.meters.meter(PROVIDER, ""),
+            base_url=settings.anthropic_base_url,
+            clock=self._process.clock,
+        )
+
+    def _act(self, used: str) -> None:
+        for number, (tool, act, _) in list(enumerate(self._arranged)):
+            if tool == used and number not in self._done:
+                self._done.add(number)
+                act()
 
 
 def once_before(

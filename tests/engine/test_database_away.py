@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine import database_away
 from engine.database_away import MOST_ABORTED, retry_while_away
 from engine.runtime import Runtime
 from settings import Settings
 from storage.postgres.execution import DatabaseUnavailable, StatementAborted
 
+SOON_S = 0.001
+
 
 @pytest.fixture
-def process(monkeypatch: pytest.MonkeyPatch) -> Runtime:
-    monkeypatch.setattr(database_away, "DATABASE_RETRY_S", 0.001)
+def process() -> Runtime:
     return Runtime(Settings())
 
 
@@ -25,7 +25,7 @@ def test_an_absence_is_outlasted(process: Runtime) -> None:
             raise failure
         return "answered"
 
-    assert retry_while_away(process, call) == "answered"
+    assert retry_while_away(process, call, SOON_S) == "answered"
 
 
 def test_a_statement_that_postgresql_aborts_is_given_up(process: Runtime) -> None:
@@ -36,5 +36,5 @@ def test_a_statement_that_postgresql_aborts_is_given_up(process: Runtime) -> Non
         raise StatementAborted("QueryCanceled")
 
     with pytest.raises(StatementAborted):
-        retry_while_away(process, call)
+        retry_while_away(process, call, SOON_S)
     assert len(tries) == MOST_ABORTED

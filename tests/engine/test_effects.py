@@ -140,7 +140,7 @@ def test_an_effect_that_another_job_is_at_costs_no_attempt(process: Runtime, ctx
     with ctx.tx() as tx:
         ctx.begin_effect(tx, KEY)
     other = claim_one(process.database, enqueue_one(process.database, org))
-    with pytest.raises(Busy, match="another job is at effect") as caught:
+    with pytest.raises(Busy) as caught:
         JobContext(process, other).effect(KEY, lambda: {"sent": 2})
     assert caught.value.wait * MOST_RETURNS > process.call_time
     back = settlement_of(other, caught.value, STANDARD, NOW, 0.0)

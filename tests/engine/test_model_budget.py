@@ -133,7 +133,7 @@ def test_a_type_that_does_not_name_the_provider_may_not_ask(env: MailEnvironment
     """Its jobs would be kept back by no gate."""
     model = Answering({})
     ctx = held(env, "another vendor")
-    with pytest.raises(ValueError, match="does not name a vendor in its providers"):
+    with pytest.raises(ValueError, match="providers"):
         ask(env, ctx, model)
     assert model.asked == 0
     assert booked(env) == (0, 0, 0)

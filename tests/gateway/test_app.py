@@ -47,6 +47,6 @@ def test_a_bad_setting_ends_it_with_one_line() -> None:
     command = [sys.executable, "-m", "gateway", "--port", str(find_free_port())]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)  # noqa: S603  # as above
     assert done.returncode == 1
-    assert done.stderr.startswith("Error: settings: POSTROOM_PUBLIC_URL: must be scheme, host and at most a port")
+    assert done.stderr.startswith("Error: settings: POSTROOM_PUBLIC_URL: ")
     assert len(done.stderr.splitlines()) == 1
     assert "hunter2" not in done.stderr

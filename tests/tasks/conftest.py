@@ -1,13 +1,12 @@
 """What the tests of several job families share."""
 
-from functools import partial
-
 import pytest
 
-from tests.doubles.meanwhile import Meanwhile, arrange
+from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.meanwhile import Meanwhile, WatchedModel
 
 
 @pytest.fixture
-def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
+def meanwhile(env: MailEnvironment) -> Meanwhile:
     """Lets something happen once while a job asks the model."""
-    return partial(arrange, monkeypatch)
+    return WatchedModel(env.process).arrange

@@ -131,7 +131,7 @@ def test_the_days_figure_is_the_sum_of_the_recorded_calls(env: MailEnvironment) 
 def test_a_job_type_that_asks_must_say_so(env: MailEnvironment, org: UUID) -> None:
     job_id = enqueue(env, org, probe_jobs.undeclared.name)
     assert env.run(job_id) == "queued"
-    assert "does not name anthropic in its providers" in env.job(job_id)["error"]["reason"]
+    assert "anthropic" in env.job(job_id)["error"]["reason"]
     assert env.model.journal("messages.create") == []
 
 

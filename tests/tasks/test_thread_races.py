@@ -8,10 +8,10 @@ import pytest
 from celery import current_task
 
 from domain.mail.correspondence import EmailState
+from domain.mail.replies.drafting import DRAFT_TOOL
+from domain.mail.triage.prompts import CLASSIFY_TOOL
 from engine.runtime import Lease
 from sandbox.emulator.control import MessagePlace
-from tasks import triage
-from tasks.mail.drafts import first_draft
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
 from tests.tasks.drafts.test_drafts import MORE, QUESTION, ask, made
@@ -64,7 +64,7 @@ def test_a_question_is_not_buried_by_news_of_its_own_thread(
     env.deliver("Deployment", texts[0], thread_id=place.thread_id)
     sync_mail(env)
     outer, inner = queued(env, "triage.classify")
-    meanwhile(triage, lambda: env.run(inner))
+    meanwhile(CLASSIFY_TOOL, lambda: env.run(inner))
     assert env.run(outer) == "succeeded"
     assert env.state(place.thread_id) is EmailState.PENDING
     env.drain()
@@ -82,7 +82,7 @@ def test_a_question_after_a_sent_draft_is_drafted_though_the_record_learns_of_it
     later = env.deliver("Re: Lunch?", MORE, thread_id=place.thread_id)
     sync_mail(env)
     assert env.state(place.thread_id) is EmailState.DRAFTED
-    meanwhile(triage, lambda: env.drain(only="threads.%"))
+    meanwhile(CLASSIFY_TOOL, lambda: env.drain(only="threads.%"))
     env.drain(only="triage.%")
     env.drain()
     assert env.state(place.thread_id) is EmailState.DRAFTED
@@ -104,7 +104,7 @@ def test_a_draft_discarded_while_a_second_question_is_classified_makes_room_for_
         env.mailbox.discard_draft(first)
         sync_mail(env, "threads.%")
 
-    meanwhile(triage, discard)
+    meanwhile(CLASSIFY_TOOL, discard)
     env.drain()
     (draft,) = env.mailbox.state().drafts
     assert env.email(place.thread_id).draft_id == draft["draft_id"] != first
@@ -122,7 +122,7 @@ def test_a_draft_sent_after_a_second_question_has_come_answers_it(env: MailEnvir
         env.mailbox.send_draft(env.email(place.thread_id).draft_id or "")
         sync_mail(env, "threads.%")
 
-    meanwhile(triage, send)
+    meanwhile(CLASSIFY_TOOL, send)
     env.drain()
     assert made(env) == 1
     assert env.state(place.thread_id) is EmailState.SKIPPED
@@ -145,7 +145,7 @@ def test_done_while_a_message_is_classified_leaves_the_thread_archived(
         env.mailbox.label_thread(place.thread_id, add=(done,))
         sync_mail(env, "threads.%")
 
-    meanwhile(triage, finish)
+    meanwhile(CLASSIFY_TOOL, finish)
     env.drain(only="triage.%")
     env.drain()
     assert made(env) == 0
@@ -166,7 +166,7 @@ def test_a_message_put_away_while_no_model_can_decide_it_is_not_shown_to_its_per
         env.mailbox.label_thread(place.thread_id, remove=("INBOX",))
         sync_mail(env)
 
-    meanwhile(triage, put_away)
+    meanwhile(CLASSIFY_TOOL, put_away)
     assert env.drain(only="triage.%") == [("triage.classify", "queued"), ("triage.classify", "succeeded")]
     assert labels_of(env, place) == set()
     assert answers_paid(env, "classify") == 1
@@ -200,7 +200,7 @@ def test_a_person_who_answers_while_the_draft_is_written_gets_none(env: MailEnvi
         env.deliver("Re: Lunch?", "Noon is fine.", thread_id=place.thread_id, label_ids=("SENT",))
         sync_mail(env, "triage.%", "threads.%")
 
-    meanwhile(first_draft, answer)
+    meanwhile(DRAFT_TOOL, answer)
     env.drain()
     assert made(env) == 0
     assert env.state(place.thread_id) is EmailState.SKIPPED
@@ -218,7 +218,7 @@ def test_a_second_question_while_the_draft_is_written_is_answered_by_it(
         later.append(env.deliver("Lunch?", MORE, thread_id=place.thread_id))
         sync_mail(env, "triage.%")
 
-    prompts = meanwhile(first_draft, ask_more)
+    prompts = meanwhile(DRAFT_TOOL, ask_more)
     env.drain()
     assert made(env) == len(env.mailbox.state().drafts) == 1
     assert env.state(place.thread_id) is EmailState.DRAFTED

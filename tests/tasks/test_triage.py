@@ -105,7 +105,7 @@ def test_an_answer_that_is_not_to_be_believed_falls_to_review(env: MailEnvironme
     place = take(env)
     found = decided(env, place)
     assert (found.source, found.classification, found.needs_review) == ("llm", "needs_review", True)
-    assert found.rationale.startswith("the model's answer was refused")
+    assert "refused" in found.rationale
     record = env.email(place.thread_id)
     assert (record.state, record.needs_review) == (EmailState.SKIPPED, True)
     assert drafts(env) == 0

@@ -23,7 +23,7 @@ def test_a_misspelt_setting_is_named_with_the_one_that_was_meant(
     monkeypatch.setenv("POSTROOM_KEY", "what a script of the operator's keeps for itself")
     monkeypatch.setenv("POSTROOM_CLASIFY_MODEL", "a value that may be a secret")
     (check,) = [one for one in settings_checks(settings) if not one.ok]
-    assert check.finding == "no setting: POSTROOM_CLASIFY_MODEL"
+    assert "POSTROOM_CLASIFY_MODEL" in check.finding
     assert check.remedy == "write POSTROOM_CLASSIFY_MODEL"
 
 
@@ -37,7 +37,8 @@ def test_a_half_set_up_consent_by_browser_is_named(settings: Settings) -> None:
     assert "consent by browser" not in wrong(settings_checks(settings)), "nobody wants it"
     half = settings.model_copy(update={"public_url": "https://mail.example.org", "google_client_id": "c"})
     (check,) = [one for one in settings_checks(half) if not one.ok]
-    assert (check.name, check.remedy) == ("consent by browser", "set POSTROOM_GOOGLE_CLIENT_SECRET")
+    assert check.name == "consent by browser"
+    assert "POSTROOM_GOOGLE_CLIENT_SECRET" in check.remedy
     whole = half.model_copy(update={"google_client_secret": SecretStr("a secret")})
     assert wrong(settings_checks(whole)) == set()
 
@@ -51,6 +52,6 @@ def test_another_broker_that_celery_was_given_is_named(
     monkeypatch.setenv(variable, "redis://:hunter2@other.example/0")
     found = one_broker_check(app.conf, own)
     assert not found.ok
-    assert "another broker than POSTROOM_BROKER_URL" in found.finding
+    assert "POSTROOM_BROKER_URL" in found.finding
     assert variable in found.remedy
     assert "hunter2" not in f"{found}"

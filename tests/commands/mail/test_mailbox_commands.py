@@ -74,9 +74,7 @@ def test_settings_are_shown_and_changed(account: Account, database: Connection) 
     assert (changed["send_allowed"], changed["model_actions"]) == (True, ["star", "trash"])
     assert (changed["label_parent"], changed["agent_enabled"]) == ("Robot", False)
     assert answer(accounts, "settings", account.email, "--model-action", "none")["model_actions"] == []
-    assert "invalid: label_parent: is a label's name of 1 to 100 characters" in refusal(
-        accounts, "settings", account.email, "--label-parent", "a/b"
-    )
+    assert "invalid: label_parent: " in refusal(accounts, "settings", account.email, "--label-parent", "a/b")
     row = database.execute("select count(*) from audit_log where event = 'account.set'").fetchone()
     assert row == (2,)
 

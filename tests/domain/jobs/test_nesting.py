@@ -44,5 +44,5 @@ def test_a_contract_with_a_payload_too_deep_names_the_field() -> None:
         "payload_version": 1,
     }
     assert JobContract.parse(contract | {"payload": wrapped(1, MOST_LEVELS)}).payload
-    with pytest.raises(Invalid, match=r"payload: .*nests more than 64 levels deep"):
+    with pytest.raises(Invalid, match=r"payload: .*64"):
         JobContract.parse(contract | {"payload": wrapped(1, MOST_LEVELS + 1)})

@@ -69,7 +69,7 @@ def test_each_refusal_has_words() -> None:
 
 def test_missing_settings_are_named() -> None:
     check_set_up("https://mail.example.org", "client", "its secret")
-    with pytest.raises(Conflict, match="set POSTROOM_PUBLIC_URL and POSTROOM_GOOGLE_CLIENT_ID and"):
+    with pytest.raises(Conflict, match="POSTROOM_PUBLIC_URL and POSTROOM_GOOGLE_CLIENT_ID"):
         check_set_up("", "", "")
-    with pytest.raises(Conflict, match=r"set POSTROOM_GOOGLE_CLIENT_SECRET$"):
+    with pytest.raises(Conflict, match=r"POSTROOM_GOOGLE_CLIENT_SECRET$"):
         check_set_up("https://mail.example.org", "client", "")

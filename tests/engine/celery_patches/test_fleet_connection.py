@@ -83,7 +83,7 @@ def test_a_process_that_celery_would_lead_to_another_broker_ends(
 ) -> None:
     """It would take messages from one and publish to the other: alive, and idle (promise P11)."""
     monkeypatch.setenv(variable, f"redis://:{PASSWORD}@other.example/0")
-    with pytest.raises(SystemExit, match=f"another broker than POSTROOM_BROKER_URL.*{variable}") as caught:
+    with pytest.raises(SystemExit, match=f"POSTROOM_BROKER_URL.*{variable}") as caught:
         connect()
     assert PASSWORD not in str(caught.value)
 
@@ -91,7 +91,7 @@ def test_a_process_that_celery_would_lead_to_another_broker_ends(
 @pytest.mark.parametrize("connect", [app.connection, app.connection_for_read, app.connection_for_write])
 def test_a_process_that_would_connect_to_another_broker_by_its_url_ends(connect: Callable[[str], object]) -> None:
     """As Flower and Celery's own commands may ask, whatever the settings say."""
-    with pytest.raises(SystemExit, match="another broker than POSTROOM_BROKER_URL") as caught:
+    with pytest.raises(SystemExit, match="POSTROOM_BROKER_URL") as caught:
         connect(f"redis://:{PASSWORD}@other.example/0")
     assert PASSWORD not in str(caught.value)
 

@@ -1,5 +1,6 @@
 """The ledger loop by itself: what it makes of messages, and of a claim whose answer was lost."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,8 +18,6 @@ from domain.scheduling.backlog_demand import BacklogKey
 from domain.scheduling.fairness import AHEAD_S
 from engine.broker.hints import DEMAND, Message, demand_message
 from engine.runtime import Runtime
-from engine.worker import claims as claims_module
-from engine.worker import loop as loop_module
 from engine.worker.adoption import MOST_UNWRITTEN
 from engine.worker.capacity import MOST_WAITING
 from engine.worker.execution import Report
@@ -138,8 +137,8 @@ def states(database: Connection) -> list[str]:
     return [row[0] for row in database.execute("select state from jobs order by id")]
 
 
-def make_loop(process: Runtime) -> tuple[LedgerLoop, Consumer]:
-    loop, consumer = LedgerLoop(process), Consumer()
+def make_loop(process: Runtime, monotonic: Callable[[], float] = time.monotonic) -> tuple[LedgerLoop, Consumer]:
+    loop, consumer = LedgerLoop(process, monotonic), Consumer()
     loop.attach(consumer)
     return loop, consumer
 
@@ -211,14 +210,12 @@ def test_a_backlog_that_brought_a_long_job_is_claimed_for_free_slots_alone(
 
 
 def test_demand_that_finds_no_room_is_dropped_when_the_relay_has_sent_it_again(
-    process: Runtime, org: UUID, database: Connection, monkeypatch: pytest.MonkeyPatch
+    process: Runtime, org: UUID, database: Connection
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(loop_module, "time", clock)
-    monkeypatch.setattr(claims_module, "time", clock)
     make_job_type(process.database, "probe_jobs.noop")
     fill(process, org, 10)
-    broker, (loop, consumer) = Broker(), make_loop(process)
+    broker, (loop, consumer) = Broker(), make_loop(process, clock.monotonic)
     loop.received(broker.message(demand_message({BacklogKey("default", 0, org, light=False): 10})))
     loop.turn()
     clock.now += AHEAD_S
@@ -233,15 +230,11 @@ def test_demand_that_finds_no_room_is_dropped_when_the_relay_has_sent_it_again(
     assert consumer.asked > 0, "there is room for more"
 
 
-def test_demand_is_used_however_old_while_there_is_room(
-    process: Runtime, org: UUID, database: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_demand_is_used_however_old_while_there_is_room(process: Runtime, org: UUID, database: Connection) -> None:
     clock = Clock()
-    monkeypatch.setattr(loop_module, "time", clock)
-    monkeypatch.setattr(claims_module, "time", clock)
     make_job_type(process.database, "probe_jobs.noop")
     fill(process, org, 2)
-    broker, (loop, _) = Broker(), make_loop(process)
+    broker, (loop, _) = Broker(), make_loop(process, clock.monotonic)
     loop.received(broker.message(demand_message({BacklogKey("default", 0, org, light=False): 2})))
     clock.now += 2 * CHECK_S
     loop.check()
@@ -331,14 +324,12 @@ def test_what_was_claimed_from_a_backlog_without_an_answer_is_given_back_and_cla
 
 
 def test_a_claim_that_is_committed_late_is_given_back_all_the_same(
-    process: Runtime, org: UUID, settings: Settings, database: Connection, monkeypatch: pytest.MonkeyPatch
+    process: Runtime, org: UUID, settings: Settings, database: Connection
 ) -> None:
     """The connection broke, and PostgreSQL was still at it: the first look finds nothing to give back."""
     clock = Clock()
-    monkeypatch.setattr(loop_module, "time", clock)
-    monkeypatch.setattr(claims_module, "time", clock)
     fill(process, org, 1)
-    broker, (loop, consumer) = Broker(), make_loop(process)
+    broker, (loop, consumer) = Broker(), make_loop(process, clock.monotonic)
     first, process.database = process.database, Forgetful(settings, lost={1})
     loop.received(broker.message(demand_message({BacklogKey("default", 0, org, light=True): 1})))
     loop.turn()

@@ -74,7 +74,7 @@ def test_a_denial_is_final(operator: Client, account: Account) -> None:
     assert denied["state"] == "denied"
     decider = denied["approver"]
     again = operator.post(f"/v1/approvals/{made['action_id']}/approve")
-    assert (again.status, again.json["detail"]) == (409, f"action_id: This was decided already. Denied by {decider}")
+    assert (again.status, again.json["detail"].endswith(f"Denied by {decider}")) == (409, True)
 
 
 def test_what_is_older_than_the_connection_of_its_mailbox_is_refused_in_the_words_of_the_button(

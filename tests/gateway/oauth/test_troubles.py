@@ -23,7 +23,7 @@ def test_a_database_that_is_away_is_a_page_that_says_to_come_again(
     with serve(connecting.model_copy(update=urls)) as url:
         away = Browser(url, browser.cookies)
         for found in (away.get(link), away.press(link), away.get(back)):
-            assert (found.status, found.title) == (503, "This cannot be done at the moment")
+            assert found.status == 503
             assert "reload this page" in found.text
             assert found.headers["cache-control"] == "no-store"
             assert "hunter2" not in found.text
@@ -50,15 +50,15 @@ def test_a_sealing_key_that_was_taken_away_is_a_page(
     back = browser.return_address(make_link())
     with serve(connecting.model_copy(update={"sealing_keys": SecretStr("another key")})) as url:
         found = Browser(url, browser.cookies).get(back)
-    assert (found.status, found.title) == (503, "This cannot be done at the moment")
+    assert found.status == 503
     assert gmail.journal("oauth.token") == []
 
 
 def test_what_is_too_long_is_a_page(browser: Browser, make_link: MakeLink) -> None:
     back = browser.return_address(make_link())
     found = browser.get(back.replace("code=", f"code={'x' * 3000}"))
-    assert (found.status, found.title) == (422, "This page was not opened from its link")
+    assert found.status == 422
     assert "for a new one" in found.text
     found = browser.press(f"{PUBLIC}/oauth/google/start?link={'x' * 5000}")
-    assert (found.status, found.title) == (413, "This page was not opened from its link")
+    assert found.status == 413
     assert browser.get(f"{CALLBACK}?code=1").title == "This answer does not belong to this browser"

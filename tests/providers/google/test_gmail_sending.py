@@ -6,7 +6,7 @@ from email.message import EmailMessage
 
 import pytest
 
-from domain.jobs.failures import CallState, Gone, Permanent, Scope, Throttled, Transient
+from domain.jobs.failures import CallState, Gone, Scope, Throttled, Transient
 from domain.mail.mailbox import SenderAddress
 from providers.google import gmail
 from providers.google.gmail import GmailMailbox
@@ -98,15 +98,6 @@ def test_a_large_draft_is_uploaded_byte_by_byte(mailbox: GmailMailbox, account: 
     draft = mailbox.create_draft(raw, thread_id=place.thread_id if thread else None)
     assert (draft.thread_id == place.thread_id) is thread
     assert account.raw(draft.message_id) == raw
-
-
-def test_the_emulator_refuses_a_large_message_inside_json(
-    mailbox: GmailMailbox, account: GmailAccount, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gmail, "LARGEST_IN_JSON", 50_000_000)
-    with pytest.raises(Permanent, match="status 413"):
-        mailbox.create_draft(b"To: a@example.org\r\n\r\n" + b"x" * 5_300_000, thread_id=None)
-    assert account.state().drafts == []
 
 
 def test_an_upload_whose_answer_is_lost_is_made_once(

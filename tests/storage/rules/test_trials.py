@@ -1,9 +1,12 @@
 """A rule is tried on stored mail by tens, within a time, and nothing is written."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
+from math import ceil
 from time import monotonic
 from typing import Any
+from uuid import UUID
 
 import pytest
 from psycopg import Connection
@@ -12,9 +15,9 @@ from domain.jobs.failures import Gone
 from domain.mail.rule_language.rule_file import read_rule_document
 from domain.mail.rule_language.trial import RuleTrial
 from domain.mail.triage.rules import Rule
+from settings import Settings
 from storage.accounts.accounts import Account
-from storage.postgres.database import Database
-from storage.rules import past_mail
+from storage.postgres.database import Database, TenantTransaction
 from storage.rules.trials import AT_ONCE, WITHIN_S, try_on_past_mail
 from tests.doubles.mail_factories import make_account, make_message, store_message
 
@@ -80,17 +83,23 @@ def test_a_trial_ends_with_its_time(store: Database, account: Account) -> None:
     assert (found.examined, found.complete) == (7, False)
 
 
-def test_mail_is_read_by_tens(store: Database, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    limits: list[int] = []
-    earlier = past_mail.earlier
+class Counting(Database):
+    """Counts the transactions of tenants."""
 
-    def noting(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - as the function takes and gives
-        limits.append(options["limit"])
-        return earlier(*arguments, **options)
+    opened = 0
 
-    monkeypatch.setattr(past_mail, "earlier", noting)
-    tried(store, account, {"subject": "number"})
-    assert limits == [AT_ONCE] * 3
+    @contextmanager
+    def tenant(self, org_id: UUID) -> Iterator[TenantTransaction]:
+        self.opened += 1
+        with super().tenant(org_id) as tx:
+            yield tx
+
+
+def test_mail_is_read_by_tens(settings: Settings, account: Account) -> None:
+    counting = Counting(settings)
+    assert tried(counting, account, {"subject": "number"}).examined == 25
+    assert counting.opened == 1 + ceil(25 / AT_ONCE)
+    counting.dispose()
 
 
 def test_another_orgs_mailbox_is_none(store: Database, account: Account) -> None:

@@ -80,7 +80,7 @@ def test_no_table_holds_the_value(store: Database, database: Connection, place: 
 def test_another_org_finds_nothing(store: Database, database: Connection, place: SecretPlace) -> None:
     keep(store, place)
     other = make_org(database, "another org")
-    with pytest.raises(Gone, match=r"no secret crm\.api_key"):
+    with pytest.raises(Gone, match=r"crm\.api_key"):
         opened(store, place, org_id=other)
 
 
@@ -104,10 +104,10 @@ def test_what_was_moved_or_changed_does_not_open_and_is_not_shown(
 ) -> None:
     keep(store, place)
     database.execute("update org_secrets set name = 'moved'")
-    with pytest.raises(SealBroken, match="the secret moved of org") as caught:
+    with pytest.raises(SealBroken, match="moved") as caught:
         opened(store, SecretPlace(place.org_id, "moved"))
     assert VALUE.get_secret_value() not in str(caught.value)
-    with pytest.raises(UnknownSealKey, match="a key that is not in the settings"):
+    with pytest.raises(UnknownSealKey):
         opened(store, SecretPlace(place.org_id, "moved"), sealer=Sealer(["wrong"]))
 
 

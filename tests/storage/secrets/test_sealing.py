@@ -55,7 +55,7 @@ def test_a_record_opens_in_its_own_place_only(elsewhere: Place) -> None:
 
 def test_the_wrong_key_is_told_without_the_content() -> None:
     sealed = Sealer(["old"]).seal(SecretStr("very-secret-token"), PLACE)
-    with pytest.raises(UnknownSealKey, match="a key that is not in the settings") as caught:
+    with pytest.raises(UnknownSealKey) as caught:
         Sealer(["new"]).open(sealed, PLACE)
     assert "very-secret" not in str(caught.value)
 

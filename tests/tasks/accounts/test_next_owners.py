@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -13,6 +12,7 @@ from domain.jobs.failures import Conflict
 from domain.jobs.job import Origin
 from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import EmailState
+from domain.mail.triage.prompts import CLASSIFY_TOOL
 from domain.payloads.accounts import first_jobs
 from engine.enqueue import enqueue, enqueue_jobs
 from storage.accounts import connecting, disconnecting, tokens
@@ -21,14 +21,11 @@ from storage.accounts.connecting import AddedMailbox, OrgMailbox
 from storage.actions import actions
 from storage.rules import rules
 from storage.secrets.sealing import Place
-from tasks import triage
-from tasks.mail import language_model
-from tasks.mail.agents import conversation
 from tests.doubles.agents import give_agent, order_run, store_letter
 from tests.doubles.approvals import decide, waiting
 from tests.doubles.mail_actions import actions_of, look, stored_letter
 from tests.doubles.mail_environment import MailEnvironment
-from tests.doubles.meanwhile import Meanwhile
+from tests.doubles.meanwhile import CONVERSATION, Meanwhile
 from tests.tasks.drafts.reworks import draft_id
 from tests.tasks.drafts.test_orders_by_hand import REFUSED, answers, archived, discarded, drafts, order_in_vain, put
 from tests.tasks.drafts.test_withdrawn_orders import withdraw
@@ -182,7 +179,7 @@ def test_a_message_that_is_decided_on_while_the_mailbox_changes_hands_orders_not
     env.deliver("Lunch?", "Could you tell me whether noon on Friday suits you? Please reply.")
     env.enqueue("gmail.sync")
     env.drain(only="gmail.%")
-    meanwhile(triage, lambda: connect(env, disconnect(env)))
+    meanwhile(CLASSIFY_TOOL, lambda: connect(env, disconnect(env)))
     assert env.drain() == [("triage.classify", "canceled")]
     assert (drafts(env), env.count("select count(*) from decisions")) == (0, 0)
 
@@ -197,27 +194,21 @@ def test_a_message_that_is_decided_again_while_the_mailbox_changes_hands_asks_fo
     assert env.run(env.enqueue("triage.classify", {"message_id": place.message_id})) == "succeeded"
     job_id = env.enqueue("triage.classify", {"message_id": place.message_id, "force": True})
     changes = len(env.gmail.journal("messages.modify"))
-    meanwhile(triage, lambda: connect(env, disconnect(env)))
+    meanwhile(CLASSIFY_TOOL, lambda: connect(env, disconnect(env)))
     assert (env.run(job_id), env.job(job_id)["cancel_reason"]) == ("canceled", CONNECTED_ANEW)
     assert len(actions_of(env, place)) == 1
     assert len(env.gmail.journal("messages.modify")) == changes
 
 
 def test_an_agent_whose_mailbox_changes_hands_while_it_thinks_asks_for_no_action(
-    env: MailEnvironment, monkeypatch: pytest.MonkeyPatch
+    env: MailEnvironment, meanwhile: Meanwhile
 ) -> None:
     give_agent(env, send_allowed=True, tools=["reply"], labels=[], may_reply=True)
-    place, really_converse = store_letter(env), language_model.converse
+    place = store_letter(env)
     env.say(tool="reply", input={"body": "Noon is fine."})
     env.say(text="I am done.")
 
-    def converse(*given: Any, **named: Any) -> object:  # noqa: ANN401 - as it is called
-        answer = really_converse(*given, **named)
-        if len(env.model.journal("messages.create")) > 1:
-            connect(env, disconnect(env))
-        return answer
-
-    monkeypatch.setattr(conversation, "converse", converse)
+    meanwhile(CONVERSATION, lambda: meanwhile(CONVERSATION, lambda: connect(env, disconnect(env))))
     job_id = order_run(env, place)
     assert (env.run(job_id), env.job(job_id)["cancel_reason"]) == ("canceled", CONNECTED_ANEW)
     assert actions_of(env, place) == ()

@@ -7,10 +7,10 @@ import pytest
 from pydantic import SecretStr
 
 from domain.jobs.job import SYSTEM_ORG
+from domain.mail.triage.prompts import CLASSIFY_TOOL
 from engine.context import JobContext
 from storage.accounts.accounts import Consent
 from storage.accounts.tokens import Refreshed, Tokens
-from tasks import triage
 from tasks.mail import mailbox_session
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment
@@ -43,7 +43,7 @@ def hand_over(env: MailEnvironment) -> None:
 def test_a_running_job_does_not_get_the_next_owners_token(env: MailEnvironment, meanwhile: Meanwhile) -> None:
     """Within the five minutes in which a token is renewed early."""
     job_id = classify_job(env, minutes_left=4)
-    meanwhile(triage, lambda: hand_over(env))
+    meanwhile(CLASSIFY_TOOL, lambda: hand_over(env))
     before = len(env.gmail.journal())
     assert [env.run(job_id), env.run(job_id)] == ["returned", "canceled"]
     assert (len(env.gmail.journal()), env.gmail.journal(account=NEXT)) == (before, [])
@@ -54,7 +54,7 @@ def test_a_running_job_changes_nothing_in_a_mailbox_that_was_disconnected(
 ) -> None:
     """It holds a token that Google still takes."""
     job_id = classify_job(env, minutes_left=30)
-    meanwhile(triage, lambda: hand_over(env))
+    meanwhile(CLASSIFY_TOOL, lambda: hand_over(env))
     assert env.run(job_id) == "canceled"
     assert [call.path for call in env.gmail.journal() if call.operation.endswith(("modify", "drafts.create"))] == []
     assert env.gmail.journal(account=NEXT) == []

@@ -10,10 +10,12 @@ from pydantic import SecretStr
 
 from domain.jobs.failures import Invalid
 from domain.mail.mail_fence import REMOVED
+from domain.mail.replies.drafting import DRAFT_TOOL
 from domain.mail.replies.voice import (
     LONGEST_VOICE,
     MOST_HABITS,
     MOST_SAMPLED,
+    VOICE_TOOL,
     Voice,
     accept_voice,
     voice_hint,
@@ -21,8 +23,6 @@ from domain.mail.replies.voice import (
 )
 from storage.accounts import accounts, voices
 from storage.accounts.accounts import Consent
-from tasks.mail.drafts import first_draft
-from tasks.mail.onboarding import owner_voice
 from tests.doubles.mail_environment import OWNER, MailEnvironment, letter
 from tests.doubles.meanwhile import Meanwhile
 
@@ -60,7 +60,7 @@ def test_a_voice_is_learned_and_used_by_the_next_draft(env: MailEnvironment, mea
     assert env.job(job_id)["output"] == {"learned": True, "sampled": 4}
     assert kept(env) == Voice.model_validate(VOICE)
     assert env.job(job_id)["cost_microcents"] > 0
-    prompts = meanwhile(first_draft, lambda: None)
+    prompts = meanwhile(DRAFT_TOOL, lambda: None)
     env.deliver("Lunch?", "Could you tell me whether noon on Friday suits you? Please reply.")
     env.sync()
     (drafting,) = prompts
@@ -222,7 +222,7 @@ def test_an_answer_about_the_owner_before_is_not_kept_for_another(env: MailEnvir
         sent(env, number)
     env.say(input=VOICE)
     env.say(input=VOICE | {"closing": "Bye, Ben"})
-    meanwhile(owner_voice, lambda: taken_over(env))
+    meanwhile(VOICE_TOOL, lambda: taken_over(env))
     job_id = env.enqueue("accounts.learn_voice")
     env.drain(only="accounts.learn_voice")
     learned = kept(env)
@@ -238,7 +238,7 @@ def test_a_disconnection_while_it_is_learned_leaves_no_voice(env: MailEnvironmen
         with env.process.database.ledger() as tx:
             accounts.disconnect(tx, env.account.account_id, "left")
 
-    meanwhile(owner_voice, leave)
+    meanwhile(VOICE_TOOL, leave)
     job_id = env.enqueue("accounts.learn_voice")
     env.drain(only="accounts.learn_voice")
     assert (kept(env), env.job(job_id)["state"]) == (None, "canceled")

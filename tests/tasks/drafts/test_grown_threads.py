@@ -6,9 +6,9 @@ import pytest
 
 from domain.jobs.job import Origin
 from domain.mail.correspondence import EmailState
+from domain.mail.replies.drafting import DRAFT_TOOL
 from sandbox.emulator.control import MessagePlace
 from storage.operators import retries
-from tasks.mail.drafts import first_draft
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
 from tests.tasks.drafts.reworks import prompts
@@ -31,7 +31,7 @@ def test_a_message_between_two_attempts_has_the_model_asked_anew(
 ) -> None:
     place, _ = unsettled(env, "Anna", order)
     asks_else(env, place)
-    asked = meanwhile(first_draft, lambda: None)
+    asked = meanwhile(DRAFT_TOOL, lambda: None)
     env.drain(only="drafts.%")
     env.drain()
     assert (env.state(place.thread_id), len(env.mailbox.state().drafts), creates(env)) == (EmailState.DRAFTED, 1, 1)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from domain.mail.correspondence import EmailState
+from domain.mail.replies.drafting import DRAFT_TOOL
 from sandbox.emulator.control import MessagePlace
-from tasks.mail.drafts import first_draft
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
 from tests.tasks.drafts.reworks import QUESTION, draft_id, drafted, labels_of
@@ -287,7 +287,7 @@ def test_whoever_answers_while_the_draft_is_written_gets_none(env: MailEnvironme
         env.drain(only="gmail.%")
 
     put(env, place)
-    meanwhile(first_draft, answer)
+    meanwhile(DRAFT_TOOL, answer)
     env.sync()
     assert drafts(env) == 0
     assert env.state(place.thread_id) is EmailState.SKIPPED

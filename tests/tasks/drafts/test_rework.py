@@ -9,10 +9,10 @@ import pytest
 
 from domain.mail.correspondence import EmailState
 from domain.mail.mailbox import Draft
+from domain.mail.replies.drafting import DRAFT_TOOL
 from domain.mail.replies.replies import TOKEN_HEADER
 from providers.google.gmail import GmailMailbox
 from sandbox.emulator.control import MessagePlace
-from tasks.mail.drafts import rework as draft_rework
 from tests.doubles.mail_environment import OWNER, MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
 from tests.tasks.drafts.reworks import (
@@ -34,7 +34,7 @@ def test_an_instruction_above_the_words_leads_to_another_draft(env: MailEnvironm
     place = drafted(env)
     old = env.email(place.thread_id)
     env.mailbox.edit_draft(draft_id(env, place), text=f"Shorter, please.\n\n{FIRST}")
-    seen = meanwhile(draft_rework, lambda: None)
+    seen = meanwhile(DRAFT_TOOL, lambda: None)
     rework(env, place)
     draft, message = only_draft(env)
     now = env.email(place.thread_id)
@@ -77,7 +77,7 @@ def test_without_an_instruction_there_is_another_version(
     place = drafted(env)
     if text is not None:
         env.mailbox.edit_draft(draft_id(env, place), text=text)
-    seen = meanwhile(draft_rework, lambda: None)
+    seen = meanwhile(DRAFT_TOOL, lambda: None)
     rework(env, place)
     assert words(env) == " ".join(SECOND.split())
     assert env.email(place.thread_id).rework_count == 1
@@ -184,7 +184,7 @@ def test_a_draft_that_goes_while_the_model_writes_is_not_brought_back(
     env: MailEnvironment, meanwhile: Meanwhile, act: str, state: EmailState
 ) -> None:
     place = drafted(env)
-    meanwhile(draft_rework, lambda: getattr(env.mailbox, act)(draft_id(env, place)))
+    meanwhile(DRAFT_TOOL, lambda: getattr(env.mailbox, act)(draft_id(env, place)))
     rework(env, place)
     env.sync()
     assert env.mailbox.state().drafts == []
@@ -195,7 +195,7 @@ def test_a_draft_that_goes_while_the_model_writes_is_not_brought_back(
 
 def test_words_edited_while_the_model_writes_are_kept(env: MailEnvironment, meanwhile: Meanwhile) -> None:
     place = drafted(env)
-    meanwhile(draft_rework, lambda: env.mailbox.edit_draft(draft_id(env, place), text="My own words."))
+    meanwhile(DRAFT_TOOL, lambda: env.mailbox.edit_draft(draft_id(env, place), text="My own words."))
     rework(env, place)
     assert words(env) == "My own words."
     assert (env.state(place.thread_id), env.email(place.thread_id).rework_count) == (EmailState.DRAFTED, 0)
@@ -206,7 +206,7 @@ def test_words_edited_while_the_model_writes_are_kept(env: MailEnvironment, mean
 
 def test_an_instruction_written_while_the_model_writes_is_read_anew(env: MailEnvironment, meanwhile: Meanwhile) -> None:
     place = drafted(env)
-    seen = meanwhile(draft_rework, lambda: env.mailbox.edit_draft(draft_id(env, place), text=f"In French.\n{FIRST}"))
+    seen = meanwhile(DRAFT_TOOL, lambda: env.mailbox.edit_draft(draft_id(env, place), text=f"In French.\n{FIRST}"))
     rework(env, place)
     assert ["In French." in one.mail for one in seen] == [False, True]
     assert env.email(place.thread_id).rework_count == 1
@@ -223,7 +223,7 @@ def test_done_while_the_model_writes_wins(env: MailEnvironment, meanwhile: Meanw
         for family in ("gmail.%", "threads.%"):
             env.drain(only=family)
 
-    meanwhile(draft_rework, finish)
+    meanwhile(DRAFT_TOOL, finish)
     rework(env, place)
     assert env.mailbox.state().drafts == []
     assert env.state(place.thread_id) is EmailState.ARCHIVED

@@ -8,9 +8,9 @@ import pytest
 
 from domain.jobs.job import Origin
 from domain.mail.correspondence import EmailState
+from domain.mail.replies.drafting import DRAFT_TOOL
 from sandbox.emulator.control import MessagePlace
 from storage.operators import retries
-from tasks.mail.drafts import rework as draft_rework
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
 from tests.tasks.drafts.reworks import FIRST, draft_id, drafted, put_rework, rework_job
@@ -26,7 +26,7 @@ def edit(env: MailEnvironment, place: MessagePlace) -> None:
 
 def touched(env: MailEnvironment, place: MessagePlace, job_id: UUID, meanwhile: Meanwhile) -> None:
     """Its person touches the draft while the model writes."""
-    meanwhile(draft_rework, lambda: edit(env, place))
+    meanwhile(DRAFT_TOOL, lambda: edit(env, place))
     assert env.run(job_id) == "succeeded"
 
 

@@ -8,9 +8,9 @@ import pytest
 from domain.mail.actions.label_actions import RemoveLabel
 from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import EmailState
+from domain.mail.replies.drafting import DRAFT_TOOL
 from sandbox.emulator.control import MessagePlace
 from tasks.mail import mailbox_sync
-from tasks.mail.drafts import first_draft
 from tests.doubles.mail_actions import do
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
@@ -271,7 +271,7 @@ def test_an_order_that_is_carried_out_is_not_withdrawn_by_a_search_that_lags(
 
     put(env, place)
     see(env)
-    meanwhile(first_draft, sync)
+    meanwhile(DRAFT_TOOL, sync)
     env.drain()
     assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
     assert labels_of(env, place) == {"Postroom/Outbox"}

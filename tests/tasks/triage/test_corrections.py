@@ -1,23 +1,18 @@
 """A person takes off a label that we had put on: the next classification is told, and our own removals tell nothing."""
 
-from collections.abc import Callable
-from uuid import UUID
-
 import pytest
 
 from domain.mail.actions.label_actions import RemoveLabel
 from domain.mail.actions.status import ActionStatus
-from domain.mail.triage.classification import Decision
-from domain.mail.triage.prompts import Prompt
-from engine.context import JobContext
+from domain.mail.triage.prompts import CLASSIFY_TOOL
+from providers.ports import ModelRequest
 from sandbox.emulator.control import MessagePlace
 from storage.accounts import labels
 from storage.postgres.database import Transaction
 from storage.rules import corrections
-from tasks import triage
-from tasks.mail import language_model
 from tests.doubles.mail_actions import do
 from tests.doubles.mail_environment import MailEnvironment
+from tests.doubles.meanwhile import Meanwhile
 from tests.sandbox.sdk import gmail_users
 
 NEWS = "For your information only."
@@ -46,19 +41,9 @@ def labelled(env: MailEnvironment, name: str, label_id: str) -> MessagePlace:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the model is told by the mailbox's owner, one text per message."""
-    texts: list[str] = []
-    asking = language_model.ask
-
-    def noting(
-        ctx: JobContext, account_id: UUID, step: str, model: str, prompt: Prompt, accept: Callable[..., Decision]
-    ) -> Decision:
-        texts.append(prompt.system + prompt.particular)
-        return asking(ctx, account_id, step, model, prompt, accept)
-
-    monkeypatch.setattr(triage, "ask", noting)
-    return texts
+def told(meanwhile: Meanwhile) -> list[ModelRequest]:
+    """What the model is told, a request per message."""
+    return meanwhile(CLASSIFY_TOOL, lambda: None)
 
 
 def kept(env: MailEnvironment, tx: Transaction) -> list[tuple[str, str | None]]:
@@ -66,21 +51,28 @@ def kept(env: MailEnvironment, tx: Transaction) -> list[tuple[str, str | None]]:
     return [(one.label, one.moved_to) for one in found]
 
 
-def test_the_next_classification_is_told_what_its_owner_took_off(env: MailEnvironment, told: list[str]) -> None:
+def test_the_next_classification_is_told_what_its_owner_took_off(
+    env: MailEnvironment, told: list[ModelRequest]
+) -> None:
     env.sync()
     label_id, other_id = make_label(env, "Receipts"), make_label(env, "Bills")
     place = labelled(env, "Receipts", label_id)
-    assert "took off again" not in told[-1]
+    assert "took off again" not in told[-1].particular
     env.mailbox.label_message(place.message_id, remove=(label_id,), add=(other_id,))
     env.sync()
     env.deliver("Paid again", NEWS)
     env.sync()
-    assert 'Taken off mail of this sender once: "Receipts", decided as fyi, and put "Bills" there instead.' in told[-1]
+    assert (
+        'Taken off mail of this sender once: "Receipts", decided as fyi, and put "Bills" there instead.'
+        in told[-1].particular
+    )
     with env.process.database.ledger() as tx:
         assert kept(env, tx) == [("Receipts", "Bills")]
 
 
-def test_what_was_taken_off_just_before_a_full_sync_is_known_after_it(env: MailEnvironment, told: list[str]) -> None:
+def test_what_was_taken_off_just_before_a_full_sync_is_known_after_it(
+    env: MailEnvironment, told: list[ModelRequest]
+) -> None:
     env.sync()
     label_id = make_label(env, "Receipts")
     place = labelled(env, "Receipts", label_id)

@@ -6,13 +6,13 @@ import pytest
 
 from domain.access.api_keys import Role
 from domain.mail.actions.status import ActionStatus
+from domain.mail.triage.prompts import CLASSIFY_TOOL
 from domain.mail.triage.rules import parse_rule
 from domain.payloads.triage import ClassifyPayload
 from engine.enqueue import enqueue
 from sandbox.emulator.control import MessagePlace
 from storage.actions import actions
 from storage.rules import rules
-from tasks import triage
 from tests.doubles.mail_actions import actions_of, ask, decided_by_rule, labels, stored_letter, undo
 from tests.doubles.mail_environment import MailEnvironment
 from tests.doubles.meanwhile import Meanwhile
@@ -108,7 +108,7 @@ def test_two_first_decisions_at_once_ask_a_person_once(env: MailEnvironment, mea
         payload = ClassifyPayload(account_id=env.account.account_id, message_id=place.message_id, force=True)
         (other,) = enqueue(tx, payload, org_id=env.account.org_id, idempotency_key="a caller's")
     assert other.job_id != first
-    meanwhile(triage, lambda: env.run(other.job_id))
+    meanwhile(CLASSIFY_TOOL, lambda: env.run(other.job_id))
     env.drain(only="triage.%")
     waiting = [one for one in actions_of(env, place) if one.state is ActionStatus.APPROVED_PENDING]
     assert len(waiting) == 1, actions_of(env, place)

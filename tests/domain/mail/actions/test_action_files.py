@@ -76,7 +76,7 @@ def test_a_rule_or_a_model_cannot_name_files() -> None:
 
 
 def test_only_a_mail_has_files() -> None:
-    with pytest.raises(Invalid, match="attachments: go with no action of the kind archive"):
+    with pytest.raises(Invalid, match=r"attachments: .*archive"):
         with_files(Archive(), [named(one) for one in read_files([document()])])
 
 
@@ -98,7 +98,7 @@ def test_a_file_that_cannot_be_sent_is_refused_by_its_field(given_files: object,
 
 def test_files_have_a_size_together() -> None:
     half = document(data=b"x" * (LARGEST_ATTACHMENT // 2 + 1))
-    with pytest.raises(Invalid, match=f"attachments: have {LARGEST_ATTACHMENT + 2} bytes together"):
+    with pytest.raises(Invalid, match=f"attachments: have {LARGEST_ATTACHMENT + 2} bytes"):
         with_files(FORWARD, [named(one) for one in read_files([half, half])])
 
 

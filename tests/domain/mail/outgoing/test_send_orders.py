@@ -62,7 +62,7 @@ def test_an_order_names_only_messages_of_the_conversation() -> None:
     order = reply_to(original)
     check_conversation(order, original)
     check_conversation(order.model_copy(update={"references": known}), original)
-    with pytest.raises(Invalid, match="is no message of the original's conversation") as refusal:
+    with pytest.raises(Invalid) as refusal:
         check_conversation(order.model_copy(update={"references": (*known, "<other@example.org>")}), original)
     assert refusal.value.field == "payload.references.3"
 

@@ -48,7 +48,7 @@ def test_several_who_took_part_are_answered() -> None:
 
 def test_ten_strangers_are_left_to_a_person() -> None:
     strangers = ", ".join(f"stranger{number}@example.net" for number in range(10))
-    with pytest.raises(Invalid, match="reply_to: names several addresses"):
+    with pytest.raises(Invalid, match="reply_to: "):
         answered(make_message(reply_to=strangers))
     with pytest.raises(Invalid, match="reply_to"):
         answered(make_message(reply_to=strangers, to=f"owner@example.com, {strangers}", cc=strangers))

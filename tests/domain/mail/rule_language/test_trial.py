@@ -77,11 +77,11 @@ def test_where_the_model_decides_the_class_it_is_not_guessed() -> None:
 def test_a_rule_that_comes_first_and_stops_is_named() -> None:
     first = rule({"subject": "invoice"}, {"class": "fyi"}, rule_id="first", priority=1)
     found = tried({"subject": "invoice"}, {"class": "action_required"}, first)
-    assert (found.matched, found.acts, found.reason) == (True, False, "the rule 'first' comes first and stops")
+    assert (found.matched, found.acts, "'first'" in found.reason) == (True, False, True)
     let_on = first.model_copy(update={"stop": False})
     went_on = tried({"subject": "invoice"}, {"class": "action_required", "actions": ["star"]}, let_on)
     assert (went_on.acts, went_on.classification) == (True, "fyi")
-    assert went_on.note.startswith("the class is fyi, not action_required")
+    assert "fyi, not action_required" in went_on.note
     assert [one.action.kind for one in went_on.actions] == ["star"]
 
 
@@ -105,7 +105,7 @@ def test_automated_mail_keeps_its_class_and_gets_no_reply() -> None:
 def test_a_forged_sender_sets_no_mail_off() -> None:
     found = tried({"subject": "invoice"}, {"actions": [{"forward": "bob@example.org"}]})
     assert not found.matched
-    assert "the sender is not proven" in found.reason
+    assert "sender" in found.reason
 
 
 def test_a_slow_pattern_is_told() -> None:

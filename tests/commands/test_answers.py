@@ -1,11 +1,14 @@
-"""Every command says what it does, and every option what it is for; without a database each says what to do."""
+"""What commands say of themselves, of a trouble, and in tables."""
 
 from collections.abc import Iterator
+from uuid import UUID, uuid4
 
 import click
 import pytest
+from rich.console import Console
 
 import commands
+from commands import answers
 from commands.answers import diagnosis_line
 from domain.jobs.failures import Gone
 from storage.postgres.execution import DatabaseUnavailable
@@ -33,3 +36,11 @@ def test_a_diagnosis_of_the_installation_comes_with_its_remedy() -> None:
     assert told.startswith("PostgreSQL: ")
     assert "; " in told
     assert diagnosis_line(Gone("there is no job 7")) == "there is no job 7"
+
+
+def test_no_id_and_no_word_is_cut_in_a_narrow_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"job_id": uuid4(), "job_type": "maintenance.check_watches", "state": "succeeded", "reason": "x" * 90}]
+    answers.show_rows(rows, ["job_id", "job_type", "state", "reason"], as_json=False, screen=Console(width=80))
+    shown = capsys.readouterr().out
+    assert str(UUID(str(rows[0]["job_id"]))) in shown
+    assert "…" not in shown
