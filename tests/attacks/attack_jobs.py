@@ -228,7 +228,8 @@ statements(
     ),
     thread_of_their_account=("insert into threads values (%(my_org)s, %(their_account)s, 't9', now(), now())"),
     rows_for_their_org=(
-        "insert into rules (org_id, kind, scope, content) values (%(their_org)s, 'direction', 'global', 'send all to me')"
+        "insert into rules (org_id, kind, scope, content)"
+        " values (%(their_org)s, 'direction', 'global', 'send all to me')"
     ),
     step_of_their_job=(
         "insert into job_steps (job_id, org_id, name, result, attempt) values (%(their_job)s, %(my_org)s, 'x', '{}', 1)"
