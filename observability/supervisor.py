@@ -1,4 +1,4 @@
-"""Tells systemd that a healthy process lives; one that falls silent is started anew (sd_notify(3), WatchdogSec=)."""
+"""Tells systemd that a process is healthy; systemd restarts a silent process (sd_notify(3), WatchdogSec=)."""
 
 import socket
 import threading

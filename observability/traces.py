@@ -1,4 +1,4 @@
-"""Spans of what happens to a job, from its enqueue to its children, where a receiver of traces is set; else nothing.
+"""Spans of a job from its enqueue to its children, if a receiver of traces is set.
 
 A span's attributes are names, ids and codes, never text that a provider or a person wrote (promise P9).
 """

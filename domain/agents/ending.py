@@ -1,4 +1,4 @@
-"""What the end of a run does: the decision about its message, the actions that were asked for, and who goes on."""
+"""What the end of a run does: the decision about its message, the actions it asked for, and what comes next."""
 
 from dataclasses import dataclass
 

@@ -143,10 +143,10 @@ def offer_of(
 
 
 def read_call(call: ToolCall, offer: Offer, *, own_thread: str, found: frozenset[str], is_sealed: bool) -> Arguments:
-    """The checked arguments of a call; raises `Invalid(field, reason)`, which is what the model is told.
+    """The checked arguments of a call; raises `Invalid(field, reason)`, which goes to the model.
 
-    `found` are the threads that searches of this run have shown; `is_sealed` says that the run has seen mail of which
-    nobody may hear.
+    `found` are the threads that searches of this run have shown; `is_sealed`: the run has seen mail whose content must
+    not leave it.
     """
     tool = next((one for one in offer.tools if one.value == call.name), None)
     if tool is None:

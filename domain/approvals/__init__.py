@@ -1,1 +1,1 @@
-"""Approvals: who may decide about an action that waits, until when, and in which words they are asked."""
+"""Approvals: who may decide about a waiting action, until when, and the words of the question."""

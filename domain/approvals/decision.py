@@ -72,7 +72,7 @@ class RefusedDecision(Conflict):
 def refusal_of(standing: Standing | None, choice: Choice, now: datetime) -> Refusal | None:
     """Why a press does not count, None when it does.
 
-    Place before person before state, so that nobody learns of an action that is none of theirs.
+    The channel is checked before the person, and the person before the state: nobody learns of another org's action.
     """
     if standing is None or not standing.is_its_place:
         return Refusal.NOT_HERE

@@ -17,7 +17,7 @@ from domain.redaction import redact_text
 LONGEST_VALUE = 160
 """Characters of one value: a subject is known by its beginning, and eight of them fit into a message of Discord's."""
 MOST_SHOWN = 4
-"""Recipients that are named; the others are counted, for whoever approves to look at them first."""
+"""Recipients that a question names. It counts the others, and its reader looks them up before approving."""
 LONGEST_FILE_NAME = 40
 READ_AT_MOST = 2_000
 """Characters of a value that are looked at: the cost of a question does not depend on a sender."""

@@ -39,7 +39,7 @@ LOST = frozenset({"lost", "deadline", "poison"})
 class Counted(NamedTuple):
     """A group of like events.
 
-    `starts` of them tell a start too; `told` are deaths of which a `job.failed` tells too. `bucket` is the place of the
+    `starts` of them also record a start; `told`: deaths that also have a `job.failed`. `bucket` is the index of the
     attempts' length among the bounds, None without a start.
     """
 

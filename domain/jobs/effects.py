@@ -91,7 +91,7 @@ def status_after(failure: Failure, strategy: Strategy, *, doubted: bool = False)
 
 
 class Doubt(NamedTuple):
-    """An effect that may have happened, and on which nobody works any more."""
+    """An effect that may have happened, and on which no job works any more."""
 
     org_id: UUID
     key: str
@@ -114,7 +114,7 @@ class Resolution(StrEnum):
     TELL = "tell"
     """A person must find out."""
     LEAVE = "leave"
-    """Twice is the same as once: whoever wants the effect calls again, and nobody has to know."""
+    """Twice is the same as once: the next job that wants the effect calls again, and no person has to look."""
 
 
 def resolution_of(doubt: Doubt, *, can_ask: bool) -> Resolution:

@@ -1,4 +1,4 @@
-"""How deep a JSON value may be: what nests deeper than a parser's stack could be written, and read by nobody again."""
+"""How deep a JSON value may be: a deeper value than a parser's stack could be written and never read again."""
 
 MOST_LEVELS = 64
 """Deeper than any payload or output is, and far from where parsers give up: Python's at 1,000, pydantic's at 200."""

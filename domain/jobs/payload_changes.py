@@ -1,4 +1,4 @@
-"""What changed between two payloads, place by place, for the audit log."""
+"""The differences between two payloads, by path, for the audit log."""
 
 from collections.abc import Iterator
 

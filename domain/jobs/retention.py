@@ -43,7 +43,7 @@ def first_foreign_id(now: datetime) -> UUID:
 
 
 def pause_after(took_s: float, share: float) -> float:
-    """How long to rest after work that took so long, so that it takes this share of the time; bounded."""
+    """The rest after `took_s` of work, so that work takes `share` of the time; bounded."""
     return min(took_s * (1 / share - 1), LONGEST_PAUSE_S)
 
 

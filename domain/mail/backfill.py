@@ -1,4 +1,4 @@
-"""How older mail is searched for and spread over time, so that it never takes the mail of today its turn."""
+"""How a backfill searches for older mail and spreads it over time, so that it never delays today's mail."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta

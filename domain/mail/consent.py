@@ -146,7 +146,7 @@ def link_address(public_url: str, secret: str) -> str:
 
 
 def mail_scopes(*, deletes: bool) -> tuple[str, ...]:
-    """What is asked for; only who wants mail deleted for good is asked for everything."""
+    """The scopes to ask for; only a mailbox whose mail may be deleted for good needs the full scope."""
     return (MODIFY, FULL) if deletes else (MODIFY,)
 
 
@@ -183,7 +183,7 @@ def refusal_for(owners: MailboxOwners, email: str, subject: str | None) -> Refus
 
 
 def refusal_by_google(error: str) -> RefusedConsent:
-    """What `error` in Google's redirect means; only a word is repeated, for anybody can write such an address."""
+    """What `error` in Google's redirect means; repeats only a word, because anybody can write such an address."""
     why = ERROR_WORDS.get(error, ConsentRefusal.GOOGLE)
     is_word = len(error) <= 64 and error.replace("_", "").isalpha() and error.isascii()  # noqa: PLR2004 - as errors are
     return RefusedConsent(why, (error if is_word else "an unknown error") if why is ConsentRefusal.GOOGLE else "")

@@ -15,7 +15,7 @@ OLDER_MAIL = timedelta(days=30)
 ONBOARDED_WITHIN = timedelta(minutes=30)
 """How long a mailbox that was just connected may be without a watch: its onboarding has four attempts of five minutes,
 waits of 30, 60 and 120 seconds between them, and the five minutes that its queue may make it wait. After that it has
-failed, and what it left undone must be heard of."""
+failed, and `doctor` reports the missing watch."""
 LONGEST_PREVIEW = 500
 """Source document 003 cuts its output there."""
 
@@ -28,7 +28,7 @@ class Part(StrEnum):
 
 
 def connection_jobs(account_id: UUID, connected_at: datetime, lost_at: datetime | None) -> tuple[Payload, ...]:
-    """What a connection starts; one that brings a lost consent back also has this told, once for each loss."""
+    """The jobs of a new connection; one that ends a loss of consent also has an alert, once for each loss."""
     told = () if lost_at is None else (payload_of(Alert(AlertKind.CONSENT_BACK, str(account_id), lost_at)),)
     return (*first_jobs(account_id, connected_at), *told)
 

@@ -74,7 +74,7 @@ BY_ROLE: dict[LabelRole, type[Cleanup | Rework | WriteManual]] = {
     LabelRole.REWORK: Rework,
     LabelRole.NEEDS_RESPONSE: WriteManual,
 }
-"""What a person asks for who puts one of our labels on a thread."""
+"""What a person asks for by one of our labels on a thread."""
 
 
 def route(

@@ -70,7 +70,7 @@ class ReconcileEffectsPayload(Payload, job_type="maintenance.reconcile_effects")
 
 
 class ResolveEffectPayload(Payload, job_type="maintenance.resolve_effect", unique=for_ttl("key")):
-    """Which effect to ask its provider about, and of which account it is, if of any: its gate holds for this, too."""
+    """The effect to ask its provider about, and its account, if any, whose gate holds for this job, too."""
 
     key: Annotated[str, Field(min_length=1, max_length=400)]
     account_id: UUID | None = None

@@ -69,7 +69,7 @@ EMAIL_MESSAGE = OtherName("email_id", LookUp.MESSAGE_OF_EMAIL)
 
 
 def other_names_of(fields: Mapping[str, FieldInfo]) -> OtherNames:
-    """The other names of a class's fields; raises `ValueError` for one that is a field or is not looked at."""
+    """The other names of a class's fields; raises `ValueError` for a field's own name and an unread annotation."""
     found: dict[str, tuple[OtherName, ...]] = {}
     for field, info in fields.items():
         if any(_hidden(argument) for argument in get_args(info.annotation)):

@@ -88,10 +88,10 @@ class Payload(BaseModel):
     def accept(cls, document: JsonObject, version: int | None) -> "AcceptedPayload":
         """A payload from an entry point, as it is to be stored; raises `Invalid` with the field and the reason.
 
-        One of this class's version is written as the class writes it. An older one must be readable, and stays as its
-        caller said it; the ledger checks it by the shapes that workers published. It does so with a newer one, which
-        another worker may know, with one that names no version and may be of an older shape, and with one of whose
-        fields the values are to be looked up.
+        A payload of this class's version is written as the class writes it. The others stay as the caller wrote them,
+        and the ledger checks them by the shapes that workers published: an older version, which must be readable; a
+        newer version, which another worker may know; no version, which may mean an older shape; a field whose value is
+        to be looked up.
         """
         declared = cls.declaration
         if version is not None and version != declared.version:
@@ -193,7 +193,7 @@ class JobOptions(TypedDict, total=False):
 def jobs_of(
     payloads: Sequence[Payload], *, org_id: UUID, origin: Origin | None = None, **options: Unpack[JobOptions]
 ) -> list[NewJob]:
-    """A job per payload; raises `ValueError` for an idempotency key with several, for it names one job."""
+    """A job per payload; raises `ValueError` for several payloads with one idempotency key, which names one job."""
     if options.get("idempotency_key") is not None and len(payloads) > 1:
         raise ValueError(f"one idempotency_key cannot name {len(payloads)} jobs")
     return [payload.job(org_id=org_id, origin=origin, **options) for payload in payloads]
@@ -220,7 +220,7 @@ def checked(job: NewJob) -> NewJob:
     """The job with its payload as its class writes it, which costs a tenth of the ledger's check.
 
     A job without a class here, or whose payload does not fit, stays as it is: the ledger knows the shapes of other
-    workers' classes, and says what is wrong in the words of every entry point.
+    workers' classes, and refuses in the words of every entry point.
     """
     payload_type = None if job.is_checked else payload_types.find(job.job_type)
     if payload_type is None:

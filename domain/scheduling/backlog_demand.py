@@ -14,15 +14,15 @@ from uuid import UUID
 from domain.scheduling.fairness import AHEAD_S
 
 COUNTED_AHEAD = 4
-"""A backlog is counted up to this multiple of what is wanted, so that a long one is not counted each time."""
+"""A backlog is counted up to this multiple of the wanted number, so that a long backlog is not counted each time."""
 
 SMALLEST_MESSAGE, LARGEST_MESSAGE = 64, 256
 """Claims of light jobs per message: few enough that several workers share a window, and a fourth of what one statement
 claims. To open a message costs as much as a light job."""
 
 LARGEST_ORDINARY_MESSAGE = 16
-"""Claims of ordinary jobs per message: these may be long although the window is large, for it counts light jobs too.
-The process that gets the message claims what it has slots for, and others wait for the rest to be sent again."""
+"""Claims of ordinary jobs per message: they may be long although the window is large, because it counts light jobs too.
+The process that gets the message claims for its free slots, and the relay sends the rest again."""
 
 MESSAGES_PER_WINDOW = 64
 """Messages that a window should hold before they get fuller: many more than processes, which take one at a time."""

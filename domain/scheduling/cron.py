@@ -50,8 +50,8 @@ class Plan:
 def next_after(timetable: Timetable, moment: datetime) -> datetime | None:
     """The first due time after a moment, in UTC; None when there is none within 50 years.
 
-    As in Debian's cron: a fixed time that the clocks skip is due right after the gap, one that they show twice is due
-    once, and what repeats by minutes or hours follows elapsed time. Raises `Invalid` with the field.
+    As in Debian's cron: a fixed time that the clocks skip is due right after the gap; a fixed time that they show twice
+    is due once; an expression that repeats by minutes or hours follows elapsed time. Raises `Invalid` with the field.
     """
     try:
         zone = ZoneInfo(timetable.zone)

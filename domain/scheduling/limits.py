@@ -15,7 +15,7 @@ be claimed, refused and put back over and over."""
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """So many units of a provider in any window of that length, for each account or for the whole installation."""
+    """At most `amount` units of a provider in any window `per`, for each account or for the whole installation."""
 
     name: str
     provider: str
@@ -105,7 +105,7 @@ class Used:
     left: timedelta
 
     def weight(self, per: timedelta, after: timedelta = timedelta(0)) -> float:
-        """How much counts against a limit when so much time has passed and nobody has called."""
+        """The units that count against a limit `after` so many seconds without a call."""
         if after < self.left:
             return self.current + self.previous * ((self.left - after) / per)
         return self.current * max(0.0, 1 - (after - self.left) / per)

@@ -36,7 +36,7 @@ class Ticks:
 
     @property
     def late(self) -> tuple[str, ...]:
-        """The periodic jobs for which beat should have ticked, and nobody wants them to pause."""
+        """The periodic jobs for which beat should have ticked, and which no person's gate pauses."""
         return tuple(sorted(name for name, by in self.overdue.items() if by > LATE_AFTER))
 
 

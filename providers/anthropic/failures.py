@@ -23,7 +23,8 @@ KEY_WAIT = timedelta(minutes=15)
 A new key or model comes with new workers; jobs look again by themselves."""
 
 MISCONFIGURED = {"permission_error": "unauthorised", "not_found_error": "no_such_model"}
-"""By the error's own type. A firewall before the API also answers 403, and what one mail brought about parks nobody."""
+"""By the error's own type. A firewall before the API also answers 403, and a refusal that one mail caused must not park
+the provider."""
 
 ABOUT_THE_REQUEST = frozenset({400, 413, 422})
 """The vendor has read the request and will not have it: its content, its size. Other 4xx, as a firewall's or a proxy's,
@@ -49,8 +50,8 @@ def failure_of(
 ) -> Failure:
     """Our failure for an answer that is an error, or for the lack of an answer; pure.
 
-    `of_installation` is whether the settings name the model: one that an agent's profile names may be wrong, and parks
-    nobody else.
+    `of_installation` is whether the settings name the model: a model that an agent's profile names may be wrong, and
+    parks no other job.
     """
     if isinstance(error, APIConnectionError):
         return _lost(error)

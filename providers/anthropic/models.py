@@ -87,7 +87,7 @@ _SNAPSHOT = re.compile(r"-\d{8}$")
 def cost_microcents(model: str, usage: Usage, on: date) -> int:
     """What a call cost on a day, in microcents.
 
-    A model the table does not know is priced as the most expensive known one: a budget must err on the careful
+    An unknown model is priced as the most expensive known one: a budget must err on the careful
     side, and model and token counts are stored with each call, so the cost can be computed again.
     """
     row = _row(_name(model), on)
@@ -143,5 +143,5 @@ CAREFUL = Manner(forces_tool=False, thinking=None)
 
 
 def manner_of(model: str) -> Manner:
-    """How to ask this model; one that the table does not know is asked in the way none refuses."""
+    """How to ask this model; an unknown model gets a request that no model refuses."""
     return MANNERS.get(_name(model), CAREFUL)

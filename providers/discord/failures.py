@@ -16,7 +16,7 @@ PROVIDER = "discord"
 RATE_WAIT = timedelta(minutes=1)
 """For a 429 that names no time."""
 KEY_WAIT = timedelta(minutes=15)
-"""For a token that is refused: every call would be, and Discord bans who goes on (10,000 refusals in ten minutes)."""
+"""For a refused token: Discord refuses every call, and bans a caller after 10,000 refusals in ten minutes."""
 
 UNAUTHENTICATED = 401
 NOT_FOUND = 404
@@ -90,7 +90,7 @@ def unreadable(status: int) -> Failure:
 
 
 def nonce_elsewhere() -> Failure:
-    """For a question that is not posted, for Discord still knows its nonce from another channel."""
+    """For a question that is not posted, because Discord still knows its nonce from another channel."""
     return Transient("discord: the nonce is still known from another channel", code="discord.nonce_elsewhere")
 
 
@@ -102,7 +102,7 @@ def exhausted(answer: BotAnswer) -> timedelta | None:
 
 
 def route_full(wait: timedelta) -> Throttled:
-    """For a call that is not made, for its route's window is used up."""
+    """For a call that is not made, because its route's window is used up."""
     return _throttled("discord: the route's window is used up", wait, "rate_limit", Scope.ORG)
 
 

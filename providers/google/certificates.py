@@ -63,7 +63,7 @@ class CertificateStore:
         return wanted and now >= held.quiet_until
 
     def _fetch(self, url: str, before: _Held | None) -> _Held:
-        """A failed fetch keeps what is still fresh, or holds nothing, so that it is not repeated at once."""
+        """A failed fetch keeps fresh certificates, or none, and is not repeated at once."""
         try:
             certificates, age_s = _download(url, self._timeout_s)
         except ERRORS:

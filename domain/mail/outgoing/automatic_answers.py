@@ -11,7 +11,7 @@ from domain.payloads.mail_fields import mailbox_parts
 from domain.payloads.outbound import SendPayload
 
 ONE_ANSWER_PER = timedelta(days=7)
-"""So often at most does a correspondent get an answer that nobody approved: RFC 5230's default for vacation notices."""
+"""The shortest time between two unapproved answers to a correspondent: RFC 5230's default for vacation notices."""
 
 
 def kind_of(order: SendPayload) -> AutomatedKind:

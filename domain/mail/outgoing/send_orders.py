@@ -41,8 +41,8 @@ def send_order(
     """What `outbound.send` needs to carry the action out; `own` are the account's addresses, which are not answered.
 
     `files` are those that the action names. The text and the files of a forwarded message are fetched when it is sent.
-    Raises `Invalid` with the field for a recipient that mail cannot be sent to, and for a message that nobody sent who
-    could be answered.
+    Raises `Invalid` with the field for a recipient that mail cannot be sent to, and for a message without a sender that
+    can be answered.
     """
     match action:
         case Forward():

@@ -14,7 +14,7 @@ import webencodings
 from domain.mail.parsing.limits import LONGEST_CHARSET
 
 _REPLACEMENT = "replacement"
-"""The standard's word for charsets in which a browser reads nothing, for safety; in mail they carry text."""
+"""The standard's name for charsets that a browser refuses for safety; in mail they carry text."""
 _CODECS = frozenset(aliases.values())
 _SEPARATORS = str.maketrans("- .:", "____")
 

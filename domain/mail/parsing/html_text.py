@@ -16,8 +16,8 @@ _ALTERNATIVE = re.compile(r"\balt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECA
 _RAW = frozenset({"script", "style"})
 """Their content is no text, also when they are never closed."""
 _UNSEEN = _RAW | {"title", "template", "svg", "select"}
-"""Not head: a browser takes its first words for the page's, and so do those who never close it. Not noscript and
-object: a reader of mail runs no scripts and shows what stands there instead."""
+"""Not head: a browser shows the text after a head that is never closed. Not noscript and object: a reader of mail runs
+no scripts and shows their content instead."""
 _ENDS_RAW = r"</{0}\b|</head\b|<body\b"
 _REFERENCE_ZEROS = re.compile(r"(&#[xX]?)0+(?=[0-9a-fA-F])")
 _HUGE_REFERENCE = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{7,});?")

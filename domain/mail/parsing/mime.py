@@ -102,7 +102,7 @@ def _addresses(block: HeaderBlock, name: str, defects: list[Defect]) -> tuple[Ad
 
 
 def _recipients(block: HeaderBlock, defects: list[Defect]) -> tuple[tuple[Address, ...], ...]:
-    """To, Cc and Bcc, of which so many are kept together that the first header loses the least."""
+    """To, Cc and Bcc, at most `MOST_RECIPIENTS` together; earlier headers keep theirs first."""
     room = MOST_RECIPIENTS
     kept: list[tuple[Address, ...]] = []
     for name in ("to", "cc", "bcc"):

@@ -1,4 +1,4 @@
-"""What a mailbox tells of a draft whose making nobody saw the end of (docs: gmail.md#lost-drafts).
+"""Whether a mailbox has a draft whose creation had no answer (docs: gmail.md#lost-drafts).
 
 The person may have sent, edited or deleted the draft before anybody looked for it. History names every draft message
 that was added since, also those that are gone by now; only when it names none was the draft certainly not made.

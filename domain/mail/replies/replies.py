@@ -1,4 +1,4 @@
-"""The bytes of a reply that lands in its thread and cannot be made to carry a header nobody asked for."""
+"""The bytes of a reply that joins its thread; no text in it can add a header."""
 
 import re
 from collections.abc import Collection, Sequence

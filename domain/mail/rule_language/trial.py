@@ -1,4 +1,4 @@
-"""Tries a rule on past messages: whether it would have matched, what it would have done, and why not."""
+"""Tries a rule on past messages: whether it matches, what it would do, or why it does not match."""
 
 import json
 from collections.abc import Sequence

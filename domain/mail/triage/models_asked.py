@@ -40,6 +40,6 @@ def why_ask_again(first: Decision, sure_from: float) -> str | None:
 def decide_by_both(first: Decision, second: Decision) -> Decision:
     """The better model's decision, with the caution of both: a model's own flag can only add caution.
 
-    Where the better one gives no answer to use, nobody has decided: the first was asked to be surer and was not.
+    Where the better model gives no usable answer, there is no decision: the first model was not sure enough.
     """
     return replace(second, caution=first.caution or second.caution)

@@ -26,7 +26,7 @@ DEEPEST_CONDITION = 8
 MOST_CONDITIONS = 200
 MOST_ACTIONS = 20
 MOST_TIMEOUTS = 20
-"""Rules of one message that may run out of time; the rest is then passed over, for the job has other things to do."""
+"""Rules of one message that may run out of time; after that many the others are skipped."""
 _NESTING = ("conditions", "condition")
 _OTHER_TIERS_WORDS = 400
 """Characters that are kept of another tier's rationale, so that the rules' names still fit."""

@@ -1,4 +1,4 @@
-"""The safety policy as data: what a person may say, for a mailbox or for a whole org, and which of the two holds."""
+"""The safety policy as data: its fields, and the policy that holds where both a mailbox and its org have one."""
 
 from typing import Annotated
 
@@ -40,7 +40,10 @@ def parse_policy(data: object) -> PolicyDocument:
 
 
 def effective_policy(account: SafetyPolicy | None, org: SafetyPolicy | None) -> SafetyPolicy:
-    """The policy that holds for a mailbox: the stricter part of each where the org has one, for its word binds all."""
+    """The policy that holds for a mailbox: the stricter part of each where the org has one, too.
+
+    An org's policy binds its mailboxes.
+    """
     if account is None or org is None:
         return account or org or DEFAULT_POLICY
     return SafetyPolicy(
