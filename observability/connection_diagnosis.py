@@ -30,7 +30,8 @@ WRONG_TIME = (9, 10)
 ENDED = re.compile("closed (by server|connection)")
 """How redis-py and py-amqp say that the server ended the connection; neither has an error of its own for it."""
 TURNED, UNSAVED = "UNBLOCKED", "MISCONF"
-"""How a server's answer begins to who waited while it became a replica, and to a write that it could not keep."""
+"""How a server's error begins: for clients that waited while it became a replica, and for a write that it could not
+keep."""
 MOST = 200
 """Characters of an answer that are shown."""
 
