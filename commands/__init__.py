@@ -4,10 +4,13 @@
 loads its sub-commands first, and hides the error of one that cannot be imported.
 """
 
+from collections.abc import Mapping
+
+import click
+
 from commands.accounts import accounts
 from commands.actions import actions
 from commands.agents import agents
-from commands.approvals import approvals
 from commands.audit import audit
 from commands.budgets import budgets
 from commands.database import database
@@ -20,6 +23,7 @@ from commands.keys import keys
 from commands.mail.directions import directions
 from commands.mail.labels import labels
 from commands.mail.rules import rules
+from commands.operations import AREAS
 from commands.schedules import schedules
 from commands.secrets import secrets
 from commands.users import users
@@ -29,7 +33,6 @@ __all__ = [
     "accounts",
     "actions",
     "agents",
-    "approvals",
     "audit",
     "budgets",
     "database",
@@ -46,3 +49,6 @@ __all__ = [
     "secrets",
     "users",
 ]
+
+COMMANDS: Mapping[str, click.Command] = vars(AREAS) | {name: globals()[name] for name in __all__}
+"""Every sub-command by its name: those that areas declare, and those of modules of their own."""

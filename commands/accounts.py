@@ -9,7 +9,6 @@ from pydantic import SecretStr
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
 from commands.mail.account_consent import connect_by_browser
 from commands.mail.account_settings import disconnect, list_corrections, safety_policy, settings
-from commands.mail.places import account_of
 from domain.jobs.contract import check_text
 from domain.jobs.failures import Conflict, Invalid
 from domain.mail.backfill import check_wish
@@ -18,6 +17,7 @@ from domain.mail.email_address import check_address
 from domain.payloads.gmail import MOST_BACKFILLED, BackfillPayload
 from engine.enqueue import enqueue, enqueue_jobs
 from engine.runtime import runtime
+from operations.accounts import account_of
 from storage.accounts import accounts as stored
 from storage.accounts import connecting, tokens
 from storage.accounts.accounts import Consent

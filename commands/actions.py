@@ -5,7 +5,7 @@ from uuid import UUID
 import click
 
 from commands.answers import FleetGroup, console, json_option, operator, operator_option, show_document, show_rows
-from commands.mail.places import account_of, account_option
+from commands.mail.places import account_option
 from domain.jobs.failures import Gone
 from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.status import ActionStatus
@@ -13,6 +13,7 @@ from domain.mail.actions.undo_hint import check_undoable
 from domain.payloads.actions import UndoPayload
 from engine.enqueue import enqueue
 from engine.runtime import runtime
+from operations.accounts import account_of
 from storage.actions import actions as stored
 from storage.actions.actions import ActionFilter, StoredAction
 from storage.ledger import orgs

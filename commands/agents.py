@@ -5,10 +5,11 @@ from uuid import UUID
 import click
 
 from commands.answers import FleetGroup, json_object, json_option, operator, operator_option, show_document, show_rows
-from commands.mail.places import Place, account_of
+from commands.mail.places import Place
 from domain.agents.profile import parse_profile
 from domain.jobs.failures import Gone
 from engine.runtime import runtime
+from operations.accounts import account_of
 from storage.agents import profiles, runs
 from storage.ledger import orgs
 from storage.postgres.database import Transaction

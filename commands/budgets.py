@@ -9,9 +9,9 @@ from domain.jobs.failures import Invalid
 from domain.scheduling.money import MICROCENTS_PER_CENT
 from engine.runtime import runtime
 from providers.anthropic.models import PROVIDER
+from storage.audit import deeds
 from storage.ledger import orgs
 from storage.money import spending
-from storage.operators import operator_actions
 
 LARGEST_CENTS = Decimal(10**12)
 COLUMNS = (
@@ -67,7 +67,7 @@ def set_budget(
     with runtime().database.ledger() as tx:
         org_id = orgs.find(tx, org)
         spending.set_daily(tx, org_id, daily, PROVIDER, by=by.actor_id)
-        operator_actions.record(tx, "budget.set", {"daily_microcents": daily}, by=by, org_id=org_id)
+        deeds.record(tx, "budget.set", {"daily_microcents": daily}, by=by, org_id=org_id)
         (now,) = spending.budgets(tx, PROVIDER, default_daily=default_daily, org_id=org_id)
     show_document("budget", now, as_json=as_json)
 

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 import click
 
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
-from commands.mail.places import account_of
 from domain.jobs.contract import parse_time
 from domain.jobs.failures import Gone, Invalid
 from domain.jobs.gate_causes import Cause
@@ -14,10 +13,11 @@ from domain.jobs.job import SYSTEM_ORG
 from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
 from engine.runtime import runtime
+from operations.accounts import account_of
+from storage.audit import deeds
 from storage.ledger import gates as stored
 from storage.ledger import orgs
 from storage.ledger.gates import Gate
-from storage.operators import operator_actions
 from storage.postgres.database import Transaction
 
 SCOPES = ("fleet", "queue", "job_type", "org", "account", "provider", "org_provider")
@@ -67,7 +67,7 @@ def close_gate(  # noqa: PLR0913, PLR0917 - one parameter per option
         gate = Gate(scope, known_key(tx, scope, key), reason, end, by.actor_id)
         facts = {"scope": scope, "key": gate.key, "reason": reason, "until": end and end.isoformat()}
         stored.close(tx, gate)
-        operator_actions.record(tx, "gate.closed", facts, by=by, org_id=SYSTEM_ORG)
+        deeds.record(tx, "gate.closed", facts, by=by, org_id=SYSTEM_ORG)
     show_document("gate", gate, as_json=as_json)
 
 
@@ -88,7 +88,7 @@ def open_gate(
     with runtime().database.ledger() as tx:
         key = _opened(tx, scope, key, Cause(cause) if cause else None)
         facts = {"scope": scope, "key": key} | ({"cause": cause} if cause else {})
-        operator_actions.record(tx, "gate.opened", facts, by=operator(operator_name), org_id=SYSTEM_ORG)
+        deeds.record(tx, "gate.opened", facts, by=operator(operator_name), org_id=SYSTEM_ORG)
     show_document("gate", facts | {"state": "open"}, as_json=as_json)
 
 

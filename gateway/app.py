@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from gateway import health, interactions, webhooks
-from gateway.api import actions, approvals, connecting, directions, jobs, mailboxes, openapi, rules
+from gateway.api import actions, connecting, directions, jobs, mailboxes, openapi, operations, rules
 from gateway.http import problems
 from gateway.http.event_loop import EventLoopWatch
 from gateway.http.request_ids import RequestRecorder
@@ -55,7 +55,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(google.router)
     app.include_router(jobs.router)
     app.include_router(actions.router)
-    app.include_router(approvals.router)
+    for router in operations.routers():
+        app.include_router(router)
     app.include_router(rules.router)
     app.include_router(directions.router)
     app.include_router(mailboxes.router)

@@ -5,28 +5,28 @@
 
 import asyncio
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import structlog
 from fastapi import APIRouter, Request
 
+from domain.access.api_keys import Role
 from domain.approvals.decision import Refusal, RefusedDecision, Standing, refusal_of
 from domain.approvals.outcome import WORDS, outcome_of, refusal_words
 from domain.jobs.failures import Transient
 from domain.jobs.job import SYSTEM_ORG, ActorType, JsonObject, Origin
-from gateway.approving import enqueue
 from gateway.http.callers import DiscordCaller
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import Resources, resources_of
+from operations.approvals import DECISIONS, record_refusal
+from operations.call import Call
 from providers.discord.interactions import Interaction, Kind, edited, parse, pong, whispered
 from providers.discord.messages import Press, ended_content, plain
+from storage import approvals
 from storage.access import users
 from storage.access.users import User
 from storage.actions import actions
 from storage.actions.actions import StoredAction
-from storage.approvals import approvals, channels, questions
-from storage.approvals.approvals import Decider
 from storage.ledger import ledger
 from storage.postgres.database import Transaction
 
@@ -102,28 +102,33 @@ def _decide(
     if pressed is None or pressed.user is None or refusal is not None:
         return _refuse(tx, pressed, press, refusal or Refusal.NOT_HERE, origin)
     found = pressed.found
-    decider = Decider(pressed.user.email, origin)
+    call = Call(
+        origin=origin, name=pressed.user.email, role=Role.OPERATOR,
+        database=resources.database, enqueue=resources.enqueue, within=tx,
+    )  # fmt: skip
     try:
-        decided = approvals.decide(tx, found, press.choice, decider, partial(enqueue, resources, found.org_id, origin))
+        decided = DECISIONS[press.choice](call, press.action_id)
     except RefusedDecision as refused:
         # Something has changed since the look.
         now = _look(tx, interaction, press)
         refusal = refusal_of(now.standing if now else None, press.choice, ledger.read_time(tx))
         return _refuse(tx, now, press, refusal or refused.refusal, origin)
     words = outcome_of(decided.state, decided.approver, decided.approval_reason)
-    return edited(ended_content(questions.of_action(tx, decided, press.number), words))
+    return edited(ended_content(approvals.question_about(tx, found, press.number), words))
 
 
 def _look(tx: Transaction, interaction: Interaction, press: Press) -> Pressed | None:
     found = actions.find(tx, press.action_id)
     if found is None:
         return None
-    places = {one.channel_id for one in approvals.notices(tx, found.action_id)} | {channels.find(tx, found.org_id)}
+    places = {one.channel_id for one in approvals.notices(tx, found.action_id)} | {
+        approvals.channel_of(tx, found.org_id)
+    }
     here = interaction.channel_id
     user = users.by_discord(tx, found.org_id, interaction.actor_id)
     standing = Standing(
         action=approvals.standing_of(tx, found),
-        is_its_place=here in places and not channels.is_anothers(tx, found.org_id, here),
+        is_its_place=here in places and not approvals.is_anothers_channel(tx, found.org_id, here),
         role=user.role if user else None,
     )
     return Pressed(found, user, standing)
@@ -132,7 +137,7 @@ def _look(tx: Transaction, interaction: Interaction, press: Press) -> Pressed | 
 def _refuse(tx: Transaction, pressed: Pressed | None, press: Press, refusal: Refusal, origin: Origin) -> dict[str, Any]:
     """Write it down, and say so to the presser alone. Who presses from elsewhere learns nothing of the action."""
     data: JsonObject = {"action_id": str(press.action_id), "choice": str(press.choice), "why": str(refusal)}
-    approvals.record_refusal(tx, pressed.found.org_id if pressed else SYSTEM_ORG, origin, data)
+    record_refusal(tx, pressed.found.org_id if pressed else SYSTEM_ORG, origin, data)
     if pressed is None:
         return whispered(WORDS[refusal])
     found = pressed.found

@@ -26,10 +26,10 @@ from engine.enqueue import enqueue_jobs
 from observability.on_demand import on_demand
 from providers.ports import approvals as approval_ports
 from providers.ports.approvals import ApprovalChannel
+from storage import approvals
 from storage.actions import actions
 from storage.actions.actions import StoredAction
-from storage.approvals import approvals, channels, questions
-from storage.approvals.approvals import Notice, WaitingAction
+from storage.approvals import Notice, WaitingAction
 from storage.doubts import doubts
 from storage.postgres.database import Transaction
 
@@ -76,7 +76,7 @@ def find_question(ctx: JobContext, payload: NotifyPayload, key: str) -> Finding:
     _, action_id, number = key.split(":")
     with ctx.tx() as tx:
         stored = actions.get(tx, payload.account_id, UUID(action_id))
-        question = questions.of_action(tx, stored, int(number))
+        question = approvals.question_about(tx, stored, int(number))
         began = doubts.read_request(tx, ctx.job, key)
     return _find(ctx, stored, question, None, began)
 
@@ -98,7 +98,7 @@ def _find(
         if isinstance(found, Found):
             return found
     with ctx.tx() as tx:
-        channel = channels.read(tx, ctx.org_id)
+        channel = approvals.read_channel(tx, ctx.org_id)
     if channel is None:
         return CannotTell("the org has no channel any more")
     found = _look(ctx, question, Asking(channel.channel_id, stored.created_at), repeat_in)
@@ -110,7 +110,7 @@ def _find(
 def _look(ctx: JobContext, question: Question, asked: Asking, repeat_in: str | None) -> Finding:
     """Look in that channel, unless another org is asked there by now; `repeat_in` is where it would be posted next."""
     with ctx.tx() as tx:
-        if channels.is_anothers(tx, ctx.org_id, asked.channel_id):
+        if approvals.is_anothers_channel(tx, ctx.org_id, asked.channel_id):
             return CannotTell("another org is asked by now in the channel in which it was asked")
     now = ctx.now()
     repeat_at = now if repeat_in == asked.channel_id else None
@@ -129,8 +129,8 @@ def notify(ctx: JobContext, payload: NotifyPayload) -> Outcome:
     number = int(payload.reminder)
     with ctx.tx() as tx:
         stored = actions.get(tx, payload.account_id, payload.action_id)
-        channel_id = channels.find(tx, ctx.org_id)
-        question = questions.of_action(tx, stored, number)
+        channel_id = approvals.channel_of(tx, ctx.org_id)
+        question = approvals.question_about(tx, stored, number)
     if stored.state is not ActionStatus.APPROVED_PENDING:
         return Done({"sent": False, "why": f"the action is {stored.state}"})
     if channel_id is None or not ctx.settings.discord_bot_token.get_secret_value():
@@ -157,7 +157,7 @@ def _post(ctx: JobContext, stored: StoredAction, channel_id: str, question: Ques
 
     def post() -> JsonObject:
         with ctx.tx() as tx:
-            if channels.find(tx, ctx.org_id) != channel_id:
+            if approvals.channel_of(tx, ctx.org_id) != channel_id:
                 raise Transient("the org's channel has just changed", code="approval.channel_moved")
         return {"message_id": _channel(ctx).post_question(channel_id, question), "channel_id": channel_id}
 
@@ -176,9 +176,9 @@ def show_outcome(ctx: JobContext, payload: ShowOutcomePayload) -> Outcome:
         posted = [
             one
             for one in approvals.notices(tx, payload.action_id)
-            if not channels.is_anothers(tx, ctx.org_id, one.channel_id)
+            if not approvals.is_anothers_channel(tx, ctx.org_id, one.channel_id)
         ]
-        asked = [(notice, questions.of_action(tx, stored, notice.number)) for notice in posted]
+        asked = [(notice, approvals.question_about(tx, stored, notice.number)) for notice in posted]
     if stored.state is ActionStatus.APPROVED_PENDING:
         return Done({"shown": 0, "why": "nobody has decided"})
     if not ctx.settings.discord_bot_token.get_secret_value():

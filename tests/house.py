@@ -13,6 +13,7 @@ ROOMS = (
     "observability",
     "providers",
     "engine",
+    "operations",
     "tasks",
     "commands",
     "gateway",

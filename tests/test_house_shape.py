@@ -20,6 +20,7 @@ PROGRAMS = ("bench", "tests")
 BY_STRING = {
     "domain.payloads.__init__": "the walk that finds the payload classes",
     "tasks.__init__": "the walk that finds the families",
+    "operations.areas": "the walk that finds the areas",
     "observability.on_demand": "packages of vendors, metrics and traces cost much, and most processes need none",
     "storage.secrets.sealing": "the ciphers' package costs 6 MiB, and most processes seal nothing",
     "sandbox.servers.wheel_binaries": "looks for an installed package, and imports nothing of ours",

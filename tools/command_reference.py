@@ -10,7 +10,7 @@ from tools.reference_text import page, phrase, table
 
 def commands_page() -> str:
     """Every command with its arguments and options."""
-    groups = [getattr(commands, name) for name in sorted(commands.__all__)]
+    groups = [commands.COMMANDS[name] for name in sorted(commands.COMMANDS)]
     parts = [part for group in groups for part in _sections(group, f"celery -A tasks {group.name}")]
     opening = (
         "Sub-commands of `celery -A tasks`. Each ends with exit status 0 when it did what it was asked, with 1 when"

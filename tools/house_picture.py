@@ -14,6 +14,7 @@ HOLDS = {
     "tasks": "what jobs do",
     "engine": "how jobs run",
     "gateway": "HTTP",
+    "operations": "what people list and do",
     "providers": "the outside world",
     "observability": "logs, metrics, traces",
     "storage": "the only SQL",

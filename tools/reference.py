@@ -21,6 +21,7 @@ from tools.command_reference import commands_page
 from tools.failure_reference import failures_page
 from tools.http_reference import http_page
 from tools.metric_reference import metrics_page
+from tools.operations_reference import operations_page
 from tools.reference_text import member_notes, page, phrase, span, table
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -114,6 +115,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "http.md": http_page,
     "job-types.md": job_types_page,
     "metrics.md": metrics_page,
+    "operations.md": operations_page,
     "queues.md": queues_page,
     "schedule.md": schedule_page,
     "settings.md": settings_page,

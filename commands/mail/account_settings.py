@@ -6,15 +6,16 @@ from typing import Any
 import click
 
 from commands.answers import json_option, operator, operator_option, show_document, show_rows
-from commands.mail.places import account_of, org_option, place_of
+from commands.mail.places import org_option, place_of
 from domain.jobs.failures import Invalid
 from domain.mail.account_settings import MODEL_MAY_ASK, parse_settings
 from domain.mail.actions.kinds import Danger
 from domain.mail.actions.requested_action import KINDS
 from engine.enqueue import enqueue
 from engine.runtime import runtime
+from operations.accounts import account_of
 from storage.accounts import disconnecting
-from storage.operators import operator_actions
+from storage.audit import deeds
 from storage.rules import corrections as kept
 from storage.rules import owner_settings, safety
 
@@ -59,7 +60,7 @@ def settings(  # noqa: PLR0913, PLR0917 - one parameter per option
         if changes:
             owner_settings.change_settings(tx, found.org_id, found.account_id, parse_settings(changes))
             facts = {"account_id": str(found.account_id), **changes}
-            operator_actions.record(tx, "account.set", facts, by=operator(operator_name), org_id=found.org_id)
+            deeds.record(tx, "account.set", facts, by=operator(operator_name), org_id=found.org_id)
         document = owner_settings.settings_of(tx, found.account_id)
     show_document("settings", document, as_json=as_json)
 
@@ -110,9 +111,9 @@ def safety_policy(  # noqa: PLR0913, PLR0917 - one parameter per option
         facts = {"account_id": place.account_id and str(place.account_id), **changes}
         if changes:
             owner_settings.change_policy(tx, place.org_id, place.account_id, changes, by=by.actor_id)
-            operator_actions.record(tx, "safety.set", facts, by=by, org_id=place.org_id)
+            deeds.record(tx, "safety.set", facts, by=by, org_id=place.org_id)
         elif to_default and safety.remove(tx, place.org_id, place.account_id):
-            operator_actions.record(tx, "safety.removed", facts, by=by, org_id=place.org_id)
+            deeds.record(tx, "safety.removed", facts, by=by, org_id=place.org_id)
         rows = [one for one in safety.listed(tx, place.org_id) if one.account_id in {None, place.account_id}]
         holds = owner_settings.settings_of(tx, place.account_id)["safety"] if place.account_id else None
     show_document("safety", {"holds": holds, "saved": [_saved(one) for one in rows]}, as_json=as_json)

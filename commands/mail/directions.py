@@ -8,7 +8,7 @@ from commands.answers import FleetGroup, json_option, operator, operator_option,
 from commands.mail.places import account_option, org_option, place_of
 from domain.mail.rule_language.direction import read_direction
 from engine.runtime import runtime
-from storage.operators import operator_actions
+from storage.audit import deeds
 from storage.rules import directions as kept
 from storage.rules.rules import Reach
 
@@ -44,7 +44,7 @@ def add_direction(  # noqa: PLR0913, PLR0917 - one parameter per option
         reach = Reach(told.scope, place.account_id, told.ref)
         made = kept.add(tx, place.org_id, reach, told.content)
         facts = {"direction_id": str(made), "scope": str(told.scope)}
-        operator_actions.record(tx, "direction.added", facts, by=operator(operator_name), org_id=place.org_id)
+        deeds.record(tx, "direction.added", facts, by=operator(operator_name), org_id=place.org_id)
     show_document("direction", facts | {"content": told.content}, as_json=as_json)
 
 
@@ -78,5 +78,5 @@ def remove_direction(
         place = place_of(tx, account, org)
         kept.remove(tx, place.org_id, direction_id)
         facts = {"direction_id": str(direction_id)}
-        operator_actions.record(tx, "direction.removed", facts, by=operator(operator_name), org_id=place.org_id)
+        deeds.record(tx, "direction.removed", facts, by=operator(operator_name), org_id=place.org_id)
     show_document("direction", facts | {"removed": True}, as_json=as_json)

@@ -3,14 +3,14 @@
 import click
 
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
-from commands.mail.places import account_of
 from domain.jobs.failures import Gone
 from domain.mail.label_description import parse_description
 from domain.mail.rule_language.defects import DefectError
 from domain.mail.rule_language.label_names import LabelNames
 from engine.runtime import runtime
+from operations.accounts import account_of
 from storage.accounts import labels as stored
-from storage.operators import operator_actions
+from storage.audit import deeds
 
 LINE = ("label_id", "name", "kind", "role", "for_classifier", "description")
 account_option = click.option("--account", required=True, help="The mailbox: its id or address.")
@@ -58,5 +58,5 @@ def describe_label(
             raise Gone(f"label {error.defects[0].reason}") from None
         after = stored.change_description(tx, found.account_id, label_id, change)
         facts = {"account_id": str(found.account_id), "label_id": label_id} | change.model_dump(exclude_none=True)
-        operator_actions.record(tx, "label.described", facts, by=operator(operator_name), org_id=found.org_id)
+        deeds.record(tx, "label.described", facts, by=operator(operator_name), org_id=found.org_id)
     show_document("label", after.line(), as_json=as_json)

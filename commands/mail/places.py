@@ -1,13 +1,12 @@
 """Which mailbox, and which org, an operator means."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 import click
 
-from domain.jobs.failures import Gone, Invalid
-from storage.accounts import accounts
+from domain.jobs.failures import Invalid
+from operations.accounts import account_of
 from storage.accounts.accounts import Account
 from storage.ledger import orgs
 from storage.postgres.database import Transaction
@@ -37,27 +36,3 @@ def place_of(tx: Transaction, account: str | None, org: str | None) -> Place:
         return Place(orgs.find(tx, org))
     found = account_of(tx, str(account))
     return Place(found.org_id, found)
-
-
-def account_of(tx: Transaction, text: str, org_id: UUID | None = None) -> Account:
-    """The mailbox of that id or address, of the org if one is named: every command reads a mailbox by this.
-
-    Raises `Gone`, or `Invalid` where two orgs have connected the address.
-    """
-    found = [one for one in _by_id_or_address(tx, text) if org_id in {None, one.org_id}]
-    if not found:
-        raise Gone(f"there is no account {text}" if org_id is None else f"there is no account {text} in the org")
-    if len(found) > 1:
-        raise Invalid("account", f"several orgs have connected {text}; give the id")
-    return found[0]
-
-
-def _by_id_or_address(tx: Transaction, text: str) -> Sequence[Account]:
-    try:
-        account_id = UUID(text)
-    except ValueError:
-        return accounts.by_email(tx, text)
-    try:
-        return (accounts.get(tx, account_id),)
-    except Gone:
-        return ()

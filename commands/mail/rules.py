@@ -19,7 +19,7 @@ from commands.answers import (
     show_rows,
     shown,
 )
-from commands.mail.places import Place, account_of, account_option, org_option, place_of
+from commands.mail.places import Place, account_option, org_option, place_of
 from domain.jobs.failures import Invalid
 from domain.mail.rule_language.defects import RefusedRules
 from domain.mail.rule_language.rule_file import read_rule_file, write_rule_file
@@ -29,7 +29,8 @@ from domain.mail.rule_language.yaml_source import LONGEST_SOURCE
 from domain.mail.triage.rules import Rule
 from domain.redaction import redact
 from engine.runtime import runtime
-from storage.operators import operator_actions
+from operations.accounts import account_of
+from storage.audit import deeds
 from storage.postgres.database import Transaction
 from storage.rules import kept_rules, trials
 from storage.rules.kept_rules import KeptRule
@@ -67,7 +68,7 @@ def add_rules(
         written = _read(tx, file, place)
         made = kept_rules.add(tx, place.org_id, place.account_id, written)
         facts = {"rules": [str(one) for one in made], "account_id": place.account_id and str(place.account_id)}
-        operator_actions.record(tx, "rules.added", facts, by=operator(operator_name), org_id=place.org_id)
+        deeds.record(tx, "rules.added", facts, by=operator(operator_name), org_id=place.org_id)
     lines = [{"rule_id": rule_id, "name": rule.name} for rule_id, rule in zip(made, written, strict=True)]
     show_rows(lines, ("rule_id", "name"), as_json=as_json)
 
@@ -115,7 +116,7 @@ def replace_rule(rule_id: UUID, file: IO[bytes], operator_name: str, as_json: bo
             raise Invalid("rules", f"holds {len(written)} rules; one is needed")
         kept_rules.mend(tx, org_id, rule_id, written[0])
         facts = {"rule_id": str(rule_id)}
-        operator_actions.record(tx, "rule.replaced", facts, by=operator(operator_name), org_id=org_id)
+        deeds.record(tx, "rule.replaced", facts, by=operator(operator_name), org_id=org_id)
         kept = kept_rules.get(tx, org_id, rule_id)
     show_document("rule", _line(kept), as_json=as_json)
 
@@ -150,7 +151,7 @@ def remove_rule(rule_id: UUID, operator_name: str, as_json: bool) -> None:  # no
         kept = kept_rules.get(tx, org_id, rule_id)
         kept_rules.remove(tx, org_id, rule_id)
         facts = {"rule_id": str(rule_id), "rule": kept.document}
-        operator_actions.record(tx, "rule.removed", facts, by=operator(operator_name), org_id=org_id)
+        deeds.record(tx, "rule.removed", facts, by=operator(operator_name), org_id=org_id)
     show_document("rule", _line(kept) | {"removed": True}, as_json=as_json)
 
 
@@ -233,7 +234,7 @@ def _turn(rule_id: UUID, operator_name: str, *, on: bool, reason: str | None, as
         kept_rules.turn(tx, org_id, rule_id, on=on, reason=reason)
         event, facts = ("rule.enabled", {}) if on else ("rule.disabled", {"reason": reason})
         facts |= {"rule_id": str(rule_id)}
-        operator_actions.record(tx, event, facts, by=operator(operator_name), org_id=org_id)
+        deeds.record(tx, event, facts, by=operator(operator_name), org_id=org_id)
         kept = kept_rules.get(tx, org_id, rule_id)
     show_document("rule", _line(kept), as_json=as_json)
 

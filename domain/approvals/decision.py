@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from domain.approvals.approvers import UserRole
 from domain.jobs.failures import Conflict
@@ -16,7 +17,7 @@ class Choice(StrEnum):
     DENY = "deny"
 
     @property
-    def status(self) -> ActionStatus:
+    def status(self) -> Literal[ActionStatus.APPROVED, ActionStatus.DENIED]:
         """Where the choice leaves the action."""
         return ActionStatus.APPROVED if self is Choice.APPROVE else ActionStatus.DENIED
 

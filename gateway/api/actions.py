@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 from fastapi import APIRouter, Query, Request, Response, status
 
 from domain.jobs.failures import Conflict, Gone, Invalid
-from domain.jobs.job import ActorType, Enqueued, Origin
+from domain.jobs.job import ActorType
 from domain.mail.actions.action_files import FIELD as FILES
 from domain.mail.actions.action_files import named, read_files
 from domain.mail.actions.kinds import ActionKind
@@ -21,24 +21,24 @@ from domain.mail.triage.safety import SafetyEnforcer
 from domain.payloads.actions import UndoPayload
 from domain.payloads.mail_fields import GmailId
 from domain.payloads.outbound import AttachmentField
-from domain.payloads.payload import Payload, jobs_of
 from domain.redaction import redact
-from gateway.api.action_models import ActionPage, ActionRequest, ActionView, UndoRequested
+from gateway.api.action_models import ActionPage, ActionRequest, UndoRequested
 from gateway.api.cursors import read_cursor, write_cursor
 from gateway.api.jobs import MOST_SHOWN, SHOWN_BY_DEFAULT
 from gateway.api.reasons import read_body
-from gateway.api.repeated_requests import Keyed, KeyedRequest, of_another, replays, say_replayed
+from gateway.api.repeated_requests import Keyed, replays, say_replayed
 from gateway.http.bodies import JsonBody
 from gateway.http.callers import Reader, Writer
 from gateway.http.problems import problems
 from gateway.http.request_ids import origin_of
-from gateway.http.resources import Resources, resources_of
-from storage.access.api_keys import Caller
+from gateway.http.resources import resources_of
+from operations.actions import ActionView
+from operations.repeated_requests import KeyedRequest, of_another
+from storage import approvals
 from storage.access.api_requests import KEEP_FOR
 from storage.accounts import accounts
 from storage.actions import actions
 from storage.actions.actions import ActionFilter, ActionPlace, StoredAction
-from storage.approvals import approvals
 from storage.ledger import ledger
 from storage.operators.org_jobs import Place
 from storage.postgres.database import Transaction
@@ -97,6 +97,7 @@ def request_action(
     action, files = _understood(asked.action)
     resources = resources_of(request)
     origin = origin_of(request, str(caller.key_id), ActorType.API_KEY)
+    enqueue = partial(resources.enqueue, org_id=caller.org_id, origin=origin)
     with resources.database.tenant(caller.org_id) as tx:
         earlier = keyed.earlier(tx, caller.org_id)
         if earlier is not None:
@@ -118,10 +119,10 @@ def request_action(
         )  # fmt: skip
         keyed.keep(tx, caller.org_id, [made])
         if checked.status is ActionStatus.QUEUED:
-            actions.release(tx, asked.account_id, [made], partial(_enqueue, resources, caller, origin))
+            actions.release(tx, asked.account_id, [made], enqueue)
         else:
             lasts = timedelta(seconds=resources.settings.approval_expires_after_s)
-            approvals.request(tx, asked.account_id, [made], partial(_enqueue, resources, caller, origin), lasts=lasts)
+            approvals.request(tx, asked.account_id, [made], enqueue, lasts=lasts)
         return _located(response, shown(_found(tx, made)))
 
 
@@ -143,7 +144,7 @@ def undo_action(request: Request, response: Response, caller: Writer, action_id:
             return UndoRequested(action_id=action_id, job_id=earlier.made[0], created=False)
         check_undoable(found.kind, found.state, found.undo_hint)
         payload = UndoPayload(account_id=found.account_id, original_action_id=action_id)
-        (made,) = _enqueue(resources, caller, origin, tx, payload)
+        (made,) = resources.enqueue(tx, payload, org_id=caller.org_id, origin=origin)
         keyed.keep(tx, caller.org_id, [made.job_id])
     return UndoRequested(action_id=action_id, job_id=made.job_id, created=made.created)
 
@@ -196,14 +197,6 @@ def _inside(refusal: Invalid) -> Invalid:
     # Parameters that do not go together are no field of the request's: they stand beside `kind`.
     field = "action" if refusal.field == "parameters" else f"action.{refusal.field}"
     return Invalid(field, refusal.reason.partition(": ")[2])
-
-
-def _enqueue(
-    resources: Resources, caller: Caller, origin: Origin, tx: Transaction, *payloads: Payload
-) -> tuple[Enqueued, ...]:
-    """Enqueue in the tenant's own transaction; the notification wakes the relay, which publishes."""
-    jobs = jobs_of(payloads, org_id=caller.org_id, origin=origin)
-    return tuple(ledger.enqueue(tx, jobs, publisher=False, hint_timeout=resources.hint_timeout))
 
 
 def _found(tx: Transaction, action_id: UUID) -> StoredAction:

@@ -18,7 +18,7 @@ from gateway.http.problems import problems
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
 from storage.accounts import accounts
-from storage.operators import operator_actions
+from storage.audit import deeds
 from storage.rules import directions
 from storage.rules.rules import Reach
 
@@ -81,7 +81,7 @@ def add_direction(
         else:
             made = directions.add(tx, caller.org_id, Reach(told.scope, account_id, told.ref), told.content)
             facts = {"direction_id": str(made), "scope": str(told.scope)}
-            operator_actions.record(tx, "direction.added", facts, by=by, org_id=caller.org_id)
+            deeds.record(tx, "direction.added", facts, by=by, org_id=caller.org_id)
             keyed.keep(tx, caller.org_id, [made])
     return AddedDirection(direction_id=made, scope=told.scope.value, scope_ref=told.ref)
 
@@ -95,5 +95,5 @@ def remove_direction(request: Request, caller: Writer, direction_id: UUID) -> Re
     with resources_of(request).database.ledger() as tx:
         directions.remove(tx, caller.org_id, direction_id)
         facts = {"direction_id": str(direction_id)}
-        operator_actions.record(tx, "direction.removed", facts, by=by, org_id=caller.org_id)
+        deeds.record(tx, "direction.removed", facts, by=by, org_id=caller.org_id)
     return Removed(removed=True)

@@ -8,8 +8,8 @@ from domain.jobs.job import NewJob, Origin
 from domain.jobs.job_request import KEY_FIELD, JobRequest, fingerprint
 from domain.payloads import payload_types
 from gateway.api.models import EnqueuedJob
-from gateway.api.repeated_requests import KeyedRequest, of_another
 from gateway.http.resources import Resources
+from operations.repeated_requests import KeyedRequest, of_another
 from storage.access import payload_names
 from storage.access.api_keys import Caller
 from storage.access.api_requests import StoredRequest

@@ -18,7 +18,6 @@ from domain.mail.triage.safety_policy import PolicyDocument
 from gateway.api.documents import takes
 from gateway.api.reasons import Reason, read_body
 from gateway.api.rule_models import Removed
-from gateway.approving import enqueue
 from gateway.http.bodies import JsonBody
 from gateway.http.callers import Operator, Reader, Writer
 from gateway.http.problems import problems
@@ -26,7 +25,7 @@ from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
 from storage.access.api_keys import Caller
 from storage.accounts import accounts, disconnecting, labels
-from storage.operators import operator_actions
+from storage.audit import deeds
 from storage.postgres.database import Transaction
 from storage.rules import corrections, owner_settings, safety
 
@@ -216,7 +215,7 @@ def disconnect_account(request: Request, caller: Operator, account_id: UUID, doc
     reason = read_body(Reason, document).reason or DEFAULT_REASON
     with _writing(request, caller, account_id) as tx:
         by = _origin(request, caller)
-        jobs = partial(enqueue, resources_of(request), caller.org_id, by)
+        jobs = partial(resources_of(request).enqueue, org_id=caller.org_id, origin=by)
         disconnecting.disconnect(tx, account_id, jobs, reason=reason, by=by)
     return DisconnectedAccount(account_id=account_id, status="disconnected")
 
@@ -261,7 +260,7 @@ def _object(document: Any) -> Mapping[str, object]:  # noqa: ANN401 - JSON may b
 
 
 def _record(tx: Transaction, request: Request, caller: Caller, event: str, facts: JsonObject) -> None:
-    operator_actions.record(tx, event, facts, by=_origin(request, caller), org_id=caller.org_id)
+    deeds.record(tx, event, facts, by=_origin(request, caller), org_id=caller.org_id)
 
 
 def _origin(request: Request, caller: Caller) -> Origin:

@@ -15,6 +15,7 @@ from domain.mail.label_description import LabelDescription
 from domain.mail.triage.safety_policy import PolicyDocument
 from domain.payloads import payload_types
 from domain.payloads.payload import Payload
+from gateway.api import operations
 from gateway.api.action_models import ActionRequest
 from gateway.api.connecting import ConnectWish
 from gateway.api.directions import DirectionDocument
@@ -86,7 +87,7 @@ def _describe(app: FastAPI) -> dict[str, Any]:
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     schemas.update(deepcopy(RULE_SCHEMAS))
-    for model in (*DOCUMENTS, *(body.model for body in BODIES)):
+    for model in (*DOCUMENTS, *operations.bodies(), *(body.model for body in BODIES)):
         _add(schemas, model.__name__, model.model_json_schema(ref_template=SCHEMAS))
     choices = [_choice(schemas, kind) for kind in offered()]
     paths = document["paths"]

@@ -1,19 +1,13 @@
-"""Requests that make something and may be sent again after a lost answer: once per `Idempotency-Key` of an org."""
+"""The `Idempotency-Key` of a request that makes something, and the answer to a request that was made before."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
-from uuid import UUID
 
 from fastapi import Depends, Header, Request, Response, status
 from pydantic import BaseModel
 
-from domain.jobs.failures import Invalid
-from domain.jobs.job_request import KEY_FIELD, fingerprint
+from domain.jobs.job_request import fingerprint
 from gateway.http.bodies import JsonBody
-from storage.access import api_requests
-from storage.access.api_requests import StoredRequest
-from storage.postgres.database import Transaction
+from operations.repeated_requests import KeyedRequest
 
 IdempotencyKey = Annotated[
     str | None,
@@ -25,37 +19,6 @@ IdempotencyKey = Annotated[
     ),
 ]
 """What each route takes that makes something."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeyedRequest:
-    """A request, its key if it has one, and what tells it from another request with the same key."""
-
-    key: str | None
-    fingerprint: bytes
-
-    def earlier(self, tx: Transaction, org_id: UUID) -> StoredRequest | None:
-        """The same request that was made before, or None: then the key is taken, in the caller's transaction.
-
-        Call it before anything else is checked, for what was accepted once may not pass any more. A request that is
-        under way with the key is waited for. Raises `Invalid` when the key belongs to another request.
-        """
-        if self.key is None:
-            return None
-        stored = api_requests.remember(tx, org_id, self.key, self.fingerprint)
-        if stored is not None and stored.fingerprint != self.fingerprint:
-            raise of_another()
-        return stored
-
-    def keep(self, tx: Transaction, org_id: UUID, made: Sequence[UUID]) -> None:
-        """Keep what the request made, in the transaction that made it."""
-        if self.key is not None:
-            api_requests.answer(tx, org_id, self.key, made)
-
-
-def of_another() -> Invalid:
-    """The key is taken by a request that asked for something else."""
-    return Invalid(KEY_FIELD, "belongs to another request, which asked for something else")
 
 
 def keyed_request(request: Request, document: JsonBody, idempotency_key: IdempotencyKey = None) -> KeyedRequest:

@@ -31,7 +31,7 @@ from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
 from storage.access.api_keys import Caller
 from storage.accounts import accounts
-from storage.operators import operator_actions
+from storage.audit import deeds
 from storage.postgres.database import Transaction
 from storage.rules import kept_rules, trials
 from storage.rules.rule_contexts import read_checked
@@ -210,7 +210,7 @@ def _check_account(tx: Transaction, account_id: UUID | None) -> None:
 
 
 def _record(tx: Transaction, request: Request, caller: Caller, event: str, facts: JsonObject) -> None:
-    operator_actions.record(tx, event, facts, by=_origin(request, caller), org_id=caller.org_id)
+    deeds.record(tx, event, facts, by=_origin(request, caller), org_id=caller.org_id)
 
 
 def _origin(request: Request, caller: Caller) -> Origin:

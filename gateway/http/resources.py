@@ -1,20 +1,24 @@
 """What the gateway's process holds while it serves: settings, connections, certificates, counters."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from uuid import UUID
 
 from fastapi import Request
 
 from domain.jobs.failures import Scope, Throttled
+from domain.jobs.job import Enqueued, Origin
 from domain.payloads.gmail import SyncPayload
+from domain.payloads.payload import Payload, jobs_of
 from gateway.http.rate_limit import RequestLimiter
 from gateway.http.readiness import Readiness
 from providers.google.certificates import CertificateStore
 from settings import Settings
-from storage.postgres.database import Database
+from storage.ledger import ledger
+from storage.postgres.database import Database, Transaction
 from storage.postgres.readiness import database_checks, silent_checks
 
 CERTIFICATE_TIMEOUT_S = 5.0
@@ -60,6 +64,11 @@ class Resources:
     def one_exchange(self) -> AbstractContextManager[None]:
         """Hold a place among the exchanges of codes with Google; raises `Throttled` when all are taken."""
         return _place(self.exchanges, "other mailboxes are being connected")
+
+    def enqueue(self, tx: Transaction, *payloads: Payload, org_id: UUID, origin: Origin) -> Sequence[Enqueued]:
+        """Enqueue in the caller's transaction; the notification wakes the relay, which publishes."""
+        jobs = jobs_of(payloads, org_id=org_id, origin=origin)
+        return ledger.enqueue(tx, jobs, publisher=False, hint_timeout=self.hint_timeout)
 
     @property
     def hint_timeout(self) -> timedelta:

@@ -8,7 +8,7 @@ from domain.access.api_keys import NOTE_USE_EVERY, NewKey, Role, check_org, matc
 from domain.jobs.contract import check_text
 from domain.jobs.failures import Conflict, Gone, Invalid
 from domain.jobs.job import Origin
-from storage.operators import operator_actions
+from storage.audit import deeds
 from storage.postgres.database import Transaction
 
 LONGEST_NAME = 200
@@ -106,4 +106,4 @@ def revoke(tx: Transaction, key_id: UUID, *, by: Origin) -> ApiKey:
 
 def _record(tx: Transaction, event: str, key: ApiKey, by: Origin) -> None:
     facts = {"key_id": str(key.key_id), "prefix": key.prefix, "name": key.name, "role": key.role}
-    operator_actions.record(tx, event, facts, by=by, org_id=key.org_id)
+    deeds.record(tx, event, facts, by=by, org_id=key.org_id)

@@ -9,7 +9,7 @@ from domain.approvals.approvers import UserRole, check_snowflake, check_zone
 from domain.jobs.failures import Conflict, Gone
 from domain.jobs.job import Origin
 from domain.mail.email_address import check_address
-from storage.operators import operator_actions
+from storage.audit import deeds
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
@@ -50,7 +50,7 @@ def add(tx: Transaction, org_id: UUID, email: str, changes: UserChanges, *, by: 
     rows = tx.run("add_user", org_id=org_id, email=check_address("email", email), **changes.checked())
     if not rows:
         raise Conflict("email: somebody of the org has the address or the Discord id already", code="user.exists")
-    operator_actions.record(tx, "user.added", {"user_id": str(rows[0].user_id)}, by=by, org_id=org_id)
+    deeds.record(tx, "user.added", {"user_id": str(rows[0].user_id)}, by=by, org_id=org_id)
     return _user(rows[0])
 
 
@@ -61,7 +61,7 @@ def change(tx: Transaction, org_id: UUID, email: str, changes: UserChanges, *, b
     if not rows:
         raise Conflict("discord_user_id: is another person's of the org", code="user.exists")
     data = {"user_id": str(found.user_id), **{name: value for name, value in changes.checked().items() if value}}
-    operator_actions.record(tx, "user.changed", data, by=by, org_id=org_id)
+    deeds.record(tx, "user.changed", data, by=by, org_id=org_id)
     return _user(rows[0])
 
 
@@ -70,7 +70,7 @@ def remove(tx: Transaction, org_id: UUID, email: str, *, by: Origin) -> User:
     found = _found(tx, org_id, email)
     if not tx.run("remove_user", user_id=found.user_id):
         raise Conflict("email: the person owns a mailbox: give them the role member instead", code="user.owns_mailbox")
-    operator_actions.record(tx, "user.removed", {"user_id": str(found.user_id)}, by=by, org_id=org_id)
+    deeds.record(tx, "user.removed", {"user_id": str(found.user_id)}, by=by, org_id=org_id)
     return found
 
 

@@ -11,8 +11,8 @@ from domain.mail.onboarding import connection_jobs
 from domain.payloads.payload import jobs_of
 from storage.accounts import accounts
 from storage.accounts.accounts import Account, Consent
+from storage.audit import deeds
 from storage.ledger import gates
-from storage.operators import operator_actions
 from storage.postgres.database import Transaction
 from storage.secrets.sealing import Sealer
 
@@ -63,7 +63,7 @@ def connect(
     gates.open_gate(tx, "account", str(account_id), Cause.CONSENT)
     lost_at = before.status_changed_at if before.status == "needs_reconsent" else None
     facts = {"account_id": str(account_id), "created": created, "regained": lost_at is not None}
-    operator_actions.record(tx, "account.connected", facts, by=by, org_id=mailbox.org_id)
+    deeds.record(tx, "account.connected", facts, by=by, org_id=mailbox.org_id)
     account = accounts.get(tx, account_id)
     began_at = account.connected_at if before.status == "disconnected" else None
     return AddedMailbox(account, created, lost_at, began_at)

@@ -26,7 +26,7 @@ from domain.mail.consent import (
 )
 from domain.mail.email_address import check_address
 from settings import Settings
-from storage.operators import operator_actions
+from storage.audit import deeds
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 from storage.secrets.sealing import SealedToken, Sealer, SecretPlace
@@ -141,7 +141,7 @@ def make_link(tx: Transaction, org_id: UUID, wish: ConsentWish, *, by: Origin) -
         link_digest=digest(secret),
         lives=LINK_LIVES,
     )[0]
-    operator_actions.record(tx, "account.consent_asked", {"request_id": str(row.request_id)}, by=by, org_id=org_id)
+    deeds.record(tx, "account.consent_asked", {"request_id": str(row.request_id)}, by=by, org_id=org_id)
     return Link(row.request_id, secret, row.link_expires_at)
 
 
@@ -217,7 +217,7 @@ def digest(secret: str) -> bytes:
 def _record_refusal(tx: Transaction, request_id: UUID, why: ConsentRefusal, *, by: Origin, org_id: UUID) -> None:
     """Neither the detail, which may name an address, nor anything of the link goes into the log."""
     facts = {"request_id": str(request_id), "why": str(why)}
-    operator_actions.record(tx, "account.consent_refused", facts, by=by, org_id=org_id)
+    deeds.record(tx, "account.consent_refused", facts, by=by, org_id=org_id)
 
 
 def _find(tx: Transaction, secret: str, column: str) -> ConsentRequest | None:

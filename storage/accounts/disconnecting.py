@@ -8,8 +8,8 @@ from domain.payloads.approvals import ShowOutcomePayload
 from storage.accounts import accounts
 from storage.actions import actions
 from storage.actions.actions import Enqueue
+from storage.audit import deeds
 from storage.mail import emails
-from storage.operators import operator_actions
 from storage.postgres.database import Transaction
 
 
@@ -31,5 +31,5 @@ def disconnect(tx: Transaction, account_id: UUID, enqueue: Enqueue, *, reason: s
         "account_id": str(account_id), "reason": reason,
         "canceled_actions": [str(one) for one in ended], "ended_orders": orders,
     }  # fmt: skip
-    operator_actions.record(tx, "account.disconnected", facts, by=by, org_id=org_id)
+    deeds.record(tx, "account.disconnected", facts, by=by, org_id=org_id)
     return facts

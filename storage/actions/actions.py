@@ -78,6 +78,11 @@ class StoredAction:
         return canceled.get("reason") or self.approval_reason
 
     @property
+    def why(self) -> str:
+        """Why it is in its state: its error, or why a person is asked."""
+        return (self.error or {}).get("reason") or "; ".join(self.reasons)
+
+    @property
     def inverse(self) -> Inverse:
         """What would take it back; known before it is done."""
         return CLASSES[self.kind].inverse

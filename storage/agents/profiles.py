@@ -12,7 +12,7 @@ from domain.agents.profile import AgentProfile, parse_profile
 from domain.jobs.contract import check_text
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject, Origin
-from storage.operators import operator_actions
+from storage.audit import deeds
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
@@ -113,4 +113,4 @@ def _stored(row: Row) -> StoredProfile:
 
 def _record(tx: Transaction, event: str, profile: StoredProfile, by: Origin) -> None:
     facts = {"profile_id": str(profile.profile_id), "name": profile.name, "version": profile.version}
-    operator_actions.record(tx, event, facts, by=by, org_id=profile.org_id)
+    deeds.record(tx, event, facts, by=by, org_id=profile.org_id)

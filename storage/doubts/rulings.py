@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject, Origin
 from domain.redaction import redact
-from storage.operators import operator_actions
+from storage.audit import deeds
 from storage.postgres.database import Transaction
 
 
@@ -38,4 +38,4 @@ def rule(tx: Transaction, org_id: UUID, key: str, *, happened: bool, result: Jso
     if not tx.run("rule_effect", org_id=org_id, key=key, status=status, result=Jsonb(result) if happened else None):
         raise Gone(f"there is no unknown effect {key}")
     facts = {"key": key, "happened": happened, "result": redact(result)}
-    operator_actions.record(tx, "effect.ruled", facts, by=by, org_id=org_id)
+    deeds.record(tx, "effect.ruled", facts, by=by, org_id=org_id)

@@ -13,9 +13,9 @@ from domain.jobs.job import JsonObject, NewJob, Origin
 from domain.jobs.payload_changes import payload_changes
 from domain.mail.connections import FOR_ANYONE
 from domain.redaction import redact
+from storage.audit import deeds
 from storage.ledger import dead_letters, ledger
 from storage.ledger.dead_letters import DeadLetter
-from storage.operators import operator_actions
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
@@ -97,9 +97,7 @@ def rule(tx: Transaction, letter: DeadLetter, rulings: Mapping[str, Ruling], by:
         result = Jsonb(ruling.result) if ruling.happened else None
         tx.run("rule_effect", org_id=letter.org_id, key=key, status=status, result=result)
         facts = {"key": key, "happened": ruling.happened, "result": redact(ruling.result)}
-        operator_actions.record(
-            tx, "effect.ruled", facts, by=by, org_id=letter.org_id, job=(letter.job_id, letter.job_type)
-        )
+        deeds.record(tx, "effect.ruled", facts, by=by, org_id=letter.org_id, job=(letter.job_id, letter.job_type))
 
 
 def check_connection(tx: Transaction, job: NewJob, again: UUID, *, made_at: datetime | None) -> None:
@@ -149,4 +147,4 @@ def _close(
     dead_letters.close(tx, letter.letter_id, state=state, by=by.actor_id, why=why, replay=replay)
     data = {"dead_letter_id": str(letter.letter_id), **facts}
     job = (letter.job_id, letter.job_type)
-    operator_actions.record(tx, f"deadletter.{state}", data, by=by, org_id=letter.org_id, job=job)
+    deeds.record(tx, f"deadletter.{state}", data, by=by, org_id=letter.org_id, job=job)

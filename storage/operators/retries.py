@@ -7,8 +7,9 @@ from uuid import UUID
 from domain.jobs.contract import check_text
 from domain.jobs.failures import Conflict, Gone
 from domain.jobs.job import NewJob, Origin, State
+from storage.audit import deeds
 from storage.ledger import ledger
-from storage.operators import operator_actions, replays
+from storage.operators import replays
 from storage.operators.replays import Ruling
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
@@ -50,7 +51,7 @@ def retry(
     tx.run("hand_over_shared_effects", source=job_id, target=again.job_id)
     tx.run("copy_steps", source=job_id, target=again.job_id)
     facts = {"replay_job_id": str(again.job_id), "reason": reason}
-    operator_actions.record(tx, "job.replayed", facts, by=by, org_id=job.org_id, job=(job_id, job.job_type))
+    deeds.record(tx, "job.replayed", facts, by=by, org_id=job.org_id, job=(job_id, job.job_type))
     return again.job_id
 
 

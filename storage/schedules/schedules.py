@@ -11,8 +11,8 @@ from domain.jobs.failures import Conflict, Gone, Invalid
 from domain.jobs.job import JsonObject, NewJob, Origin
 from domain.scheduling import cron
 from domain.scheduling.cron import Missed, Timetable
+from storage.audit import deeds
 from storage.ledger import ledger
-from storage.operators import operator_actions
 from storage.postgres.database import Transaction
 
 LONGEST_NAME = 100
@@ -178,4 +178,4 @@ def _one(tx: Transaction, statement: str, org_id: UUID, name: str) -> Schedule:
 
 def _record(tx: Transaction, event: str, schedule: Schedule, by: Origin) -> None:
     facts = {"schedule_id": str(schedule.schedule_id), "name": schedule.name, "cron": schedule.cron}
-    operator_actions.record(tx, event, facts | {"zone": schedule.zone}, by=by, org_id=schedule.org_id)
+    deeds.record(tx, event, facts | {"zone": schedule.zone}, by=by, org_id=schedule.org_id)

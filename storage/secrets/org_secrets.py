@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from domain.jobs.failures import Gone, Invalid
 from domain.jobs.job import SYSTEM_ORG, Origin
-from storage.operators import operator_actions
+from storage.audit import deeds
 from storage.postgres.database import TenantTransaction, Transaction
 from storage.secrets.sealing import SealedToken, Sealer, SecretPlace
 
@@ -36,7 +36,7 @@ def keep(tx: Transaction, sealer: Sealer, place: SecretPlace, value: SecretStr, 
     _check(place, value)
     sealed = sealer.seal(value, place)
     rows = tx.run("keep_org_secret", org_id=place.org_id, name=place.name, sealed=sealed.data, key_id=sealed.key_id)
-    operator_actions.record(tx, "secret.set", {"name": place.name}, by=by, org_id=place.org_id)
+    deeds.record(tx, "secret.set", {"name": place.name}, by=by, org_id=place.org_id)
     return OrgSecret(**rows[0]._asdict())
 
 
@@ -51,7 +51,7 @@ def remove(tx: Transaction, place: SecretPlace, *, by: Origin) -> OrgSecret:
     rows = tx.run("remove_org_secret", org_id=place.org_id, name=place.name)
     if not rows:
         raise Gone(f"the org has no secret {place.name}")
-    operator_actions.record(tx, "secret.removed", {"name": place.name}, by=by, org_id=place.org_id)
+    deeds.record(tx, "secret.removed", {"name": place.name}, by=by, org_id=place.org_id)
     return OrgSecret(**rows[0]._asdict())
 
 

@@ -10,10 +10,10 @@ from domain.mail.triage.classification import Decision
 from domain.mail.triage.decided_again import PastAction, RefusedAction, WantedActions, still_wanted
 from domain.mail.triage.safety import CheckedAction
 from engine.context import JobContext
+from storage import approvals
 from storage.accounts import accounts
 from storage.actions import actions
 from storage.actions.actions import StoredAction
-from storage.approvals import approvals
 from storage.mail import decisions
 from storage.mail.decisions import Origins
 from storage.postgres.database import Transaction

@@ -16,8 +16,7 @@ from tests.commands.calling import call
 
 
 def every_command() -> Iterator[tuple[str, click.Command]]:
-    for name in commands.__all__:
-        group = getattr(commands, name)
+    for name, group in commands.COMMANDS.items():
         yield from ((f"{name} {one}", found) for one, found in getattr(group, "commands", {"": group}).items())
 
 

@@ -7,18 +7,18 @@ from uuid import UUID
 
 from domain.approvals.approvers import UserRole
 from domain.approvals.decision import Choice
-from domain.jobs.job import ActorType, Origin
+from domain.jobs.job import Origin
 from domain.mail.actions.action import Action
 from domain.mail.actions.requested_action import Forward
 from domain.mail.actions.status import ActionStatus
 from engine.enqueue import enqueue
+from operations.actions import ActionView
+from operations.approvals import DECISIONS
 from sandbox.emulator.client import EmulatorControl
+from storage import approvals
 from storage.access import users
 from storage.access.users import UserChanges
-from storage.actions import actions
-from storage.actions.actions import StoredAction
-from storage.approvals import approvals, channels
-from storage.approvals.approvals import Decider
+from tests.doubles.calls import call_by
 from tests.doubles.mail_actions import ask, stored_letter
 from tests.doubles.mail_environment import MailEnvironment
 
@@ -48,7 +48,7 @@ def ask_in_channel(env: MailEnvironment, channel_id: str = CHANNEL) -> None:
     """Let the environment's org be asked in a channel, and let one person of it approve."""
     here = env.account.org_id
     with env.process.database.ledger() as tx:
-        channels.choose(tx, here, channel_id, by=Origin())
+        approvals.choose_channel(tx, here, channel_id)
         if users.by_discord(tx, here, APPROVER) is None:
             changes = UserChanges(UserRole.APPROVER, APPROVER)
             users.add(tx, here, "approver@postroom.example", changes, by=Origin())
@@ -63,12 +63,9 @@ def waiting(env: MailEnvironment, action: Action = FORWARD, *, subject: str = "N
     return made
 
 
-def decide(env: MailEnvironment, action_id: UUID, choice: Choice, reason: str | None = None) -> StoredAction:
+def decide(env: MailEnvironment, action_id: UUID, choice: Choice, reason: str | None = None) -> ActionView:
     """Decide as an operator at the command line."""
-    decider = Decider("operator:anna", Origin(ActorType.USER, "operator:anna"), reason)
-    with env.process.database.ledger() as tx:
-        found = actions.get(tx, env.account.account_id, action_id)
-        return approvals.decide(tx, found, choice, decider, partial(enqueue, org_id=env.account.org_id))
+    return DECISIONS[choice](call_by("operator:anna", env.process.database), action_id, reason=reason)
 
 
 def messages(bot: EmulatorControl, channel_id: str = CHANNEL) -> list[dict[str, Any]]:

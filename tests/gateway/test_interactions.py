@@ -26,12 +26,12 @@ from providers.discord.interactions import EPHEMERAL, LONGEST_BODY
 from providers.discord.messages import Press, custom_id_of
 from sandbox.discord.presses import PUBLIC_KEY, SignedRequest, badly_signed, ping, press, signed, signed_bytes
 from settings import Settings
+from storage import approvals
 from storage.access import users
 from storage.access.users import UserChanges
 from storage.accounts.accounts import Account
 from storage.actions import actions
-from storage.approvals import approvals, channels
-from storage.approvals.approvals import Notice
+from storage.approvals import Notice
 from storage.postgres.database import Database
 from tests.doubles.mail_factories import make_account, store_message
 from tests.gateway.serving import HttpAnswer, ask, serve
@@ -48,7 +48,7 @@ def account(store: Database, process: Runtime) -> Account:
     account = make_account(store)
     store_message(store, account)
     with store.ledger() as tx:
-        channels.choose(tx, account.org_id, CHANNEL, by=Origin())
+        approvals.choose_channel(tx, account.org_id, CHANNEL)
         users.add(tx, account.org_id, "anna@example.org", UserChanges(UserRole.APPROVER, ANNA), by=Origin())
         users.add(tx, account.org_id, "bob@example.org", UserChanges(UserRole.MEMBER, BOB), by=Origin())
     return account
@@ -171,7 +171,7 @@ def test_another_orgs_approver_and_channel_decide_nothing(
     made = waiting(store, account)
     other = make_account(store, org="another org", email="you@example.com")
     with store.ledger() as tx:
-        channels.choose(tx, other.org_id, "222", by=Origin())
+        approvals.choose_channel(tx, other.org_id, "222")
         users.add(tx, other.org_id, "eve@example.org", UserChanges(UserRole.OWNER, STRANGER), by=Origin())
     elsewhere = whispered(post(url, pressed(made, STRANGER, channel_id="222")))
     unknown = whispered(post(url, pressed(uuid4(), STRANGER, channel_id="222")))
@@ -188,12 +188,12 @@ def test_a_question_in_a_channel_that_another_org_took_over_decides_nothing(
     made, other = waiting(store, account), make_account(store, org="another org", email="you@example.com")
     with store.ledger() as tx:
         approvals.record_notice(tx, made, Notice(0, CHANNEL, "1"))
-        channels.choose(tx, account.org_id, "222", by=Origin())
+        approvals.choose_channel(tx, account.org_id, "222")
     assert post(url, pressed(made, choice=Choice.DENY)).json["type"] == 7, "where it was asked, while nobody else is"
     made = waiting(store, account)
     with store.ledger() as tx:
         approvals.record_notice(tx, made, Notice(0, CHANNEL, "2"))
-        channels.choose(tx, other.org_id, CHANNEL, by=Origin())
+        approvals.choose_channel(tx, other.org_id, CHANNEL)
     assert whispered(post(url, pressed(made))) == WORDS[Refusal.NOT_HERE]
     assert state(database, made) == "approved_pending"
 

@@ -6,8 +6,8 @@ import click
 import pytest
 
 import commands
-from commands.mail.places import account_of
 from domain.jobs.failures import Gone, Invalid
+from operations.accounts import account_of
 from storage.postgres.database import Database
 from tests.doubles.mail_factories import make_account
 
@@ -16,7 +16,7 @@ MOST_COMMANDS_AGREE = 10
 
 
 def test_every_command_takes_a_mailbox_as_text() -> None:
-    groups = [one for name in commands.__all__ if isinstance(one := getattr(commands, name), click.Group)]
+    groups = [one for one in commands.COMMANDS.values() if isinstance(one, click.Group)]
     found = [
         (f"{group.name} {command.name}", parameter)
         for group in groups

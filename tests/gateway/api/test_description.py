@@ -16,6 +16,8 @@ from tests.gateway.serving import ask
 
 ROUTES = {
     ("/v1/approvals", "get"),
+    ("/v1/approvals/channel", "put"),
+    ("/v1/approvals/{action_id}", "get"),
     ("/v1/approvals/{action_id}/approve", "post"),
     ("/v1/approvals/{action_id}/deny", "post"),
     ("/v1/actions", "get"),

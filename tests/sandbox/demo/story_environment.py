@@ -28,12 +28,12 @@ from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.control import MessagePlace
 from sandbox.google.gmail import gmail_emulator
 from settings import Settings
+from storage import approvals
 from storage.access import api_keys, users
 from storage.access.api_keys import KeyOptions
 from storage.access.users import UserChanges
 from storage.accounts import accounts
 from storage.agents import profiles
-from storage.approvals import channels
 from storage.ledger import gates
 from tests.doubles.mail_environment import Addresses, MailEnvironment, connect, environment_at
 from tests.gateway.serving import serve
@@ -140,6 +140,6 @@ def _set_up(story: StoryEnvironment) -> None:
     with env.process.database.ledger() as tx:
         accounts.save_settings(tx, account, {"agent_enabled": True, "send_allowed": True})
         profiles.add(tx, org, parse_profile(PROFILE | {"name": AGENT}), by=BY)
-        channels.choose(tx, org, CHANNEL, by=BY)
+        approvals.choose_channel(tx, org, CHANNEL)
         users.change(tx, org, env.mailbox.email, UserChanges(UserRole.OWNER, APPROVER), by=BY)
     story.door.post(f"/v1/rules?account_id={account}", {"rules": list(RULES)})

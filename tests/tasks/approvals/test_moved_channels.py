@@ -7,11 +7,10 @@ from uuid import UUID
 import pytest
 
 from domain.approvals.decision import Choice
-from domain.jobs.job import Origin
 from providers.discord.bot import DiscordBot
 from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.fault_order import FaultOrder
-from storage.approvals import channels
+from storage import approvals
 from tests.doubles.approvals import ASKED_EARLIER, CHANNEL, ask_in_channel, decide, messages, waiting
 from tests.doubles.factories import make_org, pass_time
 from tests.doubles.mail_environment import MailEnvironment
@@ -28,13 +27,13 @@ def take_over(env: MailEnvironment, channel_id: str = CHANNEL) -> UUID:
     """Another org is asked there from now on, and its people write there."""
     stranger = make_org(env.database)
     with env.process.database.ledger() as tx:
-        channels.choose(tx, stranger, channel_id, by=Origin())
+        approvals.choose_channel(tx, stranger, channel_id)
     return stranger
 
 
 def give_up(env: MailEnvironment, org_id: UUID) -> None:
     with env.process.database.ledger() as tx:
-        channels.remove(tx, org_id, by=Origin())
+        approvals.remove_channel(tx, org_id)
 
 
 def asked(bot: EmulatorControl) -> tuple[int, int]:

@@ -1,23 +1,21 @@
-"""Actions that wait for a person: asked about, decided by one conditional update, reminded of, expired."""
+"""Actions that wait for a person: asked about, reminded of, expired; and the channel in which an org is asked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Literal, NamedTuple
+from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
-from domain.approvals.decision import ActionStanding, Choice, Refusal, RefusedDecision, closed_to
-from domain.approvals.outcome import outcome_of, refusal_words
+from domain.approvals.approvers import check_snowflake
+from domain.approvals.decision import ActionStanding
+from domain.approvals.question import AskedAction, Question, question_of
 from domain.approvals.timing import REMIND_AFTER_SHARE
-from domain.jobs.contract import check_text
-from domain.jobs.job import JsonObject, Origin
+from domain.jobs.failures import Conflict, Gone
 from domain.mail.actions.status import ActionStatus
 from domain.payloads.approvals import NotifyPayload, ShowOutcomePayload
 from storage.accounts import accounts
-from storage.actions import actions
 from storage.actions.actions import Enqueue, StoredAction
-from storage.ledger import ledger
-from storage.operators import operator_actions
+from storage.mail import messages
 from storage.postgres.database import Transaction
 
 
@@ -36,15 +34,6 @@ class Notice:
     number: int
     channel_id: str
     message_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Decider:
-    """Who decides, by the name that the action and the audit log show, and the reason that they give."""
-
-    name: str
-    origin: Origin
-    reason: str | None = None
 
 
 def request(
@@ -66,38 +55,6 @@ def standing_of(tx: Transaction, found: StoredAction) -> ActionStanding:
         is_decided=found.approver is not None,
         is_connected_anew=connected_at is not None and found.created_at < connected_at,
     )
-
-
-def decide(tx: Transaction, found: StoredAction, choice: Choice, decider: Decider, enqueue: Enqueue) -> StoredAction:
-    """Write a person's decision, with its entry in the audit log and the jobs that follow from it, all in `tx`.
-
-    An approval releases the action: its job is enqueued here. Raises `RefusedDecision` when the choice does not count.
-    The transaction is the ledger's, for the audit log.
-    """
-    to: Literal[ActionStatus.APPROVED, ActionStatus.DENIED] = (
-        ActionStatus.APPROVED if choice is Choice.APPROVE else ActionStatus.DENIED
-    )
-    here, action_id = found.account_id, found.action_id
-    if decider.reason is not None:
-        check_text("reason", decider.reason)
-    refusal = closed_to(standing_of(tx, found), choice, ledger.read_time(tx))
-    if refusal is not None:
-        raise _refused(found, refusal)
-    if not actions.decide(tx, action_id, to, approver=decider.name, reason=decider.reason):
-        # Somebody was quicker, or the time has just run out.
-        now = actions.get(tx, here, action_id)
-        raise _refused(now, closed_to(standing_of(tx, now), choice, ledger.read_time(tx)) or Refusal.EXPIRED)
-    data: JsonObject = {"action_id": str(action_id), "kind": str(found.kind), "reason": decider.reason}
-    operator_actions.record(tx, f"approval.{to}", data, by=decider.origin, org_id=found.org_id)
-    if choice is Choice.APPROVE:
-        actions.release(tx, here, [action_id], enqueue)
-    enqueue(tx, ShowOutcomePayload(account_id=here, action_id=action_id))
-    return actions.get(tx, here, action_id)
-
-
-def record_refusal(tx: Transaction, org_id: UUID, by: Origin, data: JsonObject) -> None:
-    """Write that somebody's choice did not count, and why."""
-    operator_actions.record(tx, "approval.refused", data, by=by, org_id=org_id)
 
 
 def expire(tx: Transaction, *, limit: int) -> tuple[WaitingAction, ...]:
@@ -145,11 +102,73 @@ def notices(tx: Transaction, action_id: UUID) -> tuple[Notice, ...]:
     return tuple(Notice(*row) for row in tx.run("list_notices", action_id=action_id))
 
 
-def _refused(found: StoredAction, refusal: Refusal) -> RefusedDecision:
-    outcome = outcome_of(found.state, found.approver, found.why_ended)
-    return RefusedDecision(refusal, f"action_id: {refusal_words(refusal, outcome)}")
-
-
 def hurry(tx: Transaction) -> None:
     """Let no statement of `tx` take more than a second: Discord waits three for the whole answer."""
     tx.raw("set local statement_timeout = '1s'")
+
+
+def question_about(tx: Transaction, stored: StoredAction, number: int) -> Question:
+    """The question in words; of a message that was deleted meanwhile, it says so."""
+    account = accounts.get(tx, stored.account_id)
+    sender, subject = "", "the message was deleted"
+    try:
+        parsed = messages.get(tx, stored.account_id, stored.message_id).parsed
+        sender, subject = parsed.from_.key if parsed.from_ else "", parsed.subject or ""
+    except Gone:
+        pass
+    asked = AskedAction(
+        action_id=stored.action_id,
+        kind=stored.kind,
+        parameters=stored.parameters,
+        reasons=stored.reasons,
+        expires_at=stored.approval_expires_at or stored.created_at,
+        mailbox=account.email,
+        sender=sender,
+        subject=subject,
+    )
+    return question_of(asked, number=number)
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalChannel:
+    """Where an org is asked, and since when."""
+
+    org_id: UUID
+    channel_id: str
+    set_at: datetime
+
+
+def channel_of(tx: Transaction, org_id: UUID) -> str | None:
+    """The channel's id; None when the org is not asked on Discord."""
+    channel = read_channel(tx, org_id)
+    return channel.channel_id if channel else None
+
+
+def read_channel(tx: Transaction, org_id: UUID) -> ApprovalChannel | None:
+    """Where the org is asked, and since when; None when it is not asked on Discord."""
+    rows = tx.run("find_approval_channel", org_id=org_id)
+    return ApprovalChannel(**rows[0]._asdict()) if rows else None
+
+
+def is_anothers_channel(tx: Transaction, org_id: UUID, channel_id: str) -> bool:
+    """Whether another org is asked in that channel; then nothing of this org may be written or looked for there."""
+    rows = tx.raw(
+        "select postroom.is_channel_of_another(%(org)s, %(channel)s) as it_is", {"org": org_id, "channel": channel_id}
+    )
+    return bool(rows[0].it_is)
+
+
+def choose_channel(tx: Transaction, org_id: UUID, channel_id: str) -> ApprovalChannel:
+    """Ask the org in this channel from now on; raises `Invalid` for a bad id, `Conflict` for another org's channel."""
+    rows = tx.run("set_approval_channel", org_id=org_id, channel_id=check_snowflake("channel", channel_id))
+    if not rows:
+        raise Conflict(f"channel: {channel_id} is where another org is asked, whose mail would be shown to both")
+    return ApprovalChannel(**rows[0]._asdict())
+
+
+def remove_channel(tx: Transaction, org_id: UUID) -> ApprovalChannel:
+    """Stop asking the org on Discord; raises `Gone` when it has no channel."""
+    rows = tx.run("remove_approval_channel", org_id=org_id)
+    if not rows:
+        raise Gone("the org has no channel for approvals")
+    return ApprovalChannel(**rows[0]._asdict())

@@ -1,4 +1,4 @@
-"""What operators did, in the audit log: every decision of a person has an entry."""
+"""What people did, in the audit log: every decision of a person has an entry."""
 
 from uuid import UUID, uuid4
 

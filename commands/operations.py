@@ -1,0 +1,149 @@
+"""The commands of all areas: a group for each, a command for each operation, made from its declaration."""
+
+from collections.abc import Mapping
+from enum import Enum
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Any, Union, get_args, get_origin
+from uuid import UUID
+
+import click
+from annotated_types import Ge, Le
+from pydantic.fields import FieldInfo
+
+from commands.answers import FleetGroup, json_object, json_option, operator, operator_option, show_document, show_rows
+from domain.access.api_keys import Role
+from engine.enqueue import enqueue
+from engine.runtime import runtime
+from operations.accounts import account_of
+from operations.areas import areas
+from operations.call import Call
+from operations.operation import Area, Operation, Option, checked
+from operations.pages import Page, Window
+from storage.ledger import orgs
+
+MOST_ROWS = 10_000
+ACCOUNT = "account_id"
+"""The parameter by which an operation names a mailbox; a command takes the mailbox's address, too."""
+
+
+def group_of(area: Area) -> click.Group:
+    """The area's group, with a command for each operation."""
+    return FleetGroup(area.name, {one.command: command_of(one) for one in area.operations}, help=area.purpose)
+
+
+def command_of(operation: Operation[..., Any]) -> click.Command:
+    """The operation's command."""
+
+    def run(as_json: bool, **given: Any) -> None:  # noqa: ANN401, FBT001 - what the command line says
+        call = call_of(given.pop("operator_name", None), given.pop("org", None))
+        window = {"window": Window(given.pop("limit"), given.pop("cursor"))} if operation.is_list else {}
+        answer = operation(call, **window, **_arguments(operation, call, given))
+        show(f"{operation.area} {operation.command}", answer, operation, as_json=as_json)
+
+    fields = operation.parameters.model_fields
+    params: list[click.Parameter] = [
+        _argument(name, field) if name in operation.positional else _option(name, field)
+        for name, field in fields.items()
+    ]
+    if operation.org != "never":
+        is_required, words = operation.org == "required", "The org's id or name."
+        params.append(
+            click.Option(["--org"], required=is_required, help=words if is_required else f"Only this: {words}")
+        )
+    if operation.is_list:
+        bounds = click.IntRange(1, MOST_ROWS)
+        params.append(click.Option(["--limit"], type=bounds, default=50, show_default=True, help="How many at most."))
+        params.append(click.Option(["--cursor"], help="Go on after the list before, which has named this."))
+    command = click.Command(operation.command, callback=run, params=params, help=operation.text)
+    if operation.events:
+        operator_option(command)
+    json_option(command)
+    return command
+
+
+def call_of(operator_name: str | None, org: str | None) -> Call:
+    """A call by an operator at the terminal, who may do everything; in an org, if one is named."""
+    origin, process = operator(operator_name or "reading"), runtime()
+    with process.database.ledger() as tx:
+        org_id = orgs.find_named(tx, org)
+    return Call(
+        origin=origin,
+        name=origin.actor_id,
+        role=Role.OPERATOR,
+        database=process.database,
+        enqueue=enqueue,
+        org_id=org_id,
+    )
+
+
+def show(title: str, answer: Any, operation: Operation[..., Any], *, as_json: bool) -> None:  # noqa: ANN401 - a record or a page
+    """Print a record, or a page of records as rows; where more follow, say on standard error how to go on."""
+    if not isinstance(answer, Page):
+        show_document(title, answer.model_dump(), as_json=as_json)
+        return
+    columns = operation.record.columns or tuple(operation.record.model_fields)
+    show_rows([one.model_dump() for one in answer.items], columns, as_json=as_json)
+    if answer.next_cursor:
+        click.echo(f"more: --cursor {answer.next_cursor}", err=True)
+
+
+def _arguments(operation: Operation[..., Any], call: Call, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the command line says of the operation's parameters, as their types have it; raises `Invalid`."""
+    said = {name: value for name, value in given.items() if value is not None and value != ()}
+    fields = operation.parameters.model_fields
+    for name, value in said.items():
+        if name == ACCOUNT:
+            with call.reading() as tx:
+                said[name] = account_of(tx, value, call.org_id).account_id
+        elif _kind(fields[name])[0] is dict:
+            said[name] = json_object(value, name)
+    return checked(operation.parameters, said)
+
+
+def _argument(name: str, field: FieldInfo) -> click.Argument:
+    kind, _ = _kind(field)
+    return click.Argument([name], type=_type(name, kind, field), required=field.is_required())
+
+
+def _option(name: str, field: FieldInfo) -> click.Option:
+    kind, is_list = _kind(field)
+    named = next((one.name for one in field.metadata if isinstance(one, Option)), None)
+    flag = named or "--" + ("account" if name == ACCOUNT else name).replace("_", "-")
+    if kind is bool:
+        both = f"{flag}/--no-{flag.removeprefix('--')}" if field.default is not False else flag
+        return click.Option([both, name], default=None, is_flag=True, help=field.description)
+    return click.Option(
+        [flag, name],
+        type=_type(name, kind, field),
+        multiple=is_list,
+        required=field.is_required(),
+        help=field.description,
+        show_default=None if field.is_required() or field.default is None else str(field.default),
+    )
+
+
+def _kind(field: FieldInfo) -> tuple[Any, bool]:
+    """The type of a parameter's values, and whether it takes several."""
+    kind = field.annotation
+    if get_origin(kind) in {Union, UnionType}:
+        (kind,) = (one for one in get_args(kind) if one is not NoneType)
+    origin = get_origin(kind) or kind
+    if origin in {list, tuple}:
+        return get_args(kind)[0], True
+    return (dict if origin is dict else kind), False
+
+
+def _type(name: str, kind: Any, field: FieldInfo) -> click.ParamType[Any]:  # noqa: ANN401 - any type of a parameter
+    if name == ACCOUNT:
+        return click.STRING
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return click.Choice([one.value for one in kind])
+    if kind is int:
+        least = next((one.ge for one in field.metadata if isinstance(one, Ge)), None)
+        most = next((one.le for one in field.metadata if isinstance(one, Le)), None)
+        return click.IntRange(least, most)  # type: ignore[arg-type] # bounds of an integer
+    return click.UUID if kind is UUID else click.STRING
+
+
+AREAS = SimpleNamespace(**{area.name: group_of(area) for area in areas()})
+"""The groups by their names, as the entry points of the package name them."""

@@ -1,0 +1,157 @@
+"""The routes of all areas: one for each operation that has one, made from its declaration."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response, status
+from pydantic import BaseModel, Field, create_model
+
+from domain.access.api_keys import Role
+from domain.jobs.failures import Invalid
+from domain.jobs.job import ActorType
+from domain.redaction import redact
+from gateway.api.documents import takes
+from gateway.api.jobs import MOST_SHOWN, SHOWN_BY_DEFAULT
+from gateway.api.repeated_requests import Keyed, replays, say_replayed
+from gateway.http.bodies import JsonBody
+from gateway.http.callers import operator, reader, writer
+from gateway.http.problems import ProblemStatus, problems
+from gateway.http.request_ids import origin_of
+from gateway.http.resources import resources_of
+from operations.areas import areas
+from operations.call import Call
+from operations.operation import Area, Operation, Record, Route, checked
+from operations.pages import Page, Window
+from storage.access.api_keys import Caller
+
+VERIFIERS: Mapping[Role, Callable[..., Caller]] = {
+    Role.READER: reader,
+    Role.WRITER: writer,
+    Role.OPERATOR: operator,
+}
+"""The dependency by which a route knows its caller, by the role that its operation needs."""
+
+Limit = Annotated[int, Query(ge=1, le=MOST_SHOWN)]
+Cursor = Annotated[str | None, Query(max_length=200, description="`next_cursor` of the part before.")]
+
+
+def routers() -> Iterator[APIRouter]:
+    """The routes of every area."""
+    return map(router_of, areas())
+
+
+def bodies() -> Iterator[type[BaseModel]]:
+    """The bodies that deeds take."""
+    operations = (one for area in areas() for one in area.operations)
+    return (one.body for one in operations if one.body is not None and isinstance(one.route, Route))
+
+
+def router_of(area: Area) -> APIRouter:
+    """The routes of an area."""
+    router = APIRouter(prefix="/v1", tags=[area.name])
+    for operation in area.operations:
+        if isinstance(operation.route, Route):
+            _add(router, operation, operation.route)
+    return router
+
+
+def _add(router: APIRouter, operation: Operation[..., Any], route: Route) -> None:
+    answer = page_of(operation.record) if operation.is_list else operation.record
+    needed = operation.body is not None and any(one.is_required() for one in operation.body.model_fields.values())
+    router.add_api_route(
+        route.path,
+        _endpoint(operation, route),
+        methods=[route.verb],
+        name=operation.name,
+        operation_id=operation.name,
+        description=operation.text,
+        response_model=answer,
+        status_code=status.HTTP_201_CREATED if route.location else status.HTTP_200_OK,
+        responses={**(replays(answer) if operation.keyed else {}), **problems(*_refusals(operation, route))},
+        openapi_extra=takes(operation.body.__name__, required=needed) if operation.body else None,
+    )
+
+
+def _refusals(operation: Operation[..., Any], route: Route) -> tuple[ProblemStatus, ...]:
+    if operation.events:
+        return (401, 403, 404, 408, 409, 413, 415, 422, 429, 503)
+    return (401, 403, 404, 422, 429, 503) if route.ids else (401, 403, 422, 429, 503)
+
+
+def _endpoint(operation: Operation[..., Any], route: Route) -> Callable[..., object]:
+    """The handler of the operation's route, with the signature that FastAPI reads."""
+
+    def handle(request: Request, response: Response, caller: Caller, **given: Any) -> object:  # noqa: ANN401 - as declared
+        resources = resources_of(request)
+        origin = origin_of(request, str(caller.key_id), ActorType.API_KEY)
+        call = Call(
+            origin=origin, name=f"{origin.actor_type}:{origin.actor_id}", role=caller.role, org_id=caller.org_id,
+            database=resources.database, enqueue=resources.enqueue, keyed=given.pop("keyed", None),
+        )  # fmt: skip
+        if operation.body is not None:
+            given |= _read(operation.body, given.pop("document"))
+        if operation.is_list:
+            given["window"] = Window(given.pop("limit"), given.pop("cursor"))
+        answer = operation(call, **given)
+        if isinstance(answer, Page):
+            return {
+                operation.record.plural: [_document(one) for one in answer.items],
+                "next_cursor": answer.next_cursor,
+            }
+        document = _document(answer)
+        if route.location:
+            response.headers["Location"] = route.location.format(**document)
+        if call.is_replayed:
+            say_replayed(response)
+        return document
+
+    handle.__signature__ = inspect.Signature(list(_parameters(operation, route)))  # type: ignore[attr-defined] # it is read by inspect
+    return handle
+
+
+def _parameters(operation: Operation[..., Any], route: Route) -> Iterator[inspect.Parameter]:
+    """The parameters of a route: who calls, ids of the path, filters, and what is read of the body."""
+    yield _parameter("request", Request)
+    yield _parameter("response", Response)
+    yield _parameter("caller", Annotated[Caller, Depends(VERIFIERS[operation.role])])
+    for name, field in operation.parameters.model_fields.items():
+        hint = operation.hints[name]
+        if name in route.ids:
+            yield _parameter(name, hint)
+        elif operation.body is None:
+            filtered = Annotated[hint, Query(description=field.description)]  # type: ignore[valid-type] # made of what was declared
+            yield _parameter(name, filtered, field.default)
+    if operation.is_list:
+        yield _parameter("limit", Limit, SHOWN_BY_DEFAULT)
+        yield _parameter("cursor", Cursor, None)
+    if operation.body is not None:
+        yield _parameter("document", JsonBody)
+    if operation.keyed:
+        yield _parameter("keyed", Keyed)
+
+
+def _parameter(name: str, annotation: object, default: object = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def page_of(record: type[Record]) -> type[BaseModel]:
+    """The answer of a list: a page of records under their plural."""
+    fields: dict[str, Any] = {
+        record.plural: (list[record], ...),  # type: ignore[valid-type] # made of what was declared
+        "next_cursor": (str | None, Field(description="Give it as `cursor` for the next part; null at the end.")),
+    }
+    return create_model(f"{record.__name__}Page", __doc__="A part of a list.", **fields)
+
+
+def _read(body: type[BaseModel], document: object) -> dict[str, Any]:
+    """The fields of a body; without a body, the defaults. Raises `Invalid` with the field and the reason."""
+    if document is not None and not isinstance(document, dict):
+        raise Invalid("document", "is no JSON object")
+    return checked(body, document or {})
+
+
+def _document(record: Record) -> dict[str, Any]:
+    """A record as JSON, without what looks like a secret."""
+    document = record.model_dump(mode="json")
+    return {name: redact({name: value})[name] for name, value in document.items()}  # type: ignore[index] # a mapping in, a mapping out

@@ -1,0 +1,117 @@
+"""One call of an operation: who makes it, for which org, and how it reads, writes, audits and enqueues."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol, TypeVar
+from uuid import UUID
+
+from domain.access.api_keys import Role
+from domain.jobs.failures import Forbidden, Gone, Invalid
+from domain.jobs.job import Enqueued, JsonObject, Origin
+from domain.payloads.payload import Payload
+from operations.repeated_requests import KeyedRequest
+from storage.actions.actions import Enqueue
+from storage.audit import deeds
+from storage.postgres.database import Database, Transaction
+
+
+class OfOrg(Protocol):
+    """A thing that belongs to an org."""
+
+    @property
+    def org_id(self) -> UUID:
+        """Which."""
+        ...
+
+
+Thing = TypeVar("Thing", bound=OfOrg)
+
+
+class EnqueueFor(Protocol):
+    """Enqueues payloads for an org in the caller's transaction: the engine's at a terminal, the gateway's by HTTP."""
+
+    def __call__(self, tx: Transaction, *payloads: Payload, org_id: UUID, origin: Origin) -> Sequence[Enqueued]:
+        """A job per payload."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """Who calls an operation, and by what means.
+
+    `org_id` is the org that the caller acts for; an operator at a terminal who names none may see all orgs. `within`
+    is a transaction that the caller has begun; without it, the operation begins its own.
+    """
+
+    origin: Origin
+    name: str
+    """The caller in the words of the records that name one, such as who approved an action."""
+    role: Role
+    database: Database
+    enqueue: EnqueueFor
+    org_id: UUID | None = None
+    keyed: KeyedRequest | None = None
+    within: Transaction | None = None
+    events: tuple[str, ...] = ()
+    """What the deed that is called may write into the audit log."""
+    is_audited: bool = False
+    is_replayed: bool = False
+    """Whether the same request had been made before."""
+
+    def begin(self, role: Role, events: tuple[str, ...], *, is_audited: bool) -> None:
+        """Begin an operation; raises `Forbidden` for a caller whose role does not include the one that is needed."""
+        if not self.role.includes(role):
+            raise Forbidden(f"a key of the role {self.role.value} may not do this; it takes the role {role.value}")
+        self.events, self.is_audited, self.is_replayed = events, is_audited, False
+
+    @property
+    def org(self) -> UUID:
+        """The org that the caller acts for; raises `Invalid` where an operator has named none."""
+        if self.org_id is None:
+            raise Invalid("org", "must be named")
+        return self.org_id
+
+    def found(self, thing: Thing | None, what: str) -> Thing:
+        """The thing that was looked for; raises `Gone` where there is none, and alike where it is another org's."""
+        if thing is None or self.org_id not in {None, thing.org_id}:
+            raise Gone(f"there is no {what}")
+        return thing
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """A transaction to read in: the tenant's; the ledger's for an operator who has named no org."""
+        if self.within is not None:
+            return nullcontext(self.within)
+        return self.database.ledger() if self.org_id is None else self.database.tenant(self.org_id)
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        """A transaction of the ledger's to write in; without an audit event it raises, and nothing is written."""
+        with nullcontext(self.within) if self.within is not None else self.database.ledger() as tx:
+            yield tx
+            if not (self.is_audited or self.is_replayed):
+                raise RuntimeError(f"the deed has written none of {', '.join(self.events)} into the audit log")
+
+    def audit(
+        self, tx: Transaction, org_id: UUID, data: JsonObject, *, event: str = "", job: tuple[UUID, str] | None = None
+    ) -> None:
+        """Write the deed's event, with what the caller did; a deed with several events says which."""
+        (chosen,) = [one for one in self.events if event in {"", one}]
+        deeds.record(tx, chosen, data, by=self.origin, org_id=org_id, job=job)
+        self.is_audited = True
+
+    def once(self, tx: Transaction, make: Callable[[], Sequence[UUID]]) -> Sequence[UUID]:
+        """The ids of what the call makes, or of what the same request with the same `Idempotency-Key` made before."""
+        earlier = None if self.keyed is None else self.keyed.earlier(tx, self.org)
+        if earlier is not None:
+            self.is_replayed = True
+            return earlier.made
+        made = make()
+        if self.keyed is not None:
+            self.keyed.keep(tx, self.org, made)
+        return made
+
+    def enqueue_for(self, org_id: UUID) -> Enqueue:
+        """Enqueues for an org in the caller's name."""
+        return partial(self.enqueue, org_id=org_id, origin=self.origin)

@@ -1,0 +1,205 @@
+"""Declares operations: each is one typed function, from which its command, its route and its documentation follow.
+
+A parameter by position is an argument of the command, and may be an id in the route. A parameter by keyword is an
+option of the command; in HTTP it is a filter of a list, or a field of a deed's body. `Annotated[..., Field(...)]` says
+what a parameter means, and its bounds.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from string import Formatter
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from domain.access.api_keys import Role
+from domain.jobs.contract import first_problem
+from operations.call import Call
+from operations.pages import Page, Window
+
+
+class Record(BaseModel):
+    """One thing as everybody sees it: the model of HTTP, the document of `--json`, and the row of a table."""
+
+    model_config = ConfigDict(from_attributes=True)
+    columns: ClassVar[tuple[str, ...]] = ()
+    """The fields that the table of a list shows; all of them when none are named."""
+    plural: ClassVar[str] = "items"
+    """The field of HTTP's answer in which a list of them stands."""
+
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer", bound=Record | Page[Any])
+Reason = Annotated[str | None, Field(min_length=1, max_length=1000, description="Why; the audit log keeps it.")]
+NamedOrg = Literal["required", "optional", "never"]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """In an annotation: the name of a parameter's option, where the command line has its own."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How HTTP names an operation. What a deed makes is found at `location`."""
+
+    verb: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+    path: str
+    location: str | None = None
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """The parameters that the path names."""
+        return frozenset(name for _, name, _, _ in Formatter().parse(self.path) if name)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorsOnly:
+    """Why only operators of the fleet may call an operation, and it has no route."""
+
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation(Generic[P, Answer]):
+    """What people and services may ask for, as it was declared. A call checks the caller's role."""
+
+    area: str
+    command: str
+    function: Callable[Concatenate[Call, P], Answer]
+    route: Route | OperatorsOnly
+    role: Role
+    org: NamedOrg
+    """Whether an operator names an org. A caller by HTTP acts for the org of its key."""
+    events: tuple[str, ...] = ()
+    """What a deed writes into the audit log, one of these; a list and a look write nothing."""
+    ledger_audits: bool = False
+    """Whether the ledger's own functions write the event, together with the change."""
+    keyed: bool = False
+    """Whether the route takes an `Idempotency-Key`."""
+
+    def __call__(self, call: Call, /, *arguments: P.args, **options: P.kwargs) -> Answer:
+        """Do it for the caller; raises `Forbidden` for one whose role does not include the needed role."""
+        call.begin(self.role, self.events, is_audited=self.ledger_audits or not self.events)
+        return self.function(call, *arguments, **options)
+
+    @property
+    def name(self) -> str:
+        """The function's name, which is the operation's in the description of the API."""
+        return self.function.__name__
+
+    @property
+    def text(self) -> str:
+        """What it does."""
+        return inspect.cleandoc(self.function.__doc__ or "")
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it answers with a page of records."""
+        return get_origin(self.hints["return"]) is Page
+
+    @property
+    def record(self) -> type[Record]:
+        """The class of what it answers with."""
+        answer = self.hints["return"]
+        found: type[Record] = get_args(answer)[0] if self.is_list else answer
+        return found
+
+    @cached_property
+    def positional(self) -> tuple[str, ...]:
+        """The parameters that are arguments of the command, in order."""
+        return tuple(name for name, one in self._parameters.items() if one.kind is not one.KEYWORD_ONLY)
+
+    @cached_property
+    def parameters(self) -> type[BaseModel]:
+        """All parameters as the fields of a model."""
+        return self._model(self._parameters)
+
+    @cached_property
+    def body(self) -> type[BaseModel] | None:
+        """The parameters that stand in the body of a request: those of a deed that are no id of its path."""
+        ids = self.route.ids if isinstance(self.route, Route) else frozenset()
+        fields = [name for name in self._parameters if name not in ids]
+        return self._model(fields) if self.events and fields else None
+
+    @cached_property
+    def hints(self) -> Mapping[str, Any]:
+        """The annotation of each parameter, and of the answer."""
+        return get_type_hints(self.function, include_extras=True)
+
+    @property
+    def _parameters(self) -> Mapping[str, inspect.Parameter]:
+        _call, *others = inspect.signature(self.function).parameters.values()
+        return {one.name: one for one in others if self.hints[one.name] is not Window}
+
+    def _model(self, names: Iterable[str]) -> type[BaseModel]:
+        defaults = {name: self._parameters[name].default for name in names}
+        fields: dict[str, Any] = {
+            name: (self.hints[name], ... if default is inspect.Parameter.empty else default)
+            for name, default in defaults.items()
+        }
+        title = "".join(map(str.capitalize, self.name.split("_")))
+        return create_model(f"{title}Request", __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def checked(model: type[BaseModel], given: Mapping[str, object]) -> dict[str, Any]:
+    """The values of parameters, as their types have them; raises `Invalid` with the field and the reason."""
+    try:
+        found = model.model_validate(given)
+    except ValidationError as error:
+        raise first_problem(error) from None
+    return {name: getattr(found, name) for name in model.model_fields}
+
+
+@dataclass(frozen=True)
+class Area:
+    """A thing that people name, such as approvals: the group of its commands, and what can be done with it."""
+
+    name: str
+    purpose: str
+    operations: list[Operation[..., Any]] = field(default_factory=list)
+
+    def look(
+        self, command: str, route: Route | OperatorsOnly, *, role: Role = Role.READER, org: NamedOrg = "never"
+    ) -> Callable[[Callable[Concatenate[Call, P], Answer]], Operation[P, Answer]]:
+        """Declare a list, or a look at one thing."""
+        return self.deed(command, route, events=(), role=role, org=org)
+
+    def deed(  # noqa: PLR0913 - what the table of operations has a column for, and what a route adds
+        self,
+        command: str,
+        route: Route | OperatorsOnly,
+        *,
+        events: tuple[str, ...],
+        role: Role = Role.OPERATOR,
+        org: NamedOrg = "never",
+        ledger_audits: bool = False,
+        keyed: bool = False,
+    ) -> Callable[[Callable[Concatenate[Call, P], Answer]], Operation[P, Answer]]:
+        """Declare a deed."""
+
+        def declare(function: Callable[Concatenate[Call, P], Answer]) -> Operation[P, Answer]:
+            made = Operation(
+                area=self.name, command=command, function=function, route=route, role=role, org=org,
+                events=events, ledger_audits=ledger_audits, keyed=keyed,
+            )  # fmt: skip
+            self.operations.append(made)
+            return made
+
+        return declare

@@ -1,0 +1,59 @@
+"""Lists in pages: how many rows, after which one, and the cursor by which the next page is asked for."""
+
+import base64
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
+
+from domain.jobs.failures import Invalid
+
+FIELD = "cursor"
+
+Row = TypeVar("Row")
+Item = TypeVar("Item")
+Position = TypeVar("Position", bound=tuple[object, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Item]):
+    """A part of a list; without `next_cursor` the last."""
+
+    items: Sequence[Item]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which part of a list is asked for."""
+
+    limit: int
+    cursor: str | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows to read: one more than is shown says whether there is a next page."""
+        return self.limit + 1
+
+    def after(self, position: type[Position]) -> Position | None:
+        """The position of the last row of the page before, a named tuple; raises `Invalid` for a foreign cursor."""
+        if self.cursor is None:
+            return None
+        try:
+            document = base64.b64decode(self.cursor + "=" * (-len(self.cursor) % 4), altchars=b"-_", validate=True)
+            return TypeAdapter(position).validate_json(document)
+        except (ValueError, ValidationError):
+            raise Invalid(FIELD, "is no cursor of this list") from None
+
+    def page(self, rows: Sequence[Row], item: Callable[[Row], Item], position: Callable[[Row], Position]) -> Page[Item]:
+        """The page of the rows that were read."""
+        shown = rows[: self.limit]
+        is_last = len(rows) <= self.limit
+        return Page([item(row) for row in shown], None if is_last else write_cursor(position(shown[-1])))
+
+
+def write_cursor(position: tuple[object, ...]) -> str:
+    """The cursor for what follows a position."""
+    return base64.urlsafe_b64encode(to_json(position)).decode().rstrip("=")

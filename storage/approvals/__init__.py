@@ -1,1 +1,0 @@
-"""Approvals: asked for, decided, reminded of, expired, and where an org is asked."""

@@ -1,0 +1,211 @@
+"""Approvals by command and by HTTP: what waits is shown, one decision counts, and what follows is enqueued with it."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from functools import partial
+from uuid import UUID, uuid4
+
+import pytest
+from psycopg import Connection
+
+from commands.operations import AREAS
+from domain.access.api_keys import Role
+from domain.approvals.decision import Choice, Refusal
+from domain.approvals.outcome import WORDS
+from domain.jobs.failures import Conflict
+from domain.mail.actions.requested_action import Delete
+from domain.mail.actions.status import ActionStatus
+from domain.mail.triage.safety import CheckedAction
+from engine.enqueue import enqueue
+from engine.runtime import Runtime
+from operations.approvals import DECISIONS, approve_action, choose_channel
+from storage import approvals
+from storage.accounts.accounts import Account
+from storage.actions import actions
+from storage.postgres.database import Database
+from tests.commands.calling import answer, refusal
+from tests.doubles.calls import call_by
+from tests.doubles.mail_factories import make_account, store_message
+from tests.gateway.api.conftest import Client, client_of
+
+COMMANDS = AREAS.approvals
+
+
+@pytest.fixture
+def account(store: Database, process: Runtime) -> Account:
+    """A mailbox with one stored message, m1."""
+    assert process.database is not None
+    account = make_account(store)
+    store_message(store, account)
+    return account
+
+
+@pytest.fixture
+def operator(store: Database, door: str, account: Account) -> Client:
+    return client_of(store, door, account.org_id, Role.OPERATOR)
+
+
+def waiting(store: Database, account: Account, *, lasts: timedelta = timedelta(days=1)) -> UUID:
+    checked = CheckedAction(Delete(), ActionStatus.APPROVED_PENDING, Delete.danger, ("it is dangerous",))
+    with store.ledger() as tx:
+        made = actions.request(tx, account.account_id, "m1", checked, requested_by="a test")
+        approvals.request(tx, account.account_id, [made], partial(enqueue, org_id=account.org_id), lasts=lasts)
+    return made
+
+
+def jobs(database: Connection) -> list[str]:
+    return [row[0] for row in database.execute("select job_type from jobs order by created_at, id")]
+
+
+def audited(database: Connection) -> list[tuple[str, str]]:
+    return database.execute(
+        "select event, actor_id from audit_entries where event like 'approval.%' order by id"
+    ).fetchall()
+
+
+def test_what_waits_is_listed_shown_and_approved_by_command(
+    store: Database, account: Account, database: Connection
+) -> None:
+    made = str(waiting(store, account))
+    ((listed),) = answer(COMMANDS, "list", "--org", account.org_id, "--account", account.email)
+    assert (listed["action_id"], listed["why"], listed["org_id"]) == (made, "it is dangerous", str(account.org_id))
+    shown = answer(COMMANDS, "show", made)
+    assert (shown["action_id"], shown["messages"]) == (made, [])
+    assert shown["question"]["Mailbox"] == account.email
+    decided = answer(COMMANDS, "approve", made, "--as", "ada", "--reason", "fine")
+    assert (decided["state"], decided["approver"], decided["approval_reason"]) == ("approved", "operator:ada", "fine")
+    assert decided["job_id"] is not None
+    assert answer(COMMANDS, "list", "--org", account.org_id) == []
+    assert jobs(database) == ["approvals.notify", "actions.execute", "approvals.show_outcome"]
+    assert audited(database) == [("approval.approved", "operator:ada")]
+    assert "action_id: This was decided already. Approved by operator:ada" in refusal(COMMANDS, "deny", made)
+    assert "there is no action" in refusal(COMMANDS, "deny", uuid4())
+
+
+def test_what_waits_is_listed_shown_and_denied_by_http(
+    operator: Client, store: Database, account: Account, database: Connection
+) -> None:
+    made = str(waiting(store, account))
+    (listed,) = operator.get("/v1/approvals").json["actions"]
+    assert (listed["action_id"], listed["state"]) == (made, "approved_pending")
+    assert operator.get(f"/v1/approvals?account_id={uuid4()}").json == {"actions": [], "next_cursor": None}
+    assert operator.get(f"/v1/approvals/{made}").json["question"]["Mailbox"] == account.email
+    denied = operator.post(f"/v1/approvals/{made}/deny", {"reason": "no"}).json
+    key = f"api_key:{operator.key_id}"
+    assert (denied["state"], denied["approver"], denied["approval_reason"]) == ("denied", key, "no")
+    again = operator.post(f"/v1/approvals/{made}/approve")
+    said = f"action_id: This was decided already. Denied by {key}"
+    assert (again.status, again.json["code"]) == (409, "approval.closed")
+    assert again.json["detail"].startswith(said)
+    assert "actions.execute" not in jobs(database)
+    assert audited(database) == [("approval.denied", str(operator.key_id))]
+
+
+def test_pages_of_the_list_follow_each_other(operator: Client, store: Database, account: Account) -> None:
+    ids = [str(waiting(store, account)) for _ in range(3)]
+    first = operator.get("/v1/approvals?limit=2").json
+    rest = operator.get(f"/v1/approvals?limit=2&cursor={first['next_cursor']}").json
+    assert [one["action_id"] for one in (*first["actions"], *rest["actions"])] == ids[::-1]
+    assert rest["next_cursor"] is None
+    by_command = answer(COMMANDS, "list", "--org", account.org_id, "--limit", 2, "--cursor", first["next_cursor"])
+    assert [one["action_id"] for one in by_command] == ids[:1]
+
+
+@pytest.mark.parametrize("is_older", [False, True])
+def test_an_action_older_than_the_connection_of_its_mailbox_can_be_denied_only(
+    store: Database, account: Account, database: Connection, *, is_older: bool
+) -> None:
+    made, call = waiting(store, account), call_by("anna", store)
+    span = timedelta(microseconds=int(is_older))
+    database.execute("update accounts set connected_at = (select created_at + %s from actions)", (span,))
+    if is_older:
+        with pytest.raises(Conflict, match=WORDS[Refusal.CONNECTED_ANEW]):
+            approve_action(call, made)
+    choice = Choice.DENY if is_older else Choice.APPROVE
+    assert DECISIONS[choice](call, made).state == choice.status
+
+
+def test_what_is_denied_is_never_executed(store: Database, account: Account) -> None:
+    made = waiting(store, account)
+    assert DECISIONS[Choice.DENY](call_by("anna", store), made).state == "denied"
+    with store.tenant(account.org_id) as tx:
+        assert not actions.begin(tx, made, UUID(int=1))
+
+
+def test_after_the_end_nobody_decides(store: Database, account: Account) -> None:
+    made = waiting(store, account, lasts=timedelta(0))
+    with pytest.raises(Conflict, match=WORDS[Refusal.EXPIRED]):
+        approve_action(call_by("anna", store), made)
+
+
+def test_of_decisions_at_once_one_counts(store: Database, account: Account, database: Connection) -> None:
+    made = waiting(store, account)
+
+    def press(choice: Choice) -> str:
+        try:
+            return str(DECISIONS[choice](call_by("anna", store), made).state)
+        except Conflict as refused:
+            return refused.code
+
+    with ThreadPoolExecutor(4) as pool:
+        ends = list(pool.map(press, [Choice.APPROVE, Choice.DENY, Choice.APPROVE, Choice.DENY]))
+    assert ends.count("approval.closed") == 3
+    assert len(audited(database)) == 1
+
+
+def test_a_writer_cannot_approve_and_a_reader_can_look(
+    store: Database, account: Account, door: str, database: Connection
+) -> None:
+    made = waiting(store, account)
+    for role in (Role.WRITER, Role.READER):
+        client = client_of(store, door, account.org_id, role)
+        refused = client.post(f"/v1/approvals/{made}/approve")
+        assert (refused.status, refused.json["code"]) == (403, "forbidden")
+        assert client.put("/v1/approvals/channel", {"channel_id": "123"}).status == 403
+        assert client.get("/v1/approvals").status == client.get(f"/v1/approvals/{made}").status == 200
+    assert audited(database) == []
+
+
+def test_another_orgs_action_looks_like_none(
+    operator: Client, store: Database, account: Account, stranger: Client
+) -> None:
+    made = waiting(store, account)
+    for verb, path in (("POST", "/approve"), ("POST", "/deny"), ("GET", "")):
+        ask = stranger.post if verb == "POST" else stranger.get
+        foreign, unknown = ask(f"/v1/approvals/{made}{path}"), ask(f"/v1/approvals/{uuid4()}{path}")
+        assert foreign.status == unknown.status == 404
+        assert foreign.json["code"] == unknown.json["code"]
+    assert stranger.get("/v1/approvals").json["actions"] == []
+    assert operator.get("/v1/approvals").json["actions"][0]["state"] == "approved_pending"
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [({"reason": ""}, "reason"), ({"reason": "x" * 1001}, "reason"), ({"who": "me"}, "who"), ([], "document")],
+)
+def test_what_is_refused_names_its_field(
+    operator: Client, store: Database, account: Account, document: object, field: str
+) -> None:
+    answered = operator.post(f"/v1/approvals/{waiting(store, account)}/approve", document)
+    assert (answered.status, answered.json["field"]) == (422, field)
+
+
+def test_a_channel_is_chosen_and_removed(operator: Client, account: Account, database: Connection) -> None:
+    org = ("--org", str(account.org_id))
+    assert answer(COMMANDS, "channel", *org, "--discord", "123")["channel_id"] == "123"
+    assert "channel: is no id of Discord's" in refusal(COMMANDS, "channel", *org, "--discord", "#general")
+    assert operator.put("/v1/approvals/channel", {"channel_id": "124"}).json["channel_id"] == "124"
+    assert operator.put("/v1/approvals/channel", {"channel_id": None}).json["channel_id"] == "124"
+    assert "no channel" in refusal(COMMANDS, "channel", *org)
+    events = [event for event, _ in audited(database)]
+    assert events == ["approval.channel_set", "approval.channel_set", "approval.channel_removed"]
+
+
+def test_a_channel_of_another_org_is_refused_and_nothing_audited(
+    store: Database, account: Account, database: Connection
+) -> None:
+    other = make_account(store, org="another org", email="you@example.com")
+    choose_channel(call_by("anna", store, org_id=other.org_id), channel_id="123")
+    with pytest.raises(Conflict, match="another org"):
+        choose_channel(call_by("anna", store, org_id=account.org_id), channel_id="123")
+    assert len(audited(database)) == 1

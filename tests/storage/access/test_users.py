@@ -1,0 +1,46 @@
+"""The people of an org: added, changed and removed, each once; the owner of a mailbox stays."""
+
+import pytest
+from psycopg import Connection
+
+from domain.approvals.approvers import UserRole
+from domain.jobs.failures import Conflict, Gone
+from domain.jobs.job import Origin
+from engine.runtime import Runtime
+from storage.access import users
+from storage.access.users import UserChanges
+from storage.accounts.accounts import Account
+from storage.postgres.database import Database
+from tests.doubles.mail_factories import make_account
+
+
+@pytest.fixture
+def account(store: Database, process: Runtime) -> Account:
+    assert process.database is not None
+    return make_account(store)
+
+
+def test_people_are_added_changed_and_removed(store: Database, account: Account, database: Connection) -> None:
+    here, bob = account.org_id, UserChanges(UserRole.APPROVER, "42", "Europe/Berlin")
+    with store.ledger() as tx:
+        made = users.add(tx, here, "Bob@Example.org", bob, by=Origin())
+        assert users.by_discord(tx, here, "42") == made
+        with pytest.raises(Conflict):
+            users.add(tx, here, "bob@example.org", UserChanges(), by=Origin())
+        with pytest.raises(Conflict, match="discord_user_id"):
+            users.change(tx, here, account.email, UserChanges(discord_user_id="42"), by=Origin())
+        changed = users.change(tx, here, "bob@example.org", UserChanges(discord_user_id=""), by=Origin())
+        assert (changed.discord_user_id, changed.role, changed.zone) == (None, UserRole.APPROVER, "Europe/Berlin")
+        users.remove(tx, here, "bob@example.org", by=Origin())
+        with pytest.raises(Gone):
+            users.remove(tx, here, "bob@example.org", by=Origin())
+    rows = database.execute("select event from audit_entries where event like 'user.%' order by id")
+    assert [row[0] for row in rows] == ["user.added", "user.changed", "user.removed"]
+
+
+def test_the_owner_of_a_mailbox_stays(store: Database, account: Account) -> None:
+    with store.ledger() as tx:
+        (owner,) = users.listed(tx, account.org_id, limit=10)
+        assert owner.role is UserRole.OWNER
+        with pytest.raises(Conflict, match="owns a mailbox"):
+            users.remove(tx, account.org_id, owner.email, by=Origin())
