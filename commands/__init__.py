@@ -17,7 +17,6 @@ from commands.database import database
 from commands.deadletters import deadletters
 from commands.doctor import doctor
 from commands.effects import effects
-from commands.gates import gates
 from commands.jobs import jobs
 from commands.keys import keys
 from commands.mail.directions import directions
@@ -40,7 +39,6 @@ __all__ = [
     "directions",
     "doctor",
     "effects",
-    "gates",
     "jobs",
     "keys",
     "labels",

@@ -14,6 +14,7 @@ from domain.payloads.actions import UndoPayload
 from engine.enqueue import enqueue
 from engine.runtime import runtime
 from operations.accounts import account_of
+from operations.actions import ActionView
 from storage.actions import actions as stored
 from storage.actions.actions import ActionFilter, StoredAction
 from storage.ledger import orgs
@@ -96,7 +97,4 @@ def _found(tx: Transaction, action_id: UUID) -> StoredAction:
 
 
 def _document(found: StoredAction) -> dict[str, object]:
-    """An action's columns, and what an operator asks first: can it be undone, and why does it stand where it stands."""
-    columns = {name: getattr(found, name) for name in StoredAction.__dataclass_fields__}
-    why = found.error["reason"] if found.error and "reason" in found.error else "; ".join(found.reasons)
-    return columns | {"inverse": found.inverse, "why": why}
+    return ActionView.model_validate(found).model_dump()

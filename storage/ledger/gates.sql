@@ -22,8 +22,12 @@ where scope = %(scope)s and key = %(key)s and (%(cause)s::text is null or cause 
 returning cause, pg_notify('postroom_due', 'gate')
 
 -- name: list_closed_gates
--- All gates that are closed now.
-select scope, key, cause, reason, until, actor from gates where until is null or until > now() order by scope, key, cause
+-- Gates that are closed now, at most so many, after the last one that was shown.
+select scope, key, cause, reason, until, actor from gates
+where (until is null or until > now())
+  and (%(scope)s::text is null or (scope, key, cause) > (%(scope)s, %(key)s, %(cause)s))
+order by scope, key, cause
+limit %(limit)s
 
 -- name: forget_ended_gates
 -- Removes gates whose time is over. Returns, as parked jobs name them, those that no other cause keeps closed.

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import timedelta
+from typing import NamedTuple
 
 from psycopg.types.json import Jsonb
 
@@ -41,6 +42,19 @@ def publish(tx: Transaction, job_types: Sequence[JobType]) -> None:
     Raises `Invalid` for an `on_end` that names no end-of-job hook of a migration.
     """
     tx.run("publish_job_types", lines=Jsonb([_line(kind) for kind in job_types]))
+
+
+class KnownJobType(NamedTuple):
+    """A job type by its names, and whom its jobs call."""
+
+    name: str
+    aliases: Sequence[str]
+    providers: Sequence[str]
+
+
+def listed(tx: Transaction) -> Sequence[KnownJobType]:
+    """The job types that workers have published: as many as the code has, and had."""
+    return [KnownJobType(*row) for row in tx.raw("select name, aliases, providers from job_types order by name")]
 
 
 def _line(kind: JobType) -> JsonObject:

@@ -5,8 +5,8 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
-import commands
 from commands import accounts
+from commands.operations import AREAS
 from domain.jobs.gate_causes import Cause
 from engine.runtime import Runtime
 from storage.accounts import tokens
@@ -77,9 +77,9 @@ def test_renewed_consent_leaves_a_pause_of_the_same_account(process: Runtime) ->
     account = answer(accounts, *ADD, *GIVEN)["account_id"]
     with process.database.ledger() as tx:
         gates.close(tx, Gate("account", account, "needs_reconsent: revoked", None, "postroom", Cause.CONSENT))
-    answer(commands.gates, "close", "account", account, "--reason", "under repair", "--for", 3600, "--as", "ada")
+    answer(AREAS.gates, "close", "account", account, "--reason", "under repair", "--for", 3600, "--as", "ada")
     answer(accounts, *ADD, *GIVEN)
-    (left,) = answer(commands.gates, "list")
+    (left,) = answer(AREAS.gates, "list")
     assert (left["cause"], left["reason"], left["actor"]) == ("pause", "under repair", "operator:ada")
 
 

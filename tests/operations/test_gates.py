@@ -6,7 +6,8 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
-from commands import accounts, gates
+from commands import accounts
+from commands.operations import AREAS
 from domain.jobs.gate_causes import Cause
 from engine.runtime import Runtime
 from storage.ledger import gates as stored
@@ -23,9 +24,9 @@ pytestmark = pytest.mark.usefixtures("process")
 
 def test_a_closed_queue_keeps_its_jobs_until_it_is_opened(process: Runtime, org: UUID, database: Connection) -> None:
     job_id = enqueue_one(process.database, org, "probe_jobs.noop")
-    answer(gates, "close", "queue", "default", "--reason", "a repair", "--as", "ada")
+    answer(AREAS.gates, "close", "queue", "default", "--reason", "a repair", "--as", "ada")
     assert run_job(process, probe_jobs.noop, job_id) == "not_claimed"
-    listed = answer(gates, "list")
+    listed = answer(AREAS.gates, "list")
     assert listed == [
         {
             "scope": "queue",
@@ -36,7 +37,7 @@ def test_a_closed_queue_keeps_its_jobs_until_it_is_opened(process: Runtime, org:
             "cause": "pause",
         }
     ]
-    answer(gates, "open", "queue", "default", "--as", "ada")
+    answer(AREAS.gates, "open", "queue", "default", "--as", "ada")
     assert run_job(process, probe_jobs.noop, job_id) == "succeeded"
     audited = database.execute("select event, actor_id from audit_log where event like 'gate.%' order by id").fetchall()
     assert audited == [("gate.closed", "operator:ada"), ("gate.opened", "operator:ada")]
@@ -46,19 +47,19 @@ def test_a_gate_is_opened_for_one_cause_or_for_all(process: Runtime) -> None:
     for cause in (Cause.SLOW_DOWN, Cause.BUDGET):
         with process.database.ledger() as tx:
             stored.close(tx, Gate("provider", "gmail", "wait", None, "postroom", cause))
-    answer(gates, "close", "provider", "gmail", "--reason", "a repair")
-    assert answer(gates, "open", "provider", "gmail", "--cause", "slow_down")["cause"] == "slow_down"
-    assert "slow_down" in refusal(gates, "open", "provider", "gmail", "--cause", "slow_down")
-    assert [gate["cause"] for gate in answer(gates, "list")] == ["budget", "pause"]
-    answer(gates, "open", "provider", "gmail")
-    assert answer(gates, "list") == []
+    answer(AREAS.gates, "close", "provider", "gmail", "--reason", "a repair")
+    assert answer(AREAS.gates, "open", "provider", "gmail", "--cause", "slow_down")["cause"] == "slow_down"
+    assert "slow_down" in refusal(AREAS.gates, "open", "provider", "gmail", "--cause", "slow_down")
+    assert [gate["cause"] for gate in answer(AREAS.gates, "list")] == ["budget", "pause"]
+    answer(AREAS.gates, "open", "provider", "gmail")
+    assert answer(AREAS.gates, "list") == []
 
 
 def test_a_gate_may_end_by_itself() -> None:
-    made = answer(gates, "close", "fleet", "--reason", "a deploy", "--for", 60)
+    made = answer(AREAS.gates, "close", "fleet", "--reason", "a deploy", "--for", 60)
     left = datetime.fromisoformat(made["until"]) - datetime.now(UTC)
     assert timedelta(seconds=50) < left <= timedelta(seconds=60)
-    assert "a deploy" in call(gates, "list").output
+    assert "a deploy" in call(AREAS.gates, "list").output
 
 
 @pytest.mark.parametrize(
@@ -87,13 +88,13 @@ def test_a_gate_may_end_by_itself() -> None:
     ],
 )
 def test_an_order_that_could_never_match_is_refused(arguments: tuple[str, ...], words: str) -> None:
-    assert words in refusal(gates, *arguments)
-    assert answer(gates, "list") == []
+    assert words in refusal(AREAS.gates, *arguments)
+    assert answer(AREAS.gates, "list") == []
 
 
 @pytest.mark.parametrize(("scope", "key"), [("provider", "gmail"), ("org", "{org}"), ("org_provider", "{org}:gmail")])
 def test_a_gate_of_what_exists_is_closed(org: UUID, scope: str, key: str) -> None:
-    made = answer(gates, "close", scope, key.format(org=org), "--reason", "a repair")
+    made = answer(AREAS.gates, "close", scope, key.format(org=org), "--reason", "a repair")
     assert (made["scope"], made["key"]) == (scope, key.format(org=org))
 
 
@@ -101,20 +102,28 @@ def test_a_gate_of_an_account_is_closed() -> None:
     given = ("--org", "acme", "--email", "reader@example.com", "--access-token", "a", "--refresh-token", "r")
     account = answer(accounts, "add", *given)["account_id"]
     for named in (account, account.upper(), "Reader@Example.com"):
-        assert answer(gates, "close", "account", named, "--reason", "a repair")["key"] == account
-        assert answer(gates, "open", "account", named)["key"] == account
-        assert answer(gates, "list") == []
+        assert answer(AREAS.gates, "close", "account", named, "--reason", "a repair")["key"] == account
+        assert answer(AREAS.gates, "open", "account", named)["key"] == account
+        assert answer(AREAS.gates, "list") == []
 
 
 def test_a_gate_of_an_org_may_be_named_by_the_org_s_name(org: UUID, database: Connection) -> None:
     database.execute("update orgs set name = 'Acme: East' where id = %s", (org,))
-    assert answer(gates, "close", "org", "Acme: East", "--reason", "a repair")["key"] == str(org)
-    made = answer(gates, "close", "org_provider", "Acme: East:gmail", "--reason", "a repair")
+    assert answer(AREAS.gates, "close", "org", "Acme: East", "--reason", "a repair")["key"] == str(org)
+    made = answer(AREAS.gates, "close", "org_provider", "Acme: East:gmail", "--reason", "a repair")
     assert made["key"] == f"{org}:gmail"
-    assert "gmial" in refusal(gates, "close", "org_provider", f"{org}:gmial", "--reason", "r")
+    assert "gmial" in refusal(AREAS.gates, "close", "org_provider", f"{org}:gmial", "--reason", "r")
 
 
 def test_a_gate_that_names_nothing_any_more_can_still_be_opened(process: Runtime) -> None:
     with process.database.ledger() as tx:
         stored.close(tx, Gate("job_type", "gone.by", "of another release", None, "ann", Cause.PAUSE))
-    assert answer(gates, "open", "job_type", "gone.by")["state"] == "open"
+    assert answer(AREAS.gates, "open", "job_type", "gone.by")["state"] == "open"
+
+
+def test_pages_of_gates_follow_each_other() -> None:
+    for queue in ("planning", "critical", "default"):
+        answer(AREAS.gates, "close", "queue", queue, "--reason", "a repair")
+    shown = call(AREAS.gates, "list", "--limit", 2)
+    rest = answer(AREAS.gates, "list", "--cursor", shown.stderr.split()[-1])
+    assert [gate["key"] for gate in rest] == ["planning"]
