@@ -195,7 +195,7 @@ class JobContext:
     ) -> JsonObject:
         """As `effect`, where another attempt or job may have begun it with another request: where to, since when.
 
-        `find` gets the request of the call that is in doubt, None of one that an earlier release began. `call` acts by
+        `find` gets the request of the call that is in doubt; None where nobody kept one. `call` acts by
         `request`, which is kept from before the call until it is known how that ended.
         """
         self.check()

@@ -75,11 +75,6 @@ def due_reminders(tx: Transaction, *, limit: int) -> tuple[WaitingAction, ...]:
     return tuple(WaitingAction(*row) for row in tx.run("mark_reminders", limit=limit, share=REMIND_AFTER_SHARE))
 
 
-def date_forgotten(tx: Transaction, *, lasts: timedelta, limit: int) -> tuple[WaitingAction, ...]:
-    """Give an end to actions that wait without one, as an older release's do; bounded and for all orgs, as `expire`."""
-    return tuple(WaitingAction(*row) for row in tx.run("date_forgotten_approvals", lasts=lasts, limit=limit))
-
-
 def still_waits(tx: Transaction, action_id: UUID) -> bool:
     """Whether the action waits. It is held until `tx` ends, so a decision comes before this look or after `tx`."""
     rows = tx.run("hold_action_state", action_id=action_id)

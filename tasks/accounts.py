@@ -37,7 +37,7 @@ def onboard(ctx: JobContext, payload: OnboardPayload) -> Outcome:
     """
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
-    # A gateway of the release before makes the job a moment before the connection that the payload names.
+    # The transaction that connects makes the job, a moment before the connection that the payload names.
     of_connection = payload.connected_at if payload.connected_at == account.connected_at else None
     check_connected(ctx, account, made_at=of_connection)
     since = older_mail_since(ctx.job.created_at)

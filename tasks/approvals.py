@@ -12,7 +12,7 @@ from uuid import UUID
 
 from domain.approvals.outcome import outcome_of
 from domain.approvals.question import Question
-from domain.jobs.effects import CannotTell, Finding, Found, NotFound, Strategy
+from domain.jobs.effects import CannotTell, Finding, Strategy
 from domain.jobs.failures import Gone, Transient
 from domain.jobs.job import Done, JsonObject, NewJob, Outcome
 from domain.jobs.queues import Queue
@@ -28,7 +28,6 @@ from providers.ports import approvals as approval_ports
 from providers.ports.approvals import ApprovalChannel
 from storage import approvals
 from storage.actions import actions
-from storage.actions.actions import StoredAction
 from storage.approvals import Notice, WaitingAction
 from storage.doubts import doubts
 from storage.postgres.database import Transaction
@@ -37,12 +36,6 @@ PROVIDER = "discord"
 
 ANSWER_WITHIN_S = 10.0
 """How long one call to Discord may take in all."""
-
-BEGAN = "began"
-"""The step that keeps when and in which channel a job began to ask.
-
-It is read where an effect has no request, because a worker of an earlier release began it. It is still written, because
-such a worker may take a job over during a deploy."""
 
 BATCH = 500
 """Actions per transaction of the housekeeping."""
@@ -78,33 +71,14 @@ def find_question(ctx: JobContext, payload: NotifyPayload, key: str) -> Finding:
         stored = actions.get(tx, payload.account_id, UUID(action_id))
         question = approvals.question_about(tx, stored, int(number))
         began = doubts.read_request(tx, ctx.job, key)
-    return _find(ctx, stored, question, None, began)
+    return _find(ctx, question, None, began)
 
 
-def _find(
-    ctx: JobContext, stored: StoredAction, question: Question, repeat_in: str | None, began: bytes | None
-) -> Finding:
-    """Look for the question where it was asked.
-
-    An earlier release did not keep the channel with the effect. Then the channel that this job's step names is
-    searched, and after it the org's present one. If that was chosen after the action came, yet another channel may have
-    the question, and "not found" proves nothing.
-    """
-    if began is not None:
-        return _look(ctx, question, Asking.of(json.loads(began)), repeat_in)
-    kept = ctx.kept(BEGAN)
-    if kept is not None:
-        found = _look(ctx, question, Asking.of(kept), None)
-        if isinstance(found, Found):
-            return found
-    with ctx.tx() as tx:
-        channel = approvals.read_channel(tx, ctx.org_id)
-    if channel is None:
-        return CannotTell("the org has no channel any more")
-    found = _look(ctx, question, Asking(channel.channel_id, stored.created_at), repeat_in)
-    if isinstance(found, NotFound) and channel.set_at >= stored.created_at:
-        return CannotTell("the org was asked in another channel, maybe")
-    return found
+def _find(ctx: JobContext, question: Question, repeat_in: str | None, began: bytes | None) -> Finding:
+    """Look for the question where it was asked."""
+    if began is None:
+        return CannotTell("nobody knows in which channel it was asked")
+    return _look(ctx, question, Asking.of(json.loads(began)), repeat_in)
 
 
 def _look(ctx: JobContext, question: Question, asked: Asking, repeat_in: str | None) -> Finding:
@@ -135,7 +109,7 @@ def notify(ctx: JobContext, payload: NotifyPayload) -> Outcome:
         return Done({"sent": False, "why": f"the action is {stored.state}"})
     if channel_id is None or not ctx.settings.discord_bot_token.get_secret_value():
         return Done({"sent": False, "why": "the org has no channel for approvals, or the installation no bot"})
-    posted = _post(ctx, stored, channel_id, question)
+    posted = _post(ctx, channel_id, question)
     notice = Notice(number, str(posted["channel_id"]), str(posted["message_id"]))
 
     def write(tx: Transaction) -> None:
@@ -147,13 +121,12 @@ def notify(ctx: JobContext, payload: NotifyPayload) -> Outcome:
     return Done({"sent": True, "message_id": notice.message_id}, writes=write)
 
 
-def _post(ctx: JobContext, stored: StoredAction, channel_id: str, question: Question) -> JsonObject:
+def _post(ctx: JobContext, channel_id: str, question: Question) -> JsonObject:
     """Post the question once. In the first minutes the nonce sees to that, afterwards a search of the channel.
 
     It is looked for in the channel of an earlier call, and posted in the org's present one: nobody else's channel.
     """
     asking = Asking(channel_id, ctx.now())
-    ctx.step(BEGAN, lambda: asking.document)
 
     def post() -> JsonObject:
         with ctx.tx() as tx:
@@ -161,7 +134,7 @@ def _post(ctx: JobContext, stored: StoredAction, channel_id: str, question: Ques
                 raise Transient("the org's channel has just changed", code="approval.channel_moved")
         return {"message_id": _channel(ctx).post_question(channel_id, question), "channel_id": channel_id}
 
-    request, find = json.dumps(asking.document).encode(), partial(_find, ctx, stored, question, channel_id)
+    request, find = json.dumps(asking.document).encode(), partial(_find, ctx, question, channel_id)
     return ctx.effect_with_request(f"approval:{question.action_id}:{question.number}", request, post, find)
 
 
@@ -203,12 +176,10 @@ def _show(ctx: JobContext, notice: Notice, question: Question, words: str) -> bo
 
 @job(queue=Queue.MAINTENANCE)
 def expire(ctx: JobContext, _payload: ExpirePayload) -> Outcome:
-    """End actions that nobody decided about, remind of those whose time runs out, and date those without an end."""
-    lasts = timedelta(seconds=ctx.settings.approval_expires_after_s)
+    """End actions that nobody decided about, and remind of those whose time runs out."""
     parts = (
         Part("expired", partial(approvals.expire, limit=BATCH), _shown),
-        Part("reminded", partial(approvals.due_reminders, limit=BATCH), partial(_asked, reminder=True)),
-        Part("dated", partial(approvals.date_forgotten, lasts=lasts, limit=BATCH), partial(_asked, reminder=False)),
+        Part("reminded", partial(approvals.due_reminders, limit=BATCH), _reminded),
     )
     return Done({part.name: _carry_out(ctx, part) for part in parts})
 
@@ -243,8 +214,8 @@ def _shown(one: WaitingAction) -> Payload:
     return ShowOutcomePayload(account_id=one.account_id, action_id=one.action_id)
 
 
-def _asked(one: WaitingAction, *, reminder: bool) -> Payload:
-    return NotifyPayload(account_id=one.account_id, action_id=one.action_id, reminder=reminder)
+def _reminded(one: WaitingAction) -> Payload:
+    return NotifyPayload(account_id=one.account_id, action_id=one.action_id, reminder=True)
 
 
 def _channel(ctx: JobContext) -> ApprovalChannel:

@@ -302,18 +302,10 @@ def _ask_model(ctx: JobContext, case: TriageCase, model: str) -> Decision:
         return accept_answer(arguments, label_ids, offered)
 
     try:
-        return ask(ctx, case.account.account_id, _step(ctx, model), model, prompt, accept)
+        return ask(ctx, case.account.account_id, f"classify.{model}", model, prompt, accept)
     except Invalid as refusal:
         ctx.log.warning("model_answer_refused", model=model, field=refusal.field, reason=refusal.reason)
         return needs_review(f"the model's answer was refused: {refusal.reason}")
-
-
-def _step(ctx: JobContext, model: str) -> str:
-    """What keeps a model's answer: its name, or where a worker of the release before has kept that of its one model."""
-    was_begun = ctx.job.attempt > 1 or ctx.job.returns or ctx.job.losses
-    if was_begun and not ctx.settings.classify_first_model and ctx.kept("classify") is not None:
-        return "classify"
-    return f"classify.{model}"
 
 
 def _before(case: TriageCase, email: Email | None, *, in_inbox: bool) -> ThreadBefore:

@@ -1,4 +1,4 @@
-"""Settings are read from the environment."""
+"""Settings are read from the environment, and refused by name."""
 
 import re
 

@@ -21,17 +21,8 @@ class QuarantinePayload(Payload, job_type="deadletter.quarantine", unique=for_tt
     job_id: UUID
 
 
-class SendAlertPayload(
-    Payload,
-    job_type="deadletter.send_alert",
-    version=2,
-    upcasts={1: dict},
-    unique=for_ttl("kind", "subject", "since"),
-):
-    """What happened. An alert is raised once; how many it counts does not make it another.
-
-    Version 1 had no `consent_back`: a worker that knows only that one gives the job back instead of refusing it.
-    """
+class SendAlertPayload(Payload, job_type="deadletter.send_alert", unique=for_ttl("kind", "subject", "since")):
+    """What happened. An alert is raised once; how many it counts does not make it another."""
 
     kind: Literal["dead_letter", "dead_letters", "consent", "consent_back", "provider", "effects"]
     subject: Annotated[str, Field(max_length=LONGEST_SUBJECT)]

@@ -25,8 +25,6 @@ class WriteManualPayload(
     Payload,
     job_type="drafts.write_manual",
     aliases=("manual_draft",),
-    version=2,
-    upcasts={1: dict},
     unique=while_queued("account_id", "thread_id", "by_label"),
     serial_by="thread_id",
 ):
@@ -45,8 +43,6 @@ class ReworkPayload(
     Payload,
     job_type="drafts.rework",
     aliases=("rework",),
-    version=2,
-    upcasts={1: dict},
     unique=while_queued("account_id", "thread_id", "by_label"),
     serial_by="thread_id",
 ):

@@ -29,7 +29,7 @@ class CheckWatchesPayload(Payload, job_type="maintenance.check_watches"):
     """Nothing: the schedule says what and when."""
 
 
-class DeleteFinishedJobsPayload(Payload, job_type="maintenance.delete_finished_jobs", version=2, upcasts={1: dict}):
+class DeleteFinishedJobsPayload(Payload, job_type="maintenance.delete_finished_jobs"):
     """After which id to go on; a tick begins with the first."""
 
     after: UUID | None = None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any
-from uuid import UUID, uuid5
+from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response, status
 
@@ -33,9 +33,7 @@ from gateway.http.problems import problems
 from gateway.http.request_ids import origin_of
 from gateway.http.resources import resources_of
 from operations.actions import ActionView
-from operations.repeated_requests import KeyedRequest, of_another
 from storage import approvals
-from storage.access.api_requests import KEEP_FOR
 from storage.accounts import accounts
 from storage.actions import actions
 from storage.actions.actions import ActionFilter, ActionPlace, StoredAction
@@ -108,15 +106,7 @@ def request_action(
         checked = SafetyEnforcer(safety.of_account(tx, asked.account_id)).check_request(action)
         _check_time(action, ledger.read_time(tx))
         by = f"{origin.actor_type}:{origin.actor_id}"
-        before = _of_release_before(tx, caller.org_id, keyed)
-        if before is not None and before.created_at > ledger.read_time(tx) - KEEP_FOR:
-            keyed.keep(tx, caller.org_id, [before.action_id])
-            say_replayed(response)
-            return _located(response, shown(_same(before, asked, action)))
-        made = actions.request(
-            tx, asked.account_id, asked.message_id, checked,
-            requested_by=by, files=files, action_id=None if before else _id_by_key(caller.org_id, keyed),
-        )  # fmt: skip
+        made = actions.request(tx, asked.account_id, asked.message_id, checked, requested_by=by, files=files)
         keyed.keep(tx, caller.org_id, [made])
         if checked.status is ActionStatus.QUEUED:
             actions.release(tx, asked.account_id, [made], enqueue)
@@ -147,25 +137,6 @@ def undo_action(request: Request, response: Response, caller: Writer, action_id:
         (made,) = resources.enqueue(tx, payload, org_id=caller.org_id, origin=origin)
         keyed.keep(tx, caller.org_id, [made.job_id])
     return UndoRequested(action_id=action_id, job_id=made.job_id, created=made.created)
-
-
-def _id_by_key(org_id: UUID, keyed: KeyedRequest) -> UUID | None:
-    """The id that a gateway of the release before gives to an action, and looks for: all that it remembers of a key."""
-    return None if keyed.key is None else uuid5(org_id, f"action:{keyed.key}")
-
-
-def _of_release_before(tx: Transaction, org_id: UUID, keyed: KeyedRequest) -> StoredAction | None:
-    """The action that a gateway of the release before has made under the key; it wrote no request down."""
-    by_key = _id_by_key(org_id, keyed)
-    return None if by_key is None else actions.find(tx, by_key)
-
-
-def _same(earlier: StoredAction, asked: ActionRequest, action: RequestedAction) -> StoredAction:
-    """The action that the same request made; raises `Invalid` when its key belongs to another request."""
-    wanted = (asked.account_id, asked.message_id, action.kind, action.parameters)
-    if (earlier.account_id, earlier.message_id, earlier.kind, earlier.parameters) != wanted:
-        raise of_another()
-    return earlier
 
 
 def _located(response: Response, view: ActionView) -> ActionView:

@@ -76,7 +76,7 @@ class Account:
     connected_at: datetime | None = None
     """When it was connected, for the first time or after a disconnection; a renewed consent leaves it.
 
-    None for one that has been connected since before this was kept. Only `get` reads it.
+    None for one that was never connected. Only `get` reads it.
     """
 
     @property

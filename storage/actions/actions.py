@@ -8,11 +8,11 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from domain.jobs.failures import Conflict, Forbidden, Gone, Transient
+from domain.jobs.failures import Conflict, Forbidden, Gone
 from domain.jobs.job import Enqueued, JsonObject
 from domain.mail.actions.action import Action
 from domain.mail.actions.kinds import ActionKind, Danger, Inverse
-from domain.mail.actions.requested_action import CLASSES, read_action, version_of
+from domain.mail.actions.requested_action import CLASSES, VERSION, read_action
 from domain.mail.actions.status import MAY_BEGIN, ActionStatus
 from domain.mail.actions.undo_hint import UndoHint
 from domain.mail.triage.safety import CheckedAction
@@ -149,7 +149,7 @@ def listed(
     return tuple(_action(row) for row in rows)
 
 
-def request(  # noqa: PLR0913 - an action, where it belongs, who wants it, and what goes with it
+def request(
     tx: Transaction,
     account_id: UUID,
     message_id: str,
@@ -157,28 +157,21 @@ def request(  # noqa: PLR0913 - an action, where it belongs, who wants it, and w
     *,
     requested_by: str,
     files: Sequence[AttachmentField] = (),
-    action_id: UUID | None = None,
 ) -> UUID:
-    """Keep an action that somebody asked for, with the files that it names; under the caller's id, if it gives one.
-
-    Raises `Gone` when the message is not stored, `Transient` when another has just made an action of that id.
-    """
+    """Keep an action that somebody asked for, with the files that it names; `Gone` when the message is not stored."""
     rows = tx.run(
         "request_action",
         account_id=account_id,
         message_id=message_id,
         kind=str(checked.action.kind),
         parameters=Jsonb(checked.action.parameters),
-        version=version_of(checked.action),
+        version=VERSION,
         danger=str(checked.danger),
         reasons=list(checked.reasons),
         state=str(checked.status),
         requested_by=requested_by[:200],
         files=Jsonb([one.model_dump(mode="json") for one in files]) if files else None,
-        action_id=action_id,
     )
-    if not rows and action_id is not None and find(tx, action_id) is not None:
-        raise Transient("the same action was asked for at the same time")
     if not rows:
         raise Gone(f"message_id: message {message_id} is not stored, or was deleted")
     return UUID(str(rows[0].action_id))

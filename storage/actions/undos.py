@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 from domain.jobs.failures import Busy, Conflict, Transient
 from domain.jobs.job import ClaimedJob
 from domain.mail.actions.kinds import ActionKind
-from domain.mail.actions.requested_action import Undo, version_of
+from domain.mail.actions.requested_action import VERSION, Undo
 from domain.mail.actions.undo_hint import irreversible
 from storage.actions import actions
 from storage.postgres.database import Transaction
@@ -51,7 +51,7 @@ def begin(tx: Transaction, account_id: UUID, original_id: UUID, job_id: UUID, *,
         original_id=original_id,
         job_id=job_id,
         parameters=Jsonb(undo.parameters),
-        version=version_of(undo),
+        version=VERSION,
         requested_by=requested_by[:200],
     )
     if not rows:

@@ -38,7 +38,7 @@ class StoredProfile:
 
     @cached_property
     def profile(self) -> AgentProfile:
-        """What it says; raises `Invalid` for one that an older or newer release wrote."""
+        """What it says; raises `Invalid` for one that another release wrote."""
         return parse_profile({**self.definition, "name": self.name})
 
 

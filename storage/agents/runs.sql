@@ -15,6 +15,7 @@ on conflict (org_id, job_id) do update set
     )
     else '0'
   end,
+  worked_until = now(),
   status = 'running',
   stopped_by = null,
   reason = null,
@@ -28,7 +29,7 @@ returning
 
 -- name: record_agent_work
 -- How long the attempts of a run have worked. It never falls.
-update agent_runs set worked = greatest(worked, %(worked)s)
+update agent_runs set worked = greatest(worked, %(worked)s), worked_until = now()
 where id = %(run_id)s and status = 'running'
 returning id
 

@@ -1,15 +1,5 @@
 -- Runs of agents end with their jobs.
 
--- Notes until when the time is counted; a trigger does so, because workers of the release before write the time as well.
-create or replace function postroom.mark_worked_until() returns trigger language plpgsql set search_path = pg_catalog, public, pg_temp as $$
-begin
-  new.worked_until := now();
-  return new;
-end
-$$;
-create or replace trigger mark_worked_until before update of worked on agent_runs
-for each row execute function postroom.mark_worked_until();
-
 -- Ends the run of a job that ended before its run did, so that no run stays 'running': the job failed, died, was canceled, or found
 -- its profile disabled. Turns and cost are those of the answers that the job has kept.
 drop function if exists postroom.agent_run_ended(jsonb);

@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from domain.jobs.failures import Gone
 from domain.jobs.job import JsonObject
-from domain.mail.actions.requested_action import version_of
+from domain.mail.actions.requested_action import VERSION
 from domain.mail.triage.classification import Classification, Decision, DecisionSource
 from domain.mail.triage.models_asked import ModelsAsked
 from domain.mail.triage.safety import CheckedAction
@@ -143,7 +143,7 @@ def _asked(action: CheckedAction) -> JsonObject:
     return {
         "kind": str(action.action.kind),
         "parameters": action.action.parameters,
-        "version": version_of(action.action),
+        "version": VERSION,
         "danger": str(action.danger),
         "reasons": list(action.reasons),
         "state": str(action.status),

@@ -6,16 +6,13 @@ from alembic import op
 from sqlalchemy import text
 
 from storage.postgres.functions import FUNCTIONS
-from storage.postgres.migration_session import LOCK_WAIT
+from storage.postgres.migrate import LOCK_WAIT
 
 TABLES = Path(__file__).parent / "sql"
 
 
 def run_files(*names: str) -> None:
-    """Run files of `storage/migrations/sql` in the migration's transaction.
-
-    Raises the database's error (SQLSTATE 55P03) when somebody else has a table for longer than `LOCK_WAIT`.
-    """
+    """Run files of `storage/migrations/sql` in the migration's transaction."""
     _run(TABLES, names)
 
 
@@ -33,7 +30,6 @@ def _run(folder: Path, names: tuple[str, ...]) -> None:
     raw = connection.connection.driver_connection
     if raw is None:
         raise RuntimeError("the connection was closed during a migration")
-    raw.execute(f"set local lock_timeout = '{LOCK_WAIT}'")
     for name in names:
         raw.execute((folder / f"{name}.sql").read_text(encoding="utf-8"))
 

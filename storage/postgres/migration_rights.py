@@ -17,8 +17,8 @@ select format('grant execute on function pg_catalog.%%s to %%I', needed.signatur
 from unnest(%s::text[]) as needed (signature)
 where not has_function_privilege(needed.signature, 'EXECUTE')"""
 
-FUNCTIONS = ("pg_try_advisory_lock(bigint)", "pg_stat_get_activity(integer)")
-"""What a migrator takes its turn by, and sees by whom it waits for."""
+FUNCTIONS = ("pg_advisory_lock(bigint)", "pg_stat_get_activity(integer)")
+"""What a migrator takes its turn by, and sees by whom it waited for."""
 
 
 def refuse_without_rights(session: psycopg.Connection[Any]) -> None:

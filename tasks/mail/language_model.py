@@ -73,8 +73,8 @@ def ask(  # noqa: PLR0913 - who asks, for whom, what, and what is kept of it
 
 
 def is_based_on(kept: JsonObject, basis: str | None) -> bool:
-    """Whether a kept answer was made from this; one of a release that did not say so counts as made from it."""
-    return bool(kept.get(BASED_ON, basis) == basis)
+    """Whether a kept answer was made from this."""
+    return bool(kept.get(BASED_ON) == basis)
 
 
 def _why_not(accept: Callable[[Mapping[str, Any]], object], arguments: Mapping[str, Any]) -> str | None:

@@ -216,7 +216,6 @@ def test_what_is_older_than_the_connection_of_its_mailbox_can_be_denied_only(
     url: str, store: Database, account: Account, database: Connection
 ) -> None:
     made = waiting(store, account)
-    # Left by a gateway of the release before, which decided as the mailbox was disconnected.
     database.execute("update actions set created_at = created_at - interval '1 second'")
     database.execute("update accounts set connected_at = now()")
     said = whispered(post(url, pressed(made)))

@@ -34,12 +34,11 @@ def account(store: Database, process: Runtime) -> Account:
     return account
 
 
-def waiting(store: Database, account: Account, *, lasts: timedelta | None = DAY) -> UUID:
+def waiting(store: Database, account: Account, *, lasts: timedelta = DAY) -> UUID:
     checked = CheckedAction(Delete(), ActionStatus.APPROVED_PENDING, Delete.danger, ("it is dangerous",))
     with store.ledger() as tx:
         made = actions.request(tx, account.account_id, "m1", checked, requested_by="a test")
-        if lasts is not None:
-            approvals.request(tx, account.account_id, [made], partial(enqueue, org_id=account.org_id), lasts=lasts)
+        approvals.request(tx, account.account_id, [made], partial(enqueue, org_id=account.org_id), lasts=lasts)
     return made
 
 
@@ -74,13 +73,6 @@ def test_one_reminder_comes_when_two_thirds_of_the_time_are_over(
         due: Sequence[approvals.WaitingAction] = approvals.due_reminders(tx, limit=10)
         assert [one.action_id for one in due] == [made]
         assert approvals.due_reminders(tx, limit=10) == ()
-
-
-def test_an_action_that_waits_without_an_end_gets_one(store: Database, account: Account) -> None:
-    made = waiting(store, account, lasts=None)
-    with store.ledger() as tx:
-        assert [one.action_id for one in approvals.date_forgotten(tx, lasts=DAY, limit=10)] == [made]
-        assert approvals.date_forgotten(tx, lasts=DAY, limit=10) == ()
 
 
 def test_a_channel_is_one_orgs(store: Database, account: Account) -> None:

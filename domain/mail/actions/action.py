@@ -27,7 +27,7 @@ class Action(BaseModel):
 
     @property
     def parameters(self) -> JsonObject:
-        """The parameters as they are stored, of the version that `version_of` says."""
+        """The parameters as they are stored."""
         return self.model_dump(mode="json", exclude={"kind"}, exclude_defaults=True)
 
     @property

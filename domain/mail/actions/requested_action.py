@@ -1,10 +1,10 @@
 """The actions that a rule, a model or a caller may ask for, and how they are written and read.
 
-A stored action keeps the version of its parameters; older versions are read through pure functions (`UPCASTS`).
+A stored action keeps the version of its parameters: a worker of another release must know whether it can read them.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -20,7 +20,6 @@ from pydantic import (
 
 from domain.jobs.contract import LARGEST_PAYLOAD
 from domain.jobs.failures import Invalid
-from domain.jobs.job import JsonObject
 from domain.mail.actions.action import Action
 from domain.mail.actions.action_files import FIELD as FILES
 from domain.mail.actions.action_files import AttachmentFacts, Attachments, base64_size
@@ -38,11 +37,8 @@ from domain.mail.actions.snooze import Snooze
 from domain.mail.invalid_fields import invalid_from
 from domain.secrets import secret_in
 
-VERSION = 3
-"""The newest version of the parameters. An action is stored with the oldest one that can say it (`version_of`), so that
-workers of the release before can execute it during a deploy."""
-BEFORE_FILES = 2
-"""The last version in which no action had files."""
+VERSION = 1
+"""The version of the parameters that this release writes and reads."""
 
 LARGEST_MAIL = LARGEST_PAYLOAD - 12_000
 """Of the words and the files in base64, in bytes. The order to send adds whom it answers, and must fit into a payload:
@@ -157,40 +153,11 @@ def files_of(action: Action) -> tuple[AttachmentFacts, ...]:
     return action.attachments if isinstance(action, ForwardWithAttachments | AutoReplyWithAttachments) else ()
 
 
-def version_of(action: Action) -> int:
-    """The version that an action's parameters are stored with."""
-    return VERSION if files_of(action) else BEFORE_FILES
-
-
-def _from_1(document: JsonObject) -> JsonObject:
-    """Version 1 had one parameter per kind: `snooze_minutes`, and one `recipient` of a forward."""
-    renamed = dict(document)
-    if "snooze_minutes" in renamed:
-        renamed |= {"amount": renamed.pop("snooze_minutes"), "units": "minutes"}
-    if "recipient" in renamed:
-        renamed["to"] = [renamed.pop("recipient")]
-    return renamed
-
-
-def _from_2(document: JsonObject) -> JsonObject:
-    """Version 2 had no files, and no names for them."""
-    return dict(document)
-
-
-UPCASTS: Mapping[int, Callable[[JsonObject], JsonObject]] = {1: _from_1, BEFORE_FILES: _from_2}
-"""By version: the function that leads from it to the next. Each leaves a newer shape as it is."""
-
-
-def _renewed(value: object) -> object:
-    """A rule's action names no version: what looks like an older one is read as that."""
-    if not isinstance(value, dict):
+def _renamed(value: object) -> object:
+    """A label's id may be named `label` (docs: seeds.md#001-102)."""
+    if not isinstance(value, dict) or value.get("kind") not in {ActionKind.APPLY_LABEL, ActionKind.REMOVE_LABEL}:
         return value
-    for version in sorted(UPCASTS):
-        value = UPCASTS[version](value)
-    # The seed's name (docs: seeds.md#001-102).
-    if value.get("kind") in {ActionKind.APPLY_LABEL, ActionKind.REMOVE_LABEL} and "label" in value:
-        value = {("label_id" if name == "label" else name): one for name, one in value.items()}
-    return value
+    return {("label_id" if name == "label" else name): one for name, one in value.items()}
 
 
 RequestedAction = Annotated[
@@ -210,7 +177,7 @@ RequestedAction = Annotated[
         | AutoReply,
         Discriminator("kind"),
     ],
-    BeforeValidator(_renewed),
+    BeforeValidator(_renamed),
 ]
 """Any action but an undo, as a document `{"kind": …, <parameters>}`."""
 
@@ -251,15 +218,12 @@ def with_files(action: RequestedAction, files: Sequence[AttachmentFacts]) -> Req
 
 
 def read_action(kind: ActionKind, parameters: Mapping[str, Any], version: int) -> Action:
-    """A stored action of any version; raises `Invalid(field, reason)`."""
-    document = dict(parameters)
-    if not 1 <= version <= VERSION:
+    """A stored action; raises `Invalid(field, reason)`."""
+    if version != VERSION:
         raise Invalid("version", f"{version} is none that this release can read")
-    for older in range(version, VERSION):
-        document = UPCASTS[older](document)
-    of_kind = WITH_FILES.get(kind, CLASSES[kind]) if FILES in document else CLASSES[kind]
+    of_kind = WITH_FILES.get(kind, CLASSES[kind]) if FILES in parameters else CLASSES[kind]
     try:
-        return of_kind.model_validate(document)
+        return of_kind.model_validate(parameters)
     except ValidationError as error:
         raise invalid_from(error, "parameters") from error
 

@@ -1,6 +1,7 @@
 """What is remembered of a draft that we made: hashes of its words and of its envelope, by which an edit is seen.
 
-Written as `<words>.<envelope>`. Drafts of older releases have no envelope, and only their words are compared.
+Written as `<words>.<envelope>`. A draft whose words the job never had has no envelope. Once it is reworked,
+only its words are compared.
 """
 
 import hashlib

@@ -26,9 +26,8 @@ create table api_requests (
   org_id uuid not null references orgs (id),
   key text not null check (length(key) between 1 and 400),
   fingerprint bytea not null check (length(fingerprint) = 32),
-  -- Null within the transaction that makes something, and in a row that a gateway of the release before wrote.
+  -- Null only within the transaction that makes something.
   made uuid[] check (cardinality(made) > 0),
-  job_id uuid,
   created_at timestamptz not null default now(),
   expires_at timestamptz not null,
   primary key (org_id, key)
@@ -37,7 +36,7 @@ create index api_requests_expiry on api_requests (expires_at);
 call postroom.fence_table('api_requests');
 -- The gateway enqueues as the tenant (promise P6), and remembers the request in the same transaction.
 grant select, insert (org_id, key, fingerprint, expires_at) on api_requests to postroom_tenant;
-grant update (fingerprint, job_id, made, created_at, expires_at) on api_requests to postroom_tenant;
+grant update (fingerprint, made, created_at, expires_at) on api_requests to postroom_tenant;
 -- Rules, directions and retries are written as the ledger, beside the audit log's entry.
 grant select, delete, insert (org_id, key, fingerprint, expires_at) on api_requests to postroom_ledger;
-grant update (fingerprint, job_id, made, created_at, expires_at) on api_requests to postroom_ledger;
+grant update (fingerprint, made, created_at, expires_at) on api_requests to postroom_ledger;

@@ -11,7 +11,7 @@ create table accounts (
   status_reason text check (length(status_reason) between 1 and 500),
   status_changed_at timestamptz not null default now(),
   -- When the mailbox was connected, for the first time or after a disconnection; a renewed consent leaves it. A job of before may be
-  -- an earlier owner's: it is canceled. Null for an account that has been connected since before this was kept.
+  -- an earlier owner's: it is canceled. Null for an account that was never connected.
   connected_at timestamptz,
   -- Sealed by storage/secrets/sealing.py; the seal names this row, so a token copied to another row does not open.
   sealed_access_token bytea check (octet_length(sealed_access_token) between 1 and 20000),

@@ -32,7 +32,7 @@ create table agent_runs (
   profile text not null check (length(profile) between 1 and 63),
   profile_version integer not null check (profile_version > 0),
   -- An account and its org may each have a profile of the same name and version.
-  profile_id uuid,
+  profile_id uuid not null,
   model text not null check (length(model) between 1 and 100),
   status text not null default 'running' check (status in ('running', 'succeeded', 'escalated', 'stopped', 'failed')),
   -- What it ran out of, where it was stopped.
@@ -47,9 +47,6 @@ create table agent_runs (
   worked interval not null default '0' check (worked >= '0'),
   -- Until when that time is counted: of an attempt that is killed, the steps that it kept since then count.
   worked_until timestamptz not null default now(),
-  -- Written by workers of the release before.
-  waited interval not null default '0' check (waited >= '0'),
-  waits_since timestamptz,
   started_at timestamptz not null default now(),
   finished_at timestamptz,
   unique (org_id, job_id),
@@ -66,7 +63,7 @@ grant select, insert, update, delete on agent_runs to postroom_ledger;
 grant select, insert on agent_runs to postroom_tenant;
 -- By column: the right to update a whole table is the right to lock it.
 grant update (started_at, profile_version, model, status, stopped_by, reason, turns, cost_microcents, refused_calls, pending_actions,
-  output_preview, worked, waited, waits_since, finished_at) on agent_runs to postroom_tenant;
+  output_preview, worked, worked_until, finished_at) on agent_runs to postroom_tenant;
 
 -- What was said in each turn of a run that ended by itself, without the mail that its tools showed.
 create table agent_turns (

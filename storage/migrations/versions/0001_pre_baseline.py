@@ -1,4 +1,4 @@
-"""The schema of the first release: roles, tables and functions, an area a file."""
+"""The schema: roles, tables and functions, an area a file."""
 
 from storage.migrations.statements import create_functions, run_files
 

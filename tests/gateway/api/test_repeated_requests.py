@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
-from uuid import UUID, uuid4, uuid5
+from uuid import uuid4
 
 import pytest
 from psycopg import Connection
@@ -205,48 +205,6 @@ def test_two_orgs_may_use_the_same_key(owner: Client, stranger: Client) -> None:
 
 
 FORWARD: dict[str, object] = {"kind": "forward", "to": ["ben@example.org"]}
-
-
-def made_by_the_release_before(store: Database, account: Account, action: dict[str, object]) -> UUID:
-    """An action that a gateway of the release before made: it remembered a key by the action's id alone."""
-    checked = SafetyEnforcer(SafetyPolicy()).check_request(parse_action(action))
-    with store.tenant(account.org_id) as tx:
-        made = actions.request(tx, account.account_id, "m1", checked, requested_by="a test")
-    named = uuid5(account.org_id, f"action:{KEY['Idempotency-Key']}")
-    with store.ledger() as tx:
-        tx.raw("update actions set id = %(named)s where id = %(made)s", {"named": named, "made": made})
-    return named
-
-
-def test_an_action_that_a_gateway_of_the_release_before_made_is_not_made_again(
-    owner: Client, account: Account, store: Database, database: Connection
-) -> None:
-    """In a rolling deploy the first answer is lost with the old gateway, and the new one is asked again."""
-    made = made_by_the_release_before(store, account, FORWARD)
-    asked = {"account_id": str(account.account_id), "message_id": "m1", "action": FORWARD}
-    for _ in range(2):
-        again = owner.post("/v1/actions", asked, KEY)
-        assert (again.status, again.json["action_id"]) == (200, str(made)), again.body
-        assert again.headers["idempotent-replayed"] == "true"
-    assert count(database, "actions") == 1
-    other = owner.post("/v1/actions", asked | {"action": {"kind": "archive"}}, KEY)
-    assert (other.status, other.json["field"]) == (422, "idempotency_key")
-
-
-def test_another_action_under_a_key_of_the_release_before_is_refused(
-    owner: Client, account: Account, store: Database, database: Connection
-) -> None:
-    made_by_the_release_before(store, account, FORWARD)
-    asked = {"account_id": str(account.account_id), "message_id": "m1", "action": {"kind": "archive"}}
-    answer = owner.post("/v1/actions", asked, KEY)
-    assert (answer.status, answer.json["field"]) == (422, "idempotency_key"), answer.body
-    assert count(database, "actions") == 1
-
-
-def test_a_gateway_of_the_release_before_finds_the_action_of_a_key(owner: Client, account: Account) -> None:
-    asked = {"account_id": str(account.account_id), "message_id": "m1", "action": FORWARD}
-    made = owner.post("/v1/actions", asked, KEY).json["action_id"]
-    assert made == str(uuid5(account.org_id, f"action:{KEY['Idempotency-Key']}"))
 
 
 def test_a_key_whose_time_is_over_may_ask_for_another_action(

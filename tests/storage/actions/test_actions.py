@@ -14,7 +14,7 @@ from psycopg.types.json import Jsonb
 from domain.jobs.failures import Conflict, Forbidden, Gone, Transient
 from domain.mail.actions.kinds import ActionKind, Inverse
 from domain.mail.actions.label_actions import ApplyLabel, Archive
-from domain.mail.actions.requested_action import BEFORE_FILES
+from domain.mail.actions.requested_action import VERSION
 from domain.mail.actions.snooze import Snooze
 from domain.mail.actions.status import MOVES, ActionStatus, status_after_end
 from domain.mail.actions.undo_hint import UndoHint, hint_for
@@ -165,7 +165,7 @@ def test_one_job_executes_an_action_and_ends_it(store: Database, account: Accoun
         finish(store, account, action_id, uuid4())
     finish(store, account, action_id, job_id)
     found = read(store, account, action_id)
-    assert (found.state, found.job_id, found.version) == (ActionStatus.DONE, job_id, BEFORE_FILES)
+    assert (found.state, found.job_id, found.version) == (ActionStatus.DONE, job_id, VERSION)
     assert found.undo_hint is not None
     assert UndoHint.model_validate(found.undo_hint) == HINT
     assert not begin(store, account, action_id, job_id)

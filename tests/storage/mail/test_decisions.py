@@ -10,7 +10,7 @@ from psycopg.errors import CheckViolation
 from domain.jobs.failures import Forbidden, Gone
 from domain.mail.actions.kinds import ActionKind, Danger
 from domain.mail.actions.label_actions import ApplyLabel
-from domain.mail.actions.requested_action import BEFORE_FILES, Delete
+from domain.mail.actions.requested_action import VERSION, Delete
 from domain.mail.triage.classification import Classification, Decision, DecisionSource, needs_review
 from domain.mail.triage.models_asked import ModelsAsked
 from domain.mail.triage.safety import CheckedAction, SafetyEnforcer
@@ -59,8 +59,8 @@ def test_a_decision_is_kept_with_its_actions(store: Database, account: Account) 
     found = actions_of(store, account)
     assert [one.action_id for one in found] == list(recorded.action_ids)
     assert [(one.kind, one.danger, one.state, one.parameters, one.version, one.job_id) for one in found] == [
-        (ActionKind.APPLY_LABEL, Danger.SAFE, "queued", {"label_id": "Label_1"}, BEFORE_FILES, None),
-        (ActionKind.DELETE, Danger.DANGEROUS, "approved_pending", {}, BEFORE_FILES, None),
+        (ActionKind.APPLY_LABEL, Danger.SAFE, "queued", {"label_id": "Label_1"}, VERSION, None),
+        (ActionKind.DELETE, Danger.DANGEROUS, "approved_pending", {}, VERSION, None),
     ]
     assert found[1].reasons == checked_actions(DECISION)[1].reasons != ()
 

@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from psycopg import Connection
 
 from domain.mail.correspondence import EmailState
 from storage.accounts.accounts import Account
@@ -82,18 +81,6 @@ def test_what_has_left_the_inbox_is_waited_for_by_hand_only(store: Database, acc
     assert found(store, account) == []
 
 
-def test_an_order_counts_in_a_mailbox_of_which_nobody_knows_when_it_was_connected(
-    store: Database, account: Account, database: Connection
-) -> None:
-    """One that an earlier release connected."""
-    thread_id = opened(store, account)
-    database.execute("update accounts set connected_at = null")
-    with store.tenant(account.org_id) as tx:
-        emails.order_by_hand(tx, account.account_id, thread_id, at=NOON)
-        messages.change_labels(tx, account.account_id, ["m0"], add=(), remove={"INBOX"})
-    assert [one.by_hand for one in found(store, account)] == [True]
-
-
 def test_an_order_is_of_one_life_of_the_record(store: Database, account: Account) -> None:
     thread_id, here = opened(store, account), account.account_id
     with store.tenant(account.org_id) as tx:
@@ -124,21 +111,6 @@ def test_only_a_record_that_waits_for_its_draft_waits_by_hand(store: Database, a
         emails.move(tx, here, thread_id, expected=EmailState.PENDING, to=EmailState.SKIPPED)
         look(tx)
     assert by_hand == [False, True, False]
-
-
-def test_a_service_s_order_ends_with_the_record_s_life_although_an_earlier_release_reopened_it(
-    store: Database, account: Account, database: Connection
-) -> None:
-    """That release forgets when the draft was ordered, and does not know who ordered it."""
-    thread_id, here = opened(store, account), account.account_id
-    with store.tenant(account.org_id) as tx:
-        emails.order_by_hand(tx, here, thread_id, at=NOON, by_service=True)
-    database.execute("update emails set by_hand_at = null")
-    with store.tenant(account.org_id) as tx:
-        emails.order_by_hand(tx, here, thread_id, at=NOON)
-        email = emails.get(tx, here, thread_id)
-    assert email is not None
-    assert not email.by_service, "the label alone orders it"
 
 
 def test_an_order_is_withdrawn_with_the_last_label(store: Database, account: Account) -> None:

@@ -8,16 +8,16 @@ from pydantic import SecretStr
 
 from settings import Settings
 from storage.postgres.functions import FUNCTIONS
-from storage.postgres.migrate import MIGRATIONS, configuration, upgrade
+from storage.postgres.migrate import MIGRATIONS, upgrade
 from storage.postgres.readiness import newest_revision
 
 
 def test_the_newest_revision_is_the_last_of_the_line() -> None:
-    assert ScriptDirectory.from_config(configuration(Settings())).get_heads() == [newest_revision()]
+    assert ScriptDirectory(str(MIGRATIONS)).get_heads() == [newest_revision()]
 
 
 def test_the_line_of_revisions_is_numbered_without_a_gap() -> None:
-    script = ScriptDirectory.from_config(configuration(Settings()))
+    script = ScriptDirectory(str(MIGRATIONS))
     revisions = [revision.revision for revision in script.walk_revisions()][::-1]
     assert [int(name[:4]) for name in revisions] == list(range(1, len(revisions) + 1))
     assert all(name[5:].startswith(("pre_", "post_")) for name in revisions), "say when it is safe: pre or post"

@@ -113,7 +113,6 @@ def test_what_waits_for_approval_ends_with_the_connection(env: MailEnvironment) 
 
 
 def test_what_still_waits_from_before_can_be_denied_and_not_approved(env: MailEnvironment) -> None:
-    """A gateway of the release before leaves it waiting when it disconnects a mailbox."""
     action = waiting(env)
     env.drain()
     connect(env, disconnect(env))
@@ -126,7 +125,7 @@ def test_what_still_waits_from_before_can_be_denied_and_not_approved(env: MailEn
 def test_an_action_that_was_approved_for_the_next_owner_is_not_executed(
     env: MailEnvironment, *, is_taken_up: bool
 ) -> None:
-    """By a gateway of the release before; or its job began in time, and handed the mail over after the connection."""
+    """Its job may have begun in time, and handed the mail over after the connection."""
     action = waiting(env)
     consent = None if is_taken_up else disconnect(env)
     if consent is not None:
@@ -145,7 +144,6 @@ def test_an_action_that_was_approved_for_the_next_owner_is_not_executed(
 
 @pytest.mark.parametrize("is_ended", [False, True])
 def test_a_draft_that_an_earlier_owner_ordered_is_not_made(env: MailEnvironment, *, is_ended: bool) -> None:
-    """A gateway of the release before leaves the order in the record."""
     place = archived(env)
     env.fail("drafts.create", times=None, **REFUSED)
     env.enqueue("drafts.write_manual", {"thread_id": place.thread_id})

@@ -227,21 +227,6 @@ def test_a_labels_order_is_withdrawn_in_a_thread_of_an_earlier_service(env: Mail
     assert (drafts(env), env.state(place.thread_id)) == (0, EmailState.SKIPPED)
 
 
-@pytest.mark.parametrize("label", LABELS)
-def test_an_order_of_the_first_version_is_withdrawn(env: MailEnvironment, label: str) -> None:
-    """Made by a worker of the release before, it does not say that a label ordered it."""
-    place = old(env)
-    put(env, place, label)
-    see(env)
-    env.database.execute(
-        "update jobs set payload = payload - 'by_label', payload_version = 1 where job_type like 'drafts.%'"
-    )
-    withdraw(env, place, label)
-    see(env)
-    env.drain()
-    assert drafts(env) == 0
-
-
 def search_in_vain(env: MailEnvironment) -> None:
     """Gmail's search lags: it shows nothing yet."""
     env.fail("messages.list", times=None, status=200, body={"resultSizeEstimate": 0})

@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
 from domain.mail.actions.action_files import check_files, named, read_files
-from domain.mail.actions.kinds import ActionKind
 from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.requested_action import (
-    BEFORE_FILES,
     VERSION,
     AutoReply,
     Forward,
@@ -20,7 +18,6 @@ from domain.mail.actions.requested_action import (
     files_of,
     parse_action,
     read_action,
-    version_of,
     with_files,
 )
 from domain.payloads.mail_fields import LARGEST_ATTACHMENT
@@ -41,7 +38,6 @@ def test_an_action_with_files_is_read_again_as_it_was(documents: list[dict[str, 
     files = tuple(named(one) for one in read_files(documents))
     action = with_files(mail, files)
     assert files_of(action) == files
-    assert version_of(action) == VERSION
     again = read_action(action.kind, action.parameters, VERSION)
     assert again == action
     assert (again.danger, again.inverse) == (mail.danger, mail.inverse)
@@ -63,9 +59,8 @@ def test_an_order_passes_exactly_with_the_files_that_were_approved(
             check_files(given_files, names)
 
 
-def test_an_action_without_files_is_stored_so_that_the_release_before_can_read_it() -> None:
+def test_an_action_without_files_stays_as_it_is() -> None:
     assert with_files(FORWARD, ()) == FORWARD
-    assert version_of(FORWARD) == BEFORE_FILES
     assert "attachments" not in FORWARD.parameters
 
 
@@ -100,7 +95,3 @@ def test_files_have_a_size_together() -> None:
     half = document(data=b"x" * (LARGEST_ATTACHMENT // 2 + 1))
     with pytest.raises(Invalid, match=f"attachments: have {LARGEST_ATTACHMENT + 2} bytes"):
         with_files(FORWARD, [named(one) for one in read_files([half, half])])
-
-
-def test_a_stored_action_with_files_of_an_older_version_keeps_its_kind() -> None:
-    assert read_action(ActionKind.FORWARD, {"to": ["a@example.org"]}, BEFORE_FILES) == FORWARD

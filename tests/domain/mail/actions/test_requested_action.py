@@ -13,9 +13,7 @@ from domain.mail.actions.kinds import SENDING, ActionKind, Danger, Inverse
 from domain.mail.actions.label_actions import ApplyLabel
 from domain.mail.actions.requested_action import (
     CLASSES,
-    UPCASTS,
     VERSION,
-    Forward,
     parse_action,
     read_action,
 )
@@ -38,13 +36,6 @@ def test_what_is_stored_is_read_again(action: Action) -> None:
     assert parse_action({"kind": str(action.kind), **action.parameters}) == action
 
 
-@given(ACTIONS)
-def test_an_upcast_leaves_a_newer_shape_alone(action: Action) -> None:
-    document = {"kind": str(action.kind), **action.parameters}
-    for upcast in UPCASTS.values():
-        assert upcast(document) == document
-
-
 @pytest.mark.parametrize("kind", REQUESTED)
 def test_an_action_takes_its_own_parameters_only(kind: ActionKind) -> None:
     good = {"kind": kind.value, **GOOD.get(kind, {})}
@@ -65,19 +56,6 @@ def test_every_kind_has_a_class_a_danger_and_an_inverse() -> None:
     irreversible = {kind for kind in REQUESTED if CLASSES[kind].inverse is Inverse.NONE}
     assert irreversible == {ActionKind.DELETE} | SENDING
     assert all(CLASSES[kind].danger is Danger.DANGEROUS for kind in irreversible)
-
-
-OLD_SHAPES = [
-    (ActionKind.SNOOZE, {"snooze_minutes": 90}, Snooze(amount=90, units="minutes")),
-    (ActionKind.FORWARD, {"recipient": "a@example.org"}, Forward(to=("a@example.org",))),
-    (ActionKind.APPLY_LABEL, {"label_id": "Label_1"}, ApplyLabel(label_id="Label_1")),
-]
-
-
-@pytest.mark.parametrize(("kind", "parameters", "meant"), OLD_SHAPES)
-def test_a_stored_old_shape_is_upcast(kind: ActionKind, parameters: dict[str, Any], meant: Action) -> None:
-    assert read_action(kind, parameters, 1) == meant
-    assert parse_action({"kind": kind.value, **parameters}) == meant  # as it stands in a rule
 
 
 def test_the_seeds_name_of_a_label_is_taken() -> None:

@@ -18,7 +18,7 @@ MADE = of_made(BODY, ENVELOPE)
 def test_a_draft_as_it_was_made_is_untouched() -> None:
     draft = parse_message(reply_message(ORIGINAL, OWNER, BODY, token="token-12345"))
     assert is_untouched(draft, MADE)
-    assert is_untouched(draft, fingerprint(BODY)), "as an older release remembered it"
+    assert is_untouched(draft, fingerprint(BODY)), "as a reworked draft of unknown words is remembered"
     assert not is_untouched(draft, UNKNOWN)
     assert len(MADE) <= 200, "the column's length"
 

@@ -195,7 +195,7 @@ def test_a_pattern_that_runs_away_skips_its_rule_only(negated: bool) -> None:
     [("mx.google.com; dmarc=pass", True), ("mx.google.com; dmarc=fail", False), ("", False)],
 )
 def test_a_rule_that_sends_needs_a_proven_sender(results: str, matched: bool) -> None:
-    forward = {"actions": [{"kind": "forward", "recipient": "other@example.org"}]}
+    forward = {"actions": [{"kind": "forward", "to": ["other@example.org"]}]}
     evaluation = evaluate_all([rule({"kind": "subject"}, decision=forward)], facts(authentication_results=results))
     assert (evaluation.match is not None) is matched
     assert bool(evaluation.skipped) is not matched
