@@ -58,6 +58,8 @@ REST_BEHIND_GATE = timedelta(minutes=1)
 """A wait above `LONG_WAIT`, as for a refused key or a spent month, ends when a person opens the gate. It keeps the job
 back like all others; the job's own time is short, so that it goes on with them."""
 
+LONGEST_GATE_REASON = 1000
+
 THROTTLE_JITTER = timedelta(seconds=2)
 """Spreads the jobs that wait for one provider, so that they do not all come back at the same moment."""
 
@@ -316,7 +318,7 @@ def _settlement_of_failure(
     match failure:
         case Throttled(retry_after=wait, scope=scope, provider=provider):
             until = now + max(wait, LEAST_REST)
-            gate = CloseGate(Cause.SLOW_DOWN, scope, _gate_key(job, scope, provider), clean_text(failure.reason), until)
+            gate = CloseGate(Cause.SLOW_DOWN, scope, _gate_key(job, scope, provider), _gate_reason(failure), until)
             rests_until = until if wait <= LONG_WAIT else now + REST_BEHIND_GATE
             return _requeue(
                 job,
@@ -347,9 +349,13 @@ def _settlement_of_failure(
 def _parking_gate(failure: Unauthorised | OverBudget) -> CloseGate | None:
     """The gate that keeps the job's kin back; a budget's was closed together with the look at the money."""
     if isinstance(failure, Unauthorised):
-        reason = f"needs_reconsent: {clean_text(failure.reason)}"
-        return CloseGate(Cause.CONSENT, Scope.ACCOUNT, failure.account, reason, None)
+        return CloseGate(Cause.CONSENT, Scope.ACCOUNT, failure.account, _gate_reason(failure), None)
     return None
+
+
+def _gate_reason(failure: Failure) -> str:
+    prefix = "needs_reconsent: " if isinstance(failure, Unauthorised) else ""
+    return f"{prefix}{clean_text(failure.reason)}"[:LONGEST_GATE_REASON] or failure.code
 
 
 def describe(failure: Failure, attempt: int) -> JsonObject:

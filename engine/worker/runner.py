@@ -4,14 +4,14 @@ import hashlib
 import json
 import logging
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from domain.jobs.failures import ClaimLost, Failure, Invalid, Transient
-from domain.jobs.job import Cancel, ClaimedJob, Done, Hint, JsonObject, Outcome, Snooze
-from domain.jobs.lifecycle import CloseGate, Settlement, settlement_of
+from domain.jobs.job import Cancel, ClaimedJob, Done, JsonObject, Outcome, Snooze
+from domain.jobs.lifecycle import Settlement, settlement_of
 from domain.jobs.nesting import MOST_LEVELS, nests_too_deep
 from domain.redaction import redact_text
 from engine.catalogue import Job, catalogue
@@ -23,11 +23,7 @@ from engine.runtime import Runtime
 from observability import traces
 from observability.job_spans import attempt_span, note_end
 from observability.logs import sanitise
-from storage.ledger import gates, ledger
-from storage.ledger.gates import Gate
-from storage.ledger.ledger import Settled
-from storage.postgres.database import Transaction
-from storage.postgres.execution import DatabaseUnavailable
+from storage.ledger import ledger
 
 T = TypeVar("T")
 RECORDS = logging.getLogger("job")
@@ -50,8 +46,8 @@ class AttemptResult(NamedTuple):
 def run_attempt(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: datetime) -> AttemptResult:
     """Run one claimed job up to its settlement, which the ledger loop writes together with others'.
 
-    A settlement that takes more than a row (domain rows, children, a gate) is written here, in a transaction of its
-    own. What the attempt enqueues and calls is traced under it.
+    A success with domain rows or children is written here, in a transaction of its own. What the attempt enqueues and
+    calls is traced under it.
     """
     if not traces.is_on():
         return _run(runtime, job_type, job, began_at)
@@ -71,8 +67,6 @@ def _run(runtime: Runtime, job_type: Job[Any], job: ClaimedJob, began_at: dateti
         outcome = written
     try:
         settlement = decide(runtime, context, job_type, outcome)
-        if settlement.gate is not None:
-            return AttemptResult(finish(runtime, context, job_type, outcome))
         return AttemptResult(_status(outcome, settlement), checked(settlement))
     except Exception as error:  # noqa: BLE001 - what cannot be settled must not spoil the settlements of others
         return fail_attempt(runtime, context, job_type, error)
@@ -116,18 +110,6 @@ def check_output(output: JsonObject) -> None:
         raise Invalid("output", f"nests more than {MOST_LEVELS} levels deep")
     if "\\u0000" in json.dumps(output, allow_nan=False):
         raise Invalid("output", "carries a NUL, which PostgreSQL cannot store")
-
-
-def finish(runtime: Runtime, context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> str:
-    """Settle by the outcome; where that cannot be written (a child that nobody knows), by what stands against it."""
-    try:
-        return conclude(runtime, context, job_type, outcome)
-    except DatabaseUnavailable:
-        raise
-    except Failure as failure:
-        return conclude(runtime, context, job_type, failure)
-    except Exception as error:  # noqa: BLE001 - a claim that nobody settles would block its job until its deadline
-        return conclude(runtime, context, job_type, _bug(context, error))
 
 
 def execute(context: JobContext, job_type: Job[Any]) -> Outcome | Failure:
@@ -191,16 +173,6 @@ def _cancel(context: JobContext, canceled: Canceled) -> Cancel:
     return Cancel(canceled.reason)
 
 
-def conclude(runtime: Runtime, context: JobContext, job_type: Job[Any], outcome: Outcome | Failure) -> str:
-    """Turn the outcome into a settlement and write it."""
-    settlement = decide(runtime, context, job_type, outcome)
-    if _settle(runtime, settlement).refused:
-        context.log.warning("settlement_refused", state=settlement.state.value)
-        return "claim_lost"
-    context.log.info("job_settled", state=settlement.state.value, error=settlement.error)
-    return _status(outcome, settlement)
-
-
 def _status(outcome: Outcome | Failure, settlement: Settlement) -> str:
     return "returned" if isinstance(outcome, Interrupted | ClaimLost) else settlement.state.value
 
@@ -219,23 +191,6 @@ def decide(runtime: Runtime, context: JobContext, job_type: Job[Any], outcome: O
         began_at=context.began_at,
         cost_microcents=context.cost_microcents,
     )
-
-
-def _settle(runtime: Runtime, settlement: Settlement) -> Settled:
-    def write() -> Settled:
-        with runtime.database.ledger() as tx:
-            settled = ledger.settle(tx, [settlement])
-            if settlement.gate is not None and not settled.refused:
-                _close_gate(tx, settlement.gate)
-            hints: Sequence[Hint] = settled.hints
-            tx.after_commit(lambda: runtime.publisher.publish(hints))
-            return settled
-
-    return retry_while_away(runtime, write)
-
-
-def _close_gate(tx: Transaction, gate: CloseGate) -> None:
-    gates.close(tx, Gate(gate.scope.value, gate.key, gate.reason, gate.until, "postroom", gate.cause))
 
 
 def _bug(context: JobContext, error: Exception) -> Bug:

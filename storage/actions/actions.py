@@ -205,8 +205,7 @@ def begin(tx: Transaction, action_id: UUID, job_id: UUID) -> bool:
 
 def keep_hint(tx: Transaction, action_id: UUID, job_id: UUID, hint: UndoHint) -> None:
     """Keep what is known of the undo before the action is executed; raises `Conflict` when another job has it."""
-    if not tx.run("keep_undo_hint", action_id=action_id, job_id=job_id, undo_hint=Jsonb(hint.document())):
-        raise Conflict(f"action {action_id} is not this job's any more", code="action.taken")
+    _change_held(tx, action_id, job_id, undo_hint=Jsonb(hint.document()))
 
 
 def finish(
@@ -220,7 +219,14 @@ def finish(
 
 def hand_over(tx: Transaction, action_id: UUID, job_id: UUID, *, to_job: UUID) -> None:
     """Let another job go on with the job's action and end it; raises `Conflict` when a third one has it."""
-    if not tx.run("hand_over_action", action_id=action_id, job_id=job_id, to_job=to_job):
+    _change_held(tx, action_id, job_id, to_job=to_job)
+
+
+def _change_held(
+    tx: Transaction, action_id: UUID, job_id: UUID, *, undo_hint: Jsonb | None = None, to_job: UUID | None = None
+) -> None:
+    changes = {"undo_hint": undo_hint, "to_job": to_job}
+    if not tx.run("change_held_action", action_id=action_id, job_id=job_id, **changes):
         raise Conflict(f"action {action_id} is not this job's any more", code="action.taken")
 
 

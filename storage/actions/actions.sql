@@ -69,12 +69,6 @@ update actions set
 where id = %(action_id)s and (state = any (%(may_begin)s::text[]) or (state = 'executing' and job_id = %(job_id)s))
 returning id
 
--- name: keep_undo_hint
--- What will take an action back, as far as it is known before the action is executed: it outlives the attempt and the job.
-update actions set undo_hint = %(undo_hint)s
-where id = %(action_id)s and state = 'executing' and job_id = %(job_id)s
-returning id
-
 -- name: finish_action
 -- The action of a job is done; nothing when another job has it.
 update actions set
@@ -82,9 +76,10 @@ update actions set
 where id = %(action_id)s and state = 'executing' and job_id = %(job_id)s
 returning id
 
--- name: hand_over_action
--- Another job goes on with the action of a job; nothing when a third one has it.
-update actions set job_id = %(to_job)s
+-- name: change_held_action
+-- Keeps what will take an action back, as far as that is known before the action is executed, or lets another job go on with the action;
+-- nothing when a third job has it.
+update actions set undo_hint = coalesce(%(undo_hint)s, undo_hint), job_id = coalesce(%(to_job)s, job_id)
 where id = %(action_id)s and state = 'executing' and job_id = %(job_id)s
 returning id
 

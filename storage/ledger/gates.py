@@ -1,7 +1,7 @@
 """Gates: what must not run now, why, and until when."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import NamedTuple
 
@@ -35,15 +35,8 @@ def close(tx: Transaction, gate: Gate) -> None:
 
     So a short back-off never shortens a long one. What other causes closed under the same scope and key is not touched.
     """
-    tx.run(
-        "close_gate",
-        scope=gate.scope,
-        key=gate.key,
-        cause=gate.cause.value,
-        reason=check_text("reason", gate.reason),
-        until=gate.until,
-        actor=gate.actor,
-    )
+    closing = asdict(gate) | {"cause": gate.cause.value, "reason": check_text("reason", gate.reason)}
+    tx.raw("select postroom.close_gate(%(scope)s, %(key)s, %(cause)s, %(reason)s, %(until)s, %(actor)s)", closing)
 
 
 def open_gate(tx: Transaction, scope: str, key: str, cause: Cause | None = None) -> bool:

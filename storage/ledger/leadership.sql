@@ -1,5 +1,4 @@
 -- name: take_leadership
--- take_leadership
 -- Makes a relay the one that leads, or renews its lease; no row when another leads. All times are the database's. A leader whose lease has
 -- ended, or whose backend is gone, leads no more. A relay that finds another leading
 -- writes nothing.
@@ -23,6 +22,5 @@ where l.leads_until = (select leads_until from leader)
 returning holder
 
 -- name: give_up_leadership
--- give_up_leadership
 -- Ends the lease of a relay that leads no more, so that another need not wait for it.
 update relay_leader set leads_until = clock_timestamp() where holder = %(holder)s::uuid and leads_until > clock_timestamp()

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 from psycopg.types.json import Jsonb
 
 from domain.jobs.job import ActorType, ClaimedJob, Enqueued, Hint, JsonObject, NewJob, Origin, State
-from domain.jobs.lifecycle import Settlement
+from domain.jobs.lifecycle import CloseGate, Settlement
 from domain.redaction import redact_document, redact_text
 from domain.scheduling.backlog_demand import BacklogKey, Cursors, Demand
 from storage.ledger.requests import Requests, as_parameters, as_requests
@@ -224,9 +224,22 @@ def settle(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:
         details=column([redact_document(s.detail) if s.detail else None for s in settlements]),
         suspects=column([s.suspect for s in settlements], absent=False),
         return_deltas=column([s.returns for s in settlements], 0),
+        gates=column([None if s.gate is None else _gate(s.gate) for s in settlements]),
     )
     refused = tuple(job_id for what, job_id, *_ in rows if what == "refused")
     return Settled(refused, tuple(Hint(*named) for what, *named in rows if what == "woken"))
+
+
+def _gate(gate: CloseGate) -> JsonObject:
+    return redact_document(
+        {
+            "scope": gate.scope.value,
+            "key": gate.key,
+            "cause": gate.cause.value,
+            "reason": gate.reason,
+            "until": gate.until and gate.until.isoformat(),
+        }
+    )
 
 
 def settle_free(tx: Transaction, settlements: Sequence[Settlement]) -> Settled:

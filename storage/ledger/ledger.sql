@@ -176,7 +176,8 @@ select what, job_id, job_type, queue, light
 from postroom.leave_claims(
   %(job_ids)s::uuid[], %(tokens)s::uuid[], %(states)s::text[], %(run_ats)s::timestamptz[], %(attempt_deltas)s::smallint[],
   %(loss_deltas)s::smallint[], %(started_ats)s::timestamptz[], %(outputs)s::jsonb[], %(errors)s::jsonb[], %(costs)s::bigint[],
-  %(reasons)s::text[], %(details)s::jsonb[], %(suspects)s::boolean[], return_deltas => %(return_deltas)s::smallint[])
+  %(reasons)s::text[], %(details)s::jsonb[], %(suspects)s::boolean[],
+  return_deltas => %(return_deltas)s::smallint[], gates => %(gates)s::jsonb[])
 
 -- name: lock_free_jobs
 -- Locks these jobs and their guards, waiting for nobody, until the transaction ends; returns those that somebody else has locked. For a
@@ -195,7 +196,6 @@ select f.id from free f join idempotency_keys k on k.org_id = f.org_id and k.key
 where f.guarded and not exists (select from guards g where g.job_id = f.id)
 
 -- name: start_jobs
--- start_jobs
 -- Writes when claimed jobs began. One that has ended meanwhile, lost its claim, or is locked by a transaction of its own
 -- handler is passed over: nobody may wait here for a handler.
 select postroom.start_jobs(%(job_ids)s::uuid[], %(tokens)s::uuid[], %(started_ats)s::timestamptz[])

@@ -12,12 +12,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from domain.jobs.effects import EffectStatus, Strategy
 from domain.jobs.failures import ClaimLost
 from domain.jobs.job import ClaimedJob, JsonObject, NewJob, Origin, State
-from domain.jobs.lifecycle import CloseGate, Settlement
+from domain.jobs.lifecycle import Settlement
 from domain.scheduling.backlog_demand import BacklogKey
 from storage.ledger import effects, gates, ledger
 from storage.ledger.gates import Gate
 from storage.ledger.ledger import Worker
-from storage.postgres.database import Transaction
 from tests.doubles.factories import pass_time, relay_once
 from tests.invariants import check_ledger, find_gaps
 from tests.model.ledger_fixture import LedgerFixture, Verbs, settlement
@@ -248,9 +247,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def _write(self, settlements: list[tuple[Settlement, str]]) -> None:
         with self.store.ledger() as tx:
             settled = self.verbs.settle(tx, [made for made, _ in settlements])
-            closing = [made.gate for made, _ in settlements if made.gate and made.job_id not in settled.refused]
-            for gate in closing:
-                _close(tx, gate)
+        closing = [made.gate for made, _ in settlements if made.gate and made.job_id not in settled.refused]
         refused = [made.job_id for made, said in settlements if not self.model.settle(made.job_id, made.token, said)]
         assert sorted(settled.refused) == sorted(refused)
         for gate in closing:
@@ -388,7 +385,3 @@ class LedgerMachine(RuleBasedStateMachine):
                 self.claim_from_backlog(0, org, 100, light=light)
         held = [job for job in self.claimed if self.model.jobs[job.job_id].state in HELD]
         self._write([(settlement(job, "done"), "done") for job in held])
-
-
-def _close(tx: Transaction, gate: CloseGate) -> None:
-    gates.close(tx, Gate(gate.scope.value, gate.key, gate.reason, gate.until, "postroom", gate.cause))

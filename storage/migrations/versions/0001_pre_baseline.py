@@ -38,6 +38,7 @@ def upgrade() -> None:
         "payloads",
         "claims",
         "end_hooks",
+        "gates",
         "endings",
         "enqueue",
         "effects",

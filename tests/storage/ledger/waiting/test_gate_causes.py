@@ -7,12 +7,16 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
+from domain.jobs.failures import Scope, Throttled
 from domain.jobs.gate_causes import Cause
-from storage.ledger import gates, relay
+from domain.jobs.lifecycle import settlement_of
+from domain.jobs.retry import STANDARD
+from storage.ledger import gates, ledger, relay
 from storage.ledger.gates import Gate
 from storage.ledger.relay import Park
 from storage.postgres.database import Database
-from tests.doubles.factories import enqueue_one, make_job_type, make_org
+from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org
+from tests.doubles.mail_factories import make_account
 
 KEY = "default"
 
@@ -89,3 +93,35 @@ def test_for_one_cause_the_later_end_wins(store: Database) -> None:
     close(store, gate(Cause.SLOW_DOWN, late), gate(Cause.SLOW_DOWN, soon))
     with store.ledger() as tx:
         assert [one.until for one in gates.closed(tx)] == [late]
+
+
+def test_a_settlement_closes_the_gates_of_the_jobs_that_it_settles(store: Database, org: UUID) -> None:
+    now, settlements = datetime.now(UTC), []
+    for provider, minutes in (("gmail", 1), ("gmail", 3), ("gmail", 2), ("lost", 9)):
+        failure = Throttled(
+            "slow down", retry_after=timedelta(minutes=minutes), scope=Scope.PROVIDER, provider=provider
+        )
+        job = claim_one(store, enqueue_one(store, org))
+        token = job.token if provider == "gmail" else UUID(int=7)
+        settlements.append(settlement_of(job._replace(token=token), failure, STANDARD, now, 0.0))
+    with store.ledger() as tx:
+        settled = ledger.settle(tx, settlements)
+        closed = gates.closed(tx)
+    assert settled.refused == (settlements[-1].job_id,)
+    expected = Gate("provider", "gmail", "slow down", now + timedelta(minutes=3), "postroom", Cause.SLOW_DOWN)
+    assert list(closed) == [expected]
+
+
+def test_no_gate_closes_for_consent_while_somebody_has_the_account(store: Database, database: Connection) -> None:
+    """Who connects it at that moment would not see the gate, and nobody would open it."""
+    account = make_account(store)
+    closing = Gate("account", str(account.account_id), "revoked", None, "postroom", Cause.CONSENT)
+    database.execute(
+        "update accounts set status = 'needs_reconsent', status_reason = 'revoked' where id = %s", (account.account_id,)
+    )
+    with database.transaction():
+        database.execute("select from accounts where id = %s for no key update", (account.account_id,))
+        close(store, closing)
+        assert closed_causes(store) == []
+    close(store, closing)
+    assert closed_causes(store) == [Cause.CONSENT]

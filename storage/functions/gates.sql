@@ -1,0 +1,26 @@
+-- What must not run now.
+
+-- Closes a gate for one cause. Of two closings for one cause the later end wins; one that has ended gives way to any. A job can learn that an
+-- account's consent is gone, and close the gate after a person gave it again or disconnected the account: nobody would open that gate. So the
+-- account must say the same; where somebody has locked it, as who connects or disconnects it, the gate stays as it is, and the next job
+-- that learns of it closes the gate.
+create or replace function postroom.close_gate(scope text, key text, cause text, reason text, until timestamptz, actor text) returns void
+language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+#variable_conflict use_column
+begin
+  if close_gate.cause = 'consent' and close_gate.scope = 'account' and pg_input_is_valid(close_gate.key, 'uuid')
+    and exists (select from accounts a where a.id = close_gate.key::uuid)
+  then
+    perform from accounts a where a.id = close_gate.key::uuid and a.status = 'needs_reconsent' for share skip locked;
+    if not found then
+      return;
+    end if;
+  end if;
+  insert into gates as g (scope, key, cause, reason, until, actor)
+  values (close_gate.scope, close_gate.key, close_gate.cause, close_gate.reason, close_gate.until, close_gate.actor)
+  on conflict (scope, key, cause) do update set
+    reason = excluded.reason, until = excluded.until, actor = excluded.actor, closed_at = now()
+  where coalesce(excluded.until, 'infinity') > coalesce(g.until, 'infinity') or g.until <= now();
+end
+$$;
+grant execute on function postroom.close_gate to postroom_ledger;

@@ -1,0 +1,26 @@
+"""Each statement of `storage` is run by a module of `storage`."""
+
+import ast
+from collections.abc import Iterable
+from pathlib import Path
+
+from storage.postgres.queries import statements
+from tests.house import ROOT
+
+STORAGE = ROOT / "storage"
+
+
+def unnamed(names: Iterable[str], modules: Iterable[Path]) -> set[str]:
+    """The statements that no module names."""
+    trees = (ast.walk(ast.parse(path.read_text(encoding="utf-8"))) for path in modules)
+    return set(names) - {node.value for tree in trees for node in tree if isinstance(node, ast.Constant)}
+
+
+def test_each_statement_is_run() -> None:
+    assert unnamed(statements(), STORAGE.rglob("*.py")) == set()
+
+
+def test_a_statement_that_nobody_runs_is_found(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text('def read(tx):\n    """Runs second."""\n    return tx.run("first")\n')
+    assert unnamed(["first", "second"], [module]) == {"second"}
