@@ -5,7 +5,7 @@ from uuid import UUID
 import click
 
 from commands.answers import FleetGroup, json_object, json_option, operator, operator_option, show_document, show_rows
-from commands.mail.places import Place
+from commands.mail.places import Target
 from domain.agents.profile import parse_profile
 from domain.jobs.failures import Gone
 from engine.runtime import runtime
@@ -145,7 +145,7 @@ def list_turns(run_id: UUID, as_json: bool) -> None:  # noqa: FBT001 - a flag of
     show_rows(found, TURNS, as_json=as_json)
 
 
-def _owner(tx: Transaction, org: str, account: str | None) -> Place:
+def _owner(tx: Transaction, org: str, account: str | None) -> Target:
     """The org, or the mailbox that a profile is for; raises `Gone` where the mailbox is not the org's."""
     org_id = orgs.find(tx, org)
-    return Place(org_id, account_of(tx, account, org_id) if account else None)
+    return Target(org_id, account_of(tx, account, org_id) if account else None)

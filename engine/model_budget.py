@@ -22,7 +22,7 @@ from providers.ports.conversation import Conversation, ConversationAnswer, Conve
 from storage.ledger import audit, effects
 from storage.money import model_calls, spending
 from storage.money.model_calls import ModelCall
-from storage.money.spending import Refusal, Reserved
+from storage.money.spending import BudgetRefusal, Reserved
 from storage.postgres.database import Transaction
 
 REFUSED = "refused"
@@ -215,7 +215,7 @@ class ModelBudget:
             raise lost
         return kept
 
-    def _refuse(self, provider: str, most: int, default_daily: int) -> Refusal | None:
+    def _refuse(self, provider: str, most: int, default_daily: int) -> BudgetRefusal | None:
         """Close the gate, and with the first refusal of a day enqueue the alert, in one transaction."""
         job = self._job
         with self._runtime.database.ledger() as tx:
@@ -286,7 +286,7 @@ def _listed(job: ClaimedJob, paid: _Paid, answer: _Answer, refusal: str | None) 
     )
 
 
-def _reason(refusal: Refusal) -> str:
+def _reason(refusal: BudgetRefusal) -> str:
     if refusal.parked:
         return f"the org's budget of {refusal.day} is spent"
     return "calls under way hold the rest of the org's budget"

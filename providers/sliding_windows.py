@@ -11,7 +11,7 @@ from limits import RateLimitItemPerSecond
 from limits.errors import StorageError
 from limits.storage import MemoryStorage, RedisStorage
 
-from domain.scheduling.limits import Limit, Used, wait_for_room
+from domain.scheduling.limits import Limit, WindowUsage, wait_for_room
 from observability.connection_diagnosis import diagnosis_of
 
 log = structlog.get_logger(__name__)
@@ -76,7 +76,7 @@ class SlidingWindows:
         previous, _, current, ends_in = self._storage.get_sliding_window(window, seconds)
         # The current window is kept for one window longer than it lasts, as the next one's predecessor.
         left = timedelta(seconds=min(max(ends_in - seconds, 0.0), seconds))
-        return wait_for_room(limit, Used(current, previous, left), units)
+        return wait_for_room(limit, WindowUsage(current, previous, left), units)
 
     @property
     def _storage(self) -> RedisStorage | MemoryStorage:

@@ -297,7 +297,7 @@ def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Undoing:
+class BegunUndo:
     """An undo that this job has begun, or goes on with."""
 
     account: Account
@@ -336,7 +336,7 @@ class Undoing:
         return _live(LabelWish(wish.add, wish.remove - gone), self.renamed)
 
 
-def _begin_undo(ctx: JobContext, payload: UndoPayload) -> Undoing:
+def _begin_undo(ctx: JobContext, payload: UndoPayload) -> BegunUndo:
     here = payload.account_id
     asked_by = f"{ctx.job.origin.actor_type}:{ctx.job.origin.actor_id}"
     with ctx.tx() as tx:
@@ -354,7 +354,7 @@ def _begin_undo(ctx: JobContext, payload: UndoPayload) -> Undoing:
         named = {*hint.inverse_parameters.add_labels, *hint.inverse_parameters.remove_labels, hint.snooze_label_id}
         renamed = labels.translate(tx, here, sorted(filter(None, named)))
         snoozes = snoozing.snoozes_of(tx, here, original.message_id)
-        return Undoing(account, original, hint, begun.undo_id, renamed, snoozes)
+        return BegunUndo(account, original, hint, begun.undo_id, renamed, snoozes)
 
 
 @job(queue=Queue.DEFAULT, retry=PERSISTENT, deadline=timedelta(minutes=3), providers=("gmail",), audits=MAILBOX_AUDITS)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from domain.agents.ending import Ending, end_run
 from domain.agents.loop import Finish
-from domain.agents.prompt import Opening, Sender, opening
+from domain.agents.prompt import FirstTurn, Sender, opening
 from domain.agents.routing import route_message
 from domain.agents.tools import Offer, offer_of
 from domain.agents.transcript import ToolResult, Turn
@@ -151,7 +151,7 @@ def _set_up(ctx: JobContext, case: AgentCase) -> tuple[Workplace, Script]:
     profile = case.stored.profile
     made = ctx.step("agent_opening", lambda: _opening(case, boundary(), secret=boundary()))
     offer = _offer(case)
-    script = Script(case.account, profile, offer, Opening(made["system"], made["text"]))
+    script = Script(case.account, profile, offer, FirstTurn(made["system"], made["text"]))
     place = Workplace(
         account=case.account,
         message=case.message,

@@ -44,7 +44,7 @@ MOST_BATCHES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class AskedQuestion:
     """Where and since when an action's question is asked: the request of the effect, whichever job called."""
 
     channel_id: str
@@ -56,9 +56,9 @@ class Asking:
         return {"at": self.since.isoformat(), "channel_id": self.channel_id}
 
     @staticmethod
-    def of(document: JsonObject) -> "Asking":
+    def of(document: JsonObject) -> "AskedQuestion":
         """Read what `document` wrote."""
-        return Asking(str(document["channel_id"]), datetime.fromisoformat(str(document["at"])))
+        return AskedQuestion(str(document["channel_id"]), datetime.fromisoformat(str(document["at"])))
 
 
 def find_question(ctx: JobContext, payload: NotifyPayload, key: str) -> Finding:
@@ -78,10 +78,10 @@ def _find(ctx: JobContext, question: Question, repeat_in: str | None, began: byt
     """Look for the question where it was asked."""
     if began is None:
         return CannotTell("nobody knows in which channel it was asked")
-    return _look(ctx, question, Asking.of(json.loads(began)), repeat_in)
+    return _look(ctx, question, AskedQuestion.of(json.loads(began)), repeat_in)
 
 
-def _look(ctx: JobContext, question: Question, asked: Asking, repeat_in: str | None) -> Finding:
+def _look(ctx: JobContext, question: Question, asked: AskedQuestion, repeat_in: str | None) -> Finding:
     """Look in that channel, unless another org is asked there by now; `repeat_in` is where it would be posted next."""
     with ctx.tx() as tx:
         if approvals.is_anothers_channel(tx, ctx.org_id, asked.channel_id):
@@ -126,7 +126,7 @@ def _post(ctx: JobContext, channel_id: str, question: Question) -> JsonObject:
 
     It is looked for in the channel of an earlier call, and posted in the org's present one: nobody else's channel.
     """
-    asking = Asking(channel_id, ctx.now())
+    asking = AskedQuestion(channel_id, ctx.now())
 
     def post() -> JsonObject:
         with ctx.tx() as tx:

@@ -47,20 +47,20 @@ def cleanup(ctx: JobContext, payload: CleanupPayload) -> Outcome:
         label_ids = labels.ids_by_role(tx, payload.account_id)
     with open_thread(ctx, account, thread_id, label_ids) as thread:
         if payload.action == "done":
-            return _archive(ctx, thread, Where(account.account_id, thread_id), email)
+            return _archive(ctx, thread, ThreadRef(account.account_id, thread_id), email)
         if email is None or email.draft_id is None or email.state not in DRAFT_OUT:
             return Done({"found": "no draft of ours is out"})
         return _check_sent(ctx, thread, payload, email)
 
 
-class Where(NamedTuple):
+class ThreadRef(NamedTuple):
     """A thread of an account."""
 
     account_id: UUID
     thread_id: str
 
 
-def _archive(ctx: JobContext, thread: ThreadHandle, where: Where, email: Email | None) -> Outcome:
+def _archive(ctx: JobContext, thread: ThreadHandle, where: ThreadRef, email: Email | None) -> Outcome:
     """Archive the thread, and discard the machine draft that its person has not touched."""
     before = email.before if email else ThreadBefore()
     draft = email.draft if email else None

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from commands.answers import json_option, operator, operator_option, show_document, show_rows
-from commands.mail.places import org_option, place_of
+from commands.mail.places import org_option, target_of
 from domain.jobs.failures import Invalid
 from domain.mail.account_settings import MODEL_MAY_ASK, parse_settings
 from domain.mail.actions.kinds import Danger
@@ -107,7 +107,7 @@ def safety_policy(  # noqa: PLR0913, PLR0917 - one parameter per option
         raise Invalid("default", "goes with no other option")
     by = operator(operator_name)
     with runtime().database.ledger() as tx:
-        place = place_of(tx, account, org)
+        place = target_of(tx, account, org)
         facts = {"account_id": place.account_id and str(place.account_id), **changes}
         if changes:
             owner_settings.change_policy(tx, place.org_id, place.account_id, changes, by=by.actor_id)

@@ -5,7 +5,7 @@ from uuid import UUID
 import click
 
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
-from commands.mail.places import account_option, org_option, place_of
+from commands.mail.places import account_option, org_option, target_of
 from domain.mail.rule_language.direction import read_direction
 from engine.runtime import runtime
 from storage.audit import deeds
@@ -39,7 +39,7 @@ def add_direction(  # noqa: PLR0913, PLR0917 - one parameter per option
 ) -> None:
     """Add a direction, such as 'Mail about the boiler is urgent'."""
     with runtime().database.ledger() as tx:
-        place = place_of(tx, account, org)
+        place = target_of(tx, account, org)
         told = read_direction({"content": text, "domain": domain, "sender": sender}, of_account=account is not None)
         reach = Reach(told.scope, place.account_id, told.ref)
         made = kept.add(tx, place.org_id, reach, told.content)
@@ -55,7 +55,7 @@ def add_direction(  # noqa: PLR0913, PLR0917 - one parameter per option
 def list_directions(account: str | None, org: str | None, as_json: bool) -> None:  # noqa: FBT001 - a flag
     """List the directions of an org, or those that apply to a mailbox, widest scope first."""
     with runtime().database.ledger() as tx:
-        place = place_of(tx, account, org)
+        place = target_of(tx, account, org)
         found = kept.listed(tx, place.org_id, account_id=place.account_id)
     show_rows(found, LINE, as_json=as_json)
 
@@ -75,7 +75,7 @@ def remove_direction(
 ) -> None:
     """Remove a direction."""
     with runtime().database.ledger() as tx:
-        place = place_of(tx, account, org)
+        place = target_of(tx, account, org)
         kept.remove(tx, place.org_id, direction_id)
         facts = {"direction_id": str(direction_id)}
         deeds.record(tx, "direction.removed", facts, by=operator(operator_name), org_id=place.org_id)

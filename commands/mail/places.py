@@ -16,7 +16,7 @@ org_option = click.option("--org", help="The whole org: its id or name.")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Target:
     """A mailbox, or a whole org."""
 
     org_id: UUID
@@ -28,11 +28,11 @@ class Place:
         return self.account.account_id if self.account else None
 
 
-def place_of(tx: Transaction, account: str | None, org: str | None) -> Place:
+def target_of(tx: Transaction, account: str | None, org: str | None) -> Target:
     """What the options name; raises `Invalid` unless exactly one is given."""
     if (account is None) == (org is None):
         raise Invalid("account", "give one mailbox, or a whole org with --org")
     if org is not None:
-        return Place(orgs.find(tx, org))
+        return Target(orgs.find(tx, org))
     found = account_of(tx, str(account))
-    return Place(found.org_id, found)
+    return Target(found.org_id, found)

@@ -19,7 +19,7 @@ from commands.answers import (
     show_rows,
     shown,
 )
-from commands.mail.places import Place, account_option, org_option, place_of
+from commands.mail.places import Target, account_option, org_option, target_of
 from domain.jobs.failures import Invalid
 from domain.mail.rule_language.defects import RefusedRules
 from domain.mail.rule_language.rule_file import read_rule_file, write_rule_file
@@ -64,7 +64,7 @@ def add_rules(
 ) -> None:
     """Save the rules of a YAML file, or of standard input for `-`: all of them, or none when one has a mistake."""
     with runtime().database.ledger() as tx:
-        place = place_of(tx, account, org)
+        place = target_of(tx, account, org)
         written = _read(tx, file, place)
         made = kept_rules.add(tx, place.org_id, place.account_id, written)
         facts = {"rules": [str(one) for one in made], "account_id": place.account_id and str(place.account_id)}
@@ -81,7 +81,7 @@ def add_rules(
 def list_rules(account: str | None, org: str | None, off: bool, as_json: bool) -> None:  # noqa: FBT001 - flags
     """List the rules of an org, or those that apply to a mailbox."""
     with runtime().database.ledger() as tx:
-        place = place_of(tx, account, org)
+        place = target_of(tx, account, org)
         found = kept_rules.listed(tx, place.org_id, account_id=place.account_id, enabled=False if off else None)
     show_rows([_line(one) for one in found], LINE, as_json=as_json)
 
@@ -175,7 +175,7 @@ def try_rules(
     database = runtime().database
     with database.ledger() as tx:
         found = account_of(tx, account)
-        chosen = _chosen(tx, rule_id, file, Place(found.org_id, found))
+        chosen = _chosen(tx, rule_id, file, Target(found.org_id, found))
     tried = [
         (rule, trials.try_on_past_mail(database, found.org_id, found.account_id, rule, clock=time.monotonic))
         for rule in chosen
@@ -187,7 +187,7 @@ def try_rules(
         _show_trial(rule, trial, show_all=show_all)
 
 
-def _chosen(tx: Transaction, rule_id: UUID | None, file: IO[bytes] | None, place: Place) -> list[Rule]:
+def _chosen(tx: Transaction, rule_id: UUID | None, file: IO[bytes] | None, place: Target) -> list[Rule]:
     """The rules to try; raises `Invalid` for those that only the model can decide."""
     if (rule_id is None) == (file is None):
         raise Invalid("rule_id", "give the id of a saved rule, or --file with rules that are not saved")
@@ -239,16 +239,16 @@ def _turn(rule_id: UUID, operator_name: str, *, on: bool, reason: str | None, as
     show_document("rule", _line(kept), as_json=as_json)
 
 
-def _read(tx: Transaction, file: IO[bytes], place: Place) -> tuple[WrittenRule, ...]:
+def _read(tx: Transaction, file: IO[bytes], place: Target) -> tuple[WrittenRule, ...]:
     """The rules of a file, of which no more is read than may be taken."""
     read = partial(read_rule_file, file.read(LONGEST_SOURCE + 1), getattr(file, "name", STANDARD_INPUT))
     with _mistakes_by_line():
         return read_checked(tx, place.org_id, place.account_id, read)
 
 
-def _place_of_rule(tx: Transaction, org_id: UUID, rule_id: UUID) -> Place:
+def _place_of_rule(tx: Transaction, org_id: UUID, rule_id: UUID) -> Target:
     account_id = kept_rules.get(tx, org_id, rule_id).account_id
-    return Place(org_id, account_of(tx, str(account_id)) if account_id else None)
+    return Target(org_id, account_of(tx, str(account_id)) if account_id else None)
 
 
 @contextmanager

@@ -53,7 +53,7 @@ class Stop(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class RunUsage:
     """What a run has used besides its turns."""
 
     seconds: float = 0.0
@@ -97,7 +97,7 @@ class Finish:
 NextStep = AskModel | RunTools | GoOn | Finish
 
 
-def next_step(turns: Sequence[Turn], limits: RunLimits, used: Used) -> NextStep:
+def next_step(turns: Sequence[Turn], limits: RunLimits, used: RunUsage) -> NextStep:
     """What a run does next. Every answer is dealt with before a limit is looked at: it has been paid for."""
     if not turns:
         return _ask(turns, limits, used)
@@ -118,7 +118,7 @@ def affords(turns: Sequence[Turn], limits: RunLimits, most_microcents: int) -> b
 OUT_OF_MONEY = Finish(RunStatus.STOPPED, "the next call could cost more than the run has left", RunLimit.MONEY)
 
 
-def _ask(turns: Sequence[Turn], limits: RunLimits, used: Used) -> AskModel | Finish:
+def _ask(turns: Sequence[Turn], limits: RunLimits, used: RunUsage) -> AskModel | Finish:
     if len(turns) < used.answered:
         return AskModel(len(turns) + 1)
     if len(turns) >= limits.turns:

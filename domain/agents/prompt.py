@@ -42,7 +42,7 @@ class Sender:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class FirstTurn:
     """How a conversation begins."""
 
     system: str
@@ -65,7 +65,7 @@ def opening(
     boundary: str,
     *,
     guidance: Guidance = NO_GUIDANCE,
-) -> Opening:
+) -> FirstTurn:
     """The orders, the facts about the sender in our own words, and the thread, bounded and fenced."""
     system = "\n".join((_TASK, "", "The owner's orders:", clean_text(profile.prompt), guidance.text())).strip()
     facts = (
@@ -76,7 +76,7 @@ def opening(
     )
     mail = fence("thread", thread_context(thread), boundary, LONGEST_THREAD + LONGEST_MESSAGE)
     lines = ("Look after this thread.", "", "What the mailbox knows:", *facts, "", mail)
-    return Opening(system, "\n".join(lines))
+    return FirstTurn(system, "\n".join(lines))
 
 
 def shown_thread(messages: Sequence[ParsedMessage], boundary: str) -> str:

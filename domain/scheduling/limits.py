@@ -94,7 +94,7 @@ def check_amounts(own_amounts: Mapping[str, int]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class WindowUsage:
     """A sliding window as two counters: of the current window, which still lasts for `left`, and of the one before.
 
     The earlier one weighs as much as the sliding window still covers of it.
@@ -111,7 +111,7 @@ class Used:
         return self.current * max(0.0, 1 - (after - self.left) / per)
 
 
-def wait_for_room(limit: Limit, used: Used, units: int) -> timedelta:
+def wait_for_room(limit: Limit, used: WindowUsage, units: int) -> timedelta:
     """How long until a call of so many units fits, and a tenth of the window with it; never more than two windows."""
     wanted = min(limit.amount, max(units, limit.amount // REFILL))
     room = limit.amount - wanted

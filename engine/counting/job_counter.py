@@ -22,7 +22,7 @@ from domain.scheduling.ticks import Ticks
 from engine.counting import beat_ticks
 from engine.runtime import Runtime
 from storage.audit import counting
-from storage.audit.counting import Mark, QueueMeasure
+from storage.audit.counting import LogPosition, QueueMeasure
 from storage.postgres.execution import DatabaseError
 
 log = structlog.get_logger(__name__)
@@ -57,7 +57,7 @@ class JobCounter(threading.Thread):
         self._interval_s = interval_s
         self._stopped = threading.Event()
         self._holder: UUID = runtime.worker.worker_id
-        self._mark: Mark | None = None
+        self._mark: LogPosition | None = None
         self._marked_at = self._counted_at = time.monotonic()
         self.counts: FleetCounts | None = None
 

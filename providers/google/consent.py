@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from domain.jobs.failures import Permanent
 from providers.google.failures import ERRORS, Call, failure_by_table, failure_of
 from providers.google.oauth import OK, USUAL_LIFETIME, utc_now
-from providers.google.refusals import Refusal
+from providers.google.refusals import ErrorAnswer
 from providers.google.transport import NoReplayHttp
 
 ISSUERS = frozenset({"https://accounts.google.com", "accounts.google.com"})
@@ -130,14 +130,14 @@ def _ask(http: NoReplayHttp, token_uri: str, form: Mapping[str, str], call: Call
     return found
 
 
-def _refusal(status: int, data: bytes, retry_after: str | None) -> Refusal:
+def _refusal(status: int, data: bytes, retry_after: str | None) -> ErrorAnswer:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
         found = None
     word = found.get("error") if isinstance(found, dict) else None
     is_word = isinstance(word, str) and word.isascii() and word.replace("_", "").isalpha() and len(word) <= 64  # noqa: PLR2004 - as Google's words are
-    return Refusal(status=status, words=(str(word),) if is_word else (), retry_after=retry_after)
+    return ErrorAnswer(status=status, words=(str(word),) if is_word else (), retry_after=retry_after)
 
 
 def _subject(id_token: str, client_id: str, nonce: str, now: datetime) -> str:

@@ -25,7 +25,7 @@ from domain.jobs.failures import (
     Transient,
     Unauthorised,
 )
-from providers.google.refusals import Refusal, read_refresh_error, read_refusal
+from providers.google.refusals import ErrorAnswer, read_refresh_error, read_refusal
 from providers.google.transport import NeverConnected
 from providers.retry_after import header_wait, worded_wait
 
@@ -153,7 +153,7 @@ def failure_of(error: Exception, call: Call) -> Failure:
     return _lost(call, "unreadable_answer", arrived=True)
 
 
-def failure_by_table(refusal: Refusal, call: Call) -> Failure:
+def failure_by_table(refusal: ErrorAnswer, call: Call) -> Failure:
     """Look the refusal up in the table and build the failure."""
     row = next((row for row in TABLE if _applies(row, refusal)), OTHERWISE)
     word = row.code or _named(row, refusal)
@@ -163,12 +163,12 @@ def failure_by_table(refusal: Refusal, call: Call) -> Failure:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    refusal: Refusal
+    refusal: ErrorAnswer
     row: Row
     call: Call
 
 
-def _applies(row: Row, refusal: Refusal) -> bool:
+def _applies(row: Row, refusal: ErrorAnswer) -> bool:
     return (
         refusal.status in row.statuses
         and (not row.words or not row.words.isdisjoint(refusal.words))
@@ -177,7 +177,7 @@ def _applies(row: Row, refusal: Refusal) -> bool:
     )
 
 
-def _named(row: Row, refusal: Refusal) -> str:
+def _named(row: Row, refusal: ErrorAnswer) -> str:
     known = (word for word in refusal.words if not row.words or word in row.words)
     return next(known, f"http_{refusal.status}")
 

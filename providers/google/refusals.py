@@ -12,7 +12,7 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z_]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ErrorAnswer:
     """An answer that is an error, reduced to what the table looks at."""
 
     status: int
@@ -22,12 +22,12 @@ class Refusal:
     quota_limit: str = ""
 
 
-def read_refusal(error: HttpError) -> Refusal:
+def read_refusal(error: HttpError) -> ErrorAnswer:
     """What Google's answer says, wherever it says it: `errors[].reason`, `details[].reason`, `status`, text, header."""
     body = _error_object(error.content)
     items = [item for key in ("errors", "details") for item in _objects(body.get(key))]
     limits = [_text(item.get("metadata", {}).get("quota_limit")) for item in items if _is_object(item.get("metadata"))]
-    return Refusal(
+    return ErrorAnswer(
         status=int(error.resp.status),
         words=tuple(
             filter(_WORD.fullmatch, [*(_text(item.get("reason")) for item in items), _text(body.get("status"))])
@@ -38,11 +38,11 @@ def read_refusal(error: HttpError) -> Refusal:
     )
 
 
-def read_refresh_error(error: RefreshError) -> Refusal:
+def read_refresh_error(error: RefreshError) -> ErrorAnswer:
     """What the token endpoint said, as `google_oauth` keeps it in the error's second argument."""
     facts = error.args[1] if len(error.args) > 1 and isinstance(error.args[1], dict) else {}
     word = _text(facts.get("error"))
-    return Refusal(
+    return ErrorAnswer(
         status=int(facts.get("status", 500)),
         words=(word,) if _WORD.fullmatch(word) else (),
         retry_after=facts.get("retry_after"),

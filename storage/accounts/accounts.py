@@ -23,7 +23,7 @@ from domain.mail.triage.classification import OFFERED_ACTIONS
 from storage.ledger import gates, orgs
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
-from storage.secrets.sealing import Place, Sealer
+from storage.secrets.sealing import SealedField, Sealer
 
 LONGEST_LABEL = 225
 """Gmail's own bound (docs: gmail.md#labels)."""
@@ -132,8 +132,8 @@ def connect(tx: Transaction, sealer: Sealer, account_id: UUID, consent: Consent)
     rows = tx.run(
         "connect_account",
         account_id=account_id,
-        access=sealer.seal(consent.access_token, Place(account_id, "access_token")).data,
-        refresh=sealer.seal(consent.refresh_token, Place(account_id, "refresh_token")).data,
+        access=sealer.seal(consent.access_token, SealedField(account_id, "access_token")).data,
+        refresh=sealer.seal(consent.refresh_token, SealedField(account_id, "refresh_token")).data,
         access_expires_at=consent.access_expires_at,
         scopes=list(consent.scopes),
         subject=consent.subject,

@@ -16,7 +16,7 @@ from storage.accounts import accounts
 from storage.accounts.accounts import Account, Status
 from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
-from storage.secrets.sealing import Place, SealedToken, Sealer, TokenField
+from storage.secrets.sealing import SealedField, SealedToken, Sealer, TokenField
 
 REFRESH_LEASE = timedelta(seconds=30)
 
@@ -56,8 +56,8 @@ def opened(sealer: Sealer, account: Account) -> Tokens:
     return Tokens(
         account_id=account_id,
         status=account.status,
-        access_token=_opened(sealer, account.sealed_access_token, Place(account_id, "access_token")),
-        refresh_token=_opened(sealer, account.sealed_refresh_token, Place(account_id, "refresh_token")),
+        access_token=_opened(sealer, account.sealed_access_token, SealedField(account_id, "access_token")),
+        refresh_token=_opened(sealer, account.sealed_refresh_token, SealedField(account_id, "refresh_token")),
         access_expires_at=account.access_expires_at,
         scopes=account.scopes,
         version=account.token_version,
@@ -81,8 +81,8 @@ def store_refreshed(
         "store_refreshed_tokens",
         account_id=account_id,
         version=version,
-        access=sealer.seal(refreshed.access_token, Place(account_id, "access_token")).data,
-        refresh=None if refresh is None else sealer.seal(refresh, Place(account_id, "refresh_token")).data,
+        access=sealer.seal(refreshed.access_token, SealedField(account_id, "access_token")).data,
+        refresh=None if refresh is None else sealer.seal(refresh, SealedField(account_id, "refresh_token")).data,
         access_expires_at=refreshed.access_expires_at,
     )
     return int(rows[0].token_version) if rows else None
@@ -107,10 +107,10 @@ def reseal_some(tx: Transaction, sealer: Sealer, *, limit: int = 500) -> int:
     return len(rows)
 
 
-def _opened(sealer: Sealer, data: bytes | None, place: Place) -> SecretStr | None:
+def _opened(sealer: Sealer, data: bytes | None, place: SealedField) -> SecretStr | None:
     return None if data is None else sealer.open(SealedToken(data), place)
 
 
 def _resealed(sealer: Sealer, row: Row, field: TokenField) -> bytes | None:
     data = row._asdict()[f"sealed_{field}"]
-    return None if data is None else sealer.reseal(SealedToken(data), Place(row.account_id, field)).data
+    return None if data is None else sealer.reseal(SealedToken(data), SealedField(row.account_id, field)).data

@@ -14,7 +14,7 @@ MOST_MEASURED = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class LogPosition:
     """A place in the audit log, and the transactions that may still write entries before it."""
 
     entry: int
@@ -44,10 +44,10 @@ def release(tx: Transaction, holder: UUID) -> None:
     tx.run("release_counting", holder=holder)
 
 
-def mark(tx: Transaction) -> Mark:
+def mark(tx: Transaction) -> LogPosition:
     """The end of the audit log, read before the transactions that may have taken a number up to it."""
     rows = tx.raw("select case when is_called then last_value else 0 end as entry from audit_entries_id_seq")
-    return Mark(int(rows[0].entry), frozenset(row.transaction for row in tx.run("list_audit_writers")))
+    return LogPosition(int(rows[0].entry), frozenset(row.transaction for row in tx.run("list_audit_writers")))
 
 
 def count_events(tx: Transaction, *, after: int, upto: int, bounds: Sequence[float]) -> Sequence[Counted]:

@@ -31,7 +31,7 @@ class Reserved:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class BudgetRefusal:
     """No call for this org now. `parked` is for the rest of the day; `first` when it has not been audited today."""
 
     day: str
@@ -84,7 +84,9 @@ def charge_lost(tx: Transaction, *, org_id: UUID | None = None, batch: int = 100
     return charged
 
 
-def refuse(tx: Transaction, job: ClaimedJob, microcents: int, provider: str, *, default_daily: int) -> Refusal | None:
+def refuse(
+    tx: Transaction, job: ClaimedJob, microcents: int, provider: str, *, default_daily: int
+) -> BudgetRefusal | None:
     """Close the gate of an org that cannot pay for a call; None when it can after all, for the budget was raised.
 
     It is closed until the day's end in UTC when the money is gone, for seconds when calls under way still hold it. In
@@ -107,7 +109,7 @@ def refuse(tx: Transaction, job: ClaimedJob, microcents: int, provider: str, *, 
             "update budget_days set exhausted_at = now() where org_id = %(org)s and day = %(day)s",
             {"org": job.org_id, "day": day.day},
         )
-    return Refusal(day.day.isoformat(), budget, until, parked, first)
+    return BudgetRefusal(day.day.isoformat(), budget, until, parked, first)
 
 
 def exhausted_on(tx: Transaction, day: date) -> bool:

@@ -42,7 +42,7 @@ class UnknownSealKey(ForOtherWorker):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SealedField:
     """Where a token belongs; it opens nowhere else."""
 
     account_id: UUID
@@ -133,7 +133,7 @@ class Sealer:
         """The names of all its keys."""
         return tuple(self._by_id)
 
-    def seal(self, token: SecretStr, place: Place | SecretPlace) -> SealedToken:
+    def seal(self, token: SecretStr, place: SealedField | SecretPlace) -> SealedToken:
         """Seal a token for one place, each time into different bytes."""
         head = _VERSION + self._first.key_id
         data_key, outer, inner = (
@@ -146,7 +146,7 @@ class Sealer:
         content = self._ciphers.encrypt(data_key, inner, token.get_secret_value().encode(), bound)
         return SealedToken(head + outer + wrapped + inner + content)
 
-    def open(self, sealed: SealedToken, place: Place | SecretPlace) -> SecretStr:
+    def open(self, sealed: SealedToken, place: SealedField | SecretPlace) -> SecretStr:
         """The token; raises `SealBroken` when it was changed or moved, `UnknownSealKey` when its key is not here."""
         data = sealed.data
         if len(data) < _SHORTEST or data[:1] != _VERSION:
@@ -162,6 +162,6 @@ class Sealer:
             raise SealBroken(f"{place} was changed or moved here")
         return SecretStr(content.decode())
 
-    def reseal(self, sealed: SealedToken, place: Place | SecretPlace) -> SealedToken:
+    def reseal(self, sealed: SealedToken, place: SealedField | SecretPlace) -> SealedToken:
         """The same token under the first key; the record itself when that key sealed it already."""
         return sealed if sealed.key_id == self.key_id else self.seal(self.open(sealed, place), place)

@@ -64,7 +64,7 @@ Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class SyncWindow:
     """When a full sync looks at the mailbox, one time for all that it decides, and when the one before it did."""
 
     now: datetime
@@ -90,7 +90,7 @@ class Look:
 
 
 @dataclass(slots=True)
-class Sweep(Generic[Row]):
+class PagedScan(Generic[Row]):
     """All rows of a kind, read page by page, and the job that each of them asks for, if it asks for one."""
 
     read: Callable[[Transaction, Row | None], Sequence[Row]]
@@ -156,7 +156,7 @@ class Run:
         """
         here = self.account.account_id
         profile = mailbox.profile()
-        look = Look(self.ctx.now(), self.account.full_synced_at, by_schedule)
+        look = SyncWindow(self.ctx.now(), self.account.full_synced_at, by_schedule)
         since = look.mail_since
         found, moved = self._ingest_inbox(mailbox, since)
         found += self._ingest_unknown(mailbox, SENT, since)
@@ -177,7 +177,7 @@ class Run:
             self.ctx.check()
         return {"how": "full", "jobs": found, "since": since.isoformat(), "history_id": str(profile.history_id)}
 
-    def _undecided(self, look: Look, asked: str, moved: frozenset[str]) -> Sweep[WaitingMessage]:
+    def _undecided(self, look: SyncWindow, asked: str, moved: frozenset[str]) -> PagedScan[WaitingMessage]:
         """Have messages classified that nobody has decided.
 
         One that has left the inbox is fetched again first, which orders its classification if it is back there.
@@ -194,9 +194,9 @@ class Run:
                 return None
             return ClassifyPayload(account_id=here, message_id=one.message_id)
 
-        return Sweep(read, job_for)
+        return PagedScan(read, job_for)
 
-    def _open_records(self, look: Look, moved: frozenset[str]) -> Sweep[OpenRecord]:
+    def _open_records(self, look: SyncWindow, moved: frozenset[str]) -> PagedScan[OpenRecord]:
         """Find out what became of drafts that are out, and have the drafts made that are still waited for.
 
         Their first jobs have ended without a draft, or are under way and make it before these.
@@ -218,7 +218,7 @@ class Run:
                 return None
             return WritePayload(account_id=here, thread_id=one.thread_id, message_id=one.message_id)
 
-        return Sweep(read, job_for)
+        return PagedScan(read, job_for)
 
     def _take(self, tx: Transaction, page: HistoryPage) -> list[Payload]:
         """Bring the stored messages in line with a page of history, and say which jobs it asks for."""

@@ -98,11 +98,11 @@ class MessageHandle:
             ):
                 raise Transient("a label was deleted from the mailbox", code="labels.changed") from None
             raise
-        place = Place(self._account.account_id, self._message_id)
+        place = MessageKey(self._account.account_id, self._message_id)
         return Changed(place, change, now, frozenset(result["labels"]), effect)
 
 
-class Place(NamedTuple):
+class MessageKey(NamedTuple):
     """Where a message is stored."""
 
     account_id: UUID
@@ -113,7 +113,7 @@ class Place(NamedTuple):
 class Changed:
     """A change that was made; `finish` writes it in the transaction that settles the job."""
 
-    place: Place
+    place: MessageKey
     change: Change
     before: frozenset[str]
     after: frozenset[str]

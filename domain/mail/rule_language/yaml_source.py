@@ -31,7 +31,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class TextPosition:
     """A place in a text; both numbers begin with 1."""
 
     line: int
@@ -41,7 +41,7 @@ class Mark:
 class UnreadableYaml(Exception):
     """A text that is no YAML, or more than is taken."""
 
-    def __init__(self, mark: Mark, reason: str, path: Path = ()) -> None:
+    def __init__(self, mark: TextPosition, reason: str, path: Path = ()) -> None:
         """Keep where and why."""
         super().__init__(reason)
         self.mark, self.reason, self.path = mark, reason, path
@@ -52,16 +52,16 @@ class YamlSource:
     """What a text says, and where its keys and values stand."""
 
     value: Any = None
-    keys: dict[Path, Mark] = field(default_factory=dict)
-    values: dict[Path, Mark] = field(default_factory=dict)
+    keys: dict[Path, TextPosition] = field(default_factory=dict)
+    values: dict[Path, TextPosition] = field(default_factory=dict)
 
-    def mark(self, path: Path, *, key: bool = False) -> Mark:
+    def mark(self, path: Path, *, key: bool = False) -> TextPosition:
         """Where a key or a value stands; for what is missing, where the mapping stands that lacks it."""
         found = self.keys.get(path) if key else None
         while found is None and path:
             found = self.values.get(path)
             path = path[:-1]
-        return found or self.values.get((), Mark(1, 1))
+        return found or self.values.get((), TextPosition(1, 1))
 
 
 @dataclass(slots=True)
@@ -78,11 +78,11 @@ class _Open:
 def read_yaml(data: bytes) -> YamlSource:
     """Read a text; raises `UnreadableYaml`."""
     if len(data) > LONGEST_SOURCE:
-        raise UnreadableYaml(Mark(1, 1), f"is longer than {LONGEST_SOURCE} bytes")
+        raise UnreadableYaml(TextPosition(1, 1), f"is longer than {LONGEST_SOURCE} bytes")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UnreadableYaml(Mark(data[: error.start].count(b"\n") + 1, 1), "is not UTF-8") from None
+        raise UnreadableYaml(TextPosition(data[: error.start].count(b"\n") + 1, 1), "is not UTF-8") from None
     reader = _Reader()
     try:
         for event in yaml.parse(text, Loader=_LOADER):
@@ -92,7 +92,7 @@ def read_yaml(data: bytes) -> YamlSource:
     except yaml.YAMLError as error:
         place = getattr(error, "position", 0)
         line = text.count("\n", 0, place if isinstance(place, int) else 0) + 1
-        raise UnreadableYaml(Mark(line, 1), "is no YAML: a character that YAML forbids") from None
+        raise UnreadableYaml(TextPosition(line, 1), "is no YAML: a character that YAML forbids") from None
     return reader.source
 
 
@@ -166,7 +166,7 @@ class _Reader:
         path = self._put(value, mark, None)
         self._open.append(_Open(value, path, event.anchor, before))
 
-    def _put(self, value: object, mark: Mark, anchor: str | None) -> Path:
+    def _put(self, value: object, mark: TextPosition, anchor: str | None) -> Path:
         """Hang a value into the list or mapping that is open."""
         self._values += 1
         if self._values > MOST_VALUES:
@@ -203,5 +203,5 @@ def _plain(text: str) -> object:
     return float(text) if _DECIMAL.fullmatch(text) else text
 
 
-def _mark(mark: Any) -> Mark:  # noqa: ANN401 -- the parser's own, of one of its two implementations
-    return Mark(1, 1) if mark is None else Mark(mark.line + 1, mark.column + 1)
+def _mark(mark: Any) -> TextPosition:  # noqa: ANN401 -- the parser's own, of one of its two implementations
+    return TextPosition(1, 1) if mark is None else TextPosition(mark.line + 1, mark.column + 1)

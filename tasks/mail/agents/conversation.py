@@ -10,12 +10,12 @@ from domain.agents.loop import (
     GoOn,
     RunStatus,
     RunTools,
-    Used,
+    RunUsage,
     affords,
     next_step,
 )
 from domain.agents.profile import AgentProfile
-from domain.agents.prompt import Opening
+from domain.agents.prompt import FirstTurn
 from domain.agents.tools import Offer
 from domain.agents.transcript import Answer, ToolCall, ToolResult, Turn, read_answer
 from domain.jobs.failures import Permanent
@@ -36,7 +36,7 @@ class Script:
     account: Account
     profile: AgentProfile
     offer: Offer
-    opening: Opening
+    opening: FirstTurn
 
     def request(self, turns: Sequence[Turn]) -> ConversationRequest:
         """The next call."""
@@ -60,7 +60,7 @@ def hold(ctx: JobContext, script: Script, run: BegunRun, carry_out: CarryOut) ->
     kept = _kept_answers(ctx, script) if run.may_have_answers else ()
     turns: list[Turn] = []
     while True:
-        used = Used((ctx.now() - began_at).total_seconds(), len(kept))
+        used = RunUsage((ctx.now() - began_at).total_seconds(), len(kept))
         match next_step(turns, script.profile.limits, used):
             case Finish() as finish:
                 return tuple(turns), finish

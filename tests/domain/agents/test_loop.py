@@ -13,8 +13,8 @@ from domain.agents.loop import (
     RunLimit,
     RunStatus,
     RunTools,
+    RunUsage,
     Stop,
-    Used,
     affords,
     next_step,
 )
@@ -48,7 +48,7 @@ def result(of: ToolCall, **facts: object) -> ToolResult:
 
 
 def step(*turns: Turn, seconds: float = 0, answered: int = 0, limits: RunLimits = LIMITS) -> NextStep:
-    return next_step(turns, limits, Used(seconds, answered))
+    return next_step(turns, limits, RunUsage(seconds, answered))
 
 
 @st.composite
@@ -69,7 +69,7 @@ def held(said: list[Answer], limits: RunLimits = LIMITS) -> tuple[list[Turn], Fi
     turns: list[Turn] = []
     made: list[ToolCall] = []
     for _ in range(1_000):
-        match next_step(turns, limits, Used()):
+        match next_step(turns, limits, RunUsage()):
             case Finish() as finish:
                 return turns, finish, made
             case AskModel(number=number):
@@ -115,8 +115,8 @@ def test_only_a_whole_answer_makes_calls(said: list[Answer]) -> None:
 def test_answers_that_were_paid_for_are_taken_up_whatever_the_limits_say(said: list[Answer], answered: int) -> None:
     tight = RunLimits(turns=1, microcents=1, seconds=10)
     turns = tuple(Turn(one, tuple(map(result, one.calls)), "" if one.calls else "on") for one in said[:answered])
-    found = next_step(turns, tight, Used(seconds=10_000, answered=answered + 1))
-    ended = turns and next_step(turns[-1:], LIMITS, Used())
+    found = next_step(turns, tight, RunUsage(seconds=10_000, answered=answered + 1))
+    ended = turns and next_step(turns[-1:], LIMITS, RunUsage())
     if not turns or isinstance(ended, AskModel):
         assert found == AskModel(len(turns) + 1)
 

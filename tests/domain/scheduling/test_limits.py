@@ -7,23 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid, Scope
-from domain.scheduling.limits import LIMITS, MINUTE, REFILL, Limit, Used, bounded, limits_of, wait_for_room
+from domain.scheduling.limits import LIMITS, MINUTE, REFILL, Limit, WindowUsage, bounded, limits_of, wait_for_room
 
 INSTANT = timedelta(milliseconds=1)
 limits = st.sampled_from(LIMITS)
 
 
 @st.composite
-def windows(draw: st.DrawFn) -> tuple[Limit, Used, int]:
+def windows(draw: st.DrawFn) -> tuple[Limit, WindowUsage, int]:
     """A limit, what was used of it, and a call that fits into an empty window."""
     limit = draw(limits)
     left = draw(st.floats(0, limit.per.total_seconds()))
-    used = Used(draw(st.integers(0, limit.amount)), draw(st.integers(0, limit.amount)), timedelta(seconds=left))
+    used = WindowUsage(draw(st.integers(0, limit.amount)), draw(st.integers(0, limit.amount)), timedelta(seconds=left))
     return limit, used, draw(st.integers(1, limit.amount))
 
 
 @given(windows())
-def test_after_the_wait_the_call_fits(window: tuple[Limit, Used, int]) -> None:
+def test_after_the_wait_the_call_fits(window: tuple[Limit, WindowUsage, int]) -> None:
     limit, used, units = window
     wait = wait_for_room(limit, used, units)
     assert timedelta(0) <= wait <= 2 * limit.per
@@ -31,7 +31,7 @@ def test_after_the_wait_the_call_fits(window: tuple[Limit, Used, int]) -> None:
 
 
 @given(windows())
-def test_a_shorter_wait_would_not_refill_the_window(window: tuple[Limit, Used, int]) -> None:
+def test_a_shorter_wait_would_not_refill_the_window(window: tuple[Limit, WindowUsage, int]) -> None:
     limit, used, units = window
     wait = wait_for_room(limit, used, units)
     if wait > INSTANT:
@@ -40,13 +40,13 @@ def test_a_shorter_wait_would_not_refill_the_window(window: tuple[Limit, Used, i
 
 
 @given(windows(), st.integers(1, 100))
-def test_a_dearer_call_never_waits_less(window: tuple[Limit, Used, int], more: int) -> None:
+def test_a_dearer_call_never_waits_less(window: tuple[Limit, WindowUsage, int], more: int) -> None:
     limit, used, units = window
     assert wait_for_room(limit, used, units) <= wait_for_room(limit, used, units + more)
 
 
 @given(windows(), st.floats(0, 120), st.floats(0, 120))
-def test_what_was_used_only_fades(window: tuple[Limit, Used, int], earlier: float, later: float) -> None:
+def test_what_was_used_only_fades(window: tuple[Limit, WindowUsage, int], earlier: float, later: float) -> None:
     limit, used, _ = window
     first, second = sorted((timedelta(seconds=earlier), timedelta(seconds=later)))
     assert used.weight(limit.per, first) >= used.weight(limit.per, second) - 1e-6
@@ -55,13 +55,13 @@ def test_what_was_used_only_fades(window: tuple[Limit, Used, int], earlier: floa
 
 def test_an_empty_window_makes_nobody_wait() -> None:
     limit = limits_of("gmail")[0]
-    assert wait_for_room(limit, Used(0, 0, MINUTE), limit.amount) == timedelta(0)
+    assert wait_for_room(limit, WindowUsage(0, 0, MINUTE), limit.amount) == timedelta(0)
 
 
 def test_a_call_that_is_dearer_than_the_window_takes_all_of_it() -> None:
     limit = limits_of("gmail", {"gmail.user": 10})[0]
     assert bounded(limit, 100) == 10
-    assert wait_for_room(limit, Used(10, 0, MINUTE), 100) == 2 * MINUTE
+    assert wait_for_room(limit, WindowUsage(10, 0, MINUTE), 100) == 2 * MINUTE
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)

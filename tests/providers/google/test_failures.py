@@ -22,7 +22,7 @@ from domain.jobs.failures import (
     Unauthorised,
 )
 from providers.google.failures import TABLE, Call, Row, failure_by_table, failure_of
-from providers.google.refusals import Refusal
+from providers.google.refusals import ErrorAnswer
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 WRITE = Call("gmail", "gmail.users.drafts.send", "account-1", writes=True, now=NOW)
@@ -90,14 +90,14 @@ def test_each_refusal_becomes_its_failure(
 def test_every_row_of_the_table_decides_some_refusal_above() -> None:
     decided = set()
     for status, reason, message, _, _ in REFUSALS:
-        refusal = Refusal(status, (reason,), message)
+        refusal = ErrorAnswer(status, (reason,), message)
         decided.add(next((row for row in TABLE if _decides(row, refusal)), None))
     words = {"RATE_LIMIT_EXCEEDED", "invalid_client"}
     spoken_for_below = {row for row in TABLE if row.words & words or row.wordless}
     assert set(TABLE) - decided - spoken_for_below == set()
 
 
-def _decides(row: Row, refusal: Refusal) -> bool:
+def _decides(row: Row, refusal: ErrorAnswer) -> bool:
     words_agree = not row.words or bool(row.words & set(refusal.words))
     return refusal.status in row.statuses and words_agree and row.text in refusal.text.lower() and not row.wordless
 
@@ -205,7 +205,7 @@ def test_no_reason_repeats_what_google_said() -> None:
 def test_whatever_comes_is_some_failure_with_a_wait_in_bounds(
     status: int, words: list[str], text: str, header: str | None
 ) -> None:
-    failure = failure_by_table(Refusal(status, tuple(words), text, header), WRITE)
+    failure = failure_by_table(ErrorAnswer(status, tuple(words), text, header), WRITE)
     if isinstance(failure, Throttled):
         assert timedelta() <= failure.retry_after <= timedelta(days=31)
     assert failure.code.startswith("gmail.")

@@ -17,7 +17,7 @@ from domain.jobs.job import ClaimedJob
 from domain.scheduling.money import DailyBudget
 from storage.ledger import ledger
 from storage.money import spending
-from storage.money.spending import OrgBudget, Refusal
+from storage.money.spending import BudgetRefusal, OrgBudget
 from storage.postgres.database import Database
 from tests.doubles.factories import LEASE, claim_one, enqueue_one, make_job_type, make_org, make_worker
 from tests.waiting import eventually
@@ -49,7 +49,7 @@ def settle(store: Database, reservation: UUID, cost: int) -> bool:
         return spending.charge(tx, reservation, cost)
 
 
-def refuse(store: Database, job: ClaimedJob, amount: int, daily: int) -> Refusal | None:
+def refuse(store: Database, job: ClaimedJob, amount: int, daily: int) -> BudgetRefusal | None:
     with store.ledger() as tx:
         return spending.refuse(tx, job, amount, MODEL, default_daily=daily)
 

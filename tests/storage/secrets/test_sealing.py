@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from settings import Settings
-from storage.secrets.sealing import Place, SealBroken, SealedToken, Sealer, UnknownSealKey
+from storage.secrets.sealing import SealBroken, SealedField, SealedToken, Sealer, UnknownSealKey
 
 TOKENS = st.text(st.characters(codec="utf-8"), max_size=300)
 KEYS = st.text(min_size=1, max_size=40)
-PLACE = Place(UUID(int=1), "refresh_token")
+PLACE = SealedField(UUID(int=1), "refresh_token")
 
 
 @given(token=TOKENS, key=KEYS)
@@ -46,8 +46,10 @@ def test_what_was_never_sealed_does_not_open(data: bytes) -> None:
         Sealer(["key"]).open(SealedToken(data), PLACE)
 
 
-@pytest.mark.parametrize("elsewhere", [Place(uuid4(), "refresh_token"), Place(PLACE.account_id, "access_token")])
-def test_a_record_opens_in_its_own_place_only(elsewhere: Place) -> None:
+@pytest.mark.parametrize(
+    "elsewhere", [SealedField(uuid4(), "refresh_token"), SealedField(PLACE.account_id, "access_token")]
+)
+def test_a_record_opens_in_its_own_place_only(elsewhere: SealedField) -> None:
     sealer = Sealer(["key"])
     with pytest.raises(SealBroken, match="changed or moved"):
         sealer.open(sealer.seal(SecretStr("token"), PLACE), elsewhere)

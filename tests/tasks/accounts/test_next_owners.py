@@ -20,7 +20,7 @@ from storage.accounts.accounts import Consent
 from storage.accounts.connecting import AddedMailbox, OrgMailbox
 from storage.actions import actions
 from storage.rules import rules
-from storage.secrets.sealing import Place
+from storage.secrets.sealing import SealedField
 from tests.doubles.agents import give_agent, order_run, store_letter
 from tests.doubles.approvals import decide, waiting
 from tests.doubles.mail_actions import actions_of, look, stored_letter
@@ -223,8 +223,8 @@ where id = %(account_id)s
 def test_a_gateway_of_the_release_before_marks_a_connection(env: MailEnvironment) -> None:
     job_id, consent, here = env.enqueue("accounts.learn_voice"), disconnect(env), env.account.account_id
     sealer, org_id = env.process.sealer, env.account.org_id
-    access = sealer.seal(consent.access_token, Place(here, "access_token")).data
-    refresh = sealer.seal(consent.refresh_token, Place(here, "refresh_token")).data
+    access = sealer.seal(consent.access_token, SealedField(here, "access_token")).data
+    refresh = sealer.seal(consent.refresh_token, SealedField(here, "refresh_token")).data
     with env.process.database.ledger() as tx:
         tx.raw(CONNECT_OF_THE_RELEASE_BEFORE, {"account_id": here, "access": access, "refresh": refresh})
         (onboard,) = enqueue(tx, first_jobs(here, tx.raw("select now() as at")[0].at)[1], org_id=org_id)
