@@ -46,9 +46,6 @@ GROUPS = (
     *fleet.GROUPS,
     growth.GROUP,
 )
-OLD_FLAGS = {"tuning_jobs": ["--heat-jobs"], "time_limit_s": ["--box-s"]}
-"""Flags as they were named before, still accepted."""
-
 SCREEN = Console(width=None if sys.stdout.isatty() else 180)
 """A file takes lines of any length, so tables are not wrapped at 80 columns."""
 
@@ -107,11 +104,10 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("--without-peers", action="store_true", help="ours only")
     for field in fields(Sizes):
         flag, default = f"--{field.name.replace('_', '-')}", getattr(Sizes(), field.name)
-        flags = [flag, *OLD_FLAGS.get(field.name, ())]
         if isinstance(default, tuple):
-            parser.add_argument(*flags, type=int, nargs="+", default=default)
+            parser.add_argument(flag, type=int, nargs="+", default=default)
         else:
-            parser.add_argument(*flags, type=type(default), default=default, help=f"default {default}")
+            parser.add_argument(flag, type=type(default), default=default, help=f"default {default}")
     return parser
 
 

@@ -91,11 +91,6 @@ def test_the_command_line_has_every_size() -> None:
     assert (asked.only, asked.jobs, asked.rounds, asked.finished_rows) == (["growth_*"], 20, 3, [1, 2])
 
 
-def test_the_flags_of_earlier_versions_are_accepted() -> None:
-    asked = __main__.options().parse_args(["--heat-jobs", "20", "--box-s", "1.5"])
-    assert (asked.tuning_jobs, asked.time_limit_s) == (20, 1.5)
-
-
 def test_the_statements_are_packed_with_the_room() -> None:
     packed = (ROOT / "pyproject.toml").read_text()
     assert 'bench = ["contenders/peers.txt", "sql/*.sql"]' in packed

@@ -169,7 +169,7 @@ def test_a_batch_whose_jobs_are_all_revoked_is_not_sent(markers: Markers, revoke
     dispatcher.send([job], 0.001)
     assert [(one.job_id, one.status) for one in reports] == [(job.job_id, "canceled")]
     assert (pool.taken, dispatcher.under_way) == ([], set())
-    assert {markers.take(), markers.take()} == {0, 1}
+    assert markers.take() != markers.take(), "both places are free again"
 
 
 def test_a_long_job_is_not_put_behind_others_in_the_pool(markers: Markers) -> None:
