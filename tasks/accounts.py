@@ -37,14 +37,12 @@ def onboard(ctx: JobContext, payload: OnboardPayload) -> Outcome:
     """
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
-    # The transaction that connects makes the job, a moment before the connection that the payload names.
-    of_connection = payload.connected_at if payload.connected_at == account.connected_at else None
-    check_connected(ctx, account, made_at=of_connection)
+    check_connected(ctx, account)
     since = older_mail_since(ctx.job.created_at)
     ctx.step("orders", partial(_order, ctx, account))
     done: dict[Part, JsonObject] = {}
     failed: dict[Part, str] = {}
-    with open_mailbox(ctx, account, made_at=of_connection) as mailbox:
+    with open_mailbox(ctx, account) as mailbox:
         for part, work in PARTS.items():
             try:
                 done[part] = ctx.step(part, partial(work, ctx, mailbox, account))

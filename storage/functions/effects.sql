@@ -108,31 +108,10 @@ end
 $$;
 grant execute on function postroom.begin_effect to postroom_ledger, postroom_tenant;
 
--- Announces that the call of an intent begins now and may take so long, under the claim that began it. Returns how long the attempt
--- may still take; NULL when the claim is lost.
-create or replace function postroom.announce_call(held_job uuid, held_token uuid, effect_key text, lasts interval) returns interval
-language sql security definer set search_path = pg_catalog, public, pg_temp as $$
-  with claim as (
-    select j.org_id, j.claimed_at + j.deadline as ends_at from jobs j
-    where j.id = held_job and j.claim_token = held_token and j.state in ('claimed', 'running')
-      and (not postroom.is_tenant() or j.org_id = postroom.current_org())
-    for share
-  ),
-  announced as (
-    update idempotency_keys k set may_last_until = clock_timestamp() + lasts
-    from claim c
-    where k.org_id = c.org_id and k.key = effect_key and k.kind = 'effect' and k.status = 'running' and k.owner_token = held_token
-      and k.job_id = held_job
-    returning c.ends_at
-  )
-  select ends_at - clock_timestamp() from announced
-$$;
-grant execute on function postroom.announce_call to postroom_ledger, postroom_tenant;
-
 -- Announces that the call of an intent begins now, may take so long and sends `request`, under the claim that began it. NULL leaves
 -- what was sent. A request that differs is that of a new call, for the first one certainly did nothing: the key's age counts from now.
 -- Returns how long the attempt may still take; NULL when the claim is lost.
-create or replace function postroom.announce_request(held_job uuid, held_token uuid, effect_key text, lasts interval, request bytea) returns interval
+create or replace function postroom.announce_call(held_job uuid, held_token uuid, effect_key text, lasts interval, request bytea) returns interval
 language sql security definer set search_path = pg_catalog, public, pg_temp as $$
   with claim as (
     select j.org_id, j.claimed_at + j.deadline as ends_at from jobs j
@@ -143,8 +122,8 @@ language sql security definer set search_path = pg_catalog, public, pg_temp as $
   announced as (
     update idempotency_keys k set
       may_last_until = clock_timestamp() + lasts,
-      begun_at = case when announce_request.request <> k.request then clock_timestamp() else k.begun_at end,
-      request = coalesce(announce_request.request, k.request)
+      begun_at = case when announce_call.request <> k.request then clock_timestamp() else k.begun_at end,
+      request = coalesce(announce_call.request, k.request)
     from claim c
     where k.org_id = c.org_id and k.key = effect_key and k.kind = 'effect' and k.status = 'running' and k.owner_token = held_token
       and k.job_id = held_job
@@ -152,7 +131,7 @@ language sql security definer set search_path = pg_catalog, public, pg_temp as $
   )
   select ends_at - clock_timestamp() from announced
 $$;
-grant execute on function postroom.announce_request to postroom_ledger, postroom_tenant;
+grant execute on function postroom.announce_call to postroom_ledger, postroom_tenant;
 
 -- Writes how an effect ended, under the claim that began it; false when that claim is lost. While nobody knows the end, what was sent
 -- is kept: whoever asks the provider may have to know it.

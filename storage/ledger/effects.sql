@@ -5,7 +5,7 @@ from postroom.begin_effect(%(job_id)s, %(token)s, %(key)s, %(strategy)s, %(keep_
 
 -- name: announce_call
 -- The call of an intent begins now and sends this: how long the attempt may still take, or NULL when the claim is lost.
-select postroom.announce_request(%(job_id)s, %(token)s, %(key)s, %(lasts)s, %(request)s) as claim_left
+select postroom.announce_call(%(job_id)s, %(token)s, %(key)s, %(lasts)s, %(request)s) as claim_left
 
 -- name: finish_effect
 -- How an effect ended, under the claim that began it; false when the claim is lost.

@@ -1,18 +1,18 @@
 """Which session a migrator waits for. PostgreSQL knows that only while the migrator waits, so another session asks."""
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
 import psycopg
 from sqlalchemy import URL
 
-from storage.postgres.bounded import connect_bounded
+from storage.postgres.bounded import BoundedConnection, connect_bounded
 
-LOOK_S = 0.3
-"""How long the migrator may be at work before the question; it is asked again until the migrator waits."""
+LOOK_S = 0.1
+"""After how long the question is asked, and asked again until the migrator waits."""
 ANSWER_S = 5.0
-"""How long the answer may take, and how long the end of the question is waited for."""
+"""How long an answer may take."""
 
 BLOCKER = """
 select coalesce(wanted.relation::regclass::text, 'a lock'), by_pid.pid, holder.usename, holder.application_name,
@@ -41,30 +41,37 @@ class Blocker:
 
 @contextmanager
 def look_for_blocker(url: URL | None, pid: int) -> Iterator[Blocker]:
-    """Ask once, while the session `pid` works in the block, who is in its way; with a URL only.
+    """Ask, while the session `pid` works in the block, who is in its way; with a URL only.
 
     An owner who may have no second connection is not told.
     """
     found, ended = Blocker(), Event()
+    other = None if url is None else _connect(url)
+    if other is None:
+        yield found
+        return
 
-    def ask(url: URL) -> None:
-        _, options = url.get_dialect()().create_connect_args(url)
-        with (
-            suppress(psycopg.Error),
-            closing(connect_bounded(answer_within_s=ANSWER_S, autocommit=True, **options)) as other,
-        ):
+    def ask(other: BoundedConnection) -> None:
+        with suppress(psycopg.Error):
             while not ended.wait(LOOK_S):
                 row = other.execute(BLOCKER, {"pid": pid}).fetchone()
                 if row is not None:
                     found.note(*row)
                     return
 
-    looking = None if url is None else Thread(target=ask, args=(url,), name="who blocks the migration", daemon=True)
-    if looking is not None:
-        looking.start()
+    looking = Thread(target=ask, args=(other,), name="who blocks the migration", daemon=True)
+    looking.start()
     try:
         yield found
     finally:
         ended.set()
-        if looking is not None:
-            looking.join(ANSWER_S)
+        looking.join(ANSWER_S)
+        other.close()
+
+
+def _connect(url: URL) -> BoundedConnection | None:
+    _, options = url.get_dialect()().create_connect_args(url)
+    try:
+        return connect_bounded(answer_within_s=ANSWER_S, autocommit=True, **options)
+    except psycopg.Error:
+        return None

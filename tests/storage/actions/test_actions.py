@@ -13,9 +13,8 @@ from psycopg.types.json import Jsonb
 
 from domain.jobs.failures import Conflict, Forbidden, Gone, Transient
 from domain.mail.actions.kinds import ActionKind, Inverse
-from domain.mail.actions.label_actions import ApplyLabel, Archive
+from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.requested_action import VERSION
-from domain.mail.actions.snooze import Snooze
 from domain.mail.actions.status import MOVES, ActionStatus, status_after_end
 from domain.mail.actions.undo_hint import UndoHint, hint_for
 from domain.mail.triage.safety import CheckedAction
@@ -345,15 +344,6 @@ def test_a_handler_can_neither_delete_an_action_nor_change_what_was_asked(store:
     for statement in ("delete from actions", "update actions set kind = 'delete'", "delete from action_links"):
         with pytest.raises(Forbidden), store.tenant(account.org_id) as tx:
             tx.raw(statement)
-
-
-def test_an_old_shape_is_read(store: Database, database: Connection, account: Account) -> None:
-    action_id = request(store, account)
-    old = "update actions set kind = %s, parameters = %s, version = 1 where id = %s"
-    database.execute(old, ("snooze", Jsonb({"snooze_minutes": 90}), action_id))
-    assert read(store, account, action_id).action == Snooze(amount=90, units="minutes")
-    database.execute(old, ("apply_label", Jsonb({"label_id": "Label_1"}), action_id))
-    assert read(store, account, action_id).action == ApplyLabel(label_id="Label_1")
 
 
 def test_an_undo_cancels_no_other_jobs(store: Database, database: Connection, account: Account) -> None:

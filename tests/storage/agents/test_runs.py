@@ -119,21 +119,6 @@ def test_a_run_has_worked_as_long_as_its_attempts_and_of_a_killed_one_as_long_as
     assert worked() == timedelta(minutes=2)
 
 
-def test_time_that_workers_of_the_release_before_have_counted_counts_once(
-    store: Database, database: Connection
-) -> None:
-    account = make_account(store)
-    message, stored, job_id = store_message(store, account), added(store, account), uuid4()
-    database.execute(SQL(ROW_MAKERS["jobs"]), {"org": account.org_id, "job": job_id, "word": "x"})
-    with store.tenant(account.org_id) as tx:
-        runs.begin(tx, job_id, message, stored, account_id=account.account_id)
-    keep_step(database, account, job_id, "agent_turn.1", 3)
-    database.execute("update agent_runs set worked = greatest(worked, '3 min')")
-    with store.tenant(account.org_id) as tx:
-        found = runs.begin(tx, job_id, message, stored, account_id=account.account_id)
-    assert found.worked == timedelta(minutes=3)
-
-
 @pytest.mark.parametrize(
     ("state", "expected"),
     [

@@ -112,8 +112,8 @@ ROW_MAKERS = {
         values (%(org)s, %(account)s, 'desk', 1, '{}', 'x')""",
     "agent_runs": """
         insert into agent_runs (id, org_id, account_id, job_id, gmail_thread_id, gmail_message_id, profile,
-                                profile_version, model)
-        values (%(run)s, %(org)s, %(account)s, %(job)s, 't1', 'm1', 'desk', 1, 'x')""",
+                                profile_version, profile_id, model)
+        values (%(run)s, %(org)s, %(account)s, %(job)s, 't1', 'm1', 'desk', 1, uuidv7(), 'x')""",
     "agent_turns": "insert into agent_turns (org_id, run_id, turn, stop_reason) values (%(org)s, %(run)s, 1, 'x')",
     "org_budgets": "insert into org_budgets (org_id, daily_microcents, set_by) values (%(org)s, 1, 'x')",
     "budget_days": "insert into budget_days (org_id, day) values (%(org)s, current_date)",

@@ -290,7 +290,6 @@ def writable_columns(database: Connection, table: str) -> str:
 
 FOR_TENANTS = {
     "announce_call",
-    "announce_request",
     "append_event",
     "begin_effect",
     "cancel_wake",

@@ -13,14 +13,12 @@ from domain.jobs.job import Origin
 from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import EmailState
 from domain.mail.triage.prompts import CLASSIFY_TOOL
-from domain.payloads.accounts import first_jobs
 from engine.enqueue import enqueue, enqueue_jobs
 from storage.accounts import connecting, disconnecting, tokens
 from storage.accounts.accounts import Consent
 from storage.accounts.connecting import AddedMailbox, OrgMailbox
 from storage.actions import actions
 from storage.rules import rules
-from storage.secrets.sealing import SealedField
 from tests.doubles.agents import give_agent, order_run, store_letter
 from tests.doubles.approvals import decide, waiting
 from tests.doubles.mail_actions import actions_of, look, stored_letter
@@ -212,26 +210,6 @@ def test_an_agent_whose_mailbox_changes_hands_while_it_thinks_asks_for_no_action
     assert actions_of(env, place) == ()
 
 
-CONNECT_OF_THE_RELEASE_BEFORE = """
-update accounts set
-  status = 'active', status_reason = null, status_changed_at = now(), sealed_access_token = %(access)s,
-  sealed_refresh_token = %(refresh)s, access_expires_at = now() + interval '1 hour', token_version = token_version + 1
-where id = %(account_id)s
-"""
-
-
-def test_a_gateway_of_the_release_before_marks_a_connection(env: MailEnvironment) -> None:
-    job_id, consent, here = env.enqueue("accounts.learn_voice"), disconnect(env), env.account.account_id
-    sealer, org_id = env.process.sealer, env.account.org_id
-    access = sealer.seal(consent.access_token, SealedField(here, "access_token")).data
-    refresh = sealer.seal(consent.refresh_token, SealedField(here, "refresh_token")).data
-    with env.process.database.ledger() as tx:
-        tx.raw(CONNECT_OF_THE_RELEASE_BEFORE, {"account_id": here, "access": access, "refresh": refresh})
-        (onboard,) = enqueue(tx, first_jobs(here, tx.raw("select now() as at")[0].at)[1], org_id=org_id)
-    assert (env.run(job_id), env.job(job_id)["cancel_reason"]) == ("canceled", CONNECTED_ANEW)
-    assert env.run(onboard.job_id) == "succeeded"
-
-
 def test_a_connection_is_as_young_as_its_own_statement(env: MailEnvironment) -> None:
     """The next owner's transaction has begun, and waited, when the earlier one makes a job and leaves."""
     mailbox = OrgMailbox(env.account.org_id, env.account.email, "new.owner@postroom.example")
@@ -242,20 +220,6 @@ def test_a_connection_is_as_young_as_its_own_statement(env: MailEnvironment) -> 
         assert isinstance(added, AddedMailbox)
         onboard = enqueue_jobs(tx, added.first_jobs(Origin()))[1]
     made = env.database.execute("select distinct created_at from jobs where id <> %s", (job_id,)).fetchall()
-    assert made == [(added.account.connected_at,)], "a release that compares them takes them for the next owner's"
+    assert made == [(added.account.connected_at,)]
     assert (env.run(job_id), env.job(job_id)["cancel_reason"]) == ("canceled", CONNECTED_ANEW)
-    assert env.run(onboard.job_id) == "succeeded"
-
-
-def test_a_gateway_of_the_release_before_that_marks_connections_itself_has_its_mailbox_set_up(
-    env: MailEnvironment,
-) -> None:
-    """It enqueues the first jobs at the time of its transaction, a moment before the connection."""
-    mailbox = OrgMailbox(env.account.org_id, env.account.email, "new.owner@postroom.example")
-    with env.process.database.ledger() as tx:
-        added = connecting.connect(tx, env.process.sealer, mailbox, disconnect(env), by=Origin())
-        assert isinstance(added, AddedMailbox)
-        account = added.account
-        first = first_jobs(account.account_id, account.status_changed_at)
-        onboard = enqueue(tx, *first, org_id=account.org_id)[1]
     assert env.run(onboard.job_id) == "succeeded"

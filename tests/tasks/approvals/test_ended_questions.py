@@ -191,15 +191,3 @@ def test_the_channel_is_known_as_long_as_nobody_knows_the_end(env: MailEnvironme
     ask_in_channel(env, OTHER)
     reconcile(env, timedelta(days=8))
     assert status(env) == "succeeded"
-
-
-def test_what_an_earlier_release_asked_is_looked_for_in_the_channel_of_now(
-    env: MailEnvironment, bot: EmulatorControl
-) -> None:
-    """It kept no channel with the effect: what is not in another channel may be in the first one."""
-    ended_in_the_call(env, bot)
-    env.database.execute("update idempotency_keys set request = null where key like 'approval:%'")
-    ask_in_channel(env, OTHER)
-    bot.post("/_control/write", {"channel": OTHER, "content": "hello"})
-    assert env.run(second(env)) == "dead"
-    assert (len(messages(bot)), len(messages(bot, OTHER)), status(env)) == (1, 1, "unknown")

@@ -152,19 +152,6 @@ def test_a_first_model_that_is_the_better_one_is_asked_once(env: MailEnvironment
     assert models_paid(env) == [(CHEAP, False)]
 
 
-def test_an_answer_that_a_worker_of_the_release_before_has_paid_is_not_paid_again(env: MailEnvironment) -> None:
-    """It kept the answer under `classify`, whoever had given it; it stopped before it had settled the job."""
-    env.process.settings = env.process.settings.model_copy(update={"classify_first_model": ""})
-    place = waiting_letter(env)
-    env.fail("messages.modify", status=503)
-    (job_id,) = env.database.execute("select id from jobs where job_type = 'triage.classify'").fetchone() or ()
-    assert env.run(job_id) == "queued"
-    env.database.execute("update job_steps set name = 'classify' where name like 'classify.%'")
-    assert classify(env) == ["succeeded"]
-    assert models_paid(env) == [(BETTER, False)]
-    assert decided(env, place).model == BETTER
-
-
 def test_money_that_ends_between_the_two_calls_waits_and_pays_for_neither_twice(env: MailEnvironment) -> None:
     place = waiting_letter(env)
     env.say(**UNSURE)
