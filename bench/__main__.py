@@ -56,7 +56,6 @@ def main(words: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
     A run of some contests replaces their results in that file and keeps the others.
     """
     asked, sizes = read_command_line(words, folder)
-    logs.configure("ERROR")
     try:
         with stopped_by_signals(), alone_in(folder):
             measure(asked, sizes, folder)
@@ -70,6 +69,7 @@ def main(words: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
 
 def measure(asked: argparse.Namespace, sizes: Sizes, folder: Path) -> None:
     """One run, alone in its folder."""
+    logs.configure("ERROR")
     folder.mkdir(parents=True, exist_ok=True)
     for left in ("servers", "run"):
         rmtree(folder / left, ignore_errors=True)

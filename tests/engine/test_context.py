@@ -86,8 +86,10 @@ def test_only_the_system_org_looks_across_orgs(process: Runtime, org: UUID) -> N
 
 def test_a_handler_reads_the_settings_of_its_providers_only(process: Runtime, org: UUID) -> None:
     ctx = context(process, org)
-    ours, all_types = get_type_hints(HandlerSettings), get_type_hints(Settings)
-    assert ours == {name: all_types[name] for name in ours}
+    ours = get_type_hints(HandlerSettings)
+    properties = {name: one.fget for name, one in vars(Settings).items() if isinstance(one, property)}
+    theirs = get_type_hints(Settings) | {name: get_type_hints(get)["return"] for name, get in properties.items()}
+    assert ours == {name: theirs[name] for name in ours}
     assert {one.name: getattr(ctx.settings, one.name) for one in fields(ctx.settings)} == {
         name: getattr(process.settings, name) for name in ours
     }
