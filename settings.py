@@ -69,8 +69,8 @@ class Settings(BaseSettings):
     results_url: ResultsUrl = Field(
         SecretStr(""),
         description="Where foreign Celery clients get their results: the `redis://`, `rediss://` or `unix://` URL of"
-        " the Redis that is their result backend, or `rpc://`. Whoever can read there reads the outputs of jobs. Empty:"
-        " results are read from the ledger only.",
+        " the Redis that is their result backend; `rpc://` is refused. Whoever can read there reads the outputs of"
+        " jobs. Empty: results are read from the ledger only.",
     )
     sealing_keys: SecretStr = Field(
         SecretStr(DEVELOPMENT_SEALING_KEY),

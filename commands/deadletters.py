@@ -19,8 +19,7 @@ from domain.jobs.failures import Failure, Gone, Invalid
 from domain.jobs.job import JsonObject, Origin
 from engine.catalogue import catalogue
 from engine.runtime import runtime
-from storage.access import payload_names
-from storage.ledger import dead_letters
+from storage.ledger import dead_letters, payload_names
 from storage.operators import replays
 from storage.operators.replays import Mended, Ruling
 from storage.postgres.database import Transaction

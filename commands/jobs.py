@@ -24,8 +24,7 @@ from domain.jobs.queues import Queue
 from engine.catalogue import catalogue
 from engine.enqueue import enqueue
 from engine.runtime import runtime
-from storage.access import payload_names
-from storage.ledger import orgs
+from storage.ledger import orgs, payload_names
 from storage.operators import cancellations, job_views, retries
 from storage.operators.job_views import JobFilter
 

@@ -7,8 +7,7 @@ from domain.jobs.failures import Invalid
 from domain.scheduling.cron import Missed, Timetable
 from engine.catalogue import catalogue
 from engine.runtime import runtime
-from storage.access import payload_names
-from storage.ledger import orgs
+from storage.ledger import orgs, payload_names
 from storage.schedules import schedules as stored
 from storage.schedules.schedules import RequestedJob
 

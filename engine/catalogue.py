@@ -16,6 +16,7 @@ from domain.jobs.uniqueness import keep_key_for
 from domain.payloads.declaration import Declaration
 from domain.payloads.payload import Payload
 from domain.payloads.registry import Registry
+from domain.payloads.shape import shape_of
 from engine.context import JobContext
 from storage.ledger.job_types import JobType
 
@@ -73,7 +74,7 @@ class Job(Generic[P]):
             aliases=declared.aliases,
             queue=self.queue.value,
             payload_version=declared.version,
-            payload_schema=_schema_of(self.payload),
+            payload_shape=_shape_of(self.payload),
             max_attempts=self.retry.attempts,
             deadline=self.deadline,
             unique_mode=unique.mode.value if unique else None,
@@ -89,9 +90,9 @@ class Job(Generic[P]):
 
 
 @cache
-def _schema_of(payload: type[Payload]) -> JsonObject:
-    """The JSON Schema of a payload, made once per process: it takes milliseconds for each class."""
-    return payload.model_json_schema()
+def _shape_of(payload: type[Payload]) -> JsonObject:
+    """The shape of a payload, made once per process: its JSON Schema takes milliseconds for each class."""
+    return shape_of(payload.model_json_schema())
 
 
 catalogue: Registry[Job[Any]] = Registry()

@@ -16,7 +16,7 @@ from domain.payloads.payload import JobOptions, Payload, checked, jobs_of
 from engine.database_away import retry_while_away
 from engine.runtime import Runtime, runtime
 from observability.job_spans import enqueue_spans
-from storage.ledger import ledger
+from storage.ledger import ledger, payload_names
 from storage.ledger.requests import Requests, as_requests
 from storage.postgres.database import Transaction
 
@@ -39,7 +39,7 @@ def enqueue_jobs(tx: Transaction, jobs: Sequence[NewJob]) -> tuple[Enqueued, ...
         process = runtime()
         answers = ledger.enqueue(
             tx,
-            [checked(job) for job in traced],
+            [payload_names.resolve_job(tx, checked(job)) for job in traced],
             publisher=True,
             hint_timeout=process.hint_timeout,
             burst=process.settings.burst,
@@ -64,7 +64,7 @@ def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = 
         while some := list(islice(waiting, BULK)):
             job_ids = make_job_ids(len(some), process.clock(), os.urandom(NOISE * len(some)))
             with enqueue_spans(some) as traced:
-                ready = as_requests(map(checked, traced), job_ids)
+                ready = as_requests(_checked(process, traced), job_ids)
             if under_way is not None:
                 answers += under_way.result()
                 progress(len(answers))
@@ -73,6 +73,15 @@ def enqueue_many(jobs: Iterable[NewJob], *, progress: Callable[[int], object] = 
             answers += under_way.result()
             progress(len(answers))
     return tuple(answers)
+
+
+def _checked(process: Runtime, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
+    """Jobs as their payloads' classes write them; a transaction is opened only where names are to be looked up."""
+    jobs = [checked(job) for job in jobs]
+    if all(map(payload_names.is_whole, jobs)):
+        return jobs
+    with process.database.ledger() as tx:
+        return [payload_names.resolve_job(tx, job) for job in jobs]
 
 
 def _enqueue_apart(process: Runtime, ready: Requests) -> tuple[Enqueued, ...]:

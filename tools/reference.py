@@ -156,7 +156,7 @@ def _payload(job_type: Job[Any]) -> str:
             f"`{name}`",
             _schema_type(facts),
             "required" if name in required else f"default `{facts.get('default')}`",
-            ", ".join(f"`{one['name']}`" for one in facts.get(IN_SCHEMA, ())),
+            ", ".join(f"`{name}`" for name in facts.get(IN_SCHEMA, ())),
         )
         for name, facts in schema.get("properties", {}).items()
     ]

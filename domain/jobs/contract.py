@@ -33,7 +33,7 @@ WORDS = {
     "date_": "Input should be a valid date",
     "datetime_": "Input should be a valid datetime",
 }
-"""What is said of all errors whose kind begins so; the ledger says the same (`postroom.misfit`)."""
+"""What is said of all errors whose kind begins so."""
 
 Text = Field(min_length=1, max_length=200)
 

@@ -22,7 +22,7 @@ IN_SCHEMA = "x-other-names"
 
 
 class LookUp(StrEnum):
-    """How the database finds a field's value by a row's id, among the org's rows: `postroom.look_up_<value>`."""
+    """How a field's value is found by a row's id, among the org's rows (storage/ledger/payload_names.py)."""
 
     ACCOUNT_OF_USER = "account_of_user"
     """The one connected mailbox of a user; a user with none or several is refused."""
@@ -49,12 +49,8 @@ class OtherName:
     def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """The field's JSON Schema with this name added."""
         schema = handler(core_schema)
-        schema.setdefault(IN_SCHEMA, []).append(self.document())
+        schema.setdefault(IN_SCHEMA, []).append(self.name)
         return schema
-
-    def document(self) -> JsonObject:
-        """The name as a published shape has it."""
-        return {"name": self.name} if self.look_up is None else {"name": self.name, "look_up": str(self.look_up)}
 
 
 OtherNames = Mapping[str, tuple[OtherName, ...]]
@@ -88,17 +84,24 @@ def _hidden(annotation: object) -> bool:
     return any(isinstance(one, OtherName) or _hidden(one) for one in get_args(annotation))
 
 
+class UnresolvedName(NamedTuple):
+    """A name whose value is to be looked up."""
+
+    field: str
+    other: OtherName
+    given: str
+
+
 class Renamed(NamedTuple):
-    """A payload under its fields' own names, as far as that can be said without the database."""
+    """A payload under its fields' own names, and the names that are to be looked up."""
 
     payload: JsonObject
-    stand_in: JsonObject
-    """The same with an id in the place of what is to be looked up: it is checked instead."""
+    unresolved: tuple[UnresolvedName, ...] = ()
 
     @property
-    def is_whole(self) -> bool:
-        """Whether nothing is to be looked up."""
-        return self.payload is self.stand_in
+    def stand_in(self) -> JsonObject:
+        """The payload with an id in the place of each value that is to be looked up: it is checked instead."""
+        return {one.field: one.given for one in self.unresolved} | self.payload
 
 
 def rename(others: OtherNames, document: JsonObject) -> Renamed:
@@ -108,10 +111,9 @@ def rename(others: OtherNames, document: JsonObject) -> Renamed:
     """
     given = [(field, one) for field, one in _pairs(others) if one.name in document]
     if not given:
-        return Renamed(document, document)
+        return Renamed(document)
     renamed = {name: value for name, value in document.items() if name not in {one.name for _, one in given}}
-    pending: JsonObject = {}
-    stand_in: JsonObject = {}
+    unresolved: list[UnresolvedName] = []
     for field, one in given:
         value = document[one.name]
         if value is None:
@@ -119,11 +121,8 @@ def rename(others: OtherNames, document: JsonObject) -> Renamed:
         if one.look_up is None:
             _put(renamed, field, one, value)
         else:
-            _check_key(one, value)
-            pending[one.name] = stand_in[field] = value
-    if not pending:
-        return Renamed(renamed, renamed)
-    return Renamed({**renamed, **pending}, {**stand_in, **renamed})
+            unresolved.append(UnresolvedName(field, one, _checked_key(one, value)))
+    return Renamed(renamed, tuple(unresolved))
 
 
 def _put(renamed: JsonObject, field: str, other: OtherName, value: object) -> None:
@@ -132,12 +131,13 @@ def _put(renamed: JsonObject, field: str, other: OtherName, value: object) -> No
     renamed[field] = value
 
 
-def _check_key(other: OtherName, value: object) -> None:
+def _checked_key(other: OtherName, value: object) -> str:
     """What a row is found by is text, and a UUID unless it is Gmail's."""
-    if other.look_up is not None and other.look_up.takes_uuid and _uuid(value) is None:
+    if other.look_up is not None and other.look_up.takes_uuid and read_uuid(value) is None:
         raise Invalid(f"payload.{other.name}", "Input should be a valid UUID")
     if not isinstance(value, str):
         raise Invalid(f"payload.{other.name}", "Input should be a valid string")
+    return value
 
 
 def _pairs(others: OtherNames) -> Iterator[tuple[str, OtherName]]:
@@ -146,11 +146,12 @@ def _pairs(others: OtherNames) -> Iterator[tuple[str, OtherName]]:
 
 def _same(one: object, other: object) -> bool:
     """Whether two values are the same; a UUID has several spellings."""
-    spelt = _uuid(one)
-    return one == other if spelt is None else spelt == _uuid(other)
+    spelt = read_uuid(one)
+    return one == other if spelt is None else spelt == read_uuid(other)
 
 
-def _uuid(value: object) -> UUID | None:
+def read_uuid(value: object) -> UUID | None:
+    """The UUID in a text of any of its spellings; None for anything else."""
     try:
         return UUID(value) if isinstance(value, str) else None
     except ValueError:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from domain.jobs.contract import first_problem
+from domain.jobs.contract import first_problem, readable
 from domain.jobs.failures import Invalid
 from domain.jobs.job import SYSTEM_ORG, JsonObject, NewJob, Origin
 from domain.jobs.uniqueness import Unique
@@ -70,12 +70,15 @@ class Payload(BaseModel):
         if stored_version > declared.version:
             raise Invalid("payload_version", f"{stored_version} is newer than this worker knows ({declared.version})")
         if stored_version < 1:
-            raise Invalid("payload_version", f"{stored_version} is none: versions are counted from 1")
+            raise Invalid("payload_version", "Input should be greater than or equal to 1")
         document = stored
         for step in range(stored_version, declared.version):
             document = _upcast(declared.upcasts[step], document, step)
+        renamed = cls.renamed(document)
+        for one in renamed.unresolved:
+            raise Invalid(f"payload.{one.other.name}", f"is looked up where a job is enqueued: give {one.field}")
         try:
-            return cls.model_validate(rename(cls.other_names, document).payload)
+            return cls.model_validate(renamed.payload)
         except ValidationError as error:
             raise first_problem(error, under="payload.") from None
 
@@ -88,10 +91,10 @@ class Payload(BaseModel):
     def accept(cls, document: JsonObject, version: int | None) -> "AcceptedPayload":
         """A payload from an entry point, as it is to be stored; raises `Invalid` with the field and the reason.
 
-        A payload of this class's version is written as the class writes it. The others stay as the caller wrote them,
-        and the ledger checks them by the shapes that workers published: an older version, which must be readable; a
-        newer version, which another worker may know; no version, which may mean an older shape; a field whose value is
-        to be looked up.
+        A payload of this class's version is written as the class writes it. An older one must be readable, and stays
+        as the caller wrote it; the ledger checks it by the shapes that workers published. The ledger also checks a
+        newer one, which another worker may know, and one without a version, which may be of an older shape. A payload
+        with names that are to be looked up stays as it is until `storage.ledger.payload_names` has done so.
         """
         declared = cls.declaration
         if version is not None and version != declared.version:
@@ -105,8 +108,8 @@ class Payload(BaseModel):
             if version is None and declared.version > 1:
                 return AcceptedPayload(document, None, is_checked=False)
             raise first_problem(error, under="payload.") from None
-        if not renamed.is_whole:
-            return AcceptedPayload(renamed.payload, declared.version, is_checked=False)
+        if renamed.unresolved:
+            return AcceptedPayload(document, declared.version, is_checked=False)
         return AcceptedPayload(read.document(), declared.version, is_checked=True)
 
     @classmethod
@@ -217,16 +220,18 @@ payload_types: Registry[type[Payload]] = Registry()
 
 
 def checked(job: NewJob) -> NewJob:
-    """The job with its payload as its class writes it, which costs a tenth of the ledger's check.
+    """The job with its payload as its class writes it; raises `Invalid` with the field and the reason.
 
-    A job without a class here, or whose payload does not fit, stays as it is: the ledger knows the shapes of other
-    workers' classes, and refuses in the words of every entry point.
+    A job without a class here stays as it is: the ledger knows the shapes of other workers' classes.
     """
     payload_type = None if job.is_checked else payload_types.find(job.job_type)
     if payload_type is None:
         return job
+    if not isinstance(job.payload, dict):
+        raise Invalid("payload", "Input should be a valid dictionary")
     try:
-        accepted = payload_type.accept(job.payload, job.payload_version)
-    except (Invalid, RecursionError):
-        return job
+        readable(job.payload)
+    except (TypeError, ValueError) as error:
+        raise Invalid("payload", str(error)) from None
+    accepted = payload_type.accept(job.payload, job.payload_version)
     return job._replace(payload=accepted.payload, payload_version=accepted.version, is_checked=accepted.is_checked)

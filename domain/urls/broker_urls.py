@@ -15,8 +15,6 @@ REDIS = ("redis", "rediss")
 SOCKET = ("unix",)
 RABBITMQ = ("amqp", "amqps", "pyamqp")
 SECURE = ("rediss", "amqps")
-RPC = "rpc://"
-"""Results go to the queue that each sender names, by the broker."""
 
 Options = Mapping[str, tuple[str, ...]]
 """What each may say; without values, anything but nothing."""
@@ -62,13 +60,8 @@ def checked_limits_url(url: SecretStr | None) -> SecretStr | None:
 
 
 def checked_results_url(url: SecretStr) -> SecretStr:
-    """The same of a Redis where results go; they may go nowhere, or by `rpc://`."""
-    said = url.get_secret_value()
-    if not said or said.lower() == RPC:
-        return url
-    if _scheme(said) == "rpc":
-        raise ValueError(f"must be {RPC} without more: the broker is that of POSTROOM_BROKER_URL")
-    return _checked(url, (*REDIS, *SOCKET))
+    """The same of a Redis where results go; they may go nowhere."""
+    return _checked(url, (*REDIS, *SOCKET)) if url.get_secret_value() else url
 
 
 BrokerUrl = Annotated[SecretStr, AfterValidator(checked_broker_url)]

@@ -1,6 +1,6 @@
 """Publishes hints and demand; what the broker does not take, the relay sends later."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cached_property
 
@@ -84,26 +84,6 @@ class Publisher:
     def publish_demand(self, queue: str, parts: Sequence[Demand]) -> bool:
         """Send demand, a message for each part; false when the broker could not take them all. Never raises for it."""
         return self._send([(queue, demand_message(part)) for part in parts])
-
-    def reply(self, queue: str, correlation_id: str, document: Mapping[str, object]) -> bool:
-        """Send JSON to a client's own queue; false when the broker could not take it. Never raises for it."""
-        if not self.may_publish:
-            return False
-        try:
-            with self._silence.noting(self._answer_within_s), self._connected() as producer:
-                producer.publish(
-                    document,
-                    routing_key=queue,
-                    exchange="",
-                    serializer="json",
-                    correlation_id=correlation_id,
-                    delivery_mode=1,
-                    retry=False,
-                )
-        except (NotMade, *AWAY, *MISTAKES) as error:
-            log_failure(log, "reply_not_sent", error)
-            return False
-        return True
 
     def _send(self, messages: Sequence[tuple[str, Message]]) -> bool:
         if not messages:

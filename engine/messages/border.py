@@ -4,7 +4,7 @@ from typing import Any
 
 from domain.jobs.queues import Queue
 from engine.broker.hints import HintMessage, Unreadable, is_ours, read_message
-from engine.messages.foreign import ForeignMessage, Refusal, is_storable, read_foreign, wanted_result
+from engine.messages.foreign import ForeignMessage, Refusal, is_storable, read_foreign, wants_result
 
 QUEUES = frozenset(queue.value for queue in Queue)
 
@@ -24,8 +24,9 @@ def refuse(message: Any, problem: Unreadable) -> Refusal:  # noqa: ANN401 - as a
     headers = message.headers if isinstance(message.headers, dict) else {}
     task, task_id = (_kept(headers.get(name)) for name in ("task", "id"))
     named = is_storable(task_id) and not is_ours(headers)
-    result = wanted_result(message.properties, headers, task_id) if named else None
-    return Refusal(task or "unknown", task_id or "unknown", problem.field, problem.reason, result)
+    return Refusal(
+        task or "unknown", task_id or "unknown", problem.field, problem.reason, named and wants_result(headers)
+    )
 
 
 def _read_ours(message: Any) -> HintMessage:  # noqa: ANN401 - as above

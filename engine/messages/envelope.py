@@ -11,7 +11,7 @@ LARGEST_ENVELOPE = 2 * LARGEST_BODY
 """Bytes: a body of the largest size in base64, and its headers."""
 
 LONGEST_NAME = 200
-"""Characters of an id, of an address and of a kind of content."""
+"""Characters of an id and of a kind of content."""
 
 PRIORITIES = range(256)
 """AMQP's; kombu maps them to its own."""
@@ -60,8 +60,6 @@ def close_envelope(document: object, tag: str) -> RawEnvelope:
             "delivery_mode": 2,
             "body_encoding": properties.get("body_encoding"),
             "priority": priority or 0,
-            "reply_to": _text(properties, "reply_to", "properties."),
-            "correlation_id": _text(properties, "correlation_id", "properties."),
         },
     }
 

@@ -23,15 +23,6 @@ AFTERWARDS = ("callbacks", "errbacks", "chain", "chord")
 
 
 @dataclass(frozen=True, slots=True)
-class ResultAddress:
-    """Who waits for a result: the task id that Celery's client knows, and for rpc:// the queue it listens to."""
-
-    task_id: str
-    reply_to: UUID | None
-    correlation_id: str
-
-
-@dataclass(frozen=True, slots=True)
 class Refusal:
     """A message that is refused: its own names, as far as they are fit to be kept, the field and the reason."""
 
@@ -39,8 +30,8 @@ class Refusal:
     task_id: str
     field: str
     reason: str
-    result: ResultAddress | None
-    """Who waits for an answer, where the message says so."""
+    wants_result: bool
+    """Whether the refusal is the result of the task id, for the client that sent the message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +46,7 @@ class ForeignMessage:
     """Celery's `eta` or `countdown`, where the contract names no time itself."""
     expires_at: datetime | None
     """The contract's own time or Celery's `expires`, whichever comes first."""
-    result: ResultAddress | None
-    """None when the client says that it does not want the result."""
+    wants_result: bool
     is_checked: bool = False
     """Whether the contract's payload stands as its class writes it."""
 
@@ -71,25 +61,19 @@ class ForeignMessage:
     def refused(self, field: str, reason: str) -> Refusal:
         """The refusal of the message; a reason that begins with its field says it once."""
         problem = Unreadable(field, reason.removeprefix(f"{field}: "))
-        return Refusal(self.task, self.task_id, problem.field, problem.reason, self.result)
+        return Refusal(self.task, self.task_id, problem.field, problem.reason, self.wants_result)
 
 
 def read_foreign(message: Any) -> ForeignMessage:  # noqa: ANN401 - a kombu message
-    """Read a message of Celery's second protocol, or of its first; raises `Unreadable`.
+    """Read a message of Celery's second protocol; raises `Unreadable`.
 
     kombu's own reading is not used: it takes other kinds of content than JSON, and unpacks compressed ones to any size.
     """
     headers = message.headers
     check_depth(headers, "headers")  # a broker other than Redis hands them over as they came
     body = read_body(message.body, message.content_type, message.content_encoding, headers.get("compression") or None)
-    if "task" in headers:
-        arguments = body
-    elif isinstance(body, dict) and "task" in body:
-        headers, arguments = body, [body.get("args", []), body.get("kwargs", {}), {n: body.get(n) for n in AFTERWARDS}]
-    else:
-        raise Unreadable("headers", "name no task")
     task, task_id = _read_names(headers)
-    contract = _read_arguments(arguments)
+    contract = _read_arguments(body)
     _refuse_wishes(headers)
     if contract is None:
         _check_uuid(task_id)
@@ -103,24 +87,13 @@ def read_foreign(message: Any) -> ForeignMessage:  # noqa: ANN401 - a kombu mess
         contract,
         eta or scheduled,
         min(filter(None, (expires, ends)), default=None),
-        wanted_result(message.properties, headers, task_id),
+        wants_result(headers),
     )
 
 
-def wanted_result(properties: object, headers: Mapping[str, Any], task_id: str) -> ResultAddress | None:
-    """Where the result goes; None for a client that does not want it. An address of no shape is none."""
-    if headers.get("ignore_result") is True:
-        return None
-    given = properties if isinstance(properties, dict) else {}
-    try:
-        reply_to = UUID(str(given.get("reply_to")))
-    except ValueError:
-        # Celery's clients name their queues by UUIDs. Anything else might be a queue of the fleet, or another's.
-        reply_to = None
-    correlation_id = given.get("correlation_id")
-    if not isinstance(correlation_id, str) or not is_storable(correlation_id):
-        correlation_id = task_id
-    return ResultAddress(task_id, reply_to, correlation_id)
+def wants_result(headers: Mapping[str, Any]) -> bool:
+    """Whether the client may ask for the result of the message's task id."""
+    return headers.get("ignore_result") is not True
 
 
 def is_storable(text: str) -> bool:
@@ -129,6 +102,8 @@ def is_storable(text: str) -> bool:
 
 
 def _read_names(headers: Mapping[str, Any]) -> tuple[str, str]:
+    if "task" not in headers:
+        raise Unreadable("headers", "name no task: only messages of Celery's protocol 2 are read")
     task, task_id = headers.get("task"), headers.get("id")
     if not isinstance(task, str) or len(task) > LONGEST_JOB_TYPE or not JOB_TYPE.fullmatch(task):
         raise Unreadable("task", "is no job type")

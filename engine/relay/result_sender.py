@@ -1,4 +1,4 @@
-"""Sends the results of jobs to foreign clients that wait for them: into a Redis that both sides name, or by rpc://."""
+"""Sends the results of jobs to foreign clients that wait for them, into a Redis that both sides name."""
 
 import time
 from functools import cached_property
@@ -8,7 +8,6 @@ import structlog
 from celery import Celery
 from celery.backends.redis import RedisBackend
 
-from domain.urls.broker_urls import RPC
 from engine.broker.connection_errors import AWAY, MISTAKES, NotMade, log_failure, making
 from engine.broker.publisher import ANSWER_WITHIN_S
 from engine.broker.redis_client import connect_to_redis
@@ -54,20 +53,9 @@ class ResultSender:
     def _send(self, due: DueResult) -> bool:
         if time.monotonic() < self._rests_until:
             return False
-        meta = meta_of(due.waiting.task_id, due.result)
-        if self._url == RPC:
-            reached = due.waiting.reply_to is None or self._runtime.publisher.reply(
-                str(due.waiting.reply_to), due.waiting.correlation_id, meta
-            )
-        else:
-            reached = self._store(due.waiting.task_id, meta)
-        if not reached:
-            self._rests_until = time.monotonic() + REST_S
-        return reached
-
-    def _store(self, task_id: str, meta: dict[str, Any]) -> bool:
         try:
-            key, value = self._backend.get_key_for_task(task_id), self._backend.encode(meta)
+            key = self._backend.get_key_for_task(due.task_id)
+            value = self._backend.encode(meta_of(due.task_id, due.result))
             with making():
                 server = self._redis
             # As Celery's backend does, which would try again for as long as a server is away.
@@ -77,6 +65,7 @@ class ResultSender:
                 pipe.execute()
         except (NotMade, *AWAY, *MISTAKES) as error:
             log_failure(log, "results_not_sent", error, "POSTROOM_RESULTS_URL")
+            self._rests_until = time.monotonic() + REST_S
             return False
         return True
 

@@ -1,4 +1,4 @@
-"""A job's result as Celery's result backends keep one: the same words in the ledger's backend, in Redis and over rpc://."""
+"""A job's result as Celery's result backends keep one: the same words in the ledger's backend and in Redis."""
 
 from typing import Any
 

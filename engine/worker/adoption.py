@@ -16,10 +16,9 @@ from domain.jobs.failures import Failure, Invalid
 from domain.jobs.job import Hint
 from engine.catalogue import catalogue
 from engine.enqueue import enqueue_jobs
-from engine.messages.foreign import ForeignMessage, Refusal, ResultAddress
+from engine.messages.foreign import ForeignMessage, Refusal
 from engine.runtime import Runtime
 from storage.ledger import foreign_jobs, refusals, results
-from storage.ledger.results import Waiting
 from storage.postgres.database import Transaction
 from storage.postgres.execution import DatabaseError, StatementAborted, is_away
 
@@ -40,7 +39,8 @@ class Adopted:
     """A message that has become a job, or has found one."""
 
     job_id: UUID
-    result: ResultAddress | None
+    task_id: str
+    wants_result: bool
 
 
 Said = ForeignMessage | Refusal | Adopted
@@ -141,11 +141,11 @@ class Adoption:
         unknown = refusals.unknown_types(tx, {job.job_type for _, _, job in jobs})
         known = [entry for entry in jobs if entry[2].job_type not in unknown]
         for (place, one, _), answer in zip(known, enqueue_jobs(tx, [job for _, _, job in known]), strict=True):
-            written[place] = Adopted(answer.job_id, one.result)
+            written[place] = Adopted(answer.job_id, one.task_id, one.wants_result)
         for place, one, job in jobs:
             if job.job_type in unknown:
                 log.error("unknown_job_type", task=one.task, task_id=one.task_id)
-                written[place] = Adopted(refusals.write_dead_letter(tx, job), one.result)
+                written[place] = Adopted(refusals.write_dead_letter(tx, job), one.task_id, one.wants_result)
         return written
 
     def _take_hints(self, tx: Transaction, said: Sequence[Said]) -> Sequence[Said]:
@@ -158,18 +158,18 @@ class Adoption:
     def _named(self, said: ForeignMessage, found: Mapping[UUID, Hint]) -> Adopted | Refusal:
         job_id = UUID(said.task_id)
         if job_id in found:
-            return Adopted(job_id, said.result)
+            return Adopted(job_id, said.task_id, said.wants_result)
         return said.refused("envelope", "is empty, and no job has the message's id")
 
     def _ask_for_results(self, tx: Transaction, said: Sequence[Said]) -> Sequence[Said]:
         """Note who waits for which job. A job that was found by its key may be past its retention."""
-        asked = [(one.job_id, _waiting(one.result)) for one in said if isinstance(one, Adopted) and one.result]
+        asked = [(one.job_id, one.task_id) for one in said if isinstance(one, Adopted) and one.wants_result]
         # The client's own id finds the job already, unless the result is to be sent.
-        asked = [(job_id, one) for job_id, one in asked if self._is_sent or one.task_id != str(job_id)]
+        asked = [(job_id, task_id) for job_id, task_id in asked if self._is_sent or task_id != str(job_id)]
         kept = results.ask_for(tx, asked, is_sent=self._is_sent)
         gone = [
-            (one, "idempotency_key", "its job has ended and is not kept any more")
-            for job_id, one in asked
+            (task_id, "idempotency_key", "its job has ended and is not kept any more")
+            for job_id, task_id in asked
             if job_id not in kept
         ]
         results.refuse(tx, gone, is_sent=self._is_sent)
@@ -179,12 +179,8 @@ class Adoption:
         for one in refused:
             log.warning("message_refused", task=one.task, task_id=one.task_id, field=one.field, reason=one.reason)
             refusals.record(tx, task=one.task, task_id=one.task_id, field=one.field, reason=one.reason)
-        answered = [(_waiting(one.result), one.field, one.reason) for one in refused if one.result]
+        answered = [(one.task_id, one.field, one.reason) for one in refused if one.wants_result]
         results.refuse(tx, answered, is_sent=self._is_sent)
-
-
-def _waiting(address: ResultAddress) -> Waiting:
-    return Waiting(address.task_id, address.reply_to, address.correlation_id)
 
 
 def _checked(said: ForeignMessage) -> ForeignMessage | Refusal:

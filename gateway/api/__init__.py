@@ -1,1 +1,1 @@
-"""The HTTP door: jobs are enqueued, looked at, canceled and retried by services with an API key."""
+"""The HTTP entry point: jobs are enqueued, looked at, canceled and retried by services with an API key."""

@@ -1,4 +1,4 @@
-"""What the HTTP door says of actions, and what it takes."""
+"""What the HTTP entry point says of actions, and what it takes."""
 
 from typing import Any
 from uuid import UUID

@@ -178,6 +178,6 @@ def _found(tx: Transaction, action_id: UUID) -> StoredAction:
 
 
 def shown(found: StoredAction) -> ActionView:
-    """An action as the door shows it; what looks like a secret is taken out."""
+    """An action as the entry point shows it; what looks like a secret is taken out."""
     columns: dict[str, Any] = {name: getattr(found, name) for name in ActionView.model_fields}
     return ActionView(**(columns | {name: redact(columns[name]) for name in MAY_CARRY_SECRETS}))

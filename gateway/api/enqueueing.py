@@ -10,12 +10,10 @@ from domain.payloads import payload_types
 from gateway.api.models import EnqueuedJob
 from gateway.http.resources import Resources
 from operations.repeated_requests import KeyedRequest, of_another
-from storage.access import payload_names
 from storage.access.api_keys import Caller
 from storage.access.api_requests import StoredRequest
-from storage.ledger import ledger
+from storage.ledger import ledger, payload_names
 from storage.operators import org_jobs
-from storage.postgres.database import Transaction
 from storage.postgres.execution import Row
 
 
@@ -52,7 +50,7 @@ def enqueue(resources: Resources, asked: Asked) -> EnqueuedJob:
     Raises `Invalid` when the key belongs to another request.
     """
     with resources.database.tenant(asked.job.org_id) as tx:
-        job = _under_own_names(tx, asked.job)
+        job = payload_names.resolve_job(tx, asked.job)
         earlier = asked.keyed.earlier(tx, job.org_id)
         if earlier is not None:
             return _replayed(earlier, asked)
@@ -65,16 +63,6 @@ def enqueue(resources: Resources, asked: Asked) -> EnqueuedJob:
     return EnqueuedJob(job_id=made.job_id, job_type=made.hint.job_type, created=made.created, replayed=replayed)
 
 
-def _under_own_names(tx: Transaction, job: NewJob) -> NewJob:
-    """The job with its payload as its class writes it, where names in it were to be looked up; raises `Invalid`."""
-    payload_type = payload_types.find(job.job_type)
-    if payload_type is None or payload_type.renamed(job.payload).is_whole:
-        return job
-    document = payload_names.resolve(tx, payload_type, job.payload, org_id=job.org_id)
-    accepted = payload_type.accept(document, job.payload_version)
-    return job._replace(payload=accepted.payload, payload_version=accepted.version, is_checked=accepted.is_checked)
-
-
 def _replayed(earlier: StoredRequest, asked: Asked) -> EnqueuedJob:
     return EnqueuedJob(
         job_id=earlier.made[0], job_type=earlier.job_type or asked.job.job_type, created=False, replayed=True
@@ -82,7 +70,7 @@ def _replayed(earlier: StoredRequest, asked: Asked) -> EnqueuedJob:
 
 
 def _check_same(first: Row | None, job: NewJob) -> None:
-    """A job that came by another door has the key: it must be the one that is asked for."""
+    """A job of another entry point has the key: it must be the one that is asked for."""
     if first is None:
         raise Conflict(f"{KEY_FIELD}: belongs to a job that is past its retention")
     if (first.job_type, first.payload) != (job.job_type, job.payload):

@@ -1,4 +1,4 @@
-"""What the HTTP door answers with."""
+"""What the HTTP entry point answers with."""
 
 from datetime import datetime
 from uuid import UUID

@@ -68,7 +68,7 @@ begin
     end if;
   end if;
   if not (believes and checked) then
-    accepted := postroom.accept_payload(for_org, of_type.name, given_version, coalesce(given_payload, '{}'));
+    accepted := postroom.accept_payload(of_type.name, given_version, coalesce(given_payload, '{}'));
     document := accepted -> 'payload';
     version := (accepted ->> 'version')::integer;
   end if;
@@ -86,7 +86,7 @@ begin
   end if;
   if guard_mode is not null then
     if given_key is not null and not folds then
-      digest := postroom.request_digest(of_type.name, of_type.payload_schema, document);
+      digest := postroom.request_digest(of_type.name, document);
     end if;
     guard := postroom.take_guard(for_org, key, guard_mode, new_id, of_type.keep_key_for, digest);
     if guard.job_id <> new_id then
@@ -183,19 +183,14 @@ begin
            case when t.unique_mode is null and r.given_key is null then null
              when (select j.id from jobs j where j.id = r.given_id) is null
              then case when r.given_key is null then t.unique_mode else 'for_ttl' end end as mode,
-           case when r.given_key is not null and not r.folds then postroom.request_digest(t.name, t.payload_schema, c.payload) end as digest,
+           case when r.given_key is not null and not r.folds then postroom.request_digest(t.name, c.payload) end as digest,
            t.keep_key_for, t.serial_field, t.light,
            coalesce(r.given_key, case
              -- Nothing can be the same as it: a longer key would be copied with each version of its row.
              when t.unique_mode is null then r.id::text
              else t.name || ':' || r.org_id || ':' || coalesce(r.project_id::text, '') || ':' || encode(sha256(convert_to(
-               case when t.unique_fields is null then c.payload::text
-                    -- A field that is left out is the same as one that says its default.
-                    -- A version that lacks such a field is told from others by all that it says.
-                    else (select case when bool_and(c.payload ? f or coalesce(t.payload_schema -> 'properties' -> f ? 'default', false))
-                            then jsonb_object_agg(f, coalesce(c.payload -> f, t.payload_schema -> 'properties' -> f -> 'default'))::text
-                            else c.payload::text end
-                          from unnest(t.unique_fields) as f) end,
+               case when c.payload ?& t.unique_fields  -- postroom.unique_key, which a batch would call for each job
+                    then (select jsonb_object_agg(f, c.payload -> f) from unnest(t.unique_fields) as f)::text else c.payload::text end,
                'UTF8')), 'hex') end) as key,
            coalesce(r.wanted_run_at, now()) as due_at
     from jsonb_array_elements(requests) with ordinality as o (body, place)
@@ -216,7 +211,7 @@ begin
     join known_types t on t.known_as = r.asked_type
     cross join lateral (
       select case when not (believes and coalesce((o.body -> 'checked') = 'true', false)) then
-        postroom.accept_payload(r.org_id, t.name, (o.body ->> 'payload_version')::integer, coalesce(o.body -> 'payload', '{}')) end as document
+        postroom.accept_payload(t.name, (o.body ->> 'payload_version')::integer, coalesce(o.body -> 'payload', '{}')) end as document
     ) as accepted
     cross join lateral (
       select coalesce(accepted.document -> 'payload', o.body -> 'payload', '{}') as payload,

@@ -9,24 +9,13 @@ language sql stable as $$
     or (mode = 'while_active' and status not in ('pending', 'running')))
 $$;
 
--- The guard's key of a job whose caller named none, by its type's unique fields.
+-- The guard's key of a job whose caller named none, by its type's unique fields. A version that lacks such a field is told from others by
+-- all that it says.
 create or replace function postroom.unique_key(of_type job_types, for_org uuid, of_project uuid, payload jsonb) returns text
-language plpgsql stable set search_path = pg_catalog, public, pg_temp as $$
-declare
-  said jsonb := payload;
-begin
-  if of_type.unique_fields is not null
-    -- A version that lacks such a field is told from others by all that it says.
-    and (select bool_and(payload ? f or coalesce(of_type.payload_schema -> 'properties' -> f ? 'default', false))
-         from unnest(of_type.unique_fields) as f)
-  then
-    -- A field that is left out is the same as one that says its default.
-    said := (select jsonb_object_agg(f, coalesce(payload -> f, of_type.payload_schema -> 'properties' -> f -> 'default'))
-             from unnest(of_type.unique_fields) as f);
-  end if;
-  return of_type.name || ':' || for_org || ':' || coalesce(of_project::text, '') || ':'
-    || encode(sha256(convert_to(said::text, 'UTF8')), 'hex');
-end
+language sql stable set search_path = pg_catalog, public, pg_temp as $$
+  select of_type.name || ':' || for_org || ':' || coalesce(of_project::text, '') || ':' || encode(sha256(convert_to(
+    case when payload ?& of_type.unique_fields then (select jsonb_object_agg(f, payload -> f) from unnest(of_type.unique_fields) as f)::text
+      else payload::text end, 'UTF8')), 'hex')
 $$;
 
 -- Takes the guard of a key for a job, unless another job has it; returns the guard, which names the job that has it.
@@ -67,14 +56,10 @@ create or replace trigger idempotency_keys_job_ended before update of status on 
     and new.job_id = old.job_id)
   execute function postroom.keep_guard();
 
--- The defaults of the published shape are filled in: a caller that writes them and one that does not ask for the same.
-create or replace function postroom.request_digest(type_name text, payload_schema jsonb, payload jsonb) returns bytea
+-- What two requests under one key must have in common. Payloads have their defaults by now.
+create or replace function postroom.request_digest(type_name text, payload jsonb) returns bytea
 language sql immutable set search_path = pg_catalog, public, pg_temp as $$
-  select sha256(convert_to(type_name || ':' || (coalesce(d.defaults, '{}') || payload)::text, 'UTF8'))
-  from (
-    select jsonb_object_agg(p.key, p.value -> 'default') as defaults
-    from jsonb_each(coalesce(payload_schema -> 'properties', '{}')) as p where p.value ? 'default'
-  ) as d
+  select sha256(convert_to(type_name || ':' || payload::text, 'UTF8'))
 $$;
 
 -- Raises PR002 unless a request may be answered with the job whose guard stands under its key.

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from psycopg.types.json import Jsonb
 
 from domain.jobs.job import JsonObject
-from domain.payloads.shape import shape_of
 from storage.postgres.database import Transaction
 
 
@@ -20,7 +19,8 @@ class JobType:
     aliases: tuple[str, ...]
     queue: str
     payload_version: int
-    payload_schema: JsonObject
+    payload_shape: JsonObject
+    """What SQL checks of a payload (domain/payloads/shape.py)."""
     max_attempts: int
     deadline: timedelta
     unique_mode: str | None
@@ -59,10 +59,10 @@ def listed(tx: Transaction) -> Sequence[KnownJobType]:
 
 def _line(kind: JobType) -> JsonObject:
     """A job type as `publish_job_types` takes it: plain values of JSON."""
-    return {one.name: getattr(kind, one.name) for one in fields(kind)} | {
+    return {one.name: getattr(kind, one.name) for one in fields(kind) if one.name != "payload_shape"} | {
         "deadline": _interval(kind.deadline),
         "keep_key_for": _interval(kind.keep_key_for),
-        "payload_shapes": {str(kind.payload_version): shape_of(kind.payload_schema)},
+        "payload_shapes": {str(kind.payload_version): kind.payload_shape},
     }
 
 

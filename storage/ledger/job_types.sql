@@ -2,12 +2,12 @@
 -- Writes lines of the catalogue; an older worker beside a newer one adds the shape of its payload, and turns nothing back. Refuses an
 -- end-of-job hook that no migration has made. Who names no hook or no audit event removes none: in a rolling deploy that is an older worker. A migration
 -- removes a hook, by setting on_end to NULL.
-insert into job_types as t (name, aliases, queue, payload_version, payload_schema, max_attempts, deadline, unique_mode,
+insert into job_types as t (name, aliases, queue, payload_version, max_attempts, deadline, unique_mode,
                             unique_fields, keep_key_for, serial_field, serial_limit, light, providers, on_end, audits, payload_shapes)
-select name, aliases, queue, payload_version, payload_schema, max_attempts, deadline, unique_mode, unique_fields, keep_key_for,
+select name, aliases, queue, payload_version, max_attempts, deadline, unique_mode, unique_fields, keep_key_for,
        serial_field, serial_limit, light, providers, postroom.checked_end_hook(on_end), audits, payload_shapes
 from jsonb_to_recordset(%(lines)s) as line(
-  name text, aliases text[], queue text, payload_version int, payload_schema jsonb, max_attempts int, deadline interval,
+  name text, aliases text[], queue text, payload_version int, max_attempts int, deadline interval,
   unique_mode text, unique_fields text[], keep_key_for interval, serial_field text, serial_limit int, light boolean,
   providers text[], on_end text, audits text[], payload_shapes jsonb)
 order by name  -- in one order, so that two workers that begin at once wait for each other and do not deadlock
@@ -17,7 +17,6 @@ on conflict (name) do update set
   aliases = case when excluded.payload_version >= t.payload_version then excluded.aliases else t.aliases end,
   queue = case when excluded.payload_version >= t.payload_version then excluded.queue else t.queue end,
   payload_version = case when excluded.payload_version >= t.payload_version then excluded.payload_version else t.payload_version end,
-  payload_schema = case when excluded.payload_version >= t.payload_version then excluded.payload_schema else t.payload_schema end,
   max_attempts = case when excluded.payload_version >= t.payload_version then excluded.max_attempts else t.max_attempts end,
   deadline = case when excluded.payload_version >= t.payload_version then excluded.deadline else t.deadline end,
   unique_mode = case when excluded.payload_version >= t.payload_version then excluded.unique_mode else t.unique_mode end,

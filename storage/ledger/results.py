@@ -12,46 +12,34 @@ from storage.postgres.database import Transaction
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """A client that waits: by its own task id, and for rpc:// where it listens."""
-
-    task_id: str
-    reply_to: UUID | None
-    correlation_id: str
-
-
-@dataclass(frozen=True, slots=True)
 class DueResult:
     """A result that is to be sent."""
 
     request_id: int
-    waiting: Waiting
+    task_id: str
+    """The id by which the client asks."""
     result: JobResult
 
 
-def ask_for(tx: Transaction, asked: Sequence[tuple[UUID, Waiting]], *, is_sent: bool) -> frozenset[UUID]:
-    """Note who waits for which job; returns those of the jobs that there are, and nothing is noted of the others."""
+def ask_for(tx: Transaction, asked: Sequence[tuple[UUID, str]], *, is_sent: bool) -> frozenset[UUID]:
+    """Note the task ids by which clients wait for jobs; returns the jobs that exist. Of others nothing is noted."""
     if not asked:
         return frozenset()
     rows = tx.run(
         "ask_results",
         job_ids=[job_id for job_id, _ in asked],
-        task_ids=[one.task_id for _, one in asked],
-        reply_tos=[one.reply_to for _, one in asked],
-        correlation_ids=[one.correlation_id for _, one in asked],
+        task_ids=[task_id for _, task_id in asked],
         is_sent=is_sent,
     )
     return frozenset(row.id for row in rows)
 
 
-def refuse(tx: Transaction, asked: Sequence[tuple[Waiting, str, str]], *, is_sent: bool) -> None:
-    """Note who waits for the result of a refused message, with its field and the reason."""
+def refuse(tx: Transaction, asked: Sequence[tuple[str, str, str]], *, is_sent: bool) -> None:
+    """Note the task ids of refused messages, each with the field and the reason of its refusal."""
     if asked:
         tx.run(
             "refuse_results",
-            task_ids=[one.task_id for one, _, _ in asked],
-            reply_tos=[one.reply_to for one, _, _ in asked],
-            correlation_ids=[one.correlation_id for one, _, _ in asked],
+            task_ids=[task_id for task_id, _, _ in asked],
             fields=[field[:200] for _, field, _ in asked],
             reasons=[reason[:2000] for _, _, reason in asked],
             is_sent=is_sent,
@@ -61,9 +49,7 @@ def refuse(tx: Transaction, asked: Sequence[tuple[Waiting, str, str]], *, is_sen
 def take_due(tx: Transaction, *, most: int) -> tuple[DueResult, ...]:
     """Take results that are to be sent, at most so many; each is due again later unless `note_sent` says otherwise."""
     rows = tx.run("take_due_results", most=most, largest=LARGEST_OUTPUT)
-    return tuple(
-        DueResult(row.id, Waiting(row.task_id, row.reply_to, row.correlation_id), _result(row)) for row in rows
-    )
+    return tuple(DueResult(row.id, row.task_id, _result(row)) for row in rows)
 
 
 def note_sent(tx: Transaction, request_ids: Sequence[int]) -> None:

@@ -2,8 +2,7 @@
 -- Notes who waits for the results of jobs; a job that has ended already is due at once. Returns the jobs that there are: of the others
 -- nothing is noted. Where the job's end is written meanwhile, one of the two waits for the other's lock on the row, and sees what it did.
 with asked as materialized (
-  select * from unnest(%(job_ids)s::uuid[], %(task_ids)s::text[], %(reply_tos)s::uuid[], %(correlation_ids)s::text[])
-    as u (job_id, task_id, reply_to, correlation_id)
+  select * from unnest(%(job_ids)s::uuid[], %(task_ids)s::text[]) as u (job_id, task_id)
 ),
 locked as materialized (
   select id from jobs where id in (select job_id from asked) order by id for update
@@ -13,24 +12,22 @@ marked as (
   returning j.id, j.finished_at is not null as ended
 ),
 noted as (
-  insert into result_requests as r (task_id, job_id, reply_to, correlation_id, is_sent, send_at, keep_until)
-  select distinct on (a.job_id, a.task_id) a.task_id, a.job_id, a.reply_to, a.correlation_id, %(is_sent)s::boolean,
+  insert into result_requests as r (task_id, job_id, is_sent, send_at, keep_until)
+  select distinct on (a.job_id, a.task_id) a.task_id, a.job_id, %(is_sent)s::boolean,
     case when m.ended and %(is_sent)s::boolean then now() end, case when m.ended then now() + postroom.keeps_results_for() end
   from asked a join marked m on m.id = a.job_id
   order by a.job_id, a.task_id
   on conflict (job_id, task_id) where job_id is not null do update set
-    reply_to = excluded.reply_to, correlation_id = excluded.correlation_id, is_sent = excluded.is_sent, send_at = excluded.send_at,
-    keep_until = excluded.keep_until, tries = 0
+    is_sent = excluded.is_sent, send_at = excluded.send_at, keep_until = excluded.keep_until, tries = 0
 )
 select id from marked
 
 -- name: refuse_results
 -- Notes who waits for the results of messages that were refused: they get the field and the reason.
-insert into result_requests (task_id, refusal, reply_to, correlation_id, is_sent, send_at, keep_until)
-select task_id, jsonb_build_object('field', field, 'reason', reason), reply_to, correlation_id, %(is_sent)s::boolean,
+insert into result_requests (task_id, refusal, is_sent, send_at, keep_until)
+select task_id, jsonb_build_object('field', field, 'reason', reason), %(is_sent)s::boolean,
   case when %(is_sent)s::boolean then now() end, now() + postroom.keeps_results_for()
-from unnest(%(task_ids)s::text[], %(reply_tos)s::uuid[], %(correlation_ids)s::text[], %(fields)s::text[], %(reasons)s::text[])
-  as u (task_id, reply_to, correlation_id, field, reason)
+from unnest(%(task_ids)s::text[], %(fields)s::text[], %(reasons)s::text[]) as u (task_id, field, reason)
 
 -- name: take_due_results
 -- Takes results that are to be sent, for longer each time: whoever has taken one and dies leaves it to the next. Removes those that
@@ -47,7 +44,7 @@ taken as (
   from due d where r.id = d.id
   returning r.*
 )
-select t.id, t.task_id, t.job_id, t.reply_to, t.correlation_id, t.refusal, j.state, j.attempt, j.error, j.cancel_reason, j.finished_at,
+select t.id, t.task_id, t.job_id, t.refusal, j.state, j.attempt, j.error, j.cancel_reason, j.finished_at,
   octet_length(j.output::text) as output_bytes,
   case when octet_length(j.output::text) <= %(largest)s then j.output end as output
 from taken t left join jobs j on j.id = t.job_id

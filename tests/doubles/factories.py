@@ -8,6 +8,7 @@ from psycopg import Connection
 
 from domain.jobs.job import ClaimedJob, Hint, NewJob
 from domain.jobs.queues import Queue
+from domain.payloads.shape import shape_of
 from domain.scheduling.backlog_demand import BacklogKey
 from domain.scheduling.fairness import share
 from settings import Settings
@@ -42,7 +43,7 @@ def make_job_type(store: Database, name: str = "probe.run", **given: Any) -> Job
         "aliases": (),
         "queue": "default",
         "payload_version": 1,
-        "payload_schema": {},
+        "payload_shape": shape_of({}),
         "max_attempts": 5,
         "deadline": timedelta(minutes=30),
         "unique_mode": None,

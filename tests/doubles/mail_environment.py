@@ -1,6 +1,5 @@
 """What tests of mail jobs need: an org, a mailbox in the emulator, a scripted model, a process of the fleet."""
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from uuid import UUID
 from psycopg import Connection
 from pydantic import SecretStr
 
+from domain.jobs.job import NewJob
 from domain.mail.correspondence import EmailState
 from engine.app import publish_catalogue
 from engine.catalogue import catalogue
@@ -25,6 +25,7 @@ from sandbox.google.gmail import gmail_emulator
 from settings import Settings
 from storage.accounts import accounts
 from storage.accounts.accounts import Account, Consent
+from storage.ledger import ledger, payload_names
 from storage.mail import emails
 from tests.doubles.factories import pass_time, unmetered
 from tests.doubles.inline_worker import run_job
@@ -56,14 +57,12 @@ class MailEnvironment:
     account: Account
 
     def enqueue(self, job_type: str, payload: dict[str, Any] | None = None) -> UUID:
-        """Enqueue a job for the environment's account, as a service would."""
+        """Enqueue a job for the environment's account, as a service would; nobody publishes its hint."""
         document = {"account_id": str(self.account.account_id)} | (payload or {})
         with self.process.database.ledger() as tx:
-            rows = tx.raw(
-                "select postroom.enqueue(%(type)s, %(org)s, %(payload)s::jsonb)",
-                {"type": job_type, "org": self.account.org_id, "payload": _json(document)},
-            )
-        return UUID(str(rows[0][0]))
+            job = payload_names.resolve_job(tx, NewJob(job_type, self.account.org_id, document))
+            (made,) = ledger.enqueue(tx, [job], publisher=False, hint_timeout=self.process.hint_timeout)
+        return made.job_id
 
     def run(self, job_id: UUID) -> str:
         """Run one job once."""
@@ -258,7 +257,3 @@ def connect(process: Runtime, email: str, access: str, refresh: str) -> Account:
     consent = Consent(SecretStr(access), SecretStr(refresh), datetime.now(UTC) + timedelta(hours=1))
     with process.database.ledger() as tx:
         return connect_account(tx, process.sealer, "The Example Org", email, consent)
-
-
-def _json(document: dict[str, Any]) -> str:
-    return json.dumps(document)

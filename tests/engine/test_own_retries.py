@@ -1,4 +1,4 @@
-"""A job may bring its own number of attempts, and its own times between them, by every door."""
+"""A job may bring its own number of attempts, and its own times between them, by every enqueue."""
 
 from uuid import UUID, uuid4
 
@@ -6,14 +6,16 @@ import pytest
 from psycopg import Connection
 
 from engine.runtime import Runtime
-from tests.engine.test_doors import DOORS, GOOD, Door
+from tests.engine.test_entry_points import ENTRY_POINTS, GOOD, EntryPoint
 
 
-@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
-def test_each_door_takes_a_number_of_attempts(process: Runtime, org: UUID, database: Connection, door: Door) -> None:
+@pytest.mark.parametrize("enqueue", ENTRY_POINTS.values(), ids=ENTRY_POINTS)
+def test_each_entry_point_takes_a_number_of_attempts(
+    process: Runtime, org: UUID, database: Connection, enqueue: EntryPoint
+) -> None:
     """Who names none gets the type's."""
-    job_id = door(process, org, {"payload": GOOD, "max_attempts": 2})
-    other_id = door(process, org, {"payload": {"account_id": str(uuid4())}})
+    job_id = enqueue(process, org, {"payload": GOOD, "max_attempts": 2})
+    other_id = enqueue(process, org, {"payload": {"account_id": str(uuid4())}})
     rows = database.execute(
         "select j.id, j.max_attempts = 2, j.max_attempts = t.max_attempts"
         " from jobs j join job_types t on t.name = j.job_type"
@@ -21,8 +23,10 @@ def test_each_door_takes_a_number_of_attempts(process: Runtime, org: UUID, datab
     assert set(rows) == {(job_id, True, False), (other_id, False, True)}
 
 
-@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
-def test_each_door_takes_the_times_of_a_retry(process: Runtime, org: UUID, database: Connection, door: Door) -> None:
-    job_id = door(process, org, {"payload": GOOD, "retry_base_s": 2, "retry_cap_s": 40})
+@pytest.mark.parametrize("enqueue", ENTRY_POINTS.values(), ids=ENTRY_POINTS)
+def test_each_entry_point_takes_the_times_of_a_retry(
+    process: Runtime, org: UUID, database: Connection, enqueue: EntryPoint
+) -> None:
+    job_id = enqueue(process, org, {"payload": GOOD, "retry_base_s": 2, "retry_cap_s": 40})
     row = database.execute("select id, retry_base_s, retry_cap_s from jobs").fetchall()
     assert row == [(job_id, 2, 40)]

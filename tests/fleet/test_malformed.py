@@ -138,7 +138,7 @@ def test_messages_of_any_shape_are_recorded_and_the_worker_goes_on(fleet: Fleet)
 
 @pytest.mark.parametrize("light", [False, True], ids=["ordinary", "light"])
 def test_a_job_of_a_newer_worker_waits_until_there_is_one(fleet: Fleet, *, light: bool) -> None:
-    columns = "payload_version, payload_schema, max_attempts, deadline, keep_key_for"
+    columns = "payload_version, max_attempts, deadline, keep_key_for"
     fleet.ask(
         f"insert into job_types (name, queue, light, {columns}) select 'tomorrow.run', queue, %s, {columns}"
         " from job_types where name = 'probe_jobs.noop'",

@@ -1,4 +1,4 @@
-"""Each job takes the payload that its source document writes down, at every door (docs: seeds.md)."""
+"""Each job takes the payload that its source document writes down (docs: seeds.md)."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ import pytest
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject, NewJob
 from engine.catalogue import catalogue
-from engine.enqueue import enqueue_jobs
+from engine.enqueue import enqueue_jobs, enqueue_many
 from engine.messages import border
 from engine.messages.foreign import ForeignMessage
 from engine.worker.adoption import Adoption
@@ -59,13 +59,10 @@ def test_a_job_type_is_found_by_its_other_name(name: str) -> None:
 
 
 def enqueue(env: MailEnvironment, job_type: str, payload: dict[str, Any], org_id: UUID | None = None) -> dict[str, Any]:
-    """Enqueue in SQL, as a service does in its own transaction; the job as it is stored."""
+    """Enqueue in Python; the job as it is stored."""
     with env.process.database.ledger() as tx:
-        made = tx.raw(
-            "select postroom.enqueue(%(type)s, %(org)s, %(payload)s::jsonb) as id",
-            {"type": job_type, "org": org_id or env.account.org_id, "payload": json.dumps(payload)},
-        )[0].id
-    return env.job(made)
+        (made,) = enqueue_jobs(tx, [NewJob(job_type, org_id or env.account.org_id, payload)])
+    return env.job(made.job_id)
 
 
 def user_of(env: MailEnvironment) -> str:
@@ -151,12 +148,10 @@ def test_cleanup_finds_a_thread_that_the_payload_does_not_name(env: MailEnvironm
     assert enqueue(env, "cleanup", asked)["payload"]["thread_id"] == email.thread_id
 
 
-def test_every_door_stores_the_same(env: MailEnvironment) -> None:
-    """SQL is shown above; here are Python, and a message of a foreign Celery client."""
+def test_a_client_of_celery_s_and_many_jobs_at_once_store_the_same(env: MailEnvironment) -> None:
     asked = {"user_id": user_of(env), "thread_id": "t", "action": "done"}
     wanted = enqueue(env, "cleanup", asked)
-    with env.process.database.ledger() as tx:
-        (made,) = enqueue_jobs(tx, [NewJob("cleanup", env.account.org_id, asked)])
+    (made,) = enqueue_many([NewJob("cleanup", env.account.org_id, asked)])
     assert str(made.job_id) == wanted["id"]
     env.database.execute("delete from idempotency_keys")
     job_id = adopt(env, asked)

@@ -66,9 +66,8 @@ create table job_types (
   aliases text[] not null default '{}',
   queue text not null check (queue in ('critical', 'default', 'notifications', 'planning', 'exports', 'maintenance', 'deadletter')),
   payload_version smallint not null check (payload_version > 0),
-  payload_schema jsonb not null,
   -- What the payloads of each version look like, so that SQL can check them (domain/payloads/shape.py makes it from the payload class):
-  -- {"<version>": {"closed": true, "fields": [{"name": ..., "kind": ..., ...}]}}. A shape that was published stays.
+  -- {"<version>": {"closed": true, "fields": {"<name>": {"types": ["string"], ...}}}}. A shape that was published stays.
   payload_shapes jsonb not null default '{}',
   max_attempts smallint not null check (max_attempts between 1 and 100),
   deadline interval not null check (deadline > interval '0'),

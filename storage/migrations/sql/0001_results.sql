@@ -6,8 +6,6 @@ create table result_requests (
   job_id uuid,
   -- Of a message that was refused: its field and the reason.
   refusal jsonb,
-  reply_to uuid,
-  correlation_id text not null check (length(correlation_id) between 1 and 200),
   asked_at timestamptz not null default now(),
   -- Whether the relay sends it; else it is only read, by the task id, with the ledger's own result backend.
   is_sent boolean not null,

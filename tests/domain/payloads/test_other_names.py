@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from domain.jobs.failures import Invalid
 from domain.jobs.job import JsonObject
-from domain.payloads.other_names import EMAIL_THREAD, AccountId, LookUp, OtherName, rename
+from domain.payloads.other_names import EMAIL_THREAD, AccountId, LookUp, OtherName, Renamed, rename
 from domain.payloads.payload import Payload
 from domain.payloads.registry import Registry
 from domain.payloads.shape import shape_of
@@ -40,7 +40,7 @@ def test_what_must_be_looked_up_is_checked_and_left_to_the_database() -> None:
     assert (accepted.payload, accepted.is_checked) == (document, False)
     with pytest.raises(Invalid, match=r"payload\.count: "):
         Moved.accept(document | {"count": "x"}, 1)
-    with pytest.raises(Invalid, match=r"payload\.account_id: "):
+    with pytest.raises(Invalid, match=r"payload\.user_id: "):
         Moved.read(document, 1)
 
 
@@ -84,17 +84,26 @@ def test_renaming_loses_nothing_and_is_done_once(document: JsonObject) -> None:
     for field in ("account_id", "thread_id", "other"):
         if document.get(field) is not None:
             assert field in renamed.payload
-    again = rename(Moved.other_names, renamed.payload)
-    assert again == renamed
-    assert renamed.is_whole == (not renamed.payload.keys() & {"user_id", "email_id"})
+    assert rename(Moved.other_names, renamed.payload) == Renamed(renamed.payload)
+    looked_up = {name for name in ("user_id", "email_id") if document.get(name) is not None}
+    assert {one.other.name for one in renamed.unresolved} == looked_up
 
 
-def test_the_shape_tells_the_database_of_the_names() -> None:
+def test_the_shape_says_what_to_give_in_the_place_of_another_name() -> None:
     shape = shape_of(Moved.model_json_schema())
-    assert {field["name"]: field.get("others") for field in shape["fields"]} == {
-        "account_id": [{"name": "connection_id"}, {"name": "user_id", "look_up": "account_of_user"}],
-        "thread_id": [{"name": "email_id", "look_up": "thread_of_email"}, {"name": "conversation"}],
-        "count": None,
+    assert shape == {
+        "closed": True,
+        "fields": {
+            "account_id": {"types": ["string"], "spelling": "uuid", "required": True},
+            "thread_id": {"types": ["string"], "required": True},
+            "count": {"types": ["number"], "default": 0},
+        },
+        "others": {
+            "connection_id": "account_id",
+            "user_id": "account_id",
+            "email_id": "thread_id",
+            "conversation": "thread_id",
+        },
     }
 
 

@@ -102,7 +102,6 @@ def test_hints_are_not_published_one_after_the_other_into_silence(proxy: TcpProx
     with lasting_at_most(3 * LIMIT_S):
         assert [publisher.publish(hints) for _ in range(10)] == [False] * 10
     assert not publisher.may_publish
-    assert not publisher.reply("replies", "1", {})
     proxy.resume()
     publisher.close()
 

@@ -1,4 +1,4 @@
-"""Results on their way to foreign clients: into a Redis that both sides name, or into the client's own queue."""
+"""Results on their way to foreign clients, into a Redis that both sides name."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +26,6 @@ from sandbox.servers.tcp_proxy import TcpProxy
 from sandbox.servers.valkey_server import ValkeyServer
 from settings import Settings
 from storage.ledger import results
-from storage.ledger.results import Waiting
 from storage.postgres.database import Database
 from tests.doubles.factories import enqueue_one, make_job_type, make_org
 from tests.engine.celery_patches.tls_listener import CLIENT_HELLO, Listener, make_certificate
@@ -51,10 +50,10 @@ def process(settings: Settings, results_url: str) -> Iterator[Runtime]:
     made.close()
 
 
-def wanted(store: Database, org: UUID, task_id: str, reply_to: UUID | None = None) -> UUID:
+def wanted(store: Database, org: UUID, task_id: str) -> UUID:
     job_id = enqueue_one(store, org)
     with store.ledger() as tx:
-        results.ask_for(tx, [(job_id, Waiting(task_id, reply_to, task_id))], is_sent=True)
+        results.ask_for(tx, [(job_id, task_id)], is_sent=True)
     return job_id
 
 
@@ -81,29 +80,6 @@ def test_a_client_of_celery_s_redis_backend_gets_what_became_of_its_jobs(
     assert database.execute("select count(*) from result_requests where sent_at is null").fetchone() == (0,)
     with redis.Redis.from_url(broker_url) as server:
         assert 0 < server.ttl(f"celery-task-meta-{tasks['done']}") <= 86400
-
-
-def test_a_client_of_rpc_gets_it_in_its_own_queue(
-    settings: Settings, store: Database, org: UUID, broker_url: str
-) -> None:
-    with Celery("client", broker=broker_url, backend="rpc://", set_as_current=False) as client:
-        task_id = str(uuid4())
-        end(store, wanted(store, org, task_id, UUID(client.thread_oid)), Done({"a": 1}))
-        with process(settings, "rpc://") as relay:
-            ResultSender(relay).turn()
-        assert client.AsyncResult(task_id).get(timeout=5) == {"a": 1}
-        client.backend.result_consumer.stop()
-
-
-def test_a_client_without_an_address_is_not_answered_by_rpc(
-    settings: Settings, store: Database, org: UUID, broker_url: str, database: Connection
-) -> None:
-    end(store, wanted(store, org, "t"), Done())
-    with process(settings, "rpc://") as relay:
-        ResultSender(relay).turn()
-    with redis.Redis.from_url(broker_url) as server:
-        assert server.keys() == []
-    assert database.execute("select count(*) from result_requests where sent_at is null").fetchone() == (0,)
 
 
 def test_a_server_that_is_away_gets_them_later(

@@ -16,7 +16,6 @@ from engine.app import app
 from engine.results.metas import status_of
 from engine.runtime import Runtime, install
 from storage.ledger import results
-from storage.ledger.results import Waiting
 from storage.postgres.logins import role_url
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org, make_settings
 from tests.storage.ledger.test_results import end, fail, poison
@@ -115,14 +114,14 @@ def test_a_database_that_is_away_is_waited_for_until_the_time_is_over() -> None:
 def test_a_duplicate_s_task_id_answers_with_the_job_that_was_first(process: Runtime, org: UUID) -> None:
     job_id, task_id = enqueued(process, org), str(uuid4())
     with process.database.ledger() as tx:
-        results.ask_for(tx, [(job_id, Waiting(task_id, None, task_id))], is_sent=False)
+        results.ask_for(tx, [(job_id, task_id)], is_sent=False)
     end(process.database, job_id, Done({"a": 1}))
     assert app.AsyncResult(task_id).get(timeout=5) == {"a": 1}
 
 
 def test_a_refused_message_is_a_failure(process: Runtime) -> None:
     with process.database.ledger() as tx:
-        results.refuse(tx, [(Waiting("t", None, "t"), "org_id", "names no org")], is_sent=False)
+        results.refuse(tx, [("t", "org_id", "names no org")], is_sent=False)
     with pytest.raises(TaskError, match="names no org"):
         app.AsyncResult("t").get(timeout=5)
 

@@ -121,7 +121,7 @@ def test_a_key_that_another_transaction_holds_delays_its_message_alone(
 
 
 def test_a_type_of_a_newer_worker_is_kept_for_it(adoption: Adoption, org: UUID, database: Connection) -> None:
-    columns = "payload_version, payload_schema, max_attempts, deadline, keep_key_for"
+    columns = "payload_version, max_attempts, deadline, keep_key_for"
     database.execute(
         f"insert into job_types (name, queue, {columns}) select 'tomorrow.run', queue, {columns}"
         " from job_types where name = 'probe_jobs.noop'"

@@ -62,9 +62,8 @@ class Client:
         return answers
 
 
-@pytest.mark.parametrize("by", ["redis", "rpc"])
-def test_a_bare_client_gets_the_result_of_every_job(fleet: Fleet, bare_python: Path, by: str) -> None:
-    backend = fleet.broker_url if by == "redis" else "rpc://"
+def test_a_bare_client_gets_the_result_of_every_job(fleet: Fleet, bare_python: Path) -> None:
+    backend = fleet.broker_url
     fleet.worker(POSTROOM_RESULTS_URL=backend).ready()
 
     def job(**given: object) -> dict[str, Any]:

@@ -88,8 +88,8 @@ def _prepare(owner: psycopg.Connection[Any]) -> None:
         " select uuidv4(), uuidv4(), 'host', n, now() + interval '1 minute' from generate_series(1, 20) n"
     )
     owner.execute(
-        "insert into job_types (name, queue, payload_version, payload_schema, max_attempts, deadline, keep_key_for,"
-        " serial_field, unique_mode) values ('probe.run', 'default', 1, '{}', 5, '5 minutes', '30 days', 'account_id',"
+        "insert into job_types (name, queue, payload_version, max_attempts, deadline, keep_key_for,"
+        " serial_field, unique_mode) values ('probe.run', 'default', 1, 5, '5 minutes', '30 days', 'account_id',"
         " 'while_active')"
     )
     owner.execute("insert into gates (scope, key, reason, actor) values ('queue', 'exports', 'a pause', 'ada')")

@@ -14,13 +14,13 @@ from domain.jobs.lifecycle import MAX_LOSSES, lose, settlement_of
 from domain.jobs.results import LARGEST_OUTPUT, pauses
 from domain.jobs.retry import STANDARD
 from storage.ledger import ledger, recovery, results
-from storage.ledger.results import DueResult, Waiting
+from storage.ledger.results import DueResult
 from storage.postgres.database import Database
 from tests.doubles.factories import claim_one, enqueue_one, make_job_type, make_org, make_worker, pass_time
 from tests.waiting import eventually
 
 NOW = datetime.now(UTC)
-CLIENT = Waiting("a task", None, "a task")
+TASK_ID = "a task"
 
 
 @pytest.fixture
@@ -29,9 +29,9 @@ def org(database: Connection, store: Database) -> UUID:
     return make_org(database)
 
 
-def ask(store: Database, *job_ids: UUID, waiting: Waiting = CLIENT, is_sent: bool = True) -> frozenset[UUID]:
+def ask(store: Database, *job_ids: UUID, task_id: str = TASK_ID, is_sent: bool = True) -> frozenset[UUID]:
     with store.ledger() as tx:
-        return results.ask_for(tx, [(job_id, waiting) for job_id in job_ids], is_sent=is_sent)
+        return results.ask_for(tx, [(job_id, task_id) for job_id in job_ids], is_sent=is_sent)
 
 
 def take(store: Database, most: int = 10) -> tuple[DueResult, ...]:
@@ -108,7 +108,7 @@ def test_a_result_is_due_once_when_its_job_has_ended(
     assert take(store) == ()
     end_it(store, database, job_id)
     (due,) = take(store)
-    assert (due.waiting, due.result.state, due.result.job_id) == (CLIENT, state, job_id)
+    assert (due.task_id, due.result.state, due.result.job_id) == (TASK_ID, state, job_id)
     assert take(store) == (), "it is taken for a while"
     with store.ledger() as tx:
         results.note_sent(tx, [due.request_id])
@@ -127,8 +127,8 @@ def test_the_result_of_a_job_that_has_ended_is_due_at_once_for_each_who_asks(sto
     job_id = enqueue_one(store, org)
     end(store, job_id, Done({"a": 1}))
     for task_id in ("one", "two", "one"):
-        ask(store, job_id, waiting=Waiting(task_id, None, task_id))
-    assert sorted(due.waiting.task_id for due in take(store)) == ["one", "two"]
+        ask(store, job_id, task_id=task_id)
+    assert sorted(due.task_id for due in take(store)) == ["one", "two"]
 
 
 def test_one_that_is_not_sent_is_found_by_its_task_id(store: Database, org: UUID) -> None:
@@ -159,7 +159,7 @@ def test_a_job_that_ends_while_it_is_asked_for_is_due(store: Database, database_
 
     ending = Thread(target=settle)
     with connect(database_url, autocommit=True) as watcher, store.ledger() as tx:
-        results.ask_for(tx, [(job_id, CLIENT)], is_sent=True)
+        results.ask_for(tx, [(job_id, TASK_ID)], is_sent=True)
         ending.start()
         eventually(
             lambda: (
@@ -176,7 +176,7 @@ def test_a_job_that_ends_while_it_is_asked_for_is_due(store: Database, database_
 
 def test_a_refused_message_is_answered(store: Database) -> None:
     with store.ledger() as tx:
-        results.refuse(tx, [(CLIENT, "org_id", "names no org")], is_sent=True)
+        results.refuse(tx, [(TASK_ID, "org_id", "names no org")], is_sent=True)
     (due,) = take(store)
     code, reason = due.result.told_error or ("", "")
     assert (code, reason.partition(": ")[0]) == ("invalid", "org_id")

@@ -310,7 +310,6 @@ FOR_TENANTS = {
     "read_doubt",
     "read_doubt_request",
     "repeat_end_hook",
-    "resolve_payload_names",
     "settle_held",
 }
 """What a handler's role may call: pure functions, and those that look at the caller's org before they act."""

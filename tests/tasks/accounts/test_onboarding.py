@@ -5,8 +5,9 @@ from uuid import UUID
 
 import pytest
 
+from domain.jobs.job import NewJob
 from domain.mail.onboarding import connection_jobs
-from engine.enqueue import enqueue
+from engine.enqueue import enqueue, enqueue_jobs
 from storage.accounts import accounts, tokens
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_environment import MailEnvironment, connect
@@ -41,11 +42,8 @@ def test_everything_is_set_up_and_summed_up(env: MailEnvironment) -> None:
 
 def test_the_connection_may_be_named_alone_and_the_job_runs_and_succeeds(env: MailEnvironment) -> None:
     with env.process.database.ledger() as tx:
-        (row,) = tx.raw(
-            "select postroom.enqueue('email_processing', %(org)s, jsonb_build_object('connection_id', %(id)s::text))",
-            {"org": env.account.org_id, "id": str(env.account.account_id)},
-        )
-    job_id = UUID(str(row[0]))
+        asked = {"connection_id": str(env.account.account_id)}
+        job_id = enqueue_jobs(tx, [NewJob("email_processing", env.account.org_id, asked)])[0].job_id
     assert (env.job(job_id)["job_type"], env.job(job_id)["state"]) == ("accounts.onboard", "queued")
     note_states(env.database, "jobs")
     assert env.run(job_id) == "succeeded"

@@ -26,14 +26,14 @@ def batched(tx: Transaction, job: NewJob) -> UUID:
     return ledger.enqueue_requests(tx, as_requests([job]), publisher=True, hint_timeout=SOON, burst=1)[0].job_id
 
 
-@pytest.mark.parametrize("door", [alone, batched])
+@pytest.mark.parametrize("enqueue_at", [alone, batched])
 def test_no_job_is_made_later_than_it_is_enqueued(
-    store: Database, database: Connection, org: UUID, door: Callable[[Transaction, NewJob], UUID]
+    store: Database, database: Connection, org: UUID, enqueue_at: Callable[[Transaction, NewJob], UUID]
 ) -> None:
     make_job_type(store, "one.plain")
     with store.ledger() as tx:
         ahead, behind, silent = (
-            door(tx, NewJob("one.plain", org, {}, created_at=at)) for at in (LATER, LONG_AGO, None)
+            enqueue_at(tx, NewJob("one.plain", org, {}, created_at=at)) for at in (LATER, LONG_AGO, None)
         )
         began = tx.raw("select now() as at")[0].at
     made: dict[UUID, datetime] = dict(database.execute("select id, created_at from jobs").fetchall())

@@ -29,12 +29,12 @@ TABLES = {
 
 IDS = [UUID(int=n << 96) for n in (1, 2)]
 SHAPE = {
-    "properties": {
-        "account_id": {"type": "string", "format": "uuid"},
-        "again": {"type": "boolean", "default": False},
+    "closed": True,
+    "fields": {
+        "account_id": {"types": ["string"], "spelling": "uuid", "required": True},
+        "again": {"types": ["boolean"], "default": False},
     },
-    "required": ["account_id"],
-    "additionalProperties": False,
+    "others": {},
 }
 TIMES = st.none() | st.sampled_from([datetime(2020, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)])
 CREATED = st.none() | st.just(datetime(2020, 1, 1, tzinfo=UTC))
@@ -107,7 +107,7 @@ def outcome(tx: Transaction, way: Way, jobs: Sequence[NewJob]) -> list[Any]:
             rows = tx.raw(f"select to_jsonb(t) - '{differing}'::text[] as row from {table} t order by {order}")
             said += [row.row for row in rows]
     except Failure as refused:
-        # Of several mistakes either may be said first; tests/engine/test_doors.py compares the words for each.
+        # Of several mistakes either may be said first; tests/engine/test_entry_points.py compares the words for each.
         said.append(type(refused))
     finally:
         tx.raw("rollback to savepoint before")
@@ -117,13 +117,13 @@ def outcome(tx: Transaction, way: Way, jobs: Sequence[NewJob]) -> list[Any]:
 def test_one_alone_is_as_one_in_a_batch(store: Database, database: Connection) -> None:
     for org in IDS:
         database.execute("insert into orgs (id, name) values (%s, 'an org')", (org,))
-    make_job_type(store, "one.plain", payload_schema=SHAPE, aliases=("one.alias",))
-    make_job_type(store, "one.unique", payload_schema=SHAPE, unique_mode="while_active", serial_field="account_id")
+    make_job_type(store, "one.plain", payload_shape=SHAPE, aliases=("one.alias",))
+    make_job_type(store, "one.unique", payload_shape=SHAPE, unique_mode="while_active", serial_field="account_id")
     make_job_type(
         store,
         "one.by_field",
         queue="notifications",
-        payload_schema=SHAPE,
+        payload_shape=SHAPE,
         unique_mode="while_queued",
         unique_fields=("account_id", "again"),
         light=True,

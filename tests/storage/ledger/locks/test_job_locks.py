@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from psycopg import Connection, connect
@@ -15,7 +15,6 @@ from engine.runtime import Runtime
 from engine.worker.worker import return_claims
 from storage.actions import undos
 from storage.ledger import ledger, recovery, results
-from storage.ledger.results import Waiting
 from storage.postgres.database import Database, Transaction
 from storage.postgres.execution import StatementAborted
 from tests.doubles.factories import LEASE, claim_one, enqueue_one, make_job_type, make_org, make_worker
@@ -54,7 +53,7 @@ class Held:
         ledger.settle(tx, [settlement_of(job, Done(), STANDARD, NOW, 0.0) for job in reversed(self.jobs)])
 
     def ask(self, tx: Transaction) -> None:
-        results.ask_for(tx, [(one, Waiting(str(one), uuid4(), "c")) for one in reversed(self.ids)], is_sent=False)
+        results.ask_for(tx, [(one, str(one)) for one in reversed(self.ids)], is_sent=False)
 
 
 def _by_id(job: ClaimedJob) -> UUID:

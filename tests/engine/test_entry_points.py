@@ -1,4 +1,4 @@
-"""Every door takes the same jobs, writes the same rows, and refuses the same mistakes in the same words."""
+"""Every entry point takes the same jobs and writes the same rows, and refuses the same mistakes by the same field."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -13,7 +13,8 @@ from psycopg.types.json import Jsonb
 from domain.access.api_keys import Role
 from domain.jobs.contract import LARGEST_PAYLOAD
 from domain.jobs.failures import Invalid
-from domain.jobs.job import ActorType, NewJob, Origin
+from domain.jobs.job import ActorType, JsonObject, NewJob, Origin
+from domain.payloads.shape import shape_of
 from engine.enqueue import enqueue_jobs
 from engine.messages import border
 from engine.messages.foreign import ForeignMessage, Refusal
@@ -24,6 +25,7 @@ from gateway.http.resources import Resources
 from storage.access.api_keys import Caller
 from tasks.gmail import sync
 from tests.doubles.factories import make_job_type, make_org
+from tests.doubles.inline_worker import run_job
 from tests.doubles.odd_messages import as_redis_message, body, contract, envelope, task_headers
 
 ACCOUNT = UUID("00000000-0000-4000-8000-00000000abcd")
@@ -36,7 +38,7 @@ SPELLINGS = {
 }
 
 Given = Mapping[str, Any]
-Door = Callable[[Runtime, UUID, Given], UUID]
+EntryPoint = Callable[[Runtime, UUID, Given], UUID]
 """Enqueues a gmail.sync with these fields of the job contract; returns the job's id, or raises `Invalid`."""
 
 
@@ -57,7 +59,7 @@ def child(process: Runtime, org: UUID, given: Given) -> UUID:
 
 
 def sql(process: Runtime, org: UUID, given: Given) -> UUID:
-    """The SQL door, as a service's own login calls it."""
+    """As a service's own login calls it."""
     fields = dict(given) | {"payload": Jsonb(given["payload"])}
     named = ", ".join(f"{name} => %({name})s" for name in fields)
     with process.database.ledger() as tx:
@@ -108,47 +110,14 @@ def http(process: Runtime, org: UUID, given: Given) -> UUID:
         resources.database.dispose()
 
 
-DOORS: Mapping[str, Door] = {"python": python, "child": child, "sql": sql, "celery": celery, "http": http}
+ENTRY_POINTS: Mapping[str, EntryPoint] = {"python": python, "child": child, "sql": sql, "celery": celery, "http": http}
 
 GOOD = {"account_id": str(ACCOUNT)}
 DEEP: dict[str, Any] = {}
 for _ in range(70):
     DEEP = {"a": DEEP}
 
-BAD: Mapping[str, tuple[Given, str, str]] = {
-    "a missing field": ({"payload": {}}, "payload.account_id", "Field required"),
-    "an unknown field": (
-        {"payload": GOOD | {"colour": "red"}},
-        "payload.colour",
-        "Extra inputs are not permitted",
-    ),
-    "no uuid": ({"payload": {"account_id": "ann"}}, "payload.account_id", "Input should be a valid UUID"),
-    "a number as uuid": ({"payload": {"account_id": 7}}, "payload.account_id", "Input should be a valid UUID"),
-    "text as integer": (
-        {"payload": GOOD | {"history_id": "7a"}},
-        "payload.history_id",
-        "Input should be a valid integer",
-    ),
-    "a fraction as integer": (
-        {"payload": GOOD | {"history_id": 7.5}},
-        "payload.history_id",
-        "Input should be a valid integer",
-    ),
-    "text as boolean": (
-        {"payload": GOOD | {"force_full": "yes"}},
-        "payload.force_full",
-        "Input should be a valid boolean",
-    ),
-    "an unknown word": (
-        {"payload": GOOD | {"reason": "mood"}},
-        "payload.reason",
-        "Input should be 'push', 'fallback', 'full', 'connected' or 'admin'",
-    ),
-    "null where a value is needed": (
-        {"payload": {"account_id": None}},
-        "payload.account_id",
-        "Input should be a valid UUID",
-    ),
+OF_JOB: Mapping[str, tuple[Given, str, str]] = {
     "a list": ({"payload": [GOOD]}, "payload", "Input should be a valid dictionary"),
     "too large": (
         {"payload": GOOD | {"reason": "x" * LARGEST_PAYLOAD}},
@@ -156,144 +125,159 @@ BAD: Mapping[str, tuple[Given, str, str]] = {
         f"has more than {LARGEST_PAYLOAD} bytes",
     ),
     "too deep": ({"payload": GOOD | {"reason": DEEP}}, "payload", "nests more than 64 levels deep"),
-    "a newer version": (
-        {"payload": GOOD, "payload_version": 2},
-        "payload_version",
-        "2 is newer than the fleet knows (1)",
-    ),
-    "no version": (
-        {"payload": GOOD, "payload_version": 0},
-        "payload_version",
-        "Input should be greater than or equal to 1",
-    ),
+    "a newer version": ({"payload_version": 2}, "payload_version", "2 is newer than the fleet knows (1)"),
+    "no version": ({"payload_version": 0}, "payload_version", "Input should be greater than or equal to 1"),
     "a long key": (
-        {"payload": GOOD, "idempotency_key": "k" * 401},
+        {"idempotency_key": "k" * 401},
         "idempotency_key",
         "String should have at most 400 characters",
     ),
-    "an empty key": (
-        {"payload": GOOD, "idempotency_key": ""},
-        "idempotency_key",
-        "String should have at least 1 character",
-    ),
-    "a long actor": (
-        {"payload": GOOD, "actor_id": "a" * 201},
-        "actor_id",
-        "String should have at most 200 characters",
-    ),
-    "a long request": (
-        {"payload": GOOD, "request_id": "r" * 201},
-        "request_id",
-        "String should have at most 200 characters",
-    ),
-    "a priority above all": (
-        {"payload": GOOD, "priority": 101},
-        "priority",
-        "Input should be less than or equal to 100",
-    ),
-    "no attempt": (
-        {"payload": GOOD, "max_attempts": 0},
-        "max_attempts",
-        "Input should be greater than or equal to 1",
-    ),
-    "too many attempts": (
-        {"payload": GOOD, "max_attempts": 101},
-        "max_attempts",
-        "Input should be less than or equal to 100",
-    ),
+    "an empty key": ({"idempotency_key": ""}, "idempotency_key", "String should have at least 1 character"),
+    "a long actor": ({"actor_id": "a" * 201}, "actor_id", "String should have at most 200 characters"),
+    "a long request": ({"request_id": "r" * 201}, "request_id", "String should have at most 200 characters"),
+    "a priority above all": ({"priority": 101}, "priority", "Input should be less than or equal to 100"),
+    "a priority past any column": ({"priority": -100_000}, "priority", "Input should be greater than or equal to -100"),
+    "no attempt": ({"max_attempts": 0}, "max_attempts", "Input should be greater than or equal to 1"),
+    "too many attempts": ({"max_attempts": 101}, "max_attempts", "Input should be less than or equal to 100"),
     "attempts past any column": (
-        {"payload": GOOD, "max_attempts": 100_000},
+        {"max_attempts": 100_000},
         "max_attempts",
         "Input should be less than or equal to 100",
     ),
-    "no time before a retry": (
-        {"payload": GOOD, "retry_base_s": 0},
-        "retry_base_s",
-        "Input should be greater than or equal to 1",
-    ),
+    "no time before a retry": ({"retry_base_s": 0}, "retry_base_s", "Input should be greater than or equal to 1"),
     "more than a day before a retry": (
-        {"payload": GOOD, "retry_cap_s": 86_401},
+        {"retry_cap_s": 86_401},
         "retry_cap_s",
         "Input should be less than or equal to 86400",
     ),
-    "a priority past any column": (
-        {"payload": GOOD, "priority": -100_000},
-        "priority",
-        "Input should be greater than or equal to -100",
-    ),
 }
+"""Mistakes in a job, each with the field and the reason that every entry point says."""
+
+AN_INTEGER, A_UUID = "Input should be a valid integer", "Input should be a valid UUID"
+WORDS = "Input should be 'push', 'fallback', 'full', 'connected' or 'admin'"
+OF_PAYLOAD: Mapping[str, tuple[Given, str, str, str | None]] = {
+    "a missing field": ({}, "account_id", "Field required", "is required"),
+    "an unknown field": (GOOD | {"colour": "red"}, "colour", "Extra inputs are not permitted", "is no field"),
+    "no uuid": ({"account_id": "ann"}, "account_id", A_UUID, "is no uuid"),
+    "a number as uuid": ({"account_id": 7}, "account_id", A_UUID, 'is a JSON number; may be: ["string"]'),
+    "null": ({"account_id": None}, "account_id", A_UUID, 'is a JSON null; may be: ["string"]'),
+    "text as boolean": (
+        GOOD | {"force_full": "yes"},
+        "force_full",
+        "Input should be a valid boolean",
+        'is a JSON string; may be: ["boolean"]',
+    ),
+    "text as integer": (GOOD | {"history_id": "7a"}, "history_id", AN_INTEGER, None),
+    "a fraction as integer": (GOOD | {"history_id": 7.5}, "history_id", AN_INTEGER, None),
+    "an unknown word": (GOOD | {"reason": "mood"}, "reason", WORDS, None),
+}
+"""Mistakes in a payload: field, reason, and SQL's reason; None where SQL takes the job, which dies."""
+
+AT_EACH = pytest.mark.parametrize("enqueue", ENTRY_POINTS.values(), ids=ENTRY_POINTS)
+IN_PYTHON = {name: one for name, one in ENTRY_POINTS.items() if one is not sql}
 
 
-@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
-@pytest.mark.parametrize(("given", "field", "reason"), BAD.values(), ids=BAD)
-def test_each_door_refuses_in_the_same_words(
-    process: Runtime, org: UUID, database: Connection, door: Door, given: Given, field: str, reason: str
-) -> None:
+def refusal(process: Runtime, org: UUID, enqueue: EntryPoint, given: Given) -> tuple[str, str]:
+    """The field and the reason by which an entry point refuses a job."""
     with pytest.raises(Invalid) as refused:
-        door(process, org, given)
-    said = refused.value.reason.removeprefix(f"{refused.value.field}: ")
-    assert (refused.value.field, said) == (field, reason)
+        enqueue(process, org, given)
+    return refused.value.field, refused.value.reason.removeprefix(f"{refused.value.field}: ")
+
+
+@AT_EACH
+@pytest.mark.parametrize(("given", "field", "reason"), OF_JOB.values(), ids=OF_JOB)
+def test_each_entry_point_refuses_a_job_in_the_same_words(
+    process: Runtime, org: UUID, database: Connection, enqueue: EntryPoint, given: Given, field: str, reason: str
+) -> None:
+    assert refusal(process, org, enqueue, {"payload": GOOD, **given}) == (field, reason)
     assert database.execute("select count(*) from jobs").fetchone() == (0,)
 
 
-@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
-@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
-def test_each_door_writes_one_spelling(
-    process: Runtime, org: UUID, database: Connection, door: Door, spelling: str
+@pytest.mark.parametrize("mistake", OF_PAYLOAD.values(), ids=OF_PAYLOAD)
+@pytest.mark.parametrize("enqueue", IN_PYTHON.values(), ids=IN_PYTHON)
+def test_each_but_sql_refuses_a_payload_in_the_words_of_its_class(
+    process: Runtime, org: UUID, database: Connection, enqueue: EntryPoint, mistake: tuple[Given, str, str, str | None]
 ) -> None:
-    """The unique key is the Python class's own, so that a second job of any door finds the first."""
-    job_id = door(process, org, {"payload": {"account_id": spelling}})
+    payload, field, reason, _ = mistake
+    assert refusal(process, org, enqueue, {"payload": payload}) == (f"payload.{field}", reason)
+    assert database.execute("select count(*) from jobs").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(("payload", "field", "reason", "in_sql"), OF_PAYLOAD.values(), ids=OF_PAYLOAD)
+def test_sql_refuses_a_payload_by_its_shape_and_the_worker_what_fits_no_deeper(
+    process: Runtime, org: UUID, database: Connection, payload: Given, field: str, reason: str, in_sql: str | None
+) -> None:
+    if in_sql is not None:
+        assert refusal(process, org, sql, {"payload": payload}) == (f"payload.{field}", in_sql)
+        return
+    job_id = sql(process, org, {"payload": payload})
+    assert run_job(process, sync, job_id) == "dead"
+    error = database.execute("select error ->> 'code', error ->> 'reason' from jobs where id = %s", (job_id,))
+    assert error.fetchone() == ("invalid", f"payload.{field}: {reason}")
+
+
+@pytest.mark.parametrize("name", ["user_id", "connection_id"])
+def test_sql_knows_a_field_by_its_own_name_only(process: Runtime, org: UUID, name: str) -> None:
+    """A unique key and a concurrency key are made of the field when the job is inserted."""
+    wanted = (f"payload.{name}", "is no field: give account_id")
+    assert refusal(process, org, sql, {"payload": {name: str(ACCOUNT)}}) == wanted
+
+
+@AT_EACH
+@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
+def test_each_entry_point_writes_one_spelling(
+    process: Runtime, org: UUID, database: Connection, enqueue: EntryPoint, spelling: str
+) -> None:
+    """The unique key is the Python class's own, so that a second job of any entry point finds the first."""
+    job_id = enqueue(process, org, {"payload": {"account_id": spelling}})
     with process.database.ledger() as tx:
         plain = enqueue_jobs(tx, [sync.payload(account_id=ACCOUNT).job(org_id=org)])[0]
     row = database.execute("select payload, payload_version, serial_key from jobs where id = %s", (job_id,)).fetchone()
     document = {"account_id": str(ACCOUNT), "history_id": None, "force_full": False, "reason": "admin"}
     assert row == (document, 1, f"gmail.sync:{org}:{ACCOUNT}")
-    if door is not celery:  # whose contract has a key of its own, which comes before the type's
+    if enqueue is not celery:  # whose contract has a key of its own, which comes before the type's
         assert plain.job_id == job_id
 
 
-@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
-def test_each_door_writes_digits_as_a_number(process: Runtime, org: UUID, database: Connection, door: Door) -> None:
+@AT_EACH
+def test_each_entry_point_writes_digits_as_a_number(
+    process: Runtime, org: UUID, database: Connection, enqueue: EntryPoint
+) -> None:
     """Gmail's 64-bit numbers come as text, too."""
-    job_id = door(process, org, {"payload": GOOD | {"history_id": str(2**64 - 1)}})
+    job_id = enqueue(process, org, {"payload": GOOD | {"history_id": str(2**64 - 1)}})
     row = database.execute("select payload -> 'history_id' from jobs where id = %s", (job_id,)).fetchone()
     assert row == (2**64 - 1,)
 
 
 def test_a_unique_field_that_is_missing_makes_no_shared_key(process: Runtime, org: UUID) -> None:
-    """Of a type without a shape, and of a version that has no such field."""
+    """Of a type without a shape, or of a version that has no such field."""
     make_job_type(process.database, "probe.run", unique_mode="while_queued", unique_fields=("account_id",))
-    with process.database.ledger() as tx, pytest.raises(Invalid, match=r"payload\.account_id: "):
-        enqueue_jobs(tx, [NewJob("probe.run", org, {"nonsense": True})])
-    make_job_type(
-        process.database, "probe.run", payload_version=2, unique_mode="while_queued", unique_fields=("account_id",)
-    )
     with process.database.ledger() as tx:
-        old = [NewJob("probe.run", org, {"account": name}, payload_version=1) for name in ("ann", "bob", "ann")]
+        old = [NewJob("probe.run", org, {"account": name}) for name in ("ann", "bob", "ann")]
         ann, bob, again = enqueue_jobs(tx, old)
     assert (ann.job_id == again.job_id, ann.job_id == bob.job_id) == (True, False)
 
 
-def schema(*required: str, **properties: Mapping[str, object]) -> dict[str, object]:
-    """A payload's JSON Schema."""
-    return {"properties": properties, "required": list(required), "additionalProperties": False}
+def shape(*required: str, **properties: Mapping[str, object]) -> JsonObject:
+    """A payload's shape."""
+    return shape_of({"properties": properties, "required": required, "additionalProperties": False})
 
 
 def test_who_names_no_version_means_the_newest_that_fits(process: Runtime, org: UUID, database: Connection) -> None:
     """So a caller of the old shape goes on through a deploy, and through a rollback."""
     number = {"type": "integer"}
-    make_job_type(process.database, "probe.run", payload_version=1, payload_schema=schema("cents", cents=number))
-    make_job_type(process.database, "probe.run", payload_version=2, payload_schema=schema("euros", euros=number))
-    make_job_type(process.database, "probe.run", payload_version=1, payload_schema=schema("cents", cents=number))
+    make_job_type(process.database, "probe.run", payload_version=1, payload_shape=shape("cents", cents=number))
+    make_job_type(process.database, "probe.run", payload_version=2, payload_shape=shape("euros", euros=number))
+    make_job_type(process.database, "probe.run", payload_version=1, payload_shape=shape("cents", cents=number))
     for document in ({"euros": 1}, {"cents": 100}):
         database.execute("select postroom.enqueue('probe.run', %s, %s)", (org, Jsonb(document)))
     assert database.execute("select payload_version, payload from jobs order by 1").fetchall() == [
         (1, {"cents": 100}),
         (2, {"euros": 1}),
     ]
-    with process.database.ledger() as tx, pytest.raises(Invalid, match=r"payload\.euros: Field required"):
-        enqueue_jobs(tx, [NewJob("probe.run", org, {"pence": 1})])
-    with process.database.ledger() as tx, pytest.raises(Invalid, match=r"payload\.cents: Field required"):
+    with process.database.ledger() as tx, pytest.raises(Invalid, match=r"payload\.euros: "):
+        enqueue_jobs(tx, [NewJob("probe.run", org, {})])
+    with process.database.ledger() as tx, pytest.raises(Invalid, match=r"payload\.euros: "):
         enqueue_jobs(tx, [NewJob("probe.run", org, {"euros": 1}, payload_version=1)])
 
 
@@ -377,12 +361,12 @@ def test_no_tenant_chooses_when_its_job_was_made(process: Runtime, org: UUID, da
 
 
 def test_no_tenant_is_believed_about_its_payload(process: Runtime, org: UUID) -> None:
-    unchecked = NewJob("gmail.sync", org, {"nonsense": True}, payload_version=1, is_checked=True)
+    unchecked = NewJob("gmail.sync", org, {"reason": "admin"}, payload_version=1, is_checked=True)
     with process.database.tenant(org) as tx, pytest.raises(Invalid, match=r"payload\.account_id: "):
         enqueue_jobs(tx, [unchecked])
 
 
-def test_the_right_to_the_sql_door_outlives_its_change(database: Connection) -> None:
+def test_the_fleets_two_roles_may_enqueue_in_sql(database: Connection) -> None:
     granted = database.execute(
         "select array_agg(distinct g.grantee::regrole::text order by g.grantee::regrole::text)"
         " from pg_proc p cross join aclexplode(p.proacl) g where p.oid = 'postroom.enqueue'::regproc"

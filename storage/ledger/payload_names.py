@@ -1,0 +1,126 @@
+"""Looks up what other names in a payload stand for, among the rows of the job's org, before the job is enqueued.
+
+Unique keys, concurrency keys and gates are made of the fields, so every entry point of Python's calls this first.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+from domain.jobs.failures import Invalid
+from domain.jobs.job import JsonObject, NewJob
+from domain.payloads.other_names import LookUp, read_uuid
+from domain.payloads.payload import Payload, payload_types
+from storage.postgres.database import Transaction
+
+
+class Asked(NamedTuple):
+    """One name that is looked up."""
+
+    org_id: UUID
+    account_id: UUID | None
+    field: str
+    """Whose value is looked up."""
+    name: str
+    """The name that was given."""
+    given: str
+    own: str | None
+    """What the payload says under the field's own name."""
+
+    def refused(self, reason: str) -> Invalid:
+        """The refusal of the name that was given."""
+        return Invalid(f"payload.{self.name}", reason)
+
+
+def is_whole(job: NewJob) -> bool:
+    """Whether nothing in a job's payload is to be looked up; raises `Invalid`."""
+    payload_type = None if job.is_checked else payload_types.find(job.job_type)
+    return payload_type is None or not payload_type.renamed(job.payload).unresolved
+
+
+def resolve_job(tx: Transaction, job: NewJob) -> NewJob:
+    """The job with its payload as its class writes it, where names were to be looked up; raises `Invalid`."""
+    payload_type = payload_types.find(job.job_type)
+    if payload_type is None or is_whole(job):
+        return job
+    document = resolve(tx, payload_type, job.payload, org_id=job.org_id)
+    accepted = payload_type.accept(document, job.payload_version)
+    return job._replace(payload=accepted.payload, payload_version=accepted.version, is_checked=accepted.is_checked)
+
+
+def resolve(tx: Transaction, payload_type: type[Payload], document: JsonObject, *, org_id: UUID) -> JsonObject:
+    """The document under the fields' own names; raises `Invalid` with the name that was given and the reason."""
+    renamed = payload_type.renamed(document)
+    payload = dict(renamed.payload)
+    for field, other, given in renamed.unresolved:
+        own = payload.get(field)
+        if isinstance(own, str | None):  # the payload's class refuses what is neither
+            account_id = read_uuid(payload.get("account_id"))
+            payload[field] = LOOK_UPS[other.look_up](tx, Asked(org_id, account_id, field, other.name, given, own))
+    return payload
+
+
+def _account_of_user(tx: Transaction, asked: Asked) -> str:
+    own = read_uuid(asked.own)
+    is_id = asked.own is None or own is not None
+    rows = tx.run("mailboxes_of_user", org_id=asked.org_id, given=asked.given, own=own) if is_id else ()
+    if not rows and asked.own is not None:
+        raise asked.refused("names a user who has another mailbox than account_id names")
+    if not rows:
+        raise asked.refused("names no user of the org who has a connected mailbox")
+    if len(rows) > 1:
+        raise asked.refused("names a user who has several connected mailboxes: give account_id")
+    return str(rows[0].id)
+
+
+def _thread_of_email(tx: Transaction, asked: Asked) -> str:
+    return _same(asked, _email(tx, asked)[0])
+
+
+def _message_of_email(tx: Transaction, asked: Asked) -> str:
+    """A caller may mean another message of the thread than the one that asked first."""
+    message_id = _email(tx, asked)[1]
+    return message_id if asked.own is None else asked.own
+
+
+def _email(tx: Transaction, asked: Asked) -> tuple[str, str]:
+    rows = tx.run("thread_and_message_of_email", org_id=asked.org_id, account_id=asked.account_id, given=asked.given)
+    if not rows:
+        raise asked.refused("names no e-mail of the account")
+    return rows[0].thread_id, rows[0].message_id
+
+
+def _thread_of_message(tx: Transaction, asked: Asked) -> str:
+    rows = tx.run("thread_of_message", org_id=asked.org_id, account_id=asked.account_id, given=asked.given)
+    if not rows:
+        raise asked.refused("names no message of the account whose thread is known")
+    return _same(asked, rows[0].thread_id)
+
+
+def _message_of_thread(tx: Transaction, asked: Asked) -> str:
+    """A message that is not stored yet says its thread when the job fetches it."""
+    look = {"org_id": asked.org_id, "account_id": asked.account_id}
+    if asked.own is None:
+        rows = tx.run("newest_message_of_thread", **look, given=asked.given)
+        if not rows:
+            raise asked.refused("names no thread of the account in which a message has come in")
+        return str(rows[0].message_id)
+    rows = tx.run("thread_of_message", **look, given=asked.own)
+    if rows and rows[0].thread_id != asked.given:
+        raise asked.refused("names another thread than the one of message_id")
+    return asked.own
+
+
+def _same(asked: Asked, found: str) -> str:
+    if asked.own is not None and asked.own != found:
+        raise asked.refused(f"stands for another {asked.field} than the payload names")
+    return found
+
+
+LOOK_UPS: Mapping[LookUp | None, Callable[[Transaction, Asked], str]] = {
+    LookUp.ACCOUNT_OF_USER: _account_of_user,
+    LookUp.THREAD_OF_EMAIL: _thread_of_email,
+    LookUp.MESSAGE_OF_EMAIL: _message_of_email,
+    LookUp.THREAD_OF_MESSAGE: _thread_of_message,
+    LookUp.MESSAGE_OF_THREAD: _message_of_thread,
+}

@@ -1,0 +1,25 @@
+-- name: mailboxes_of_user
+-- The mailboxes of a user that are not disconnected, two at most; only the one with the id `own` where it is given.
+select id::text as id from accounts
+where org_id = %(org_id)s and user_id = %(given)s::uuid and status <> 'disconnected' and (%(own)s::uuid is null or id = %(own)s::uuid)
+order by id limit 2
+
+-- name: thread_and_message_of_email
+-- The thread of an e-mail's record, and the message that asked for an answer.
+select gmail_thread_id as thread_id, gmail_message_id as message_id from emails
+where org_id = %(org_id)s and account_id = %(account_id)s and id = %(given)s::uuid
+
+-- name: thread_of_message
+-- The thread of our draft, which a deletion in history names, or of a message that is stored.
+select gmail_thread_id as thread_id from emails
+where org_id = %(org_id)s and account_id = %(account_id)s and draft_message_id = %(given)s
+union all
+select gmail_thread_id from messages
+where org_id = %(org_id)s and account_id = %(account_id)s and gmail_message_id = %(given)s
+limit 1
+
+-- name: newest_message_of_thread
+-- The newest message that came in.
+select gmail_message_id as message_id from messages
+where org_id = %(org_id)s and account_id = %(account_id)s and gmail_thread_id = %(given)s and direction = 'incoming'
+order by received_at desc, gmail_message_id desc limit 1
