@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from psycopg import Connection
+from tests.engine.test_doors import DOORS, GOOD, Door, Given
 
 from domain.jobs.effects import EffectStatus, Strategy
 from domain.jobs.failures import Invalid
@@ -15,7 +16,6 @@ from storage.ledger import effects, ledger
 from storage.postgres.database import Transaction
 from tasks.gmail import sync
 from tests.doubles.factories import claim_one, make_job_type
-from tests.engine.test_doors import DOORS, GOOD, Door, Given
 from tests.storage.ledger.test_ledger import finish
 
 KEY = "import-4711"
