@@ -5,7 +5,6 @@ from uuid import UUID, uuid4
 
 import pytest
 from psycopg import Connection
-from tests.engine.test_doors import DOORS, GOOD, Door, Given
 
 from domain.jobs.effects import EffectStatus, Strategy
 from domain.jobs.failures import Invalid
@@ -16,13 +15,14 @@ from storage.ledger import effects, ledger
 from storage.postgres.database import Transaction
 from tasks.gmail import sync
 from tests.doubles.factories import claim_one, make_job_type
+from tests.engine.test_entry_points import ENTRY_POINTS, GOOD, EntryPoint, Given
 from tests.storage.ledger.test_ledger import finish
 
 KEY = "import-4711"
 OTHER = {"account_id": str(uuid4())}
 ANOTHER_REQUEST = "belongs to another request, which asked for something else"
 
-AT_EACH_DOOR = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+AT_EACH_ENTRY_POINT = pytest.mark.parametrize("enqueue", ENTRY_POINTS.values(), ids=ENTRY_POINTS)
 
 
 def named(payload: Given, **given: object) -> Given:
@@ -35,41 +35,41 @@ def make_two(tx: Transaction, first: NewJob, second: NewJob) -> list[UUID]:
     return [answer.job_id for answer in enqueue_jobs(tx, [first, second])]
 
 
-@AT_EACH_DOOR
+@AT_EACH_ENTRY_POINT
 def test_a_named_key_guards_a_type_that_is_unique_while_queued_when_its_job_has_begun(
-    process: Runtime, org: UUID, database: Connection, door: Door
+    process: Runtime, org: UUID, database: Connection, enqueue: EntryPoint
 ) -> None:
-    job_id = door(process, org, named(GOOD))
+    job_id = enqueue(process, org, named(GOOD))
     token = claim_one(process.database, job_id).token
-    assert door(process, org, named(GOOD)) == job_id
+    assert enqueue(process, org, named(GOOD)) == job_id
     finish(process.database, job_id, token, State.SUCCEEDED)
-    assert door(process, org, named(GOOD)) == job_id
+    assert enqueue(process, org, named(GOOD)) == job_id
     assert database.execute("select count(*) from jobs").fetchone() == (1,)
 
 
-@AT_EACH_DOOR
-def test_the_types_own_rule_holds_where_no_key_is_named(process: Runtime, org: UUID, door: Door) -> None:
-    if door is DOORS["celery"]:
+@AT_EACH_ENTRY_POINT
+def test_the_types_own_rule_holds_where_no_key_is_named(process: Runtime, org: UUID, enqueue: EntryPoint) -> None:
+    if enqueue is ENTRY_POINTS["celery"]:
         pytest.skip("the contract names a key always")
-    job_id = door(process, org, {"payload": GOOD})
-    assert door(process, org, {"payload": GOOD}) == job_id
+    job_id = enqueue(process, org, {"payload": GOOD})
+    assert enqueue(process, org, {"payload": GOOD}) == job_id
     claim_one(process.database, job_id)
-    assert door(process, org, {"payload": GOOD}) != job_id
+    assert enqueue(process, org, {"payload": GOOD}) != job_id
 
 
-@AT_EACH_DOOR
-@pytest.mark.parametrize("first_door", ["sql", "http"])
-def test_each_door_refuses_a_key_that_belongs_to_another_request(
-    process: Runtime, org: UUID, database: Connection, door: Door, first_door: str
+@AT_EACH_ENTRY_POINT
+@pytest.mark.parametrize("first", ["sql", "http"])
+def test_each_entry_point_refuses_a_key_that_belongs_to_another_request(
+    process: Runtime, org: UUID, database: Connection, enqueue: EntryPoint, first: str
 ) -> None:
-    job_id = DOORS[first_door](process, org, named(GOOD))
+    job_id = ENTRY_POINTS[first](process, org, named(GOOD))
     with pytest.raises(Invalid) as refused:
-        door(process, org, named(OTHER))
+        enqueue(process, org, named(OTHER))
     said = refused.value.reason.removeprefix("idempotency_key: ")
     assert (refused.value.field, said) == ("idempotency_key", ANOTHER_REQUEST)
     database.execute("delete from refused_messages")
-    same = GOOD | {"reason": "admin", "history_id": None} if first_door == "sql" else GOOD
-    assert door(process, org, named(same)) == job_id, "the defaults say the same"
+    same = GOOD | {"reason": "admin", "history_id": None} if first == "sql" else GOOD
+    assert enqueue(process, org, named(same)) == job_id, "the defaults say the same"
     assert database.execute("select count(*) from jobs where state <> 'dead'").fetchone() == (1,)
 
 
@@ -82,9 +82,9 @@ def test_two_requests_of_one_batch_under_one_key_must_ask_for_the_same(process: 
         assert len(set(make_two(tx, mine, other._replace(folds=True)))) == 1
 
 
-@AT_EACH_DOOR
+@AT_EACH_ENTRY_POINT
 def test_a_job_under_the_key_of_an_effect_is_made_and_the_effect_goes_on(
-    process: Runtime, org: UUID, database: Connection, door: Door
+    process: Runtime, org: UUID, database: Connection, enqueue: EntryPoint
 ) -> None:
     """A caller who names a key as we name an effect's neither blocks that effect nor gets its answer."""
     make_job_type(process.database, "probe.run")
@@ -93,9 +93,9 @@ def test_a_job_under_the_key_of_an_effect_is_made_and_the_effect_goes_on(
     job = claim_one(process.database, job_id)
     with process.database.ledger() as tx:
         effects.begin_effect(tx, job, KEY, Strategy.FIND)
-    made = door(process, org, named(GOOD))
+    made = enqueue(process, org, named(GOOD))
     assert made != job_id
-    assert door(process, org, named(GOOD)) == made
+    assert enqueue(process, org, named(GOOD)) == made
     with process.database.ledger() as tx:
         assert effects.finish_effect(tx, job, KEY, EffectStatus.SUCCEEDED, result={"id": "d1"})
     rows = database.execute("select kind, job_id from idempotency_keys where key = %s order by kind", (KEY,)).fetchall()
