@@ -45,7 +45,7 @@ def test_a_server_that_takes_no_writes_is_named_as_broker_and_as_counter(
     assert told["broker"].remedy
     assert told["rate limits"].finding.startswith(f"calls are not counted: {cause}")
     for name in ("workers", "worker names"):
-        assert told[name].finding.endswith(f"the broker {cause}")
+        assert told[name].finding.partition("the broker ")[2].startswith(cause)
     process.close()
 
 
