@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from psycopg import Connection
+from psycopg.types.json import Jsonb
 
 from domain.jobs.effects import EffectStatus, Strategy
 from domain.jobs.failures import Invalid
@@ -139,3 +140,13 @@ def test_times_of_any_offset_are_the_same_times(process: Runtime, org: UUID, dat
     far = jobs[0]._replace(run_at=datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1))))
     with process.database.ledger() as tx, pytest.raises(Invalid, match="run_at: "):
         enqueue_jobs(tx, [far] * count)
+
+
+def test_a_guard_of_an_older_release_is_answered_as_before(process: Runtime, org: UUID, database: Connection) -> None:
+    """It has no digest, so nobody knows what the first request was."""
+    first = ENTRY_POINTS["sql"](process, org, named(GOOD))
+    database.execute("update idempotency_keys set request_digest = null")
+    assert ENTRY_POINTS["sql"](process, org, named(OTHER)) == first
+    row = database.execute("select postroom.enqueue('gmail.sync', %s, %s)", (org, Jsonb(OTHER))).fetchone()
+    assert row is not None
+    assert row[0] != first
