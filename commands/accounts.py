@@ -125,6 +125,17 @@ def list_accounts(org: str | None, as_json: bool) -> None:  # noqa: FBT001 - a f
     show_rows(found, COLUMNS, as_json=as_json)
 
 
+@accounts.command("show")
+@click.option("--email", required=True, help="The mailbox.")
+@click.option("--org", help="Its org: an id or name; needed where several orgs have connected it.")
+@json_option
+def show_account(email: str, org: str | None, as_json: bool) -> None:  # noqa: FBT001 - a flag of the command line
+    """Show by which account a mailbox is connected now; each connection is an account of its own."""
+    with runtime().database.ledger() as tx:
+        found = account_of(tx, check_address("email", email), orgs.find_named(tx, org))
+    show_document("account", {name: getattr(found, name) for name in COLUMNS}, as_json=as_json)
+
+
 @accounts.command("backfill")
 @click.argument("account")
 @click.option("--query", default="", help="Gmail's search words, as 'from:anna@example.com'; by default all mail.")

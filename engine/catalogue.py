@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, Generic, TypeVar
 
 from domain.jobs.effects import Finding
+from domain.jobs.failures import Failure
 from domain.jobs.job import JsonObject, Outcome
 from domain.jobs.queues import Queue
 from domain.jobs.retry import STANDARD, RetryPolicy
@@ -19,6 +20,7 @@ from domain.payloads.registry import Registry
 from domain.payloads.shape import shape_of
 from engine.context import JobContext
 from storage.ledger.job_types import JobType
+from storage.postgres.database import Transaction
 
 DEADLINE = timedelta(minutes=30)
 """How long an attempt may take when its type says nothing (docs: seeds.md#003-24)."""
@@ -26,6 +28,11 @@ DEADLINE = timedelta(minutes=30)
 P = TypeVar("P", bound=Payload)
 Handler = Callable[[JobContext, P], Outcome | None]
 """What a job type does; None stands for `Done()` (docs: seeds.md#003-84)."""
+
+Hold = Callable[[Transaction, Any], Failure | None]
+"""Locks what a job with this payload writes about, at the head of each of its writing transactions.
+
+Raises what ends the job, and returns what only keeps it from causing effects."""
 
 Finder = Callable[[JobContext, Any, str], Finding]
 """Asks the provider whether an effect of a job with this payload, by its key, happened. Called in another job of the
@@ -46,6 +53,7 @@ class Job(Generic[P]):
     on_end: str | None = None
     audits: tuple[str, ...] = ()
     finds: Mapping[str, Finder] = field(default_factory=dict)
+    holds: Hold | None = None
 
     def finder(self, key: str) -> Finder | None:
         """Who can ask about the effect of a key; None when nobody can."""
@@ -121,6 +129,7 @@ def job(  # noqa: PLR0913  # the facts of a job type, by keyword
     on_end: str | None = None,
     audits: tuple[str, ...] = (),
     finds: Mapping[str, Finder] | None = None,
+    holds: Hold | None = None,
 ) -> Callable[[Handler[P]], Job[P]]:
     """Make a function the handler of a job type. Its second parameter's payload class names the type.
 
@@ -129,11 +138,12 @@ def job(  # noqa: PLR0913  # the facts of a job type, by keyword
     SQL function `postroom.<on_end>(jsonb)` of a migration called in the transaction that ends a job of this type.
     `audits` lists the events that the handler may append to the audit log; the database refuses others. `finds` says,
     by the first word of an effect's key, how its provider is asked when a job of this type has ended in doubt.
+    `holds` locks what its jobs write about.
     """
 
     def register(handler: Handler[P]) -> Job[P]:
         payload = _payload_of(handler)
-        made = Job(payload, handler, queue, retry, deadline, light, providers, on_end, audits, finds or {})
+        made = Job(payload, handler, queue, retry, deadline, light, providers, on_end, audits, finds or {}, holds)
         catalogue.add(made.name, made.declared.aliases, made)
         return made
 

@@ -14,7 +14,7 @@ from domain.jobs.effects import Finding, Strategy
 from domain.jobs.failures import ClaimLost, Forbidden, Invalid
 from domain.jobs.job import SYSTEM_ORG, ClaimedJob, Enqueued, JsonObject
 from domain.payloads.payload import JobOptions, Payload, jobs_of
-from engine.effects import AttemptEffects, EffectGuard
+from engine.effects import AttemptEffects, EffectGuard, Hold
 from engine.enqueue import enqueue_jobs
 from engine.handler_settings import HandlerSettings
 from engine.interrupts import Canceled, Interrupted
@@ -22,7 +22,7 @@ from engine.model_budget import ModelBudget
 from engine.runtime import Runtime
 from providers.ports import Meter
 from storage.ledger import effects, ledger
-from storage.postgres.database import Transaction
+from storage.postgres.database import TenantTransaction, Transaction
 from storage.secrets.sealing import Sealer
 
 T = TypeVar("T")
@@ -103,9 +103,23 @@ class JobContext:
         """What tells the present as `now` does, for a client that outlives the job."""
         return self._runtime.clock
 
+    def hold_in_writes(self, hold: Hold) -> None:
+        """Begin each writing transaction of the attempt with `hold`: `tx`, the intents of effects, the settlement."""
+        self._effects.hold = hold
+
     @contextmanager
-    def tx(self) -> Iterator[Transaction]:
-        """Open a short transaction on the org's rows that holds the claim; raises `ClaimLost`. Keep the network out."""
+    def tx(self) -> Iterator[TenantTransaction]:
+        """Open a short transaction on the org's rows that holds the claim, and what the job type `holds`.
+
+        Raises `ClaimLost`, and what ends the job. Keep the network out.
+        """
+        with self.read() as transaction:
+            self._effects.begin_transaction(transaction)
+            yield transaction
+
+    @contextmanager
+    def read(self) -> Iterator[TenantTransaction]:
+        """As `tx`, for a transaction that only reads: nobody waits for it, and nothing ends the job."""
         job = self.job
         with self._runtime.database.claimed(job.org_id, job.job_id, job.token) as transaction:
             yield transaction
@@ -212,25 +226,14 @@ class JobContext:
         guard.begin(tx, self._go_on)
         return guard
 
-    @contextmanager
-    def effects_only_if(self, check: Callable[[Transaction], object]) -> Iterator[None]:
-        """Within the block, write an effect's intent only in a transaction in which `check` does not raise.
-
-        `check` holds what it looks at until that transaction ends, so that what it depends on changes before the
-        effect's intent or after it. What it raises ends the job as anywhere else.
-        """
-        outer, self._effects.check = self._effects.check, check
-        try:
-            yield
-        finally:
-            self._effects.check = outer
-
     def record_known(self) -> None:
         """Record the results of calls that the attempt knows of and has not recorded: no other attempt will."""
         self._effects.record_known()
 
     def _guard(self, key: str, strategy: Strategy, request: bytes = b"") -> EffectGuard:
-        return EffectGuard(self._runtime, self.job, self.log, key, strategy, request, shared=self._effects)
+        return EffectGuard(
+            self._runtime, self.job, self.log, key, strategy, request, opens=self.tx, shared=self._effects
+        )
 
     def check(self) -> None:
         """Stop here when the job was canceled, the process is stopping, or the claim is lost."""

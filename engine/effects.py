@@ -33,6 +33,7 @@ from storage.postgres.database import Transaction
 Call = Callable[[], JsonObject]
 Find = Callable[[], Finding]
 Check = Callable[[Transaction], object]
+Hold = Callable[[Transaction], Failure | None]
 Open = Callable[[], AbstractContextManager[Transaction]]
 T = TypeVar("T")
 
@@ -48,20 +49,39 @@ class AttemptEffects:
     """What the effects of one attempt share: what intents depend on, and the results that are still unrecorded."""
 
     def __init__(self) -> None:
-        """Nothing is demanded, and nothing is known."""
-        self.check: Check | None = None
-        """Raises where an intent may not be written, in the transaction that would write it."""
+        """Nothing is held, and nothing is known."""
+        self.hold: Hold | None = None
+        """Locks what the job writes about; raises what ends the job, and returns what forbids an intent."""
+        self._refusal: Failure | None = None
+        """What forbids an intent in the transaction that is open."""
         self._is_recording = False
         self._unrecorded: set[EffectGuard] = set()
+
+    def begin_transaction(self, tx: Transaction) -> None:
+        """Hold what the job writes about until the transaction ends.
+
+        Raises what ends the job, but for a transaction that records a call's result: that must stand in the ledger
+        whatever becomes of the job.
+        """
+        self._refusal = None
+        if self.hold is None:
+            return
+        try:
+            self._refusal = self.hold(tx)
+        except Canceled as refusal:
+            if not self._is_recording:
+                raise
+            self._refusal = refusal
 
     def refusal(self, tx: Transaction, *checks: Check) -> Failure | None:
         """Raise what forbids an intent in this transaction, or return it where the transaction records a result.
 
-        The result of a call must stand in the ledger whatever becomes of the job: there only the next effect is left
-        out, and `carry_out` raises the refusal once the result is committed.
+        There only the next effect is left out, and `carry_out` raises the refusal once the result is committed.
         """
         try:
-            for check in checks if self.check is None else (*checks, self.check):
+            if self._refusal is not None:
+                raise self._refusal
+            for check in checks:
                 check(tx)
         except (Canceled, Interrupted, Unauthorised) as refusal:
             if not self._is_recording:
@@ -108,9 +128,14 @@ class EffectGuard:
         strategy: Strategy,
         request: bytes = b"",
         *,
+        opens: Open,
         shared: AttemptEffects,
     ) -> None:
-        """Name the effect, and the claim it happens under; `request` is what the attempt would send."""
+        """Name the effect, and the claim it happens under; `request` is what the attempt would send.
+
+        `opens` opens a transaction that holds the claim, and what the job writes about.
+        """
+        self._open = opens
         self._shared = shared
         self._refusal: Failure | None = None
         """Why there is no intent, where another effect's result is recorded in the same transaction."""
@@ -140,9 +165,8 @@ class EffectGuard:
 
     def once(self, call: Call, find: Find | None) -> JsonObject:
         """Cause the effect, or find out what an earlier attempt did."""
-        database = self._runtime.database
-        # What an intent depends on is held until it is committed; without that, one statement is one round trip.
-        with database.statements() if self._shared.check is None else database.ledger() as tx:
+        # Where nothing is held until the intent is committed, one statement is one round trip.
+        with self._runtime.database.statements() if self._shared.hold is None else self._open() as tx:
             self.begin(tx)
         result = self.carry_out(call, find)
         if self._standing is not Standing.DONE and not self._finish(EffectStatus.SUCCEEDED, result=result):
@@ -234,14 +258,14 @@ class EffectGuard:
         if not self._finish(EffectStatus.SUCCEEDED, result=self._result):
             self._audit_unrecorded()
 
-    def record_with(self, open_transaction: Open, write: Callable[[Transaction], T]) -> T:
+    def record_with(self, write: Callable[[Transaction], T]) -> T:
         """Write the result and the rows that follow from it in one transaction that holds the claim.
 
         `write` may run twice: when the answer to a commit is lost, the transaction is repeated.
         """
 
         def record_and_write() -> T:
-            with open_transaction() as tx, self._shared.recording():
+            with self._shared.recording(), self._open() as tx:
                 self.record(tx)
                 return write(tx)
 

@@ -98,7 +98,7 @@ def _decide(
     tx: Transaction, resources: Resources, interaction: Interaction, press: Press, origin: Origin
 ) -> dict[str, Any]:
     pressed = _look(tx, interaction, press)
-    refusal = refusal_of(pressed.standing if pressed else None, press.choice, ledger.read_time(tx))
+    refusal = refusal_of(pressed.standing if pressed else None, ledger.read_time(tx))
     if pressed is None or pressed.user is None or refusal is not None:
         return _refuse(tx, pressed, press, refusal or Refusal.NOT_HERE, origin)
     found = pressed.found
@@ -111,7 +111,7 @@ def _decide(
     except RefusedDecision as refused:
         # Something has changed since the look.
         now = _look(tx, interaction, press)
-        refusal = refusal_of(now.standing if now else None, press.choice, ledger.read_time(tx))
+        refusal = refusal_of(now.standing if now else None, ledger.read_time(tx))
         return _refuse(tx, now, press, refusal or refused.refusal, origin)
     words = outcome_of(decided.state, decided.approver, decided.approval_reason)
     return edited(ended_content(approvals.question_about(tx, found, press.number), words))
@@ -127,7 +127,7 @@ def _look(tx: Transaction, interaction: Interaction, press: Press) -> Pressed | 
     here = interaction.channel_id
     user = users.by_discord(tx, found.org_id, interaction.actor_id)
     standing = Standing(
-        action=approvals.standing_of(tx, found),
+        action=approvals.standing_of(found),
         is_its_place=here in places and not approvals.is_anothers_channel(tx, found.org_id, here),
         role=user.role if user else None,
     )

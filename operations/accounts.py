@@ -10,7 +10,7 @@ from storage.postgres.database import Transaction
 
 
 def account_of(tx: Transaction, text: str, org_id: UUID | None = None) -> Account:
-    """The mailbox of that id or address, of the org if one is named: every command reads a mailbox by this.
+    """The account of that id, or the open one of that address, of the org if one is named: every command reads it so.
 
     Raises `Gone`, or `Invalid` where two orgs have connected the address.
     """
@@ -26,7 +26,7 @@ def _by_id_or_address(tx: Transaction, text: str) -> Sequence[Account]:
     try:
         account_id = UUID(text)
     except ValueError:
-        return accounts.by_email(tx, text)
+        return [one for one in accounts.by_email(tx, text) if one.is_open]
     try:
         return (accounts.get(tx, account_id),)
     except Gone:

@@ -17,6 +17,7 @@ from operations.call import Call
 from operations.operation import Area, Option, Reason, Record, Route
 from operations.pages import Page, Window
 from storage import approvals
+from storage.accounts import accounts
 from storage.actions import actions
 from storage.actions.actions import ActionFilter, ActionPlace, StoredAction
 from storage.audit import deeds
@@ -132,13 +133,14 @@ def _decide(call: Call, action_id: UUID, choice: Choice, reason: str | None) -> 
         check_text("reason", reason)
     with call.writing() as tx:
         found = _found(tx, call, action_id)
-        refusal = closed_to(approvals.standing_of(tx, found), choice, ledger.read_time(tx))
+        accounts.lock(tx, found.account_id)
+        refusal = closed_to(approvals.standing_of(found), ledger.read_time(tx))
         if refusal is not None:
             raise _refused(found, refusal)
         if not actions.decide(tx, action_id, choice.status, approver=call.name, reason=reason):
             # Somebody was quicker, or the time has just run out.
             now = _found(tx, call, action_id)
-            refusal = closed_to(approvals.standing_of(tx, now), choice, ledger.read_time(tx))
+            refusal = closed_to(approvals.standing_of(now), ledger.read_time(tx))
             raise _refused(now, refusal or Refusal.EXPIRED)
         call.audit(tx, found.org_id, {"action_id": str(action_id), "kind": str(found.kind), "reason": reason})
         enqueue = call.enqueue_for(found.org_id)

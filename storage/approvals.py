@@ -46,14 +46,10 @@ def request(
     return waiting
 
 
-def standing_of(tx: Transaction, found: StoredAction) -> ActionStanding:
+def standing_of(found: StoredAction) -> ActionStanding:
     """The action as a choice about it is judged."""
-    connected_at = accounts.get(tx, found.account_id).connected_at
     return ActionStanding(
-        state=found.state,
-        expires_at=found.approval_expires_at,
-        is_decided=found.approver is not None,
-        is_connected_anew=connected_at is not None and found.created_at < connected_at,
+        state=found.state, expires_at=found.approval_expires_at, is_decided=found.approver is not None
     )
 
 

@@ -18,7 +18,7 @@ from providers.ports import Mailbox
 from storage.accounts import accounts, voices
 from storage.accounts.accounts import Account
 from tasks.mail import mailbox_labels, push_watch
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, open_mailbox
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, hold_mailbox, open_mailbox
 from tasks.mail.onboarding import owner_voice
 
 
@@ -28,6 +28,7 @@ from tasks.mail.onboarding import owner_voice
     deadline=timedelta(minutes=5),
     providers=("gmail",),
     audits=MAILBOX_AUDITS,
+    holds=hold_mailbox,
 )
 def onboard(ctx: JobContext, payload: OnboardPayload) -> Outcome:
     """Set a connected mailbox up: older mail and the owner's voice by jobs of their own, labels and push watch here.
@@ -35,9 +36,9 @@ def onboard(ctx: JobContext, payload: OnboardPayload) -> Outcome:
     A part that is done stays done. When one cannot be done, the others are done all the same, and the job fails with
     the part's name.
     """
-    with ctx.tx() as tx:
+    with ctx.read() as tx:
         account = accounts.get(tx, payload.account_id)
-    check_connected(ctx, account)
+    check_connected(account)
     since = older_mail_since(ctx.job.created_at)
     ctx.step("orders", partial(_order, ctx, account))
     done: dict[Part, JsonObject] = {}
@@ -64,13 +65,14 @@ def onboard(ctx: JobContext, payload: OnboardPayload) -> Outcome:
     deadline=timedelta(minutes=5),
     providers=("gmail", "anthropic"),
     audits=MAILBOX_AUDITS,
+    holds=hold_mailbox,
 )
 def learn_voice(ctx: JobContext, payload: LearnVoicePayload) -> Outcome:
     """Have the model describe how the owner writes, from a few of the messages that they sent; asked once per job."""
-    with ctx.tx() as tx:
+    with ctx.read() as tx:
         account = accounts.get(tx, payload.account_id)
         kept = voices.find(tx, payload.account_id)
-    check_connected(ctx, account)
+    check_connected(account)
     is_fresh = kept is not None and kept.voice is not None and ctx.now() - kept.learned_at < LEARNED_FOR
     if is_fresh and not payload.again:
         return Done({"learned": False, "why": "it was learned lately"})
@@ -89,7 +91,7 @@ def _order(ctx: JobContext, account: Account) -> JsonObject:
 
 
 def _labels(ctx: JobContext, mailbox: Mailbox, account: Account) -> JsonObject:
-    with ctx.tx() as tx:
+    with ctx.read() as tx:
         missing = mailbox_labels.never_made(tx, account)
     return mailbox_labels.bring_up_to_date(ctx, mailbox, account, missing)
 

@@ -54,7 +54,7 @@ from storage.mail import messages
 from storage.postgres.database import Transaction
 from tasks.mail import snoozing
 from tasks.mail.drafts import orders as draft_orders
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, Disconnected, check_connected, open_mailbox
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, Disconnected, check_connected, hold_mailbox, open_mailbox
 from tasks.mail.message_change import DELETED, Change, MessageHandle, Move
 
 MOVES = {Inverse.TRASH: Move.TRASH, Inverse.RESTORE: Move.RESTORE}
@@ -70,6 +70,7 @@ CONNECTED_AGAIN_AFTER = timedelta(hours=1)
     providers=("gmail",),
     on_end=ON_END,
     audits=MAILBOX_AUDITS,
+    holds=hold_mailbox,
 )
 def execute(ctx: JobContext, payload: ExecutePayload) -> Outcome:
     """Execute an action that goes ahead, and keep how it is taken back."""
@@ -116,7 +117,7 @@ def _take_up(ctx: JobContext, payload: ExecutePayload) -> ActionCase | Done:
     with ctx.tx() as tx:
         account = accounts.get(tx, here)
         stored = actions.get(tx, here, payload.action_id)
-        check_connected(ctx, account, made_at=stored.created_at)
+        check_connected(account)
         if stored.kind is ActionKind.UNDO:
             raise Conflict("action_id: an undo is executed by actions.undo", code="action.not_ready")
         if not actions.begin(tx, stored.action_id, ctx.job.job_id):
@@ -264,6 +265,7 @@ def _mail(case: ActionCase, action: Forward | AutoReply) -> SendPayload:
     providers=("gmail",),
     on_end=ON_END,
     audits=MAILBOX_AUDITS,
+    holds=hold_mailbox,
 )
 def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
     """Take a done action back: restore the labels from before it."""
@@ -281,7 +283,6 @@ def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
         output |= {"changed": bool(plan.labels.remove), "why": why}
 
     def write(tx: Transaction) -> JsonObject | None:
-        allowed = draft_orders.may_order(ctx, tx, undoing.account.account_id)
         wake = hint.inverse_parameters.cancel_unsnooze_job_id
         # Before the message: in that order the waking job locks them, too.
         added = None if wake is None else {"unsnooze": str(undos.cancel_wake(tx, ctx.job, wake))}
@@ -290,7 +291,7 @@ def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
         lost = changed.finish(tx)
         undos.finish(tx, original.action_id, undoing.undo_id, ctx.job.job_id)
         draft_orders.withdraw_after(ctx, tx, changed, lost)
-        draft_orders.order_again(ctx, tx, undoing.account, changed, allowed=allowed)
+        draft_orders.order_again(ctx, tx, changed)
         return added
 
     return Done(output, writes=write)
@@ -323,7 +324,6 @@ class BegunUndo:
         here, message_id = self.account.account_id, self.original.message_id
         if self._snooze is None:
             return self.plan(carried, now)
-        messages.hold(tx, here, message_id)
         return replace(self, snoozes=snoozing.snoozes_of(tx, here, message_id)).plan(carried, now)
 
     def held_until(self, now: datetime) -> datetime | None:
@@ -357,14 +357,21 @@ def _begin_undo(ctx: JobContext, payload: UndoPayload) -> BegunUndo:
         return BegunUndo(account, original, hint, begun.undo_id, renamed, snoozes)
 
 
-@job(queue=Queue.DEFAULT, retry=PERSISTENT, deadline=timedelta(minutes=3), providers=("gmail",), audits=MAILBOX_AUDITS)
+@job(
+    queue=Queue.DEFAULT,
+    retry=PERSISTENT,
+    deadline=timedelta(minutes=3),
+    providers=("gmail",),
+    audits=MAILBOX_AUDITS,
+    holds=snoozing.hold_mailbox_now,
+)
 def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
     """Bring a snoozed message back to the inbox; one that was deleted needs nothing more."""
     here = payload.account_id
-    with ctx.tx() as tx:
-        account = accounts.get(tx, here)
+    with ctx.read() as tx:
         # An undo of another snooze of the message is waited for.
-        messages.hold(tx, here, payload.message_id)
+        accounts.lock(tx, here)
+        account = accounts.reachable(tx, here)
         snoozed = actions.get(tx, here, payload.action_id)
         hint = snoozing.hint_of(snoozed)
         check_wake(payload, snoozed.kind, snoozed.message_id, hint)

@@ -43,7 +43,7 @@ from tasks.mail.agents.standing import standing_of
 from tasks.mail.agents.tools import Toolbox, Workplace
 from tasks.mail.drafts.effect import find_made
 from tasks.mail.language_model import boundary
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, hold_mailbox
 from tasks.mail.thread_handle import open_thread
 
 
@@ -54,6 +54,7 @@ from tasks.mail.thread_handle import open_thread
     providers=("gmail", "anthropic"),
     on_end="agent_run_ended",
     audits=MAILBOX_AUDITS,
+    holds=hold_mailbox,
     finds={"draft": find_made},
 )
 def process(ctx: JobContext, payload: ProcessPayload) -> Outcome:
@@ -110,7 +111,7 @@ def _read(ctx: JobContext, payload: ProcessPayload) -> AgentCase | Done:
         if decided and decided[0].job_id != ctx.job.job_id:
             return Done({"decided_before": str(decided[0].decision_id)})
         account = accounts.get(tx, here)
-        check_connected(ctx, account)
+        check_connected(account)
         stored, standing = standing_of(tx, account, payload.message_id, payload.profile, but_job=ctx.job.job_id)
         routed = route_message(payload.profile, standing)
         if routed.is_taken:
@@ -191,7 +192,7 @@ def _offer(case: AgentCase) -> Offer:
 def _end(ctx: JobContext, case: AgentCase, turns: tuple[Turn, ...], finish: Finish) -> Outcome:
     """Show a person what is theirs now, and write all that the run came to together with its settlement."""
     here, message = case.account.account_id, case.message
-    with ctx.tx() as tx:
+    with ctx.read() as tx:
         email = emails.get(tx, here, message.thread_id)
     before = email.before if email is not None else ThreadBefore()
     results = results_of(turns)

@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 
 from domain.jobs.failures import Gone, Transient
 from domain.jobs.job import Cancel, Done, JsonObject, Outcome, Snooze
@@ -21,12 +20,11 @@ from storage.mail import emails, messages
 from storage.mail.emails import Email
 from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts, message_intake
-from tasks.mail.drafts import orders as draft_orders
 from tasks.mail.drafts.case import DraftCase, read_case
 from tasks.mail.drafts.effect import find_made
 from tasks.mail.drafts.first_draft import skipped, write_draft
 from tasks.mail.drafts.rework import REWORK_KEY, find_reworked, rework_draft
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, refusal_of
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, hold_mailbox
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 NO_RECORD = "the thread has no record"
@@ -45,11 +43,12 @@ FINDS_OUT_WITHIN = timedelta(seconds=60)
     deadline=timedelta(minutes=5),
     providers=("gmail", "anthropic"),
     audits=MAILBOX_AUDITS,
+    holds=hold_mailbox,
     finds={"draft": find_made},
 )
 def write(ctx: JobContext, payload: WritePayload) -> Outcome:
     """Draft a reply to a thread that waits for one: context, model, one Gmail draft, Outbox label."""
-    with ctx.tx() as tx:
+    with ctx.read() as tx:
         case = read_case(tx, payload.account_id, payload.thread_id)
         email = emails.get(tx, payload.account_id, payload.thread_id) if case is None else None
     if email is not None and email.state is EmailState.PENDING:
@@ -68,12 +67,13 @@ def write(ctx: JobContext, payload: WritePayload) -> Outcome:
     deadline=timedelta(minutes=5),
     providers=("gmail", "anthropic"),
     audits=MAILBOX_AUDITS,
+    holds=hold_mailbox,
     finds={"draft": find_made},
 )
 def write_manual(ctx: JobContext, payload: WriteManualPayload) -> Outcome:
     """Draft a reply that a Needs Response label or a service ordered, whatever the classification said."""
     thread_id = payload.thread_id
-    with ctx.tx() as tx:
+    with ctx.read() as tx:
         account = accounts.get(tx, payload.account_id)
         label_ids = labels.ids_by_role(tx, payload.account_id)
         is_stored = bool(messages.of_thread(tx, payload.account_id, thread_id, limit=1))
@@ -99,11 +99,9 @@ def write_manual(ctx: JobContext, payload: WriteManualPayload) -> Outcome:
             return Done({"drafted": False, "why": plan.reason}, writes=thread.finish)
         with ctx.tx() as tx:
             thread.finish(tx)
-            refusal = refusal_of(ctx, accounts.hold_orders(tx, payload.account_id))
-            case = None if refusal else _opened(tx, payload, email, ctx.job.created_at, by_service=not by_label)
-        if refusal is not None:
-            # Only now: what has happened to the labels is committed.
-            raise refusal
+            case = _opened(tx, payload, email, ctx.job.created_at, by_service=not by_label)
+        if case is not None:
+            check_connected(case.account)
         thread.forget()
         return Cancel(NO_MAIL) if case is None else write_draft(ctx, thread, case)
 
@@ -114,18 +112,19 @@ def write_manual(ctx: JobContext, payload: WriteManualPayload) -> Outcome:
     deadline=timedelta(minutes=5),
     providers=("gmail", "anthropic"),
     audits=MAILBOX_AUDITS,
+    holds=hold_mailbox,
     finds={REWORK_KEY: find_reworked},
 )
 def rework(ctx: JobContext, payload: ReworkPayload) -> Outcome:
     """Write the draft anew as its person asks in it; at most three times, and never over their own text."""
-    with ctx.tx() as tx:
-        check_connected(ctx, accounts.get(tx, payload.account_id))
+    with ctx.read() as tx:
+        check_connected(accounts.get(tx, payload.account_id))
         case = read_case(tx, payload.account_id, payload.thread_id)
         by_label = emails.is_ordered_by_label(tx, ctx.job.job_id)
     if case is None:
         # Nobody has drafted here yet: the person gets a first draft.
         first = WriteManualPayload(account_id=payload.account_id, thread_id=payload.thread_id, by_label=by_label)
-        return Done({"reworked": False, "why": NO_RECORD}, writes=partial(draft_orders.pass_on, ctx, first))
+        return Done({"reworked": False, "why": NO_RECORD}, children=(first.job(org_id=ctx.org_id),))
     with open_thread(ctx, case.account, case.email.thread_id, case.label_ids) as thread:
         try:
             return rework_draft(ctx, thread, replace(case, by_label=by_label))
@@ -165,7 +164,7 @@ def _is_withdrawn(
     since = ctx.job.created_at - SEEN_WITHIN
     if email is not None and ctx.now() - since > expected_writes.REMEMBER:
         return False
-    with ctx.tx() as tx:
+    with ctx.read() as tx:
         ids = [one.message_id for one in shown]
         return not expected_writes.took_off(tx, payload.account_id, ids, orders, since=since)
 
@@ -198,7 +197,7 @@ def _wait_for_cleanup(ctx: JobContext, email: Email) -> Outcome:
 
 
 def _go_on(ctx: JobContext, thread: ThreadHandle, payload: WriteManualPayload) -> Outcome:
-    with ctx.tx() as tx:
+    with ctx.read() as tx:
         case = read_case(tx, payload.account_id, payload.thread_id)
     if case is None:
         return Cancel(NO_MAIL)

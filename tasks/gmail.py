@@ -29,7 +29,7 @@ from storage.mail import backfills, emails, messages
 from storage.mail.backfills import Wanted
 from storage.postgres.database import Transaction
 from tasks.mail import mailbox_backfill, mailbox_labels, mailbox_sync, message_intake, push_watch
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, open_mailbox
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, hold_mailbox, open_mailbox
 
 NOT_YET_VISIBLE_FOR = timedelta(seconds=30)
 """A message that history has just named can be missing for some seconds (docs: gmail.md#history); later it is gone."""
@@ -41,12 +41,13 @@ NOT_YET_VISIBLE_FOR = timedelta(seconds=30)
     deadline=timedelta(minutes=5),
     providers=("gmail",),
     audits=MAILBOX_AUDITS,
+    holds=hold_mailbox,
 )
 def sync(ctx: JobContext, payload: SyncPayload) -> Outcome:
     """Bring one mailbox up to date by Gmail's history, or by a full sync where the history has expired."""
-    with ctx.tx() as tx:
+    with ctx.read() as tx:
         account = accounts.get(tx, payload.account_id)
-    check_connected(ctx, account)
+    check_connected(account)
     # Read history even if the push's id is old: a later push may have been merged into this job while it was queued.
     run = mailbox_sync.Run(ctx, account)
     with open_mailbox(ctx, account) as mailbox:
@@ -68,10 +69,11 @@ def _is_young(ctx: JobContext) -> bool:
     deadline=timedelta(minutes=3),
     providers=("gmail",),
     audits=MAILBOX_AUDITS,
+    holds=hold_mailbox,
 )
 def ingest(ctx: JobContext, payload: IngestPayload) -> Outcome:
     """Fetch one message, parse and store it, and enqueue its classification when it is in the inbox."""
-    with ctx.tx() as tx:
+    with ctx.read() as tx:
         account = accounts.get(tx, payload.account_id)
     try:
         with open_mailbox(ctx, account) as mailbox:
@@ -128,10 +130,11 @@ def _settled_elsewhere(
     deadline=timedelta(minutes=3),
     providers=("gmail",),
     audits=MAILBOX_AUDITS,
+    holds=hold_mailbox,
 )
 def sync_labels(ctx: JobContext, payload: SyncLabelsPayload) -> Outcome:
     """Store the labels as Gmail lists them, with the user's descriptions; disable rules that name a deleted label."""
-    with ctx.tx() as tx:
+    with ctx.read() as tx:
         account = accounts.get(tx, payload.account_id)
         missing = mailbox_labels.never_made(tx, account)
     with open_mailbox(ctx, account) as mailbox:
@@ -143,13 +146,14 @@ def sync_labels(ctx: JobContext, payload: SyncLabelsPayload) -> Outcome:
     deadline=timedelta(minutes=2),
     providers=("gmail",),
     audits=MAILBOX_AUDITS,
+    holds=hold_mailbox,
 )
 def renew_watch(ctx: JobContext, payload: RenewWatchPayload) -> Outcome:
     """Renew Gmail's push watch, which lapses after seven days, and store the account's own addresses.
 
     The cursor stays as it is.
     """
-    with ctx.tx() as tx:
+    with ctx.read() as tx:
         account = accounts.get(tx, payload.account_id)
     with open_mailbox(ctx, account) as mailbox:
         made = push_watch.renew(mailbox, ctx.settings.pubsub_topic)
@@ -162,6 +166,7 @@ def renew_watch(ctx: JobContext, payload: RenewWatchPayload) -> Outcome:
     deadline=timedelta(minutes=5),
     providers=("gmail",),
     audits=MAILBOX_AUDITS,
+    holds=hold_mailbox,
 )
 def backfill(ctx: JobContext, payload: BackfillPayload) -> Outcome:
     """Take in older mail that a search and a span of time select, once: page by page, in a share of Gmail's units."""
@@ -170,7 +175,7 @@ def backfill(ctx: JobContext, payload: BackfillPayload) -> Outcome:
     wanted = Wanted(payload.query, payload.since, payload.until, payload.classify, payload.most)
     with ctx.tx() as tx:
         account = accounts.get(tx, payload.account_id)
-        check_connected(ctx, account)
+        check_connected(account)
         opened = backfills.open_backfill(tx, payload.account_id, wanted, job_id=ctx.job.job_id, now=now)
     if opened.state != "listing":
         return Done(mailbox_backfill.report_of(opened))
@@ -188,12 +193,13 @@ def backfill(ctx: JobContext, payload: BackfillPayload) -> Outcome:
     deadline=timedelta(minutes=10),
     providers=("gmail",),
     audits=MAILBOX_AUDITS,
+    holds=hold_mailbox,
 )
 def backfill_messages(ctx: JobContext, payload: BackfillMessagesPayload) -> Outcome:
     """Fetch and store a few messages of a backfill; those that are stored already are skipped."""
-    with ctx.tx() as tx:
+    with ctx.read() as tx:
         account = accounts.get(tx, payload.account_id)
-        check_connected(ctx, account)
+        check_connected(account)
         asked = backfills.get(tx, payload.backfill_id)
         unknown = messages.unknown_of(tx, payload.account_id, payload.message_ids)
     try:

@@ -257,7 +257,7 @@ def resolve_effect(ctx: JobContext, payload: ResolveEffectPayload) -> Outcome:
     if known is None or finder is None:
         return Cancel("nobody knows how to ask about it")
     payload_of_job = known.read(doubt.payload, doubt.payload_version)
-    end = conclude(_answer(ctx, payload, lambda: finder(ctx, payload_of_job, doubt.key)))
+    end = conclude(_answer(lambda: finder(ctx, payload_of_job, doubt.key)))
 
     def write(tx: Transaction) -> None:
         if doubts.conclude(tx, ctx.job, doubt, end.status, result=end.result, error=end.error):
@@ -286,20 +286,11 @@ def _can_ask(doubt: Doubt) -> bool:
     return known is not None and known.finder(doubt.key) is not None
 
 
-def _answer(ctx: JobContext, payload: ResolveEffectPayload, ask: Callable[[], Finding]) -> Finding:
-    """What the provider says. Where it refuses the question for good, a person must hear of the doubt.
-
-    Raises `Disconnected` for a question that was made before its account was connected anew: a later one may be put.
-    """
+def _answer(ask: Callable[[], Finding]) -> Finding:
+    """What the provider says. Where it refuses the question for good, a person must hear of the doubt."""
     try:
         return ask()
-    except Permanent as refusal:
-        return CannotTell(f"the question was refused: {refusal.reason}")
-    except Disconnected as refusal:
-        if payload.account_id is not None:
-            with ctx.tx() as tx:
-                if accounts.get(tx, payload.account_id).status != "disconnected":
-                    raise
+    except (Permanent, Disconnected) as refusal:
         return CannotTell(f"the question was refused: {refusal.reason}")
 
 

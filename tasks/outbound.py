@@ -30,7 +30,7 @@ from storage.mail import outgoing_mails
 from storage.mail.outgoing_mails import MailRecord, Plan
 from storage.postgres.database import Transaction
 from tasks.mail import lost_drafts, machine_drafts
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, open_mailbox
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, hold_mailbox, open_mailbox
 from tasks.mail.outgoing import outgoing_case, outgoing_drafts, outgoing_files
 from tasks.mail.outgoing.outgoing_case import OutgoingCase
 
@@ -47,6 +47,7 @@ LOOK_AGAIN_AFTER = timedelta(seconds=3)
     providers=("gmail",),
     on_end="action_job_ended",
     audits=MAILBOX_AUDITS,
+    holds=hold_mailbox,
     finds=dict.fromkeys((outgoing_drafts.DRAFT_KEY, outgoing_drafts.SEND_KEY), outgoing_drafts.find_outgoing),
 )
 def send(ctx: JobContext, payload: SendPayload) -> Outcome:
@@ -54,7 +55,7 @@ def send(ctx: JobContext, payload: SendPayload) -> Outcome:
     case = outgoing_case.read(ctx, payload)
     if not isinstance(case, OutgoingCase):
         return case
-    with open_mailbox(ctx, case.account, made_at=case.action.created_at) as mailbox:
+    with open_mailbox(ctx, case.account) as mailbox:
         if case.mail is not None and case.mail.sent_message_id is not None:
             return _finish(ctx, mailbox, case, case.mail.sent_message_id)
         try:
@@ -96,10 +97,10 @@ def _leave(ctx: JobContext, mailbox: Mailbox, case: OutgoingCase) -> str:
     )
     if "sent" in made:
         # A person has sent the draft whose record was lost.
-        making.record_with(ctx.tx, partial(_store_sent, ctx, case, made))
+        making.record_with(partial(_store_sent, ctx, case, made))
         return str(made["sent"])
     draft = Draft(made["draft_id"], made["message_id"], made["thread_id"])
-    sending = making.record_with(ctx.tx, partial(_begin_sending, ctx, case, draft))
+    sending = making.record_with(partial(_begin_sending, ctx, case, draft))
     return _send(ctx, mailbox, case, mail, draft, sending)
 
 
@@ -136,9 +137,6 @@ def _begin_draft(ctx: JobContext, tx: Transaction, case: OutgoingCase, prepared:
         raise Transient("another job has begun the mail of this action", code="outbound.begun")
     if frozenset(prepared.own_addresses) != frozenset(case.account.own_addresses):
         accounts.save_own_addresses(tx, here, prepared.own_addresses)
-    else:
-        # The account before its recipients, as where addresses are saved; the intent holds it in any case.
-        accounts.hold(tx, here)
     if case.automatic and case.order.message_type == "reply":
         lately = outgoing_mails.reserve_answers(tx, here, action_id, addresses_of(case.order), every=ONE_ANSWER_PER)
         if lately:
@@ -166,7 +164,7 @@ def _send(
     except Permanent:
         _discard(ctx, mailbox, draft)
         raise
-    sending.record_with(ctx.tx, partial(_store_sent, ctx, case, left))
+    sending.record_with(partial(_store_sent, ctx, case, left))
     return str(left["sent"])
 
 

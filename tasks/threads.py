@@ -22,7 +22,7 @@ from storage.mail import emails, outgoing_mails
 from storage.mail.emails import Email, MadeDraft
 from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts
-from tasks.mail.mailbox_session import MAILBOX_AUDITS
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, hold_mailbox
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 SETTLES_WITHIN = timedelta(seconds=10)
@@ -37,11 +37,12 @@ LOOK_AGAIN_AFTER = timedelta(seconds=2)
     deadline=timedelta(minutes=3),
     providers=("gmail",),
     audits=MAILBOX_AUDITS,
+    holds=hold_mailbox,
 )
 def cleanup(ctx: JobContext, payload: CleanupPayload) -> Outcome:
     """Archive a thread that is done; find out whether a vanished draft was sent, discarded or merely edited."""
     thread_id = payload.thread_id
-    with ctx.tx() as tx:
+    with ctx.read() as tx:
         email = emails.get(tx, payload.account_id, thread_id)
         account = accounts.get(tx, payload.account_id)
         label_ids = labels.ids_by_role(tx, payload.account_id)
@@ -142,7 +143,7 @@ def _without_mails_of_actions(ctx: JobContext, account_id: UUID, sent: list[Mess
     tokens = {token for one in sent if (token := token_named(one))}
     if not tokens:
         return sent
-    with ctx.tx() as tx:
+    with ctx.read() as tx:
         of_actions = outgoing_mails.tokens_among(tx, account_id, tokens)
     return [one for one in sent if token_named(one) not in of_actions]
 

@@ -45,7 +45,7 @@ from storage.rules.rules import StoredRules
 from tasks.mail import action_orders, machine_drafts
 from tasks.mail.agents.standing import standing_of
 from tasks.mail.language_model import ask, boundary, models_asked
-from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected
+from tasks.mail.mailbox_session import MAILBOX_AUDITS, check_connected, hold_mailbox
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 CHANGED = "the thread has changed since it was planned on"
@@ -56,6 +56,7 @@ CHANGED = "the thread has changed since it was planned on"
     deadline=timedelta(minutes=5),
     providers=("gmail", "anthropic"),
     audits=MAILBOX_AUDITS,
+    holds=hold_mailbox,
 )
 def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
     """Decide what a message asks for, show it on the thread, and have a reply drafted when a person waits for one."""
@@ -82,7 +83,6 @@ def classify(ctx: JobContext, payload: ClassifyPayload) -> Outcome:
 
     def write(tx: Transaction) -> JsonObject | None:
         thread.finish(tx)
-        messages.hold(tx, here, message.message_id)
         if _earlier(ctx, tx, here, message.message_id) != case.earlier:
             # By a job under a key of its caller's, beside this one: what it asks for would be asked for twice.
             raise Transient("another job has decided about the message", code="thread.changed")
@@ -150,13 +150,13 @@ class Planned:
 def _read(ctx: JobContext, payload: ClassifyPayload) -> TriageCase | Done:
     """Read everything in one transaction; `Done` when there is nothing to decide."""
     here = payload.account_id
-    with ctx.tx() as tx:
+    with ctx.read() as tx:
         try:
             account = accounts.get(tx, here)
             message = messages.get(tx, here, payload.message_id)
         except Gone:
             return Done({"gone": True})
-        check_connected(ctx, account)
+        check_connected(account)
         if message.direction == "outgoing":
             return Done({"skipped": "the account's own mail asks nothing of it"})
         earlier = _earlier(ctx, tx, here, payload.message_id)
@@ -223,7 +223,7 @@ def _route(ctx: JobContext, case: TriageCase, match: RuleMatch | None) -> Routed
     agent = match.agent if match else None
     if agent is None or case.forced or case.automation.kind is AutomationKind.SELF:
         return None
-    with ctx.tx() as tx:
+    with ctx.read() as tx:
         _, standing = standing_of(tx, case.account, case.message.message_id, agent)
     routed = route_message(agent, standing)
     if not routed.to_agent:
@@ -349,7 +349,7 @@ def _put_record(tx: Transaction, case: TriageCase, planned: Planned) -> None:
         asks_inbox = bool(plan.labels.add) and not case.forced
         if emails.open_email(tx, here, **where, decision=planned.decision, state=plan.record, in_inbox=asks_inbox):
             return
-    email, in_inbox = emails.hold(tx, here, **where)
+    email, in_inbox = emails.with_inbox(tx, here, **where)
     if plan.order_draft and email is not None and email.state is EmailState.DRAFTED:
         return  # by another message's job: the one that is ordered here shows the draft on this message, too
     before = _before(case, email, in_inbox=in_inbox or case.forced)

@@ -137,12 +137,13 @@ def list_corrections(account: str, limit: int, as_json: bool) -> None:  # noqa: 
 @operator_option
 @json_option
 def disconnect(account: str, reason: str, operator_name: str, as_json: bool) -> None:  # noqa: FBT001 - a flag
-    """Forget a mailbox's tokens and watch: each of its jobs is canceled when it would run, and what runs ends.
+    """Close an account for good and forget its tokens: its jobs are canceled when they would run, and what runs ends.
 
     Actions that wait for approval end, and so do orders of drafts, whether a label or a service gave them. Jobs that
-    wake snoozed messages wait instead. Mail, rules and records stay.
+    wake snoozed messages wait instead.
 
-    `accounts connect` or `accounts add` connects it again. Google keeps the consent until its owner withdraws it there.
+    `accounts connect` or `accounts add` connects the mailbox again, by a new account. Rules, settings and the like go
+    to it when it is the same Google user. Google keeps the consent until its owner withdraws it there.
     """
     with runtime().database.ledger() as tx:
         found = account_of(tx, account)

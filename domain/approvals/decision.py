@@ -32,8 +32,6 @@ class Refusal(StrEnum):
     ENDED = "ended"
     """The action was canceled, as when its mailbox is disconnected: nobody is to decide any more."""
     EXPIRED = "expired"
-    CONNECTED_ANEW = "connected_anew"
-    """The action waits, and its mailbox was connected anew since it was asked for: it can be denied only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +42,6 @@ class ActionStanding:
     expires_at: datetime | None
     is_decided: bool
     """Whether a person has approved or denied it, whatever became of it since."""
-    is_connected_anew: bool
-    """Whether its mailbox was disconnected, and connected again, since the action was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +66,7 @@ class RefusedDecision(Conflict):
         self.refusal = refusal
 
 
-def refusal_of(standing: Standing | None, choice: Choice, now: datetime) -> Refusal | None:
+def refusal_of(standing: Standing | None, now: datetime) -> Refusal | None:
     """Why a press does not count, None when it does.
 
     The channel is checked before the person, and the person before the state: nobody learns of another org's action.
@@ -79,10 +75,10 @@ def refusal_of(standing: Standing | None, choice: Choice, now: datetime) -> Refu
         return Refusal.NOT_HERE
     if standing.role is None or not standing.role.may_decide:
         return Refusal.NOT_AN_APPROVER
-    return closed_to(standing.action, choice, now)
+    return closed_to(standing.action, now)
 
 
-def closed_to(action: ActionStanding, choice: Choice, now: datetime) -> Refusal | None:
+def closed_to(action: ActionStanding, now: datetime) -> Refusal | None:
     """Why an action is not open to a choice, at any entry point; None when it is."""
     if action.state is ActionStatus.CANCELED:
         return Refusal.ENDED
@@ -92,6 +88,4 @@ def closed_to(action: ActionStanding, choice: Choice, now: datetime) -> Refusal 
         return Refusal.DECIDED
     if action.expires_at is not None and action.expires_at <= now:
         return Refusal.EXPIRED
-    if action.is_connected_anew and choice is Choice.APPROVE:
-        return Refusal.CONNECTED_ANEW
     return None

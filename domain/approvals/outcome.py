@@ -27,10 +27,6 @@ WORDS: Mapping[Refusal, str] = {
     Refusal.DECIDED: "This was decided already.",
     Refusal.ENDED: "This waits for no decision any more.",
     Refusal.EXPIRED: "The time to decide is over. It is not executed.",
-    Refusal.CONNECTED_ANEW: (
-        "Its mailbox was disconnected, and connected again since. It can be denied only: whoever wants the action asks"
-        " for it anew."
-    ),
 }
 
 _WITH_OUTCOME = frozenset({Refusal.DECIDED, Refusal.ENDED})

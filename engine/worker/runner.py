@@ -121,7 +121,11 @@ def _call(context: JobContext, job_type: Job[Any]) -> Outcome:
     job = context.job
     if RECORDS.isEnabledFor(logging.INFO):
         context.log.info("job_started")
-    outcome = job_type.handler(context, job_type.read(job.payload, job.payload_version))
+    payload = job_type.read(job.payload, job.payload_version)
+    holds = job_type.holds
+    if holds is not None:
+        context.hold_in_writes(lambda tx: holds(tx, payload))
+    outcome = job_type.handler(context, payload)
     if outcome is None:
         return Done()
     if not isinstance(outcome, Done | Snooze | Cancel):
@@ -139,7 +143,7 @@ def _commit(runtime: Runtime, context: JobContext, done: Done) -> None:
     context.is_committing = True
 
     def commit() -> None:
-        with runtime.database.claimed(job.org_id, job.job_id, job.token) as tx:
+        with context.read() if done.writes is None else context.tx() as tx:
             output = done.output
             if done.writes is not None:
                 output = output | (done.writes(tx) or {})

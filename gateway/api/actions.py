@@ -101,7 +101,7 @@ def request_action(
         if earlier is not None:
             say_replayed(response)
             return _located(response, shown(_found(tx, earlier.made[0])))
-        if accounts.hold_orders(tx, asked.account_id).status == "disconnected":
+        if accounts.lock(tx, asked.account_id) == "disconnected":
             raise Conflict("account_id: the account is disconnected, and nothing may wait for it")
         checked = SafetyEnforcer(safety.of_account(tx, asked.account_id)).check_request(action)
         _check_time(action, ledger.read_time(tx))

@@ -1,4 +1,4 @@
-"""`/v1/accounts/{account_id}/…` and `/v1/safety`: labels, settings, safety policy, corrections, disconnection."""
+"""`/v1/accounts…` and `/v1/safety`: look-up, labels, settings, safety policy, corrections, disconnection."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -32,6 +32,24 @@ from storage.rules import corrections, owner_settings, safety
 router = APIRouter(prefix="/v1", tags=["mailboxes"])
 
 DEFAULT_REASON = "asked for over HTTP"
+
+
+class AccountView(BaseModel):
+    """A mailbox that is connected. Each connection is an account of its own."""
+
+    account_id: UUID
+    email: str
+    status: Literal["active", "needs_reconsent"]
+    status_reason: str | None
+    status_changed_at: datetime
+    full_synced_at: datetime | None
+    watch_expires_at: datetime | None
+
+
+class AccountList(BaseModel):
+    """The account by which a mailbox is connected; none when it is not."""
+
+    accounts: list[AccountView]
 
 
 class LabelView(BaseModel):
@@ -84,6 +102,16 @@ class DisconnectedAccount(BaseModel):
 
     account_id: UUID
     status: Literal["disconnected"]
+
+
+@router.get("/accounts", responses=problems(401, 403, 422, 429, 503), operation_id="find_account")
+def find_account(
+    request: Request, caller: Reader, email: Annotated[str, Query(max_length=320, description="The mailbox.")]
+) -> AccountList:
+    """Find the account by which a mailbox of the org is connected now."""
+    with resources_of(request).database.tenant(caller.org_id) as tx:
+        found = [one for one in accounts.by_email(tx, email) if one.is_open]
+    return AccountList(accounts=[AccountView.model_validate(one, from_attributes=True) for one in found])
 
 
 @router.get(
@@ -205,10 +233,11 @@ def list_corrections(
     openapi_extra=takes("Reason", required=False),
 )
 def disconnect_account(request: Request, caller: Operator, account_id: UUID, document: JsonBody) -> DisconnectedAccount:
-    """Forget a mailbox's tokens and watch: each of its jobs is canceled when it would run, and what runs ends.
+    """Close an account for good and forget its tokens: its jobs are canceled when they would run, and what runs ends.
 
     Actions that wait for approval end, and so do orders of drafts, whether a label or a service gave them. Jobs that
-    wake snoozed messages wait instead. Mail, rules and records stay.
+    wake snoozed messages wait instead. Who connects the mailbox again gets a new account; rules, settings and the like
+    go to it when it is the same Google user.
 
     409 when it is disconnected already. Google keeps the consent until the owner withdraws it there.
     """

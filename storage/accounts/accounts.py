@@ -1,4 +1,7 @@
-"""The mailboxes: who owns them, whether they may be used, and their settings."""
+"""The mailboxes: who owns them, whether they may be used, and their settings.
+
+An account is one connection of a mailbox. A disconnection closes it for good; the next connection is another account.
+"""
 
 import re
 from collections.abc import Sequence
@@ -50,7 +53,7 @@ class AccountSettings:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One mailbox. Its tokens are sealed, and only `get` reads them; `tokens.opened` opens them."""
+    """One connection of a mailbox. Its tokens are sealed, and only `get` reads them; `tokens.opened` opens them."""
 
     account_id: UUID
     org_id: UUID
@@ -73,11 +76,11 @@ class Account:
     access_expires_at: datetime | None = None
     google_subject: str | None = None
     """Which Google user connected the mailbox by browser; only `get` reads it."""
-    connected_at: datetime | None = None
-    """When it was connected, for the first time or after a disconnection; a renewed consent leaves it.
 
-    None for one that was never connected. Only `get` reads it.
-    """
+    @property
+    def is_open(self) -> bool:
+        """Whether the mailbox is still connected by this account."""
+        return self.status != "disconnected"
 
     @property
     def addresses(self) -> frozenset[str]:
@@ -113,10 +116,10 @@ def ensure_org(tx: Transaction, name: str) -> UUID:
     return org_id
 
 
-def ensure(tx: Transaction, org_id: UUID, email: str, owner: str) -> tuple[UUID, bool]:
-    """The account of a mailbox in an org, made without tokens if it is new, and whether it is. For the ledger role."""
+def open_account(tx: Transaction, org_id: UUID, email: str, owner: str) -> tuple[UUID, bool]:
+    """The open account of a mailbox in an org, and whether it is new and has no tokens yet. For the ledger role."""
     row = tx.run(
-        "ensure_account", org_id=org_id, email=check_address("email", email), owner=check_address("owner", owner)
+        "open_account", org_id=org_id, email=check_address("email", email), owner=check_address("owner", owner)
     )[0]
     return row.id, bool(row.created)
 
@@ -128,7 +131,10 @@ def lock_mailbox(tx: Transaction, email: str) -> None:
 
 
 def connect(tx: Transaction, sealer: Sealer, account_id: UUID, consent: Consent) -> None:
-    """Store an owner's consent; the account is active again. Its gates are the caller's to open."""
+    """Store an owner's consent; the account is active. Its gates are the caller's to open.
+
+    Raises `Gone` when it is closed.
+    """
     rows = tx.run(
         "connect_account",
         account_id=account_id,
@@ -141,15 +147,22 @@ def connect(tx: Transaction, sealer: Sealer, account_id: UUID, consent: Consent)
     _found(rows, account_id)
 
 
-def disconnect(tx: Transaction, account_id: UUID, reason: str) -> bool:
-    """Forget the tokens, the watch and how the owner writes; false when they were forgotten before.
+def inherit(tx: Transaction, account_id: UUID) -> UUID | None:
+    """Give a new connection what a person has written about the mailbox, from the same Google user's last connection.
 
-    Jobs that wait for the owner's consent are let go, and find the account disconnected: nobody else would end them.
+    Returns that account; None when the user had none in the org, or nobody knows who they are. For the ledger role.
     """
-    told = check_text("reason", reason, LONGEST_STATUS_REASON)
-    # In a statement before: the next one then sees a description of the owner that was being kept.
-    tx.raw("select from accounts where id = %(account)s for no key update", {"account": account_id})
-    if not tx.run("disconnect_account", account_id=account_id, reason=told):
+    rows = tx.run("inherit_account", account_id=account_id)
+    return rows[0].id if rows else None
+
+
+def disconnect(tx: Transaction, account_id: UUID, reason: str) -> bool:
+    """Close the account for good and forget its tokens and watch; false when it was closed before.
+
+    Jobs that wait for the owner's consent are let go, and find the account closed: nobody else would end them.
+    """
+    reason = check_text("reason", reason, LONGEST_STATUS_REASON)
+    if not tx.run("disconnect_account", account_id=account_id, reason=reason):
         return False
     gates.open_gate(tx, "account", str(account_id), Cause.CONSENT)
     return True
@@ -162,25 +175,24 @@ def get(tx: Transaction, account_id: UUID) -> Account:
     return _account(rows[0])
 
 
-def hold(tx: Transaction, account_id: UUID) -> Account:
-    """As `get`, and let nobody connect or disconnect the account until the transaction ends; others may hold it too."""
-    tx.raw("select from accounts where id = %(account)s for share", {"account": account_id})
-    return get(tx, account_id)
+def lock(tx: Transaction, account_id: UUID) -> Status:
+    """Let no other transaction write for the mailbox until this one ends; returns how the account stands now.
 
-
-def hold_orders(tx: Transaction, account_id: UUID) -> Account:
-    """As `get`, and let no disconnection end the account's orders until the transaction ends, which writes one.
-
-    `hold_off_orders` waits for it and sees what it wrote. Call it before rows of actions and threads are locked.
+    It comes before any other lock of the mailbox's rows (docs: mail.md#locks). Raises `Gone` as `get`.
     """
-    tx.raw("select postroom.hold_orders(%(account)s)", {"account": account_id})
-    return get(tx, account_id)
+    rows = tx.raw("select status from accounts where id = %(account)s for no key update", {"account": account_id})
+    _found(rows, account_id)
+    status: Status = rows[0].status
+    return status
 
 
-def hold_off_orders(tx: Transaction, account_id: UUID) -> None:
-    """Wait for transactions that write orders of the account, and let no other begin until this one ends."""
-    owner = "select from users where id = (select user_id from accounts where id = %(account)s) for no key update"
-    tx.raw(owner, {"account": account_id})
+def reachable(tx: Transaction, account_id: UUID) -> Account:
+    """The account; for a closed one the account by which the same Google user has the mailbox connected now, if any.
+
+    For what is still to be seen or undone in the mailbox itself. Raises as `get`.
+    """
+    rows = tx.run("find_successor", account_id=account_id)
+    return get(tx, rows[0].id if rows else account_id)
 
 
 def list_all(tx: Transaction, org_id: UUID | None = None) -> tuple[Account, ...]:
@@ -189,7 +201,7 @@ def list_all(tx: Transaction, org_id: UUID | None = None) -> tuple[Account, ...]
 
 
 def by_email(tx: Transaction, email: str) -> tuple[Account, ...]:
-    """The accounts of a mailbox in all orgs; for the ledger role, since a push names only the address."""
+    """The accounts of a mailbox in all orgs, closed ones too; for the ledger role: a push names only the address."""
     return tuple(_account(row) for row in tx.run("find_accounts_by_email", email=email))
 
 

@@ -8,54 +8,94 @@ made as (
 )
 select id from found union all select id from made
 
--- name: ensure_account
--- The account of a mailbox in an org, made with its owner if new; it has no tokens and is disconnected until it gets some.
+-- name: open_account
+-- The open row of a mailbox in an org, made with its owner if there is none. A new one has no tokens: its caller stores a consent.
 with owner_row as (
   insert into users (org_id, email, role) values (%(org_id)s, %(owner)s, 'owner')
   on conflict (org_id, email) do update set email = excluded.email
   returning id, org_id
-),
-made as (
-  insert into accounts (org_id, user_id, email)
-  select o.org_id, o.id, %(email)s from owner_row o
-  on conflict (org_id, email) do update set email = excluded.email
-  returning id, xmax = 0 as created
 )
-select id, created from made
+insert into accounts (org_id, user_id, email, status, status_reason)
+select o.org_id, o.id, %(email)s, 'needs_reconsent', 'no consent was given yet' from owner_row o
+on conflict (org_id, email) where status <> 'disconnected' do update set email = excluded.email
+returning id, xmax = 0 as created
 
 -- name: connect_account
--- New consent: stores the sealed tokens, and what waits on the account's refresh lease sees a new version.
--- A disconnected account is held by now: jobs of the owner before were made before this statement, if not before its transaction.
+-- A consent: stores the sealed tokens, and what waits on the account's refresh lease sees a new version. Never for a closed row.
 update accounts set
-  status = 'active', status_reason = null,
-  connected_at = case when status = 'disconnected' then statement_timestamp() else connected_at end,
-  status_changed_at = case status when 'active' then status_changed_at when 'disconnected' then statement_timestamp() else now() end,
+  status = 'active', status_reason = null, status_changed_at = case status when 'active' then status_changed_at else now() end,
   sealed_access_token = %(access)s, sealed_refresh_token = %(refresh)s, access_expires_at = %(access_expires_at)s,
   scopes = %(scopes)s::text[], google_subject = coalesce(%(subject)s, google_subject), token_version = token_version + 1, refresh_owner = null, refresh_until = null
-where id = %(account_id)s
+where id = %(account_id)s and status <> 'disconnected'
 returning id
 
--- name: disconnect_account
--- Forgets the tokens, the watch and how the owner writes; the mail stays. The next owner of the address may be somebody else.
-with left_off as (
-  update accounts set
-    status = 'disconnected', status_reason = %(reason)s, status_changed_at = now(),
-    sealed_access_token = null, sealed_refresh_token = null, access_expires_at = null, scopes = '{}', google_subject = null,
-    token_version = token_version + 1, refresh_owner = null, refresh_until = null,
-    watch_expires_at = null, watch_renewed_at = null
-  where id = %(account_id)s and status <> 'disconnected'
-  returning id, org_id
+-- name: inherit_account
+-- Gives a new connection what a person has written about the mailbox. It comes from the last connection that the same Google user had in
+-- the org. Rows are moved, so that a rule or a schedule keeps its id.
+with before as (
+  select o.org_id, o.id, o.settings, o.own_addresses, o.sending_paused_until
+  from accounts n join accounts o on (o.org_id, o.email, o.google_subject) = (n.org_id, n.email, n.google_subject)
+  where n.id = %(account_id)s and o.status = 'disconnected'
+  order by o.status_changed_at desc, o.id desc
+  limit 1
 ),
-forgotten as (
-  delete from voices v using left_off l where v.org_id = l.org_id and v.account_id = l.id
+the_settings as (
+  update accounts n set settings = b.settings, own_addresses = b.own_addresses, sending_paused_until = b.sending_paused_until
+  from before b where n.id = %(account_id)s
+),
+the_rules as (
+  update rules r set account_id = %(account_id)s from before b where (r.org_id, r.account_id) = (b.org_id, b.id)
+),
+the_policy as (
+  update safety_policies p set account_id = %(account_id)s from before b where (p.org_id, p.account_id) = (b.org_id, b.id)
+),
+the_agents as (
+  update agent_profiles p set account_id = %(account_id)s from before b where (p.org_id, p.account_id) = (b.org_id, b.id)
+),
+the_labels as (
+  update labels l set account_id = %(account_id)s from before b where (l.org_id, l.account_id) = (b.org_id, b.id)
+),
+the_voice as (
+  update voices v set account_id = %(account_id)s from before b where (v.org_id, v.account_id) = (b.org_id, b.id)
+),
+the_schedules as (
+  update schedules s set payload = s.payload || jsonb_build_object('account_id', %(account_id)s::uuid)
+  from before b where s.org_id = b.org_id and s.payload ->> 'account_id' = b.id::text
+),
+the_pauses as (
+  insert into gates (scope, key, cause, reason, until, actor)
+  select g.scope, %(account_id)s::uuid::text, g.cause, g.reason, g.until, g.actor from before b join gates g on g.key = b.id::text
+  where g.scope = 'account' and g.cause = 'pause' and (g.until is null or g.until > now())
+),
+the_jobs_of_before as (
+  -- What waits behind the closed row's gates goes on, and is canceled.
+  update gates g set until = now() from before b
+  where g.scope = 'account' and g.key = b.id::text and (g.until is null or g.until > now())
+  returning pg_notify('postroom_due', 'gate')
 )
-select id from left_off
+select id from before
+
+-- name: find_successor
+-- The open row of the mailbox that a closed row was a connection of: the same address and Google user, in the same org.
+select n.id
+from accounts o join accounts n on (n.org_id, n.email, n.google_subject) = (o.org_id, o.email, o.google_subject)
+where o.id = %(account_id)s and o.status = 'disconnected' and n.status <> 'disconnected'
+
+-- name: disconnect_account
+-- Closes a row for good, and forgets its tokens and watch; the mail stays.
+update accounts set
+  status = 'disconnected', status_reason = %(reason)s, status_changed_at = now(),
+  sealed_access_token = null, sealed_refresh_token = null, access_expires_at = null, scopes = '{}',
+  token_version = token_version + 1, refresh_owner = null, refresh_until = null,
+  watch_expires_at = null, watch_renewed_at = null
+where id = %(account_id)s and status <> 'disconnected'
+returning id
 
 -- name: get_account
 -- One account, its tokens still sealed.
 select id as account_id, org_id, user_id, email, status, status_reason, status_changed_at, scopes, token_version, history_id, full_synced_at,
        watch_expires_at, watch_renewed_at, own_addresses, settings, created_at,
-       sealed_access_token, sealed_refresh_token, access_expires_at, google_subject, connected_at
+       sealed_access_token, sealed_refresh_token, access_expires_at, google_subject
 from accounts
 where id = %(account_id)s
 
@@ -68,7 +108,7 @@ where (%(org_id)s::uuid is null or org_id = %(org_id)s)
 order by org_id, email
 
 -- name: find_accounts_by_email
--- The accounts of one mailbox in all orgs; a push names only the address.
+-- The rows of one mailbox in all orgs, closed ones too; a push names only the address.
 select id as account_id, org_id, user_id, email, status, status_reason, status_changed_at, scopes, token_version, history_id, full_synced_at,
        watch_expires_at, watch_renewed_at, own_addresses, settings, created_at
 from accounts

@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from domain.jobs.gate_causes import Cause
-from domain.jobs.job import NewJob, Origin
+from domain.jobs.job import JsonObject, NewJob, Origin
 from domain.mail.consent import MailboxOwners, RefusedConsent, refusal_for
 from domain.mail.onboarding import connection_jobs
 from domain.payloads.payload import jobs_of
@@ -34,14 +34,11 @@ class AddedMailbox:
     created: bool
     lost_at: datetime | None
     """When its consent had been lost; None when it was not."""
-    began_at: datetime | None
-    """When it was connected, for the first time or after a disconnection; None where only the consent is new."""
 
     def first_jobs(self, by: Origin) -> list[NewJob]:
-        """What the connection starts, each made when it began: what is older may be an earlier owner's."""
+        """What the connection starts."""
         account = self.account
-        first = connection_jobs(account.account_id, account.status_changed_at, self.lost_at)
-        return [one._replace(created_at=self.began_at) for one in jobs_of(first, org_id=account.org_id, origin=by)]
+        return jobs_of(connection_jobs(account.account_id, self.lost_at), org_id=account.org_id, origin=by)
 
 
 def connect(
@@ -49,30 +46,32 @@ def connect(
 ) -> AddedMailbox | RefusedConsent:
     """Store a consent and let the account's parked jobs go on; its first jobs are the caller's to enqueue.
 
-    Connecting again is re-consent. Refuses a mailbox that another org has, or that another Google user connected; then
+    A mailbox that is connected keeps its account; after a disconnection there is a new one, which inherits what the
+    same Google user has written. Refuses a mailbox that another org has, or that another Google user connected; then
     nothing was written. Who connects a mailbox waits for others that do so at the time. For the ledger role.
     """
     accounts.lock_mailbox(tx, mailbox.email)
     refused = refusal_for(_owners(tx, mailbox), mailbox.email, consent.subject)
     if refused is not None:
         return refused
-    account_id, created = accounts.ensure(tx, mailbox.org_id, mailbox.email, mailbox.owner)
+    account_id, created = accounts.open_account(tx, mailbox.org_id, mailbox.email, mailbox.owner)
     before = accounts.get(tx, account_id)
     accounts.connect(tx, sealer, account_id, consent)
+    inherited = accounts.inherit(tx, account_id) if created else None
     # A person's pause of the account, and a provider's wish to wait, stay.
     gates.open_gate(tx, "account", str(account_id), Cause.CONSENT)
-    lost_at = before.status_changed_at if before.status == "needs_reconsent" else None
-    facts = {"account_id": str(account_id), "created": created, "regained": lost_at is not None}
+    lost_at = before.status_changed_at if before.status == "needs_reconsent" and not created else None
+    facts: JsonObject = {"account_id": str(account_id), "created": created, "regained": lost_at is not None}
+    if inherited is not None:
+        facts["inherited_from"] = str(inherited)
     deeds.record(tx, "account.connected", facts, by=by, org_id=mailbox.org_id)
-    account = accounts.get(tx, account_id)
-    began_at = account.connected_at if before.status == "disconnected" else None
-    return AddedMailbox(account, created, lost_at, began_at)
+    return AddedMailbox(accounts.get(tx, account_id), created, lost_at)
 
 
 def _owners(tx: Transaction, mailbox: OrgMailbox) -> MailboxOwners:
-    known = accounts.by_email(tx, mailbox.email)
+    known = [one for one in accounts.by_email(tx, mailbox.email) if one.is_open]
     ours = next((accounts.get(tx, one.account_id) for one in known if one.org_id == mailbox.org_id), None)
     return MailboxOwners(
         subject=ours.google_subject if ours else None,
-        is_elsewhere=any(one.org_id != mailbox.org_id and one.status != "disconnected" for one in known),
+        is_elsewhere=any(one.org_id != mailbox.org_id for one in known),
     )

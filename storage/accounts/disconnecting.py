@@ -14,12 +14,11 @@ from storage.postgres.database import Transaction
 
 
 def disconnect(tx: Transaction, account_id: UUID, enqueue: Enqueue, *, reason: str, by: Origin) -> JsonObject:
-    """Forget a mailbox's tokens, and end what its owner has left waiting; returns what the audit log says of it.
+    """Close an account, and end what its owner has left waiting; returns what the audit log says of it.
 
-    The address may be somebody else's when it is connected again. Each question of an action shows that it ended.
-    Raises `Conflict` when the mailbox is disconnected already. For the ledger role.
+    Each question of an action shows that it ended. Raises `Conflict` when it is closed already. For the ledger role.
     """
-    accounts.hold_off_orders(tx, account_id)
+    accounts.lock(tx, account_id)
     ended = actions.cancel_waiting(tx, account_id)
     orders = emails.end_orders_by_hand(tx, account_id)
     if ended:

@@ -25,7 +25,6 @@ waiting as (
          w.expires_at > w.created_at + %(keep)s::interval as is_remembered
   from expected_writes w
   where w.account_id = %(account_id)s and w.expires_at > now() and w.created_at > now() - %(keep)s::interval
-  for update
 ),
 matched as (
   select distinct on (t.place, t.label_id) t.place, t.label_id, t.history_id, w.id, w.gmail_message_id, w.is_remembered

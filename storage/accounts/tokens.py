@@ -32,8 +32,6 @@ class Tokens:
     access_expires_at: datetime | None
     scopes: tuple[str, ...]
     version: int
-    connected_at: datetime | None = None
-    """Of which connection they are: after a disconnection the next tokens may be another owner's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,6 @@ def opened(sealer: Sealer, account: Account) -> Tokens:
         access_expires_at=account.access_expires_at,
         scopes=account.scopes,
         version=account.token_version,
-        connected_at=account.connected_at,
     )
 
 

@@ -8,7 +8,6 @@ from psycopg.types.json import Jsonb
 
 from domain.jobs.failures import Invalid
 from domain.mail.replies.voice import Voice, accept_voice
-from storage.accounts.accounts import Account
 from storage.postgres.database import Transaction
 
 
@@ -21,16 +20,9 @@ class KeptVoice:
     learned_at: datetime
 
 
-def save(tx: Transaction, account: Account, voice: Voice, *, sampled: int) -> bool:
-    """Keep a description in place of an earlier one; false when the account has changed hands since it was read."""
-    rows = tx.run(
-        "save_voice",
-        account_id=account.account_id,
-        since=account.status_changed_at,
-        voice=Jsonb(voice.model_dump()),
-        sampled=sampled,
-    )
-    return bool(rows)
+def save(tx: Transaction, account_id: UUID, voice: Voice, *, sampled: int) -> None:
+    """Keep a description in place of an earlier one."""
+    tx.run("save_voice", account_id=account_id, voice=Jsonb(voice.model_dump()), sampled=sampled)
 
 
 def find(tx: Transaction, account_id: UUID) -> KeptVoice | None:

@@ -1,9 +1,7 @@
 -- name: save_voice
--- How the owner of an account writes; a later description takes the place of an earlier one. Nothing when the account was disconnected, lost
--- its consent or was connected anew since: its owner may be another. The lock holds up a disconnection, which then forgets this one, too.
+-- How the owner of an account writes; a later description takes the place of an earlier one.
 insert into voices (org_id, account_id, voice, sampled)
-select a.org_id, a.id, %(voice)s, %(sampled)s from accounts a where a.id = %(account_id)s and a.status_changed_at = %(since)s
-for share of a
+select a.org_id, a.id, %(voice)s, %(sampled)s from accounts a where a.id = %(account_id)s
 on conflict (org_id, account_id) do update set voice = excluded.voice, sampled = excluded.sampled, learned_at = now()
 returning account_id
 

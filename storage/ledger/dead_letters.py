@@ -33,13 +33,6 @@ class DeadLetter:
     created_at: datetime
     resolved_at: datetime | None
 
-    @property
-    def made_at(self) -> datetime | None:
-        """When the job was enqueued, by its history; None where that does not say so."""
-        said = [one.get("at") for one in self.history if one.get("event") == "job.enqueued"]
-        # When several jobs had the id, one after the other, that of the last.
-        return datetime.fromisoformat(said[-1]) if said and said[-1] else None
-
 
 COLUMNS = ("id", *(field.name for field in fields(DeadLetter) if field.name != "letter_id"))
 SELECT = f"select {', '.join(COLUMNS)} from dead_letters"  # noqa: S608 - the names of a class's fields

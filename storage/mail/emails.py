@@ -116,9 +116,9 @@ def get(tx: Transaction, account_id: UUID, thread_id: str) -> Email | None:
     return _email(rows[0]._asdict()) if rows else None
 
 
-def hold(tx: Transaction, account_id: UUID, *, thread_id: str, message_id: str) -> tuple[Email | None, bool]:
-    """A thread's record, and whether this message of it is in the inbox; both stay so until the transaction ends."""
-    row = tx.run("hold_email", account_id=account_id, thread_id=thread_id, message_id=message_id)[0]._asdict()
+def with_inbox(tx: Transaction, account_id: UUID, *, thread_id: str, message_id: str) -> tuple[Email | None, bool]:
+    """A thread's record, and whether this message of it is in the inbox."""
+    row = tx.run("get_email_and_place", account_id=account_id, thread_id=thread_id, message_id=message_id)[0]._asdict()
     in_inbox = bool(row.pop("in_inbox"))
     return (None if row["email_id"] is None else _email(row)), in_inbox
 
@@ -148,7 +148,7 @@ def open_records(
     """The records since then of which something is still expected: a page of them, the next one `after` a record.
 
     Those that wait for a draft are among them while their message lies in the inbox; those that wait for one by hand,
-    while it is not thrown away. An order from before the mailbox was connected counts for nothing.
+    while it is not thrown away.
     """
     place = {"after_state": "", "after_time": since, "after_thread": ""}
     if after is not None:

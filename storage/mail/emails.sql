@@ -1,6 +1,6 @@
 -- name: open_email
 -- The record of a thread that wants an answer, made if there is none; an existing one is left as it is.
--- With in_inbox the message must still be in the inbox; its lock holds up whoever is about to archive it.
+-- With in_inbox the message must still be in the inbox.
 with opened as (
   insert into emails (org_id, account_id, gmail_thread_id, gmail_message_id, state, classification, decision_source, confidence, needs_review)
   select org_id, account_id, gmail_thread_id, %(message_id)s, %(state)s, %(classification)s, %(source)s, %(confidence)s, %(needs_review)s
@@ -8,8 +8,7 @@ with opened as (
   where account_id = %(account_id)s and gmail_thread_id = %(thread_id)s
     and (not %(in_inbox)s or exists (
       select from messages m
-      where m.account_id = %(account_id)s and m.gmail_message_id = %(message_id)s and 'INBOX' = any (m.labels)
-      for share))
+      where m.account_id = %(account_id)s and m.gmail_message_id = %(message_id)s and 'INBOX' = any (m.labels)))
   on conflict (org_id, account_id, gmail_thread_id) do nothing
   returning id
 )
@@ -23,12 +22,11 @@ select id as email_id, account_id, gmail_thread_id as thread_id, gmail_message_i
 from emails
 where account_id = %(account_id)s and gmail_thread_id = %(thread_id)s
 
--- name: hold_email
--- The record of a thread and whether one of its messages is in the inbox; both stay so until the transaction ends.
+-- name: get_email_and_place
+-- The record of a thread, and whether one of its messages is in the inbox.
 with message as (
   select 'INBOX' = any (labels) as in_inbox from messages
   where account_id = %(account_id)s and gmail_message_id = %(message_id)s
-  for share
 ),
 record as (
   select id as email_id, account_id, gmail_thread_id as thread_id, gmail_message_id as message_id, state, state_changed_at, classification,
@@ -36,7 +34,6 @@ record as (
          draft_planned_at, draft_history_id, rework_count, sent_message_id, sent_at, by_hand_at, by_service
   from emails
   where account_id = %(account_id)s and gmail_thread_id = %(thread_id)s
-  for update
 )
 select coalesce((select in_inbox from message), false) as in_inbox, record.* from (values (1)) as one left join record on true
 
@@ -51,12 +48,9 @@ where account_id = %(account_id)s and draft_message_id = %(message_id)s
 -- name: find_open_records
 -- Records of which something is still expected, a page of them in the order of their index: a draft of ours is out, or the draft is waited for,
 -- because a person or a service ordered it and the message was not thrown away, or by a decision about a message that still lies in the inbox.
--- An order from before the mailbox was connected may be an earlier owner's: it counts for nothing.
-select e.gmail_thread_id as thread_id, e.gmail_message_id as message_id, e.state, e.state_changed_at as since, o.by_hand
+select e.gmail_thread_id as thread_id, e.gmail_message_id as message_id, e.state, e.state_changed_at as since,
+       e.by_hand_at is not null as by_hand
 from emails e
-cross join lateral (
-  select coalesce(e.by_hand_at >= coalesce((select connected_at from accounts where id = %(account_id)s), '-infinity'), false) as by_hand
-) as o
 where e.org_id = (select org_id from accounts where id = %(account_id)s) and e.account_id = %(account_id)s
   and e.state in ('pending', 'drafted', 'rework_requested') and e.state_changed_at >= %(since)s
   and (e.state, e.state_changed_at, e.gmail_thread_id) > (%(after_state)s::text, %(after_time)s::timestamptz, %(after_thread)s::text)
@@ -64,7 +58,7 @@ where e.org_id = (select org_id from accounts where id = %(account_id)s) and e.a
     select from messages m
     where m.org_id = e.org_id and m.account_id = e.account_id and m.gmail_message_id = e.gmail_message_id
       -- What was ordered by hand is drafted about the rest of a thread that has lost its message, or ended.
-      and case when o.by_hand then not m.labels && '{TRASH,SPAM}'
+      and case when e.by_hand_at is not null then not m.labels && '{TRASH,SPAM}'
           else m.deleted_at is null and e.classification = 'needs_response' and 'INBOX' = any (m.labels) end))
 order by e.state, e.state_changed_at, e.gmail_thread_id
 limit %(limit)s
@@ -98,18 +92,10 @@ order by 1
 
 -- name: withdraw_orders
 -- Drafts that were ordered by a label alone, which their person has taken off again: no message of the thread carries one of these labels any more.
--- Locked by id, as a disconnection locks them.
-with waiting as (
-  select e.id from emails e
-  where e.account_id = %(account_id)s and e.state = 'pending' and e.by_hand_at is not null and not e.by_service
-    and e.gmail_thread_id in (
-      select m.gmail_thread_id from messages m where m.account_id = %(account_id)s and m.gmail_message_id = any (%(messages)s::text[]))
-  order by e.id
-  for update
-)
 update emails e set state = 'skipped', state_changed_at = now()
-from waiting w
-where e.id = w.id
+where e.account_id = %(account_id)s and e.state = 'pending' and e.by_hand_at is not null and not e.by_service
+  and e.gmail_thread_id in (
+    select m.gmail_thread_id from messages m where m.account_id = %(account_id)s and m.gmail_message_id = any (%(messages)s::text[]))
   and not exists (
     select from messages m
     where m.org_id = e.org_id and m.account_id = e.account_id and m.gmail_thread_id = e.gmail_thread_id and m.deleted_at is null
@@ -118,15 +104,9 @@ returning e.gmail_thread_id as thread_id, e.gmail_message_id as message_id, e.dr
 
 -- name: end_orders_by_hand
 -- Ends the orders of drafts that are still waited for in a mailbox that is taken away, whether a label or a service gave them.
-with waiting as (
-  select id from emails where account_id = %(account_id)s and state = 'pending' and by_hand_at is not null
-  order by id
-  for update
-)
-update emails e set state = 'skipped', state_changed_at = now()
-from waiting w
-where e.id = w.id
-returning e.id
+update emails set state = 'skipped', state_changed_at = now()
+where account_id = %(account_id)s and state = 'pending' and by_hand_at is not null
+returning id
 
 -- name: update_email_decision
 -- Writes a newer decision, and the message that was classified, into a record that is still pending.

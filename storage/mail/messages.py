@@ -56,7 +56,7 @@ def upsert(tx: Transaction, account_id: UUID, message: Message) -> bool:
 
     A transaction that stores several notes the correspondents of all first, and stores them in the order of their ids.
     """
-    note_correspondents(tx, account_id, message)
+    _note_correspondents(tx, account_id, message)
     content = message.parsed
     rows = tx.run(
         "upsert_message",
@@ -80,18 +80,6 @@ def upsert(tx: Transaction, account_id: UUID, message: Message) -> bool:
     return bool(rows[0].created)
 
 
-def note_correspondents(tx: Transaction, account_id: UUID, *found: Message) -> None:
-    """Note whom the account heard from, and wrote to, in these messages."""
-    met = [
-        (address.key, message.received_at, message.direction == "outgoing")
-        for message in found
-        for address in _others(message)
-        if 0 < len(address.key) <= LONGEST_ADDRESS
-    ]
-    columns = {name: [one[place] for one in met] for place, name in enumerate(("addresses", "times", "written"))}
-    tx.run("note_correspondents", account_id=account_id, **columns)
-
-
 def get(tx: Transaction, account_id: UUID, message_id: str) -> Message:
     """One message by its Gmail id; raises `Gone` when it is not stored, or deleted."""
     rows = tx.run("get_message", account_id=account_id, message_id=message_id)
@@ -104,14 +92,6 @@ def of_thread(tx: Transaction, account_id: UUID, thread_id: str, *, limit: int =
     """The latest messages of a thread, oldest first."""
     rows = tx.run("list_thread_messages", account_id=account_id, thread_id=thread_id, limit=limit)
     return tuple(message_of(row) for row in rows)
-
-
-def hold(tx: Transaction, account_id: UUID, *message_ids: str) -> None:
-    """Let nobody else decide about messages, or wake them, until `tx` ends: what is read after this stays true.
-
-    A transaction that changes several one after the other holds all of them first (docs: mail.md#locks).
-    """
-    tx.run("hold_messages", account_id=account_id, ids=list(message_ids))
 
 
 def unknown_of(tx: Transaction, account_id: UUID, message_ids: Sequence[str]) -> tuple[str, ...]:
@@ -209,3 +189,14 @@ def message_of(row: Row) -> Message:
         parsed=_DOCUMENT.validate_python({**row.document, "subject": row.subject, "text": row.body, "html": None}),
         automation=automation,
     )
+
+
+def _note_correspondents(tx: Transaction, account_id: UUID, message: Message) -> None:
+    """Note whom the account heard from, and wrote to, in a message."""
+    met = [
+        (address.key, message.received_at, message.direction == "outgoing")
+        for address in _others(message)
+        if 0 < len(address.key) <= LONGEST_ADDRESS
+    ]
+    columns = {name: [one[place] for one in met] for place, name in enumerate(("addresses", "times", "written"))}
+    tx.run("note_correspondents", account_id=account_id, **columns)

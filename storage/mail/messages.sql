@@ -22,13 +22,12 @@ on conflict (org_id, account_id, gmail_message_id) do update set labels = exclud
 returning m.xmax = 0 as created
 
 -- name: note_correspondents
--- Whom an account heard from or wrote to, and when first. Addresses in order, so that two transactions wait and do not deadlock.
+-- Whom an account heard from or wrote to, and when first.
 insert into correspondents as c (org_id, account_id, address, heard_at, written_at)
 select a.org_id, a.id, p.address, min(p.at) filter (where not p.written), min(p.at) filter (where p.written)
 from accounts a, unnest(%(addresses)s::text[], %(times)s::timestamptz[], %(written)s::boolean[]) as p (address, at, written)
 where a.id = %(account_id)s
 group by a.org_id, a.id, p.address
-order by p.address
 on conflict (org_id, account_id, address) do update set
   heard_at = least(c.heard_at, excluded.heard_at), written_at = least(c.written_at, excluded.written_at)
 
@@ -50,14 +49,6 @@ select * from (
   limit %(limit)s
 ) as latest
 order by received_at, message_id
-
--- name: hold_messages
--- Locks messages until the transaction ends: nobody else decides about them, snoozes, wakes or undoes meanwhile. In the order of their ids,
--- so that two transactions wait and do not deadlock.
-select from messages
-where account_id = %(account_id)s and gmail_message_id = any (%(ids)s::text[])
-order by gmail_message_id
-for no key update
 
 -- name: find_unknown_messages
 -- Which of these messages have never been stored, in the given order.
@@ -102,19 +93,16 @@ where c.org_id = (select org_id from accounts where id = %(account_id)s) and c.a
   and c.address = any (%(addresses)s::text[]) and least(c.heard_at, c.written_at) < %(before)s
 
 -- name: change_message_labels
--- Adds and removes labels of messages as the mailbox did; returns the labels they carried and carry now. Messages in the order of their
--- ids, as whoever holds several.
-with held as (
+-- Adds and removes labels of messages as the mailbox did; returns the labels they carried and carry now.
+with before as (
   select org_id, account_id, gmail_message_id, labels from messages
   where account_id = %(account_id)s and gmail_message_id = any (%(ids)s::text[])
-  order by gmail_message_id
-  for no key update
 )
 update messages m set labels = (
   select coalesce(array_agg(distinct l order by l), '{}') from unnest(m.labels || %(added)s::text[]) as l where l <> all (%(removed)s::text[]))
-from held h
-where m.org_id = h.org_id and m.account_id = h.account_id and m.gmail_message_id = h.gmail_message_id
-returning m.gmail_message_id as message_id, h.labels as before, m.labels
+from before b
+where m.org_id = b.org_id and m.account_id = b.account_id and m.gmail_message_id = b.gmail_message_id
+returning m.gmail_message_id as message_id, b.labels as before, m.labels
 
 -- name: mark_messages_deleted
 -- Messages that are gone from the mailbox for good.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -11,7 +11,6 @@ from domain.jobs.contract import check_text
 from domain.jobs.failures import Conflict, Gone, Invalid
 from domain.jobs.job import JsonObject, NewJob, Origin
 from domain.jobs.payload_changes import payload_changes
-from domain.mail.connections import FOR_ANYONE
 from domain.redaction import redact
 from storage.audit import deeds
 from storage.ledger import dead_letters, ledger
@@ -47,8 +46,8 @@ def replay(
 ) -> UUID:
     """Enqueue a dead job again under a new id that names the old one; returns the new id.
 
-    The relay publishes it. Raises `Gone` without such a letter, `Conflict` when it is closed, another job has the key
-    or its account was connected anew, `Invalid` when a doubtful effect has no ruling or a ruling no doubtful effect.
+    The relay publishes it. Raises `Gone` without such a letter, `Conflict` when it is closed or another job has the
+    key, `Invalid` when a doubtful effect has no ruling or a ruling no doubtful effect.
     """
     check_text("reason", reason)
     letter = opened(tx, letter_id)
@@ -58,7 +57,6 @@ def replay(
     answer = ledger.enqueue(tx, [job], publisher=False, hint_timeout=timedelta(0))[0]
     if not answer.created:
         raise Conflict(f"job {answer.job_id} has the same key; let it end or cancel it first")
-    check_connection(tx, job, answer.job_id, made_at=rows[0].created_at if rows else letter.made_at)
     tx.run("hand_over_effects", source=letter.job_id, target=answer.job_id)
     tx.run("hand_over_shared_effects", source=letter.job_id, target=answer.job_id)
     if mended is None:
@@ -98,16 +96,6 @@ def rule(tx: Transaction, letter: DeadLetter, rulings: Mapping[str, Ruling], by:
         tx.run("rule_effect", org_id=letter.org_id, key=key, status=status, result=result)
         facts = {"key": key, "happened": ruling.happened, "result": redact(ruling.result)}
         deeds.record(tx, "effect.ruled", facts, by=by, org_id=letter.org_id, job=(letter.job_id, letter.job_type))
-
-
-def check_connection(tx: Transaction, job: NewJob, again: UUID, *, made_at: datetime | None) -> None:
-    """Raise `Conflict` when the account was connected anew since the job was made that the new one would do `again`.
-
-    The address may be somebody else's by now, and the new job would pass for an order of theirs. A job of which nobody
-    knows when it was made is older. The new job's row names the account, in whatever way a mended payload names it.
-    """
-    if job.job_type not in FOR_ANYONE and tx.run("find_newer_connection", job_id=again, made_at=made_at):
-        raise Conflict(f"job {job.replay_of} was made before its account was connected anew; enqueue a new one")
 
 
 def _again(letter: DeadLetter, dead: Row | None, mended: Mended | None, by: Origin) -> NewJob:

@@ -6,7 +6,7 @@ with freed as (
   where j.id = %(job_id)s and j.state = 'dead' and j.guarded
     and k.org_id = j.org_id and k.key = j.idempotency_key and k.job_id = j.id and k.kind = 'job'
 )
-select project_id, priority, parent_id, idempotency_key, guarded, retry_base_s, retry_cap_s, correlation_id, traceparent, created_at
+select project_id, priority, parent_id, idempotency_key, guarded, retry_base_s, retry_cap_s, correlation_id, traceparent
 from jobs where id = %(job_id)s and state = 'dead'
 
 -- name: hand_over_effects
@@ -41,13 +41,3 @@ update idempotency_keys set status = %(status)s, result_ref = %(result)s, last_s
   expires_at = greatest(expires_at, now() + postroom.keep_effects_for())
 where org_id = %(org_id)s and key = %(key)s and kind = 'effect' and status = 'unknown'
 returning key
-
--- name: find_newer_connection
--- The account of a job that was enqueued in the place of another, if it was connected after that one was made, or if nobody knows when
--- that was. A connection that is under way is waited for.
-with held as (
-  select a.connected_at from jobs j join accounts a on a.org_id = j.org_id and a.id::text = j.payload ->> 'account_id'
-  where j.id = %(job_id)s
-  for share of a
-)
-select from held where connected_at > coalesce(%(made_at)s::timestamptz, '-infinity')

@@ -29,8 +29,8 @@ def retry(
     """Enqueue a failed, canceled or dead job again; returns the new job's id. The relay publishes it.
 
     A dead job is replayed by its dead letter, which is closed. Raises `Gone` when there is no such job (of the org),
-    `Conflict` when it has not ended, has succeeded or was retried before, when another job has its key, or when its
-    account was connected anew, and `Invalid` for a doubtful effect without a ruling.
+    `Conflict` when it has not ended, has succeeded or was retried before, or when another job has its key, and
+    `Invalid` for a doubtful effect without a ruling.
     """
     check_text("reason", reason)
     rows = tx.run("lock_job_to_retry", job_id=job_id, org_id=org_id)
@@ -42,11 +42,9 @@ def retry(
         return replays.replay(tx, job_id, by=by, reason=reason, rulings=rulings)
     replays.rule(tx, job, rulings, by)
     tx.run("release_ended_job", job_id=job_id)
-    wanted = _again(job, by)
-    again = ledger.enqueue(tx, [wanted], publisher=False, hint_timeout=timedelta(0))[0]
+    again = ledger.enqueue(tx, [_again(job, by)], publisher=False, hint_timeout=timedelta(0))[0]
     if not again.created:
         raise Conflict(f"job {again.job_id} has the same key; let it end or cancel it first")
-    replays.check_connection(tx, wanted, again.job_id, made_at=job.created_at)
     tx.run("hand_over_effects", source=job_id, target=again.job_id)
     tx.run("hand_over_shared_effects", source=job_id, target=again.job_id)
     tx.run("copy_steps", source=job_id, target=again.job_id)

@@ -11,13 +11,11 @@ from domain.mail.triage.decided_again import PastAction, RefusedAction, WantedAc
 from domain.mail.triage.safety import CheckedAction
 from engine.context import JobContext
 from storage import approvals
-from storage.accounts import accounts
 from storage.actions import actions
 from storage.actions.actions import StoredAction
 from storage.mail import decisions
 from storage.mail.decisions import Origins
 from storage.postgres.database import Transaction
-from tasks.mail.mailbox_session import check_connected
 
 
 def order(ctx: JobContext, tx: Transaction, account_id: UUID, recorded: Mapping[UUID, ActionStatus]) -> None:
@@ -45,11 +43,8 @@ def record(  # noqa: PLR0913 - a decision, where it belongs, and where it comes 
     """Record a decision with its checked actions, and set them going.
 
     With `is_newer` the message was decided before: what still waits for a person is asked anew or not at all. Returns
-    the actions that are left out, because a person did not want them or an earlier job is at them. Raises as
-    `check_connected`: actions and jobs that are made after a new connection would pass for the next owner's, and those
-    that are committed after a disconnection would not be ended with it.
+    the actions that are left out, because a person did not want them or an earlier job is at them.
     """
-    check_connected(ctx, accounts.hold_orders(tx, account_id))
     wanted, left_out = WantedActions(tuple(checked), ())
     if is_newer:
         # First, so that a decision of a person that comes between is seen below.

@@ -2,21 +2,21 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
+from typing import Protocol
 from uuid import UUID
 
 from pydantic import SecretStr
 
 from domain.alerts.alert import Alert, AlertKind, payload_of
 from domain.jobs.failures import Failure, Scope, Throttled, Unauthorised
-from domain.mail.connections import FOR_ANYONE
 from engine.beside_failure import beside_failure
 from engine.context import JobContext
 from engine.interrupts import Canceled, Interrupted
 from observability.on_demand import on_demand
 from providers.ports import Mailbox, Meter
 from storage.accounts import accounts, tokens
-from storage.accounts.accounts import Account
+from storage.accounts.accounts import Account, Status
 from storage.accounts.tokens import Refreshed, Tokens
 from storage.ledger import audit
 from storage.postgres.database import Transaction
@@ -31,53 +31,45 @@ class Disconnected(Canceled):
     code = "account.disconnected"
 
 
-CONNECTED_ANEW = "the account was disconnected, and connected again after the job was made; enqueue a new one"
+def refusal_of(account_id: UUID, status: Status) -> Failure | None:
+    """Why no job may open the mailbox of an account that stands so; None when jobs may (docs: mail.md#accounts).
 
-DISCONNECTED_MEANWHILE = "the account was disconnected while the job ran"
-
-
-def check_connected(ctx: JobContext, account: Account, *, made_at: datetime | None = None) -> None:
-    """Raise before anything is done or paid for an account that the job may not touch (docs: mail.md#accounts).
-
-    `Disconnected`, which ends the job, for one that its owner has taken away, also when it was connected again since
-    the job was made: the address may be somebody else's by now. `Unauthorised`, which parks the job until the account
-    is connected again, for one whose consent is gone. `made_at` says when the order was made that the job carries out,
-    where that was not with the job.
+    `Disconnected`, which ends the job, for a closed account. `Unauthorised`, which parks the job until consent is given
+    again, for one whose consent is gone.
     """
-    refusal = refusal_of(ctx, account, made_at=made_at)
+    if status == "disconnected":
+        return Disconnected("the account was disconnected")
+    if status == "needs_reconsent":
+        return Unauthorised("the account must be connected again", account=str(account_id))
+    return None
+
+
+def check_connected(account: Account) -> None:
+    """Raise `refusal_of` before anything is done or paid for an account that no job may touch."""
+    refusal = refusal_of(account.account_id, account.status)
     if refusal is not None:
         raise refusal
 
 
-def refusal_of(ctx: JobContext, account: Account, *, made_at: datetime | None = None) -> Failure | None:
-    """What `check_connected` raises, for a transaction that has other things to commit."""
-    if account.status == "disconnected":
-        return Disconnected("the account was disconnected")
-    connected_at = account.connected_at
-    is_older = connected_at is not None and (made_at or ctx.job.created_at) < connected_at
-    if is_older and ctx.job.job_type not in FOR_ANYONE:
-        return Disconnected(CONNECTED_ANEW)
-    if account.status == "needs_reconsent":
-        return Unauthorised("the account must be connected again", account=str(account.account_id))
-    return None
+class OfMailbox(Protocol):
+    """What names one account, as the payload of a mail job."""
+
+    @property
+    def account_id(self) -> UUID:
+        """The account's id."""
+        ...
 
 
-@contextmanager
-def effects_on(ctx: JobContext, account: Account, *, made_at: datetime | None = None) -> Iterator[None]:
-    """Judge the account again with each intent of an effect, in the same transaction: its owner may take it away.
+def hold_mailbox(tx: Transaction, payload: OfMailbox) -> Failure | None:
+    """Lock the mailbox at the head of each writing transaction of a job, the settlement too (docs: mail.md#locks).
 
-    A disconnection or another connection waits for that transaction, or has come before it. Raises as
-    `check_connected`, and `Interrupted` for a job that is done for anyone: its next attempt has the new tokens.
+    Raises `Disconnected` for a closed account. A lost consent is returned: the job writes down what it has done, and
+    begins nothing new.
     """
-
-    def check(tx: Transaction) -> None:
-        now = accounts.hold(tx, account.account_id)
-        check_connected(ctx, now, made_at=made_at)
-        if now.connected_at != account.connected_at:
-            raise Interrupted(DISCONNECTED_MEANWHILE)
-
-    with ctx.effects_only_if(check):
-        yield
+    refusal = refusal_of(payload.account_id, accounts.lock(tx, payload.account_id))
+    if isinstance(refusal, Disconnected):
+        raise refusal
+    return refusal
 
 
 MAILBOX_AUDITS = ("account.needs_reconsent", "rule.disabled")
@@ -93,7 +85,6 @@ def open_mailbox(
     account: Account,
     *,
     share: str | None = None,
-    made_at: datetime | None = None,
 ) -> Iterator[Mailbox]:
     """Open the mailbox of an account that the job has read; marks the account when its consent is gone.
 
@@ -103,24 +94,21 @@ def open_mailbox(
     for a moment while another process refreshes a dead one, `Unauthorised` when the account must be connected again,
     and whatever the calls inside raise.
     """
-    check_connected(ctx, account, made_at=made_at)
+    check_connected(account)
     account_id = account.account_id
     held = _fresh_tokens(ctx, tokens.opened(ctx.sealer, account))
     if held.access_token is None:
         raise Unauthorised("the account has no access token", account=str(account_id))
     settings = ctx.settings
     try:
-        with (
-            on_demand("providers.google.gmail:GmailMailbox")(
-                account=str(account_id),
-                access_token=held.access_token.get_secret_value(),
-                timeout_s=settings.google_request_timeout_s,
-                meter=_meter(ctx, str(account_id), share),
-                endpoint=settings.gmail_endpoint,
-                clock=ctx.clock,
-            ) as mailbox,
-            effects_on(ctx, account, made_at=made_at),
-        ):
+        with on_demand("providers.google.gmail:GmailMailbox")(
+            account=str(account_id),
+            access_token=held.access_token.get_secret_value(),
+            timeout_s=settings.google_request_timeout_s,
+            meter=_meter(ctx, str(account_id), share),
+            endpoint=settings.gmail_endpoint,
+            clock=ctx.clock,
+        ) as mailbox:
             yield mailbox
     except Unauthorised as refusal:
         _answer_refusal(ctx, held, refusal)
@@ -163,12 +151,12 @@ def _refresh(ctx: JobContext, held: Tokens) -> Tokens:
     # Storing ends the lease; given back any sooner, another process would refresh a second time.
     with ctx.tx() as tx:
         tokens.store_refreshed(tx, ctx.sealer, account_id, version=held.version, refreshed=fresh)
-    return _read_same(ctx, held)
+    return _read(ctx, held.account_id)
 
 
 def _wait_for_other(ctx: JobContext, held: Tokens) -> Tokens:
     """While another process refreshes, use the old token until it expires; then all jobs of the account wait."""
-    now = _read_same(ctx, held)
+    now = _read(ctx, held.account_id)
     if now.access_expires_at is not None and now.access_expires_at > ctx.now():
         return now
     raise _another_refreshes()
@@ -233,16 +221,8 @@ def _mark(ctx: JobContext, held: Tokens, refusal: Unauthorised) -> None:
 
 
 def _read(ctx: JobContext, account_id: UUID) -> Tokens:
-    with ctx.tx() as tx:
-        return tokens.current(tx, ctx.sealer, account_id)
-
-
-def _read_same(ctx: JobContext, held: Tokens) -> Tokens:
-    """The tokens of now, of the connection that the job was judged by: the next one's may be another owner's.
-
-    The attempt after `Interrupted` is judged by the new connection.
-    """
-    now = _read(ctx, held.account_id)
-    if now.connected_at != held.connected_at or now.status == "disconnected":
-        raise Interrupted(DISCONNECTED_MEANWHILE)
-    return now
+    """The tokens of now; raises as `check_connected` for an account that was closed or lost its consent meanwhile."""
+    with ctx.read() as tx:
+        account = accounts.get(tx, account_id)
+    check_connected(account)
+    return tokens.opened(ctx.sealer, account)

@@ -223,7 +223,6 @@ class Run:
     def _take(self, tx: Transaction, page: HistoryPage) -> list[Payload]:
         """Bring the stored messages in line with a page of history, and say which jobs it asks for."""
         here = self.account.account_id
-        messages.hold(tx, here, *{change.message_id for change in page.changes})
         for change in page.changes:
             self._mirror(tx, change)
         others, by_actions = expected_writes.tell_apart(tx, here, page.changes)
@@ -265,7 +264,7 @@ class Run:
         messages that the inbox no longer shows.
         """
         here, found, shown = self.account.account_id, 0, set[str]()
-        with self.ctx.tx() as tx:
+        with self.ctx.read() as tx:
             stored = messages.in_inbox(tx, here, since=since)
         for refs in self._pages(mailbox, INBOX, since):
             shown.update(ref.message_id for ref in refs)
@@ -293,7 +292,7 @@ class Run:
         label was taken off meanwhile is withdrawn.
         """
         here = self.account.account_id
-        with self.ctx.tx() as tx:
+        with self.ctx.read() as tx:
             ids = labels.ids_by_role(tx, here)
             orders = {ids[role] for role in ORDERING & ids.keys()}
             # Before the search: a label that is put on after it is not missed.
@@ -309,11 +308,8 @@ class Run:
                     left -= shown
                 with self.ctx.tx() as tx:
                     messages.change_labels(tx, here, shown, add=(ids[role],), remove=())
-                    connected = self.account.connected_at
                     wanted = [
-                        intent(one)
-                        for one in threads
-                        if draft_orders.is_new_order(role, emails.get(tx, here, one), connected)
+                        intent(one) for one in threads if draft_orders.is_new_order(role, emails.get(tx, here, one))
                     ]
                     found += len(self.ctx.enqueue(tx, *payloads_for(here, wanted)))
         return found + self._withdraw(self._without(mailbox, left, orders), orders)
@@ -341,7 +337,6 @@ class Run:
             return 0
         here = self.account.account_id
         with self.ctx.tx() as tx:
-            messages.hold(tx, here, *left)
             messages.change_labels(tx, here, left, add=(), remove=orders)
             return len(self.ctx.enqueue(tx, *draft_orders.withdraw(tx, here, left, orders)))
 

@@ -41,9 +41,7 @@ def store_thread(ctx: JobContext, mailbox: Mailbox, account: Account, thread_id:
         raw = mailbox.message(facts.message_id)
         taken.append((replace(raw, raw=b""), parse_message(raw.raw)))
         ctx.check()
-    taken.sort(key=lambda one: one[0].message_id)
     with ctx.tx() as tx:
-        messages.note_correspondents(tx, account.account_id, *(_message(raw, parsed) for raw, parsed in taken))
         for raw, parsed in taken:
             store(tx, account, raw, parsed)
 

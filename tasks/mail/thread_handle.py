@@ -26,7 +26,7 @@ from storage.mail import messages
 from storage.mail.emails import MadeDraft
 from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts, mailbox_labels
-from tasks.mail.mailbox_session import check_connected, effects_on, open_mailbox
+from tasks.mail.mailbox_session import check_connected, open_mailbox
 
 INVALID_LABEL = "gmail.invalidArgument"
 """What Gmail answers when a label id names nothing any more."""
@@ -71,8 +71,8 @@ def open_thread(
 
     A job that changes a thread's labels more than once names the `purpose` of each change. Raises as `check_connected`.
     """
-    check_connected(ctx, account)
-    with effects_on(ctx, account), ExitStack() as stack:
+    check_connected(account)
+    with ExitStack() as stack:
         yield ThreadHandle(ctx, account, thread_id, label_ids, stack, purpose)
 
 

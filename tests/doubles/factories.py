@@ -131,7 +131,7 @@ def pass_time(database: Connection, span: timedelta) -> None:
         "gates": ("until", "closed_at"),
         "serial_slots": ("taken_at",),
         "orgs_over_burst": ("since",),
-        "accounts": ("connected_at", "sending_paused_until", "labels_until"),
+        "accounts": ("sending_paused_until", "labels_until"),
         "automatic_answers": ("answered_at",),
         "outgoing_mails": ("send_began_at", "sent_at"),
         "backfills": ("next_page_at",),

@@ -35,8 +35,10 @@ def connect_account(tx: Transaction, sealer: Sealer, org: str, email: str, conse
 
     Two orgs may have one here: each did before the other was refused.
     """
-    account_id, _ = accounts.ensure(tx, accounts.ensure_org(tx, org), email, email)
+    account_id, is_new = accounts.open_account(tx, accounts.ensure_org(tx, org), email, email)
     accounts.connect(tx, sealer, account_id, consent)
+    if is_new:
+        accounts.inherit(tx, account_id)
     return accounts.get(tx, account_id)
 
 

@@ -7,7 +7,7 @@ import pytest
 from psycopg import Connection
 
 from domain.jobs.effects import EffectStatus, Strategy
-from domain.jobs.failures import Busy, ClaimLost, Transient
+from domain.jobs.failures import Busy, ClaimLost, Transient, Unauthorised
 from domain.jobs.job import ClaimedJob, JsonObject, Origin, State
 from domain.jobs.lifecycle import settlement_of
 from domain.jobs.retry import MOST_RETURNS, STANDARD
@@ -97,9 +97,9 @@ def test_a_result_is_not_recorded_without_the_rows_that_follow_from_it(ctx: JobC
         raise Transient("the row cannot be written")
 
     with pytest.raises(Transient):
-        guard.record_with(ctx.tx, refuse)
+        guard.record_with(refuse)
     assert status(database) == "running"
-    guard.record_with(ctx.tx, partial(audit_one, ctx))
+    guard.record_with(partial(audit_one, ctx))
     assert (status(database), audited(database, "probe.noted")) == ("succeeded", 1)
 
 
@@ -109,7 +109,7 @@ def test_an_effect_whose_claim_was_lost_meanwhile_is_told(ctx: JobContext, datab
     guard.carry_out(lambda: {"sent": 1})
     database.execute("update jobs set claim_token = gen_random_uuid()")
     with pytest.raises(ClaimLost):
-        guard.record_with(ctx.tx, partial(audit_one, ctx))
+        guard.record_with(partial(audit_one, ctx))
     assert status(database) == "running"
     assert (audited(database, "effect.unrecorded"), audited(database, "probe.noted")) == (1, 0)
 
@@ -154,31 +154,57 @@ def test_a_result_is_recorded_although_the_job_may_begin_no_other_effect(
     with ctx.tx() as tx:
         guard = ctx.begin_effect(tx, KEY)
     guard.carry_out(lambda: {"sent": 1})
-    with process.database.ledger() as tx:
-        ledger.cancel(tx, [held.job_id], "no longer needed", by=Origin())
+    with process.database.ledger() as frame:
+        ledger.cancel(frame, [held.job_id], "no longer needed", by=Origin())
 
     def go_on(tx: Transaction) -> EffectGuard:
         audit_one(ctx, tx)
         return ctx.begin_effect(tx, "labels:1")
 
-    following = guard.record_with(ctx.tx, go_on)
+    following = guard.record_with(go_on)
     assert (status(database), audited(database, "probe.noted"), following.is_refused) == ("succeeded", 1, True)
     with pytest.raises(Canceled):
         following.carry_out(lambda: pytest.fail("it is called"))
     assert database.execute("select count(*) from idempotency_keys where key = 'labels:1'").fetchone() == (0,)
 
 
-def test_an_intent_is_written_only_where_the_check_agrees(ctx: JobContext, database: Connection) -> None:
-    def object_to_it(_tx: Transaction) -> None:
+def test_each_writing_transaction_begins_with_what_the_job_holds(ctx: JobContext, database: Connection) -> None:
+    def refuse(_tx: Transaction) -> None:
         raise Canceled("the owner left")
 
-    with ctx.effects_only_if(object_to_it):
-        with pytest.raises(Canceled):
-            ctx.effect(KEY, lambda: pytest.fail("it is called"))
-        with pytest.raises(Canceled), ctx.tx() as tx:
-            ctx.begin_effect(tx, KEY)
+    ctx.hold_in_writes(refuse)
+    with pytest.raises(Canceled):
+        ctx.effect(KEY, lambda: pytest.fail("it is called"))
+    with pytest.raises(Canceled), ctx.tx():
+        pytest.fail("it is opened")
+    with ctx.read() as tx:
+        assert tx.raw("select 1 as one")[0].one == 1
     assert status(database) is None
-    assert ctx.effect(KEY, lambda: {"sent": 1}) == {"sent": 1}
+
+
+def test_what_only_forbids_effects_lets_the_job_write(ctx: JobContext, database: Connection) -> None:
+    ctx.hold_in_writes(lambda _tx: Unauthorised("consent is gone", account="1"))
+    with ctx.tx() as tx:
+        audit_one(ctx, tx)
+    with pytest.raises(Unauthorised):
+        ctx.effect(KEY, lambda: pytest.fail("it is called"))
+    assert (status(database), audited(database, "probe.noted")) == (None, 1)
+
+
+def test_a_result_is_recorded_whatever_the_job_holds(ctx: JobContext, database: Connection) -> None:
+    """The next effect's intent is left out."""
+    with ctx.tx() as tx:
+        guard = ctx.begin_effect(tx, KEY)
+    guard.carry_out(lambda: {"sent": 1})
+
+    def refuse(_tx: Transaction) -> None:
+        raise Canceled("the owner left")
+
+    ctx.hold_in_writes(refuse)
+    following = guard.record_with(lambda tx: ctx.begin_effect(tx, "labels:1"))
+    assert (status(database), following.is_refused) == ("succeeded", True)
+    with pytest.raises(Canceled):
+        following.carry_out(lambda: pytest.fail("it is called"))
 
 
 def test_what_is_known_and_not_recorded_is_recorded_when_no_other_attempt_follows(

@@ -212,20 +212,6 @@ def test_a_press_for_what_was_canceled_says_so_and_does_nothing(
     assert audited(database)[-1] == ("approval.refused", f"discord:{ANNA}", "ended")
 
 
-def test_what_is_older_than_the_connection_of_its_mailbox_can_be_denied_only(
-    url: str, store: Database, account: Account, database: Connection
-) -> None:
-    made = waiting(store, account)
-    database.execute("update actions set created_at = created_at - interval '1 second'")
-    database.execute("update accounts set connected_at = now()")
-    said = whispered(post(url, pressed(made)))
-    assert said == WORDS[Refusal.CONNECTED_ANEW]
-    assert (state(database, made), count(database, "actions.execute")) == ("approved_pending", 0)
-    assert audited(database)[-1] == ("approval.refused", f"discord:{ANNA}", "connected_anew")
-    assert "Denied by anna" in post(url, pressed(made, choice=Choice.DENY)).json["data"]["content"]
-    assert state(database, made) == "denied"
-
-
 def test_after_the_end_nothing_is_decided(url: str, store: Database, account: Account, database: Connection) -> None:
     made = waiting(store, account, timedelta(0))
     assert "over" in whispered(post(url, pressed(made)))

@@ -110,20 +110,6 @@ def test_pages_of_the_list_follow_each_other(operator: Client, store: Database, 
     assert [one["action_id"] for one in by_command] == ids[:1]
 
 
-@pytest.mark.parametrize("is_older", [False, True])
-def test_an_action_older_than_the_connection_of_its_mailbox_can_be_denied_only(
-    store: Database, account: Account, database: Connection, *, is_older: bool
-) -> None:
-    made, call = waiting(store, account), call_by("anna", store)
-    span = timedelta(microseconds=int(is_older))
-    database.execute("update accounts set connected_at = (select created_at + %s from actions)", (span,))
-    if is_older:
-        with pytest.raises(Conflict, match=WORDS[Refusal.CONNECTED_ANEW]):
-            approve_action(call, made)
-    choice = Choice.DENY if is_older else Choice.APPROVE
-    assert DECISIONS[choice](call, made).state == choice.status
-
-
 def test_what_is_denied_is_never_executed(store: Database, account: Account) -> None:
     made = waiting(store, account)
     assert DECISIONS[Choice.DENY](call_by("anna", store), made).state == "denied"

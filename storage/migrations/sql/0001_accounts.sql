@@ -1,5 +1,6 @@
 -- Mailboxes and what may be done with them. Every foreign key of a tenant's table carries the org, so that no row of one
 -- org can point at another's; unique keys begin with the org, so that a refusal reveals nothing about another's rows.
+-- A row is one connection of a mailbox: it is closed for good when it is disconnected, and the next connection has a row of its own.
 create table accounts (
   id uuid primary key default uuidv7(),
   org_id uuid not null references orgs (id),
@@ -7,12 +8,9 @@ create table accounts (
   email text not null check (email = lower(email) and position('@' in email) > 1 and length(email) <= 320),
   -- Google's id of the user who consented; it stays when an address changes hands. Null: consent came by the command line.
   google_subject text check (length(google_subject) between 1 and 255),
-  status text not null default 'disconnected' check (status in ('active', 'needs_reconsent', 'disconnected')),
+  status text not null check (status in ('active', 'needs_reconsent', 'disconnected')),
   status_reason text check (length(status_reason) between 1 and 500),
   status_changed_at timestamptz not null default now(),
-  -- When the mailbox was connected, for the first time or after a disconnection; a renewed consent leaves it. A job of before may be
-  -- an earlier owner's: it is canceled. Null for an account that was never connected.
-  connected_at timestamptz,
   -- Sealed by storage/secrets/sealing.py; the seal names this row, so a token copied to another row does not open.
   sealed_access_token bytea check (octet_length(sealed_access_token) between 1 and 20000),
   sealed_refresh_token bytea check (octet_length(sealed_refresh_token) between 1 and 20000),
@@ -38,7 +36,6 @@ create table accounts (
   settings jsonb not null default '{}' check (jsonb_typeof(settings) = 'object' and postroom.carries_secret(settings) is null),
   created_at timestamptz not null default now(),
   unique (org_id, id),
-  unique (org_id, email),
   foreign key (org_id, user_id) references users (org_id, id),
   constraint active_has_refresh_token check (status <> 'active' or sealed_refresh_token is not null),
   constraint disconnected_keeps_no_token check (status <> 'disconnected' or (sealed_access_token is null and sealed_refresh_token is null)),
@@ -54,6 +51,8 @@ create table accounts (
     coalesce(jsonb_typeof(settings -> 'label_parent'), 'string') = 'string'
     and length(coalesce(settings ->> 'label_parent', 'x')) between 1 and 100)
 ) with (fillfactor = 80);
+-- An address has one open row in an org.
+create unique index accounts_open on accounts (org_id, email) where status <> 'disconnected';
 create index accounts_email on accounts (email);
 create index accounts_user on accounts (org_id, user_id);
 call postroom.fence_table('accounts');

@@ -22,7 +22,7 @@ create table schedules (
 create index schedules_due on schedules (next_run_at, id) where enabled;
 call postroom.fence_table('schedules', 'org_id', 'select');
 grant select, insert, delete on schedules to postroom_ledger;
-grant update (next_run_at, last_run_at, enabled, stopped) on schedules to postroom_ledger;
+grant update (next_run_at, last_run_at, enabled, stopped, payload) on schedules to postroom_ledger;
 grant select on schedules to postroom_tenant;
 
 -- When beat last ticked for each periodic job, whether or not the tick made a job. Jobs and guards cannot say so: retention deletes

@@ -44,7 +44,6 @@ def upgrade() -> None:
         "effects",
         "audit",
         "results",
-        "accounts",
         "actions",
         "agents",
         "approvals",

@@ -21,7 +21,6 @@ from domain.mail.replies.replies import Envelope, Original, reply_message
 from domain.mail.thread_plan import plan_event
 from engine.context import JobContext
 from engine.effects import EffectGuard
-from storage.accounts import accounts
 from storage.accounts.accounts import Account
 from storage.mail import emails
 from storage.mail.emails import Email, MadeDraft
@@ -29,7 +28,6 @@ from storage.mail.messages import Message
 from tasks.mail import lost_drafts, machine_drafts
 from tasks.mail.drafts import effect as draft_effect
 from tasks.mail.drafts.case import DraftCase, original_of, read_case
-from tasks.mail.mailbox_session import check_connected
 from tasks.mail.thread_handle import ThreadHandle, open_thread
 
 MADE = "A draft was saved in the thread. Its owner will read it before it is sent."
@@ -77,13 +75,13 @@ def save_draft(ctx: JobContext, order: DraftOrder, label_ids: Mapping[LabelRole,
         raw = reply_message(original, sender, body, token=order.token, date=ctx.now())
         effect, made = _make(ctx, thread, order, case, raw)
         if "sent" in made:
-            effect.record_with(ctx.tx, draft_effect.after_sent(ctx, thread, case, made))
+            effect.record_with(draft_effect.after_sent(ctx, thread, case, made))
             return SENT_ALREADY
         if "discarded" in made:
-            effect.record_with(ctx.tx, draft_effect.after_discarded(ctx, thread, case))
+            effect.record_with(draft_effect.after_discarded(ctx, thread, case))
             return DISCARDED
         draft = draft_effect.draft_of(made, of_made(body, Envelope.of_reply(original, sender)))
-        if not effect.record_with(ctx.tx, partial(draft_effect.store, thread, case.email, draft)):
+        if not effect.record_with(partial(draft_effect.store, thread, case.email, draft)):
             _take_back(ctx, thread, case.email, draft)
             raise Invalid("thread", MOVED)
         thread.apply()
@@ -125,7 +123,6 @@ def _case_to_fill(ctx: JobContext, thread: ThreadHandle, order: DraftOrder) -> D
     """
     here, thread_id, message_id = order.account.account_id, order.asked.thread_id, order.asked.message_id
     with ctx.tx() as tx:
-        check_connected(ctx, accounts.hold_orders(tx, here))
         if emails.get(tx, here, thread_id) is None:
             emails.open_email(tx, here, thread_id=thread_id, message_id=message_id)
         case = read_case(tx, here, thread_id)
@@ -146,7 +143,6 @@ def _reopened(ctx: JobContext, thread: ThreadHandle, order: DraftOrder, email: E
         ctx.effect(f"discard:{old.draft_id}", discard, strategy=Strategy.IDEMPOTENT)
     here, thread_id = email.account_id, email.thread_id
     with ctx.tx() as tx:
-        check_connected(ctx, accounts.hold_orders(tx, here))
         emails.reopen(tx, here, thread_id, expected=email.state, message_id=order.asked.message_id)
         again = read_case(tx, here, thread_id)
     if again is None or again.email.state is not EmailState.PENDING:

@@ -136,7 +136,7 @@ class Toolbox:
         others = self._place.recipients - self._place.account.addresses
         if not is_private and not others:
             return ToolResult(call.call_id, shown_hits((), self._place.boundary))
-        with self._ctx.tx() as tx:
+        with self._ctx.read() as tx:
             hits = runs.search(
                 tx,
                 self._place.account.account_id,
@@ -153,7 +153,7 @@ class Toolbox:
     def _read(self, call: ToolCall, wanted: ReadThread) -> ToolResult:
         own = self._place.message.thread_id
         thread_id = wanted.thread_id or own
-        with self._ctx.tx() as tx:
+        with self._ctx.read() as tx:
             thread = messages.of_thread(tx, self._place.account.account_id, thread_id)
         is_other = thread_id != own
         is_private = is_other and self._place.offer.search is SearchScope.ACCOUNT

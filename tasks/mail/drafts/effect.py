@@ -58,8 +58,8 @@ def find_made(ctx: JobContext, payload: WritePayload | WriteManualPayload | Proc
     A mended replay may name another thread: a draft that stands there would be taken for this one.
     """
     _, email_id, token = key.split(":")
-    with ctx.tx() as tx:
-        account = accounts.get(tx, payload.account_id)
+    with ctx.read() as tx:
+        account = accounts.reachable(tx, payload.account_id)
         case = read_case(tx, payload.account_id, payload.thread_id)
     if case is not None and str(case.email.email_id) != email_id:
         return CannotTell(OTHER_THREAD)
@@ -94,7 +94,7 @@ def take_back(ctx: JobContext, thread: ThreadHandle, email: Email, draft: MadeDr
 
     Returns what is to be written afterwards.
     """
-    with ctx.tx() as tx:
+    with ctx.read() as tx:
         now = emails.get(tx, email.account_id, email.thread_id)
     if now is None or now.state not in SETTLED:
         # Reopened since, for which the draft was discarded or left to its person.

@@ -199,7 +199,7 @@ def _never_made(ctx: JobContext, thread: ThreadHandle, case: DraftCase, effect: 
 
 def _record(ctx: JobContext, thread: ThreadHandle, email: Email, effect: EffectGuard, draft: MadeDraft) -> Outcome:
     """Record the draft and set the labels that show it; take it back when the e-mail has been moved meanwhile."""
-    if not effect.record_with(ctx.tx, partial(draft_effect.store, thread, email, draft)):
+    if not effect.record_with(partial(draft_effect.store, thread, email, draft)):
         return _take_back(ctx, thread, email, draft)
     thread.apply()
     return Done({"drafted": True}, writes=thread.finish)

@@ -1,10 +1,9 @@
-"""Orders of drafts that a job passes on, and those by a label: withdrawn with it, and ordered again by an undo.
+"""Orders of drafts by a label: withdrawn with it, and ordered again by an undo.
 
 (docs: mail.md#by-hand)
 """
 
 from collections.abc import Collection
-from datetime import datetime
 from uuid import UUID
 
 from domain.mail.correspondence import ORDERING, SETTLED, EmailState, LabelRole
@@ -12,35 +11,16 @@ from domain.mail.triage.classification import Classification
 from domain.payloads.drafts import ReworkPayload, WriteManualPayload, WritePayload
 from domain.payloads.payload import Payload
 from engine.context import JobContext
-from storage.accounts import accounts, labels
-from storage.accounts.accounts import Account
+from storage.accounts import labels
 from storage.mail import emails, messages
 from storage.mail.emails import Email
 from storage.postgres.database import Transaction
-from tasks.mail.mailbox_session import Disconnected, refusal_of
 from tasks.mail.message_change import Changed
 
 
 def ordering_labels(tx: Transaction, account_id: UUID) -> frozenset[str]:
     """The ids of the labels that order a draft."""
     return frozenset(one for one, role in labels.roles_by_id(tx, account_id).items() if role in ORDERING)
-
-
-def may_order(ctx: JobContext, tx: Transaction, account_id: UUID) -> bool:
-    """Whether the mailbox is still that of this job's owner; a disconnection waits until the transaction ends.
-
-    What is enqueued counts as made by then, and would pass for the next owner's. Call it before rows of actions and
-    threads are locked.
-    """
-    return not isinstance(refusal_of(ctx, accounts.hold_orders(tx, account_id)), Disconnected)
-
-
-def pass_on(
-    ctx: JobContext, payload: ReworkPayload | WriteManualPayload, tx: Transaction, *, run_at: datetime | None = None
-) -> None:
-    """Give this job's order to another job, unless the mailbox was taken away meanwhile."""
-    if may_order(ctx, tx, payload.account_id):
-        ctx.enqueue(tx, payload, run_at=run_at)
 
 
 def withdraw(
@@ -65,35 +45,31 @@ def withdraw_after(ctx: JobContext, tx: Transaction, changed: Changed, lost: Col
         ctx.enqueue(tx, *withdraw(tx, here, {message_id}, orders))
 
 
-def order_again(ctx: JobContext, tx: Transaction, account: Account, changed: Changed, *, allowed: bool) -> None:
-    """Order anew what an undo has put the label on again for, unless the thread's record knows of it.
-
-    `allowed` is what `may_order` said before rows were locked.
-    """
+def order_again(ctx: JobContext, tx: Transaction, changed: Changed) -> None:
+    """Order anew what an undo has put the label on again for, unless the thread's record knows of it."""
     here, message_id = changed.place
     roles = labels.roles_by_id(tx, here)
     put_on = {roles[one] for one in changed.change.labels.add & roles.keys()} & ORDERING
-    if not (put_on and allowed):
+    if not put_on:
         return
     thread_id = messages.get(tx, here, message_id).thread_id
     email = emails.get(tx, here, thread_id)
     for role in sorted(put_on):
-        if is_new_order(role, email, account.connected_at):
+        if is_new_order(role, email):
             payload = ReworkPayload if role is LabelRole.REWORK else WriteManualPayload
             ctx.enqueue(tx, payload(account_id=here, thread_id=thread_id, by_label=True))
 
 
-def is_new_order(role: LabelRole, email: Email | None, connected_at: datetime | None = None) -> bool:
+def is_new_order(role: LabelRole, email: Email | None) -> bool:
     """Whether a label that a thread carries asks for something that its record does not know of yet.
 
     A record that waits for a draft by hand is looked at by its age (`emails.open_records`), also where *Rework* ordered
-    the first one. What the record knows from before the mailbox was connected is not waited for any more. *Needs
-    Response* shows our own pending records, too.
+    the first one. *Needs Response* shows our own pending records, too.
     """
     if role is LabelRole.DONE or email is None:
         return True
     if email.state is EmailState.PENDING and email.by_hand_at is not None:
-        return connected_at is not None and email.by_hand_at < connected_at
+        return False
     if role is LabelRole.REWORK or email.state in SETTLED:
         return True
     # Before migration 0032 an order by hand was not written down, and only such a record showed one.

@@ -28,7 +28,6 @@ from storage.mail import emails
 from storage.mail.emails import MadeDraft
 from storage.postgres.database import Transaction
 from tasks.mail import machine_drafts
-from tasks.mail.drafts import orders as draft_orders
 from tasks.mail.drafts.case import DraftCase
 from tasks.mail.drafts.effect import OTHER_THREAD
 from tasks.mail.language_model import OutOfDate, ask, boundary
@@ -60,8 +59,8 @@ def find_reworked(ctx: JobContext, payload: ReworkPayload, key: str) -> Finding:
     that is gone, proves anything.
     """
     _, email_id, token = key.split(":")
-    with ctx.tx() as tx:
-        account = accounts.get(tx, payload.account_id)
+    with ctx.read() as tx:
+        account = accounts.reachable(tx, payload.account_id)
         email = emails.get(tx, payload.account_id, payload.thread_id)
     if email is not None and str(email.email_id) != email_id:
         return CannotTell(OTHER_THREAD)
@@ -95,12 +94,12 @@ def _begin(ctx: JobContext, thread: ThreadHandle, case: DraftCase) -> Outcome:
     plan = plan_rework(ThreadBefore(email.state, standing), email.rework_count)
     output: JsonObject = {"reworked": False, "why": plan.reason}
     if plan.order_draft:
-        return Done(output, writes=partial(draft_orders.pass_on, ctx, _first_draft(case)))
+        return Done(output, children=(_first_draft(case).job(org_id=ctx.org_id),))
     if request is None:
         return Done(output, children=(_find_out(case).job(org_id=ctx.org_id),))
     if plan.rewrite_draft and request.instruction is not None:
         with ctx.tx() as tx:
-            check_connected(ctx, accounts.hold_orders(tx, email.account_id))
+            check_connected(accounts.get(tx, email.account_id))
             ours = emails.plan_rework(tx, email.account_id, email.thread_id, draft=request.draft, token=_token(ctx))
         return _rewrite(ctx, thread, case, request, request.instruction) if ours else Done({"why": SUPERSEDED})
     ctx.step(LEFT, lambda: {"why": plan.reason})
@@ -225,7 +224,7 @@ def _record_made(
     unknown = "composed" in made or body is None
     words = UNKNOWN if unknown else draft_fingerprint.of_rework(body or "", case.email.draft_fingerprint or "")
     draft = MadeDraft(made["draft_id"], made["message_id"], words)
-    if not effect.record_with(ctx.tx, partial(_store, thread, case, draft)):
+    if not effect.record_with(partial(_store, thread, case, draft)):
         return Done({"reworked": False, "why": SUPERSEDED})
     thread.apply()
     return Done({"reworked": not unknown}, writes=thread.finish)
@@ -283,7 +282,7 @@ def _look_again(ctx: JobContext, tx: Transaction, case: DraftCase) -> None:
     """Give the same order to a new job."""
     email = case.email
     payload = ReworkPayload(account_id=email.account_id, thread_id=email.thread_id, by_label=case.by_label)
-    draft_orders.pass_on(ctx, payload, tx, run_at=ctx.now() + LOOK_AGAIN_AFTER)
+    ctx.enqueue(tx, payload, run_at=ctx.now() + LOOK_AGAIN_AFTER)
 
 
 def _first_draft(case: DraftCase) -> WriteManualPayload:

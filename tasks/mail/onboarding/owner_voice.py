@@ -1,9 +1,8 @@
 """Learns how an owner writes from a bounded sample of their sent mail, with one call of the model."""
 
-import hashlib
 from collections.abc import Iterator
 
-from domain.jobs.failures import Gone, Invalid, Transient
+from domain.jobs.failures import Gone, Invalid
 from domain.jobs.job import Done, Outcome
 from domain.mail.parsing.mime import parse_message
 from domain.mail.parsing.parsed_message import ParsedMessage
@@ -11,14 +10,13 @@ from domain.mail.replies.replies import TOKEN_HEADER
 from domain.mail.replies.voice import FEWEST_SAMPLED, MOST_SAMPLED, SENT_MAIL, accept_voice, samples_of, voice_prompt
 from engine.context import JobContext
 from providers.ports import Mailbox
-from storage.accounts import accounts, voices
+from storage.accounts import voices
 from storage.accounts.accounts import Account
 from storage.postgres.database import Transaction
 from tasks.mail.language_model import ask, boundary
-from tasks.mail.mailbox_session import check_connected
 
 PURPOSE = "voice"
-"""Of the model's call; with the owner it names the step that keeps the answer, so that it is paid once."""
+"""Of the model's call, and the name of the step that keeps the answer, so that it is paid once."""
 
 CHECK_EVERY = 10
 """Messages between two looks for a cancellation: some seconds."""
@@ -26,12 +24,12 @@ CHECK_EVERY = 10
 
 def learn(ctx: JobContext, mailbox: Mailbox, account: Account) -> Outcome:
     """Read a sample, ask the model, and keep its description together with the job's end."""
-    samples, step = samples_of(_sent(ctx, mailbox), TOKEN_HEADER), _step(account)
-    if len(samples) < FEWEST_SAMPLED and ctx.kept(step) is None:
+    samples = samples_of(_sent(ctx, mailbox), TOKEN_HEADER)
+    if len(samples) < FEWEST_SAMPLED and ctx.kept(PURPOSE) is None:
         return Done({"learned": False, "why": f"{len(samples)} messages are too few", "sampled": len(samples)})
     prompt = voice_prompt(samples, boundary())
     try:
-        voice = ask(ctx, account.account_id, step, ctx.settings.draft_model, prompt, accept_voice)
+        voice = ask(ctx, account.account_id, PURPOSE, ctx.settings.draft_model, prompt, accept_voice)
     except Invalid as refusal:
         # Drafts do without; another job may ask again.
         ctx.log.warning("voice_not_learned", field=refusal.field, reason=refusal.reason)
@@ -39,17 +37,9 @@ def learn(ctx: JobContext, mailbox: Mailbox, account: Account) -> Outcome:
     sampled = max(len(samples), 1)
 
     def write(tx: Transaction) -> None:
-        if not voices.save(tx, account, voice, sampled=sampled):
-            check_connected(ctx, accounts.get(tx, account.account_id))
-            raise Transient("the account was connected anew while its mail was read", code="account.changed")
+        voices.save(tx, account.account_id, voice, sampled=sampled)
 
     return Done({"learned": True, "sampled": sampled}, writes=write)
-
-
-def _step(account: Account) -> str:
-    """Per Google user: an address may change hands while a job waits for its next attempt."""
-    subject = account.google_subject
-    return PURPOSE if subject is None else f"{PURPOSE}.{hashlib.sha256(subject.encode()).hexdigest()[:16]}"
 
 
 def _sent(ctx: JobContext, mailbox: Mailbox) -> Iterator[ParsedMessage]:

@@ -37,8 +37,8 @@ def find_outgoing(ctx: JobContext, order: SendPayload, key: str) -> Finding:
     The key says which action's, and the action in which thread: a mended replay's order may name others.
     """
     here, action_id = order.account_id, UUID(key.rpartition(":")[2])
-    with ctx.tx() as tx:
-        account = accounts.get(tx, here)
+    with ctx.read() as tx:
+        account = accounts.reachable(tx, here)
         mail = outgoing_mails.get(tx, here, action_id)
         thread_id = _thread_of_reply(tx, here, mail)
     if mail is None:

@@ -13,7 +13,6 @@ from domain.mail.actions.status import MOVES, ActionStatus
 from settings import Settings
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
-CHOICES = st.sampled_from(Choice)
 STANDINGS = st.builds(
     Standing,
     action=st.builds(
@@ -21,45 +20,42 @@ STANDINGS = st.builds(
         state=st.sampled_from(ActionStatus),
         expires_at=st.none() | st.timedeltas(timedelta(-2), timedelta(2)).map(lambda offset: NOON + offset),
         is_decided=st.booleans(),
-        is_connected_anew=st.booleans(),
     ),
     is_its_place=st.booleans(),
     role=st.none() | st.sampled_from(UserRole),
 )
 
 
-@given(STANDINGS, CHOICES)
-def test_only_an_approver_in_the_right_place_decides_about_what_still_waits(standing: Standing, choice: Choice) -> None:
-    counts = refusal_of(standing, choice, NOON) is None
+@given(STANDINGS)
+def test_only_an_approver_in_the_right_place_decides_about_what_still_waits(standing: Standing) -> None:
+    counts = refusal_of(standing, NOON) is None
     action = standing.action
     waits = action.state is ActionStatus.APPROVED_PENDING
     in_time = action.expires_at is None or action.expires_at > NOON
-    allowed = choice is Choice.DENY or not action.is_connected_anew
     may = standing.role is not None and standing.role.may_decide
-    assert counts == (waits and in_time and allowed and may and standing.is_its_place)
+    assert counts == (waits and in_time and may and standing.is_its_place)
 
 
-@given(STANDINGS, CHOICES)
-def test_who_asks_from_elsewhere_learns_nothing(standing: Standing, choice: Choice) -> None:
+@given(STANDINGS)
+def test_who_asks_from_elsewhere_learns_nothing(standing: Standing) -> None:
     elsewhere = replace(standing, is_its_place=False)
-    assert refusal_of(elsewhere, choice, NOON) is refusal_of(None, choice, NOON) is Refusal.NOT_HERE
+    assert refusal_of(elsewhere, NOON) is refusal_of(None, NOON) is Refusal.NOT_HERE
 
 
-@given(STANDINGS, CHOICES)
-def test_nothing_that_waits_is_called_decided(standing: Standing, choice: Choice) -> None:
+@given(STANDINGS)
+def test_nothing_that_waits_is_called_decided(standing: Standing) -> None:
     if standing.action.state is ActionStatus.APPROVED_PENDING:
-        assert refusal_of(standing, choice, NOON) not in {Refusal.DECIDED, Refusal.ENDED}
+        assert refusal_of(standing, NOON) not in {Refusal.DECIDED, Refusal.ENDED}
 
 
 def test_what_is_too_late_is_told_from_what_was_decided() -> None:
-    late = ActionStanding(ActionStatus.APPROVED_PENDING, NOON, is_decided=False, is_connected_anew=True)
+    late = ActionStanding(ActionStatus.APPROVED_PENDING, NOON, is_decided=False)
     expired = replace(late, state=ActionStatus.EXPIRED)
-    for choice in Choice:
-        assert closed_to(late, choice, NOON) is Refusal.EXPIRED
-        assert closed_to(expired, choice, NOON) is Refusal.EXPIRED
-        assert closed_to(replace(expired, is_decided=True), choice, NOON) is Refusal.DECIDED
-        assert closed_to(replace(late, state=ActionStatus.DONE), choice, NOON) is Refusal.DECIDED
-        assert closed_to(replace(late, state=ActionStatus.CANCELED), choice, NOON) is Refusal.ENDED
+    assert closed_to(late, NOON) is Refusal.EXPIRED
+    assert closed_to(expired, NOON) is Refusal.EXPIRED
+    assert closed_to(replace(expired, is_decided=True), NOON) is Refusal.DECIDED
+    assert closed_to(replace(late, state=ActionStatus.DONE), NOON) is Refusal.DECIDED
+    assert closed_to(replace(late, state=ActionStatus.CANCELED), NOON) is Refusal.ENDED
 
 
 def test_every_choice_is_a_move_that_the_table_has() -> None:

@@ -24,6 +24,7 @@ ROUTES = {
     ("/v1/actions", "post"),
     ("/v1/actions/{action_id}", "get"),
     ("/v1/actions/{action_id}/undo", "post"),
+    ("/v1/accounts", "get"),
     ("/v1/accounts/connect", "post"),
     ("/v1/accounts/{account_id}/corrections", "get"),
     ("/v1/accounts/{account_id}/disconnect", "post"),

@@ -30,6 +30,17 @@ def path(account: Account, rest: str) -> str:
     return f"/v1/accounts/{account.account_id}/{rest}"
 
 
+def test_an_address_names_the_open_account(client: Client, stranger: Client, account: Account, store: Database) -> None:
+    (found,) = client.get("/v1/accounts?email=Me@example.com").json["accounts"]
+    assert (found["account_id"], found["status"]) == (str(account.account_id), "active")
+    assert client.post(path(account, "disconnect")).status == 200
+    assert client.get("/v1/accounts?email=me@example.com").json == {"accounts": []}
+    again = make_account(store)
+    (found,) = client.get("/v1/accounts?email=me@example.com").json["accounts"]
+    assert found["account_id"] == str(again.account_id)
+    assert stranger.get("/v1/accounts?email=me@example.com").json == {"accounts": []}
+
+
 def test_labels_are_listed_and_described(client: Client, account: Account) -> None:
     changed = client.change(path(account, "labels/Label_1"), {"description": "What I paid", "for_classifier": True})
     assert (changed.status, changed.json["for_classifier"]) == (200, True)

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 from psycopg import Connection
-from psycopg.errors import CheckViolation
+from psycopg.errors import CheckViolation, UniqueViolation
 
 from domain.jobs.failures import Gone
 from domain.jobs.gate_causes import Cause
@@ -54,7 +54,20 @@ def test_disconnecting_forgets_the_tokens(store: Database) -> None:
         assert accounts.disconnect(tx, account.account_id, "the owner asked")
         assert not accounts.disconnect(tx, account.account_id, "again")
         left = tokens.current(tx, SEALER, account.account_id)
+        with pytest.raises(Gone):
+            accounts.connect(tx, SEALER, account.account_id, make_consent())
     assert (left.status, left.access_token, left.refresh_token) == ("disconnected", None, None)
+
+
+def test_an_address_has_one_open_account_in_an_org(store: Database, database: Connection) -> None:
+    first = make_account(store)
+    assert make_account(store).account_id == first.account_id
+    with store.ledger() as tx:
+        accounts.disconnect(tx, first.account_id, "the owner asked")
+    second = make_account(store)
+    assert second.account_id != first.account_id
+    with pytest.raises(UniqueViolation):
+        database.execute("update accounts set status = 'needs_reconsent', status_reason = 'again'")
 
 
 def test_no_gate_for_lost_consent_outlives_a_disconnection(store: Database) -> None:

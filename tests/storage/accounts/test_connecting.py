@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from psycopg import Connection
 from pydantic import SecretStr
 
@@ -11,6 +12,8 @@ from domain.mail.consent import ConsentRefusal, RefusedConsent
 from storage.accounts import accounts, connecting
 from storage.accounts.accounts import Consent
 from storage.accounts.connecting import AddedMailbox, OrgMailbox
+from storage.ledger import gates
+from storage.ledger.gates import Gate
 from storage.postgres.database import Database, Transaction
 from storage.secrets.sealing import Sealer
 from tests.waiting import eventually
@@ -65,3 +68,67 @@ def test_a_disconnected_mailbox_is_free_for_another_org_and_another_user(store: 
         assert connect(tx, "second", "117") == RefusedConsent(ConsentRefusal.OTHER_ORG, EMAIL)
         accounts.disconnect(tx, first.account.account_id, "it moves")
         assert isinstance(connect(tx, "second", "118"), AddedMailbox)
+
+
+INHERITED = {
+    "rules": "(org_id, account_id, kind, scope, content) values (%(org)s, %(account)s, 'direction', 'account', 'x')",
+    "safety_policies": "(org_id, account_id, confidence_floor, approve_from, updated_by)"
+    " values (%(org)s, %(account)s, 0.5, 'safe', 'a test')",
+    "agent_profiles": "(org_id, account_id, name, version, definition, created_by)"
+    " values (%(org)s, %(account)s, 'agent', 1, '{}', 'a test')",
+    "labels": "(org_id, account_id, gmail_label_id, name, kind, description)"
+    " values (%(org)s, %(account)s, 'Label_1', 'Bills', 'user', 'what is to be paid')",
+    "voices": "(org_id, account_id, voice, sampled) values (%(org)s, %(account)s, '{}', 3)",
+}
+"""What a person has written about a mailbox, and how it is inserted."""
+
+LEFT = {
+    "action_links", "actions", "agent_runs", "approval_notices", "automatic_answers", "backfills", "consent_requests",
+    "correspondents", "decisions", "draft_tokens", "emails", "expected_writes", "label_corrections", "llm_calls",
+    "messages", "outgoing_mails", "threads",
+}  # fmt: skip
+"""What belongs to a connection: its mail, and what was done with it."""
+
+
+def test_each_table_of_accounts_is_inherited_or_left(database: Connection) -> None:
+    rows = database.execute(
+        "select table_name from information_schema.columns where column_name = 'account_id' and table_schema = 'public'"
+    ).fetchall()
+    assert {name for (name,) in rows} == INHERITED.keys() | LEFT
+
+
+@pytest.mark.parametrize(
+    ("org", "subject", "inherits"),
+    [("Acme", "117", True), ("Acme", "118", False), ("Acme", None, False), ("Other", "117", False)],
+)
+def test_the_next_connection_of_a_google_user_has_what_a_person_has_written(
+    store: Database, database: Connection, org: str, subject: str | None, *, inherits: bool
+) -> None:
+    with store.ledger() as tx:
+        first = connect(tx, "Acme", "117")
+    assert isinstance(first, AddedMailbox)
+    account = first.account
+    named = {"org": account.org_id, "account": account.account_id}
+    for table, columns in INHERITED.items():
+        database.execute(f"insert into {table} {columns}", named)
+    database.execute(
+        "insert into schedules (org_id, name, job_type, payload, payload_version, cron, zone, missed, next_run_at,"
+        " created_by) values (%(org)s, 'a schedule', 'gmail.sync', jsonb_build_object('account_id', %(account)s::text),"
+        " 1, '0 8 * * *', 'UTC', 'skip', now(), 'a test')",
+        named,
+    )
+    with store.ledger() as tx:
+        accounts.save_settings(tx, account.account_id, {"label_parent": "Mail"})
+        gates.close(tx, Gate("account", str(account.account_id), "a pause", None, "anna"))
+        accounts.disconnect(tx, account.account_id, "left")
+        second = connect(tx, org, subject)
+        paused = {gate.key for gate in gates.closed(tx)}
+    assert isinstance(second, AddedMailbox)
+    next_id = second.account.account_id
+    assert (second.created, second.lost_at, next_id != account.account_id) == (True, None, True)
+    has = next_id if inherits else account.account_id
+    for table in INHERITED:
+        assert database.execute(f"select account_id from {table}").fetchall() == [(has,)], table
+    assert database.execute("select payload ->> 'account_id' from schedules").fetchall() == [(str(has),)]
+    assert paused == {str(has)}
+    assert second.account.settings.label_parent == ("Mail" if inherits else "Postroom")

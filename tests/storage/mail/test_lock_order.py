@@ -1,4 +1,4 @@
-"""Rows of the mail are locked in one order, so that transactions wait and do not deadlock (docs: mail.md#locks)."""
+"""A mailbox's transactions come one after the other, so that none deadlock (docs: mail.md#locks)."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -7,6 +7,7 @@ import pytest
 from psycopg import Connection
 
 from domain.mail.mailbox import INBOX
+from storage.accounts import accounts
 from storage.accounts.accounts import Account
 from storage.mail import messages
 from storage.postgres.database import Database, Transaction
@@ -63,42 +64,17 @@ def test_without_an_order_two_transactions_deadlock(crossing: Crossing, account:
         crossing.run(archive(account, "m2"), archive(account, "m1", "m2"), archive(account, "m1"))
 
 
-def test_messages_that_are_held_first_can_be_changed_in_any_order(crossing: Crossing, account: Account) -> None:
-    def hold_both(tx: Transaction) -> None:
-        messages.hold(tx, account.account_id, "m2", "m1")
-        archive(account, "m2")(tx)
-
-    crossing.run(hold_both, archive(account, "m1", "m2"), archive(account, "m1"))
-
-
-@pytest.mark.parametrize(
-    "lock", [archive, lambda account, *ids: lambda tx: messages.hold(tx, account.account_id, *ids)]
-)
-def test_messages_are_locked_in_the_order_of_their_ids(
-    crossing: Crossing, account: Account, lock: Callable[..., Step]
+def test_transactions_that_lock_the_mailbox_first_change_rows_in_any_order(
+    crossing: Crossing, account: Account
 ) -> None:
-    """Whoever waits for the first has not locked the second."""
+    def lock(tx: Transaction) -> None:
+        accounts.lock(tx, account.account_id)
 
-    def second_is_free(tx: Transaction) -> None:
-        tx.raw("set local lock_timeout = '1ms'")
-        messages.hold(tx, account.account_id, "m2")
+    def lock_and_archive(*message_ids: str) -> Step:
+        def step(tx: Transaction) -> None:
+            lock(tx)
+            archive(account, *message_ids)(tx)
 
-    crossing.run(archive(account, "m1"), lock(account, "m1", "m2"), second_is_free)
+        return step
 
-
-def test_correspondents_that_are_noted_first_can_be_met_in_any_order(crossing: Crossing, account: Account) -> None:
-    here = account.account_id
-    ann, bob = b"From: ann@example.org\r\n\r\nHi", b"From: bob@example.org\r\n\r\nHi"
-    one = make_message("a1", "a", raw=bob), make_message("a2", "a", raw=ann)
-    other = make_message("b1", "b", raw=ann), make_message("b2", "b", raw=bob)
-
-    def note_both(tx: Transaction) -> None:
-        messages.note_correspondents(tx, here, *one)
-        messages.upsert(tx, here, one[0])
-
-    def store_others(tx: Transaction) -> None:
-        messages.note_correspondents(tx, here, *other)
-        for message in other:
-            messages.upsert(tx, here, message)
-
-    crossing.run(note_both, store_others, lambda tx: messages.upsert(tx, here, one[1]))
+    crossing.run(lock_and_archive("m2"), lock_and_archive("m1", "m2"), archive(account, "m1"))

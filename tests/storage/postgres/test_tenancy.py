@@ -8,7 +8,7 @@ from psycopg import Connection, sql
 from pydantic import SecretStr
 from sqlalchemy import make_url
 
-from domain.jobs.failures import ClaimLost, Forbidden
+from domain.jobs.failures import ClaimLost, Forbidden, Gone
 from settings import Settings
 from storage.accounts import accounts
 from storage.postgres.database import Database, Transaction
@@ -301,7 +301,6 @@ FOR_TENANTS = {
     "enqueue_jobs",
     "finish_effect",
     "hold_claim",
-    "hold_orders",
     "is_channel_of_another",
     "looks_secret",  # pure
     "named_labels",  # pure
@@ -328,13 +327,10 @@ def test_a_tenant_cannot_free_anothers_slot(store: Database, orgs: tuple[UUID, U
         tx.raw("select * from postroom.free_slots(array[gen_random_uuid()])")
 
 
-def test_a_tenant_cannot_hold_off_anothers_disconnection(store: Database, orgs: tuple[UUID, UUID]) -> None:
-    here = make_account(store, org="another's org").account_id
-    with store.tenant(orgs[0]) as tx:
-        tx.raw("select postroom.hold_orders(%(account)s)", {"account": here})
-        with store.ledger() as other:
-            other.raw("set local lock_timeout = '1s'")
-            accounts.hold_off_orders(other, here)
+def test_a_tenant_cannot_lock_anothers_mailbox(store: Database, orgs: tuple[UUID, UUID]) -> None:
+    account_id = make_account(store, org="another's org").account_id
+    with pytest.raises(Gone), store.tenant(orgs[0]) as tx:
+        accounts.lock(tx, account_id)
 
 
 def test_a_tenant_under_another_login_is_a_tenant_still(

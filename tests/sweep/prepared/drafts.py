@@ -37,8 +37,6 @@ def discarded_draft(env: MailEnvironment) -> UUID:
     payload = {"message_id": place.message_id, "action": "check_sent"}
     job_id = env.enqueue("threads.cleanup", payload)
     env.database.execute("update jobs set created_at = created_at - interval '1 minute' where id = %s", (job_id,))
-    # A job of before its mailbox was connected would be canceled.
-    env.database.execute("update accounts set connected_at = connected_at - interval '1 hour'")
     return job_id
 
 

@@ -14,7 +14,7 @@ from domain.mail.actions.label_actions import Archive
 from domain.mail.actions.snooze import Snooze
 from domain.mail.actions.status import ActionStatus
 from engine.context import JobContext
-from storage.accounts import accounts, connecting
+from storage.accounts import connecting
 from storage.accounts.connecting import AddedMailbox, OrgMailbox
 from storage.mail import outgoing_mails
 from tasks import outbound
@@ -108,7 +108,7 @@ def nobody_is_asked(env: MailEnvironment) -> None:
 @pytest.mark.parametrize(
     ("prepare", "module", "name"),
     [
-        (to_be_drafted, first_draft, "reply_message"),
+        (to_be_drafted, first_draft, "plan_event"),
         (to_be_drafted, first_draft, "draft_prompt"),
         (ordered_by_hand, first_draft, "draft_prompt"),
         (to_be_reworked, draft_rework, "threaded_message"),
@@ -128,8 +128,7 @@ def test_no_draft_is_made_in_a_mailbox_that_was_taken_away(
     begun: list[int] = []
     happen = partial(happen_and_note, env, happening, begun)
     once_before(monkeypatch, module, name, happen)
-    # What was ordered by hand ends with the connection: its job finds that nobody waits for it.
-    assert env.run(job_id) == ("succeeded" if prepare is ordered_by_hand else "canceled")
+    assert env.run(job_id) == "canceled"
     assert begun, "it happened"
     assert [one for one in writes(env, since) if one.startswith("drafts.")] == []
     assert writes(env, begun[0]) == []
@@ -225,16 +224,18 @@ def test_what_is_known_of_a_call_is_recorded_when_the_job_is_canceled_before_its
 def test_an_intent_and_a_disconnection_wait_for_each_other(env: MailEnvironment) -> None:
     job = claim_one(env.process.database, env.enqueue("drafts.write", {"thread_id": "t", "message_id": "m"}))
     ctx = JobContext(env.process, job)
-    with ctx.tx() as tx:
-        account = accounts.get(tx, env.account.account_id)
-    with ThreadPoolExecutor(1) as threads, mailbox_session.effects_on(ctx, account):
+    account = env.account
+    ctx.hold_in_writes(lambda tx: mailbox_session.hold_mailbox(tx, account))
+    with ThreadPoolExecutor(1) as threads:
         with ctx.tx() as tx:
             effect = ctx.begin_effect(tx, "draft:1")
             left = threads.submit(leave, env)
             until_a_lock_is_waited_for(env.database, describe="nobody waits")
         left.result(timeout=30)
-        assert effect.carry_out(lambda: {"made": 1}) == {"made": 1}
-        with ctx.tx() as tx:
-            effect.record(tx)
-        with pytest.raises(Disconnected):
-            ctx.effect("label:1", lambda: pytest.fail("it is called"))
+    assert effect.carry_out(lambda: {"made": 1}) == {"made": 1}
+    with pytest.raises(Disconnected):
+        ctx.effect("label:1", lambda: pytest.fail("it is called"))
+    with pytest.raises(Disconnected), ctx.tx():
+        pytest.fail("it is opened")
+    effect.record_with(lambda _: None)
+    assert effects(env, job.job_id) == {"draft": "succeeded"}

@@ -1,11 +1,11 @@
-"""What is retried or replayed after its mailbox was connected anew: only what was made since, or is done for anyone."""
+"""What is retried or replayed after its mailbox was connected anew is done for the account that it names."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
 
-from domain.jobs.failures import Conflict
 from domain.jobs.job import Origin
 from domain.mail.actions.snooze import Snooze
 from engine.enqueue import enqueue_jobs
@@ -16,7 +16,7 @@ from storage.operators.replays import Mended
 from tests.doubles.factories import make_org, pass_time
 from tests.doubles.mail_actions import ask, labels, stored_letter
 from tests.doubles.mail_environment import MailEnvironment
-from tests.tasks.test_account_ends import connect, disconnect
+from tests.tasks.test_account_ends import DISCONNECTED, connect, disconnect, know_owner
 
 BY = Origin(actor_id="a test")
 
@@ -31,54 +31,39 @@ def dead(env: MailEnvironment) -> UUID:
 
 
 @pytest.mark.parametrize(("status", "ending"), [(403, "failed"), (500, "dead")])
-def test_a_job_from_before_a_disconnection_is_not_done_again_for_the_next_owner(
+def test_a_job_of_a_closed_account_is_not_done_again_for_the_next_owner(
     env: MailEnvironment, status: int, ending: str
 ) -> None:
     env.fail("messages.list", times=None, status=status, reason="domainPolicy")
     job_id = env.enqueue("accounts.learn_voice")
     assert env.drain(only="accounts.%")[-1] == ("accounts.learn_voice", ending)
     connect(env, disconnect(env))
-    with env.process.database.ledger() as tx, pytest.raises(Conflict, match="connected anew"):
-        retries.retry(tx, job_id, by=BY, reason="it is mended")
-    assert env.job(job_id)["state"] == ending
-    now = env.enqueue("accounts.learn_voice")
-    assert env.drain(only="accounts.%")[-1] == ("accounts.learn_voice", ending)
+    called = len(env.gmail.journal())
     with env.process.database.ledger() as tx:
-        retries.retry(tx, now, by=BY, reason="it is mended")
+        again = retries.retry(tx, job_id, by=BY, reason="it is mended")
+    assert (env.run(again), env.job(again)["cancel_reason"]) == ("canceled", DISCONNECTED)
+    assert len(env.gmail.journal()) == called
 
 
-@pytest.mark.parametrize("knows_when", [True, False])
-def test_a_dead_letter_whose_job_has_left_is_as_old_as_the_job(env: MailEnvironment, *, knows_when: bool) -> None:
-    """It died after the connection: its worker was gone, and the relay found out."""
-    job_id = dead(env)
-    connect(env, disconnect(env))
-    env.database.execute("update dead_letters set created_at = now()")
-    if not knows_when:
-        env.database.execute("update dead_letters set history = '[]'")
-    env.database.execute("delete from jobs where id = %s", (job_id,))
-    with env.process.database.ledger() as tx, pytest.raises(Conflict, match="connected anew"):
-        replays.replay(tx, job_id, by=BY, reason="it is mended")
-
-
-def test_one_that_was_made_since_is_replayed(env: MailEnvironment) -> None:
-    connect(env, disconnect(env))
-    job_id = dead(env)
-    env.database.execute("delete from jobs where id = %s", (job_id,))
-    with env.process.database.ledger() as tx:
-        again = replays.replay(tx, job_id, by=BY, reason="it is mended")
-    assert env.run(again) == "succeeded"
-
-
+@pytest.mark.parametrize("is_next", [False, True])
 @pytest.mark.parametrize("spell", [str, lambda one: one.hex, lambda one: one.urn], ids=["text", "hex", "urn"])
-def test_a_mended_payload_names_the_account_in_any_way(env: MailEnvironment, spell: type[str]) -> None:
+def test_a_mended_payload_names_one_account_in_any_way(
+    env: MailEnvironment, spell: Callable[[UUID], str], *, is_next: bool
+) -> None:
+    """The dead job has left; its letter is replayed."""
     job_id = dead(env)
-    connect(env, disconnect(env))
-    mended = Mended({"account_id": spell(env.account.account_id)}, 1)
-    with env.process.database.ledger() as tx, pytest.raises(Conflict, match="connected anew"):
-        replays.replay(tx, job_id, by=BY, reason="it is mended", mended=mended)
+    account = connect(env, disconnect(env)) if is_next else env.account
+    if not is_next:
+        connect(env, disconnect(env))
+    env.database.execute("delete from jobs where id = %s", (job_id,))
+    mended = Mended({"account_id": spell(account.account_id)}, 1)
+    with env.process.database.ledger() as tx:
+        again = replays.replay(tx, job_id, by=BY, reason="it is mended", mended=mended)
+    assert env.run(again) == ("succeeded" if is_next else "canceled")
 
 
 def test_a_message_that_sleeps_is_brought_back_by_a_replay(env: MailEnvironment) -> None:
+    know_owner(env)
     place = stored_letter(env)
     ask(env, place, Snooze(until=datetime.now(UTC) + timedelta(hours=1)))
     env.drain(only="actions.execute")

@@ -14,9 +14,8 @@ from domain.mail.actions.status import ActionStatus
 from domain.mail.correspondence import EmailState
 from domain.mail.triage.prompts import CLASSIFY_TOOL
 from engine.enqueue import enqueue, enqueue_jobs
-from storage.accounts import connecting, disconnecting, tokens
+from storage.accounts import accounts, disconnecting, tokens
 from storage.accounts.accounts import Consent
-from storage.accounts.connecting import AddedMailbox, OrgMailbox
 from storage.actions import actions
 from storage.rules import rules
 from tests.doubles.agents import give_agent, order_run, store_letter
@@ -27,7 +26,7 @@ from tests.doubles.meanwhile import CONVERSATION, Meanwhile
 from tests.tasks.drafts.reworks import draft_id
 from tests.tasks.drafts.test_orders_by_hand import REFUSED, answers, archived, discarded, drafts, order_in_vain, put
 from tests.tasks.drafts.test_withdrawn_orders import withdraw
-from tests.tasks.test_account_ends import CONNECTED_ANEW, connect, disconnect
+from tests.tasks.test_account_ends import DISCONNECTED, connect, disconnect
 from tests.tasks.triage.test_decided_again import DELETED_BY_RULE
 
 AHEAD = timedelta(minutes=10)
@@ -52,17 +51,15 @@ def adopt(env: MailEnvironment, job_type: str, *, made_at: datetime, **payload: 
         return enqueue_jobs(tx, [JobContract.parse(document).new_job()])[0].job_id
 
 
-def test_a_service_whose_clock_is_ahead_makes_no_job_of_the_next_owners(env: MailEnvironment) -> None:
-    job_id = adopt(env, "accounts.learn_voice", made_at=datetime.now(UTC) + AHEAD)
-    connect(env, disconnect(env))
-    assert (env.run(job_id), env.job(job_id)["cancel_reason"]) == ("canceled", CONNECTED_ANEW)
-
-
-def test_a_service_whose_clock_is_behind_is_told_to_enqueue_again(env: MailEnvironment) -> None:
-    connect(env, disconnect(env))
-    job_id = adopt(env, "accounts.learn_voice", made_at=datetime.now(UTC) - AHEAD)
-    assert env.run(job_id) == "canceled"
-    assert "enqueue a new one" in env.job(job_id)["cancel_reason"]
+@pytest.mark.parametrize("made", [-AHEAD, AHEAD], ids=["behind", "ahead"])
+def test_whose_a_service_s_job_is_says_the_account_that_it_names_and_not_its_clock(
+    env: MailEnvironment, made: timedelta
+) -> None:
+    of_before = adopt(env, "accounts.learn_voice", made_at=datetime.now(UTC) + made)
+    env.account = connect(env, disconnect(env))
+    of_next = adopt(env, "accounts.learn_voice", made_at=datetime.now(UTC) + made)
+    assert (env.run(of_before), env.job(of_before)["cancel_reason"]) == ("canceled", DISCONNECTED)
+    assert env.run(of_next) == "succeeded"
 
 
 def test_an_order_by_label_after_one_of_a_service_whose_clock_is_ahead_is_carried_out(env: MailEnvironment) -> None:
@@ -79,14 +76,15 @@ def test_an_order_by_label_after_one_of_a_service_whose_clock_is_ahead_is_carrie
 
 def leave(env: MailEnvironment) -> Consent:
     """Take the mailbox away by the common door; returns a consent with which it can be connected again."""
-    here, org_id = env.account.account_id, env.account.org_id
+    account_id, org_id = env.account.account_id, env.account.org_id
     with env.process.database.ledger() as tx:
-        had = tokens.current(tx, env.process.sealer, here)
+        had, account = tokens.current(tx, env.process.sealer, account_id), accounts.get(tx, account_id)
         jobs = partial(enqueue, org_id=org_id)
-        disconnecting.disconnect(tx, here, jobs, reason="its owner left", by=Origin(actor_id="a test"))
+        disconnecting.disconnect(tx, account_id, jobs, reason="its owner left", by=Origin(actor_id="a test"))
     assert had.access_token
     assert had.refresh_token
-    return Consent(had.access_token, had.refresh_token, datetime.now(UTC) + timedelta(hours=1))
+    ends_at = datetime.now(UTC) + timedelta(hours=1)
+    return Consent(had.access_token, had.refresh_token, ends_at, subject=account.google_subject)
 
 
 def written(env: MailEnvironment) -> list[str]:
@@ -110,60 +108,42 @@ def test_what_waits_for_approval_ends_with_the_connection(env: MailEnvironment) 
     assert [(one["canceled_actions"], one["ended_orders"]) for (one,) in facts] == [([str(action)], 0)]
 
 
-def test_what_still_waits_from_before_can_be_denied_and_not_approved(env: MailEnvironment) -> None:
-    action = waiting(env)
-    env.drain()
-    connect(env, disconnect(env))
-    with pytest.raises(Conflict, match="connected again since"):
-        decide(env, action, Choice.APPROVE)
-    assert decide(env, action, Choice.DENY).state is ActionStatus.DENIED
-
-
 @pytest.mark.parametrize("is_taken_up", [False, True])
-def test_an_action_that_was_approved_for_the_next_owner_is_not_executed(
+def test_an_action_that_was_approved_is_not_executed_for_the_next_owner(
     env: MailEnvironment, *, is_taken_up: bool
 ) -> None:
-    """Its job may have begun in time, and handed the mail over after the connection."""
     action = waiting(env)
-    consent = None if is_taken_up else disconnect(env)
-    if consent is not None:
-        connect(env, consent)
     with env.process.database.ledger() as tx:
         assert actions.decide(tx, action, ActionStatus.APPROVED, approver="anna")
         actions.release(tx, env.account.account_id, [action], partial(enqueue, org_id=env.account.org_id))
-    job_type = "outbound.send" if is_taken_up else "actions.execute"
     if is_taken_up:
         assert env.drain(only="actions.%") == [("actions.execute", "succeeded")]
-        connect(env, disconnect(env))
-        env.database.execute("update jobs set created_at = now() where job_type = 'outbound.send'")
-    assert (job_type, "canceled") in env.drain()
+    connect(env, leave(env))
+    assert ("outbound.send" if is_taken_up else "actions.execute", "canceled") in env.drain()
     assert (look(env, action).state, written(env)) == (ActionStatus.CANCELED, [])
 
 
-@pytest.mark.parametrize("is_ended", [False, True])
-def test_a_draft_that_an_earlier_owner_ordered_is_not_made(env: MailEnvironment, *, is_ended: bool) -> None:
+def test_a_draft_that_an_earlier_owner_ordered_is_not_made(env: MailEnvironment) -> None:
     place = archived(env)
     env.fail("drafts.create", times=None, **REFUSED)
     env.enqueue("drafts.write_manual", {"thread_id": place.thread_id})
     env.drain()
     env.gmail.clear_faults()
     assert env.email(place.thread_id).by_hand_at is not None
-    paid, consent = answers(env), leave(env) if is_ended else disconnect(env)
+    paid, consent = answers(env), leave(env)
     withdraw(env, place)
-    connect(env, consent)
+    assert env.state(place.thread_id) is EmailState.SKIPPED
+    env.account = connect(env, consent)
     env.hour_later()
     assert (drafts(env), answers(env) - paid) == (0, 0)
-    assert env.state(place.thread_id) is (EmailState.SKIPPED if is_ended else EmailState.PENDING)
 
 
-@pytest.mark.parametrize("is_ended", [False, True])
-def test_a_label_that_stands_in_the_mailbox_is_an_order_of_whoever_has_it(
-    env: MailEnvironment, *, is_ended: bool
-) -> None:
+def test_a_label_that_stands_in_the_mailbox_is_an_order_of_whoever_has_it(env: MailEnvironment) -> None:
     place = archived(env)
     order_in_vain(env, place)
     env.gmail.clear_faults()
-    connect(env, leave(env) if is_ended else disconnect(env))
+    env.account = connect(env, leave(env))
+    env.run(env.enqueue("gmail.sync_labels"))
     env.hour_later()
     assert (drafts(env), env.state(place.thread_id)) == (1, EmailState.DRAFTED)
 
@@ -191,7 +171,7 @@ def test_a_message_that_is_decided_again_while_the_mailbox_changes_hands_asks_fo
     job_id = env.enqueue("triage.classify", {"message_id": place.message_id, "force": True})
     changes = len(env.gmail.journal("messages.modify"))
     meanwhile(CLASSIFY_TOOL, lambda: connect(env, disconnect(env)))
-    assert (env.run(job_id), env.job(job_id)["cancel_reason"]) == ("canceled", CONNECTED_ANEW)
+    assert (env.run(job_id), env.job(job_id)["cancel_reason"]) == ("canceled", DISCONNECTED)
     assert len(actions_of(env, place)) == 1
     assert len(env.gmail.journal("messages.modify")) == changes
 
@@ -206,20 +186,5 @@ def test_an_agent_whose_mailbox_changes_hands_while_it_thinks_asks_for_no_action
 
     meanwhile(CONVERSATION, lambda: meanwhile(CONVERSATION, lambda: connect(env, disconnect(env))))
     job_id = order_run(env, place)
-    assert (env.run(job_id), env.job(job_id)["cancel_reason"]) == ("canceled", CONNECTED_ANEW)
+    assert (env.run(job_id), env.job(job_id)["cancel_reason"]) == ("canceled", DISCONNECTED)
     assert actions_of(env, place) == ()
-
-
-def test_a_connection_is_as_young_as_its_own_statement(env: MailEnvironment) -> None:
-    """The next owner's transaction has begun, and waited, when the earlier one makes a job and leaves."""
-    mailbox = OrgMailbox(env.account.org_id, env.account.email, "new.owner@postroom.example")
-    with env.process.database.ledger() as tx:
-        tx.raw("select now()")
-        job_id = env.enqueue("accounts.learn_voice")
-        added = connecting.connect(tx, env.process.sealer, mailbox, disconnect(env), by=Origin())
-        assert isinstance(added, AddedMailbox)
-        onboard = enqueue_jobs(tx, added.first_jobs(Origin()))[1]
-    made = env.database.execute("select distinct created_at from jobs where id <> %s", (job_id,)).fetchall()
-    assert made == [(added.account.connected_at,)]
-    assert (env.run(job_id), env.job(job_id)["cancel_reason"]) == ("canceled", CONNECTED_ANEW)
-    assert env.run(onboard.job_id) == "succeeded"

@@ -106,9 +106,7 @@ def connected(env: MailEnvironment) -> UUID:
     """Connect the mailbox, and enqueue what follows from it; the job that sets it up."""
     account = connect(env.process, env.account.email, "access-1", "refresh-1")
     with env.process.database.ledger() as tx:
-        account = accounts.get(tx, account.account_id)
-        first = connection_jobs(account.account_id, account.status_changed_at, None)
-        return enqueue(tx, *first, org_id=account.org_id)[1].job_id
+        return enqueue(tx, *connection_jobs(account.account_id, None), org_id=account.org_id)[1].job_id
 
 
 def test_a_mailbox_that_is_connected_anew_while_its_set_up_waits_is_set_up_as_a_whole(env: MailEnvironment) -> None:

@@ -1,12 +1,11 @@
 """The owner's voice: learned from a bounded sample by one paid call, kept, and shown fenced to the drafting model."""
 
 import json
-from datetime import timedelta
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import SecretStr
 
 from domain.jobs.failures import Invalid
 from domain.mail.mail_fence import REMOVED
@@ -21,10 +20,10 @@ from domain.mail.replies.voice import (
     voice_hint,
     voice_prompt,
 )
-from storage.accounts import accounts, voices
-from storage.accounts.accounts import Consent
+from storage.accounts import voices
 from tests.doubles.mail_environment import OWNER, MailEnvironment, letter
 from tests.doubles.meanwhile import Meanwhile
+from tests.tasks.test_account_ends import connect, disconnect, know_owner
 
 VOICE = {
     "formality": "casual",
@@ -193,52 +192,35 @@ def test_neither_samples_nor_voice_can_leave_their_fence() -> None:
     assert voice_hint(None, BOUNDARY) == ""
 
 
-def taken_over(env: MailEnvironment) -> None:
-    """The owner disconnects, and another Google user has the address by now, and connects it by browser."""
-    with env.process.database.ledger() as tx:
-        accounts.disconnect(tx, env.account.account_id, "left")
-        other = Consent(
-            SecretStr("access-1"), SecretStr("refresh-1"), env.process.clock() + timedelta(hours=1), subject="another"
-        )
-        accounts.connect(tx, env.process.sealer, env.account.account_id, other)
-
-
-def test_another_owner_of_the_address_does_not_write_as_the_one_before(env: MailEnvironment) -> None:
+@pytest.mark.parametrize("subject", ["117", "118"])
+def test_the_voice_is_the_next_connection_s_of_the_same_google_user(env: MailEnvironment, subject: str) -> None:
+    know_owner(env)
     for number in range(3):
         sent(env, number)
     env.say(input=VOICE)
     assert env.run(env.enqueue("accounts.learn_voice")) == "succeeded"
-    taken_over(env)
-    assert kept(env) is None
+    env.account = connect(env, replace(disconnect(env), subject=subject))
     env.say(input=VOICE | {"closing": "Bye, Ben"})
     assert env.run(env.enqueue("accounts.learn_voice")) == "succeeded"
     learned = kept(env)
     assert learned is not None
-    assert learned.closing == "Bye, Ben"
+    assert learned.closing == ("Cheers, Olga" if subject == "117" else "Bye, Ben")
 
 
-def test_an_answer_about_the_owner_before_is_not_kept_for_another(env: MailEnvironment, meanwhile: Meanwhile) -> None:
-    for number in range(3):
-        sent(env, number)
-    env.say(input=VOICE)
-    env.say(input=VOICE | {"closing": "Bye, Ben"})
-    meanwhile(VOICE_TOOL, lambda: taken_over(env))
-    job_id = env.enqueue("accounts.learn_voice")
-    env.drain(only="accounts.learn_voice")
-    learned = kept(env)
-    assert learned is None or learned.closing == "Bye, Ben", env.job(job_id)["output"]
-
-
-def test_a_disconnection_while_it_is_learned_leaves_no_voice(env: MailEnvironment, meanwhile: Meanwhile) -> None:
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_a_disconnection_while_it_is_learned_leaves_no_voice(
+    env: MailEnvironment, meanwhile: Meanwhile, *, comes_back: bool
+) -> None:
     for number in range(3):
         sent(env, number)
     env.say(input=VOICE)
 
     def leave() -> None:
-        with env.process.database.ledger() as tx:
-            accounts.disconnect(tx, env.account.account_id, "left")
+        consent = disconnect(env)
+        if comes_back:
+            connect(env, consent)
 
     meanwhile(VOICE_TOOL, leave)
     job_id = env.enqueue("accounts.learn_voice")
     env.drain(only="accounts.learn_voice")
-    assert (kept(env), env.job(job_id)["state"]) == (None, "canceled")
+    assert (env.count("select count(*) from voices"), env.job(job_id)["state"]) == (0, "canceled")

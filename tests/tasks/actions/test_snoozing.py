@@ -1,5 +1,6 @@
 """A snoozed message leaves the inbox and comes back, whatever happens to the jobs in between."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -18,8 +19,10 @@ from storage.ledger import ledger
 from storage.operators import cancellations
 from tests.doubles.factories import pass_time
 from tests.doubles.mail_actions import ask, do, labels, look, stored_labels, stored_letter, undo
-from tests.doubles.mail_environment import MailEnvironment, connect
+from tests.doubles.mail_environment import MailEnvironment
+from tests.tasks import test_account_ends
 from tests.tasks.actions.test_actions import delete_label
+from tests.tasks.test_account_ends import connect, know_owner
 
 TWO_HOURS: RequestedAction = Snooze(amount=2, units="hours")
 
@@ -365,9 +368,14 @@ def test_a_message_whose_account_was_disconnected_comes_back_with_it(env: MailEn
     place = stored_letter(env)
     done = do(env, place, TWO_HOURS)
     job_id = UUID(hint_of(done)["unsnooze_job_id"])
-    disconnect(env)
+    know_owner(env)
+    consent = test_account_ends.disconnect(env)
     assert due(env, job_id) == "queued"
-    connect(env.process, env.account.email, "access-1", "refresh-1")
+    other = replace(consent, subject="118")
+    with env.process.database.ledger() as tx:
+        accounts.disconnect(tx, connect(env, other).account_id, "left")
+    assert due(env, job_id) == "queued", "it is nothing of another Google user's"
+    connect(env, consent)
     assert due(env, job_id) == "succeeded"
     assert names(env, place) == {"INBOX", "UNREAD"}
 

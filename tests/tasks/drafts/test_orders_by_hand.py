@@ -108,7 +108,6 @@ def test_it_is_paid_for_less_and_less_often(
 
 
 def test_the_schedule_gives_up_after_thirty_days(env: MailEnvironment) -> None:
-    env.database.execute("update accounts set connected_at = now() - interval '60 days'")
     place = discarded(env)
     order_in_vain(env, place)
     env.gmail.clear_faults()

@@ -34,7 +34,7 @@ def pass_hours(env: MailEnvironment, hours: int) -> None:
     """Let the job of an order wait, as in a queue that is paused, and what is over be deleted."""
     for table, columns in {
         "expected_writes": ("created_at", "expires_at"),
-        "accounts": ("created_at", "connected_at"),
+        "accounts": ("created_at",),
         "emails": ("state_changed_at", "by_hand_at", "drafted_at"),
         "jobs": ("created_at",),
     }.items():
