@@ -108,8 +108,9 @@ class Enqueued(NamedTuple):
 class ClaimedJob(NamedTuple):
     """A job in the hands of one worker process; every write it causes names `job_id` and `token`."""
 
-    job_id: UUID
     token: UUID
+    origin: Origin
+    job_id: UUID
     job_type: str
     queue: str
     org_id: UUID
@@ -120,7 +121,6 @@ class ClaimedJob(NamedTuple):
     max_attempts: int
     losses: int
     deadline: timedelta
-    origin: Origin
     created_at: datetime
     started: bool = True
     """Whether the ledger has the start of this attempt already."""

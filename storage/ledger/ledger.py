@@ -29,17 +29,14 @@ OVER = frozenset({"expired", "canceled"})
 ENQUEUE_COLUMNS = ("job_id", "job_type", "queue", "light", "created", "publish")
 """Of the answer to an enqueue of many."""
 
-JOB_COLUMNS = (
-    "job_id", "job_type", "queue", "org_id", "project_id", "payload", "payload_version", "attempt", "max_attempts",
-    "losses", "deadline", "created_at", "started", "suspect", "returns", "retry_base_s", "retry_cap_s",
-)  # fmt: skip
-"""Fields of `ClaimedJob`."""
+JOB_COLUMNS = ClaimedJob._fields[2:]
+"""What a claim says of a job, besides its token and its origin."""
 
-ORIGIN_COLUMNS = ("actor_type", "actor_id", "request_id", "correlation_id", "traceparent")
-"""The fields of `Origin`, in their order."""
-
-CLAIM_COLUMNS = ("answer", "refused_id", "backlog", "since", *JOB_COLUMNS, *ORIGIN_COLUMNS, "called")
+CLAIM_COLUMNS = ("answer", "refused_id", "backlog", "since", *JOB_COLUMNS, *Origin._fields, "called")
 """Of a claim's answer, in the order in which the statement gives them: none is moved."""
+
+JOB_AT = CLAIM_COLUMNS.index(JOB_COLUMNS[0])
+ORIGIN_AT = JOB_AT + len(JOB_COLUMNS)
 
 SETTLE_COLUMNS = ("what", "job_id", "job_type", "queue", "light")
 
@@ -184,12 +181,13 @@ def _read_claims(rows: Sequence[tuple[Any, ...]], token: UUID, keys: Sequence[Ba
     jobs: list[ClaimedJob] = []
     refused: dict[UUID, str] = {}
     cursors: dict[BacklogKey, datetime] = {}
-    for answer, refused_id, backlog, since, *granted, _called in rows:
-        if answer == "claimed":
-            actor_type, *caller = granted[len(JOB_COLUMNS) :]
-            facts = dict(zip(JOB_COLUMNS, granted, strict=False))
-            jobs.append(ClaimedJob(token=token, origin=Origin(ACTORS[actor_type], *caller), **facts))
-        elif answer == "cursor":
+    for row in rows:
+        if row[0] == "claimed":
+            origin = Origin(ACTORS[row[ORIGIN_AT]], *row[ORIGIN_AT + 1 : -1])
+            jobs.append(ClaimedJob(token, origin, *row[JOB_AT:ORIGIN_AT]))
+            continue
+        answer, refused_id, backlog, since = row[:JOB_AT]
+        if answer == "cursor":
             cursors[keys[backlog - 1]] = since
         else:
             refused[refused_id] = answer

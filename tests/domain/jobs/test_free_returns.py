@@ -15,8 +15,8 @@ from domain.jobs.retry import LEAST_REST, LONGEST_WAIT_FOR_OTHER, MOST_RETURNS, 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 LACKS = ForOtherWorker("the key is another worker's", code="seal.unknown_key")
 JOB = ClaimedJob(
-    UUID(int=1), UUID(int=2), "probe.run", "default", UUID(int=3), None, {}, 1, 1, 3, 0,
-    timedelta(minutes=1), Origin(), NOW,
+    UUID(int=2), Origin(), UUID(int=1), "probe.run", "default", UUID(int=3), None, {}, 1, 1, 3, 0,
+    timedelta(minutes=1), NOW,
 )  # fmt: skip
 
 
