@@ -65,13 +65,9 @@ CONNECTED_AGAIN_AFTER = timedelta(hours=1)
 
 
 @job(
-    queue=Queue.CRITICAL,
-    deadline=timedelta(minutes=3),
-    providers=("gmail",),
-    on_end=ON_END,
-    audits=MAILBOX_AUDITS,
-    holds=hold_mailbox,
-)
+    queue=Queue.CRITICAL, deadline=timedelta(minutes=3), providers=("gmail",),
+    on_end=ON_END, audits=MAILBOX_AUDITS, holds=hold_mailbox,
+)  # fmt: skip
 def execute(ctx: JobContext, payload: ExecutePayload) -> Outcome:
     """Execute an action that goes ahead, and keep how it is taken back."""
     case = _take_up(ctx, payload)
@@ -260,13 +256,9 @@ def _mail(case: ActionCase, action: Forward | AutoReply) -> SendPayload:
 
 
 @job(
-    queue=Queue.CRITICAL,
-    deadline=timedelta(minutes=3),
-    providers=("gmail",),
-    on_end=ON_END,
-    audits=MAILBOX_AUDITS,
-    holds=hold_mailbox,
-)
+    queue=Queue.CRITICAL, deadline=timedelta(minutes=3), providers=("gmail",),
+    on_end=ON_END, audits=MAILBOX_AUDITS, holds=hold_mailbox,
+)  # fmt: skip
 def undo(ctx: JobContext, payload: UndoPayload) -> Outcome:
     """Take a done action back: restore the labels from before it."""
     undoing = _begin_undo(ctx, payload)
@@ -358,13 +350,9 @@ def _begin_undo(ctx: JobContext, payload: UndoPayload) -> BegunUndo:
 
 
 @job(
-    queue=Queue.DEFAULT,
-    retry=PERSISTENT,
-    deadline=timedelta(minutes=3),
-    providers=("gmail",),
-    audits=MAILBOX_AUDITS,
-    holds=snoozing.hold_mailbox_now,
-)
+    queue=Queue.DEFAULT, retry=PERSISTENT, deadline=timedelta(minutes=3), providers=("gmail",),
+    audits=MAILBOX_AUDITS, holds=snoozing.hold_mailbox_now,
+)  # fmt: skip
 def unsnooze(ctx: JobContext, payload: UnsnoozePayload) -> Outcome:
     """Bring a snoozed message back to the inbox; one that was deleted needs nothing more."""
     here = payload.account_id

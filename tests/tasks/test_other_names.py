@@ -208,7 +208,8 @@ def test_what_a_name_does_not_find_is_refused_by_that_name(
 def test_a_user_with_two_mailboxes_must_say_which(env: MailEnvironment) -> None:
     with env.process.database.ledger() as tx:
         tx.raw(
-            "insert into accounts (org_id, user_id, email) values (%(org)s, %(user)s, 'second@postroom.example')",
+            "insert into accounts (org_id, user_id, email, status)"
+            " values (%(org)s, %(user)s, 'second@postroom.example', 'disconnected')",
             {"org": env.account.org_id, "user": env.account.user_id},
         )
     assert enqueue(env, "sync", {"user_id": user_of(env)})["payload"]["account_id"] == str(env.account.account_id)

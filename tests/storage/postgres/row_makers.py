@@ -40,8 +40,8 @@ ROW_MAKERS = {
                                created_by)
         values (%(org)s, 'nightly', 'probe.run', '{}', 1, '0 3 * * *', 'UTC', 'skip', now(), 'x')""",
     "accounts": """
-        insert into accounts (id, org_id, user_id, email)
-        values (%(account)s, %(org)s, %(user)s, 'me@example.com')""",
+        insert into accounts (id, org_id, user_id, email, status)
+        values (%(account)s, %(org)s, %(user)s, 'me@example.com', 'disconnected')""",
     "labels": """
         insert into labels (org_id, account_id, gmail_label_id, name, kind)
         values (%(org)s, %(account)s, 'Label_1', 'Done', 'user')""",
