@@ -25,15 +25,8 @@ from tests.doubles.mail_environment import MailEnvironment
 CHANNEL = "111"
 APPROVER = "42"
 ASKED_EARLIER = """
-with steps as (
-  update job_steps set result = result || jsonb_build_object('at', ((result ->> 'at')::timestamptz - span)::text)
-  from (values (%s::interval)) as v (span)
-  where name = 'began'
-  returning span
-)
 update idempotency_keys k set request = convert_to(
-  (r.sent || jsonb_build_object('at', ((r.sent ->> 'at')::timestamptz - (select max(span) from steps))::text))::text,
-  'utf8'
+  (r.sent || jsonb_build_object('at', ((r.sent ->> 'at')::timestamptz - %s::interval)::text))::text, 'utf8'
 )
 from (
   select org_id, key, convert_from(request, 'utf8')::jsonb as sent from idempotency_keys where request is not null
