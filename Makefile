@@ -12,7 +12,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up down test test-long sweep one check format bench chaos soak hostile new-job golden docs lock clean
+.PHONY: help install demo up down test test-long sweep one check format bench chaos soak hostile new-job new-area rights golden docs lock clean
 
 help:  ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +79,12 @@ hostile: $(INSTALLED)  ## what hostile mail costs: all mutants and bombs, build/
 
 new-job: $(INSTALLED)  ## begin a job type: make new-job F=family J=name
 	@$(RUN) -m tools.new_job "$(F)" "$(J)"
+
+new-area: $(INSTALLED)  ## begin an area with a table, a list, a deed and a job: make new-area N=name
+	@$(RUN) -m tools.new_area "$(N)"
+
+rights: $(INSTALLED)  ## write anew what each role may do in the database, for a person to read
+	@$(RUN) -m tests.storage.postgres.rights_table
 
 golden: $(INSTALLED)  ## write the golden payloads that are missing, for a person to read
 	@$(RUN) -m tools.golden

@@ -3,7 +3,7 @@
 import click
 
 from commands.answers import FleetGroup, json_option, operator, operator_option, show_document, show_rows
-from domain.approvals.approvers import UserRole
+from domain.access.users import UserRole
 from engine.runtime import runtime
 from storage.access import users as stored
 from storage.access.users import UserChanges

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 
 from domain.access.api_keys import Role
 from domain.approvals.decision import Refusal, RefusedDecision, Standing, refusal_of
-from domain.approvals.outcome import WORDS, outcome_of, refusal_words
+from domain.approvals.question import WORDS, outcome_of, refusal_words
 from domain.jobs.failures import Transient
 from domain.jobs.job import SYSTEM_ORG, ActorType, JsonObject, Origin
 from gateway.http.callers import DiscordCaller

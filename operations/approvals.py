@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from domain.approvals.decision import Choice, Refusal, RefusedDecision, closed_to
-from domain.approvals.outcome import outcome_of, refusal_words
+from domain.approvals.question import outcome_of, refusal_words
 from domain.jobs.contract import check_text
 from domain.jobs.job import JsonObject, Origin
 from domain.mail.actions.status import ActionStatus

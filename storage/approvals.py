@@ -6,10 +6,9 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-from domain.approvals.approvers import check_snowflake
-from domain.approvals.decision import ActionStanding
+from domain.access.users import check_snowflake
+from domain.approvals.decision import REMIND_AFTER_SHARE, ActionStanding
 from domain.approvals.question import AskedAction, Question, question_of
-from domain.approvals.timing import REMIND_AFTER_SHARE
 from domain.jobs.failures import Conflict, Gone
 from domain.mail.actions.status import ActionStatus
 from domain.payloads.approvals import NotifyPayload, ShowOutcomePayload

@@ -10,8 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
-from domain.approvals.outcome import outcome_of
-from domain.approvals.question import Question
+from domain.approvals.question import Question, outcome_of
 from domain.jobs.effects import CannotTell, Finding, Strategy
 from domain.jobs.failures import Gone, Transient
 from domain.jobs.job import Done, JsonObject, NewJob, Outcome

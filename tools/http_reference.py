@@ -3,8 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
+from gateway.api import operations
 from gateway.api.openapi import description
 from gateway.app import create_app
+from operations.areas import areas
+from operations.operation import Route
 from settings import Settings
 from tools.reference_text import page, table
 
@@ -18,6 +21,13 @@ SHOWN = (
 """The answers and bodies; payloads are in the page of job types."""
 
 
+def declared() -> Iterator[str]:
+    """The bodies and records of operations that have a route."""
+    yield from (body.__name__ for body in operations.bodies())
+    for area in areas():
+        yield from (one.record.__name__ for one in area.operations if isinstance(one.route, Route))
+
+
 def http_page() -> str:
     """Every route with its parameters, bodies, answers and refusals."""
     document = description(create_app(Settings()))
@@ -28,7 +38,10 @@ def http_page() -> str:
         " documents in [the language of rules](rule-language.md)."
     )
     routes = [part for path, item in document["paths"].items() for part in _route(path, item)]
-    bodies = [_schema("Request", request), *(_schema(name, schemas[name]) for name in SHOWN)]
+    bodies = [
+        _schema("Request", request),
+        *(_schema(name, schemas[name]) for name in dict.fromkeys((*SHOWN, *declared()))),
+    ]
     return page("HTTP", opening, "## Routes", *routes, "## Bodies", *bodies)
 
 

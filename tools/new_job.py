@@ -103,7 +103,7 @@ def begin(root: Path, family: str, name: str) -> list[Path]:
         _parsed(text, path)
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")
-    _format(root, texts)
+    format_files(root, texts)
     return list(texts)
 
 
@@ -195,7 +195,7 @@ def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
             yield from ((node.module, alias.name) for alias in node.names if alias.asname is None)
 
 
-def _format(root: Path, files: Iterable[Path]) -> None:
+def format_files(root: Path, files: Iterable[Path]) -> None:
     """Sort the imports and format, as `make format` does."""
     names = [str(path) for path in files]
     for command in (["check", "--quiet", "--select", "I", "--fix"], ["format", "--quiet"]):

@@ -1,1 +1,1 @@
-"""Who may do what over HTTP: API keys and their roles."""
+"""Who may do what: API keys and their roles over HTTP, the people of an org and theirs."""

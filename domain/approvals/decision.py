@@ -5,9 +5,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from domain.approvals.approvers import UserRole
+from domain.access.users import UserRole
 from domain.jobs.failures import Conflict
 from domain.mail.actions.status import ActionStatus
+
+REMIND_AFTER_SHARE = 2 / 3
+"""After this part of its time an action has one reminder (docs: approvals.md#expiry): of three days, a day is left."""
 
 
 class Choice(StrEnum):

@@ -1,4 +1,4 @@
-"""What a person is asked: an action in words, bounded, with mail text that is shown and never obeyed.
+"""What a person is asked, and how it ended: an action in words, bounded, with mail text that is shown and never obeyed.
 
 The words come from mail, so a sender chooses some of them. They are put on one line, cut, without characters that turn
 or hide text, and without what looks like a secret. How they are kept from being read as markup is the channel's.
@@ -11,7 +11,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from domain.approvals.decision import Refusal
 from domain.mail.actions.kinds import ActionKind
+from domain.mail.actions.status import ActionStatus
 from domain.redaction import redact_text
 
 LONGEST_VALUE = 160
@@ -110,3 +112,42 @@ def _entry(value: object) -> str:
         shown = name if len(name) <= LONGEST_FILE_NAME else f"…{name[-LONGEST_FILE_NAME + 1 :]}"
         return f"{shown} ({value.get('size')} bytes)"
     return str(value)
+
+
+OUTCOMES: Mapping[ActionStatus, str] = {
+    ActionStatus.APPROVED_PENDING: "It waits for a decision",
+    ActionStatus.QUEUED: "It goes ahead without a decision",
+    ActionStatus.APPROVED: "Approved",
+    # What became of it since is the action's story. A person decided so.
+    ActionStatus.EXECUTING: "Approved",
+    ActionStatus.DONE: "Approved",
+    ActionStatus.FAILED: "Approved",
+    ActionStatus.UNDONE: "Approved",
+    ActionStatus.DENIED: "Denied",
+    ActionStatus.EXPIRED: "Expired: nobody decided in time. It is not executed.",
+    ActionStatus.CANCELED: "Canceled, and not executed",
+}
+"""By the state in which the action is by now."""
+
+WORDS: Mapping[Refusal, str] = {
+    Refusal.NOT_HERE: "Nothing can be decided here with this button.",
+    Refusal.NOT_AN_APPROVER: "You may not decide about this. Ask an owner of the org to make you an approver.",
+    Refusal.DECIDED: "This was decided already.",
+    Refusal.ENDED: "This waits for no decision any more.",
+    Refusal.EXPIRED: "The time to decide is over. It is not executed.",
+}
+
+_WITH_OUTCOME = frozenset({Refusal.DECIDED, Refusal.ENDED})
+
+
+def outcome_of(state: ActionStatus, approver: str | None, reason: str | None) -> str:
+    """How the question ended, on one line."""
+    by = f" by {one_line(approver, 100)}" if approver and state is not ActionStatus.CANCELED else ""
+    if state is ActionStatus.EXPIRED and by:
+        return f"Approved{by}, but not begun in time. It is not executed."
+    return f"{OUTCOMES[state]}{by}" + (f": {one_line(reason)}" if reason else "")
+
+
+def refusal_words(refusal: Refusal, outcome: str) -> str:
+    """Why a choice does not count, with how the question ended where whoever chose may know it."""
+    return f"{WORDS[refusal]} {outcome}" if refusal in _WITH_OUTCOME else WORDS[refusal]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from domain.approvals.approvers import UserRole, check_snowflake, check_zone
+from domain.access.users import UserRole, check_snowflake, check_zone
 from domain.jobs.failures import Conflict, Gone
 from domain.jobs.job import Origin
 from domain.mail.email_address import check_address

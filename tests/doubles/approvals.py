@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from domain.approvals.approvers import UserRole
+from domain.access.users import UserRole
 from domain.approvals.decision import Choice
 from domain.jobs.job import Origin
 from domain.mail.actions.action import Action

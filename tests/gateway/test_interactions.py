@@ -12,9 +12,9 @@ import pytest
 from psycopg import Connection, connect
 from psycopg.types.json import Jsonb
 
-from domain.approvals.approvers import UserRole
+from domain.access.users import UserRole
 from domain.approvals.decision import Choice, Refusal
-from domain.approvals.outcome import WORDS
+from domain.approvals.question import WORDS
 from domain.jobs.job import Origin
 from domain.mail.actions.requested_action import Delete
 from domain.mail.actions.status import ActionStatus

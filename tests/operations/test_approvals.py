@@ -11,7 +11,7 @@ from psycopg import Connection
 from commands.operations import AREAS
 from domain.access.api_keys import Role
 from domain.approvals.decision import Choice, Refusal
-from domain.approvals.outcome import WORDS
+from domain.approvals.question import WORDS
 from domain.jobs.failures import Conflict
 from domain.mail.actions.requested_action import Delete
 from domain.mail.actions.status import ActionStatus

@@ -1,6 +1,5 @@
 """A new job type takes four files that people write: payload, handler, test and golden payload."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -10,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.house import ROOT
+from tests.tools.house_copy import files, make_copy, run
 from tools.new_job import begin
 
-NOT_COPIED = shutil.ignore_patterns(".git", ".venv", "build", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis")
 GUARDS = (
     "tests/test_house.py",
     "tests/test_house_style.py",
@@ -27,29 +26,7 @@ KNOWN = [f"[{path.stem}." for path in sorted((ROOT / "domain/payloads").glob("*.
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the repository, whose files the tests may change."""
-    folder = tmp_path_factory.mktemp("copy") / "postroom"
-    shutil.copytree(ROOT, folder, ignore=NOT_COPIED)
-    if (ROOT / ".mypy_cache").exists():  # what mypy knows of unchanged files; a minute less
-        shutil.copytree(ROOT / ".mypy_cache", folder / ".mypy_cache")
-    return folder
-
-
-def run(copy: Path, *command: str) -> str:
-    """Run a module of Python in the copy; returns what it prints, and fails with that where it fails."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    done = subprocess.run(  # noqa: S603  # our own tools
-        [sys.executable, "-m", *command], cwd=copy, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def files(copy: Path) -> dict[str, bytes]:
-    """Every file of the copy that is not built."""
-    built = {"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"}
-    paths = [path for path in copy.rglob("*") if path.is_file() and not built & set(path.parts)]
-    return {str(path.relative_to(copy)): path.read_bytes() for path in paths}
+    return make_copy(tmp_path_factory.mktemp("copy"))
 
 
 def test_a_job_type_takes_four_files(copy: Path) -> None:

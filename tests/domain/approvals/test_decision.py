@@ -6,9 +6,16 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.approvals.approvers import UserRole
-from domain.approvals.decision import ActionStanding, Choice, Refusal, Standing, closed_to, refusal_of
-from domain.approvals.timing import REMIND_AFTER_SHARE
+from domain.access.users import UserRole
+from domain.approvals.decision import (
+    REMIND_AFTER_SHARE,
+    ActionStanding,
+    Choice,
+    Refusal,
+    Standing,
+    closed_to,
+    refusal_of,
+)
 from domain.mail.actions.status import MOVES, ActionStatus
 from settings import Settings
 

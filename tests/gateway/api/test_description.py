@@ -11,15 +11,19 @@ from schemathesis.checks import CHECKS
 from domain.jobs.job_request import JobRequest
 from domain.payloads import payload_types
 from gateway.api.openapi import offered
+from operations.areas import areas
+from operations.operation import Route
 from tests.gateway.api.conftest import Client
 from tests.gateway.serving import ask
 
-ROUTES = {
-    ("/v1/approvals", "get"),
-    ("/v1/approvals/channel", "put"),
-    ("/v1/approvals/{action_id}", "get"),
-    ("/v1/approvals/{action_id}/approve", "post"),
-    ("/v1/approvals/{action_id}/deny", "post"),
+DECLARED = {
+    (f"/v1{one.route.path}", one.route.verb.lower())
+    for area in areas()
+    for one in area.operations
+    if isinstance(one.route, Route)
+}
+"""The routes of operations."""
+ROUTES = DECLARED | {
     ("/v1/actions", "get"),
     ("/v1/actions", "post"),
     ("/v1/actions/{action_id}", "get"),

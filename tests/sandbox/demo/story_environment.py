@@ -9,8 +9,8 @@ from psycopg import Connection
 from pydantic import SecretStr
 
 from domain.access.api_keys import NOISE, Role, make_key
+from domain.access.users import UserRole
 from domain.agents.profile import parse_profile
-from domain.approvals.approvers import UserRole
 from domain.jobs.gate_causes import Cause
 from domain.jobs.job import Origin
 from sandbox.anthropic.anthropic import anthropic_emulator

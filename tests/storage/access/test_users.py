@@ -3,7 +3,7 @@
 import pytest
 from psycopg import Connection
 
-from domain.approvals.approvers import UserRole
+from domain.access.users import UserRole
 from domain.jobs.failures import Conflict, Gone
 from domain.jobs.job import Origin
 from engine.runtime import Runtime

@@ -3,22 +3,28 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from threading import Event, Thread
 
 import pytest
 from psycopg import Connection
 from pydantic import SecretStr
 
 from domain.approvals.decision import Choice
-from domain.jobs.job import SYSTEM_ORG
+from domain.approvals.question import Question
+from domain.jobs.job import SYSTEM_ORG, ClaimedJob
 from domain.mail.actions.status import ActionStatus
+from providers.discord.bot import DiscordBot
+from providers.ports.approvals import Outcome
 from sandbox.anthropic.anthropic import anthropic_emulator
 from sandbox.discord.discord import discord_emulator
 from sandbox.emulator.client import EmulatorControl
 from sandbox.emulator.fault_order import FaultOrder
 from sandbox.google.gmail import gmail_emulator
 from settings import Settings
+from tasks import celery
 from tests.doubles.approvals import ASKED_EARLIER, CHANNEL, ask_in_channel, buttons, decide, messages, waiting
 from tests.doubles.factories import pass_time
+from tests.doubles.inline_worker import claim_job, run_claimed
 from tests.doubles.mail_actions import look
 from tests.doubles.mail_environment import Addresses, MailEnvironment, environment_at
 
@@ -164,3 +170,41 @@ def test_the_token_is_in_no_payload_and_no_output(env: MailEnvironment) -> None:
     env.drain(only=ASKED)
     assert isinstance(env.process.settings.discord_bot_token, SecretStr)
     assert env.count("select count(*) from jobs where to_jsonb(jobs)::text like '%%bot-token%%'") == 0
+
+
+BOUND_S = 20.0
+
+
+def run_in_thread(job: ClaimedJob) -> None:
+    celery.set_current()
+    run_claimed(job)
+
+
+def test_a_reminder_posted_while_the_first_is_edited_loses_its_buttons(
+    env: MailEnvironment, bot: EmulatorControl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = waiting(env)
+    env.drain(only=ASKED)
+    reminder = claim_job(env.process, env.enqueue(ASKED, {"action_id": str(made), "reminder": True}))
+    really_post, really_show = DiscordBot.post_question, DiscordBot.show_outcome
+    has_posted, may_end = Event(), Event()
+
+    def post(self: DiscordBot, channel_id: str, question: Question) -> str:
+        found = really_post(self, channel_id, question)
+        has_posted.set()
+        assert may_end.wait(BOUND_S)
+        return found
+
+    def show(self: DiscordBot, channel_id: str, message_id: str, outcome: Outcome) -> None:
+        really_show(self, channel_id, message_id, outcome)
+        may_end.set()
+        asking.join(BOUND_S)
+
+    monkeypatch.setattr(DiscordBot, "post_question", post)
+    monkeypatch.setattr(DiscordBot, "show_outcome", show)
+    asking = Thread(target=run_in_thread, args=(reminder,))
+    asking.start()
+    assert has_posted.wait(BOUND_S)
+    decide(env, made, Choice.DENY)
+    env.drain(only="approvals.show_outcome")
+    assert [one["components"] for one in messages(bot)] == [[], []]

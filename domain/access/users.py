@@ -1,4 +1,4 @@
-"""Who may decide about an action that waits for a person (docs: approvals.md#who-may-approve)."""
+"""The people of an org: their roles, of which some may approve actions (docs: approvals.md#who-may-approve)."""
 
 import re
 from enum import StrEnum

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.approvals.approvers import UserRole, check_snowflake, check_zone
+from domain.access.users import UserRole, check_snowflake, check_zone
 from domain.jobs.failures import Invalid
 
 
