@@ -1,6 +1,6 @@
 """The commands of all areas: a group for each, a command for each operation, made from its declaration."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Union, get_args, get_origin
@@ -10,8 +10,18 @@ import click
 from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
-from commands.answers import FleetGroup, json_object, json_option, operator, operator_option, show_document, show_rows
+from commands.answers import (
+    FleetGroup,
+    diagnosis_line,
+    json_object,
+    json_option,
+    operator,
+    operator_option,
+    show_document,
+    show_rows,
+)
 from domain.access.api_keys import Role
+from domain.jobs.failures import Failure
 from engine.enqueue import enqueue
 from engine.runtime import runtime
 from operations.accounts import account_of
@@ -36,13 +46,18 @@ def command_of(operation: Operation[..., Any]) -> click.Command:
 
     def run(as_json: bool, **given: Any) -> None:  # noqa: ANN401, FBT001 - what the command line says
         call = call_of(given.pop("operator_name", None), given.pop("org", None))
+        if operation.many:
+            (name,) = operation.positional
+            each = [_arguments(operation, call, given | {name: value}) for value in given.pop(name)]
+            do_each(operation, call, each, as_json=as_json)
+            return
         window = {"window": Window(given.pop("limit"), given.pop("cursor"))} if operation.is_list else {}
         answer = operation(call, **window, **_arguments(operation, call, given))
         show(f"{operation.area} {operation.command}", answer, operation, as_json=as_json)
 
     fields = operation.parameters.model_fields
     params: list[click.Parameter] = [
-        _argument(name, field) if name in operation.positional else _option(name, field)
+        _argument(name, field, many=operation.many) if name in operation.positional else _option(name, field)
         for name, field in fields.items()
     ]
     if operation.org != "never":
@@ -84,7 +99,23 @@ def show(title: str, answer: Any, operation: Operation[..., Any], *, as_json: bo
     columns = operation.record.columns or tuple(operation.record.model_fields)
     show_rows([one.model_dump() for one in answer.items], columns, as_json=as_json)
     if answer.next_cursor:
-        click.echo(f"more: --cursor {answer.next_cursor}", err=True)
+        looked = f"looked back to {answer.looked_back_to.isoformat()}; " if answer.looked_back_to else ""
+        click.echo(f"{looked}more: --cursor {answer.next_cursor}", err=True)
+
+
+def do_each(operation: Operation[..., Any], call: Call, each: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
+    """Do a deed for several things, so that one that cannot be done keeps no other back; exit status 1 then."""
+    (name,), rows, is_whole = operation.positional, [], True
+    for arguments in each:
+        try:
+            rows.append(operation(call, **arguments).model_dump())
+        except Failure as failure:
+            rows.append({name: arguments[name], "state": "unchanged", "trouble": diagnosis_line(failure)})
+            is_whole = False
+    columns = dict.fromkeys((name, *operation.record.model_fields, "state", "trouble"))
+    show_rows(rows, [column for column in columns if any(column in row for row in rows)], as_json=as_json)
+    if not is_whole:
+        click.get_current_context().exit(1)
 
 
 def _arguments(operation: Operation[..., Any], call: Call, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,9 +131,9 @@ def _arguments(operation: Operation[..., Any], call: Call, given: Mapping[str, A
     return checked(operation.parameters, said)
 
 
-def _argument(name: str, field: FieldInfo) -> click.Argument:
+def _argument(name: str, field: FieldInfo, *, many: bool) -> click.Argument:
     kind, _ = _kind(field)
-    return click.Argument([name], type=_type(name, kind, field), required=field.is_required())
+    return click.Argument([name], type=_type(name, kind, field), required=field.is_required(), nargs=-1 if many else 1)
 
 
 def _option(name: str, field: FieldInfo) -> click.Option:

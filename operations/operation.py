@@ -93,6 +93,10 @@ class Operation(Generic[P, Answer]):
     """Whether the ledger's own functions write the event, together with the change."""
     keyed: bool = False
     """Whether the route takes an `Idempotency-Key`."""
+    many: bool = False
+    """Whether the command takes several of its argument, and does the deed for each."""
+    looks_back: bool = False
+    """Whether a page may end because enough rows were looked at."""
 
     def __call__(self, call: Call, /, *arguments: P.args, **options: P.kwargs) -> Answer:
         """Do it for the caller; raises `Forbidden` for one whose role does not include the needed role."""
@@ -176,10 +180,16 @@ class Area:
     operations: list[Operation[..., Any]] = field(default_factory=list)
 
     def look(
-        self, command: str, route: Route | OperatorsOnly, *, role: Role = Role.READER, org: NamedOrg = "never"
+        self,
+        command: str,
+        route: Route | OperatorsOnly,
+        *,
+        role: Role = Role.READER,
+        org: NamedOrg = "never",
+        looks_back: bool = False,
     ) -> Callable[[Callable[Concatenate[Call, P], Answer]], Operation[P, Answer]]:
         """Declare a list, or a look at one thing."""
-        return self.deed(command, route, events=(), role=role, org=org)
+        return self._declare(command, route, role=role, org=org, looks_back=looks_back)
 
     def deed(  # noqa: PLR0913 - what the table of operations has a column for, and what a route adds
         self,
@@ -191,14 +201,21 @@ class Area:
         org: NamedOrg = "never",
         ledger_audits: bool = False,
         keyed: bool = False,
+        many: bool = False,
     ) -> Callable[[Callable[Concatenate[Call, P], Answer]], Operation[P, Answer]]:
         """Declare a deed."""
+        return self._declare(
+            command, route, events=events, role=role, org=org, ledger_audits=ledger_audits, keyed=keyed, many=many
+        )
 
+    def _declare(
+        self,
+        command: str,
+        route: Route | OperatorsOnly,
+        **facts: Any,  # noqa: ANN401 - the fields of an operation
+    ) -> Callable[[Callable[Concatenate[Call, P], Answer]], Operation[P, Answer]]:
         def declare(function: Callable[Concatenate[Call, P], Answer]) -> Operation[P, Answer]:
-            made = Operation(
-                area=self.name, command=command, function=function, route=route, role=role, org=org,
-                events=events, ledger_audits=ledger_audits, keyed=keyed,
-            )  # fmt: skip
+            made = Operation(area=self.name, command=command, function=function, route=route, **facts)
             self.operations.append(made)
             return made
 

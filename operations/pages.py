@@ -3,7 +3,9 @@
 import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Generic, TypeVar
+from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
@@ -11,6 +13,9 @@ from pydantic_core import to_json
 from domain.jobs.failures import Invalid
 
 FIELD = "cursor"
+FIRST_ID = UUID(int=0)
+SHOWN_BY_DEFAULT, MOST_SHOWN = 50, 200
+"""Rows of a page by HTTP."""
 
 Row = TypeVar("Row")
 Item = TypeVar("Item")
@@ -23,6 +28,8 @@ class Page(Generic[Item]):
 
     items: Sequence[Item]
     next_cursor: str | None
+    looked_back_to: datetime | None = None
+    """Where it stands, the part ends because enough rows were looked at: older ones were not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +54,19 @@ class Window:
         except (ValueError, ValidationError):
             raise Invalid(FIELD, "is no cursor of this list") from None
 
-    def page(self, rows: Sequence[Row], item: Callable[[Row], Item], position: Callable[[Row], Position]) -> Page[Item]:
-        """The page of the rows that were read."""
-        shown = rows[: self.limit]
-        is_last = len(rows) <= self.limit
-        return Page([item(row) for row in shown], None if is_last else write_cursor(position(shown[-1])))
+    def page(
+        self,
+        rows: Sequence[Row],
+        item: Callable[[Row], Item],
+        position: Callable[[Row], Position],
+        *,
+        reached: datetime | None = None,
+    ) -> Page[Item]:
+        """The page of the rows that were read; `reached` is for a list whose positions are times and ids."""
+        shown = [item(row) for row in rows[: self.limit]]
+        if len(rows) > self.limit:
+            return Page(shown, write_cursor(position(rows[self.limit - 1])))
+        return Page(shown, None if reached is None else write_cursor((reached, FIRST_ID)), reached)
 
 
 def write_cursor(position: tuple[object, ...]) -> str:

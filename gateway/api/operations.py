@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response, status
@@ -12,7 +13,6 @@ from domain.jobs.failures import Invalid
 from domain.jobs.job import ActorType
 from domain.redaction import redact
 from gateway.api.documents import takes
-from gateway.api.jobs import MOST_SHOWN, SHOWN_BY_DEFAULT
 from gateway.api.repeated_requests import Keyed, replays, say_replayed
 from gateway.http.bodies import JsonBody
 from gateway.http.callers import operator, reader, writer
@@ -22,7 +22,7 @@ from gateway.http.resources import resources_of
 from operations.areas import areas
 from operations.call import Call
 from operations.operation import Area, Operation, Record, Route, checked
-from operations.pages import Page, Window
+from operations.pages import MOST_SHOWN, SHOWN_BY_DEFAULT, Page, Window
 from storage.access.api_keys import Caller
 
 VERIFIERS: Mapping[Role, Callable[..., Caller]] = {
@@ -57,7 +57,7 @@ def router_of(area: Area) -> APIRouter:
 
 
 def _add(router: APIRouter, operation: Operation[..., Any], route: Route) -> None:
-    answer = page_of(operation.record) if operation.is_list else operation.record
+    answer = page_of(operation.record, looks_back=operation.looks_back) if operation.is_list else operation.record
     needed = operation.body is not None and any(one.is_required() for one in operation.body.model_fields.values())
     router.add_api_route(
         route.path,
@@ -98,6 +98,7 @@ def _endpoint(operation: Operation[..., Any], route: Route) -> Callable[..., obj
             return {
                 operation.record.plural: [_document(one) for one in answer.items],
                 "next_cursor": answer.next_cursor,
+                "looked_back_to": answer.looked_back_to,
             }
         document = _document(answer)
         if route.location:
@@ -135,12 +136,15 @@ def _parameter(name: str, annotation: object, default: object = inspect.Paramete
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def page_of(record: type[Record]) -> type[BaseModel]:
+def page_of(record: type[Record], *, looks_back: bool) -> type[BaseModel]:
     """The answer of a list: a page of records under their plural."""
     fields: dict[str, Any] = {
         record.plural: (list[record], ...),  # type: ignore[valid-type] # made of what was declared
         "next_cursor": (str | None, Field(description="Give it as `cursor` for the next part; null at the end.")),
     }
+    if looks_back:
+        words = "Where it stands, the part ends because enough rows were looked at: older ones were not."
+        fields["looked_back_to"] = (datetime | None, Field(description=words))
     return create_model(f"{record.__name__}Page", __doc__="A part of a list.", **fields)
 
 

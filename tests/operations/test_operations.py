@@ -1,6 +1,7 @@
 """Declarations of operations: roles, pages, audit events and keys, by command and by HTTP, of an area made for it."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Annotated, ClassVar, NamedTuple
 from uuid import UUID, uuid4
 
@@ -11,7 +12,7 @@ from pydantic import Field
 
 from commands.operations import command_of
 from domain.access.api_keys import Role
-from domain.jobs.failures import Forbidden, Invalid
+from domain.jobs.failures import Conflict, Forbidden, Invalid
 from domain.jobs.queues import Queue
 from engine.runtime import Runtime
 from gateway.api.operations import router_of
@@ -202,3 +203,50 @@ def test_a_request_that_is_sent_again_is_answered_with_what_the_first_made(
     assert first.headers["Location"] == again.headers["Location"] == f"/v1/notes/{first.json()['note_id']}"
     assert gateway.post("/v1/notes", json={"text": "y"}, headers=headers).json()["field"] == "idempotency_key"
     assert database.execute("select count(*) from audit_entries where event = 'note.made'").fetchone() == (1,)
+
+
+LOOKED = datetime(2026, 11, 26, tzinfo=UTC)
+
+
+class LookedPosition(NamedTuple):
+    at: datetime
+    note_id: UUID
+
+
+@NOTES.look("search", Route("GET", "/notes/search"), org="required", looks_back=True)
+def search_notes(call: Call, window: Window) -> Page[NoteView]:
+    """Find notes among those of a day; the first page finds none."""
+    after = window.after(LookedPosition)
+    rows = [] if after is None else [NoteView(number=1, text=str(call.org))]
+    reached = LOOKED if after is None else None
+    return window.page(rows, NoteView.model_validate, lambda _: LookedPosition(LOOKED, UUID(int=0)), reached=reached)
+
+
+def test_a_list_that_stops_looking_says_how_far_it_looked(gateway: TestClient, store: Database, org: UUID) -> None:
+    headers = {"Authorization": f"Bearer {give_key(store, org, Role.READER)[0].text}"}
+    first = gateway.get("/v1/notes/search", headers=headers).json()
+    assert (first["notes"], first["looked_back_to"]) == ([], "2026-11-26T00:00:00Z")
+    second = gateway.get(f"/v1/notes/search?cursor={first['next_cursor']}", headers=headers).json()
+    assert [one["number"] for one in second["notes"]] == [1]
+    assert (second["next_cursor"], second["looked_back_to"]) == (None, None)
+    shown = call(command_of(search_notes), "--org", org)
+    assert shown.stderr.startswith("looked back to 2026-11-26T00:00:00+00:00; more: --cursor ")
+    assert answer(command_of(search_notes), "--org", org, "--cursor", shown.stderr.split()[-1])[0]["number"] == 1
+
+
+@NOTES.deed("shout", Route("POST", "/notes/{number}/shout"), events=("note.shouted",), org="required", many=True)
+def shout_note(call: Call, number: int, *, text: str) -> NoteView:
+    """Shout a note; nobody shouts the second."""
+    if number == 2:
+        raise Conflict("the second is whispered")
+    with call.writing() as tx:
+        call.audit(tx, call.org, {"number": number, "text": text})
+    return NoteView(number=number, text=text)
+
+
+def test_a_command_does_a_deed_for_each_and_ends_with_1_where_one_failed(process: Runtime, org: UUID) -> None:
+    assert process.database is not None
+    rows = answer(command_of(shout_note), 1, 2, 3, "--text", "x", "--org", org, status=1)
+    assert [row["number"] for row in rows] == [1, 2, 3]
+    assert [row.get("trouble") for row in rows] == [None, "the second is whispered", None]
+    assert [row["number"] for row in answer(command_of(shout_note), 4, "--text", "x", "--org", org)] == [4]
